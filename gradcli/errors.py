@@ -1,0 +1,143 @@
+"""Every error that a user can cause, with its exit code; nothing else is raised on purpose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a text an error lies: file (or the override's text), line and column from 1."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+    width: int = 1
+    text: str = ""  # the source line, shown above the caret
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+
+
+class GradcliError(Exception):
+    """One clear sentence, with a place and a cure where there is one.
+
+    Attributes:
+        code: stable name of the kind of error, shown as `error[E103]`.
+        exit_code: what the command line returns.
+        place: where the mistake stands, if in a text.
+        caret: short remark written beside the caret.
+        notes: further lines; each is something to read or to type.
+    """
+
+    code = "E000"
+    exit_code = 1
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        place: Place | None = None,
+        caret: str = "",
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or type(self).code
+        self.place = place
+        self.caret = caret
+        self.notes = notes
+
+
+class ErrorGroup(GradcliError):
+    """Several errors of one file, reported together; its exit code is the first one's."""
+
+    def __init__(self, errors: list[GradcliError]) -> None:
+        super().__init__("; ".join(error.message for error in errors))
+        self.errors = errors
+        self.exit_code = errors[0].exit_code
+
+
+class ConfigError(GradcliError):
+    """A config file, an override or the command line says something impossible."""
+
+    code, exit_code = "E101", 2
+
+
+class ShapeError(GradcliError, RuntimeError):
+    """Shapes that do not fit together; torch raises RuntimeError here."""
+
+    code, exit_code = "E201", 2
+
+
+class DTypeError(GradcliError, TypeError):
+    """An element type that an op does not take."""
+
+    code, exit_code = "E202", 2
+
+
+class RangeError(GradcliError, IndexError):
+    """An index outside its dimension."""
+
+    code, exit_code = "E203", 2
+
+
+class OptionError(GradcliError, ValueError):
+    """An argument with an impossible value."""
+
+    code, exit_code = "E204", 2
+
+
+class AutogradError(GradcliError, RuntimeError):
+    """A gradient that cannot be computed: no graph, graph freed, saved value changed."""
+
+    code, exit_code = "E205", 2
+
+
+class DataError(GradcliError):
+    """A data file that is missing, broken or of another kind than the config says."""
+
+    code, exit_code = "E301", 3
+
+
+class DeviceError(GradcliError, RuntimeError):
+    """A device, kernel, compiler or memory that is not to be had."""
+
+    code, exit_code = "E401", 4
+
+
+class NumericsError(GradcliError):
+    """NaN or infinity where numbers are needed, or a gradient that is wrong."""
+
+    code, exit_code = "E501", 5
+
+
+class ExpectationError(GradcliError):
+    """A figure in `expect:` or a benchmark threshold was missed."""
+
+    code, exit_code = "E601", 6
+
+
+class CheckpointError(GradcliError):
+    """A checkpoint that is damaged, foreign, or does not fit the model."""
+
+    code, exit_code = "E701", 7
+
+
+class RunError(GradcliError):
+    """A run directory that cannot be used: locked by another process, or not a run."""
+
+    code, exit_code = "E702", 7
+
+
+class Stopped(GradcliError):  # noqa: N818 -- not an error: the run can be continued
+    """SIGTERM: the run stopped after a checkpoint and can be resumed."""
+
+    code, exit_code = "E751", 75
+
+
+class Interrupted(GradcliError):  # noqa: N818 -- not an error: the run can be continued
+    """Ctrl-C: the run stopped after a checkpoint and can be resumed."""
+
+    code, exit_code = "E130", 130
