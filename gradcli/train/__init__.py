@@ -1,0 +1,1 @@
+"""Training: loop, metrics, checkpoints, run directories, signals; knows no YAML, never prints."""

@@ -1,0 +1,140 @@
+"""What a training is made of: plain values that a config fills in and the loop carries out."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gradcli.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gradcli.data import Dataset
+    from gradcli.engine import Tensor, nn, optim
+
+COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+
+
+class Schedule(Protocol):
+    """A pure function of the step: what the base learning rate is multiplied by."""
+
+    def factor(self, step: int) -> float:
+        """The multiplier at `step`, counted from 0."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """A figure that the run must reach: `metric comparison value`, `val.accuracy >= 0.97`."""
+
+    metric: str
+    comparison: str
+    value: float
+
+    def holds(self, value: float) -> bool:
+        """Whether `value` meets it; NaN meets nothing."""
+        return COMPARISONS[self.comparison](value, self.value)
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.comparison} {self.value:g}"
+
+
+@dataclass(frozen=True)
+class EarlyStop:
+    """Stop when `metric` has not improved by `min_delta` in `patience` evaluations running."""
+
+    metric: str
+    patience: int
+    min_delta: float = 0.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The `train:` section: how long, in which portions, and what is watched.
+
+    Attributes:
+        batch: samples of one update.
+        micro_batch: samples of one forward pass; the gradients of a batch are added up.
+        epochs: passes over the training split; None when `steps` says how long.
+        steps: updates; None when `epochs` says how long.
+        clip: largest norm of all gradients together; None leaves them alone.
+        drop_last: leave out an epoch's last, smaller batch.
+        best: the metric whose best checkpoint is kept, such as `val.accuracy`.
+        eval_every: steps between evaluations; None evaluates after each epoch.
+        checkpoint_every: steps between checkpoints; None saves after each epoch.
+        keep: how many of the newest checkpoints stay; the best one stays as well.
+        log_every: steps between two lines of the log.
+    """
+
+    batch: int
+    seed: int = 1
+    epochs: int | None = None
+    steps: int | None = None
+    micro_batch: int | None = None
+    clip: float | None = None
+    drop_last: bool = False
+    best: str | None = None
+    early_stop: EarlyStop | None = None
+    eval_every: int | None = None
+    checkpoint_every: int | None = None
+    keep: int = 2
+    log_every: int = 50
+
+
+def steps_per_epoch(settings: Settings, samples: int) -> int:
+    """How many batches an epoch has; an epoch without any is an error."""
+    batches, rest = divmod(samples, settings.batch)
+    steps = batches + (1 if rest and not settings.drop_last else 0)
+    if steps == 0:
+        raise ConfigError(
+            f"an epoch has no step: {samples} training samples, batch {settings.batch}, "
+            f"drop_last {str(settings.drop_last).lower()}",
+            code="E122",
+            notes=(
+                f"set train.batch to {max(samples, 1)} or less",
+                "or set train.drop_last to false",
+            ),
+        )
+    return steps
+
+
+def total_steps(settings: Settings, samples: int) -> int:
+    """How many updates the whole training makes."""
+    if settings.steps is not None:
+        steps_per_epoch(settings, samples)
+        return settings.steps
+    return (settings.epochs or 0) * steps_per_epoch(settings, samples)
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything a training needs, built and loaded.
+
+    Attributes:
+        loss: takes (outputs, targets) of a batch, gives their mean loss.
+        metrics: names of gradcli.train.metrics.METRICS, beside the loss.
+        optimizer_name: the config's name, kept in checkpoints and compared on resume.
+        resolved: the whole config with every default, as plain values.
+        sources: the config file and the files it extends, as written; the config itself first.
+        model_layers: one line a layer, as shown by `check`.
+    """
+
+    name: str
+    model: nn.Module
+    loss: Callable[[Tensor, Tensor], Tensor]
+    metrics: tuple[str, ...]
+    optimizer: optim.Optimizer
+    optimizer_name: str
+    schedule: Schedule
+    dataset: Dataset
+    settings: Settings
+    expect: tuple[Expectation, ...] = ()
+    resolved: Mapping[str, Any] = field(default_factory=dict)
+    sources: Sequence[tuple[Path, str]] = ()
+    model_layers: Sequence[str] = ()
