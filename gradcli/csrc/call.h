@@ -1,0 +1,64 @@
+/* call.h -- a call is data: which kernel, its tensors, its sizes and options. gc_run() takes a list
+ * of calls and is the only way to a kernel; gc_check() proves at that door that every reachable
+ * byte lies inside its allocation. The build hands this very text to cffi, so it stays plain:
+ * declarations only, no macros. */
+
+enum { GC_MAX_DIMS = 8, GC_MAX_TENSORS = 8, GC_MAX_SIZES = 16, GC_MAX_OPTIONS = 8 };
+
+enum { GC_F32, GC_F64, GC_I32, GC_I64, GC_U8, GC_BOOL, GC_DTYPES };
+
+typedef struct {
+  void *data;     /* start of the allocation */
+  int64_t nbytes; /* its length */
+  int64_t offset; /* first element, counted in elements */
+  int32_t dtype;
+  int32_t ndim;
+  int64_t shape[8];
+  int64_t stride[8]; /* in elements; 0 repeats */
+} gc_tensor;
+
+typedef struct {
+  int32_t kernel; /* index into the table of kernels */
+  int32_t ntensors;
+  int64_t sizes[16];
+  double options[8];
+  gc_tensor tensors[8]; /* inputs first, then outputs */
+} gc_call;
+
+enum {
+  GC_OK,
+  GC_BAD_CALL,   /* no such kernel, wrong number of tensors */
+  GC_BAD_DTYPE,  /* this kernel is not built for this element type */
+  GC_BAD_BOUNDS, /* a tensor reaches outside its allocation */
+  GC_BAD_SHAPE,  /* tensors do not fit together */
+  GC_BAD_INDEX,  /* a value used as an index is out of range */
+  GC_OVERLAP,    /* an output shares memory with another tensor */
+  GC_NO_MEMORY
+};
+
+typedef struct {
+  int32_t status;
+  int32_t tensor;       /* which tensor of the call */
+  int64_t call;         /* which call of the list */
+  int64_t where;        /* GC_BAD_INDEX: position of the bad value ... */
+  int64_t value;        /* ... the value ... */
+  int64_t limit;        /* ... and what it must stay below */
+  const char *expected; /* GC_BAD_SHAPE: what the kernel wanted */
+} gc_error;
+
+int gc_run(const gc_call *calls, int64_t n, gc_error *error);
+int gc_check(const gc_call *call, gc_error *error);
+
+int gc_kernel_count(void);
+const char *gc_kernel_name(int kernel);
+int gc_kernel_built(int kernel, int dtype);
+
+int gc_set_threads(int threads); /* returns how many really run */
+int gc_threads(void);
+int gc_set_isa(const char *name); /* "baseline", "avx2", ...: 1 when this machine has it */
+const char *gc_isa(void);
+
+void *gc_alloc(int64_t nbytes); /* 64-byte aligned; NULL when there is no memory */
+void gc_free(void *data);
+int64_t gc_allocated(void);    /* bytes now held through gc_alloc */
+void gc_fill_on_alloc(int on); /* tests: fresh memory is filled with NaN patterns */

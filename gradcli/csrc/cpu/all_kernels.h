@@ -1,0 +1,44 @@
+/* all_kernels.h -- every kernel for one element type (REAL) of one instruction set, and their
+ * table. */
+
+#ifdef GC_IS_REAL
+#include "maths.h"
+#endif
+
+#include "elementwise.h"
+
+#include "copy.h"
+
+#ifdef GC_IS_REAL
+#include "softmax.h"
+#endif
+
+#define ROW(plan, run) {NAME(plan_##plan), NAME(run_##run)},
+#define NO_ROW {NULL, NULL},
+#ifdef GC_IS_REAL
+#define IF_REAL(row) row
+#else
+#define IF_REAL(row) NO_ROW
+#endif
+
+static const gc_kernel NAME(table)[] = {
+#define KERNEL_ALL(name, plan, inputs, outputs, typed_by) ROW(plan, name)
+#define KERNEL_REAL(name, plan, inputs, outputs, typed_by) IF_REAL(ROW(plan, name))
+#include "../kernels.h"
+#define UNARY(name, y, saved, slope) IF_REAL(ROW(unary, name)) IF_REAL(ROW(unary, name##_backward))
+#define UNARY_STEP(name, y) IF_REAL(ROW(unary, name))
+#define UNARY_ANY(name, y) ROW(unary, name)
+#define BINARY(name, y) ROW(binary, name)
+#define BINARY_REAL(name, y, slope_a, slope_b)                                                     \
+  IF_REAL(ROW(binary, name))                                                                       \
+  IF_REAL(ROW(binary, name##_backward_a)) IF_REAL(ROW(binary, name##_backward_b))
+#define COMPARE(name, truth) ROW(compare, name)
+#include "../scalar_ops.h"
+};
+
+#undef ROW
+#undef NO_ROW
+#undef IF_REAL
+#ifdef GC_IS_REAL
+#include "maths_end.h"
+#endif

@@ -1,0 +1,134 @@
+/* check.c -- the door: proves that a call stays inside its allocations before any kernel sees it.
+ */
+#include "tables.h"
+
+int gc_refuse(gc_error *error, int status, int tensor, const char *expected) {
+  error->status = status;
+  error->tensor = tensor;
+  error->expected = expected;
+  return status;
+}
+
+int64_t gc_dtype_size(int32_t dtype) {
+  static const int64_t size[GC_DTYPES] = {4, 8, 4, 8, 1, 1};
+  return size[dtype];
+}
+
+int64_t gc_numel(const gc_tensor *t) {
+  int64_t n = 1;
+  for (int32_t d = 0; d < t->ndim; d++)
+    n *= t->shape[d];
+  return n;
+}
+
+bool gc_contiguous(const gc_tensor *t) {
+  int64_t expected = 1;
+  for (int32_t d = t->ndim - 1; d >= 0; d--) {
+    if (t->shape[d] == 0)
+      return true;
+    if (t->shape[d] != 1 && t->stride[d] != expected)
+      return false;
+    expected *= t->shape[d];
+  }
+  return true;
+}
+
+bool gc_same_shape(const gc_tensor *a, const gc_tensor *b) {
+  if (a->ndim != b->ndim)
+    return false;
+  for (int32_t d = 0; d < a->ndim; d++)
+    if (a->shape[d] != b->shape[d])
+      return false;
+  return true;
+}
+
+typedef struct {
+  int64_t low, high; /* bytes from the start of the allocation, half open */
+} extent;
+
+/* The bytes a tensor can reach; false when the arithmetic overflows or leaves the allocation. */
+static bool reach(const gc_tensor *t, extent *bytes) {
+  int64_t low = t->offset, high = t->offset, count = 1;
+  for (int32_t d = 0; d < t->ndim; d++) {
+    int64_t span;
+    if (t->shape[d] < 0 || __builtin_mul_overflow(count, t->shape[d], &count))
+      return false;
+    if (t->shape[d] == 0)
+      continue;
+    if (__builtin_mul_overflow(t->shape[d] - 1, t->stride[d], &span) ||
+        __builtin_add_overflow(span < 0 ? low : high, span, span < 0 ? &low : &high))
+      return false;
+  }
+  if (count == 0) {
+    *bytes = (extent){0, 0};
+    return t->offset >= 0;
+  }
+  const int64_t size = gc_dtype_size(t->dtype);
+  if (low < 0 || __builtin_add_overflow(high, 1, &high) ||
+      __builtin_mul_overflow(high, size, &high))
+    return false;
+  *bytes = (extent){low * size, high};
+  return t->data != NULL && high <= t->nbytes;
+}
+
+static bool writes_one_place_twice(const gc_tensor *t) {
+  for (int32_t d = 0; d < t->ndim; d++)
+    if (t->shape[d] > 1 && t->stride[d] == 0)
+      return true;
+  return false;
+}
+
+static bool same_elements(const gc_tensor *a, const gc_tensor *b) {
+  if (a->dtype != b->dtype || a->offset != b->offset || !gc_same_shape(a, b))
+    return false;
+  for (int32_t d = 0; d < a->ndim; d++)
+    if (a->shape[d] > 1 && a->stride[d] != b->stride[d])
+      return false;
+  return true;
+}
+
+static bool overlap(const gc_tensor *a, const extent *x, const gc_tensor *b, const extent *y) {
+  const char *p = a->data, *q = b->data;
+  return x->low < x->high && y->low < y->high && p + x->low < q + y->high &&
+         q + y->low < p + x->high;
+}
+
+static int check_tensor(const gc_tensor *t, int i, extent *bytes, gc_error *error) {
+  if (t->ndim < 0 || t->ndim > GC_MAX_DIMS)
+    return gc_refuse(error, GC_BAD_SHAPE, i, "at most 8 dimensions");
+  if (t->dtype < 0 || t->dtype >= GC_DTYPES)
+    return gc_refuse(error, GC_BAD_DTYPE, i, "a known element type");
+  if (!reach(t, bytes))
+    return gc_refuse(error, GC_BAD_BOUNDS, i, "elements inside the allocation");
+  return GC_OK;
+}
+
+int gc_check(const gc_call *call, gc_error *error) {
+  *error = (gc_error){0};
+  if (call->kernel < 0 || call->kernel >= gc_kernel_count())
+    return gc_refuse(error, GC_BAD_CALL, 0, "a known kernel");
+  const gc_kernel_row *row = &gc_rows[call->kernel];
+  if (call->ntensors != row->inputs + row->outputs)
+    return gc_refuse(error, GC_BAD_CALL, 0, "another number of tensors");
+  extent bytes[GC_MAX_TENSORS];
+  for (int i = 0; i < call->ntensors; i++) {
+    const int status = check_tensor(&call->tensors[i], i, &bytes[i], error);
+    if (status)
+      return status;
+  }
+  for (int o = row->inputs; o < call->ntensors; o++) {
+    const gc_tensor *out = &call->tensors[o];
+    if (writes_one_place_twice(out))
+      return gc_refuse(error, GC_OVERLAP, o, "an output whose elements are all distinct");
+    for (int i = 0; i < o; i++) {
+      /* Reading exactly what it overwrites is what an in-place elementwise call does. */
+      const gc_tensor *other = &call->tensors[i];
+      const bool in_place = i < row->inputs && same_elements(other, out);
+      if (overlap(other, &bytes[i], out, &bytes[o]) && !in_place)
+        return gc_refuse(error, GC_OVERLAP, o, "an output in memory of its own");
+    }
+  }
+  if (!gc_kernel_built(call->kernel, call->tensors[row->typed_by].dtype))
+    return gc_refuse(error, GC_BAD_DTYPE, row->typed_by, "another element type");
+  return GC_OK;
+}

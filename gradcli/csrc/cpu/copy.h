@@ -1,0 +1,92 @@
+/* copy.h -- copy between any strides and element types; fill with one value. This is the only
+ * kernel that turns a view into contiguous memory, so that no other kernel needs a strided twin. */
+
+static int NAME(plan_copy)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  GC_REQUIRE(gc_same_shape(&call->tensors[0], &call->tensors[1]), 0, "tensors of one shape");
+  return gc_plan_simple(plan, gc_ceil_div(gc_numel(&call->tensors[0]), GC_BLOCK));
+}
+
+/* Out of range is undefined in C; here it is the nearest value, and NaN is 0. */
+#ifdef GC_IS_REAL
+#define FROM_REAL(x) ((REAL)(x))
+#else
+static inline REAL NAME(from_real)(double x) {
+  if (x != x)
+    return 0;
+  return x <= GC_INT_LOW ? GC_INT_MIN : (x >= GC_INT_HIGH ? GC_INT_MAX : (REAL)x);
+}
+#define FROM_REAL(x) NAME(from_real)((double)(x))
+#endif
+
+#define COPY_SPAN(FROM, convert)                                                                   \
+  do {                                                                                             \
+    const FROM *in = (const FROM *)gc_first(&t[0]) + w.offset[0];                                  \
+    if (si == 1 && so == 1)                                                                        \
+      for (int64_t i = 0; i < n; i++)                                                              \
+        out[i] = convert(in[i]);                                                                   \
+    else                                                                                           \
+      for (int64_t i = 0; i < n; i++)                                                              \
+        out[i * so] = convert(in[i * si]);                                                         \
+  } while (0)
+
+#define COPY_CASES(from_real, from_integer)                                                        \
+  case GC_F32:                                                                                     \
+    COPY_SPAN(float, from_real);                                                                   \
+    break;                                                                                         \
+  case GC_F64:                                                                                     \
+    COPY_SPAN(double, from_real);                                                                  \
+    break;                                                                                         \
+  case GC_I32:                                                                                     \
+    COPY_SPAN(int32_t, from_integer);                                                              \
+    break;                                                                                         \
+  case GC_I64:                                                                                     \
+    COPY_SPAN(int64_t, from_integer);                                                              \
+    break;                                                                                         \
+  default:                                                                                         \
+    COPY_SPAN(uint8_t, from_integer);
+
+#define TO_REAL(x) ((REAL)(x))
+#define TO_BOOL(x) ((REAL)((x) != 0))
+
+static void NAME(run_copy)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const gc_tensor *const operands[2] = {&t[0], &t[1]};
+  BLOCK_OF(job, first, count);
+  gc_walk w;
+  gc_walk_begin(&w, operands, 2, first, count);
+  const int64_t si = w.stride[0][w.ndim - 1], so = w.stride[1][w.ndim - 1];
+  for (int64_t n; (n = gc_walk_span(&w)) > 0; gc_walk_advance(&w, n)) {
+    REAL *out = (REAL *)gc_first(&t[1]) + w.offset[1];
+    if (t[1].dtype == GC_BOOL)
+      switch (t[0].dtype) { COPY_CASES(TO_BOOL, TO_BOOL) }
+    else
+      switch (t[0].dtype) { COPY_CASES(FROM_REAL, TO_REAL) }
+  }
+}
+
+#undef FROM_REAL
+
+static int NAME(plan_fill)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  (void)error;
+  return gc_plan_simple(plan, gc_ceil_div(gc_numel(&call->tensors[0]), GC_BLOCK));
+}
+
+/* The value is options[0], or for integers sizes[0], where a double would lose digits. */
+static void NAME(run_fill)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const gc_tensor *const operands[1] = {&t[0]};
+#ifdef GC_IS_REAL
+  const REAL value = (REAL)job->call->options[0];
+#else
+  const REAL value = (REAL)job->call->sizes[0];
+#endif
+  BLOCK_OF(job, first, count);
+  gc_walk w;
+  gc_walk_begin(&w, operands, 1, first, count);
+  const int64_t so = w.stride[0][w.ndim - 1];
+  for (int64_t n; (n = gc_walk_span(&w)) > 0; gc_walk_advance(&w, n)) {
+    REAL *out = (REAL *)gc_first(&t[0]) + w.offset[0];
+    for (int64_t i = 0; i < n; i++)
+      out[i * so] = value;
+  }
+}

@@ -1,0 +1,87 @@
+/* kernel.h -- what a CPU kernel is: a plan (checks shapes, cuts the work into tasks) and a run
+ * (does one task). Tasks depend on the shapes and never on the number of threads, so neither do the
+ * bits. */
+#ifndef GC_KERNEL_H
+#define GC_KERNEL_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "../call.h"
+
+enum { GC_MAX_PHASES = 3 };
+
+typedef struct {
+  int32_t phases;               /* all tasks of a phase end before the next phase begins */
+  int64_t tasks[GC_MAX_PHASES]; /* 0: nothing to do */
+  int64_t shared_bytes;         /* scratch that all tasks see */
+  int64_t worker_bytes;         /* scratch of each thread for itself */
+} gc_plan;
+
+typedef struct {
+  const gc_call *call;
+  int32_t phase;
+  int64_t task;
+  int64_t tasks; /* of this phase */
+  void *shared;  /* 64-byte aligned, not cleared */
+  void *own;     /* likewise */
+  gc_error *error;
+} gc_job;
+
+typedef int (*gc_plan_fn)(const gc_call *call, gc_plan *plan, gc_error *error);
+typedef void (*gc_run_fn)(const gc_job *job);
+
+typedef struct {
+  gc_plan_fn plan;
+  gc_run_fn run;
+} gc_kernel;
+
+/* The row that all builds of a kernel share. */
+typedef struct {
+  const char *name;
+  int32_t inputs;
+  int32_t outputs;
+  int32_t typed_by; /* the tensor whose element type picks the build */
+} gc_kernel_row;
+
+/* For plans: refuse a call, saying which tensor should have been what. */
+int gc_refuse(gc_error *error, int status, int tensor, const char *expected);
+#define GC_REQUIRE(condition, tensor, expected)                                                    \
+  do {                                                                                             \
+    if (!(condition))                                                                              \
+      return gc_refuse(error, GC_BAD_SHAPE, tensor, expected);                                     \
+  } while (0)
+
+/* For runs: report a bad index; of several the one at the lowest position wins. */
+void gc_bad_index(const gc_job *job, int tensor, int64_t where, int64_t value, int64_t limit);
+
+int64_t gc_dtype_size(int32_t dtype);
+int64_t gc_numel(const gc_tensor *t);
+bool gc_contiguous(const gc_tensor *t);
+bool gc_same_shape(const gc_tensor *a, const gc_tensor *b);
+static inline void *gc_first(const gc_tensor *t) {
+  /* Offset 0 of no elements: NULL + 0 is undefined in C, so it is not computed. */
+  return t->offset ? (char *)t->data + t->offset * gc_dtype_size(t->dtype) : t->data;
+}
+
+static inline int64_t gc_min(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+static inline int64_t gc_max(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+static inline int64_t gc_ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+/* One phase of `tasks` equal tasks and no scratch: most kernels. */
+static inline int gc_plan_simple(gc_plan *plan, int64_t tasks) {
+  plan->phases = 1;
+  plan->tasks[0] = tasks;
+  return GC_OK;
+}
+
+#endif

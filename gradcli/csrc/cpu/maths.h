@@ -1,0 +1,71 @@
+/* maths.h -- the functions that scalar_ops.h may use, for the element type of this build. */
+
+#define R(c) ((REAL)(c))
+
+#ifdef GC_IS_FLOAT
+#define M_NAME(function) function##f
+#else
+#define M_NAME(function) function
+#endif
+
+static inline REAL NAME(m_exp)(REAL x) {
+  return M_NAME(exp)(x);
+}
+static inline REAL NAME(m_log)(REAL x) {
+  return M_NAME(log)(x);
+}
+static inline REAL NAME(m_sqrt)(REAL x) {
+  return M_NAME(sqrt)(x);
+}
+static inline REAL NAME(m_sin)(REAL x) {
+  return M_NAME(sin)(x);
+}
+static inline REAL NAME(m_cos)(REAL x) {
+  return M_NAME(cos)(x);
+}
+static inline REAL NAME(m_tanh)(REAL x) {
+  return M_NAME(tanh)(x);
+}
+static inline REAL NAME(m_erf)(REAL x) {
+  return M_NAME(erf)(x);
+}
+static inline REAL NAME(m_floor)(REAL x) {
+  return M_NAME(floor)(x);
+}
+static inline REAL NAME(m_ceil)(REAL x) {
+  return M_NAME(ceil)(x);
+}
+static inline REAL NAME(m_pow)(REAL x, REAL y) {
+  return M_NAME(pow)(x, y);
+}
+
+/* exp(-x) overflows for large negative x, where the answer is exp(x) itself. */
+static inline REAL NAME(m_sigmoid)(REAL x) {
+  const REAL e = NAME(m_exp)(x < 0 ? x : -x);
+  return x < 0 ? e / (1 + e) : 1 / (1 + e);
+}
+
+/* d pow(a, b) / db = y log a; where a is 0 the limit is 0 for b > 0. */
+static inline REAL NAME(m_pow_slope)(REAL a, REAL b, REAL y) {
+  return a == 0 && b >= 0 ? 0 : y * NAME(m_log)(a);
+}
+
+static inline REAL NAME(m_gelu_tanh_slope)(REAL x) {
+  const REAL c = R(0.7978845608028654), k = R(0.044715);
+  const REAL t = NAME(m_tanh)(c * (x + k * x * x * x));
+  return R(0.5) * (1 + t) + R(0.5) * x * (1 - t * t) * c * (1 + 3 * k * x * x);
+}
+
+#define m_exp NAME(m_exp)
+#define m_log NAME(m_log)
+#define m_sqrt NAME(m_sqrt)
+#define m_sin NAME(m_sin)
+#define m_cos NAME(m_cos)
+#define m_tanh NAME(m_tanh)
+#define m_erf NAME(m_erf)
+#define m_floor NAME(m_floor)
+#define m_ceil NAME(m_ceil)
+#define m_pow NAME(m_pow)
+#define m_sigmoid NAME(m_sigmoid)
+#define m_pow_slope NAME(m_pow_slope)
+#define m_gelu_tanh_slope NAME(m_gelu_tanh_slope)

@@ -1,0 +1,20 @@
+/* tables.h -- the tables of kernels: one row a kernel, one table of builds for each instruction set
+ * and element type. A missing build is a pair of NULLs, and calling it is an error, never a detour.
+ */
+#ifndef GC_TABLES_H
+#define GC_TABLES_H
+
+#include "kernel.h"
+
+extern const gc_kernel_row gc_rows[];
+const gc_kernel *gc_find(int kernel, int32_t dtype);
+
+typedef struct {
+  const char *name;
+  const gc_kernel *f32, *f64;
+} gc_isa_table;
+
+extern const gc_isa_table gc_isa_baseline, gc_isa_avx2, gc_isa_avx512, gc_isa_neon;
+extern const gc_kernel *const gc_table_i32, *const gc_table_i64, *const gc_table_u8;
+
+#endif

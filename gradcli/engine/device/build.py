@@ -1,0 +1,50 @@
+"""Builds csrc/ into the extension `gradcli.engine.device._cpu` through cffi, in API mode.
+
+setup.py names `ffibuilder`; nothing imports this file at run time.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cffi
+
+ROOT = Path(__file__).resolve().parents[3]
+CSRC = Path("gradcli") / "csrc"
+
+# No -ffast-math: it deletes NaN checks and flushes subnormals in the whole process. Contraction is off
+# so that every instruction set rounds where the source says; the two -fno flags only drop errno and
+# trap bookkeeping, without which exp and friends do not vectorise; -fwrapv makes integer overflow wrap.
+FLAGS = [
+    "-O3",
+    "-std=c11",
+    "-pthread",
+    "-fwrapv",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fvisibility=hidden",
+]
+
+
+def declarations() -> str:
+    """The text of call.h, which is plain C declarations."""
+    return (ROOT / CSRC / "call.h").read_text(encoding="utf-8")
+
+
+def sources() -> list[str]:
+    """All C files, relative to the project."""
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / CSRC / "cpu").glob("*.c"))
+
+
+ffibuilder = cffi.FFI()
+ffibuilder.cdef(declarations())
+ffibuilder.set_source(
+    "gradcli.engine.device._cpu",
+    '#include <stdint.h>\n#include "call.h"\n',
+    sources=sources(),
+    include_dirs=[str(CSRC)],
+    extra_compile_args=FLAGS,
+    extra_link_args=["-pthread"],
+    libraries=["m"],
+)

@@ -1,0 +1,41 @@
+"""Compiles the CPU kernels; everything else about the package stands in pyproject.toml."""
+
+import shutil
+import sys
+import sysconfig
+from concurrent.futures import ThreadPoolExecutor
+from os import cpu_count
+
+from setuptools import setup
+from setuptools.command.build_ext import build_ext
+
+
+class BuildKernels(build_ext):
+    """build_ext that says what is missing, and compiles several files at a time."""
+
+    def run(self) -> None:
+        compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
+        if not any(shutil.which(name) for name in (compiler, "cc", "gcc", "clang")):
+            sys.exit(
+                "gradcli: no C compiler was found, and its kernels are compiled on installation; "
+                "install gcc 11 or clang 14 or newer (Debian: apt-get install gcc; "
+                "macOS: xcode-select --install) and try again"
+            )
+        super().run()
+
+    def build_extension(self, ext) -> None:  # noqa: ANN001 -- setuptools' own type
+        compile_one_after_another = self.compiler.compile
+
+        def compile_side_by_side(sources: list[str], **options: object) -> list[str]:
+            with ThreadPoolExecutor(cpu_count() or 1) as pool:
+                jobs = [pool.submit(compile_one_after_another, [s], **options) for s in sources]
+                return [file for job in jobs for file in job.result()]
+
+        self.compiler.compile = compile_side_by_side
+        super().build_extension(ext)
+
+
+setup(
+    cffi_modules=["gradcli/engine/device/build.py:ffibuilder"],
+    cmdclass={"build_ext": BuildKernels},
+)
