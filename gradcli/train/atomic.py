@@ -1,0 +1,56 @@
+"""Files that are either the old ones or the new ones, whole, whatever happens in between."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+TEMPORARY = re.compile(r"\.gradcli-[0-9a-f]{16}\.tmp")
+
+
+def write_file(
+    path: Path, parts: Iterable[bytes | memoryview], verify: Callable[[Path], None] | None = None
+) -> None:
+    """Write aside in the same directory, fsync, verify, rename, fsync the directory.
+
+    When any of it fails the file called `path` stands as it was, and nothing else is left.
+    """
+    aside = path.with_name(f".gradcli-{secrets.token_hex(8)}.tmp")
+    try:
+        with aside.open("xb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        if verify is not None:
+            verify(aside)
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
+def write_text(path: Path, text: str) -> None:
+    """A small text file, UTF-8, written whole or not at all."""
+    write_file(path, [text.encode("utf-8")])
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory last through a power cut."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def remove_stale(directory: Path) -> list[str]:
+    """Remove what a killed writer left behind, by our own pattern only; gives the names."""
+    stale = sorted(entry for entry in directory.iterdir() if TEMPORARY.fullmatch(entry.name))
+    for entry in stale:
+        entry.unlink(missing_ok=True)
+    return [entry.name for entry in stale]

@@ -1,0 +1,215 @@
+"""Checkpoints: one safetensors file with weights, optimizer state and what a resume must know.
+
+The metadata holds one JSON object under the key "gradcli". Its `sha256` is taken over the whole
+file with that digest written as zeros, so that one flipped bit anywhere is found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from gradcli.errors import CheckpointError
+from gradcli.train.atomic import write_file
+from gradcli.train.safetensors_file import Contents, Stored, decode, encode_header, layout
+
+FORMAT = 1
+KEY = "gradcli"
+ZEROS = "0" * 64
+NAME = re.compile(r"step-(\d{8,12})\.safetensors")
+DIGEST = re.compile(rb'\\"sha256\\": ?\\"([0-9a-f]{64})\\"')
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best value so far of the watched metric, and the step it belongs to."""
+
+    metric: str
+    value: float
+    step: int
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What a resume must know beside the tensors.
+
+    Attributes:
+        step: updates made so far.
+        evaluated: the last step at which the validation split was evaluated, -1 for never.
+        stale: evaluations since the watched metric of early stopping improved.
+        watched: the best value of that metric.
+        seconds: training time so far.
+        metrics: the figures of the last evaluation.
+        config: the resolved config, so that a difference can be named.
+        data: sha256 of each data file.
+        state: what the dataset fitted (category tables, means); predict needs it.
+    """
+
+    step: int
+    epoch: int
+    seed: int
+    optimizer: str
+    config_sha256: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, str] = field(default_factory=dict)
+    state: Mapping[str, Any] = field(default_factory=dict)
+    evaluated: int = -1
+    stale: int = 0
+    watched: float | None = None
+    best: Best | None = None
+    seconds: float = 0.0
+    metrics: Mapping[str, float | None] = field(default_factory=dict)
+    format: int = FORMAT
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint in memory; the tensors are views into the file."""
+
+    meta: Meta
+    tensors: dict[str, Stored]
+
+
+def file_name(step: int) -> str:
+    """`step-00000400.safetensors`."""
+    return f"step-{step:08d}.safetensors"
+
+
+def step_of(name: str) -> int | None:
+    """The step in a checkpoint's name, or None if it is no bare checkpoint name."""
+    found = NAME.fullmatch(name)
+    return int(found[1]) if found else None
+
+
+def write(directory: Path, meta: Meta, tensors: Mapping[str, Stored]) -> Path:
+    """Write aside, read back, verify, rename; gives the path of the new checkpoint."""
+    path = directory / file_name(meta.step)
+    header, digest = _sealed(meta, tensors)
+    bodies = [memoryview(tensors[name].data).cast("B") for name in layout(tensors)]
+
+    def verify(aside: Path) -> None:
+        if _digest_of_file(aside, len(header), digest) != digest:
+            raise CheckpointError(f"{path.name} reads back other bytes than were written")
+
+    try:
+        write_file(path, [header, *bodies], verify)
+    except OSError as error:
+        raise CheckpointError(
+            f"cannot save {path}: {error.strerror}; older checkpoints are untouched",
+            code="E703",
+        ) from error
+    return path
+
+
+def _sealed(meta: Meta, tensors: Mapping[str, Stored]) -> tuple[bytes, str]:
+    """The header with its digest, and the digest."""
+    blank = encode_header(tensors, {KEY: _dump(meta)})
+    digest = _digest([blank, *(memoryview(tensors[name].data) for name in layout(tensors))])
+    return blank.replace(ZEROS.encode(), digest.encode(), 1), digest
+
+
+def _dump(meta: Meta) -> str:
+    """The metadata as strict JSON; the digest comes first, so that it is the first match."""
+    return json.dumps({"sha256": ZEROS, **asdict(meta)}, allow_nan=False)
+
+
+def _digest(parts: Iterable[bytes | memoryview]) -> str:
+    state = hashlib.sha256()
+    for part in parts:
+        state.update(part)
+    return state.hexdigest()
+
+
+def _digest_of_file(path: Path, header_length: int, digest: str) -> str:
+    state = hashlib.sha256()
+    with path.open("rb") as file:
+        header = file.read(header_length)
+        state.update(header.replace(digest.encode(), ZEROS.encode(), 1))
+        while chunk := file.read(1 << 20):
+            state.update(chunk)
+    return state.hexdigest()
+
+
+def read(path: Path) -> Checkpoint:
+    """Read and verify a checkpoint; any fault is a CheckpointError that names it."""
+    view = memoryview(_bytes(path))
+    contents = decode(view, str(path))
+    header, digest = _zeroed(contents, path)
+    if _digest([header, view[len(contents.header) :]]) != digest:
+        raise CheckpointError(
+            f"{path}: its bytes do not have the sha256 that it was saved with; it is damaged"
+        )
+    return Checkpoint(_meta(contents, path), contents.tensors)
+
+
+def _bytes(path: Path) -> bytes:
+    """The whole file; not mapped, since a file cut short meanwhile would kill the process."""
+    if path.is_symlink() or not path.is_file():
+        raise CheckpointError(f"{path}: not a regular file")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path}: {error.strerror}") from error
+
+
+def _zeroed(contents: Contents, path: Path) -> tuple[bytes, str]:
+    """The header with zeros for the digest, and the digest that stood there."""
+    found = DIGEST.search(contents.header)
+    if KEY not in contents.metadata or found is None:
+        raise CheckpointError(
+            f"{path}: a safetensors file, but not a checkpoint of gradcli (no '{KEY}' metadata)"
+        )
+    start, end = found.span(1)
+    zeroed = contents.header[:start] + ZEROS.encode() + contents.header[end:]
+    return zeroed, found[1].decode()
+
+
+def _meta(contents: Contents, path: Path) -> Meta:
+    """The metadata as a Meta; a newer format is refused before its fields are read."""
+    try:
+        values = json.loads(contents.metadata[KEY])
+        found = values.pop("format")
+    except (ValueError, KeyError, AttributeError, RecursionError) as error:
+        raise CheckpointError(f"{path}: unreadable metadata: {error}") from error
+    if found != FORMAT:
+        raise CheckpointError(
+            f"{path}: format: the checkpoint has {found}, this gradcli reads {FORMAT}",
+            notes=("use the gradcli that wrote it, or a newer one",),
+        )
+    known = {one.name for one in fields(Meta)} - {"format"}
+    values = {name: value for name, value in values.items() if name in known}
+    try:
+        best = values.pop("best", None)
+        return Meta(best=Best(**best) if best else None, **values)
+    except TypeError as error:
+        raise CheckpointError(f"{path}: metadata is incomplete: {error}") from error
+
+
+def names(directory: Path) -> list[str]:
+    """The checkpoints in a directory, newest first."""
+    found = [entry.name for entry in directory.iterdir() if step_of(entry.name) is not None]
+    return sorted(found, key=lambda name: step_of(name) or 0, reverse=True)
+
+
+def newest_valid(directory: Path) -> tuple[str, Checkpoint, list[str]]:
+    """The newest checkpoint that verifies, and a note on each newer one that does not."""
+    notes: list[str] = []
+    for name in names(directory):
+        try:
+            return name, read(directory / name), notes
+        except CheckpointError as error:
+            notes.append(f"skipped {name}: {error.message}")
+    raise CheckpointError(f"{directory} holds no valid checkpoint", notes=tuple(notes))
+
+
+def prune(directory: Path, keep: int, best: str | None) -> list[str]:
+    """Remove all but the newest `keep` (at least 2) and the best; gives the removed names."""
+    old = [name for name in names(directory)[max(keep, 2) :] if name != best]
+    for name in old:
+        (directory / name).unlink(missing_ok=True)
+    return old

@@ -1,0 +1,253 @@
+"""A run is its directory: made once, written by one process, found by path, name or `last`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from gradcli.errors import CheckpointError, ConfigError, GradcliError, RunError
+from gradcli.registry import closest
+from gradcli.train import checkpoint
+from gradcli.train.atomic import remove_stale, sync_directory, write_text
+from gradcli.train.checkpoint import Checkpoint, Meta
+from gradcli.train.lock import Lock
+from gradcli.train.log import Log, cut, strict
+from gradcli.train.safetensors_file import Stored
+from gradcli.train.yaml_text import to_yaml
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+RUN_ID = re.compile(r"\d{8}-\d{6}-\d{3}")
+POINTERS = ("last", "best")
+
+
+def check_name(name: str) -> str:
+    """A run's name, or a ConfigError: it becomes a directory and must not lead anywhere else."""
+    if not NAME.fullmatch(name):
+        raise ConfigError(
+            f"{name!a} cannot be a run's name: letters, digits, '.', '_' and '-', "
+            "at most 100, beginning with a letter or digit",
+            code="E123",
+        )
+    return name
+
+
+class RunDirectory:
+    """One run's files; the lock is held from construction until `close`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.checkpoints = path / "checkpoints"
+        self._lock = Lock(path / "lock")
+        self._log: Log | None = None
+
+    def __enter__(self) -> RunDirectory:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the log and let go of the lock."""
+        if self._log is not None:
+            self._log.close()
+        self._lock.release()
+
+    # Written once.
+
+    def write_config(
+        self, sources: Sequence[tuple[Path, str]], resolved: Mapping[str, Any]
+    ) -> None:
+        """config.yaml and what it extends, as written, and resolved.yaml with every default."""
+        with _writing(self.path):
+            for number, (_, text) in enumerate(sources):
+                name = f"config.base{number}.yaml" if number else "config.yaml"
+                write_text(self.path / name, text)
+            write_text(self.path / "resolved.yaml", to_yaml(resolved))
+
+    def write_json(self, name: str, value: Mapping[str, Any]) -> None:
+        """manifest.json, plan.json or status.json, whole or not at all."""
+        text = json.dumps(value, indent=2, allow_nan=False)
+        with _writing(self.path):
+            write_text(self.path / name, text + "\n")
+
+    # Written all along.
+
+    def log(self, record: dict[str, Any]) -> None:
+        """One more line of log.jsonl."""
+        if self._log is None:
+            self._log = Log(self.path / "log.jsonl")
+        self._log.write(record)
+
+    def status(self, record: dict[str, Any]) -> None:
+        """status.json: what the run is doing, or how it ended."""
+        metrics = record.get("metrics")
+        if metrics is not None:
+            record = {**record, "metrics": strict(dict(metrics))}
+        now = datetime.now().astimezone().isoformat(timespec="seconds")
+        self.write_json("status.json", {**strict(record), "updated": now})
+
+    def save(self, meta: Meta, tensors: Mapping[str, Stored], keep: int) -> Path:
+        """A new checkpoint; the pointers move after it stands, and only then old ones go."""
+        path = checkpoint.write(self.checkpoints, meta, tensors)
+        best = checkpoint.file_name(meta.best.step) if meta.best else None
+        with _writing(self.path):
+            self._point("last", path.name)
+            if best is not None and (self.checkpoints / best).exists():
+                self._point("best", best)
+            checkpoint.prune(self.checkpoints, keep, best)
+        return path
+
+    def _point(self, pointer: str, name: str) -> None:
+        if read_pointer(self.path, pointer) != name:
+            write_text(self.path / pointer, name + "\n")
+
+    def recover(self) -> tuple[str, Checkpoint, list[str]]:
+        """After a crash: stale files away, the newest valid checkpoint, the log cut to its step."""
+        if not self.checkpoints.is_dir():
+            raise CheckpointError(f"{self.path} has no checkpoint; start the training anew")
+        with _writing(self.path):
+            stale = remove_stale(self.checkpoints) + remove_stale(self.path)
+            notes = [f"removed {name}, left by a killed run" for name in stale]
+            name, found, skipped = checkpoint.newest_valid(self.checkpoints)
+            lines = cut(self.path / "log.jsonl", found.meta.step, found.meta.evaluated)
+        if lines:
+            notes.append(f"cut {lines} lines of log.jsonl after step {found.meta.step}")
+        return name, found, skipped + notes
+
+    def discard_if_empty(self) -> None:
+        """Remove a run that failed before its first checkpoint; it has nothing to keep."""
+        if any(self.checkpoints.iterdir()):
+            return
+        self.close()
+        self.checkpoints.rmdir()
+        for entry in self.path.iterdir():
+            entry.unlink()
+        self.path.rmdir()
+
+
+class _writing:  # noqa: N801 -- reads as a verb in `with _writing(path)`
+    """Turns an OSError into one sentence with the directory and the reason."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            raise RunError(
+                f"cannot write in {self._path}: {error.strerror}; checkpoints are untouched"
+            ) from error
+
+
+def create(runs: Path, name: str) -> RunDirectory:
+    """A new directory runs/<name>/<date-time-number>, never one that exists."""
+    parent = runs / check_name(name)
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        if parent.resolve().parent != runs.resolve():
+            raise RunError(f"{parent} is a link that leads out of {runs}")
+        path = _exclusive(parent)
+        (path / "checkpoints").mkdir()
+        sync_directory(parent)
+    except OSError as error:
+        raise RunError(f"cannot make a run in {parent}: {error.strerror}") from error
+    return RunDirectory(path)
+
+
+def _exclusive(parent: Path) -> Path:
+    """Two starts in one second each get their own: mkdir fails where a directory stands."""
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    for number in range(1, 1000):
+        path = parent / f"{stamp}-{number:03d}"
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        return path
+    raise RunError(f"{parent} already has 999 runs of this second")
+
+
+def read_pointer(path: Path, pointer: str) -> str | None:
+    """The bare checkpoint name in `last` or `best`; anything else in there counts as nothing."""
+    file = path / pointer
+    try:
+        if file.is_symlink():
+            return None
+        name = file.read_text(encoding="utf-8").removesuffix("\n")
+    except (OSError, UnicodeDecodeError):
+        return None
+    return name if checkpoint.step_of(name) is not None else None
+
+
+def find(runs: Path, text: str) -> Path:
+    """The run that RUN means: a path, a run's name (its newest), or `last`."""
+    path = Path(text)
+    if is_run(path):
+        return path
+    candidates = _all(runs)
+    if text != "last":
+        candidates = [one for one in candidates if one.parent.name == text or one.name == text]
+    if candidates:
+        return max(candidates, key=lambda one: (one.name, one.parent.name))
+    raise _not_found(runs, text)
+
+
+def _not_found(runs: Path, text: str) -> GradcliError:
+    known = sorted({one.parent.name for one in _all(runs)})
+    shown = ascii(text)[1:-1]
+    if Path(text).is_dir():
+        return RunError(f"{shown} is not a run: it has no resolved.yaml")
+    if not known:
+        return RunError(f"no run '{shown}': {runs} holds no runs yet; `gradcli train` makes one")
+    near = closest(text, known)
+    cure = f"did you mean '{near}'?" if near else f"known: {', '.join(known[:10])}, last"
+    return RunError(f"no run '{shown}' in {runs}; {cure}")
+
+
+def is_run(path: Path) -> bool:
+    """Whether a directory holds a run."""
+    return (path / "resolved.yaml").is_file() and (path / "checkpoints").is_dir()
+
+
+def _all(runs: Path) -> list[Path]:
+    if not runs.is_dir():
+        return []
+    return [
+        run
+        for name in runs.iterdir()
+        if NAME.fullmatch(name.name) and name.is_dir() and not name.is_symlink()
+        for run in name.iterdir()
+        if RUN_ID.fullmatch(run.name) and not run.is_symlink() and is_run(run)
+    ]
+
+
+def find_checkpoint(path: Path, which: str) -> tuple[str, Checkpoint]:
+    """The checkpoint called `best`, `last`, a step or a file name, verified."""
+    directory = path / "checkpoints"
+    if which in POINTERS:
+        name = read_pointer(path, which)
+    else:
+        name = checkpoint.file_name(int(which)) if which.isdecimal() else which
+    if name is None and which == "last":
+        return checkpoint.newest_valid(directory)[:2]
+    if name is None or checkpoint.step_of(name) is None or not (directory / name).exists():
+        known = ", ".join(str(checkpoint.step_of(one)) for one in checkpoint.names(directory))
+        raise CheckpointError(
+            f"{path} has no checkpoint {which!a}; steps: {known or 'none'}",
+        )
+    return name, checkpoint.read(directory / name)
+
+
+def read_status(path: Path) -> dict[str, Any]:
+    """status.json as it stands, empty if it cannot be read."""
+    try:
+        value = json.loads((path / "status.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,63 @@
+"""What a training tells whoever watches; the command line shows it, tests collect it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a training or an evaluation ended."""
+
+    run: str
+    status: str
+    steps: int
+    seconds: float
+    metrics: dict[str, float] = field(default_factory=dict)
+    weights_sha256: str = ""
+
+
+class Reporter(Protocol):
+    """Called as the training goes on; must return soon and must not raise."""
+
+    def started(self, run: str, step: int, total: int) -> None:
+        """The run directory stands and everything was tried once."""
+
+    def step(self, step: int, loss: float, rate: float) -> None:
+        """An update was made; `rate` is the learning rate used."""
+
+    def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
+        """A split was evaluated."""
+
+    def saved(self, step: int, path: str) -> None:
+        """A checkpoint stands and was verified."""
+
+    def note(self, text: str) -> None:
+        """One line that the user should see."""
+
+    def finished(self, result: Result) -> None:
+        """The training ended."""
+
+
+class Silent:
+    """A reporter that shows nothing."""
+
+    def started(self, run: str, step: int, total: int) -> None:
+        """Nothing."""
+
+    def step(self, step: int, loss: float, rate: float) -> None:
+        """Nothing."""
+
+    def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Nothing."""
+
+    def saved(self, step: int, path: str) -> None:
+        """Nothing."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
+
+    def finished(self, result: Result) -> None:
+        """Nothing."""

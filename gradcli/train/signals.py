@@ -1,0 +1,53 @@
+"""SIGINT, SIGTERM and SIGHUP: the first sets a flag, the second leaves at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from types import FrameType, TracebackType
+from typing import Any
+
+from gradcli.errors import GradcliError, Interrupted, Stopped
+
+ASKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Signals:
+    """`with Signals() as signals:` then `signals.asked` between steps and batches.
+
+    No code runs in the handler beside setting the flag, so it can come at any moment, in the
+    middle of a save too. Outside the main thread Python allows no handlers, and none are set.
+    """
+
+    def __init__(self) -> None:
+        self.asked: signal.Signals | None = None
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Signals:
+        if threading.current_thread() is threading.main_thread():
+            self._before = {one: signal.signal(one, self._receive) for one in ASKED}
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for one, handler in self._before.items():
+            signal.signal(one, handler)
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self.asked is not None:
+            os._exit(130 if number == signal.SIGINT else 128 + number)
+        self.asked = signal.Signals(number)
+
+    def error(self, run: str, step: int) -> GradcliError:
+        """What to raise once the checkpoint of `step` stands."""
+        kind = Interrupted if self.asked == signal.SIGINT else Stopped
+        name = self.asked.name if self.asked else "a signal"
+        return kind(
+            f"stopped by {name} after step {step}, with a checkpoint",
+            notes=(f"continue with: gradcli resume {run}",),
+        )

@@ -1,0 +1,202 @@
+"""The strict reader: every malformed file of a list is refused, every sound one is read."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import random
+import struct
+import time
+
+import pytest
+import safetensors
+from safetensors import deserialize, serialize
+
+from gradcli.errors import CheckpointError
+from gradcli.train.safetensors_file import Stored, decode, encode_header, layout
+
+
+def build(header: object, body: bytes = b"", *, length: int | None = None) -> bytes:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text) if length is None else length) + text + body
+
+
+def row(dtype: object = "F32", shape: object = (2,), offsets: object = (0, 8)) -> dict[str, object]:
+    return {"dtype": dtype, "shape": shape, "data_offsets": offsets}
+
+
+def encode(tensors: dict[str, Stored], metadata: dict[str, str] | None = None) -> bytes:
+    header = encode_header(tensors, metadata or {})
+    return header + b"".join(bytes(tensors[name].data) for name in layout(tensors))
+
+
+SOUND = {
+    "b": Stored("F32", (2, 3), struct.pack("<6f", *range(6))),
+    "a.long name é": Stored("I64", (1,), struct.pack("<q", -5)),
+    "scalar": Stored("F64", (), struct.pack("<d", 0.5)),
+    "empty": Stored("F32", (0, 3), b""),
+    "flags": Stored("BOOL", (3,), b"\x01\x00\x01"),
+    "bytes": Stored("U8", (1, 1, 5), b"hello"),
+}
+
+REFUSED = {
+    "no bytes": (b"", "0 bytes"),
+    "seven bytes": (b"\x01" * 7, "7 bytes"),
+    "header longer than file": (build({}, length=100), "100 bytes"),
+    "header length 2**63": (build({}, length=2**63), str(2**63)),
+    "header over the limit": (build({}, length=100_000_001), "limit is 100000000"),
+    "not json": (build(b"{nope}"), "not valid JSON"),
+    "a list": (build(b"[1, 2]"), "'{'"),
+    "not utf-8": (build(b'{"\xff": 1}'), "UTF-8 at byte 2"),
+    "tensor twice": (build(b'{"a": {}, "a": {}}'), "'a' occurs twice"),
+    "key twice in a tensor": (
+        build(b'{"a": {"dtype": "U8", "dtype": "U8", "shape": [0], "data_offsets": [0,0]}}'),
+        "'dtype' occurs twice",
+    ),
+    "NaN": (build(b'{"a": {"dtype": "U8", "shape": [NaN], "data_offsets": [0,0]}}'), "NaN"),
+    "float in shape": (build({"a": row(shape=[2.0])}, b"8" * 8), "shape of tensor 'a'"),
+    "bool in shape": (build({"a": row("F32", [True], [0, 4])}, b"8" * 4), "shape of tensor 'a'"),
+    "negative shape": (build({"a": row(shape=[-1, -2])}, b"8" * 8), "shape of tensor 'a'"),
+    "shape not a list": (build({"a": row(shape=2)}, b"8" * 8), "shape of tensor 'a'"),
+    "deep nesting": (build(b'{"a": ' + b"[" * 50_000 + b"]" * 50_000 + b"}"), "nested deeper"),
+    "long integer": (
+        build(b'{"a": {"dtype":"U8","shape":[' + b"9" * 5000 + b'],"data_offsets":[0,0]}}'),
+        "5000 digits",
+    ),
+    "lone surrogate": (build(b'{"\\ud800": 1}'), "surrogate"),
+    "surrogate in metadata": (build(b'{"__metadata__": {"x": "\\ud800"}}'), "__metadata__"),
+    "metadata not an object": (build({"__metadata__": [1]}), "__metadata__"),
+    "metadata not strings": (build({"__metadata__": {"x": 1}}), "__metadata__ 'x'"),
+    "unknown dtype": (build({"a": row("F31")}, b"8" * 8), "F31"),
+    "dtype not a string": (build({"a": row(["F32"])}, b"8" * 8), "unknown dtype"),
+    "missing key": (build({"a": {"dtype": "F32", "shape": [2]}}, b"8" * 8), "needs exactly"),
+    "extra key": (build({"a": {**row(), "x": 1}}, b"8" * 8), "needs exactly"),
+    "row not an object": (build({"a": 3}), "needs exactly"),
+    "three offsets": (build({"a": row(offsets=[0, 4, 8])}, b"8" * 8), "data_offsets of tensor 'a'"),
+    "reversed": (build({"a": row(offsets=[8, 0])}, b"8" * 8), "before its begin"),
+    "past the end": (build({"a": row()}, b"8" * 4), "ends at 8, the file has 4"),
+    "range too small": (build({"a": row(offsets=[0, 4])}, b"8" * 4), "needs 8 bytes"),
+    "product overflow": (build({"a": row("F64", [2**62, 2**62], [0, 8])}, b"8" * 8), "would have"),
+    "hole": (build({"a": row(), "b": row(offsets=[9, 17])}, b"8" * 17), "1 bytes between 'a'"),
+    "overlap": (build({"a": row(), "b": row(offsets=[4, 12])}, b"8" * 12), "'a' and 'b' overlap"),
+    "not from the start": (build({"a": row(offsets=[4, 12])}, b"8" * 12), "'the header' and 'a'"),
+    "not to the end": (build({"a": row()}, b"8" * 9), "end at 8, the file has 9"),
+    "no tensors but data": (build({}, b"8"), "end at 0, the file has 1"),
+    "pickle": (b"\x80\x04\x95 rest of it", "this is a Python pickle; convert it"),
+    "zip": (b"PK\x03\x04 and so on", "this is a zip archive"),
+    "gguf": (b"GGUF\x03\x00\x00\x00\x00\x00", "this is a GGUF file"),
+    "lfs": (b"version https://git-lfs.github.com/spec/v1\n", "this is a Git LFS pointer"),
+    "html": (b"\n<!DOCTYPE html><html>", "this is an HTML page"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_malformed_file_is_refused_with_the_reason(name: str) -> None:
+    data, reason = REFUSED[name]
+    with pytest.raises(CheckpointError) as caught:
+        decode(data, "x.safetensors")
+    assert "x.safetensors" in str(caught.value)
+    assert reason in str(caught.value)
+
+
+def test_own_files_come_back_equal() -> None:
+    found = decode(encode(SOUND, {"k": "v"}), "x")
+    assert found.metadata == {"k": "v"}
+    assert {
+        name: (one.dtype, one.shape, bytes(one.data)) for name, one in found.tensors.items()
+    } == {name: (one.dtype, one.shape, one.data) for name, one in SOUND.items()}
+
+
+def test_a_file_without_tensors_or_metadata_comes_back_empty() -> None:
+    found = decode(encode({}), "x")
+    assert (found.tensors, found.metadata) == ({}, {})
+
+
+def test_the_safetensors_package_reads_our_files() -> None:
+    data = encode(SOUND, {"k": "v"})
+    read = dict(deserialize(data))
+    assert {name: bytes(one["data"]) for name, one in read.items()} == {
+        name: one.data for name, one in SOUND.items()
+    }
+    assert {name: tuple(one["shape"]) for name, one in read.items()} == {
+        name: one.shape for name, one in SOUND.items()
+    }
+
+
+def theirs(tensors: dict[str, Stored]) -> tuple[dict[str, object], list[object]]:
+    """Arguments of the package's `serialize`, older and newer form, and what must stay alive."""
+    names = {"F32": "float32", "I64": "int64", "F64": "float64", "BOOL": "bool", "U8": "uint8"}
+    keep = [ctypes.create_string_buffer(bytes(one.data), len(one.data)) for one in tensors.values()]
+    made: dict[str, object] = {}
+    for (name, one), buffer in zip(tensors.items(), keep, strict=True):
+        options = {"dtype": names[one.dtype], "shape": list(one.shape)}
+        if hasattr(safetensors, "TensorSpec"):
+            place = {"data_ptr": ctypes.addressof(buffer), "data_len": len(one.data)}
+            made[name] = safetensors.TensorSpec(**options, **place)
+        else:
+            made[name] = {**options, "data": one.data}
+    return made, keep
+
+
+def test_we_read_the_files_of_the_safetensors_package() -> None:
+    arguments, _alive = theirs(SOUND)
+    found = decode(serialize(arguments, {"k": "v"}), "x")
+    assert found.metadata == {"k": "v"}
+    assert {name: bytes(one.data) for name, one in found.tensors.items()} == {
+        name: one.data for name, one in SOUND.items()
+    }
+
+
+def test_a_file_cut_at_any_length_is_refused() -> None:
+    data = encode(SOUND, {"k": "v"})
+    for length in range(len(data)):
+        with pytest.raises(CheckpointError):
+            decode(data[:length], "x")
+
+
+def test_a_header_length_that_begins_like_a_pickle_is_read() -> None:
+    tensors = {"a": Stored("U8", (1,), b"x")}
+    padding = 0x280 - len(encode_header(tensors, {"k": ""})) + 8
+    data = encode(tensors, {"k": "v" * padding})
+    assert data[:2] == b"\x80\x02"
+    assert decode(data, "x").tensors["a"].shape == (1,)
+
+
+def test_mutated_files_are_read_or_refused_never_worse() -> None:
+    rng = random.Random(7)
+    data = encode(SOUND, {"k": "v"})
+    began = time.monotonic()
+    refused = 0
+    for _ in range(1000):
+        try:
+            decode(mutate(data, rng), "x")
+        except CheckpointError:
+            refused += 1
+    assert refused > 500
+    assert time.monotonic() - began < 5
+
+
+def mutate(data: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(data)
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(changed))
+        match rng.randrange(5):
+            case 0:
+                changed[at] ^= 1 << rng.randrange(8)
+            case 1:
+                del changed[at : at + rng.randint(1, 9)]
+            case 2:
+                changed[at:at] = data[at : at + rng.randint(1, 30)]
+            case 3:
+                changed[:8] = struct.pack("<Q", rng.choice([0, 1, 2, 2**31, 2**63, 2**64 - 1]))
+            case _:
+                changed[at] = rng.choice(b'{}[]",:09-.e\\\x00\xff')
+        changed = changed or bytearray(b"x")
+    return bytes(changed)
+
+
+def test_an_unterminated_string_of_quotes_takes_linear_time() -> None:
+    began = time.monotonic()
+    with pytest.raises(CheckpointError):
+        decode(build(b'{"' + b'\\"' * 500_000), "x")
+    assert time.monotonic() - began < 2
