@@ -6,7 +6,7 @@ import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from os import cpu_count
 
-from setuptools import setup
+from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 
@@ -14,6 +14,7 @@ class BuildKernels(build_ext):
     """build_ext that says what is missing, and compiles several files at a time."""
 
     def run(self) -> None:
+        """Look for a compiler first."""
         compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
         if not any(shutil.which(name) for name in (compiler, "cc", "gcc", "clang")):
             sys.exit(
@@ -23,7 +24,8 @@ class BuildKernels(build_ext):
             )
         super().run()
 
-    def build_extension(self, ext) -> None:  # noqa: ANN001 -- setuptools' own type
+    def build_extension(self, ext: Extension) -> None:
+        """Compile the files of one extension side by side."""
         compile_one_after_another = self.compiler.compile
 
         def compile_side_by_side(sources: list[str], **options: object) -> list[str]:

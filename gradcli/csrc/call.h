@@ -52,6 +52,9 @@ int gc_check(const gc_call *call, gc_error *error);
 int gc_kernel_count(void);
 const char *gc_kernel_name(int kernel);
 int gc_kernel_built(int kernel, int dtype);
+const char *gc_kernel_saved(int kernel); /* "x", "y" or "": what a unary slope is written in */
+const char *gc_kernel_formula(int kernel);
+const char *gc_kernel_slope(int kernel);
 
 int gc_set_threads(int threads); /* returns how many really run */
 int gc_threads(void);

@@ -44,7 +44,10 @@ typedef struct {
   const char *name;
   int32_t inputs;
   int32_t outputs;
-  int32_t typed_by; /* the tensor whose element type picks the build */
+  int32_t typed_by;    /* the tensor whose element type picks the build */
+  const char *saved;   /* elementwise: "x" or "y", what the slope is written in */
+  const char *formula; /* elementwise: the row's own text, for the table of ops */
+  const char *slope;
 } gc_kernel_row;
 
 /* For plans: refuse a call, saying which tensor should have been what. */

@@ -2,17 +2,20 @@
  */
 #include "tables.h"
 
+#define PLAIN(name, inputs, outputs, typed_by) {name, inputs, outputs, typed_by, "", "", ""}
 const gc_kernel_row gc_rows[] = {
-#define KERNEL_ALL(name, plan, inputs, outputs, typed_by) {#name, inputs, outputs, typed_by},
+#define KERNEL_ALL(name, plan, inputs, outputs, typed_by) PLAIN(#name, inputs, outputs, typed_by),
 #define KERNEL_REAL KERNEL_ALL
 #include "../kernels.h"
-#define UNARY(name, y, saved, slope) {#name, 1, 1, 0}, {#name "_backward", 2, 1, 0},
-#define UNARY_STEP(name, y) {#name, 1, 1, 0},
-#define UNARY_ANY(name, y) {#name, 1, 1, 0},
-#define BINARY(name, y) {#name, 2, 1, 0},
+#define UNARY(name, y, saved, slope)                                                               \
+  {#name, 1, 1, 0, #saved, #y, #slope}, PLAIN(#name "_backward", 2, 1, 0),
+#define UNARY_STEP(name, y) {#name, 1, 1, 0, "", #y, ""},
+#define UNARY_ANY(name, y) {#name, 1, 1, 0, "", #y, ""},
+#define BINARY(name, y) {#name, 2, 1, 0, "", #y, ""},
 #define BINARY_REAL(name, y, slope_a, slope_b)                                                     \
-  {#name, 2, 1, 0}, {#name "_backward_a", 4, 1, 0}, {#name "_backward_b", 4, 1, 0},
-#define COMPARE(name, truth) {#name, 2, 1, 0},
+  {#name, 2, 1, 0, "", #y, #slope_a "; " #slope_b}, PLAIN(#name "_backward_a", 4, 1, 0),           \
+      PLAIN(#name "_backward_b", 4, 1, 0),
+#define COMPARE(name, truth) {#name, 2, 1, 0, "", #truth, ""},
 #include "../scalar_ops.h"
 };
 
@@ -23,6 +26,10 @@ int gc_kernel_count(void) {
 const char *gc_kernel_name(int kernel) {
   return kernel >= 0 && kernel < gc_kernel_count() ? gc_rows[kernel].name : NULL;
 }
+
+const char *gc_kernel_saved(int kernel) { return gc_rows[kernel].saved; }
+const char *gc_kernel_formula(int kernel) { return gc_rows[kernel].formula; }
+const char *gc_kernel_slope(int kernel) { return gc_rows[kernel].slope; }
 
 static const gc_isa_table *chosen;
 

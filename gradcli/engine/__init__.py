@@ -1,0 +1,60 @@
+"""The engine: tensors, autograd, layers and optimizers. Reads like torch; knows no files, no YAML.
+
+Every op in the table is an attribute here: `engine.matmul(a, b)`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.engine import ops
+from gradcli.engine.autograd import enable_grad, no_grad, set_grad_enabled
+from gradcli.engine.autograd import recording as is_grad_enabled
+from gradcli.engine.dtype import DType, bool_, float32, float64, int32, int64, uint8
+from gradcli.engine.ops.creation import (
+    empty,
+    frombuffer,
+    full,
+    linspace,
+    ones,
+    tensor,
+    zeros,
+)
+from gradcli.engine.tensor import OPS, Tensor
+
+# torch's short names
+float, double, int, long, bool = float32, float64, int32, int64, bool_
+
+__all__ = [
+    "DType",
+    "Tensor",
+    "bool_",
+    "empty",
+    "enable_grad",
+    "float32",
+    "float64",
+    "frombuffer",
+    "full",
+    "int32",
+    "int64",
+    "is_grad_enabled",
+    "linspace",
+    "no_grad",
+    "ones",
+    "ops",
+    "set_grad_enabled",
+    "tensor",
+    "uint8",
+    "zeros",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Ops by name, from the table they are declared in."""
+    if name in OPS:
+        return OPS[name]
+    raise AttributeError(f"gradcli.engine has no '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *OPS})

@@ -1,0 +1,181 @@
+"""Array: a strided view of a block of memory. Holds numbers; knows nothing of gradients."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from gradcli.engine import shape as shapes
+from gradcli.engine.device import cpu
+from gradcli.engine.device.cpu import Storage
+from gradcli.engine.dtype import DType
+from gradcli.engine.shape import Shape
+from gradcli.errors import ShapeError
+
+
+class Array:
+    """Storage, offset, shape and strides (in elements), element type. Never changes its own fields."""
+
+    __slots__ = ("_descriptor", "dtype", "offset", "shape", "storage", "strides")
+
+    def __init__(
+        self, storage: Storage, offset: int, shape: Shape, strides: Shape, dtype: DType
+    ) -> None:
+        self.storage = storage
+        self.offset = offset
+        self.shape = shape
+        self.strides = strides
+        self.dtype = dtype
+        self._descriptor: Any = None
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def numel(self) -> int:
+        """Number of elements."""
+        return shapes.numel(self.shape)
+
+    @property
+    def descriptor(self) -> Any:
+        """What a kernel is told of this array; made once."""
+        if self._descriptor is None:
+            self._descriptor = cpu.describe(
+                self.storage, self.offset, self.shape, self.strides, self.dtype
+            )
+        return self._descriptor
+
+    def is_contiguous(self) -> bool:
+        """True when the elements lie in row-major order without gaps."""
+        return shapes.is_contiguous(self.shape, self.strides)
+
+    def contiguous(self) -> Array:
+        """This array if it is contiguous, otherwise a copy that is."""
+        return self if self.is_contiguous() else self.copy()
+
+    def copy(self) -> Array:
+        """The same elements in memory of their own."""
+        return self.cast(self.dtype)
+
+    def cast(self, dtype: DType) -> Array:
+        """A contiguous copy with another element type."""
+        out = empty(self.shape, dtype)
+        run("copy", self, out)
+        return out
+
+    def view(self, shape: Shape, strides: Shape, offset: int | None = None) -> Array:
+        """The same memory under another shape; the caller answers for the strides."""
+        return Array(
+            self.storage, self.offset if offset is None else offset, shape, strides, self.dtype
+        )
+
+    def reshape(self, shape: Shape) -> Array:
+        """The same elements in another shape: a view where possible, otherwise a copy."""
+        if shapes.numel(shape) != self.numel:
+            raise ShapeError(f"reshape: shape {self.shape} does not fit into {shape}")
+        strides = shapes.view_strides(self.shape, self.strides, shape)
+        if strides is None:
+            return self.copy().view(shape, shapes.contiguous_strides(shape))
+        return self.view(shape, strides)
+
+    def permute(self, dims: Sequence[int]) -> Array:
+        """A view with the dimensions in another order."""
+        return self.view(tuple(self.shape[d] for d in dims), tuple(self.strides[d] for d in dims))
+
+    def expand(self, shape: Shape, op: str = "expand") -> Array:
+        """A view that repeats size-1 and missing dimensions."""
+        if shape == self.shape:
+            return self
+        return self.view(shape, shapes.expand_strides(self.shape, self.strides, shape, op))
+
+    def memoryview(self) -> memoryview:
+        """The bytes of a contiguous array, shared."""
+        if not self.is_contiguous():
+            raise ShapeError("memoryview: the array is not contiguous; call contiguous() first")
+        size = self.dtype.size
+        return cpu.window(self.storage, self.offset * size, self.numel * size)
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers; a plain number for 0 dimensions."""
+        view: Any = self.contiguous().memoryview()
+        flat = view.cast(self.dtype.format).tolist()
+        for size in reversed(self.shape[1:]):
+            flat = [flat[i : i + size] for i in range(0, len(flat), size)] if size else []
+        if 0 in self.shape[1:]:
+            return _empty_lists(self.shape)
+        return flat if self.shape else flat[0]
+
+
+def _empty_lists(shape: Shape) -> list[Any]:
+    if len(shape) == 1:
+        return []
+    return [_empty_lists(shape[1:]) for _ in range(shape[0])]
+
+
+def run(
+    kernel: str, *arrays: Array, sizes: Sequence[int] = (), options: Sequence[float] = ()
+) -> None:
+    """Run one kernel: inputs first, then the outputs it writes."""
+    cpu.run(kernel, [array.descriptor for array in arrays], sizes, options)
+
+
+def empty(shape: Shape, dtype: DType) -> Array:
+    """A fresh contiguous array, contents undefined."""
+    storage = cpu.allocate(shapes.numel(shape) * dtype.size)
+    return Array(storage, 0, shape, shapes.contiguous_strides(shape), dtype)
+
+
+def full(shape: Shape, value: float, dtype: DType) -> Array:
+    """A fresh array with one value everywhere."""
+    out = empty(shape, dtype)
+    fill(out, value)
+    return out
+
+
+def fill(array: Array, value: float) -> None:
+    """Overwrite every element with one value."""
+    if array.dtype.is_floating_point:
+        run("fill", array, options=(value,))
+    else:
+        run("fill", array, sizes=(int(bool(value)) if array.dtype.kind == "bool" else int(value),))
+
+
+@lru_cache(maxsize=1024)
+def scalar(value: float, dtype: DType, sign: str = "") -> Array:
+    """A constant with no dimensions; shared, so it must never be written to.
+
+    `sign` separates 0.0 from -0.0, which a cache takes for the same key.
+    """
+    del sign
+    number = float(value) if dtype.is_floating_point else int(value)
+    data = struct.pack(dtype.format, bool(value) if dtype.kind == "bool" else number)
+    return Array(cpu.borrow(data), 0, (), (), dtype)
+
+
+def copy_into(target: Array, source: Array) -> None:
+    """Write `source` (any strides and type, broadcast) over the elements of `target`."""
+    run("copy", source.expand(target.shape, "copy_"), target)
+    target.storage.version += 1
+
+
+def unbroadcast(grad: Array, shape: Shape) -> Array:
+    """Sum a gradient over the dimensions that broadcasting had repeated. The only such place."""
+    if grad.shape == shape:
+        return grad
+    extra = grad.ndim - len(shape)
+    dims = list(range(extra))
+    dims += [d + extra for d, size in enumerate(shape) if size == 1 and grad.shape[d + extra] != 1]
+    kept = [d for d in range(grad.ndim) if d not in dims]
+    columns = shapes.numel(tuple(grad.shape[d] for d in dims))
+    outer = shapes.numel(tuple(grad.shape[d] for d in kept))
+    if dims == list(range(len(dims))):  # repeated in front: the usual bias
+        rows = grad.contiguous().reshape((1, columns, outer))
+    else:
+        rows = grad.permute([*kept, *dims]).contiguous().reshape((outer, columns, 1))
+    out = empty((rows.shape[0], rows.shape[2]), grad.dtype)
+    run("sum", rows, out)
+    return out.reshape(shape)

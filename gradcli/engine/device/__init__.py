@@ -1,0 +1,1 @@
+"""Devices: allocate memory, run calls. This version has one, the CPU."""

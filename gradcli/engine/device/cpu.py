@@ -1,0 +1,207 @@
+"""The CPU: memory, and the one way to its kernels. The only module that imports cffi's library."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gradcli.engine.dtype import DTYPES, DType
+from gradcli.errors import DeviceError, DTypeError, RangeError, ShapeError
+
+try:
+    from gradcli.engine.device import _cpu  # type: ignore[attr-defined]
+except ImportError as error:
+    raise DeviceError(
+        f"the CPU kernels are not built ({error}); run `pip install .` in the project's folder"
+    ) from error
+
+ffi, lib = _cpu.ffi, _cpu.lib
+
+
+def _text(pointer: Any) -> str:
+    return str(ffi.string(pointer).decode())
+
+
+KERNELS: dict[str, int] = {_text(lib.gc_kernel_name(i)): i for i in range(lib.gc_kernel_count())}
+_NULL = ffi.NULL
+
+
+class Storage:
+    """A block of memory that arrays share; `version` counts the times it was written in place."""
+
+    __slots__ = ("__weakref__", "data", "nbytes", "owner", "version")
+
+    def __init__(self, data: Any, nbytes: int, owner: object = None) -> None:
+        self.data = data
+        self.nbytes = nbytes
+        self.version = 0
+        self.owner = owner  # keeps borrowed memory alive
+
+
+def allocate(nbytes: int) -> Storage:
+    """Fresh memory, 64-byte aligned, contents undefined."""
+    data = lib.gc_alloc(nbytes)
+    if data == _NULL:
+        raise DeviceError(
+            f"no memory for {nbytes:,} bytes on the CPU; free: {free_memory():,} bytes"
+        )
+    return Storage(ffi.gc(data, lib.gc_free, nbytes), nbytes)
+
+
+def borrow(buffer: Any) -> Storage:
+    """The memory of a bytes-like object, without a copy; writable only if the object is."""
+    view = ffi.from_buffer(buffer)
+    return Storage(ffi.cast("void *", view), len(view), owner=(buffer, view))
+
+
+def borrow_address(address: int, nbytes: int, owner: object) -> Storage:
+    """Memory at an address, which `owner` keeps alive."""
+    return Storage(ffi.cast("void *", address), nbytes, owner)
+
+
+def address(storage: Storage) -> int:
+    """Where the block begins."""
+    return int(ffi.cast("intptr_t", storage.data))
+
+
+def window(storage: Storage, start: int, nbytes: int) -> memoryview:
+    """Bytes of a block as a memoryview that keeps the block alive."""
+    pointer = ffi.cast("char *", storage.data) + start
+    # gc() with the storage in the closure: the view must not outlive the memory it shows.
+    return memoryview(ffi.buffer(ffi.gc(pointer, lambda _, keep=storage: None), nbytes)).cast("B")
+
+
+def describe(
+    storage: Storage, offset: int, shape: Sequence[int], strides: Sequence[int], dtype: DType
+) -> Any:
+    """A gc_tensor: what a kernel needs to know about an array."""
+    return ffi.new(
+        "gc_tensor *",
+        (storage.data, storage.nbytes, offset, dtype.code, len(shape), shape, strides),
+    )
+
+
+def run(
+    kernel: str, tensors: Sequence[Any], sizes: Sequence[int] = (), options: Sequence[float] = ()
+) -> None:
+    """Run one kernel on descriptors, inputs first; raises what the checked door refuses."""
+    call = ffi.new("gc_call *")
+    call.kernel = KERNELS[kernel]
+    call.ntensors = len(tensors)
+    slots = call.tensors
+    for i, tensor in enumerate(tensors):
+        slots[i] = tensor[0]
+    if sizes:
+        call.sizes = sizes
+    if options:
+        call.options = options
+    error = ffi.new("gc_error *")
+    if lib.gc_run(call, 1, error):
+        raise _exception(kernel, call, error)
+
+
+_DTYPE_NAMES = {dtype.code: dtype.name for dtype in DTYPES.values()}
+
+
+def _exception(kernel: str, call: Any, error: Any) -> Exception:
+    """The refusal in words."""
+    op = kernel.removesuffix("_forward").removesuffix("_backward")
+    tensor = call.tensors[error.tensor]
+    shape = tuple(tensor.shape[0 : tensor.ndim])
+    if error.status == lib.GC_BAD_INDEX:
+        limit = error.limit - 1
+        return RangeError(
+            f"{op}: index {error.value} at position {error.where} is outside 0..{limit}"
+        )
+    if error.status == lib.GC_BAD_DTYPE:
+        name = _DTYPE_NAMES.get(tensor.dtype, "this element type")
+        return DTypeError(f"{op}: kernel '{kernel}' is not built for {name} on the CPU")
+    if error.status == lib.GC_NO_MEMORY:
+        return DeviceError(f"{op}: no memory left for the kernel's scratch space")
+    expected = _text(error.expected) if error.expected else "another call"
+    return ShapeError(
+        f"{op}: kernel '{kernel}' wanted {expected} as tensor {error.tensor}, got shape {shape}"
+    )
+
+
+def kernel_facts(kernel: str) -> tuple[str, str, str]:
+    """What scalar_ops.h says of an elementwise kernel: what it saves, its formula, its slope."""
+    i = KERNELS[kernel]
+    texts = lib.gc_kernel_saved(i), lib.gc_kernel_formula(i), lib.gc_kernel_slope(i)
+    saved, formula, slope = (_text(text) for text in texts)
+    return saved, formula, slope
+
+
+def kernel_built_for(kernel: str) -> list[str]:
+    """Names of the element types a kernel is built for."""
+    i = KERNELS[kernel]
+    return [d.name for d in DTYPES.values() if lib.gc_kernel_built(i, d.code)]
+
+
+def _cgroup_cores() -> float:
+    """How many cores the container may use, from cgroup 2 or 1; inf where there is no limit."""
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()[:2]
+    except (OSError, ValueError):
+        try:
+            folder = Path("/sys/fs/cgroup/cpu")
+            quota = (folder / "cpu.cfs_quota_us").read_text().strip()
+            period = (folder / "cpu.cfs_period_us").read_text().strip()
+        except OSError:
+            return math.inf
+    if quota in ("max", "-1"):
+        return math.inf
+    return int(quota) / int(period)
+
+
+def available_threads() -> int:
+    """Cores this process may use: its affinity, cut by the container's quota."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, math.ceil(min(cores or 1, _cgroup_cores())))
+
+
+def set_threads(threads: int) -> int:
+    """Use this many threads; returns how many the machine granted."""
+    return int(lib.gc_set_threads(threads))
+
+
+def threads() -> int:
+    """How many threads the kernels use."""
+    return int(lib.gc_threads())
+
+
+def isa() -> str:
+    """The instruction set chosen for this machine."""
+    return _text(lib.gc_isa())
+
+
+def set_isa(name: str) -> bool:
+    """Choose another instruction set (tests compare them); False where the machine lacks it."""
+    return bool(lib.gc_set_isa(name.encode()))
+
+
+def allocated() -> int:
+    """Bytes now held by arrays."""
+    return int(lib.gc_allocated())
+
+
+def fill_on_alloc(on: bool) -> None:
+    """Fill fresh memory with NaN patterns, so that a test sees what a kernel left unwritten."""
+    lib.gc_fill_on_alloc(on)
+
+
+def free_memory() -> int:
+    """Bytes the machine could still give, as the kernel estimates them; 0 where unknown."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
+
+
+set_threads(available_threads())

@@ -1,0 +1,56 @@
+"""Element types: name, size, code in the kernels, and torch's rules for mixing them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, eq=False)
+class DType:
+    """One element type. `kind` orders them: bool < int < float."""
+
+    name: str
+    code: int  # as in csrc/call.h
+    size: int  # bytes
+    kind: str
+    format: str  # as in the struct module and the buffer protocol
+
+    def __repr__(self) -> str:
+        return f"gradcli.{self.name}"
+
+    @property
+    def is_floating_point(self) -> bool:
+        """True for float32 and float64."""
+        return self.kind == "float"
+
+
+float32 = DType("float32", 0, 4, "float", "f")
+float64 = DType("float64", 1, 8, "float", "d")
+int32 = DType("int32", 2, 4, "int", "i")
+int64 = DType("int64", 3, 8, "int", "q")
+uint8 = DType("uint8", 4, 1, "int", "B")
+bool_ = DType("bool", 5, 1, "bool", "?")
+
+DTYPES = {d.name: d for d in (float32, float64, int32, int64, uint8, bool_)}
+_RANK = {"bool": 0, "int": 1, "float": 2}
+
+
+def of_scalar(value: float) -> DType:
+    """The type that a Python number becomes by itself: bool, int64 or float32."""
+    if isinstance(value, bool):
+        return bool_
+    return int64 if isinstance(value, int) else float32
+
+
+def promote(a: DType, b: DType) -> DType:
+    """The type that holds both: the higher kind, then the larger; uint8 with int32 is int32."""
+    if a is b:
+        return a
+    if _RANK[a.kind] != _RANK[b.kind]:
+        return a if _RANK[a.kind] > _RANK[b.kind] else b
+    return a if a.size >= b.size else b
+
+
+def promote_weak(strong: DType, weak: DType) -> DType:
+    """Python numbers and 0-dimensional tensors only win when their kind is higher."""
+    return strong if _RANK[strong.kind] >= _RANK[weak.kind] else weak

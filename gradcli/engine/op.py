@@ -1,0 +1,215 @@
+"""Op: one declared operation. The declaration drives the API, the checks, the docs and the tests.
+
+A forward function takes Arrays positionally (its inputs) and options as keywords, and returns one
+Array or a tuple. Below it stands its gradient, which gets the incoming gradient, what `saves`
+names, and the options it asks for.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from gradcli.engine import autograd
+from gradcli.engine.array import Array
+from gradcli.engine.autograd import Gradients, Node
+from gradcli.engine.sample import Sample, Wrong
+from gradcli.engine.tensor import OPS, Tensor, install, parents_of
+from gradcli.errors import DTypeError, OptionError
+
+Forward = Callable[..., Any]
+
+
+class Op:
+    """A declared operation; call it with Tensors.
+
+    Attributes:
+        inputs: names of the tensor inputs, in order.
+        options: names and defaults of everything else.
+        outputs: names of what forward returns; the first `visible` go to the user.
+        saves: names of inputs and outputs that the gradient needs; only those are kept.
+        why: why there is no gradient, where there is none.
+        composed: the same thing written with simpler ops, for fused ones.
+        variadic: the first option may be given number by number, as in `x.reshape(2, 3)`.
+    """
+
+    def __init__(
+        self,
+        forward: Forward,
+        *,
+        saves: str | Sequence[str] = (),
+        outputs: Sequence[str] = ("y",),
+        visible: int = 1,
+        samples: Sequence[Sample] = (),
+        wrong: Sequence[Wrong] = (),
+        why: str = "",
+        composed: Callable[..., Tensor] | None = None,
+        name: str | None = None,
+        formula: str = "",
+        variadic: bool = False,
+    ) -> None:
+        self.name = name or forward.__name__
+        self.forward = forward
+        self.outputs = tuple(outputs)
+        self.visible = visible
+        self.saves = (saves,) if isinstance(saves, str) else tuple(saves)
+        self.samples = tuple(samples)
+        self.wrong = tuple(wrong)
+        self.why = why
+        self.composed = composed
+        self.variadic = variadic
+        self.__doc__ = inspect.getdoc(forward) or ""
+        self.formula = formula or self.__doc__.split("\n", 1)[0]
+        self.slope = ""  # elementwise: the derivative, as written in scalar_ops.h
+        parameters = inspect.signature(forward).parameters.values()
+        self.inputs = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
+        self.optional = {p.name for p in parameters if p.default is None}
+        self.options = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+        self._gradient: Callable[..., Any] | None = None
+        self._wanted: frozenset[str] = frozenset()
+
+    def gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Declare the gradient, as a decorator.
+
+        Beside what `saves` names it may ask for options, for `needs` (which inputs want a
+        gradient), and for the `shapes` and `dtypes` of the inputs.
+        """
+        parameters = list(inspect.signature(function).parameters.values())[1:]
+        names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
+        known = {*self.inputs, *self.outputs, *self.options, "needs", "shapes", "dtypes"}
+        unsaved = {n for n in names if n in {*self.inputs, *self.outputs}} - set(self.saves)
+        assert set(names) <= known and not unsaved, f"{self.name}: gradient asks for {names}"
+        self._gradient = function
+        self._wanted = frozenset(names)
+        return function
+
+    @property
+    def differentiable(self) -> bool:
+        """True when a gradient is declared."""
+        return self._gradient is not None
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}{self.signature()}>"
+
+    def signature(self) -> str:
+        """How the op is called."""
+        options = [
+            f"{name}={default!r}" if default is not inspect.Parameter.empty else name
+            for name, default in self.options.items()
+        ]
+        inputs = [f"{n}=None" if n in self.optional else n for n in self.inputs]
+        return f"({', '.join(inputs + options)})"
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        inputs, options = self._bind(args, named)
+        arrays = [None if t is None else t.array for t in inputs]
+        results = self.forward(*arrays, **options)
+        made = results if isinstance(results, tuple) else (results,)
+        parents = parents_of(inputs) if self._gradient and autograd.recording() else []
+        node = self._node(parents, arrays, made, options) if any(parents) else None
+        tensors = tuple(
+            Tensor(a, node=node if a.dtype.is_floating_point else None, output=i)
+            for i, a in enumerate(made[: self.visible])
+        )
+        return tensors if self.visible > 1 else tensors[0]
+
+    def _bind(
+        self, args: Sequence[Any], named: dict[str, Any]
+    ) -> tuple[list[Tensor | None], dict[str, Any]]:
+        """Sort arguments into inputs and options; positions run on from inputs to options."""
+        names = (*self.inputs, *self.options)
+        inputs_given = len(self.inputs)
+        if self.variadic and len(args) > inputs_given:
+            rest = args[inputs_given:]
+            one = len(rest) == 1 and isinstance(rest[0], (tuple, list))
+            args = (*args[:inputs_given], tuple(rest[0] if one else rest))
+        if len(args) > len(names):
+            raise OptionError(f"{self.name}: {len(args)} arguments for {self.signature()}")
+        given = dict(zip(names, args, strict=False))
+        for name, value in named.items():
+            # torch calls the first tensor `input`; formulas read better with x.
+            slot = self.inputs[0] if name == "input" and self.inputs else name
+            if slot not in names:
+                raise OptionError(f"{self.name}: no argument '{name}'; it is {self.signature()}")
+            if slot in given:
+                raise OptionError(f"{self.name}: argument '{name}' is given twice")
+            given[slot] = value
+        inputs = [self._input(name, given.pop(name, None)) for name in self.inputs]
+        for name, default in self.options.items():
+            if default is inspect.Parameter.empty and name not in given:
+                raise OptionError(f"{self.name}: argument '{name}' is missing")
+        return inputs, given
+
+    def _input(self, name: str, value: Any) -> Tensor | None:
+        if isinstance(value, Tensor) or (value is None and name in self.optional):
+            return value
+        found = "nothing" if value is None else type(value).__name__
+        raise DTypeError(f"{self.name}: {name} must be a Tensor, got {found}")
+
+    def _node(
+        self,
+        parents: list[Any],
+        arrays: Sequence[Array | None],
+        made: Sequence[Array],
+        options: dict[str, Any],
+    ) -> Node:
+        values = dict(zip(self.inputs, arrays, strict=True))
+        values.update(zip(self.outputs, made, strict=True))
+        kept: dict[str, Any] = {name: values[name] for name in self.saves}
+        saved = [a for a in kept.values() if a is not None]
+        for name, default in self.options.items():
+            if name in self._wanted:
+                kept[name] = options.get(name, default)
+        if "needs" in self._wanted:
+            kept["needs"] = tuple(parent is not None for parent in parents)
+        if "shapes" in self._wanted:
+            kept["shapes"] = tuple(None if a is None else a.shape for a in arrays)
+        if "dtypes" in self._wanted:
+            kept["dtypes"] = tuple(None if a is None else a.dtype for a in arrays)
+        function = self._gradient
+        assert function is not None
+        single = self.visible == 1
+
+        def gradient(grads: Gradients) -> Gradients:
+            result = function(grads[0] if single else tuple(grads), **kept)
+            return result if isinstance(result, tuple) else (result,)
+
+        return Node(self.name, parents, gradient, self.visible, saved)
+
+
+def op(*, method: bool = True, **declaration: Any) -> Callable[[Forward], Op]:
+    """Declare an op: `@op(saves=..., samples=[...])` above its forward function."""
+
+    def declare(forward: Forward) -> Op:
+        return declare_op(Op(forward, **declaration), method=method)
+
+    return declare
+
+
+def declare_op(declared: Op, *, method: bool = True) -> Op:
+    """Enter an op in the table, and as a method of Tensor."""
+    OPS.add(declared.name, declared)
+    if method:
+        install(declared.name, declared)
+    return declared
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def function(name: str | None = None, *, method: bool = True) -> Callable[[F], F]:
+    """Enter a plain function composed of ops, under its name; it becomes a method as well."""
+
+    def enter(plain: F) -> F:
+        OPS.add(name or plain.__name__, plain)
+        if method:
+            install(name or plain.__name__, plain)
+        return plain
+
+    return enter
+
+
+def declared_ops() -> list[Op]:
+    """All declared ops, by name."""
+    return [row for _, row in sorted(OPS.items()) if isinstance(row, Op)]

@@ -1,0 +1,183 @@
+"""Tensors from numbers, shapes and other people's memory."""
+
+from __future__ import annotations
+
+from array import array as packed
+from collections.abc import Sequence
+from math import ceil
+from typing import Any
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine import shape as shapes
+from gradcli.engine.array import Array, fill
+from gradcli.engine.array import empty as empty_array
+from gradcli.engine.array import full as full_array
+from gradcli.engine.device import cpu
+from gradcli.engine.dtype import DType
+from gradcli.engine.op import function
+from gradcli.engine.shape import Shape
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import DTypeError, OptionError, ShapeError
+
+_FORMATS = {dtype.format: dtype for dtype in dtypes.DTYPES.values()} | {"l": dtypes.int64}
+
+
+def tensor(data: Any, *, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+    """A new tensor from a number, nested lists, a Tensor or a buffer; always a copy.
+
+    Floats become float32, whole numbers int64, truth values bool, unless `dtype` says otherwise.
+    """
+    if isinstance(data, Tensor):
+        made = data.array.cast(dtype or data.dtype)
+    elif isinstance(data, (bool, int, float)):
+        made = full_array((), data, dtype or dtypes.of_scalar(data))
+    elif isinstance(data, (list, tuple)):
+        made = _from_lists(data, dtype)
+    else:
+        made = _from_buffer(data)
+        made = made.cast(dtype or made.dtype)
+    return Tensor(made, requires_grad=requires_grad)
+
+
+def _from_lists(data: Sequence[Any], dtype: DType | None) -> Array:
+    shape: list[int] = []
+    level: list[Any] = [data]
+    while level and isinstance(level[0], (list, tuple)):
+        size = len(level[0])
+        for row in level:
+            if not isinstance(row, (list, tuple)) or len(row) != size:
+                found = len(row) if isinstance(row, (list, tuple)) else row
+                raise ShapeError(f"tensor: rows of unequal length: {size} and {found}")
+        shape.append(size)
+        level = [item for row in level for item in row]
+    if level and isinstance(level[0], Tensor):
+        level = [item.item() if isinstance(item, Tensor) else item for item in level]
+    kinds = {type(item) for item in level}
+    if not kinds <= {bool, int, float}:
+        odd = next(kind.__name__ for kind in kinds if kind not in (bool, int, float))
+        raise DTypeError(f"tensor: takes numbers, got {odd}")
+    natural = dtypes.float32
+    if kinds and float not in kinds:
+        natural = dtypes.int64 if int in kinds else dtypes.bool_
+    dtype = dtype or natural
+    convert = {"float": float, "int": int, "bool": bool}[dtype.kind]
+    code = "B" if dtype.kind == "bool" else dtype.format
+    try:
+        numbers = packed(code, [convert(item) for item in level])
+    except OverflowError as error:
+        raise OptionError(f"tensor: a number does not fit into {dtype}: {error}") from None
+    out = empty_array(shapes.checked(shape, "tensor"), dtype)
+    out.memoryview()[:] = memoryview(numbers).cast("B")
+    return out
+
+
+def _from_buffer(data: Any) -> Array:
+    """Whatever shows its memory: array.array, bytes, memoryview, NumPy arrays."""
+    try:
+        view = memoryview(data)
+    except TypeError:
+        raise DTypeError(f"tensor: cannot be made from {type(data).__name__}") from None
+    dtype = _FORMATS.get(view.format)
+    if dtype is None:
+        raise DTypeError(f"tensor: elements of format '{view.format}' have no type here")
+    out = empty_array(tuple(view.shape or ()), dtype)
+    if view.nbytes:
+        out.memoryview()[:] = view.tobytes() if not view.c_contiguous else view.cast("B")
+    return out
+
+
+def frombuffer(buffer: Any, *, dtype: DType) -> Tensor:
+    """The bytes of a buffer as a 1-D tensor, sharing its memory."""
+    view = memoryview(buffer)
+    if view.nbytes % dtype.size:
+        raise ShapeError(f"frombuffer: {view.nbytes} bytes are no whole number of {dtype}")
+    storage = cpu.borrow(buffer) if view.nbytes else cpu.allocate(0)
+    return Tensor(Array(storage, 0, (view.nbytes // dtype.size,), (1,), dtype))
+
+
+def _size(size: tuple[Any, ...], op: str) -> Shape:
+    """Sizes given one by one or as one tuple."""
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+        size = tuple(size[0])
+    return shapes.checked(size, op)
+
+
+def full(
+    size: Sequence[int],
+    fill_value: float,
+    *,
+    dtype: DType | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """One value everywhere."""
+    chosen = dtype or dtypes.of_scalar(fill_value)
+    made = full_array(shapes.checked(size, "full"), fill_value, chosen)
+    return Tensor(made, requires_grad=requires_grad)
+
+
+def zeros(*size: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+    """0 everywhere."""
+    made = full_array(_size(size, "zeros"), 0, dtype or dtypes.float32)
+    return Tensor(made, requires_grad=requires_grad)
+
+
+def ones(*size: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+    """1 everywhere."""
+    made = full_array(_size(size, "ones"), 1, dtype or dtypes.float32)
+    return Tensor(made, requires_grad=requires_grad)
+
+
+def empty(*size: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+    """Memory as it comes: the values are undefined."""
+    made = empty_array(_size(size, "empty"), dtype or dtypes.float32)
+    return Tensor(made, requires_grad=requires_grad)
+
+
+@function(method=False)
+def full_like(input: Tensor, fill_value: float, *, dtype: DType | None = None) -> Tensor:
+    """One value everywhere, in the shape and type of another tensor."""
+    return full(input.shape, fill_value, dtype=dtype or input.dtype)
+
+
+@function(method=False)
+def zeros_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
+    """0 everywhere, in the shape and type of another tensor."""
+    return full_like(input, 0, dtype=dtype)
+
+
+@function(method=False)
+def ones_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
+    """1 everywhere, in the shape and type of another tensor."""
+    return full_like(input, 1, dtype=dtype)
+
+
+@function(method=False)
+def empty_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
+    """Undefined values in the shape and type of another tensor."""
+    return Tensor(empty_array(input.shape, dtype or input.dtype))
+
+
+def linspace(start: float, end: float, steps: int, *, dtype: DType | None = None) -> Tensor:
+    """`steps` numbers from start to end, both included, evenly spaced."""
+    if steps < 0:
+        raise OptionError(f"linspace: steps must be at least 0, got {steps}")
+    gap = (end - start) / (steps - 1) if steps > 1 else 0.0
+    # From both ends towards the middle, as torch does, so that the last number is `end` itself.
+    half = ceil(steps / 2)
+    numbers = [start + gap * i for i in range(half)]
+    numbers += [end - gap * (steps - 1 - i) for i in range(half, steps)]
+    return tensor(numbers, dtype=dtype or dtypes.float32)
+
+
+@function("zero_")
+def zero_(input: Tensor) -> Tensor:
+    """Overwrite every element with 0."""
+    return fill_(input, 0)
+
+
+@function("fill_")
+def fill_(input: Tensor, value: float) -> Tensor:
+    """Overwrite every element with one value."""
+    fill(input.array, value)
+    input.array.storage.version += 1
+    return input

@@ -1,0 +1,232 @@
+"""Elementwise ops. Their maths stands in csrc/scalar_ops.h, one row each."""
+
+from __future__ import annotations
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine.array import Array, empty, run, scalar
+from gradcli.engine.op import op
+from gradcli.engine.ops.family import (
+    Slope,
+    as_float,
+    binary,
+    comparison,
+    map_binary,
+    map_slope,
+    map_unary,
+    step,
+    unary,
+)
+from gradcli.engine.sample import away_from, distinct, positive, sample, unit, wrong
+from gradcli.errors import OptionError
+
+_POSITIVE = (sample(positive((3, 5))), sample(positive((2, 1, 4))), sample(positive((0, 3))))
+_NO_ZERO = (sample(away_from((3, 5))), sample(away_from((2, 1, 4))), sample(away_from((0, 3))))
+
+exp = unary("exp", "e to the power x.")
+log = unary("log", "Natural logarithm of x.", samples=_POSITIVE)
+sqrt = unary("sqrt", "Square root of x.", samples=_POSITIVE)
+rsqrt = unary("rsqrt", "1 over the square root of x.", samples=_POSITIVE)
+sin = unary("sin", "Sine of x, in radians.")
+cos = unary("cos", "Cosine of x, in radians.")
+tanh = unary("tanh", "Hyperbolic tangent of x.")
+sigmoid = unary("sigmoid", "1 / (1 + exp(-x)), without overflow on either side.")
+relu = unary("relu", "x where it is positive, otherwise 0.", samples=_NO_ZERO)
+
+floor = step("floor", "The largest whole number not above x.", samples=(sample(unit((3, 5))),))
+ceil = step("ceil", "The smallest whole number not below x.", samples=(sample(unit((3, 5))),))
+sign = step("sign", "-1, 0 or 1.", samples=_NO_ZERO)
+
+
+@op(samples=[sample((3, 5)), sample((2, 1, 4)), sample((0, 3))])
+def neg(x: Array) -> Array:
+    """-x."""
+    return map_unary("neg", x)
+
+
+@neg.gradient
+def neg_gradient(grad: Array) -> Array:
+    """-grad."""
+    return map_unary("neg", grad)
+
+
+@op(name="abs", saves="x", samples=_NO_ZERO)
+def absolute(x: Array) -> Array:
+    """|x|; the gradient at 0 is 0."""
+    return map_unary("abs", x)
+
+
+@absolute.gradient
+def absolute_gradient(grad: Array, *, x: Array) -> Array:
+    """Grad * sign(x)."""
+    return map_binary("mul", grad, map_unary("sign", x))
+
+
+@op(
+    saves="x",
+    samples=[sample((3, 5)), sample((3, 5), approximate="tanh"), sample((0, 2))],
+    wrong=[wrong(sample((2,), approximate="fast"), "gelu: approximate must be")],
+)
+def gelu(x: Array, *, approximate: str = "none") -> Array:
+    """X times the normal distribution's share below x (Hendrycks and Gimpel 2016)."""
+    return map_unary(_gelu_kernel(approximate), as_float(x))
+
+
+@gelu.gradient
+def gelu_gradient(grad: Array, *, x: Array, approximate: str) -> Array:
+    """Share below x, plus x times the normal density."""
+    return map_slope(_gelu_kernel(approximate), x, grad)
+
+
+def _gelu_kernel(approximate: str) -> str:
+    if approximate not in ("none", "tanh"):
+        raise OptionError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}")
+    return "gelu" if approximate == "none" else "gelu_tanh"
+
+
+@op(saves="x", samples=[sample(away_from((3, 5))), sample(away_from((4,)), negative_slope=0.3)])
+def leaky_relu(x: Array, *, negative_slope: float = 0.01) -> Array:
+    """X where it is positive, otherwise negative_slope * x."""
+    return map_unary("leaky_relu", as_float(x), (negative_slope,))
+
+
+@leaky_relu.gradient
+def leaky_relu_gradient(grad: Array, *, x: Array, negative_slope: float) -> Array:
+    """1 or negative_slope."""
+    return map_slope("leaky_relu", x, grad, (negative_slope,))
+
+
+@op(
+    saves="x",
+    samples=[
+        sample(away_from((3, 5), 0.5), min=0.5),
+        sample(away_from((4,), -0.5), max=-0.5),
+        sample(away_from((2, 3), 0.5), min=-9.0, max=0.5),
+    ],
+    wrong=[wrong(sample((2,)), "clamp: at least one of min and max")],
+)
+def clamp(x: Array, *, min: float | None = None, max: float | None = None) -> Array:
+    """X held between min and max; NaN stays NaN."""
+    if min is None and max is None:
+        raise OptionError("clamp: at least one of min and max is needed")
+    return map_unary("clamp", as_float(x), _limits(min, max))
+
+
+@clamp.gradient
+def clamp_gradient(grad: Array, *, x: Array, min: float | None, max: float | None) -> Array:
+    """1 inside, 0 outside."""
+    return map_slope("clamp", x, grad, _limits(min, max))
+
+
+def _limits(low: float | None, high: float | None) -> tuple[float, float]:
+    infinity = float("inf")
+    return (-infinity if low is None else low, infinity if high is None else high)
+
+
+def _through(grad: Array) -> Array:
+    return grad
+
+
+def _negated(grad: Array) -> Array:
+    return map_unary("neg", grad)
+
+
+def _times_other(grad: Array, *, input: Array, other: Array) -> Array:
+    del input
+    return map_binary("mul", grad, other)
+
+
+def _times_input(grad: Array, *, input: Array, other: Array) -> Array:
+    del other
+    return map_binary("mul", grad, input)
+
+
+add = binary("add", "input + other.", (_through, _through), text="1; 1")
+sub = binary("sub", "input - other.", (_through, _negated), text="1; -1")
+mul = binary(
+    "mul", "input * other.", (_times_other, _times_input), saves=("input", "other"), text="b; a"
+)
+
+
+def _slope(kernel: str) -> Slope:
+    """The slope of a BINARY_REAL row: a kernel of its own for each input."""
+
+    def slope(grad: Array, *, input: Array, other: Array, y: Array) -> Array:
+        out = empty(y.shape, y.dtype)
+        a, b = input.expand(y.shape), other.expand(y.shape)
+        run(kernel, a, b, y, grad, out)
+        return out
+
+    return slope
+
+
+_KEPT = ("input", "other", "y")
+_BY_NUMBERS_ABOVE_0 = (
+    sample((3, 5), positive((3, 5))),
+    sample((3, 1), positive((1, 4))),
+    sample((2, 3, 4), positive((4,))),
+    sample((0, 3), positive((1, 3))),
+)
+div = binary(
+    "div",
+    "input / other; whole numbers give floats.",
+    (_slope("div_backward_a"), _slope("div_backward_b")),
+    saves=_KEPT,
+    samples=_BY_NUMBERS_ABOVE_0,
+    floats=True,
+)
+pow = binary(
+    "pow",
+    "input to the power other.",
+    (_slope("pow_backward_a"), _slope("pow_backward_b")),
+    saves=_KEPT,
+    samples=(
+        sample(positive((3, 5)), (3, 5)),
+        sample(positive((3, 1)), (1, 4)),
+        sample(positive((2, 3, 4)), (4,)),
+        sample(positive((0, 3)), (1, 3)),
+    ),
+)
+
+
+def _winner(compare: str) -> tuple[Slope, Slope]:
+    """All of the gradient to the larger (smaller) input, half to each where they are equal."""
+
+    def share(grad: Array, first: Array, second: Array) -> Array:
+        won = map_binary(compare, first, second, dtypes.bool_).cast(grad.dtype)
+        tied = map_binary("eq", first, second, dtypes.bool_).cast(grad.dtype)
+        half = map_binary("mul", tied, scalar(0.5, grad.dtype))
+        return map_binary("mul", grad, map_binary("add", won, half))
+
+    def to_input(grad: Array, *, input: Array, other: Array) -> Array:
+        return share(grad, input, other)
+
+    def to_other(grad: Array, *, input: Array, other: Array) -> Array:
+        return share(grad, other, input)
+
+    return to_input, to_other
+
+
+_DISTINCT = (sample(distinct((3, 5)), (3, 5)), sample((4, 1), (1, 3)), sample((0,), (1,)))
+maximum = binary(
+    "maximum",
+    "The larger of two; NaN wins.",
+    _winner("gt"),
+    saves=("input", "other"),
+    samples=_DISTINCT,
+    text="a > b (1/2 where equal); b > a",
+)
+minimum = binary(
+    "minimum",
+    "The smaller of two; NaN wins.",
+    _winner("lt"),
+    saves=("input", "other"),
+    samples=_DISTINCT,
+    text="a < b (1/2 where equal); b < a",
+)
+
+eq = comparison("eq", "input == other.")
+ne = comparison("ne", "input != other.")
+lt = comparison("lt", "input < other.")
+le = comparison("le", "input <= other.")
+gt = comparison("gt", "input > other.")
+ge = comparison("ge", "input >= other.")

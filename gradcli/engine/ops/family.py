@@ -1,0 +1,202 @@
+"""Families: what elementwise ops share, so that one row of maths and one line declare an op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine import shape as shapes
+from gradcli.engine.array import Array, empty, run, scalar, unbroadcast
+from gradcli.engine.device.cpu import kernel_facts
+from gradcli.engine.dtype import DType
+from gradcli.engine.op import Op, declare_op
+from gradcli.engine.sample import Sample, sample
+from gradcli.engine.tensor import OPS, Tensor
+from gradcli.errors import DTypeError
+
+UNARY_SAMPLES = (sample((3, 5)), sample((2, 1, 4)), sample(()), sample((0, 3)))
+BINARY_SAMPLES = (
+    sample((3, 5), (3, 5)),
+    sample((3, 1), (1, 4)),
+    sample((2, 3, 4), (4,)),
+    sample((), (2, 3)),
+    sample((2, 1, 3), (5, 1)),
+    sample((0, 3), (1, 3)),
+)
+Slope = Callable[..., Array]
+
+
+def as_float(x: Array) -> Array:
+    """Integers and bools become float32, as torch does in exp, sqrt and the like."""
+    return x if x.dtype.is_floating_point else x.cast(dtypes.float32)
+
+
+def map_unary(kernel: str, x: Array, options: Sequence[float] = ()) -> Array:
+    """Run an elementwise kernel of one input."""
+    out = empty(x.shape, x.dtype)
+    run(kernel, x.contiguous(), out, options=options)
+    return out
+
+
+def map_slope(kernel: str, saved: Array, grad: Array, options: Sequence[float] = ()) -> Array:
+    """Grad times the slope at the saved value."""
+    out = empty(saved.shape, saved.dtype)
+    run(f"{kernel}_backward", saved.contiguous(), grad.contiguous(), out, options=options)
+    return out
+
+
+def map_binary(kernel: str, a: Array, b: Array, dtype: DType | None = None) -> Array:
+    """Run an elementwise kernel of two inputs, broadcast against each other."""
+    shape = shapes.broadcast(a.shape, b.shape, kernel)
+    out = empty(shape, dtype or a.dtype)
+    run(kernel, a.expand(shape, kernel), b.expand(shape, kernel), out)
+    return out
+
+
+def unary(name: str, doc: str, *, samples: Sequence[Sample] = UNARY_SAMPLES) -> Op:
+    """An op of one float input, from its row in scalar_ops.h."""
+    saved, formula, slope = kernel_facts(name)
+
+    def forward(x: Array) -> Array:
+        return map_unary(name, as_float(x))
+
+    forward.__doc__ = doc
+    declared = Op(forward, name=name, saves=saved, samples=samples, formula=formula)
+    declared.slope = slope
+
+    def from_x(grad: Array, *, x: Array) -> Array:
+        return map_slope(name, x, grad)
+
+    def from_y(grad: Array, *, y: Array) -> Array:
+        return map_slope(name, y, grad)
+
+    declared.gradient(from_x if saved == "x" else from_y)
+    return declare_op(declared)
+
+
+def step(name: str, doc: str, *, samples: Sequence[Sample]) -> Op:
+    """An op that is flat almost everywhere: its gradient is 0."""
+
+    def forward(x: Array) -> Array:
+        return map_unary(name, x) if x.dtype.is_floating_point else x.copy()
+
+    forward.__doc__ = doc
+    declared = Op(forward, name=name, samples=samples, formula=kernel_facts(name)[1])
+    declared.slope = "0"
+
+    @declared.gradient
+    def gradient(grad: Array) -> Array:
+        return map_binary("mul", grad, scalar(0, grad.dtype))
+
+    return declare_op(declared)
+
+
+def matched(op: str, a: Any, b: Any, *, floats: bool = False) -> tuple[Tensor, Tensor]:
+    """Two operands as Tensors of one element type, by torch's promotion rules.
+
+    A Python number, or a tensor without dimensions, only changes the other's type when it is of
+    a higher kind (bool < int < float).
+    """
+    if not isinstance(a, Tensor) and not isinstance(b, Tensor):
+        raise DTypeError(f"{op}: needs at least one Tensor, got {type(a).__name__}")
+    left, right = _dtype_of(op, a), _dtype_of(op, b)
+    weak_left, weak_right = _is_weak(a, b), _is_weak(b, a)
+    if weak_left and not weak_right:
+        common = dtypes.promote_weak(right, left)
+    elif weak_right and not weak_left:
+        common = dtypes.promote_weak(left, right)
+    else:
+        common = dtypes.promote(left, right)
+    if floats and not common.is_floating_point:
+        common = dtypes.float32
+    return _as(a, common), _as(b, common)
+
+
+def _dtype_of(op: str, value: Any) -> DType:
+    if isinstance(value, Tensor):
+        return value.dtype
+    if isinstance(value, (bool, int, float)):
+        return dtypes.of_scalar(value)
+    raise DTypeError(f"{op}: takes Tensors and numbers, got {type(value).__name__}")
+
+
+def _is_weak(value: Any, other: Any) -> bool:
+    if not isinstance(value, Tensor):
+        return True
+    return value.ndim == 0 and isinstance(other, Tensor) and other.ndim > 0
+
+
+def _as(value: Any, dtype: DType) -> Tensor:
+    if isinstance(value, Tensor):
+        return value if value.dtype is dtype else OPS["to"](value, dtype)
+    return Tensor(scalar(value, dtype, "-" if str(value).startswith("-") else ""))
+
+
+class BinaryOp(Op):
+    """An op of two inputs that takes Python numbers too and promotes element types."""
+
+    floats = False  # true division gives floats, also of whole numbers
+
+    def _bind(
+        self, args: Sequence[Any], named: dict[str, Any]
+    ) -> tuple[list[Tensor | None], dict[str, Any]]:
+        given = dict(zip(("input", "other"), args, strict=False)) | named
+        if set(given) != {"input", "other"} or len(args) + len(named) != 2:
+            raise DTypeError(f"{self.name}: takes (input, other), got {sorted(given)}")
+        return list(matched(self.name, given["input"], given["other"], floats=self.floats)), {}
+
+
+def binary(
+    name: str,
+    doc: str,
+    slopes: tuple[Slope, Slope],
+    *,
+    saves: Sequence[str] = (),
+    samples: Sequence[Sample] = BINARY_SAMPLES,
+    floats: bool = False,
+    text: str = "",
+) -> Op:
+    """An op of two broadcast inputs, of which both gradients are declared.
+
+    Each of `slopes` maps the incoming gradient and what `saves` names to one full gradient, which
+    is then summed over what broadcasting had repeated.
+    """
+
+    def forward(input: Array, other: Array) -> Array:
+        return map_binary(name, input, other)
+
+    forward.__doc__ = doc
+    _, formula, written = kernel_facts(name)
+    declared = BinaryOp(forward, name=name, saves=saves, samples=samples, formula=formula)
+    declared.floats = floats
+    declared.slope = written or text
+
+    def gradient(
+        grad: Array, *, needs: tuple[bool, ...], shapes: tuple[shapes.Shape, ...], **kept: Array
+    ) -> tuple[Array | None, ...]:
+        return tuple(
+            unbroadcast(slope(grad, **kept), shape) if need else None
+            for slope, need, shape in zip(slopes, needs, shapes, strict=True)
+        )
+
+    declared.gradient(gradient)
+    return declare_op(declared)
+
+
+def comparison(name: str, doc: str) -> Op:
+    """Elementwise truth of two broadcast inputs, as a bool tensor."""
+
+    def forward(input: Array, other: Array) -> Array:
+        return map_binary(name, input, other, dtypes.bool_)
+
+    forward.__doc__ = doc
+    return declare_op(
+        BinaryOp(
+            forward,
+            name=name,
+            samples=BINARY_SAMPLES,
+            formula=kernel_facts(name)[1],
+            why="the answer is true or false",
+        )
+    )

@@ -1,0 +1,309 @@
+"""Ops that move or show elements in another order: views where possible, no arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.engine import autograd
+from gradcli.engine import dtype as dtypes
+from gradcli.engine import shape as shape_rules
+from gradcli.engine.array import Array, copy_into, full, unbroadcast
+from gradcli.engine.dtype import DType
+from gradcli.engine.op import function, op
+from gradcli.engine.ops.creation import tensor
+from gradcli.engine.sample import sample, wrong
+from gradcli.engine.shape import Shape
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import AutogradError, DTypeError, OptionError, RangeError, ShapeError
+
+
+@op(
+    variadic=True,
+    samples=[
+        sample((3, 4), shape=(2, -1)),
+        sample((2, 3, 4), shape=(4, 6)),
+        sample((), shape=(1, 1)),
+        sample((0, 3), shape=(3, 0)),
+    ],
+    wrong=[wrong(sample((3, 4), shape=(5, -1)), "reshape: shape (5, -1) does not hold 12")],
+)
+def reshape(x: Array, *, shape: Shape) -> Array:
+    """The same elements in another shape, as a view where possible; one size may be -1."""
+    return x.reshape(shape_rules.infer(shape, x.numel, "reshape"))
+
+
+@reshape.gradient
+def reshape_gradient(grad: Array, *, shapes: tuple[Shape]) -> Array:
+    """Back into the old shape."""
+    return grad.reshape(shapes[0])
+
+
+@op(
+    variadic=True,
+    samples=[sample((2, 3, 4), dims=(2, 0, 1)), sample((3, 5), dims=(-1, 0))],
+    wrong=[wrong(sample((2, 3), dims=(0, 0)), "permute: dims (0, 0) do not name")],
+)
+def permute(x: Array, *, dims: Sequence[int]) -> Array:
+    """A view with the dimensions in another order."""
+    order = [shape_rules.dim_index(d, x.ndim, "permute") for d in dims]
+    if sorted(order) != list(range(x.ndim)):
+        raise OptionError(f"permute: dims {tuple(dims)} do not name each of {x.ndim} once")
+    return x.permute(order)
+
+
+@permute.gradient
+def permute_gradient(grad: Array, *, dims: Sequence[int]) -> Array:
+    """The inverse order."""
+    order = [d % grad.ndim for d in dims]
+    return grad.permute([order.index(d) for d in range(grad.ndim)])
+
+
+@op(
+    variadic=True,
+    samples=[sample((3, 1), size=(3, 4)), sample((4,), size=(2, -1)), sample((), size=(2, 3))],
+    wrong=[wrong(sample((3, 2), size=(3, 4)), "expand: cannot expand shape (3, 2) to (3, 4)")],
+)
+def expand(x: Array, *, size: Shape) -> Array:
+    """A view that repeats size-1 and missing dimensions; -1 keeps a size."""
+    extra = len(size) - x.ndim
+    if extra < 0:
+        raise ShapeError(f"expand: {size} has fewer dimensions than shape {x.shape}")
+    wanted = [x.shape[d - extra] if s == -1 and d >= extra else s for d, s in enumerate(size)]
+    return x.expand(shape_rules.checked(wanted, "expand"))
+
+
+@expand.gradient
+def expand_gradient(grad: Array, *, shapes: tuple[Shape]) -> Array:
+    """Summed over what was repeated."""
+    return unbroadcast(grad, shapes[0])
+
+
+@op(
+    method=False,
+    samples=[
+        sample((5, 6), index=(slice(1, None, 2), slice(None, 3))),
+        sample((4, 5), index=2),
+        sample((3, 4), index=(None, slice(2, None), Ellipsis)),
+        sample((2, 3, 4), index=(Ellipsis, -1)),
+        sample((4,), index=slice(4, 4)),
+    ],
+    wrong=[
+        wrong(sample((3, 4), index=3), "index 3 is outside -3..2"),
+        wrong(sample((3,), index=(0, 0)), "2 indices for 1 dimension"),
+        wrong(sample((3,), index="x"), "cannot index with str"),
+    ],
+)
+def getitem(x: Array, *, index: Any) -> Array:
+    """A view of part of x: whole numbers, slices, None and Ellipsis, as in torch."""
+    return _basic_view(x, index)
+
+
+@getitem.gradient
+def getitem_gradient(grad: Array, *, shapes: tuple[Shape], index: Any) -> Array:
+    """Zeros, with the gradient where the view lies."""
+    whole = full(shapes[0], 0, grad.dtype)
+    copy_into(_basic_view(whole, index), grad)
+    return whole
+
+
+@op(method=False, samples=[sample((3, 5), dtype=dtypes.float64)])
+def cast(x: Array, *, dtype: DType) -> Array:
+    """The same numbers as another element type."""
+    return x.cast(dtype)
+
+
+@cast.gradient
+def cast_gradient(grad: Array, *, dtypes: tuple[DType]) -> Array:
+    """Back to the old type; none where it was no float."""
+    return grad.cast(dtypes[0])
+
+
+@op(samples=[sample((3, 5)), sample((0, 2)), sample(())])
+def clone(x: Array) -> Array:
+    """The same elements in memory of their own; gradients pass through."""
+    return x.copy()
+
+
+@clone.gradient
+def clone_gradient(grad: Array) -> Array:
+    """Unchanged."""
+    return grad
+
+
+def _basic_view(x: Array, index: Any) -> Array:
+    """The view that whole numbers, slices, None and Ellipsis describe."""
+    parts = index if isinstance(index, tuple) else (index,)
+    used = sum(part is not None and part is not Ellipsis for part in parts)
+    if used > x.ndim:
+        raise RangeError(f"getitem: {used} indices for {x.ndim} dimension(s) of shape {x.shape}")
+    shape: list[int] = []
+    strides: list[int] = []
+    offset, d = x.offset, 0
+    for part in _spelled_out(parts, x.ndim - used):
+        if part is None:
+            shape.append(1)
+            strides.append(0)
+            continue
+        size, stride = x.shape[d], x.strides[d]
+        if isinstance(part, slice):
+            start, stop, step = _slice(part, size)
+            count = max(0, -(-(stop - start) // step))
+            shape.append(count)
+            strides.append(stride * step)
+            offset += start * stride if count else 0
+        else:
+            offset += _position(part, size, d) * stride
+        d += 1
+    return x.view(tuple(shape), tuple(strides), offset)
+
+
+def _spelled_out(parts: tuple[Any, ...], missing: int) -> list[Any]:
+    """Ellipsis, or the end, replaced by the full slices it stands for."""
+    if sum(part is Ellipsis for part in parts) > 1:
+        raise OptionError("getitem: only one Ellipsis is possible")
+    at = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
+    return [*parts[:at], *[slice(None)] * missing, *parts[at + 1 :]]
+
+
+def _slice(part: slice, size: int) -> tuple[int, int, int]:
+    step = 1 if part.step is None else part.step
+    if step <= 0:
+        raise OptionError(f"getitem: a slice's step must be positive, got {step}")
+    return part.indices(size)
+
+
+def _position(part: Any, size: int, d: int) -> int:
+    if isinstance(part, bool) or not hasattr(part, "__index__"):
+        raise DTypeError(f"getitem: cannot index with {type(part).__name__}")
+    i = int(part.__index__())
+    if not -size <= i < size:
+        raise RangeError(f"getitem: index {i} is outside {-size}..{size - 1} of dimension {d}")
+    return i % size
+
+
+# -- functions in torch's form, composed of the ops above -------------------------------------------
+
+
+@function("setitem", method=False)
+def setitem(input: Tensor, index: Any, value: Any) -> None:
+    """Overwrite part of a tensor that is not waiting for a gradient."""
+    if autograd.recording() and input.requires_grad:
+        raise AutogradError(
+            "setitem: this tensor asks for a gradient; do it under engine.no_grad()"
+        )
+    source = value if isinstance(value, Tensor) else tensor(value)
+    copy_into(_basic_view(input.array, index), source.array)
+
+
+@function()
+def to(input: Tensor, dtype: Any) -> Tensor:
+    """The tensor as another element type; itself where it has that type already.
+
+    The name of a device is accepted too; this version has only "cpu".
+    """
+    if isinstance(dtype, str):
+        if dtype != "cpu":
+            raise OptionError(f"to: this version has no device '{dtype}', only 'cpu'")
+        return input
+    if not isinstance(dtype, DType):
+        raise DTypeError(f"to: dtype must be an element type, got {type(dtype).__name__}")
+    result: Tensor = input if input.dtype is dtype else cast(input, dtype=dtype)
+    return result
+
+
+@function("float")
+def to_float(input: Tensor) -> Tensor:
+    """The tensor as float32."""
+    return to(input, dtypes.float32)
+
+
+@function("double")
+def to_double(input: Tensor) -> Tensor:
+    """The tensor as float64."""
+    return to(input, dtypes.float64)
+
+
+@function("int")
+def to_int(input: Tensor) -> Tensor:
+    """The tensor as int32."""
+    return to(input, dtypes.int32)
+
+
+@function("long")
+def to_long(input: Tensor) -> Tensor:
+    """The tensor as int64."""
+    return to(input, dtypes.int64)
+
+
+@function("bool")
+def to_bool(input: Tensor) -> Tensor:
+    """False where 0, otherwise True."""
+    return to(input, dtypes.bool_)
+
+
+@function()
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """A view with two dimensions exchanged."""
+    order = list(range(input.ndim))
+    a = shape_rules.dim_index(dim0, input.ndim, "transpose")
+    b = shape_rules.dim_index(dim1, input.ndim, "transpose")
+    if order:
+        order[a], order[b] = order[b], order[a]
+    result: Tensor = permute(input, dims=order)
+    return result
+
+
+@function()
+def t(input: Tensor) -> Tensor:
+    """A matrix transposed; vectors and numbers as they are."""
+    if input.ndim > 2:
+        raise ShapeError(f"t: at most 2 dimensions, got shape {input.shape}; use transpose")
+    return transpose(input, 0, 1) if input.ndim == 2 else input
+
+
+@function()
+def view(input: Tensor, *shape: Any) -> Tensor:
+    """The same memory in another shape; an error where that needs a copy."""
+    result: Tensor = reshape(input, *shape)
+    if input.numel() and result.array.storage is not input.array.storage:
+        raise ShapeError(
+            f"view: shape {input.shape} with strides {input.stride()} has no such view; use reshape"
+        )
+    return result
+
+
+@function()
+def contiguous(input: Tensor) -> Tensor:
+    """The tensor itself when its elements lie in order, otherwise a copy where they do."""
+    result: Tensor = input if input.is_contiguous() else clone(input)
+    return result
+
+
+@function()
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Dimensions start_dim to end_dim merged into one."""
+    first = shape_rules.dim_index(start_dim, input.ndim, "flatten")
+    last = shape_rules.dim_index(end_dim, input.ndim, "flatten")
+    if first > last:
+        raise OptionError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
+    merged = shape_rules.numel(input.shape[first : last + 1])
+    result: Tensor = reshape(input, (*input.shape[:first], merged, *input.shape[last + 1 :]))
+    return result
+
+
+@function()
+def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+    """Without its dimensions of size 1, or without those named."""
+    dims = shape_rules.dim_set(dim, input.ndim, "squeeze")
+    kept = [s for d, s in enumerate(input.shape) if s != 1 or d not in dims]
+    result: Tensor = reshape(input, kept)
+    return result
+
+
+@function()
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """With one more dimension, of size 1, at `dim`."""
+    at = shape_rules.dim_index(dim, input.ndim + 1, "unsqueeze")
+    result: Tensor = reshape(input, (*input.shape[:at], 1, *input.shape[at:]))
+    return result

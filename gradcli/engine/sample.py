@@ -1,0 +1,108 @@
+"""Samples: the inputs with which an op is tried, declared beside it. Pure data, no tensors."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradcli.engine.shape import Shape, numel
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input of a sample: its shape, and what numbers to fill it with."""
+
+    shape: Shape
+    kind: str = "normal"  # normal positive away distinct index bool unit none
+    low: float = 0.0
+    below: int = 0
+
+    def numbers(self, rng: random.Random) -> list[float]:
+        """The elements in row-major order; the same for the same random state."""
+        count = numel(self.shape)
+        match self.kind:
+            case "positive":
+                return [rng.uniform(0.2, 3.0) for _ in range(count)]
+            case "unit":
+                return [rng.uniform(0.05, 0.95) for _ in range(count)]
+            case "away":  # no nearer than 0.1 to a kink
+                signs = (rng.choice((-1.0, 1.0)) for _ in range(count))
+                return [self.low + sign * rng.uniform(0.1, 2.0) for sign in signs]
+            case "distinct":  # no ties, and no two closer than a finite difference reaches
+                numbers = [0.25 * i - 0.125 * count for i in range(count)]
+                rng.shuffle(numbers)
+                return numbers
+            case "index":
+                return [rng.randrange(self.below) for _ in range(count)]
+            case "bool":
+                return [rng.random() < 0.5 for _ in range(count)]
+            case _:
+                return [rng.gauss(0.0, 1.0) for _ in range(count)]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One call of an op: its inputs and options."""
+
+    inputs: tuple[Input, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        shapes = ", ".join("None" if i.kind == "none" else str(i.shape) for i in self.inputs)
+        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        return f"({shapes}{options})"
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A call that must be refused, and a part of the sentence that must be said."""
+
+    sample: Sample
+    match: str
+    dtype: str = "float64"
+
+
+def sample(*inputs: Shape | Input, **options: Any) -> Sample:
+    """A call with inputs of these shapes; a bare shape means normally distributed numbers."""
+    return Sample(tuple(i if isinstance(i, Input) else Input(i) for i in inputs), options)
+
+
+def wrong(sample: Sample, match: str, dtype: str = "float64") -> Wrong:
+    """A call that must be refused with a sentence that contains `match`."""
+    return Wrong(sample, match, dtype)
+
+
+def positive(shape: Shape) -> Input:
+    """Numbers between 0.2 and 3."""
+    return Input(shape, "positive")
+
+
+def unit(shape: Shape) -> Input:
+    """Numbers strictly between 0 and 1."""
+    return Input(shape, "unit")
+
+
+def away_from(shape: Shape, point: float = 0.0) -> Input:
+    """Numbers at least 0.1 away from a kink."""
+    return Input(shape, "away", low=point)
+
+
+def distinct(shape: Shape) -> Input:
+    """Numbers that all differ, so that the largest is clear."""
+    return Input(shape, "distinct")
+
+
+def index(shape: Shape, below: int) -> Input:
+    """int64 numbers from 0 to below - 1; no gradient."""
+    return Input(shape, "index", below=below)
+
+
+def truth(shape: Shape) -> Input:
+    """Bools; no gradient."""
+    return Input(shape, "bool")
+
+
+def none() -> Input:
+    """An optional input that is left out."""
+    return Input((), "none")

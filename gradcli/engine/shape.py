@@ -1,0 +1,147 @@
+"""Shapes and strides: tuples in, tuples out; no data is touched here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from gradcli.errors import OptionError, RangeError, ShapeError
+
+Shape = tuple[int, ...]
+MAX_DIMS = 8
+
+
+def numel(shape: Shape) -> int:
+    """How many elements a tensor of this shape has."""
+    return prod(shape)
+
+
+def contiguous_strides(shape: Shape) -> Shape:
+    """Row-major strides, in elements."""
+    strides, step = [0] * len(shape), 1
+    for d in range(len(shape) - 1, -1, -1):
+        strides[d] = step
+        step *= max(shape[d], 1)
+    return tuple(strides)
+
+
+def is_contiguous(shape: Shape, strides: Shape) -> bool:
+    """True when the elements lie one behind the other in row-major order."""
+    expected = 1
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size == 0:
+            return True
+        if size != 1 and stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def checked(shape: Sequence[int], op: str) -> Shape:
+    """The shape as a tuple; refuses negative sizes and more than eight dimensions."""
+    for size in shape:
+        if isinstance(size, bool) or not isinstance(size, int):
+            raise OptionError(f"{op}: a shape is made of whole numbers, got {size!r}")
+        if size < 0:
+            raise ShapeError(f"{op}: a size cannot be negative, got shape {tuple(shape)}")
+    if len(shape) > MAX_DIMS:
+        raise ShapeError(f"{op}: at most {MAX_DIMS} dimensions, got {len(shape)}")
+    return tuple(shape)
+
+
+def broadcast(a: Shape, b: Shape, op: str) -> Shape:
+    """The common shape of two: sizes match from the right, or one of them is 1."""
+    if a == b:
+        return a
+    n = max(len(a), len(b))
+    left, right = (1,) * (n - len(a)) + a, (1,) * (n - len(b)) + b
+    for x, y in zip(left, right, strict=True):
+        if x != y and x != 1 and y != 1:
+            raise ShapeError(f"{op}: shapes {a} and {b} do not broadcast: {x} against {y}")
+    return tuple(y if x == 1 else x for x, y in zip(left, right, strict=True))
+
+
+def expand_strides(shape: Shape, strides: Shape, to: Shape, op: str) -> Shape:
+    """Strides that repeat a tensor of `shape` to the shape `to`: 0 where it repeats."""
+    extra = len(to) - len(shape)
+    if extra < 0:
+        raise ShapeError(f"{op}: cannot expand shape {shape} to {to}: fewer dimensions")
+    result = [0] * extra
+    for have, stride, want in zip(shape, strides, to[extra:], strict=True):
+        if have != want and have != 1:
+            raise ShapeError(f"{op}: cannot expand shape {shape} to {to}: {have} against {want}")
+        result.append(stride if have == want else 0)
+    return tuple(result)
+
+
+def dim_index(dim: int, ndim: int, op: str) -> int:
+    """`dim` counted from the front; negative ones count from the back, as in torch."""
+    if isinstance(dim, bool) or not isinstance(dim, int):
+        raise OptionError(f"{op}: dim must be a whole number, got {dim!r}")
+    limit = max(ndim, 1)
+    if not -limit <= dim < limit:
+        raise RangeError(f"{op}: dim {dim} is outside {-limit}..{limit - 1}")
+    return dim % limit
+
+
+def dim_set(dim: int | Sequence[int] | None, ndim: int, op: str) -> tuple[int, ...]:
+    """The dimensions a reduction removes, ascending; None and () mean all of them."""
+    if dim is None:
+        return tuple(range(ndim))
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    if not dims:
+        return tuple(range(ndim))
+    found = sorted(dim_index(d, ndim, op) for d in dims)
+    if len(set(found)) != len(found):
+        raise OptionError(f"{op}: dim {dims} names one dimension twice")
+    return tuple(d for d in found if d < ndim)
+
+
+def reduced(shape: Shape, dims: tuple[int, ...], keepdim: bool) -> Shape:
+    """What is left of a shape when `dims` are reduced."""
+    if keepdim:
+        return tuple(1 if d in dims else size for d, size in enumerate(shape))
+    return tuple(size for d, size in enumerate(shape) if d not in dims)
+
+
+def infer(shape: Sequence[int], count: int, op: str) -> Shape:
+    """Replaces one -1 by what makes the shape hold `count` elements."""
+    unknown = [d for d, size in enumerate(shape) if size == -1]
+    if len(unknown) > 1:
+        raise ShapeError(f"{op}: only one size can be -1, got shape {tuple(shape)}")
+    known = prod(size for size in shape if size != -1)
+    fits = known == count if not unknown else known != 0 and count % known == 0
+    if not fits:
+        raise ShapeError(f"{op}: shape {tuple(shape)} does not hold {count} elements")
+    return checked([count // known if size == -1 else size for size in shape], op)
+
+
+def view_strides(shape: Shape, strides: Shape, to: Shape) -> Shape | None:
+    """Strides of the same elements under another shape, or None when they must be copied.
+
+    Runs of dimensions that lie one behind the other in memory can be cut anew; `to` is walked in
+    step with such runs.
+    """
+    if numel(shape) == 0:
+        return contiguous_strides(to)
+    old = [(size, stride) for size, stride in zip(shape, strides, strict=True) if size != 1]
+    runs: list[tuple[int, int]] = []  # (elements, stride of the last dimension), outer first
+    for size, stride in old:
+        if runs and runs[-1][1] == size * stride:
+            runs[-1] = (runs[-1][0] * size, stride)
+        else:
+            runs.append((size, stride))
+    result = [1] * len(to)
+    d = len(to) - 1
+    for count, stride in reversed(runs):
+        step, left = stride, count
+        while left > 1:
+            while to[d] == 1:
+                d -= 1
+            if left % to[d]:
+                return None
+            result[d] = step
+            step *= to[d]
+            left //= to[d]
+            d -= 1
+    return tuple(result)

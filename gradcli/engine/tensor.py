@@ -1,0 +1,306 @@
+"""Tensor: an Array with a history. Every operation is a look-up in the table of ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli.engine import autograd
+from gradcli.engine.array import Array, copy_into, full
+from gradcli.engine.autograd import Leaf, Node
+from gradcli.engine.dtype import DType
+from gradcli.engine.shape import Shape
+from gradcli.errors import AutogradError, OptionError, ShapeError
+from gradcli.registry import Registry
+
+OPS: Registry[Callable[..., Any]] = Registry("op")
+
+
+class Tensor:
+    """Numbers in a grid, and, where wanted, the memory of how they were computed.
+
+    Operators and most methods are the ops of the same name (`x.relu()` is `engine.relu(x)`);
+    names, arguments and results are torch's.
+    """
+
+    __slots__ = ("array", "leaf", "node", "output")
+    __hash__ = object.__hash__  # `==` compares elements; identity is what sets and dicts need
+
+    def __init__(
+        self,
+        array: Array,
+        *,
+        requires_grad: bool = False,
+        node: Node | None = None,
+        output: int = 0,
+    ) -> None:
+        self.array = array
+        self.node = node
+        self.output = output
+        self.leaf: Leaf | None = None
+        if requires_grad:
+            self.requires_grad_()
+
+    # -- facts ---------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Shape:
+        """Sizes of the dimensions."""
+        return self.array.shape
+
+    @property
+    def dtype(self) -> DType:
+        """Type of the elements."""
+        return self.array.dtype
+
+    @property
+    def device(self) -> str:
+        """Where the numbers lie; this version knows the CPU only."""
+        return "cpu"
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.array.shape)
+
+    def dim(self) -> int:
+        """Number of dimensions."""
+        return self.ndim
+
+    def numel(self) -> int:
+        """Number of elements."""
+        return self.array.numel
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or one of its sizes."""
+        return self.shape if dim is None else self.shape[dim]
+
+    def stride(self) -> Shape:
+        """Steps between neighbours along each dimension, in elements."""
+        return self.array.strides
+
+    def is_contiguous(self) -> bool:
+        """True when the elements lie in row-major order without gaps."""
+        return self.array.is_contiguous()
+
+    def is_floating_point(self) -> bool:
+        """True for float32 and float64."""
+        return self.dtype.is_floating_point
+
+    # -- gradients -----------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """True when backward will pass through or end here."""
+        return self.node is not None or self.leaf is not None
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        self.requires_grad_(wanted)
+
+    @property
+    def is_leaf(self) -> bool:
+        """True for tensors that the user made, not an op."""
+        return self.node is None
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Ask for a gradient (or no longer); returns the tensor itself."""
+        if requires_grad and not self.dtype.is_floating_point:
+            raise AutogradError(f"only float tensors can have gradients, this one is {self.dtype}")
+        if self.node is not None:
+            if not requires_grad:
+                raise AutogradError("requires_grad: only leaves can be switched off; use detach()")
+            return self
+        if requires_grad != (self.leaf is not None):
+            self.leaf = Leaf() if requires_grad else None
+        return self
+
+    @property
+    def grad(self) -> Tensor | None:
+        """What backward has added up here so far."""
+        if self.leaf is None or self.leaf.grad is None:
+            return None
+        return Tensor(self.leaf.grad)
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is None:
+            if self.leaf is not None:
+                self.leaf.grad = None
+            return
+        if self.leaf is None:
+            raise AutogradError("grad: this tensor does not ask for a gradient")
+        if value.shape != self.shape or value.dtype is not self.dtype:
+            raise ShapeError(
+                f"grad: {self.dtype} {self.shape} wanted, got {value.dtype} {value.shape}"
+            )
+        self.leaf.grad = value.array
+
+    def backward(self, gradient: Tensor | None = None, *, retain_graph: bool = False) -> None:
+        """Add d self / d leaf, times `gradient`, to the grad of every leaf this depends on."""
+        origin = self.node or self.leaf
+        if origin is None:
+            raise AutogradError("backward: this tensor depends on nothing that asks for a gradient")
+        if gradient is None:
+            if self.numel() != 1:
+                raise AutogradError(
+                    f"backward: shape {self.shape} is not one number; pass a gradient of that shape"
+                )
+            start = full(self.shape, 1, self.dtype)
+        else:
+            if gradient.shape != self.shape:
+                raise ShapeError(
+                    f"backward: gradient of shape {gradient.shape} for a tensor of {self.shape}"
+                )
+            start = gradient.array.cast(self.dtype)
+        autograd.backward(origin, self.output, start, retain_graph=retain_graph)
+
+    def detach(self) -> Tensor:
+        """The same memory without history."""
+        return Tensor(self.array)
+
+    # -- values out and in ---------------------------------------------------------------------
+
+    def item(self) -> Any:
+        """The one element as a Python number."""
+        if self.numel() != 1:
+            raise ShapeError(f"item: needs exactly one element, got shape {self.shape}")
+        return self.array.reshape(()).tolist()
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers."""
+        return self.array.tolist()
+
+    def memoryview(self) -> memoryview:
+        """The bytes of a contiguous tensor, shared."""
+        return self.array.memoryview()
+
+    def copy_(self, source: Tensor) -> Tensor:
+        """Overwrite the elements with those of `source`, cast and broadcast."""
+        if autograd.recording() and self.requires_grad:
+            raise AutogradError(
+                "copy_: this tensor asks for a gradient; do it under engine.no_grad()"
+            )
+        copy_into(self.array, source.array)
+        return self
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            raise OptionError(f"the truth of a tensor of shape {self.shape} is not one answer")
+        return bool(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.kind == "float":
+            raise OptionError(f"a {self.dtype} tensor cannot be an index")
+        return int(self.item())
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise OptionError("a tensor without dimensions has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return str(OPS["format"](self))
+
+    # -- operators -----------------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return _op("getitem", self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        OPS["setitem"](self, index, value)
+
+    def __add__(self, other: Any) -> Tensor:
+        return _op("add", self, other)
+
+    def __sub__(self, other: Any) -> Tensor:
+        return _op("sub", self, other)
+
+    def __mul__(self, other: Any) -> Tensor:
+        return _op("mul", self, other)
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return _op("div", self, other)
+
+    def __pow__(self, other: Any) -> Tensor:
+        return _op("pow", self, other)
+
+    def __matmul__(self, other: Any) -> Tensor:
+        return _op("matmul", self, other)
+
+    def __radd__(self, other: Any) -> Tensor:
+        return _op("add", other, self)
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return _op("sub", other, self)
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return _op("mul", other, self)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return _op("div", other, self)
+
+    def __rpow__(self, other: Any) -> Tensor:
+        return _op("pow", other, self)
+
+    def __neg__(self) -> Tensor:
+        return _op("neg", self)
+
+    def __abs__(self) -> Tensor:
+        return _op("abs", self)
+
+    def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
+        return _op("eq", self, other)
+
+    def __ne__(self, other: object) -> Tensor:  # type: ignore[override]
+        return _op("ne", self, other)
+
+    def __lt__(self, other: Any) -> Tensor:
+        return _op("lt", self, other)
+
+    def __le__(self, other: Any) -> Tensor:
+        return _op("le", self, other)
+
+    def __gt__(self, other: Any) -> Tensor:
+        return _op("gt", self, other)
+
+    def __ge__(self, other: Any) -> Tensor:
+        return _op("ge", self, other)
+
+    if TYPE_CHECKING:
+        # Ops are installed as methods from the table; tensor.pyi lists them one by one.
+        def __getattr__(self, name: str) -> Callable[..., Any]: ...
+
+
+def _op(name: str, *inputs: Any) -> Tensor:
+    result: Tensor = OPS[name](*inputs)
+    return result
+
+
+def install(name: str, function: Callable[..., Any]) -> None:
+    """Make an op a method of Tensor: `x.name(...)` is `function(x, ...)`."""
+
+    def method(self: Tensor, *args: Any, **options: Any) -> Any:
+        return function(self, *args, **options)
+
+    method.__name__ = name
+    method.__doc__ = function.__doc__
+    setattr(Tensor, name, method)
+
+
+def parents_of(tensors: Sequence[Tensor | None]) -> list[tuple[Node | Leaf, int] | None]:
+    """Where the gradients of these inputs go; None where none is wanted."""
+    edges: list[tuple[Node | Leaf, int] | None] = []
+    for t in tensors:
+        origin = None if t is None else t.node or t.leaf
+        edges.append(None if origin is None or t is None else (origin, t.output))
+    return edges
