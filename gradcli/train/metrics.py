@@ -54,13 +54,13 @@ METRICS: dict[str, Metric] = {
 }
 
 
-def better(metric: str, value: float, than: float | None) -> bool:
-    """Whether `value` of `metric` (`val.accuracy`, `loss`) beats `than`; NaN never does."""
+def better(metric: str, value: float, than: float | None, margin: float = 0.0) -> bool:
+    """Whether `value` of `metric` (`val.accuracy`) beats `than` by more than `margin`."""
     if math.isnan(value):
         return False
     if than is None:
         return True
-    return value > than if higher_is_better(metric) else value < than
+    return value > than + margin if higher_is_better(metric) else value < than - margin
 
 
 def higher_is_better(metric: str) -> bool:

@@ -1,0 +1,87 @@
+"""Whether a checkpoint belongs to a config: field, theirs, ours; and which fields may differ."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from gradcli.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from gradcli.train.checkpoint import Meta
+    from gradcli.train.job import Job
+
+# How long and how often: these change no step that is already made.
+FREE = frozenset(
+    {"train.epochs", "train.steps", "train.log_every", "train.checkpoint_every", "train.keep"}
+)
+OUTSIDE = ("name", "expect", "gradcli")
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """`train.batch` and its value, for every value that fixes what the training computes."""
+    for key, value in values.items():
+        path = f"{prefix}{key}"
+        if path in FREE or path in OUTSIDE:
+            continue
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{path}.")
+        else:
+            yield path, value
+
+
+def config_sha256(resolved: Mapping[str, Any]) -> str:
+    """One hash for all configs that compute the same steps."""
+    text = json.dumps(dict(flat(resolved)), sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check_same(meta: Meta, job: Job, source: str, *, allow_data_change: bool) -> list[str]:
+    """Raise unless the checkpoint belongs to the job; gives notes on allowed differences."""
+    differences = [
+        f"{field}: the checkpoint has {theirs}, the config {ours}"
+        for field, theirs, ours in (
+            ("optimizer", meta.optimizer, job.optimizer_name),
+            ("seed", meta.seed, job.settings.seed),
+        )
+        if theirs != ours
+    ]
+    if not differences and meta.config_sha256 != config_sha256(job.resolved):
+        differences = _differences(dict(flat(meta.config)), dict(flat(job.resolved)))
+    if differences:
+        raise CheckpointError(
+            f"{source} is of another training: {differences[0]}",
+            code="E705",
+            notes=tuple(differences[1:]),
+        )
+    return _data_changes(meta, job, allow_data_change)
+
+
+def _differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
+    return [
+        f"{key}: the checkpoint has {_shown(theirs, key)}, the config {_shown(ours, key)}"
+        for key in sorted(theirs.keys() | ours.keys())
+        if _shown(theirs, key) != _shown(ours, key)
+    ] or ["its stored config has another hash than it claims"]
+
+
+def _shown(values: dict[str, Any], key: str) -> str:
+    return json.dumps(values[key]) if key in values else "nothing"
+
+
+def _data_changes(meta: Meta, job: Job, allowed: bool) -> list[str]:
+    theirs, ours = dict(meta.data), dict(job.dataset.sha256)
+    changes = [
+        f"data file {name}: sha256 was {theirs.get(name)}, is {ours.get(name)}"
+        for name in sorted(theirs.keys() | ours.keys())
+        if theirs.get(name) != ours.get(name)
+    ]
+    if changes and not allowed:
+        raise CheckpointError(
+            f"the data changed since the checkpoint: {changes[0]}",
+            code="E706",
+            notes=(*changes[1:], "resume with --allow-data-change to go on regardless"),
+        )
+    return changes

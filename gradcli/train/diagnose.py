@@ -1,0 +1,64 @@
+"""Where NaN or infinity came from: the first layer, by a second look at the same batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gradcli import engine
+from gradcli.errors import NumericsError
+from gradcli.train.state import count_nonfinite, finite, weights
+
+if TYPE_CHECKING:
+    from gradcli.data import Split
+    from gradcli.engine import Tensor, nn
+    from gradcli.train.job import Job
+
+
+def nonfinite_loss(
+    job: Job, split: Split, indices: Tensor, step: int, loss: float
+) -> NumericsError:
+    """The error for a non-finite loss of step `step` (from 1), naming the first bad place."""
+    return NumericsError(
+        f"the loss of step {step} is {loss}; first non-finite: {_first(job, split, indices)}",
+        notes=(
+            "the update of this step was not applied; the last checkpoint is finite",
+            "lower optim.lr, or set train.clip, or look at the data of this batch",
+        ),
+    )
+
+
+def _first(job: Job, split: Split, indices: Tensor) -> str:
+    inputs, targets = split.batch(indices)
+    for name, tensor in (("the inputs", inputs), ("the targets", targets)):
+        if not finite(tensor):
+            return f"{name} of the batch ({count_nonfinite(tensor)} of {tensor.numel()})"
+    for name, tensor in weights(job.model).items():
+        if not finite(tensor):
+            return f"weight {name} ({count_nonfinite(tensor)} of {tensor.numel()})"
+    return _first_layer(job, inputs) or _first_gradient(job.model) or "the loss itself"
+
+
+def _first_layer(job: Job, value: Tensor) -> str | None:
+    with engine.no_grad():
+        for name, layer in _layers(job.model):
+            value = layer(value)
+            if not finite(value):
+                bad = f"{count_nonfinite(value)} of {value.numel()}"
+                return f"the output of layer {name} ({type(layer).__name__}; {bad})"
+    return None
+
+
+def _layers(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """The layers in the order they run: the children of a Sequential, else the model whole."""
+    if isinstance(model, engine.nn.Sequential):
+        yield from model.named_children()
+    else:
+        yield type(model).__name__, model
+
+
+def _first_gradient(model: nn.Module) -> str | None:
+    for name, parameter in model.named_parameters():
+        if parameter.grad is not None and not finite(parameter.grad):
+            return f"the gradient of {name}"
+    return None

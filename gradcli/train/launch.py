@@ -1,0 +1,179 @@
+"""Starting and resuming a run: everything that can fail is tried before the first step."""
+
+from __future__ import annotations
+
+import platform
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradcli import __version__
+from gradcli.engine.device import cpu
+from gradcli.errors import ConfigError
+from gradcli.registry import closest
+from gradcli.train import directory as directories
+from gradcli.train.checkpoint import FORMAT
+from gradcli.train.compare import check_same
+from gradcli.train.directory import RunDirectory
+from gradcli.train.evaluate import evaluate, metric_names
+from gradcli.train.job import steps_per_epoch, total_steps
+from gradcli.train.loop import Trainer
+from gradcli.train.report import Result
+from gradcli.train.state import nonfinite_weights
+
+if TYPE_CHECKING:
+    from gradcli.train.job import Job
+    from gradcli.train.report import Reporter
+    from gradcli.train.signals import Signals
+
+PACKAGES = ("click", "PyYAML", "cffi", "tqdm", "pydantic", "safetensors")
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What the manifest says beside the job: how, where and on what the run was started."""
+
+    argv: Sequence[str]
+    device: str
+    threads: int
+
+
+def preflight(job: Job) -> None:
+    """Try what comes later: the length, the names of the metrics, one batch of each split."""
+    steps_per_epoch(job.settings, job.dataset.splits["train"].size)
+    _check_metric_names(job)
+    for name, split in job.dataset.splits.items():
+        evaluate(job, split, name, limit=job.settings.batch)
+
+
+def _check_metric_names(job: Job) -> None:
+    known = metric_names(job)
+    stop = job.settings.early_stop
+    wanted = [
+        ("train.best", job.settings.best),
+        ("train.early_stop", stop.metric if stop else None),
+    ]
+    during = [(key, name, [one for one in known if one.startswith("val.")]) for key, name in wanted]
+    for key, name, names in [*during, *(("expect", one.metric, known) for one in job.expect)]:
+        if name is not None and name not in names:
+            near = closest(name, names)
+            cure = f"did you mean '{near}'?" if near else f"known: {', '.join(names) or 'none'}"
+            raise ConfigError(f"{key}: no metric '{name}' in this run; {cure}", code="E124")
+
+
+def start(
+    job: Job,
+    runs: Path,
+    circumstances: Circumstances,
+    reporter: Reporter,
+    signals: Signals,
+    max_steps: int | None = None,
+) -> Result:
+    """A new run, from its directory to its test figures."""
+    preflight(job)
+    with directories.create(runs, job.name) as directory:
+        try:
+            directory.write_config(job.sources, job.resolved)
+            directory.write_json("manifest.json", manifest(job, circumstances))
+            directory.write_json("plan.json", plan(job))
+            trainer = Trainer(job, directory, reporter, signals, max_steps)
+            return trainer.run()
+        finally:
+            directory.discard_if_empty()
+
+
+def resume(
+    job: Job,
+    directory: RunDirectory,
+    reporter: Reporter,
+    signals: Signals,
+    *,
+    allow_data_change: bool = False,
+) -> Result:
+    """Go on from the newest valid checkpoint, exactly as if the run had never stopped."""
+    preflight(job)
+    name, found, notes = directory.recover()
+    source = str(directory.checkpoints / name)
+    notes += check_same(found.meta, job, source, allow_data_change=allow_data_change)
+    for note in notes:
+        reporter.note(note)
+    trainer = Trainer(job, directory, reporter, signals)
+    trainer.restore(found, source)
+    for weight, count in nonfinite_weights(job.model).items():
+        reporter.note(f"warning: weight {weight} of {name} holds {count} non-finite values")
+    return trainer.run()
+
+
+def finished(path: Path, job: Job) -> Result | None:
+    """The result of a run that has nothing left to do for this job, else None."""
+    status = directories.read_status(path)
+    length = total_steps(job.settings, job.dataset.splits["train"].size)
+    if status.get("status") != "finished" or status.get("steps") != length:
+        return None
+    metrics = status.get("metrics", {})
+    return Result(
+        run=str(path),
+        status="finished",
+        steps=status["step"],
+        seconds=status["seconds"],
+        metrics={name: value for name, value in metrics.items() if type(value) is float},
+        weights_sha256=status.get("weights_sha256", ""),
+    )
+
+
+def use_threads(threads: int | None) -> int:
+    """Compute with so many threads, None for all cores; gives how many the machine granted."""
+    return cpu.set_threads(threads) if threads is not None else cpu.threads()
+
+
+def manifest(job: Job, circumstances: Circumstances) -> dict[str, Any]:
+    """How this run came about, as far as it can be known."""
+    return {
+        "format": FORMAT,
+        "name": job.name,
+        "argv": list(circumstances.argv),
+        "created": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "host": socket.gethostname(),
+        "versions": versions(),
+        "git": git_commit(),
+        "device": circumstances.device,
+        "threads": circumstances.threads,
+        "seed": job.settings.seed,
+        "data": dict(job.dataset.sha256),
+    }
+
+
+def versions() -> dict[str, str]:
+    """gradcli, Python, the system and the packages in use."""
+    found = {"gradcli": __version__, "python": platform.python_version()}
+    found["platform"] = f"{sys.platform} {platform.machine()}"
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "absent"
+    return found
+
+
+def git_commit() -> str | None:
+    """The commit of the working directory, None outside a repository or without git."""
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None if done.returncode == 0 else None
+
+
+def plan(job: Job) -> dict[str, Any]:
+    """plan.json: the layers, and each parameter with its shape."""
+    shapes = {name: list(one.shape) for name, one in job.model.named_parameters()}
+    total = sum(one.numel() for one in job.model.parameters())
+    return {"layers": list(job.model_layers), "parameters": shapes, "total": total}

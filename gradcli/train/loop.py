@@ -1,0 +1,287 @@
+"""The training loop: what is due at a step, then the step; every exit leaves a true status."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from gradcli.errors import ExpectationError, GradcliError, Interrupted, Stopped
+from gradcli.train.checkpoint import Best, Checkpoint, Meta, file_name
+from gradcli.train.compare import config_sha256
+from gradcli.train.diagnose import nonfinite_loss
+from gradcli.train.evaluate import Cancelled, evaluate
+from gradcli.train.job import steps_per_epoch, total_steps
+from gradcli.train.metrics import better
+from gradcli.train.report import Reporter, Result
+from gradcli.train.state import restore, tensors_of, weights_sha256
+from gradcli.train.step import StepBlock, TrainingStep, epoch_order
+
+if TYPE_CHECKING:
+    from gradcli.engine import Tensor
+    from gradcli.train.directory import RunDirectory
+    from gradcli.train.job import Job
+    from gradcli.train.signals import Signals
+
+
+class Trainer:
+    """Carries a job from a step to its end in a run directory."""
+
+    def __init__(
+        self,
+        job: Job,
+        directory: RunDirectory,
+        reporter: Reporter,
+        signals: Signals,
+        max_steps: int | None = None,
+    ) -> None:
+        self.job = job
+        self.directory = directory
+        self.reporter = reporter
+        self.signals = signals
+        self.split = job.dataset.splits["train"]
+        self.per_epoch = steps_per_epoch(job.settings, self.split.size)
+        self.total = total_steps(job.settings, self.split.size)
+        self.end = self.total if max_steps is None else min(self.total, max_steps)
+        self.meta = Meta(
+            step=0,
+            epoch=0,
+            seed=job.settings.seed,
+            optimizer=job.optimizer_name,
+            config_sha256=config_sha256(job.resolved),
+            config=job.resolved,
+            data=job.dataset.sha256,
+            state=job.dataset.state,
+        )
+        self._saved = -1
+        self._step = TrainingStep(job, self.split)
+        self._order: tuple[int, Tensor] | None = None
+        self._began = time.monotonic()
+
+    def restore(self, found: Checkpoint, source: str) -> None:
+        """Go on from a checkpoint: weights, optimizer state, and where the run stood."""
+        restore(found.tensors, self.job.model, self.job.optimizer, source)
+        mine = self.meta
+        self.meta = replace(
+            found.meta, config=mine.config, config_sha256=mine.config_sha256, data=mine.data
+        )
+        self._saved = found.meta.step
+
+    def run(self) -> Result:
+        """Train to the end; an error or a signal is written into status.json and raised."""
+        with self._true_status():
+            self._status("running")
+            self.reporter.started(str(self.directory.path), self.meta.step, self.total)
+            self._train()
+            return self._finish()
+
+    # The loop.
+
+    def _train(self) -> None:
+        """First what is due at this step, then the next step: a resume enters at the top."""
+        while True:
+            self._evaluate_if_due()
+            ended = self.meta.step >= self.end or self._stale()
+            if self._save_due(ended):
+                self._save()
+            if self.signals.asked is not None:
+                self._leave()
+            if ended:
+                return
+            self._advance()
+
+    def _advance(self) -> None:
+        """One update, unless its loss is not finite."""
+        step = self.meta.step + 1
+        epoch, place = divmod(self.meta.step, self.per_epoch)
+        indices = self._indices(epoch, place)
+        rate = self._step.prepare(StepBlock(step, self.job.schedule.factor(step - 1)))
+        loss = float(self._step.gradients(indices).item())
+        finite = math.isfinite(loss)
+        if step % self.job.settings.log_every == 0 or step == 1 or not finite:
+            self._log("step", step, epoch=epoch, loss=loss, lr=rate, seconds=self._seconds())
+        if not finite:
+            self._step.prepare(StepBlock(step, 0.0))
+            raise nonfinite_loss(self.job, self.split, indices, step, loss)
+        self._step.update()
+        self.meta = replace(self.meta, step=step, epoch=step // self.per_epoch)
+        self.reporter.step(step, loss, rate)
+
+    def _indices(self, epoch: int, place: int) -> Tensor:
+        if self._order is None or self._order[0] != epoch:
+            seed = self.job.settings.seed
+            self._order = (epoch, epoch_order(seed, epoch, self.split.size))
+        batch = self.job.settings.batch
+        return self._order[1][place * batch : min((place + 1) * batch, self.split.size)]
+
+    # Evaluation.
+
+    def _evaluate_if_due(self) -> None:
+        step = self.meta.step
+        every = self.job.settings.eval_every or self.per_epoch
+        due = step > 0 and (step % every == 0 or step == self.total)
+        if not due or self.meta.evaluated >= step or "val" not in self.job.dataset.splits:
+            return
+        figures = self._evaluate("val")
+        self._judge(figures)
+        self._log("eval", step, seconds=self._seconds(), **figures)
+        self.reporter.evaluated(step, figures)
+        self._saved = min(self._saved, step - 1)
+        self._status("running")
+
+    def _evaluate(self, split: str) -> dict[str, float]:
+        """The split's figures, unless a signal comes in between."""
+        try:
+            return evaluate(
+                self.job,
+                self.job.dataset.splits[split],
+                split,
+                asked=lambda: self.signals.asked is not None,
+            )
+        except Cancelled:
+            if self._saved != self.meta.step:
+                self._save()
+            self._leave()
+            raise
+
+    def _judge(self, figures: dict[str, float]) -> None:
+        """Enter an evaluation: the best so far, and how long nothing has improved."""
+        settings = self.job.settings
+        meta = replace(self.meta, evaluated=self.meta.step, metrics=_nullable(figures))
+        if settings.best in figures:
+            value = figures[settings.best]
+            if better(settings.best, value, meta.best.value if meta.best else None):
+                meta = replace(meta, best=Best(settings.best, value, meta.step))
+        if settings.early_stop is not None and settings.early_stop.metric in figures:
+            value = figures[settings.early_stop.metric]
+            margin = settings.early_stop.min_delta
+            if better(settings.early_stop.metric, value, meta.watched, margin):
+                meta = replace(meta, watched=value, stale=0)
+            else:
+                meta = replace(meta, stale=meta.stale + 1)
+        self.meta = meta
+
+    def _stale(self) -> bool:
+        stop = self.job.settings.early_stop
+        return stop is not None and self.meta.stale >= stop.patience
+
+    # Saving and leaving.
+
+    def _save_due(self, ended: bool) -> bool:
+        step = self.meta.step
+        if self._saved == step:
+            return False
+        every = self.job.settings.checkpoint_every or self.per_epoch
+        best = self.meta.best is not None and self.meta.best.step == step
+        return step % every == 0 or ended or best or self.signals.asked is not None
+
+    def _save(self) -> None:
+        meta = replace(self.meta, seconds=self._seconds())
+        tensors = tensors_of(self.job.model, self.job.optimizer)
+        path = self.directory.save(meta, tensors, self.job.settings.keep)
+        self._saved = meta.step
+        self.reporter.saved(meta.step, str(path))
+        self._status("running")
+
+    def _leave(self) -> None:
+        """Raise what the signal asked for; the checkpoint of this step stands."""
+        raise self.signals.error(str(self.directory.path), self.meta.step)
+
+    def _finish(self) -> Result:
+        """The test split, the hash of the weights, and the last status."""
+        if self._stale():
+            self.reporter.note(f"stopped early: no better for {self.meta.stale} evaluations")
+        elif self.end < self.total:
+            self.reporter.note(f"stopped by --max-steps at {self.meta.step} of {self.total} steps")
+        elif self.total == 0:
+            self.reporter.note(f"no steps to make: wrote the initial weights, {file_name(0)}")
+        metrics = {key: _number(value) for key, value in self.meta.metrics.items()}
+        if "test" in self.job.dataset.splits:
+            figures = self._evaluate("test")
+            metrics.update(figures)
+            self._log("test", self.meta.step, seconds=self._seconds(), **figures)
+            self.reporter.evaluated(self.meta.step, figures)
+        result = Result(
+            run=str(self.directory.path),
+            status="stopped" if self.end < self.total and not self._stale() else "finished",
+            steps=self.meta.step,
+            seconds=round(self._seconds(), 3),
+            metrics=metrics,
+            weights_sha256=weights_sha256(self.job.model),
+        )
+        self._status(
+            result.status,
+            metrics=metrics,
+            weights_sha256=result.weights_sha256,
+            missed=missed(self.job, result),
+        )
+        self.reporter.finished(result)
+        return result
+
+    # What is written down.
+
+    def _seconds(self) -> float:
+        before = self.meta.seconds
+        return before + time.monotonic() - self._began
+
+    def _log(self, event: str, step: int, **values: Any) -> None:
+        self.directory.log({"event": event, "step": step, **values})
+
+    def _status(self, status: str, **values: Any) -> None:
+        self.directory.status(
+            {
+                "status": status,
+                "step": self.meta.step,
+                "steps": self.total,
+                "epoch": self.meta.epoch,
+                "seconds": round(self._seconds(), 3),
+                "metrics": dict(self.meta.metrics),
+                **values,
+            }
+        )
+
+    @contextlib.contextmanager
+    def _true_status(self) -> Iterator[None]:
+        """Whatever ends the run stands in status.json, as far as the disk allows."""
+        try:
+            yield
+        except BaseException as error:
+            with contextlib.suppress(GradcliError):
+                self._status(_ending(error), error=str(error), saved=self._saved)
+            raise
+
+
+def _ending(error: BaseException) -> str:
+    if isinstance(error, Stopped):
+        return "stopped"
+    return "interrupted" if isinstance(error, Interrupted | KeyboardInterrupt) else "failed"
+
+
+def _nullable(figures: dict[str, float]) -> dict[str, float | None]:
+    """Figures for strict JSON: null where a figure is not finite."""
+    return {key: value if math.isfinite(value) else None for key, value in figures.items()}
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def missed(job: Job, result: Result) -> list[str]:
+    """The expectations that the figures do not meet; none are due before the end."""
+    if result.status != "finished":
+        return []
+    return [
+        f"expected {one}, got {result.metrics.get(one.metric, math.nan):g}"
+        for one in job.expect
+        if not one.holds(result.metrics.get(one.metric, math.nan))
+    ]
+
+
+def check_expectations(job: Job, result: Result) -> None:
+    """Raise when a finished run missed a figure of `expect:`; everything is saved by then."""
+    failures = missed(job, result)
+    if failures:
+        raise ExpectationError("; ".join(failures))

@@ -1,0 +1,148 @@
+"""Between the engine's tensors and a checkpoint's bytes: weights, optimizer state, hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from gradcli import engine
+from gradcli.errors import CheckpointError
+from gradcli.train.safetensors_file import Stored
+
+if TYPE_CHECKING:
+    from gradcli.engine import Tensor, nn, optim
+
+MODEL, OPTIMIZER = "model.", "optim."
+
+# safetensors' names for the engine's dtypes, by the name that the engine prints.
+DTYPES = {
+    "float32": "F32",
+    "float64": "F64",
+    "int32": "I32",
+    "int64": "I64",
+    "uint8": "U8",
+    "bool": "BOOL",
+}
+
+
+def dtype_name(tensor: Tensor) -> str:
+    """`F32` for a float32 tensor."""
+    return DTYPES[str(tensor.dtype).rpartition(".")[2].rstrip("_")]
+
+
+def bytes_of(tensor: Tensor) -> memoryview:
+    """The elements in row-major order; no copy when the tensor is contiguous."""
+    data: memoryview = tensor.detach().contiguous().memoryview()
+    return data.cast("B")
+
+
+def weights(model: nn.Module) -> dict[str, Tensor]:
+    """Parameters and buffers by name."""
+    return dict(model.state_dict())
+
+
+def tensors_of(model: nn.Module, optimizer: optim.Optimizer) -> dict[str, Stored]:
+    """Everything a checkpoint stores, as views of the tensors' bytes."""
+    return {
+        name: Stored(dtype_name(tensor), tuple(tensor.shape), bytes_of(tensor))
+        for name, tensor in _named(model, optimizer).items()
+    }
+
+
+def _named(model: nn.Module, optimizer: optim.Optimizer | None) -> dict[str, Tensor]:
+    named = {MODEL + name: tensor for name, tensor in weights(model).items()}
+    if optimizer is not None:
+        state = optimizer.state_tensors()
+        named.update({OPTIMIZER + name: tensor for name, tensor in state.items()})
+    return named
+
+
+def restore(
+    stored: Mapping[str, Stored], model: nn.Module, optimizer: optim.Optimizer | None, source: str
+) -> None:
+    """Copy a checkpoint into the model, and into the optimizer unless it is None.
+
+    Everything is compared before anything is copied; a difference lists all that is missing,
+    left over and of another shape or dtype.
+    """
+    wanted = _named(model, optimizer)
+    if optimizer is None:
+        stored = {name: one for name, one in stored.items() if name.startswith(MODEL)}
+    _compare(stored, wanted, source)
+    with engine.no_grad():
+        for name, tensor in wanted.items():
+            tensor.copy_(as_tensor(stored[name], tensor))
+
+
+def as_tensor(stored: Stored, like: Tensor) -> Tensor:
+    """Stored bytes as a tensor with the dtype of `like` and the stored shape."""
+    if not len(stored.data):
+        return engine.zeros(stored.shape, dtype=like.dtype)
+    return engine.frombuffer(bytearray(stored.data), dtype=like.dtype).reshape(stored.shape)
+
+
+def _compare(stored: Mapping[str, Stored], wanted: Mapping[str, Tensor], source: str) -> None:
+    missing = [
+        f"missing: {name} {_wanted(one)}" for name, one in wanted.items() if name not in stored
+    ]
+    extra = [
+        f"not in the model: {name} {one.dtype}{list(one.shape)}"
+        for name, one in stored.items()
+        if name not in wanted
+    ]
+    other = [
+        f"{name}: the checkpoint has {stored[name].dtype}{list(stored[name].shape)}, "
+        f"the model {_wanted(one)}"
+        for name, one in wanted.items()
+        if name in stored and _signature(stored[name]) != (dtype_name(one), tuple(one.shape))
+    ]
+    if missing or extra or other:
+        raise CheckpointError(
+            f"{source} does not fit the model: {len(missing)} tensors missing, {len(extra)} left "
+            f"over, {len(other)} of another shape or dtype",
+            code="E704",
+            notes=(*missing, *extra, *other),
+        )
+
+
+def _signature(stored: Stored) -> tuple[str, tuple[int, ...]]:
+    return stored.dtype, stored.shape
+
+
+def _wanted(tensor: Tensor) -> str:
+    return f"{dtype_name(tensor)}{list(tensor.shape)}"
+
+
+def weights_sha256(model: nn.Module) -> str:
+    """sha256 over name, dtype, shape and little-endian bytes of each weight, names sorted."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(weights(model).items()):
+        digest.update(f"{name}\0{dtype_name(tensor)}\0{list(tensor.shape)}\0".encode())
+        digest.update(bytes_of(tensor))
+    return digest.hexdigest()
+
+
+def finite(tensor: Tensor) -> bool:
+    """Whether no element is NaN or infinite: 0 times such an element is NaN, and so is the sum."""
+    if not tensor.dtype.is_floating_point or tensor.numel() == 0:
+        return True
+    total = float((tensor.detach() * 0.0).sum().item())
+    return total == 0.0
+
+
+def count_nonfinite(tensor: Tensor) -> int:
+    """How many elements are NaN or infinite; slow, for messages only."""
+    data = bytes_of(tensor)
+    values = data.cast("f") if dtype_name(tensor) == "F32" else data.cast("d")
+    return sum(1 for value in values if not math.isfinite(value))
+
+
+def nonfinite_weights(model: nn.Module) -> dict[str, int]:
+    """The weights that hold NaN or infinity, and how many."""
+    return {
+        name: count_nonfinite(tensor)
+        for name, tensor in weights(model).items()
+        if not finite(tensor)
+    }
