@@ -13,9 +13,34 @@
 KERNEL_ALL(copy, copy, 1, 1, 1)
 KERNEL_ALL(fill, fill, 0, 1, 0)
 
+/* reduce.h, extreme.h */
+KERNEL_ALL(sum, sum, 1, 1, 0)
+KERNEL_REAL(mean, sum, 1, 1, 0)
+KERNEL_REAL(var, var, 1, 2, 0)
+KERNEL_REAL(var_backward, var_backward, 4, 1, 0)
+KERNEL_ALL(max_along, extreme, 1, 2, 0)
+KERNEL_ALL(min_along, extreme, 1, 2, 0)
+KERNEL_REAL(select_backward, select_backward, 2, 1, 1)
+KERNEL_REAL(ties_backward, ties_backward, 3, 1, 0)
+
 /* softmax.h */
-KERNEL_REAL(softmax_forward,  rows, 1, 1, 0)
+KERNEL_REAL(softmax_forward, rows, 1, 1, 0)
 KERNEL_REAL(softmax_backward, rows, 2, 1, 0)
+KERNEL_REAL(log_softmax_forward, rows, 1, 1, 0)
+KERNEL_REAL(log_softmax_backward, rows, 2, 1, 0)
+
+/* norm.h, norm_batch.h */
+KERNEL_REAL(layer_norm, layer_norm, 3, 3, 0)
+KERNEL_REAL(layer_norm_backward, layer_norm_backward, 5, 3, 0)
+KERNEL_REAL(batch_norm_train, batch_norm_train, 3, 5, 0)
+KERNEL_REAL(batch_norm_eval, batch_norm_eval, 5, 3, 0)
+KERNEL_REAL(batch_norm_backward, batch_norm_backward, 5, 3, 0)
+
+/* loss.h */
+KERNEL_REAL(cross_entropy, cross_entropy, 3, 3, 0)
+KERNEL_REAL(cross_entropy_backward, cross_entropy_backward, 6, 1, 0)
+KERNEL_REAL(mse, mse, 2, 1, 0)
+KERNEL_REAL(mse_backward, mse_backward, 3, 1, 0)
 /* clang-format on */
 
 #undef KERNEL_ALL

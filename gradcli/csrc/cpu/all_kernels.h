@@ -9,8 +9,16 @@
 
 #include "copy.h"
 
+#include "reduce.h"
+
+#include "extreme.h"
+
 #ifdef GC_IS_REAL
 #include "softmax.h"
+
+#include "loss.h"
+#include "norm.h"
+#include "norm_batch.h"
 #endif
 
 #define ROW(plan, run) {NAME(plan_##plan), NAME(run_##run)},

@@ -7,6 +7,7 @@
 #define NAME(f) GC_NAME(f, GC_TYPE)
 
 #include "kernel.h"
+#include "lines.h"
 #include "tables.h"
 #include "walk.h"
 

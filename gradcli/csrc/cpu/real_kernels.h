@@ -6,6 +6,7 @@
 #define NAME(f) GC_NAME(f, GC_TYPE, GC_ISA)
 
 #include "kernel.h"
+#include "lines.h"
 #include "tables.h"
 #include "walk.h"
 

@@ -1,27 +1,55 @@
-/* softmax.h -- rows of exp(x - max) / sum, on tensors (outer, n, inner) along n. The maximum goes
- * first, because exp overflows float at 89 and every logit above that would become NaN. */
+/* softmax.h -- rows of exp(x - max) / sum, and their logarithms, on tensors (outer, n, inner) along
+ * n. The maximum goes first, because exp overflows float at 89 and every logit above that would
+ * become NaN. A row of -inf alone gives NaN, as 0 / 0 should (and as torch has it). */
 
 static int NAME(plan_rows)(const gc_call *call, gc_plan *plan, gc_error *error) {
   for (int32_t i = 0; i < call->ntensors; i++) {
     GC_REQUIRE(call->tensors[i].ndim == 3, i, "(outer, n, inner)");
     GC_REQUIRE(gc_contiguous(&call->tensors[i]), i, "a contiguous tensor");
     GC_REQUIRE(gc_same_shape(&call->tensors[i], &call->tensors[0]), i, "tensors of one shape");
+    GC_REQUIRE(call->tensors[i].dtype == call->tensors[0].dtype, i, "one element type");
   }
   const int64_t rows = call->tensors[0].shape[0] * call->tensors[0].shape[2];
   return gc_plan_simple(plan, call->tensors[0].shape[1] ? gc_ceil_div(rows, GC_ROWS) : 0);
 }
 
-static void NAME(softmax_row)(const REAL *x, REAL *y, int64_t n, int64_t stride) {
+/* The largest of a row, NaN if there is one; 0 for a row of -inf alone, as exp(-inf - -inf) would
+ * hide what happened behind a NaN too early. */
+static REAL NAME(top_of_row)(const REAL *x, int64_t n, int64_t stride) {
   REAL top = x[0];
   for (int64_t i = 1; i < n; i++) {
     const REAL v = x[i * stride];
     top = v > top || v != v ? v : top;
   }
-  if (top == -(REAL)INFINITY)
-    top = 0; /* a row of -inf alone: exp(-inf - -inf) would hide what happened behind the NaN */
-  double sum = 0;
-  for (int64_t i = 0; i < n; i++)
-    sum += (double)(y[i * stride] = m_exp(x[i * stride] - top));
+  return top == -(REAL)INFINITY ? 0 : top;
+}
+
+/* y = exp(x - top); returns the sum. The loop without the sum is the one that vectorises. */
+static double NAME(exp_row)(const REAL *x, REAL *y, int64_t n, int64_t stride, REAL top) {
+  if (stride == 1)
+    for (int64_t i = 0; i < n; i++)
+      y[i] = m_exp(x[i] - top);
+  else
+    for (int64_t i = 0; i < n; i++)
+      y[i * stride] = m_exp(x[i * stride] - top);
+  GC_SUM(sum, n, i, (double)y[i * stride]);
+  return sum;
+}
+
+/* Calls `row` for each row of the task, with `at` where it begins. */
+#define EACH_ROW(job, at, row)                                                                     \
+  do {                                                                                             \
+    const gc_tensor *t_ = (job)->call->tensors;                                                    \
+    const int64_t n_ = t_[0].shape[1], inner_ = t_[0].shape[2], rows_ = t_[0].shape[0] * inner_;   \
+    const int64_t end_ = gc_min(rows_, ((job)->task + 1) * GC_ROWS);                               \
+    for (int64_t r_ = (job)->task * GC_ROWS; r_ < end_; r_++) {                                    \
+      const int64_t at = r_ / inner_ * n_ * inner_ + r_ % inner_;                                  \
+      row;                                                                                         \
+    }                                                                                              \
+  } while (0)
+
+static void NAME(softmax_row)(const REAL *x, REAL *y, int64_t n, int64_t stride) {
+  const double sum = NAME(exp_row)(x, y, n, stride, NAME(top_of_row)(x, n, stride));
   const REAL scale = (REAL)(1 / sum);
   for (int64_t i = 0; i < n; i++)
     y[i * stride] *= scale;
@@ -29,27 +57,54 @@ static void NAME(softmax_row)(const REAL *x, REAL *y, int64_t n, int64_t stride)
 
 static void NAME(run_softmax_forward)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
-  const int64_t n = t[0].shape[1], inner = t[0].shape[2], rows = t[0].shape[0] * inner;
-  const int64_t end = gc_min(rows, (job->task + 1) * GC_ROWS);
-  for (int64_t row = job->task * GC_ROWS; row < end; row++) {
-    const int64_t at = row / inner * n * inner + row % inner;
-    NAME(softmax_row)((const REAL *)gc_first(&t[0]) + at, (REAL *)gc_first(&t[1]) + at, n, inner);
-  }
+  const REAL *x = (const REAL *)gc_first(&t[0]);
+  REAL *y = (REAL *)gc_first(&t[1]);
+  EACH_ROW(job, at, NAME(softmax_row)(x + at, y + at, t[0].shape[1], t[0].shape[2]));
+}
+
+static void NAME(log_softmax_row)(const REAL *x, REAL *y, int64_t n, int64_t stride) {
+  const REAL top = NAME(top_of_row)(x, n, stride);
+  const REAL log_sum = (REAL)log(NAME(exp_row)(x, y, n, stride, top));
+  for (int64_t i = 0; i < n; i++)
+    y[i * stride] = x[i * stride] - top - log_sum;
+}
+
+static void NAME(run_log_softmax_forward)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const REAL *x = (const REAL *)gc_first(&t[0]);
+  REAL *y = (REAL *)gc_first(&t[1]);
+  EACH_ROW(job, at, NAME(log_softmax_row)(x + at, y + at, t[0].shape[1], t[0].shape[2]));
 }
 
 /* y, grad -> y * (grad - sum(y * grad)) */
+static void NAME(softmax_slope)(const REAL *y, const REAL *grad, REAL *out, int64_t n,
+                                int64_t stride) {
+  GC_SUM(dot, n, i, (double)y[i * stride] * (double)grad[i * stride]);
+  for (int64_t i = 0; i < n; i++)
+    out[i * stride] = y[i * stride] * (grad[i * stride] - (REAL)dot);
+}
+
 static void NAME(run_softmax_backward)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
-  const int64_t n = t[0].shape[1], inner = t[0].shape[2], rows = t[0].shape[0] * inner;
-  const int64_t end = gc_min(rows, (job->task + 1) * GC_ROWS);
-  for (int64_t row = job->task * GC_ROWS; row < end; row++) {
-    const int64_t at = row / inner * n * inner + row % inner;
-    const REAL *y = (const REAL *)gc_first(&t[0]) + at, *grad = (const REAL *)gc_first(&t[1]) + at;
-    REAL *out = (REAL *)gc_first(&t[2]) + at;
-    double dot = 0;
-    for (int64_t i = 0; i < n; i++)
-      dot += (double)y[i * inner] * (double)grad[i * inner];
-    for (int64_t i = 0; i < n; i++)
-      out[i * inner] = y[i * inner] * (grad[i * inner] - (REAL)dot);
-  }
+  const REAL *y = (const REAL *)gc_first(&t[0]), *grad = (const REAL *)gc_first(&t[1]);
+  REAL *out = (REAL *)gc_first(&t[2]);
+  EACH_ROW(job, at, NAME(softmax_slope)(y + at, grad + at, out + at, t[0].shape[1], t[0].shape[2]));
 }
+
+/* y, grad -> grad - exp(y) * sum(grad) */
+static void NAME(log_softmax_slope)(const REAL *y, const REAL *grad, REAL *out, int64_t n,
+                                    int64_t stride) {
+  GC_SUM(sum, n, i, (double)grad[i * stride]);
+  for (int64_t i = 0; i < n; i++)
+    out[i * stride] = grad[i * stride] - m_exp(y[i * stride]) * (REAL)sum;
+}
+
+static void NAME(run_log_softmax_backward)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const REAL *y = (const REAL *)gc_first(&t[0]), *grad = (const REAL *)gc_first(&t[1]);
+  REAL *out = (REAL *)gc_first(&t[2]);
+  EACH_ROW(job, at,
+           NAME(log_softmax_slope)(y + at, grad + at, out + at, t[0].shape[1], t[0].shape[2]));
+}
+
+#undef EACH_ROW

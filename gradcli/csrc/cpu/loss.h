@@ -1,0 +1,241 @@
+/* loss.h -- cross-entropy of (outer, classes, inner) against class numbers, and the mean squared
+ * error. Losses are added in double, in an order that the shapes fix. A row is one sample. */
+
+#ifndef GC_REDUCTION
+#define GC_REDUCTION
+enum { GC_NONE, GC_MEAN, GC_SUMMED };
+#endif
+
+/* sizes: reduction, the target to ignore, 1 where x holds logarithms of probabilities already;
+ * options: label smoothing. A weight of no elements is 1 for every class. */
+static int NAME(check_loss)(const gc_call *call, int32_t loss, int32_t stats, int32_t total,
+                            gc_error *error) {
+  const gc_tensor *t = call->tensors;
+  for (int32_t i = 0; i < call->ntensors; i++)
+    GC_REQUIRE(i == 1 || t[i].dtype == t[0].dtype, i, "one element type");
+  GC_REQUIRE(t[0].ndim == 3 && gc_contiguous(&t[0]), 0, "a contiguous (outer, classes, inner)");
+  GC_REQUIRE(t[1].dtype == GC_I64, 1, "int64 for the targets");
+  GC_REQUIRE(gc_is_reduced(&t[1], &t[0], 1), 1, "a contiguous (outer, 1, inner)");
+  GC_REQUIRE(gc_is_vector(&t[2], t[0].shape[1]) || gc_is_vector(&t[2], 0), 2,
+             "one number for each class, or none");
+  GC_REQUIRE(gc_is_reduced(&t[stats], &t[0], 2), stats, "a contiguous (outer, 2, inner)");
+  GC_REQUIRE(gc_is_vector(&t[total], 1), total, "one number");
+  if (call->sizes[0] == GC_NONE)
+    GC_REQUIRE(gc_is_reduced(&t[loss], &t[0], 1), loss, "a contiguous (outer, 1, inner)");
+  else
+    GC_REQUIRE(gc_contiguous(&t[loss]) && gc_numel(&t[loss]) == 1, loss, "one number");
+  return GC_OK;
+}
+
+/* x, target, weight -> loss, stats (a row's largest logit and the logarithm of its sum of
+ * exponentials), total (what a mean is divided by) */
+static int NAME(plan_cross_entropy)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const int status = NAME(check_loss)(call, 3, 4, 5, error);
+  const gc_tensor *x = &call->tensors[0];
+  plan->phases = 2;
+  plan->tasks[0] = gc_ceil_div(x->shape[0] * x->shape[2], GC_ROWS);
+  plan->tasks[1] = 1;
+  plan->shared_bytes = 2 * plan->tasks[0] * (int64_t)sizeof(double);
+  return status;
+}
+
+typedef struct {
+  const REAL *x, *weight; /* of this row; weight may be NULL */
+  int64_t row, classes, stride, target;
+  REAL top, log_sum;
+  bool ignored;
+} NAME(sample);
+
+/* Row `row` of the call; reports a target that is no class. */
+static NAME(sample) NAME(sample_of)(const gc_job *job, int64_t row) {
+  const gc_tensor *t = job->call->tensors;
+  const int64_t inner = t[0].shape[2], classes = t[0].shape[1];
+  NAME(sample) s = {.row = row, .classes = classes, .stride = inner};
+  s.x = (const REAL *)gc_first(&t[0]) + row / inner * classes * inner + row % inner;
+  s.weight = t[2].shape[0] ? (const REAL *)gc_first(&t[2]) : NULL;
+  s.target = ((const int64_t *)gc_first(&t[1]))[row];
+  s.ignored = s.target == job->call->sizes[1];
+  if (!s.ignored && (s.target < 0 || s.target >= classes)) {
+    gc_bad_index(job, 1, row, s.target, classes);
+    s.ignored = true;
+  }
+  return s;
+}
+
+static inline double NAME(weight_of)(const NAME(sample) * s, int64_t class) {
+  return s->weight ? (double)s->weight[class] : 1;
+}
+
+/* minus the logarithm of the probability of a class */
+static inline double NAME(surprise)(const NAME(sample) * s, int64_t class) {
+  return (double)s->log_sum - ((double)s->x[class * s->stride] - (double)s->top);
+}
+
+static double NAME(loss_of)(const NAME(sample) * s, double smoothing) {
+  double loss = 0;
+  if (smoothing < 1)
+    loss = (1 - smoothing) * NAME(weight_of)(s, s->target) * NAME(surprise)(s, s->target);
+  if (smoothing > 0) {
+    GC_SUM(all, s->classes, i, NAME(weight_of)(s, i) * NAME(surprise)(s, i));
+    loss += smoothing / (double)s->classes * all;
+  }
+  return loss;
+}
+
+static void NAME(run_cross_entropy)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const int64_t inner = t[0].shape[2], rows = t[0].shape[0] * inner;
+  const int64_t reduction = job->call->sizes[0];
+  REAL *loss = (REAL *)gc_first(&t[3]), *stats = (REAL *)gc_first(&t[4]);
+  double *parts = (double *)job->shared, sum = 0, total = 0;
+  if (job->phase == 1) {
+    for (int64_t k = 0; k < gc_ceil_div(rows, GC_ROWS); k++) {
+      sum += parts[2 * k];
+      total += parts[2 * k + 1];
+    }
+    ((REAL *)gc_first(&t[5]))[0] = (REAL)total;
+    if (reduction != GC_NONE)
+      loss[0] = (REAL)(reduction == GC_MEAN ? sum / total : sum);
+    return;
+  }
+  const int64_t end = gc_min(rows, (job->task + 1) * GC_ROWS);
+  for (int64_t row = job->task * GC_ROWS; row < end; row++) {
+    NAME(sample) s = NAME(sample_of)(job, row);
+    if (!job->call->sizes[2] && s.classes) {
+      s.top = NAME(top_of_row)(s.x, s.classes, s.stride);
+      GC_SUM(exps, s.classes, i, (double)m_exp(s.x[i * s.stride] - s.top));
+      s.log_sum = (REAL)log(exps);
+    }
+    stats[row / inner * 2 * inner + row % inner] = s.top;
+    stats[row / inner * 2 * inner + inner + row % inner] = s.log_sum;
+    const double of_row = s.ignored ? 0 : NAME(loss_of)(&s, job->call->options[0]);
+    if (reduction == GC_NONE)
+      loss[row] = (REAL)of_row;
+    sum += of_row;
+    total += s.ignored ? 0 : NAME(weight_of)(&s, s.target);
+  }
+  parts[2 * job->task] = sum;
+  parts[2 * job->task + 1] = total;
+}
+
+/* x, target, weight, stats, total, grad -> the gradient of x */
+static int NAME(plan_cross_entropy_backward)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const gc_tensor *t = call->tensors;
+  const int status = NAME(check_loss)(call, 5, 3, 4, error);
+  if (status)
+    return status;
+  GC_REQUIRE(gc_same_shape(&t[6], &t[0]) && gc_contiguous(&t[6]), 6, "the shape of x");
+  return gc_plan_simple(plan, gc_ceil_div(t[0].shape[0] * t[0].shape[2], GC_ROWS));
+}
+
+/* With q the weighted, smoothed target: out = scale * (softmax(x) * sum(q) - q). */
+static void NAME(cross_entropy_slope)(const NAME(sample) * s, double scale, double smoothing,
+                                      bool from_logs, REAL *out) {
+  const double hit = (1 - smoothing) * NAME(weight_of)(s, s->target);
+  const double rest = smoothing / (double)s->classes;
+  double sum = hit;
+  if (smoothing > 0) {
+    GC_SUM(weights, s->classes, i, NAME(weight_of)(s, i));
+    sum += rest * weights;
+  }
+  const REAL of_softmax = (REAL)(from_logs ? 0 : scale * sum);
+  for (int64_t i = 0; i < s->classes; i++) {
+    const int64_t at = i * s->stride;
+    out[at] = from_logs ? 0 : of_softmax * m_exp(s->x[at] - s->top - s->log_sum);
+    if (smoothing > 0)
+      out[at] -= (REAL)(scale * rest * NAME(weight_of)(s, i));
+  }
+  out[s->target * s->stride] -= (REAL)(scale * hit);
+}
+
+static void NAME(run_cross_entropy_backward)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const int64_t inner = t[0].shape[2], rows = t[0].shape[0] * inner, classes = t[0].shape[1];
+  const int64_t reduction = job->call->sizes[0], end = gc_min(rows, (job->task + 1) * GC_ROWS);
+  const REAL *stats = (const REAL *)gc_first(&t[3]), *grad = (const REAL *)gc_first(&t[5]);
+  const double total = (double)((const REAL *)gc_first(&t[4]))[0];
+  for (int64_t row = job->task * GC_ROWS; row < end; row++) {
+    const int64_t outer = row / inner, j = row % inner;
+    NAME(sample) s = NAME(sample_of)(job, row);
+    REAL *out = (REAL *)gc_first(&t[6]) + outer * classes * inner + j;
+    if (s.ignored) {
+      for (int64_t i = 0; i < classes; i++)
+        out[i * inner] = 0;
+      continue;
+    }
+    s.top = stats[outer * 2 * inner + j];
+    s.log_sum = stats[outer * 2 * inner + inner + j];
+    const double g = (double)grad[reduction == GC_NONE ? row : 0];
+    NAME(cross_entropy_slope)(&s, reduction == GC_MEAN ? g / total : g, job->call->options[0],
+                              job->call->sizes[2] != 0, out);
+  }
+}
+
+/* x, y -> the sum of (x - y) squared; sizes[0]: reduction */
+static int NAME(plan_mse)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const gc_tensor *t = call->tensors;
+  const int64_t n = gc_numel(&t[0]);
+  for (int32_t i = 0; i < 2; i++)
+    GC_REQUIRE(gc_is_vector(&t[i], n), i, "a contiguous vector, both of one length");
+  GC_REQUIRE(gc_is_vector(&t[2], call->sizes[0] == GC_NONE ? n : 1), 2,
+             "a vector of n, or of one where it is reduced");
+  for (int32_t i = 1; i < 3; i++)
+    GC_REQUIRE(t[i].dtype == t[0].dtype, i, "one element type");
+  plan->phases = 2;
+  plan->tasks[0] = gc_ceil_div(n, GC_BLOCK);
+  plan->tasks[1] = call->sizes[0] == GC_NONE ? 0 : 1;
+  plan->shared_bytes = plan->tasks[0] * (int64_t)sizeof(double);
+  return GC_OK;
+}
+
+static void NAME(run_mse)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  REAL *loss = (REAL *)gc_first(&t[2]);
+  double *parts = (double *)job->shared;
+  if (job->phase == 1) {
+    const int64_t n = gc_numel(&t[0]);
+    double sum = 0;
+    for (int64_t k = 0; k < gc_ceil_div(n, GC_BLOCK); k++)
+      sum += parts[k];
+    loss[0] = (REAL)(job->call->sizes[0] == GC_MEAN ? sum / (double)n : sum);
+    return;
+  }
+  BLOCK_OF(job, first, n);
+  const REAL *x = (const REAL *)gc_first(&t[0]) + first, *y = (const REAL *)gc_first(&t[1]) + first;
+  if (job->call->sizes[0] == GC_NONE) {
+    for (int64_t i = 0; i < n; i++)
+      loss[first + i] = (x[i] - y[i]) * (x[i] - y[i]);
+    return;
+  }
+  GC_SUM(sum, n, i, ((double)x[i] - (double)y[i]) * ((double)x[i] - (double)y[i]));
+  parts[job->task] = sum;
+}
+
+/* x, y, grad -> the gradient of x; the one of y is that of the swapped call */
+static int NAME(plan_mse_backward)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const gc_tensor *t = call->tensors;
+  const int64_t n = gc_numel(&t[0]);
+  for (int32_t i = 0; i < 4; i++) {
+    GC_REQUIRE(gc_is_vector(&t[i], i == 2 && call->sizes[0] != GC_NONE ? 1 : n), i,
+               "a contiguous vector, all of one length");
+    GC_REQUIRE(t[i].dtype == t[0].dtype, i, "one element type");
+  }
+  return gc_plan_simple(plan, gc_ceil_div(n, GC_BLOCK));
+}
+
+static void NAME(run_mse_backward)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  BLOCK_OF(job, first, n);
+  const REAL *x = (const REAL *)gc_first(&t[0]) + first, *y = (const REAL *)gc_first(&t[1]) + first;
+  const REAL *grad = (const REAL *)gc_first(&t[2]);
+  REAL *out = (REAL *)gc_first(&t[3]) + first;
+  if (job->call->sizes[0] == GC_NONE) {
+    for (int64_t i = 0; i < n; i++)
+      out[i] = 2 * (x[i] - y[i]) * grad[first + i];
+    return;
+  }
+  const double parts = job->call->sizes[0] == GC_MEAN ? (double)gc_numel(&t[0]) : 1;
+  const REAL scale = (REAL)(2 * (double)grad[0] / parts);
+  for (int64_t i = 0; i < n; i++)
+    out[i] = scale * (x[i] - y[i]);
+}

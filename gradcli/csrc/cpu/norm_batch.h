@@ -1,0 +1,287 @@
+/* norm_batch.h -- batch norm of (N, C, L): every channel over all N and L. A task is a tile of
+ * channels and a chunk of samples; the sums of the chunks are put together in order. A vector of no
+ * elements is one left out. */
+
+#ifndef GC_CHANNELS
+#define GC_CHANNELS
+typedef struct {
+  int64_t N, C, L;
+  int64_t width, tiles;  /* channels of a tile */
+  int64_t chunk, chunks; /* samples of a chunk */
+} gc_channels;
+
+static inline gc_channels gc_channels_of(const gc_tensor *x) {
+  gc_channels c = {.N = x->shape[0], .C = x->shape[1], .L = x->shape[2]};
+  c.width = gc_max(1, gc_min(gc_min(c.C, GC_WIDTH), GC_BLOCK / gc_max(1, c.L)));
+  c.tiles = gc_ceil_div(c.C, c.width);
+  c.chunk = gc_max(GC_BLOCK / (c.width * gc_max(1, c.L)), gc_ceil_div(c.N, GC_MANY));
+  c.chunk = gc_max(1, c.chunk);
+  c.chunks = gc_max(1, gc_ceil_div(c.N, c.chunk));
+  return c;
+}
+
+/* One task: samples from..to - 1 of `width` channels that begin at `first`. */
+typedef struct {
+  int64_t part, from, to, first, width;
+} gc_tile;
+
+static inline gc_tile gc_tile_of(const gc_channels *c, int64_t task) {
+  gc_tile tile = {.part = task / c->tiles, .first = task % c->tiles * c->width};
+  tile.from = tile.part * c->chunk;
+  tile.to = gc_min(c->N, tile.from + c->chunk);
+  tile.width = gc_min(c->width, c->C - tile.first);
+  return tile;
+}
+
+static inline double gc_channel_total(const double *parts, const gc_channels *c, int64_t channel) {
+  double total = 0;
+  for (int64_t k = 0; k < c->chunks; k++)
+    total += parts[k * c->C + channel];
+  return total;
+}
+#endif
+
+static int NAME(plan_channels)(const gc_call *call, int32_t images, const int32_t *image,
+                               gc_error *error) {
+  const gc_tensor *t = call->tensors;
+  GC_REQUIRE(t[0].ndim == 3, 0, "(N, C, L)");
+  for (int32_t i = 0; i < call->ntensors; i++)
+    GC_REQUIRE(t[i].dtype == t[0].dtype, i, "one element type");
+  for (int32_t i = 0; i < images; i++)
+    GC_REQUIRE(gc_contiguous(&t[image[i]]) && gc_same_shape(&t[image[i]], &t[0]), image[i],
+               "a contiguous tensor of the shape of x");
+  return GC_OK;
+}
+
+#define CHANNELS(i) GC_REQUIRE(gc_is_vector(&t[i], t[0].shape[1]), i, "one number for each channel")
+#define MAYBE(i)                                                                                   \
+  GC_REQUIRE(gc_is_vector(&t[i], t[0].shape[1]) || gc_is_vector(&t[i], 0), i,                      \
+             "one number for each channel, or none")
+
+/* x, weight, bias -> y, mean, rstd, running_mean, running_var (the last two are read as well);
+ * options: eps, momentum */
+static int NAME(plan_batch_norm_train)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const gc_tensor *t = call->tensors;
+  const int status = NAME(plan_channels)(call, 2, (const int32_t[]){0, 3}, error);
+  if (status)
+    return status;
+  MAYBE(1);
+  MAYBE(2);
+  CHANNELS(4);
+  CHANNELS(5);
+  MAYBE(6);
+  MAYBE(7);
+  const gc_channels c = gc_channels_of(&t[0]);
+  plan->phases = 3;
+  plan->tasks[0] = plan->tasks[1] = plan->tasks[2] = c.tiles * c.chunks;
+  plan->shared_bytes = 2 * c.chunks * c.C * (int64_t)sizeof(double);
+  return GC_OK;
+}
+
+static void NAME(sum_channels)(const REAL *x, const gc_channels *c, const gc_tile *tile,
+                               double *sum) {
+  for (int64_t k = 0; k < tile->width; k++)
+    sum[k] = 0;
+  for (int64_t i = tile->from; i < tile->to; i++) {
+    const REAL *rows = x + (i * c->C + tile->first) * c->L;
+    if (c->L == 1)
+      for (int64_t k = 0; k < tile->width; k++)
+        sum[k] += (double)rows[k];
+    else
+      for (int64_t k = 0; k < tile->width; k++) {
+        GC_SUM(row, c->L, l, (double)rows[k * c->L + l]);
+        sum[k] += row;
+      }
+  }
+}
+
+static void NAME(square_channels)(const REAL *x, const gc_channels *c, const gc_tile *tile,
+                                  const double *mean, double *sum) {
+  for (int64_t k = 0; k < tile->width; k++)
+    sum[k] = 0;
+  for (int64_t i = tile->from; i < tile->to; i++) {
+    const REAL *rows = x + (i * c->C + tile->first) * c->L;
+    for (int64_t k = 0; k < tile->width; k++) {
+      const double m = mean[k];
+      GC_SUM(row, c->L, l, ((double)rows[k * c->L + l] - m) * ((double)rows[k * c->L + l] - m));
+      sum[k] += row;
+    }
+  }
+}
+
+/* y = (x - mean) * rstd * weight + bias; the vectors begin at the tile's first channel. */
+static void NAME(normalise)(const gc_call *call, const gc_channels *c, const gc_tile *tile,
+                            const double *mean, const double *rstd, int y_at) {
+  const gc_tensor *t = call->tensors;
+  REAL m[GC_WIDTH], scale[GC_WIDTH], shift[GC_WIDTH];
+  for (int64_t k = 0; k < tile->width; k++) {
+    const int64_t at = tile->first + k;
+    m[k] = (REAL)mean[k];
+    scale[k] = (REAL)(rstd[k] * (t[1].shape[0] ? (double)((const REAL *)gc_first(&t[1]))[at] : 1));
+    shift[k] = t[2].shape[0] ? ((const REAL *)gc_first(&t[2]))[at] : 0;
+  }
+  for (int64_t i = tile->from; i < tile->to; i++) {
+    const int64_t at = (i * c->C + tile->first) * c->L;
+    const REAL *x = (const REAL *)gc_first(&t[0]) + at;
+    REAL *y = (REAL *)gc_first(&t[y_at]) + at;
+    for (int64_t k = 0; k < tile->width; k++)
+      for (int64_t l = k * c->L; l < (k + 1) * c->L; l++)
+        y[l] = (x[l] - m[k]) * scale[k] + shift[k];
+  }
+}
+
+/* running = (1 - momentum) * running + momentum * new; the variance as of a sample (n - 1). */
+static void NAME(keep_running)(const gc_call *call, int64_t at, double mean, double variance,
+                               double n) {
+  const gc_tensor *t = call->tensors;
+  const double momentum = call->options[1];
+  REAL *running_mean = (REAL *)gc_first(&t[6]), *running_var = (REAL *)gc_first(&t[7]);
+  if (t[6].shape[0])
+    running_mean[at] = (REAL)((1 - momentum) * (double)running_mean[at] + momentum * mean);
+  if (t[7].shape[0])
+    running_var[at] =
+        (REAL)((1 - momentum) * (double)running_var[at] + momentum * (variance * n / (n - 1)));
+}
+
+static void NAME(run_batch_norm_train)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const gc_channels c = gc_channels_of(&t[0]);
+  const gc_tile tile = gc_tile_of(&c, job->task);
+  const REAL *x = (const REAL *)gc_first(&t[0]);
+  const double n = (double)(c.N * c.L);
+  double *sums = (double *)job->shared, *squares = sums + c.chunks * c.C;
+  double mean[GC_WIDTH], rstd[GC_WIDTH];
+  if (job->phase == 0) {
+    NAME(sum_channels)(x, &c, &tile, sums + tile.part * c.C + tile.first);
+    return;
+  }
+  for (int64_t k = 0; k < tile.width; k++)
+    mean[k] = gc_channel_total(sums, &c, tile.first + k) / n;
+  if (job->phase == 1) {
+    NAME(square_channels)(x, &c, &tile, mean, squares + tile.part * c.C + tile.first);
+    return;
+  }
+  for (int64_t k = 0; k < tile.width; k++) {
+    const int64_t at = tile.first + k;
+    const double variance = gc_channel_total(squares, &c, at) / n;
+    rstd[k] = 1 / sqrt(variance + job->call->options[0]);
+    if (tile.part == 0) {
+      ((REAL *)gc_first(&t[4]))[at] = (REAL)mean[k];
+      ((REAL *)gc_first(&t[5]))[at] = (REAL)rstd[k];
+      NAME(keep_running)(job->call, at, mean[k], variance, n);
+    }
+  }
+  NAME(normalise)(job->call, &c, &tile, mean, rstd, 3);
+}
+
+/* x, weight, bias, running_mean, running_var -> y, mean, rstd; options: eps */
+static int NAME(plan_batch_norm_eval)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const gc_tensor *t = call->tensors;
+  const int status = NAME(plan_channels)(call, 2, (const int32_t[]){0, 5}, error);
+  if (status)
+    return status;
+  MAYBE(1);
+  MAYBE(2);
+  CHANNELS(3);
+  CHANNELS(4);
+  CHANNELS(6);
+  CHANNELS(7);
+  const gc_channels c = gc_channels_of(&t[0]);
+  return gc_plan_simple(plan, c.tiles * c.chunks);
+}
+
+static void NAME(run_batch_norm_eval)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const gc_channels c = gc_channels_of(&t[0]);
+  const gc_tile tile = gc_tile_of(&c, job->task);
+  double mean[GC_WIDTH], rstd[GC_WIDTH];
+  for (int64_t k = 0; k < tile.width; k++) {
+    const int64_t at = tile.first + k;
+    mean[k] = (double)((const REAL *)gc_first(&t[3]))[at];
+    rstd[k] = 1 / sqrt((double)((const REAL *)gc_first(&t[4]))[at] + job->call->options[0]);
+    if (tile.part == 0) {
+      ((REAL *)gc_first(&t[6]))[at] = (REAL)mean[k];
+      ((REAL *)gc_first(&t[7]))[at] = (REAL)rstd[k];
+    }
+  }
+  NAME(normalise)(job->call, &c, &tile, mean, rstd, 5);
+}
+
+/* x, grad, mean, rstd, weight -> gradients of x, weight, bias; sizes[0]: 1 where mean and rstd
+ * were those of the batch, and so depend on x */
+static int NAME(plan_batch_norm_backward)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const gc_tensor *t = call->tensors;
+  const int status = NAME(plan_channels)(call, 3, (const int32_t[]){0, 1, 5}, error);
+  if (status)
+    return status;
+  CHANNELS(2);
+  CHANNELS(3);
+  MAYBE(4);
+  CHANNELS(6);
+  CHANNELS(7);
+  const gc_channels c = gc_channels_of(&t[0]);
+  plan->phases = 2;
+  plan->tasks[0] = plan->tasks[1] = c.tiles * c.chunks;
+  plan->shared_bytes = 2 * c.chunks * c.C * (int64_t)sizeof(double);
+  return GC_OK;
+}
+
+#undef CHANNELS
+#undef MAYBE
+
+/* sum[k] = sum of grad, dot[k] = sum of grad * (x - mean) * rstd */
+static void NAME(grad_channels)(const gc_tensor *t, const gc_channels *c, const gc_tile *tile,
+                                double *sum, double *dot) {
+  const REAL *mean = (const REAL *)gc_first(&t[2]) + tile->first;
+  const REAL *rstd = (const REAL *)gc_first(&t[3]) + tile->first;
+  for (int64_t k = 0; k < tile->width; k++)
+    sum[k] = dot[k] = 0;
+  for (int64_t i = tile->from; i < tile->to; i++) {
+    const int64_t at = (i * c->C + tile->first) * c->L;
+    const REAL *x = (const REAL *)gc_first(&t[0]) + at, *grad = (const REAL *)gc_first(&t[1]) + at;
+    for (int64_t k = 0; k < tile->width; k++) {
+      const double m = (double)mean[k];
+      const int64_t from = k * c->L;
+      GC_SUM(plain, c->L, l, (double)grad[from + l]);
+      GC_SUM(projected, c->L, l, (double)grad[from + l] * ((double)x[from + l] - m));
+      sum[k] += plain;
+      dot[k] += projected * (double)rstd[k];
+    }
+  }
+}
+
+static void NAME(run_batch_norm_backward)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const gc_channels c = gc_channels_of(&t[0]);
+  const gc_tile tile = gc_tile_of(&c, job->task);
+  double *sums = (double *)job->shared, *dots = sums + c.chunks * c.C;
+  if (job->phase == 0) {
+    const int64_t at = tile.part * c.C + tile.first;
+    NAME(grad_channels)(t, &c, &tile, sums + at, dots + at);
+    return;
+  }
+  const bool training = job->call->sizes[0] != 0;
+  const double n = (double)(c.N * c.L);
+  REAL mean[GC_WIDTH], back[GC_WIDTH], slope[GC_WIDTH], scale[GC_WIDTH];
+  for (int64_t k = 0; k < tile.width; k++) {
+    const int64_t at = tile.first + k;
+    const double sum = gc_channel_total(sums, &c, at), dot = gc_channel_total(dots, &c, at);
+    const double rstd = (double)((const REAL *)gc_first(&t[3]))[at];
+    mean[k] = ((const REAL *)gc_first(&t[2]))[at];
+    back[k] = training ? (REAL)(sum / n) : 0;
+    slope[k] = training ? (REAL)(dot / n * rstd) : 0;
+    scale[k] = (REAL)(rstd * (t[4].shape[0] ? (double)((const REAL *)gc_first(&t[4]))[at] : 1));
+    if (tile.part == 0) {
+      ((REAL *)gc_first(&t[6]))[at] = (REAL)dot;
+      ((REAL *)gc_first(&t[7]))[at] = (REAL)sum;
+    }
+  }
+  for (int64_t i = tile.from; i < tile.to; i++) {
+    const int64_t at = (i * c.C + tile.first) * c.L;
+    const REAL *x = (const REAL *)gc_first(&t[0]) + at, *grad = (const REAL *)gc_first(&t[1]) + at;
+    REAL *out = (REAL *)gc_first(&t[5]) + at;
+    for (int64_t k = 0; k < tile.width; k++)
+      for (int64_t l = k * c.L; l < (k + 1) * c.L; l++)
+        out[l] = (grad[l] - back[k] - (x[l] - mean[k]) * slope[k]) * scale[k];
+  }
+}
