@@ -1,0 +1,102 @@
+"""`gradcli check`: every mistake of configs, the layers of the right ones, no training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradcli.cli import options, output
+from gradcli.errors import ErrorGroup
+
+if TYPE_CHECKING:
+    from gradcli.config import Config
+
+
+@click.command("check")
+@click.argument("configs", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of configs, for editors.")
+@click.option("--resolved", is_flag=True, help="Print the config with every default as YAML.")
+@options.overrides
+@options.json
+@options.debug
+@click.pass_context
+def command(
+    ctx: click.Context,
+    configs: tuple[Path, ...],
+    schema: bool,
+    resolved: bool,
+    overrides: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Find every mistake in CONFIGS; print the layers of each one that is right."""
+    if schema:
+        from gradcli.config.json_schema import json_schema
+
+        output.say_json(json_schema())
+        return
+    if not configs:
+        raise click.UsageError("check needs a config file, or --schema", ctx)
+    results = [_checked(path, overrides) for path in configs]
+    code = next((error.exit_code for _, _, error in results if error), 0)
+    if as_json:
+        output.say_json({"configs": [_as_object(*result) for result in results], "exit_code": code})
+    else:
+        for path, config, error in results:
+            _show(path, config, error, resolved)
+    ctx.exit(code)
+
+
+def _checked(
+    path: Path, overrides: tuple[str, ...]
+) -> tuple[Path, Config | None, ErrorGroup | None]:
+    from gradcli.config import load
+
+    try:
+        return path, load(path, overrides), None
+    except ErrorGroup as error:
+        return path, None, error
+
+
+def _as_object(path: Path, config: Config | None, error: ErrorGroup | None) -> dict[str, Any]:
+    found: dict[str, Any] = {"config": str(path), "ok": error is None}
+    if error:
+        found["errors"] = [output.as_object(each) for each in error.errors]
+    if config:
+        found["warnings"] = [output.as_object(each) for each in config.warnings]
+        found["parameters"] = sum(layer.parameters for layer in config.model)
+        found["steps"] = config.steps
+        found["layers"] = [
+            {
+                "index": layer.index,
+                "layer": layer.title,
+                "output": list(layer.output.shape),
+                "parameters": layer.parameters,
+            }
+            for top in config.model
+            for layer in top.flat()
+        ]
+        found["resolved"] = config.resolved
+    return found
+
+
+def _show(path: Path, config: Config | None, error: ErrorGroup | None, resolved: bool) -> None:
+    if error:
+        output.errors(error.errors, error.exit_code, as_json=False)
+        return
+    assert config is not None
+    output.warnings(config.warnings)
+    if resolved:
+        from gradcli.train.yaml_text import to_yaml
+
+        output.say(to_yaml(config.resolved).rstrip("\n"))
+        return
+    from gradcli.config.build import layer_lines
+
+    samples = ", ".join(f"{split} {size}" for split, size in config.facts.sizes.items())
+    output.say(f"{path}: {config.name}, {samples} samples, {config.steps} steps")
+    for line in layer_lines(config.model):
+        output.say(line)
+    total = sum(layer.parameters for layer in config.model)
+    output.say(f"{'total':>5}  {'':<28} {'':>14} {total:>14,}")

@@ -1,0 +1,128 @@
+"""The frame of the command line: the table of commands, and the one place where errors end.
+
+Imports click and nothing heavy, so that `gradcli --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from gradcli import __version__
+from gradcli.errors import ErrorGroup, GradcliError
+from gradcli.registry import closest
+
+COMMANDS = {
+    "train": "Train a new run from a config.",
+    "resume": "Continue a run exactly where it stopped.",
+    "eval": "Measure a run on a split of its data.",
+    "predict": "Apply a run to files.",
+    "check": "Find every mistake in configs, without training.",
+    "bench": "Measure kernels and training steps.",
+    "gradcheck": "Prove each op's gradient in float64.",
+    "ops": "List the declared ops.",
+    "doctor": "Show compiler, instruction set, devices and versions.",
+}
+
+INTERRUPTED = 130
+# What a shell reports for a program that a closed pipe ended.
+BROKEN_PIPE = 141
+
+
+class CommandTable(click.Group):
+    """Commands by name; a command's file is imported when the command is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names in the table's order."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The click command called `cmd_name`."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"gradcli.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments name, or a usage error with the nearest name."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = closest(args[0], COMMANDS)
+            hint = f"did you mean '{near}'?" if near else f"commands: {', '.join(COMMANDS)}"
+            raise click.UsageError(f"there is no command '{args[0]}'; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table, without importing any command."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=CommandTable,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 ok, 1 a bug in gradcli, 2 usage or config, 3 data, 4 device or memory, "
+    "5 numbers, 6 an expectation missed, 7 checkpoint or run, 75 stopped with a checkpoint, "
+    "130 interrupted.",
+)
+@click.version_option(__version__, prog_name="gradcli", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Train neural networks from YAML, over a small deep-learning engine of its own."""
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(args: Sequence[str]) -> int:
+    """Carry out one command line; every way in which it ends becomes an exit code here."""
+    from gradcli.cli import output
+
+    output.never_fail_on_characters()
+    arguments = list(args)
+    try:
+        if not arguments:
+            output.say_aside(cli.get_help(click.Context(cli, info_name="gradcli")))
+            return 2
+        code = cli.main(arguments, prog_name="gradcli", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except BrokenPipeError:
+        # Python flushes again on leaving; give it somewhere to write to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except (KeyboardInterrupt, click.Abort):
+        output.say_aside("interrupted")
+        return INTERRUPTED
+    except Exception as error:  # the last door: nothing may leave as a raw traceback
+        return _ended(error, arguments)
+
+
+def _ended(error: Exception, arguments: list[str]) -> int:
+    from gradcli.cli import output
+
+    if "--debug" in arguments:
+        output.traceback(error)
+    if isinstance(error, click.ClickException):
+        called = " ".join(["gradcli", *(name for name in arguments[:1] if name in COMMANDS)])
+        problem = output.usage_error(error, called)
+    elif isinstance(error, GradcliError):
+        problem = error
+    elif isinstance(error, MemoryError):
+        problem = GradcliError("the memory of this machine is used up", code="E402")
+        problem.exit_code = 4
+    else:
+        problem = output.bug(error)
+    errors = problem.errors if isinstance(problem, ErrorGroup) else [problem]
+    output.errors(errors, problem.exit_code, "--json" in arguments)
+    return problem.exit_code
+
+
+if __name__ == "__main__":
+    main()

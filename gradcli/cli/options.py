@@ -1,0 +1,124 @@
+"""The options that commands share, as decorators; what they refuse, they refuse in a sentence."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from gradcli.errors import DeviceError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MAX_THREADS = 256
+DEVICES = ("auto", "cpu", "cuda", "metal")
+
+
+def _threads(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    try:
+        count = int(value)
+    except ValueError:
+        count = 0
+    if not 1 <= count <= MAX_THREADS:
+        raise click.BadParameter(
+            f"a number of threads is a whole number from 1 to {MAX_THREADS}, got {value}",
+            ctx,
+            parameter,
+        )
+    return count
+
+
+def _device(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    kind = value.partition(":")[0].lower()
+    if kind not in DEVICES:
+        raise click.BadParameter(f"'{value}' is not one of {', '.join(DEVICES)}", ctx, parameter)
+    reason = why_not(kind)
+    if reason:
+        raise DeviceError(f"device '{kind}' cannot be used: {reason}", notes=("use --device cpu",))
+    return "cpu"
+
+
+def why_not(device: str) -> str:
+    """Why `device` cannot compute here; empty where it can."""
+    if device == "cuda":
+        return "this version of gradcli has no CUDA backend yet; use --device cpu"
+    if device == "metal":
+        if sys.platform != "darwin" or platform.machine() != "arm64":
+            return f"metal: needs macOS on Apple silicon, this is {_machine()}"
+        return "this version of gradcli has no Metal backend yet; use --device cpu"
+    return ""
+
+
+def _machine() -> str:
+    names = {"x86_64": "x86-64", "AMD64": "x86-64"}
+    machine = platform.machine()
+    return f"{platform.system()} {names.get(machine, machine)}"
+
+
+def json(function: F) -> F:
+    """--json: one JSON object on stdout."""
+    return click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON object instead of text."
+    )(function)
+
+
+def debug(function: F) -> F:
+    """--debug: the traceback of an error; read by main before the command starts."""
+    return click.option(
+        "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."
+    )(function)
+
+
+def threads(function: F) -> F:
+    """--threads N: None takes all cores."""
+    return click.option(
+        "--threads",
+        metavar="N",
+        callback=_threads,
+        help="Threads that compute; the result does not depend on it.  [default: all cores]",
+    )(function)
+
+
+def device(function: F) -> F:
+    """--device: the command gets the name of a device that exists."""
+    return click.option(
+        "--device",
+        metavar="|".join(DEVICES),
+        default="auto",
+        callback=_device,
+        help="Where to compute; never replaced silently.  [default: auto]",
+    )(function)
+
+
+def runs(function: F) -> F:
+    """--runs DIR: where runs lie."""
+    return click.option(
+        "--runs",
+        type=click.Path(path_type=Path),
+        default=Path("runs"),
+        metavar="DIR",
+        help="The folder of all runs.  [default: runs]",
+    )(function)
+
+
+def overrides(function: F) -> F:
+    """-s KEY=VALUE, any number of times."""
+    return click.option(
+        "-s",
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Replace a value of the config, such as optim.lr=3e-4.",
+    )(function)
+
+
+def common(function: F) -> F:
+    """The options of every command that computes: --json, --debug, --threads, --device."""
+    return json(debug(threads(device(function))))

@@ -1,0 +1,9 @@
+"""From YAML to typed values and a job: reader, schema, shapes; nothing here trains."""
+
+from __future__ import annotations
+
+from gradcli.config.build import build
+from gradcli.config.load import Config, load
+from gradcli.config.planner import PlannedLayer
+
+__all__ = ["Config", "PlannedLayer", "build", "load"]

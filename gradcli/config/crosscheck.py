@@ -1,0 +1,296 @@
+"""What only shows when sections are seen together: the model's end, the lengths, the memory."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradcli.config.node import Node, Report, describe
+from gradcli.config.planner import PlannedLayer
+from gradcli.config.sections import Chosen
+from gradcli.config.signal import Signal
+from gradcli.errors import ConfigError, DeviceError, Place, ShapeError
+from gradcli.registry import closest
+from gradcli.train.job import Expectation, Settings, steps_per_epoch, total_steps
+
+if TYPE_CHECKING:
+    from gradcli.data import Facts
+
+MAX_BYTES = 2**63 - 1
+# Copies of each weight: itself, its gradient, and what the optimizer remembers.
+_COPIES = {"sgd": 3, "adam": 4, "adamw": 4}
+
+
+def place_of(root: Node, *path: str) -> Place:
+    """Where a key stands, or the section that should have it."""
+    node, done = root.at(path[:-1])
+    return node.keys.get(path[-1], node.place) if len(done) == len(path) - 1 else node.place
+
+
+def target_kind(facts: Facts) -> str:
+    """Whether the targets are "labels" or "values"."""
+    return "labels" if _classes(facts) is not None else "values"
+
+
+def _classes(facts: Facts) -> int | None:
+    if facts.classes is None and facts.target and facts.input_kind == "index":
+        return facts.vocab  # the next token of a text
+    return facts.classes
+
+
+def output_fits(
+    root: Node, loss: Chosen, facts: Facts, last: PlannedLayer, output: Signal, report: Report
+) -> None:
+    """The model must end in one number a class and label, or in one number a value."""
+    kind = target_kind(facts)
+    if loss.made.targets != kind:
+        report.error(
+            "E109",
+            f"loss '{loss.name}' is for {loss.made.targets}, this data has {kind} as targets"
+            + (f" ({_classes(facts)} classes)" if kind == "labels" else ""),
+            root.map()["loss"].place,
+            caret="use cross_entropy" if kind == "labels" else "use mse",
+        )
+        return
+    if kind == "values":
+        wanted, fits = facts.target, math.prod(output.shape) == math.prod(facts.target)
+    else:
+        wanted = (*facts.target, _classes(facts) or 0)
+        fits = output.shape == wanted
+    if fits:
+        return
+    what = "classes" if kind == "labels" else "target values"
+    notes: tuple[str, ...] = ()
+    if kind == "labels" and len(output.shape) == len(wanted):
+        notes = ("write $data.classes instead of a number",)
+    elif len(output.shape) > len(wanted):
+        notes = ("put flatten before the linear layers",)
+    report.errors.append(
+        ShapeError(
+            f"layer {last.index}, {last.title}, the last one, gives {output} values a sample; "
+            f"the data has {wanted[-1] if wanted else 1} {what}, so it must give {Signal(wanted)}",
+            place=last.place,
+            notes=notes,
+        )
+    )
+
+
+def lengths(
+    root: Node, settings: Settings, layers: Sequence[PlannedLayer], samples: int, report: Report
+) -> int | None:
+    """The steps of the whole run; errors for batches that cannot be."""
+    place = place_of(root, "train", "batch")
+    if settings.micro_batch is not None and settings.micro_batch > settings.batch:
+        report.error(
+            "E104",
+            f"train.micro_batch {settings.micro_batch} is larger than train.batch {settings.batch}",
+            place_of(root, "train", "micro_batch"),
+        )
+    try:
+        steps_per_epoch(settings, samples)
+        total = total_steps(settings, samples)
+    except ConfigError as error:
+        error.place = place
+        report.errors.append(error)
+        return None
+    if total:
+        _lone_sample(settings, layers, samples, place, report)
+    return total
+
+
+def _lone_sample(
+    settings: Settings,
+    layers: Sequence[PlannedLayer],
+    samples: int,
+    place: Place,
+    report: Report,
+) -> None:
+    """Batch normalisation has no variance over a single value."""
+    rest = samples % settings.batch
+    lone = settings.batch == 1 or (rest == 1 and not settings.drop_last)
+    alone = [
+        layer
+        for layer in layers
+        if layer.kind == "batchnorm" and math.prod(layer.input.shape[1:]) == 1
+    ]
+    if lone and alone:
+        report.error(
+            "E109",
+            f"layer {alone[0].index}, {alone[0].title}: a batch of 1 sample has no variance; "
+            f"{samples} training samples in batches of {settings.batch} leave one of 1",
+            place,
+            notes=("set train.drop_last to true", "or choose another train.batch"),
+        )
+
+
+def steps_of(value: int | str, total: int) -> int:
+    """A number of steps, or a share of the run such as 5%."""
+    if isinstance(value, int):
+        return value
+    return round(float(value.rstrip("%")) / 100 * total)
+
+
+def schedule_fits(root: Node, schedule: Chosen, total: int, report: Report) -> None:
+    """The warm-up ends within the run, and the milestones rise."""
+    plan = schedule.made
+    warm = steps_of(plan.warmup, total)
+    if total and warm > total:
+        report.error(
+            "E109",
+            f"schedule.warmup takes {warm} steps, the whole run has {total}",
+            place_of(root, "schedule", "warmup"),
+        )
+    marks = [steps_of(mark, total) for mark in plan.marks]
+    place = place_of(root, "schedule", "at")
+    if total and any(after <= before for before, after in pairwise(marks)):
+        report.error("E109", f"schedule.at must rise, got steps {marks}", place)
+    for mark in marks:
+        if total and mark >= total:
+            report.warn("W102", f"schedule.at {mark} is never reached: the run has {total}", place)
+
+
+def metric_exists(name: str, metrics: Sequence[str], splits: Sequence[str]) -> str:
+    """Why `name` (`val.accuracy`) cannot be watched; empty where it can."""
+    split, dot, metric = name.partition(".")
+    if not dot:
+        return f"'{name}' names no split; write one of {', '.join(f'{s}.{name}' for s in splits)}"
+    if split not in splits:
+        return f"there is no split '{split}' to measure on; here: {', '.join(splits) or 'none'}"
+    known = ["loss", *metrics]
+    if metric not in known:
+        near = closest(metric, known)
+        hint = f"; did you mean '{split}.{near}'?" if near else ""
+        return f"metric '{metric}' is not measured; here: {', '.join(known)}{hint}"
+    return ""
+
+
+def watched(
+    root: Node,
+    settings: Settings,
+    expect: Sequence[Expectation],
+    metrics: Sequence[str],
+    facts: Facts,
+    report: Report,
+) -> None:
+    """`best`, `early_stop` and `expect` name figures that the run will have."""
+    during = [split for split in ("val",) if split in facts.sizes]
+    after = [split for split in ("val", "test") if split in facts.sizes]
+    wanted: list[tuple[tuple[str, ...], str | None, list[str]]] = [
+        (("train", "best"), settings.best, during)
+    ]
+    if settings.early_stop:
+        wanted.append((("train", "early_stop", "metric"), settings.early_stop.metric, during))
+    wanted += [(("expect", item.metric), item.metric, after) for item in expect]
+    for path, name, splits in wanted:
+        problem = metric_exists(name, metrics, splits) if name else ""
+        if problem:
+            report.error("E109", f"{'.'.join(path)}: {problem}", place_of(root, *path))
+
+
+def memory(
+    layers: Sequence[PlannedLayer], optimizer: str, batch: int, place: Place, report: Report
+) -> None:
+    """Refuse a model whose training cannot fit this machine, before anything is allocated."""
+    leaves = [layer for layer in layers if not layer.children]
+    parameters = sum(layer.parameters for layer in leaves)
+    values = sum(math.prod(layer.output.shape) for layer in leaves)
+    needed = 4 * (parameters * _COPIES.get(optimizer, 4) + 2 * batch * values)
+    if needed > MAX_BYTES:
+        report.errors.append(
+            ShapeError(
+                f"the model has {parameters} parameters and {batch * values} values a batch; "
+                "their bytes overflow 64 bits",
+                place=place,
+            )
+        )
+        return
+    available = available_bytes()
+    if available is not None and needed > available:
+        report.errors.append(
+            DeviceError(
+                f"training needs about {_gigabytes(needed)}, this machine has "
+                f"{_gigabytes(available)} available",
+                code="E402",
+                place=place,
+                notes=(
+                    f"{parameters} parameters, {values} values a sample, batch {batch}",
+                    "make the largest layer or train.batch smaller",
+                ),
+            )
+        )
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 1e9:.1f} GB"
+
+
+def available_bytes() -> int | None:
+    """Memory that a new process could still get; None where the system does not say."""
+    found = [_meminfo(), _cgroup(), _address_space()]
+    known = [count for count in found if count is not None]
+    return min(known) if known else None
+
+
+def _meminfo() -> int | None:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+        return None
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return None
+
+
+def _cgroup() -> int | None:
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        used = Path("/sys/fs/cgroup/memory.current").read_text().strip()
+        return max(0, int(limit) - int(used))
+    except (OSError, ValueError):
+        return None
+
+
+def _address_space() -> int | None:
+    try:
+        import resource
+    except ImportError:
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def lints(root: Node, loss: Chosen | None, layers: Sequence[PlannedLayer], report: Report) -> None:
+    """Allowed, and probably not meant."""
+    if loss and loss.name == "cross_entropy" and layers[-1].kind in ("softmax", "sigmoid"):
+        report.warn(
+            "W101",
+            f"cross_entropy takes the softmax itself; layer {layers[-1].index}, "
+            f"{layers[-1].kind}, makes it a softmax of a softmax",
+            layers[-1].place,
+            caret="leave it out",
+        )
+    for before, after in pairwise(layers):
+        if after.kind == "batchnorm" and before.fields.get("bias"):
+            report.warn(
+                "W103",
+                f"layer {before.index}, {before.title}: its bias is removed again by the batchnorm",
+                before.place,
+                caret="bias: false",
+            )
+
+
+def unused_vars(root: Node, used: set[str], report: Report) -> None:
+    """A variable that nothing names."""
+    section = root.map().get("vars")
+    for name, item in (section.map() if section else {}).items():
+        if f"vars.{name}" not in used:
+            message = f"vars.{name} ({describe(item)}) is not used"
+            report.warn("W104", message, section.keys[name] if section else None)

@@ -1,0 +1,119 @@
+"""The JSON Schema of a whole config, for editors: made from the same signatures that check it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gradcli.config.choices import LOSSES, OPTIMIZERS, SCHEDULES
+from gradcli.config.planner import CONTAINERS, LAYERS, layer_schema
+from gradcli.config.schema import Schema, schema_of
+from gradcli.config.sections import top, train
+from gradcli.data import DATASETS
+from gradcli.train.metrics import METRICS
+
+Json = dict[str, Any]
+
+_REFERENCE: Json = {"type": "string", "pattern": r"^\$[A-Za-z_]", "description": "$a.b"}
+
+
+def json_schema() -> Json:
+    """The schema, with every name and key of this version."""
+    definitions: Json = {}
+    definitions["layer"] = _layer(definitions)
+    properties = _keys(schema_of(top), definitions)
+    properties |= {
+        "data": _choice(DATASETS, definitions),
+        "loss": _choice(LOSSES, definitions),
+        "optim": _choice(OPTIMIZERS, definitions),
+        "schedule": _choice(SCHEDULES, definitions),
+        "train": _map(schema_of(train), definitions),
+        "model": {"anyOf": [_layer_list(), {"type": "object"}]},
+        "metrics": {"type": "array", "items": {"enum": list(METRICS)}, "uniqueItems": True},
+        "extends": {
+            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+            "description": "Files to lay this one over, relative to it.",
+        },
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "gradcli config",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+        # A file that extends another may leave any section to it.
+        "anyOf": [
+            {"required": ["gradcli", "data", "model", "loss", "optim", "train"]},
+            {"required": ["extends"]},
+        ],
+        "$defs": definitions,
+    }
+
+
+def _layer_list() -> Json:
+    return {"type": "array", "items": {"$ref": "#/$defs/layer"}, "minItems": 1}
+
+
+def _layer(definitions: Json) -> Json:
+    """A layer: a name, or a map with the name as its only key."""
+    forms: list[Json] = []
+    bare = []
+    for kind, make in {**LAYERS, **CONTAINERS}.items():
+        schema = layer_schema(kind)
+        fields = _map(schema, definitions)
+        fields["properties"]["name"] = {"type": "string"}
+        if kind in CONTAINERS:
+            fields["properties"]["layers"] = _layer_list()
+        if not fields.get("required"):
+            bare.append(kind)
+        values = [fields]
+        if schema.first:
+            values.append(fields["properties"][schema.first])
+        forms.append(
+            {
+                "type": "object",
+                "description": inspect.getdoc(make),
+                "properties": {kind: {"anyOf": values}},
+                "required": [kind],
+                "additionalProperties": False,
+            }
+        )
+    return {"anyOf": [{"enum": bare}, *forms]}
+
+
+def _choice(table: Mapping[str, Callable[..., Any]], definitions: Json) -> Json:
+    """A section that is a name, or a map with `name` and its keys."""
+    forms: list[Json] = []
+    bare = []
+    for name, make in table.items():
+        form = _map(schema_of(make), definitions)
+        if not form.get("required"):
+            bare.append(name)
+        form["properties"] = {"name": {"const": name}, **form["properties"]}
+        form["required"] = ["name", *form.get("required", [])]
+        forms.append({"description": inspect.getdoc(make), **form})
+    return {"anyOf": [{"enum": bare}, *forms]}
+
+
+def _map(schema: Schema, definitions: Json) -> Json:
+    written = schema.model.model_json_schema()
+    result: Json = {
+        "type": "object",
+        "properties": _keys(schema, definitions),
+        "additionalProperties": False,
+    }
+    if "required" in written:
+        result["required"] = list(written["required"])
+    return result
+
+
+def _keys(schema: Schema, definitions: Json) -> Json:
+    """Each key with its type, or a reference to another value."""
+    written = schema.model.model_json_schema()
+    definitions.update(written.get("$defs", {}))
+    keys: Json = {}
+    for key, kind in written.get("properties", {}).items():
+        kind.pop("title", None)
+        keys[key] = {"anyOf": [kind, _REFERENCE]}
+    return keys

@@ -1,0 +1,134 @@
+"""Layers on whole samples and on single values.
+
+One function a name in YAML: its parameters after the input are the keys, their types the schema.
+It says what leaves the layer and how many parameters it has; only the thunk it returns builds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+from gradcli.config.fields import Count, Positive, Share
+from gradcli.config.signal import Fitted, Signal, floats, given_input
+from gradcli.errors import ShapeError
+
+if TYPE_CHECKING:
+    from gradcli.engine import nn
+
+
+def flatten(x: Signal) -> Fitted:
+    """All values of a sample in one row."""
+
+    def make() -> nn.Module:
+        from gradcli.engine import nn
+
+        return nn.Flatten()
+
+    return Fitted(x.to(math.prod(x.shape)), 0, make)
+
+
+def linear(x: Signal, out: Count, *, bias: bool = True, in_: Count | None = None) -> Fitted:
+    """The last dimension becomes x @ weight.T + bias."""
+    *rest, features = floats(x, least=1).shape
+    given_input(in_, features)
+
+    def make() -> nn.Module:
+        from gradcli.engine import nn
+
+        return nn.Linear(features, out, bias=bias)
+
+    return Fitted(x.to(*rest, out), features * out + (out if bias else 0), make)
+
+
+def embed(x: Signal, dim: Count) -> Fitted:
+    """A learnt row of `dim` numbers for each index."""
+    if x.vocab is None:
+        raise ShapeError(f"needs indices, such as those of text; the input is numbers ({x})")
+    vocab = x.vocab
+
+    def make() -> nn.Module:
+        from gradcli.engine import nn
+
+        return nn.Embedding(vocab, dim)
+
+    return Fitted(Signal((*x.shape, dim)), vocab * dim, make)
+
+
+def layernorm(x: Signal, *, eps: Positive = 1e-5) -> Fitted:
+    """Mean 0, variance 1 over the last dimension (of images: all three); then scale and shift."""
+    shape = floats(x).shape
+    over = shape if len(shape) == 3 else shape[-1:]
+
+    def make() -> nn.Module:
+        from gradcli.engine import nn
+
+        return nn.LayerNorm(over, eps=eps)
+
+    return Fitted(x, 2 * math.prod(over), make)
+
+
+def dropout(x: Signal, p: Share = 0.5) -> Fitted:
+    """Zero each value with probability `p` while training; scale the rest by 1 / (1 - p)."""
+
+    def make() -> nn.Module:
+        from gradcli.engine import nn
+
+        return nn.Dropout(p)
+
+    return Fitted(floats(x), 0, make)
+
+
+def relu(x: Signal) -> Fitted:
+    """max(x, 0)."""
+
+    def make() -> nn.Module:
+        from gradcli.engine import nn
+
+        return nn.ReLU()
+
+    return Fitted(floats(x), 0, make)
+
+
+def gelu(x: Signal, *, approximate: Literal["none", "tanh"] = "none") -> Fitted:
+    """The input times P(normal <= input)."""
+
+    def make() -> nn.Module:
+        from gradcli.engine import nn
+
+        return nn.GELU(approximate=approximate)
+
+    return Fitted(floats(x), 0, make)
+
+
+def tanh(x: Signal) -> Fitted:
+    """Hyperbolic tangent of x."""
+
+    def make() -> nn.Module:
+        from gradcli.engine import nn
+
+        return nn.Tanh()
+
+    return Fitted(floats(x), 0, make)
+
+
+def sigmoid(x: Signal) -> Fitted:
+    """1 / (1 + exp(-x))."""
+
+    def make() -> nn.Module:
+        from gradcli.engine import nn
+
+        return nn.Sigmoid()
+
+    return Fitted(floats(x), 0, make)
+
+
+def softmax(x: Signal) -> Fitted:
+    """exp(x) / sum(exp(x)) over the last dimension."""
+
+    def make() -> nn.Module:
+        from gradcli.engine import nn
+
+        return nn.Softmax(dim=-1)
+
+    return Fitted(floats(x), 0, make)

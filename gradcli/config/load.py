@@ -1,0 +1,246 @@
+"""A config file as typed values: read, merged, resolved, checked as a whole; nothing is built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from gradcli.config import crosscheck
+from gradcli.config.choices import LOSSES, OPTIMIZERS, SCHEDULES
+from gradcli.config.merge import Reading, full, override
+from gradcli.config.node import Node, Report
+from gradcli.config.planner import PlannedLayer, Planner, written_layers
+from gradcli.config.references import References, fill_facts
+from gradcli.config.schema import check, schema_of
+from gradcli.config.sections import (
+    VERSION,
+    Chosen,
+    choose,
+    expectations,
+    listed,
+    metric_names,
+    settings,
+    top,
+)
+from gradcli.config.signal import Signal
+from gradcli.data import DATASETS, Facts, Source
+from gradcli.errors import ErrorGroup, GradcliError
+from gradcli.train.job import Expectation, Settings
+
+MAX_ERRORS = 50
+
+
+@dataclass(frozen=True)
+class Config:
+    """A config in which every name is known, every value allowed and every shape fits.
+
+    Attributes:
+        data: the located source; its files exist.
+        steps: updates of the whole run.
+        resolved: every value, defaults included; written as YAML it loads to the same config.
+        sources: the files as written, the config itself first.
+        root: the folder of the config; relative paths in it begin there.
+        warnings: what is allowed and probably not meant.
+    """
+
+    name: str
+    data: Source
+    facts: Facts
+    model: tuple[PlannedLayer, ...]
+    loss: Chosen
+    metrics: tuple[str, ...]
+    optim: Chosen
+    schedule: Chosen
+    train: Settings
+    expect: tuple[Expectation, ...]
+    steps: int
+    resolved: dict[str, Any]
+    sources: tuple[tuple[Path, str], ...]
+    root: Path
+    warnings: tuple[GradcliError, ...]
+
+
+def load(path: Path, overrides: Sequence[str] = ()) -> Config:
+    """The config in `path` with `overrides` (KEY=VALUE) laid over it.
+
+    Raises:
+        ErrorGroup: every mistake in it, in the order of the file.
+    """
+    report = Report()
+    try:
+        config = _Loading(path, report).load(overrides)
+    except ErrorGroup:
+        raise
+    except GradcliError as error:
+        report.errors.append(error)
+        config = None
+    if report.errors or config is None:
+        raise ErrorGroup(_ordered(report.errors)[:MAX_ERRORS])
+    return config
+
+
+def _ordered(errors: list[GradcliError]) -> list[GradcliError]:
+    """By exit code (what is written before what lies on the disk), then by place."""
+    unique = {(error.message, str(error.place)): error for error in errors}
+    return sorted(
+        unique.values(),
+        key=lambda error: (
+            error.exit_code,
+            error.place.file if error.place else "",
+            (error.place.line, error.place.column) if error.place else (0, 0),
+        ),
+    )
+
+
+class _Loading:
+    """One config on its way from text to values."""
+
+    def __init__(self, path: Path, report: Report) -> None:
+        self.path = path
+        self.report = report
+        self.reading = Reading(report)
+
+    def load(self, overrides: Sequence[str]) -> Config | None:
+        report = self.report
+        written = override(self.reading.file(self.path), overrides, report)
+        references = References(written, report)
+        root = references.resolve(written)
+        crosscheck.unused_vars(written, references.used, report)
+        values = check(root, schema_of(top), "", report)
+        self._version(root)
+        data = self._data(root)
+        facts = data[1] if data else None
+        root = fill_facts(root, facts, report)
+        sections = root.map()
+        loss = choose("loss", sections.get("loss"), LOSSES, report)
+        optim = choose("optim", sections.get("optim"), OPTIMIZERS, report)
+        schedule = choose(
+            "schedule", sections.get("schedule", Node("constant", root.place)), SCHEDULES, report
+        )
+        train = settings(sections.get("train"), report)
+        kind = crosscheck.target_kind(facts) if facts else None
+        metrics = metric_names(sections.get("metrics"), kind, report)
+        expect = expectations(sections.get("expect"), report)
+        layers = self._model(root, facts, loss)
+        if facts and train and schedule:
+            steps = self._together(root, facts, train, layers, schedule)
+            crosscheck.watched(root, train, expect, metrics, facts, report)
+        if train and optim and layers:
+            flat = [deep for layer in layers for deep in layer.flat()]
+            place = crosscheck.place_of(root, "model")
+            batch = train.micro_batch or train.batch
+            crosscheck.memory(flat, optim.name, batch, place, report)
+        if report.errors:
+            return None
+        assert values and data and facts and loss and optim and schedule and train and layers
+        assert steps is not None
+        name = values["name"] if "name" in sections else _stem(self.path)
+        config = Config(
+            name=name,
+            data=data[0].made,
+            facts=facts,
+            model=tuple(layers),
+            loss=loss,
+            metrics=metrics,
+            optim=optim,
+            schedule=schedule,
+            train=train,
+            expect=expect,
+            steps=steps,
+            resolved={},
+            sources=tuple(self.reading.sources),
+            root=self.path.parent,
+            warnings=tuple(report.warnings),
+        )
+        config.resolved.update(_resolved(config, data[0].name))
+        return config
+
+    def _version(self, root: Node) -> None:
+        node = root.map().get("gradcli")
+        if node and type(node.value) is int and node.value != VERSION:
+            self.report.error(
+                "E104",
+                f"config format {node.value} is not known; this gradcli reads gradcli: {VERSION}",
+                node.place,
+            )
+
+    def _data(self, root: Node) -> tuple[Chosen, Facts] | None:
+        """The data source with its paths, and what it says about itself."""
+        node = root.map().get("data")
+        chosen = choose("data", node, DATASETS, self.report)
+        if chosen is None or node is None:
+            return None
+        place = full(node).map()["name"].place
+        try:
+            source: Source = chosen.made.locate(self.path.parent)
+            facts = source.facts()
+        except GradcliError as error:
+            error.place = error.place or place
+            self.report.errors.append(error)
+            return None
+        return Chosen(chosen.name, chosen.values, source), facts
+
+    def _model(
+        self, root: Node, facts: Facts | None, loss: Chosen | None
+    ) -> list[PlannedLayer] | None:
+        """All layers, or None when one is wrong."""
+        node = root.map().get("model")
+        if node is None or not node.list():
+            return None
+        before = len(self.report.errors)
+        vocab = facts.vocab if facts and facts.input_kind == "index" else None
+        signal = Signal(facts.input, vocab) if facts else None
+        layers, output = Planner(self.report).plan(node, signal)
+        if facts is None or output is None or len(self.report.errors) > before:
+            return None
+        crosscheck.lints(root, loss, layers, self.report)
+        if loss:
+            crosscheck.output_fits(root, loss, facts, layers[-1], output, self.report)
+        return layers
+
+    def _together(
+        self,
+        root: Node,
+        facts: Facts,
+        train: Settings,
+        layers: list[PlannedLayer] | None,
+        schedule: Chosen,
+    ) -> int | None:
+        flat = [deep for layer in layers or [] for deep in layer.flat()]
+        steps = crosscheck.lengths(root, train, flat, facts.sizes.get("train", 0), self.report)
+        if steps is not None:
+            crosscheck.schedule_fits(root, schedule, steps, self.report)
+        return steps
+
+
+def _stem(path: Path) -> str:
+    """A run's name from the file's, where the config gives none."""
+    letters = [c if c.isascii() and (c.isalnum() or c in "_-") else "-" for c in path.stem]
+    return "".join(letters).strip("-")[:100] or "run"
+
+
+def _resolved(config: Config, data_name: str) -> dict[str, Any]:
+    """Every value of the config, as plain YAML."""
+    data = {f.name: listed(getattr(config.data, f.name)) for f in fields(config.data)}  # type: ignore[arg-type]
+    train = {f.name: getattr(config.train, f.name) for f in fields(config.train)}
+    if config.train.early_stop:
+        stop = config.train.early_stop
+        train["early_stop"] = {f.name: getattr(stop, f.name) for f in fields(stop)}
+    return {
+        "gradcli": VERSION,
+        "name": config.name,
+        "data": {"name": data_name, **_given(data)},
+        "model": written_layers(config.model),
+        "loss": config.loss.written(),
+        "metrics": list(config.metrics),
+        "optim": config.optim.written(),
+        "schedule": config.schedule.written(),
+        "train": _given(train),
+        "expect": {e.metric: f"{e.comparison} {e.value!r}" for e in config.expect},
+    }
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}

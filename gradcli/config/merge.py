@@ -1,0 +1,182 @@
+"""Laying configs over each other: `extends:` files below, `-s` overrides above."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gradcli.config.node import Node, Report, describe
+from gradcli.config.reader import read_file, read_value, read_yaml
+from gradcli.errors import ConfigError, Place
+from gradcli.registry import closest
+
+NAMED_SECTIONS = ("data", "loss", "optim", "schedule")
+MAX_FILES = 64
+
+
+class Reading:
+    """The files that one config is made of, in the order of reading."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.sources: list[tuple[Path, str]] = []
+
+    def file(self, path: Path, trail: tuple[Path, ...] = (), place: Place | None = None) -> Node:
+        """The config in `path` with everything it extends merged under it."""
+        try:
+            text = read_file(path)
+        except ConfigError as error:
+            error.place = error.place or place
+            raise
+        identity = path.resolve()
+        if identity in trail:
+            chain = " -> ".join(step.name for step in (*trail[trail.index(identity) :], identity))
+            raise ConfigError(f"extends goes in a circle: {chain}", code="E109", place=place)
+        if len(self.sources) >= MAX_FILES:
+            raise ConfigError(f"a config extends at most {MAX_FILES} files", place=place)
+        self.sources.append((path, text))
+        root = read_yaml(text, str(path), self.report)
+        if root.value is None:
+            raise ConfigError(
+                f"{path} is empty; a config is a map of sections",
+                notes=("begin with a copy of configs/mnist.yaml",),
+            )
+        if not isinstance(root.value, dict):
+            raise ConfigError(
+                f"a config is a map of sections, this is {describe(root)}",
+                code="E104",
+                place=root.place,
+            )
+        return self._under(root, path, (*trail, identity))
+
+    def _under(self, root: Node, path: Path, trail: tuple[Path, ...]) -> Node:
+        """`root` laid over the files that its `extends` names."""
+        extends = root.map().get("extends")
+        own = without(root, "extends")
+        if extends is None:
+            return own
+        names = extends.list() if isinstance(extends.value, list) else [extends]
+        below: Node | None = None
+        for name in names:
+            if not isinstance(name.value, str) or not name.value:
+                self.report.error(
+                    "E104",
+                    f"extends must be a file name or a list of them, got {describe(name)}",
+                    name.place,
+                )
+                continue
+            layer = self.file(path.parent / name.value, trail, name.place)
+            below = layer if below is None else merge(below, layer, self.report)
+        return own if below is None else merge(below, own, self.report)
+
+
+def without(node: Node, key: str) -> Node:
+    """The map without one key."""
+    return replace(node, value={name: item for name, item in node.map().items() if name != key})
+
+
+def full(node: Node) -> Node:
+    """A section that is a bare name, as a map: adamw -> {name: adamw}."""
+    if not isinstance(node.value, str):
+        return node
+    return replace(node, value={"name": replace(node)}, keys={"name": node.place})
+
+
+def merge(below: Node, above: Node, report: Report, path: tuple[str, ...] = ()) -> Node:
+    """`above` over `below`: maps merge, lists and scalars replace, null takes the entry away."""
+    if len(path) == 1 and path[0] in NAMED_SECTIONS:
+        below, above = full(below), full(above)
+        if _renamed(below, above):
+            return above
+    if path == ("model",) and isinstance(below.value, list) and isinstance(above.value, dict):
+        return _edit_layers(below, above, report)
+    if not (isinstance(below.value, dict) and isinstance(above.value, dict)):
+        return above
+    items, keys = dict(below.value), {**below.keys, **above.keys}
+    for key, item in above.value.items():
+        if item.value is None and not item.broken and key in items:
+            del items[key]
+        elif key in items:
+            items[key] = merge(items[key], item, report, (*path, key))
+        else:
+            items[key] = item
+    return Node(items, above.place, keys, broken=below.broken or above.broken)
+
+
+def _renamed(below: Node, above: Node) -> bool:
+    old, new = below.map().get("name"), above.map().get("name")
+    return new is not None and (old is None or old.value != new.value)
+
+
+def _edit_layers(model: Node, changes: Node, report: Report) -> Node:
+    """A model list in which the layers named in `changes` get other fields."""
+    left = dict(changes.map())
+
+    def edit(layer: Node) -> Node:
+        if isinstance(layer.value, list):
+            return replace(layer, value=[edit(item) for item in layer.value])
+        if not isinstance(layer.value, dict):
+            return layer
+        items = {key: edit(item) for key, item in layer.value.items()}
+        name = items.get("name")
+        if name is not None and isinstance(name.value, str) and name.value in left:
+            return _changed(replace(layer, value=items), left.pop(name.value), report)
+        return replace(layer, value=items)
+
+    edited = edit(model)
+    names = layer_names(model)
+    for name in left:
+        near = closest(name, names)
+        report.error(
+            "E103",
+            f"no layer of the model is named '{name}'",
+            changes.keys[name],
+            caret=f"did you mean '{near}'?" if near else "",
+            notes=(f"named layers: {', '.join(names) or 'none; give a layer name: to reach it'}",),
+        )
+    return edited
+
+
+def _changed(fields: Node, change: Node, report: Report) -> Node:
+    if not isinstance(change.value, dict):
+        report.error("E104", f"a layer's fields are a map, got {describe(change)}", change.place)
+        return fields
+    return merge(fields, change, report)
+
+
+def layer_names(model: Node) -> list[str]:
+    """The names given to layers with `name:`."""
+    names = [
+        item.value
+        for path, item in model.walk()
+        if path and path[-1] == "name" and isinstance(item.value, str)
+    ]
+    return sorted(set(names))
+
+
+def override(root: Node, texts: Sequence[str], report: Report) -> Node:
+    """`root` with the `-s KEY=VALUE` of the command line laid over it."""
+    seen: dict[str, str] = {}
+    for text in texts:
+        shown = text if len(text) <= 200 else text[:197] + "..."
+        place = Place(f"-s {shown}")
+        key, equals, value = text.partition("=")
+        steps = [step.strip() for step in key.split(".")]
+        if not equals or not all(steps):
+            report.error("E108", f"an override is KEY=VALUE, got {shown!r}", place)
+            continue
+        if key in seen:
+            report.error("E108", f"'{key}' is overridden twice: {seen[key]!r} and {text!r}", place)
+            continue
+        seen[key] = text
+        root = _laid(root, steps, read_value(value, place, report), place, report)
+    return root
+
+
+def _laid(root: Node, steps: list[str], value: Node, place: Place, report: Report) -> Node:
+    for depth, step in reversed(list(enumerate(steps))):
+        if depth == 0 and step in NAMED_SECTIONS:
+            value = full(value)
+        value = Node({step: value}, place, {step: place})
+    return merge(root, value, report)

@@ -1,0 +1,107 @@
+"""What the YAML reader returns: values that know where they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradcli.errors import ConfigError, GradcliError, Place
+
+Scalar = None | bool | int | float | str
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One value of a YAML file: a scalar, a list of nodes or a map from text to nodes.
+
+    Attributes:
+        value: the scalar itself, or the list or map of further nodes.
+        place: where it stands.
+        keys: for a map, where each of its keys stands.
+        quoted: the scalar was written in quotes, so it is text whatever it looks like.
+        broken: an error was reported for this value; nothing more is said about it.
+    """
+
+    value: Scalar | list[Node] | dict[str, Node]
+    place: Place
+    keys: dict[str, Place] = field(default_factory=dict)
+    quoted: bool = False
+    broken: bool = False
+
+    def map(self) -> dict[str, Node]:
+        """The entries of a map; of anything else, none."""
+        return self.value if isinstance(self.value, dict) else {}
+
+    def list(self) -> list[Node]:
+        """The items of a list; of anything else, none."""
+        return self.value if isinstance(self.value, list) else []
+
+    def plain(self) -> Any:
+        """The same value without places."""
+        if isinstance(self.value, dict):
+            return {key: item.plain() for key, item in self.value.items()}
+        if isinstance(self.value, list):
+            return [item.plain() for item in self.value]
+        return self.value
+
+    def walk(self, path: Path = ()) -> Iterator[tuple[Path, Node]]:
+        """This node and all below it, each with its path."""
+        yield path, self
+        for key, item in self.map().items():
+            yield from item.walk((*path, key))
+        for index, item in enumerate(self.list()):
+            yield from item.walk((*path, index))
+
+    def at(self, path: Path) -> tuple[Node, Path]:
+        """The deepest node on the way along `path`, and the part of the path that exists."""
+        node, done = self, 0
+        for step in path:
+            below = node.map().get(step) if isinstance(step, str) else None
+            if isinstance(step, int) and step < len(node.list()):
+                below = node.list()[step]
+            if below is None:
+                break
+            node, done = below, done + 1
+        return node, path[:done]
+
+
+class Report:
+    """Collects the errors and warnings of one config, so that all are shown at once."""
+
+    def __init__(self) -> None:
+        self.errors: list[GradcliError] = []
+        self.warnings: list[GradcliError] = []
+
+    def error(
+        self,
+        code: str,
+        message: str,
+        place: Place | None,
+        caret: str = "",
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        """Note a mistake in the config."""
+        self.errors.append(ConfigError(message, code=code, place=place, caret=caret, notes=notes))
+
+    def warn(self, code: str, message: str, place: Place | None, caret: str = "") -> None:
+        """Note something that is allowed and probably not meant."""
+        self.warnings.append(ConfigError(message, code=code, place=place, caret=caret))
+
+
+def describe(node: Node) -> str:
+    """What a reader of the file sees at this node, for 'got ...'."""
+    value = node.value
+    if value is None:
+        return "no value (null)"
+    if isinstance(value, bool):
+        return f"the truth value {str(value).lower()}"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, dict):
+        return "a map"
+    if isinstance(value, str):
+        short = value if len(value) <= 60 else value[:57] + "..."
+        return f"text {short!r}"
+    return f"{value!r}"

@@ -1,0 +1,111 @@
+"""`$a.b`: a whole value that stands for another value of the config, or for a fact of the data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gradcli.config.node import Node, Report
+from gradcli.registry import closest
+
+if TYPE_CHECKING:
+    from gradcli.data import Facts
+
+FACTS = ("classes", "vocab", "features")
+
+
+def _kind(node: Node) -> str:
+    return "list" if isinstance(node.value, list) else "map"
+
+
+def is_reference(node: Node) -> bool:
+    """Whether this value is written `$something`, unquoted."""
+    return isinstance(node.value, str) and node.value.startswith("$") and not node.quoted
+
+
+class References:
+    """Replaces references in a tree; facts stay as they are until `facts` is known.
+
+    Attributes:
+        used: the paths that some reference named, so that unused `vars:` can be told.
+    """
+
+    def __init__(self, root: Node, report: Report) -> None:
+        self.root = root
+        self.report = report
+        self.used: set[str] = set()
+
+    def resolve(self, node: Node, trail: tuple[str, ...] = ()) -> Node:
+        """`node` with every reference below it replaced by what it names."""
+        if is_reference(node):
+            return self._target(node, trail)
+        if isinstance(node.value, dict):
+            items = {key: self.resolve(item, trail) for key, item in node.value.items()}
+            return replace(node, value=items)
+        if isinstance(node.value, list):
+            return replace(node, value=[self.resolve(item, trail) for item in node.value])
+        return node
+
+    def _target(self, node: Node, trail: tuple[str, ...]) -> Node:
+        name = str(node.value)[1:]
+        self.used.add(name)
+        if name in trail:
+            chain = " -> ".join(f"${step}" for step in (*trail, name))
+            return self._wrong(node, f"references go in a circle: {chain}")
+        found, rest = self._find(name)
+        if rest is not None:
+            if name.partition(".")[0] == "data" and rest in FACTS:
+                return node
+            near = closest(rest, [*found.map(), *(FACTS if name.startswith("data.") else ())])
+            return self._wrong(
+                node,
+                f"reference '${name}' names nothing in the config",
+                f"did you mean '{near}'?" if near else "",
+            )
+        if isinstance(found.value, list | dict):
+            # A list of references to lists of references would grow without bound.
+            return self._wrong(
+                node, f"reference '${name}' names a {_kind(found)}; only single values are shared"
+            )
+        value = self.resolve(found, (*trail, name))
+        return replace(value, place=node.place)
+
+    def _find(self, name: str) -> tuple[Node, str | None]:
+        """The deepest value on the way to `name`, and the first step that does not exist."""
+        node = self.root
+        for step in name.split("."):
+            if step not in node.map():
+                return node, step
+            node = node.map()[step]
+        return node, None
+
+    def _wrong(self, node: Node, message: str, caret: str = "") -> Node:
+        self.report.error("E107", message, node.place, caret=caret)
+        return replace(node, value=None, broken=True)
+
+
+def fill_facts(node: Node, facts: Facts | None, report: Report) -> Node:
+    """`node` with `$data.classes`, `$data.vocab` and `$data.features` replaced by numbers.
+
+    Where the data could not be read (`facts` is None) they become broken: that was reported.
+    """
+    if isinstance(node.value, dict):
+        items = {key: fill_facts(item, facts, report) for key, item in node.value.items()}
+        return replace(node, value=items)
+    if isinstance(node.value, list):
+        return replace(node, value=[fill_facts(item, facts, report) for item in node.value])
+    if not is_reference(node):
+        return node
+    if facts is None:
+        return replace(node, value=None, broken=True)
+    name = str(node.value).removeprefix("$data.")
+    value = {
+        "classes": facts.classes,
+        "vocab": facts.vocab,
+        "features": math.prod(facts.input),
+    }[name]
+    if value is None:
+        report.error("E107", f"this data has no '{name}', so {node.value} has no value", node.place)
+        return replace(node, value=None, broken=True)
+    return replace(node, value=value)

@@ -1,0 +1,263 @@
+"""A typed signature as a schema: pydantic judges the values, our sentences name the mistakes."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import sys
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, get_args, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from gradcli.config.fields import expected
+from gradcli.config.node import Node, Path, Report, describe
+from gradcli.registry import closest
+
+# What people write who come from another tool. A row applies only where the right-hand name exists.
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "learning_rate": ("lr",),
+    "learningrate": ("lr",),
+    "step_size": ("lr",),
+    "batch_size": ("batch",),
+    "minibatch": ("batch",),
+    "num_epochs": ("epochs",),
+    "n_epochs": ("epochs",),
+    "max_epochs": ("epochs",),
+    "max_steps": ("steps",),
+    "iterations": ("steps",),
+    "units": ("out",),
+    "out_features": ("out",),
+    "out_channels": ("out",),
+    "features": ("out",),
+    "filters": ("out",),
+    "channels": ("out",),
+    "hidden": ("out",),
+    "size": ("out", "kernel", "dim"),
+    "kernel_size": ("kernel",),
+    "pool_size": ("kernel",),
+    "use_bias": ("bias",),
+    "embedding_dim": ("dim",),
+    "rate": ("p", "lr"),
+    "prob": ("p",),
+    "wd": ("weight_decay",),
+    "l2": ("weight_decay",),
+    "decay": ("weight_decay",),
+    "epsilon": ("eps",),
+    "optimizer": ("optim",),
+    "scheduler": ("schedule",),
+    "lr_scheduler": ("schedule",),
+    "layers": ("model",),
+    "network": ("model",),
+    "dataset": ("data",),
+    "criterion": ("loss",),
+    "training": ("train",),
+    "type": ("name",),
+    "grad_clip": ("clip",),
+    "max_norm": ("clip",),
+    "patience": ("early_stop",),
+    "warmup_steps": ("warmup",),
+    "smoothing": ("label_smoothing",),
+    "milestones": ("at",),
+    "gamma": ("factor",),
+    "n": ("times",),
+    "count": ("times",),
+    "dense": ("linear",),
+    "fc": ("linear",),
+    "conv2d": ("conv",),
+    "max_pool": ("maxpool",),
+    "maxpool2d": ("maxpool",),
+    "max_pool2d": ("maxpool",),
+    "avg_pool": ("avgpool",),
+    "avgpool2d": ("avgpool",),
+    "batch_norm": ("batchnorm",),
+    "batchnorm1d": ("batchnorm",),
+    "batchnorm2d": ("batchnorm",),
+    "layer_norm": ("layernorm",),
+    "embedding": ("embed",),
+    "crossentropy": ("cross_entropy",),
+    "nll": ("cross_entropy",),
+    "l2_loss": ("mse",),
+    "acc": ("accuracy",),
+}
+
+
+def nearest(word: str, known: Mapping[str, object]) -> str | None:
+    """The known name that was probably meant: a synonym from elsewhere, or a misspelling."""
+    for name in SYNONYMS.get(word.lower(), ()):
+        if name in known:
+            return name
+    near = closest(word, known)
+    if near:
+        return near
+    misspelt = closest(word, SYNONYMS)
+    return next((name for name in SYNONYMS.get(misspelt or "", ()) if name in known), None)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What the parameters of one constructor say about the keys in YAML.
+
+    Attributes:
+        hints: the type of each key, in order.
+        parameters: the parameter behind each key.
+    """
+
+    model: type[BaseModel]
+    hints: dict[str, Any]
+    parameters: dict[str, str]
+
+    @property
+    def first(self) -> str | None:
+        """The field that `name: value` fills."""
+        return next(iter(self.hints), None)
+
+
+@cache
+def schema_of(make: Callable[..., Any], given: int = 0) -> Schema:
+    """The schema in the signature of `make`, without the first `given` parameters."""
+    parameters = list(inspect.signature(make).parameters.values())[given:]
+    hints = _hints(make, parameters)
+    factories = {
+        each.name: each.default_factory
+        for each in (dataclasses.fields(make) if dataclasses.is_dataclass(make) else ())
+        if each.default_factory is not dataclasses.MISSING
+    }
+    fields: dict[str, Any] = {}
+    for parameter in parameters:
+        default: Any = ... if parameter.default is parameter.empty else parameter.default
+        if parameter.name in factories:
+            default = Field(default_factory=factories[parameter.name])
+        # A parameter called in_ is the key `in`, which Python keeps for itself.
+        fields[parameter.name.rstrip("_")] = (hints[parameter.name], default)
+    model = create_model(
+        make.__name__,
+        __config__=ConfigDict(
+            extra="forbid",
+            strict=True,
+            frozen=True,
+            allow_inf_nan=False,
+            arbitrary_types_allowed=True,
+            protected_namespaces=(),
+        ),
+        **fields,
+    )
+    parameter_names = {name.rstrip("_"): name for name in hints}
+    return Schema(
+        model, {key: hints[name] for key, name in parameter_names.items()}, parameter_names
+    )
+
+
+def _hints(make: Callable[..., Any], parameters: list[inspect.Parameter]) -> dict[str, Any]:
+    """The types of the parameters; what is returned may name types of the engine, and is left."""
+    holder = types.SimpleNamespace(__annotations__={p.name: p.annotation for p in parameters})
+    scope = vars(sys.modules[make.__module__])
+    return get_type_hints(holder, globalns=scope, include_extras=True)
+
+
+def check(
+    node: Node, schema: Schema, where: str, report: Report, title: str = ""
+) -> dict[str, Any] | None:
+    """The values for the constructor, or None after reporting every mistake in `node`.
+
+    `where` begins the messages: 'optim.' or 'layer 3, linear: '; `title` says whose keys they are.
+    """
+    broken = {path for path, item in node.walk() if item.broken}
+    try:
+        model = schema.model.model_validate_json(json.dumps(node.plain()))
+    except ValidationError as error:
+        for mistake in error.errors(include_url=False, include_context=False):
+            _Mistake(node, schema, where, report, title).tell(mistake, broken)
+        return None
+    if broken:
+        return None
+    return {name: getattr(model, key) for key, name in schema.parameters.items()}
+
+
+@dataclass(frozen=True)
+class _Mistake:
+    """Says one of pydantic's findings in our words, at its place."""
+
+    node: Node
+    schema: Schema
+    where: str
+    report: Report
+    title: str
+
+    def tell(self, mistake: Any, broken: set[Path]) -> None:
+        path: Path = tuple(mistake["loc"])
+        if any(path[: len(bad)] == bad or bad[: len(path)] == path for bad in broken):
+            return
+        if mistake["type"] == "extra_forbidden":
+            self._unknown(path)
+        elif mistake["type"] == "missing" and isinstance(path[-1], str):
+            needs = expected(_keys_at(self.schema.hints, path[:-1])[path[-1]])
+            owner, _ = self.node.at(path[:-1])
+            self.report.error("E104", f"{self._name(path)} is missing: {needs}", owner.place)
+        else:
+            self._wrong(path)
+
+    def _name(self, path: Path) -> str:
+        return self.where + ".".join(str(step) for step in path)
+
+    def _unknown(self, path: Path) -> None:
+        owner, _ = self.node.at(path[:-1])
+        key, known = str(path[-1]), _keys_at(self.schema.hints, path[:-1])
+        near = nearest(key, known)
+        title = self._name(path[:-1]) if len(path) > 1 else self.title or self.where
+        self.report.error(
+            "E103",
+            f"unknown key '{key}' in {title.rstrip('.: ') or 'the config'}",
+            owner.keys.get(key, owner.place),
+            caret=f"did you mean '{near}'?" if near else "",
+            notes=(f"keys here: {', '.join(known) or 'none'}",),
+        )
+
+    def _wrong(self, path: Path) -> None:
+        """A value that its field does not take; inside a list or map, the item is pointed at."""
+        found, done = self.node.at(path)
+        field = done[:1]
+        while len(done) > len(field) and done[len(field)] in _keys_at(self.schema.hints, field):
+            field = done[: len(field) + 1]
+        keys = _keys_at(self.schema.hints, field[:-1])
+        wants = expected(keys[str(field[-1])]) if field else "a map"
+        item = done[len(field) :]
+        inside = f" (item {item[-1] + 1})" if item and isinstance(item[-1], int) else ""
+        message = f"{self._name(field)} must be {wants}, got {describe(found)}{inside}"
+        if any(e.message == message and e.place == found.place for e in self.report.errors):
+            return  # each branch of a union reports the same value
+        self.report.error("E104", message, found.place, caret=_hint(found))
+
+
+def _keys_at(hints: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+    """The keys of the map at `path`; of a map that takes any key, none."""
+    for step in path:
+        inner = next((each for each in _models(hints.get(str(step)))), None)
+        if inner is None:
+            return {}
+        hints = get_type_hints(inner, include_extras=True)
+        hints = {key: hint for key, hint in hints.items() if key in inner.model_fields}
+    return hints
+
+
+def _models(hint: Any) -> list[type[BaseModel]]:
+    """The pydantic models among the choices of a type."""
+    choices = [hint, *get_args(hint)]
+    return [each for each in choices if inspect.isclass(each) and issubclass(each, BaseModel)]
+
+
+def _hint(node: Node) -> str:
+    """A way out for text that looks like something else."""
+    if not isinstance(node.value, str):
+        return ""
+    if node.value.lower() in ("yes", "on", "no", "off"):
+        return "a truth value is written true or false"
+    try:
+        float(node.value)
+    except ValueError:
+        return ""
+    return "quotes make it text: drop them" if node.quoted else ""

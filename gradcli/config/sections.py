@@ -1,0 +1,239 @@
+"""The sections of a config: the top level, the named choices, `train:`, `metrics:`, `expect:`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from gradcli.config.fields import Batch, Count, NotNegative, Positive, Says, Seed, Whole
+from gradcli.config.merge import full, without
+from gradcli.config.node import Node, Report, describe
+from gradcli.config.schema import check, nearest, schema_of
+from gradcli.errors import GradcliError
+from gradcli.train.job import COMPARISONS, EarlyStop, Expectation, Settings
+from gradcli.train.metrics import METRICS
+
+VERSION = 1
+
+Metric = Annotated[str, Says("a metric with its split, such as val.accuracy")]
+RunName = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"),
+    Says("1 to 100 letters, digits, '.', '_' or '-', beginning with a letter or digit"),
+]
+
+
+def top(
+    gradcli: Annotated[int, Says(f"the version of the config format, {VERSION}")],
+    data: Any,
+    model: Annotated[list[Any], Field(min_length=1), Says("a list of at least one layer")],
+    loss: Any,
+    optim: Any,
+    train: Any,
+    name: RunName = "run",
+    schedule: Any = "constant",
+    metrics: Annotated[list[str], Says("a list of metric names")] = [],  # noqa: B006
+    expect: Annotated[dict[str, str], Says('a map such as {val.accuracy: ">= 0.97"}')] = {},  # noqa: B006
+    vars: Annotated[dict[str, Any], Says("a map from names to values")] = {},  # noqa: B006
+    extends: Any = None,
+) -> None:
+    """The keys of a config file."""
+
+
+class EarlyStopping(BaseModel):
+    """Stop when `metric` has not improved by `min_delta` in `patience` evaluations running."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    metric: Metric
+    patience: Count = 3
+    min_delta: NotNegative = 0.0
+
+
+def train(
+    batch: Batch,
+    *,
+    epochs: Whole | None = None,
+    steps: Whole | None = None,
+    seed: Seed = 1,
+    micro_batch: Batch | None = None,
+    clip: Positive | None = None,
+    drop_last: bool = False,
+    best: Metric | None = None,
+    early_stop: EarlyStopping | None = None,
+    eval_every: Count | None = None,
+    checkpoint_every: Count | None = None,
+    keep: Count = 2,
+    log_every: Count = 50,
+) -> Settings:
+    """How long, in which portions, and what is watched."""
+    stop = EarlyStop(**early_stop.model_dump()) if early_stop else None
+    return Settings(
+        batch=batch,
+        seed=seed,
+        epochs=epochs,
+        steps=steps,
+        micro_batch=micro_batch,
+        clip=clip,
+        drop_last=drop_last,
+        best=best,
+        early_stop=stop,
+        eval_every=eval_every,
+        checkpoint_every=checkpoint_every,
+        keep=keep,
+        log_every=log_every,
+    )
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A section that names one of a table: its name, all its values, and what they make."""
+
+    name: str
+    values: Mapping[str, Any]
+    made: Any
+
+    def written(self) -> dict[str, Any]:
+        """The section as it would be written with every key."""
+        return {"name": self.name, **{key: listed(value) for key, value in self.values.items()}}
+
+
+def listed(value: Any) -> Any:
+    """A value as YAML has it: no tuples, no paths."""
+    if isinstance(value, list | tuple):
+        return [listed(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: listed(item) for key, item in value.items()}
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def choose(
+    section: str, node: Node | None, table: Mapping[str, Callable[..., Any]], report: Report
+) -> Chosen | None:
+    """The entry of `table` that a section names, made with the section's values."""
+    if node is None or node.broken:
+        return None
+    node = full(node)
+    name = node.map().get("name")
+    if name is None or not isinstance(name.value, str):
+        if name is None or not name.broken:
+            _nameless(section, node, name, table, report)
+        return None
+    if name.value not in table:
+        near = nearest(name.value, table)
+        report.error(
+            "E102",
+            f"no {section} is called '{name.value}'",
+            name.place,
+            caret=f"did you mean '{near}'?" if near else "",
+            notes=(f"known here: {', '.join(table)}",),
+        )
+        return None
+    make = table[name.value]
+    title = f"{section} ({name.value})"
+    values = check(without(node, "name"), schema_of(make), f"{section}.", report, title)
+    if values is None:
+        return None
+    try:
+        return Chosen(name.value, values, make(**values))
+    except (ValueError, GradcliError) as error:
+        report.error("E104", f"{title}: {error}", node.place)
+        return None
+
+
+def _nameless(
+    section: str, node: Node, name: Node | None, table: Mapping[str, Any], report: Report
+) -> None:
+    got = describe(name or node)
+    if name is None and isinstance(node.value, dict):
+        got = "a map without name"
+    report.error(
+        "E104",
+        f"{section} must be a name or {{name: ..., keys}}, got {got}",
+        (name or node).place,
+        notes=(f"names: {', '.join(table)}",),
+    )
+
+
+def settings(node: Node | None, report: Report) -> Settings | None:
+    """The `train:` section."""
+    if node is None or node.broken:
+        return None
+    if not isinstance(node.value, dict):
+        report.error("E104", f"train must be a map, got {describe(node)}", node.place)
+        return None
+    epochs, steps = node.map().get("epochs"), node.map().get("steps")
+    both = [item for item in (epochs, steps) if item is not None and item.value is not None]
+    if len(both) == 2:
+        report.error(
+            "E109",
+            "train.epochs and train.steps both say how long; keep one of them",
+            node.keys["steps"],
+            caret=f"epochs stands at line {node.keys['epochs'].line}",
+        )
+    elif not both and not any(item and item.broken for item in (epochs, steps)):
+        report.error("E104", "train needs epochs or steps, to know how long", node.place)
+    values = check(node, schema_of(train), "train.", report)
+    return None if values is None else train(**values)
+
+
+def metric_names(node: Node | None, targets: str | None, report: Report) -> tuple[str, ...]:
+    """The `metrics:` list, each known and fit for the targets."""
+    names: list[str] = []
+    for item in node.list() if node else []:
+        if not isinstance(item.value, str):
+            continue  # the top level says so
+        if item.value not in METRICS:
+            near = nearest(item.value, METRICS)
+            report.error(
+                "E102",
+                f"no metric is called '{item.value}'",
+                item.place,
+                caret=f"did you mean '{near}'?" if near else "",
+                notes=(f"metrics: {', '.join(METRICS)}; the loss is always measured",),
+            )
+        elif item.value in names:
+            report.error("E106", f"metric '{item.value}' is listed twice", item.place)
+        elif targets and METRICS[item.value].targets != targets:
+            report.error(
+                "E109",
+                f"metric '{item.value}' is for {METRICS[item.value].targets}, "
+                f"this data has {targets} as targets",
+                item.place,
+            )
+        else:
+            names.append(item.value)
+    return tuple(names)
+
+
+_BOUND = re.compile(r"\s*(>=|<=|>|<)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*")
+
+
+def expectations(node: Node | None, report: Report) -> tuple[Expectation, ...]:
+    """The `expect:` map: `{val.accuracy: ">= 0.975"}`."""
+    found = []
+    for metric, item in (node.map() if node else {}).items():
+        match = _BOUND.fullmatch(item.value) if isinstance(item.value, str) else None
+        value = _number(match.group(2)) if match else None
+        if match and value is not None:
+            found.append(Expectation(metric, match.group(1), value))
+        elif isinstance(item.value, str):
+            report.error(
+                "E104",
+                f"expect.{metric} must be a comparison ({', '.join(COMPARISONS)}) and a number, "
+                f"such as '>= 0.97', got {describe(item)}",
+                item.place,
+            )
+    return tuple(found)
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

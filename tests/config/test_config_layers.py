@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("gradcli.data")
+
+from gradcli.config.load import Config, load
+from gradcli.errors import DeviceError, ErrorGroup, GradcliError, ShapeError
+
+Write = Callable[..., Path]
+LAYERS = "  - flatten\n  - linear: 16\n  - relu\n"
+
+
+def planned(config_file: Write, layers: str, data: str = "{name: fake}") -> Config:
+    """The base config with these layers before its last `linear`."""
+    lines = "".join(f"  - {line}\n" for line in layers.split("\n"))
+    return load(config_file((LAYERS, lines), ("{name: fake}", data)))
+
+
+def mistakes(config_file: Write, layers: str, data: str = "{name: fake}") -> list[GradcliError]:
+    with pytest.raises(ErrorGroup) as caught:
+        planned(config_file, layers, data)
+    return caught.value.errors
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "parameters"),
+    [
+        ("flatten", (784,), 0),
+        ("linear: 5", (1, 28, 5), 28 * 5 + 5),
+        ("linear: {out: 5, bias: false, in: 28}", (1, 28, 5), 28 * 5),
+        ("conv: {out: 4, kernel: 3}", (4, 26, 26), 4 * 9 + 4),
+        ("conv: {out: 4, kernel: [3, 5], padding: same, bias: false}", (4, 28, 28), 4 * 15),
+        ("conv: {out: 4, kernel: 3, stride: 2, padding: 1, dilation: 2}", (4, 13, 13), 40),
+        ("maxpool: 2", (1, 14, 14), 0),
+        ("maxpool: {kernel: 3, stride: 2, padding: 1}", (1, 14, 14), 0),
+        ("avgpool: [2, 4]", (1, 14, 7), 0),
+        ("avgpool: global", (1,), 0),
+        ("batchnorm", (1, 28, 28), 2),
+        ("batchnorm: {momentum: 0.2}", (1, 28, 28), 2),
+        ("layernorm", (1, 28, 28), 2 * 784),
+        ("dropout", (1, 28, 28), 0),
+        ("dropout: 0.2", (1, 28, 28), 0),
+        ("relu", (1, 28, 28), 0),
+        ("gelu: {approximate: tanh}", (1, 28, 28), 0),
+        ("tanh", (1, 28, 28), 0),
+        ("sigmoid", (1, 28, 28), 0),
+        ("softmax", (1, 28, 28), 0),
+        ("residual: [conv: {out: 1, kernel: 3, padding: 1}, relu]", (1, 28, 28), 10),
+        ("repeat: {times: 3, layers: [linear: 28, relu]}", (1, 28, 28), 3 * (28 * 28 + 28)),
+    ],
+)
+def test_shapes_and_parameters(
+    config_file: Write, layer: str, shape: tuple[int, ...], parameters: int
+) -> None:
+    config = planned(config_file, f"{layer}\nflatten")
+    assert config.model[0].output.shape == shape
+    assert config.model[0].parameters == parameters
+
+
+def test_text_is_embedded_and_classified_at_each_place(config_file: Write) -> None:
+    path = config_file(
+        (LAYERS, "  - embed: 12\n  - layernorm\n"),
+        ("$data.classes", "$data.vocab"),
+        ("fake", "fake, kind: text"),
+    )
+    config = load(path)
+    assert [layer.output.shape for layer in config.model] == [(8, 12), (8, 12), (8, 65)]
+    assert [layer.parameters for layer in config.model] == [65 * 12, 24, 12 * 65 + 65]
+
+
+@pytest.mark.parametrize(
+    ("layers", "message"),
+    [
+        ("conv: {out: 4, kernel: 30}", "would be -1: input height 28, kernel 30, stride 1"),
+        ("maxpool: 29", "layer 0, maxpool: the output height would be 0: input height 28"),
+        ("conv: {out: 4, kernel: 3, groups: 2}", "groups 2 does not divide input channels 1"),
+        ("conv: {out: 4, kernel: 2, padding: same}", "'same' needs an odd kernel"),
+        ("conv: {out: 4, kernel: 3, padding: same, stride: 2}", "'same' needs stride 1"),
+        ("conv: {out: 4, kernel: 3, in: 3}", "'in' says 3, the input has 1"),
+        ("maxpool: {kernel: 2, padding: 2}", "padding 2 is more than half of the kernel 2"),
+        ("avgpool: {kernel: global, stride: 2}", "a global window has no stride"),
+        ("flatten\nmaxpool: 2", "layer 1, maxpool: needs images (channels x height x width)"),
+        ("flatten\nlinear: {in: 800, out: 5}", "layer 1, linear: 'in' says 800, the input has 784"),
+        ("flatten\nresidual: [linear: 5]", "residual: the input is 784, its layers give 5"),
+        ("embed: 3", "needs indices"),
+        ("relu", "put flatten before"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_named(config_file: Write, layers: str, message: str) -> None:
+    found = mistakes(config_file, layers)
+    assert any(message in f"{error.message} {error.notes}" for error in found), found
+    assert isinstance(found[0], ShapeError)
+    assert found[0].exit_code == 2
+    assert found[0].place is not None
+
+
+@pytest.mark.parametrize(
+    ("layer", "message"),
+    [
+        ("relu: 3", "relu takes no value"),
+        ("linear", "layer 0, linear: out is missing: a whole number"),
+        ("linear: 0", "out must be a whole number from 1 to 2147483647, got 0"),
+        ("linear: {units: 3}", "unknown key 'units' in layer 0, linear"),
+        ("dropout: 1.0", "p must be a number in [0, 1), got 1.0"),
+        ("conv: {out: 3, kernel: [3, 3, 3]}", "kernel must be a whole number >= 1, or two of them"),
+        ("conv: {out: 3, kernel: 3, padding: full}", "two of them as [height, width], or same"),
+        ("gelu: {approximate: exact}", "approximate must be one of none, tanh"),
+        ("torch.nn.Linear: 3", "no layer is called 'torch.nn.Linear'"),
+        ("dense: 3", "no layer is called 'dense'"),
+        ("{linear: 3, name: x}", "name: {fields}, got a map of 2 keys"),
+        ("[relu]", "must be a name, name: value or name: {fields}, got a list"),
+        ("3", "must be a name, name: value or name: {fields}, got 3"),
+        ("linear: {out: 3, name: 7}", "name must be letters"),
+        ("linear: {out: 3, name: head}", "two layers are named 'head'"),
+        ("repeat: {times: 0, layers: [relu]}", "times must be a whole number from 1"),
+        ("repeat: {times: 2}", "layers is missing: a list of layers"),
+        ("repeat: {times: 2, layers: []}", "repeat has no layers"),
+        ("repeat: {times: 2, layers: relu}", "layers must be a list of layers, got text 'relu'"),
+        ("repeat: {times: 20000, layers: [relu]}", "a model has at most 10000 layers"),
+        ("residual: [linear: 3.5]", "layer 0.0, linear: out must be a whole number"),
+    ],
+)  # fmt: skip
+def test_wrong_layers_are_named(config_file: Write, layer: str, message: str) -> None:
+    found = mistakes(config_file, layer)
+    assert any(message in error.message for error in found), found
+
+
+def test_names_from_other_tools_are_understood(config_file: Write) -> None:
+    assert "did you mean 'linear'?" in mistakes(config_file, "dense: 3")[0].caret
+
+
+def test_an_output_width_other_than_the_classes_is_refused(config_file: Write) -> None:
+    with pytest.raises(ErrorGroup) as caught:
+        load(config_file(("$data.classes", "10"), ("fake", "fake, classes: 12")))
+    [error] = caught.value.errors
+    assert "linear 'head', the last one, gives 10 values a sample" in error.message
+    assert "the data has 12 classes" in error.message
+    assert error.notes == ("write $data.classes instead of a number",)
+
+
+def test_a_regression_takes_mse_and_values(config_file: Write) -> None:
+    changes = [
+        ("fake", "fake, kind: values"),
+        ("$data.classes", "1"),
+        ("metrics: [accuracy]", "metrics: [mae]"),
+        ("val.accuracy", "val.mae"),
+        ("test.accuracy", "test.mae"),
+    ]
+    config = load(config_file(("cross_entropy", "mse"), *changes))
+    assert config.loss.name == "mse"
+    with pytest.raises(ErrorGroup, match="'cross_entropy' is for labels, this data has values"):
+        load(config_file(*changes))
+
+
+@pytest.mark.parametrize(("train", "batch"), [(101, 10), (100, 1)])
+def test_batchnorm_refuses_a_batch_of_one_sample(
+    config_file: Write, train: int, batch: int
+) -> None:
+    path = config_file(
+        ("- relu", "- batchnorm"),
+        ("fake", f"fake, train: {train}"),
+        ("batch: 10", f"batch: {batch}"),
+    )
+    with pytest.raises(ErrorGroup, match="a batch of 1 sample has no variance") as caught:
+        load(path)
+    assert "set train.drop_last to true" in caught.value.errors[0].notes
+
+
+def test_batchnorm_takes_a_dropped_last_sample(config_file: Write) -> None:
+    load(
+        config_file(
+            ("- relu", "- batchnorm"),
+            ("fake", "fake, train: 101"),
+            ("batch: 10", "batch: 10, drop_last: true"),
+        )
+    )
+
+
+def test_a_model_larger_than_the_machine_is_a_device_error(config_file: Write) -> None:
+    [error] = mistakes(config_file, "flatten\nlinear: 100000\nlinear: 1000000")
+    assert isinstance(error, DeviceError)
+    assert error.exit_code == 4
+    assert "training needs about" in error.message
+    assert "available" in error.message
+
+
+def test_bytes_beyond_64_bits_are_refused(config_file: Write) -> None:
+    [error] = mistakes(config_file, "flatten\nlinear: 2147483647\nlinear: 2147483647")
+    assert isinstance(error, ShapeError)
+    assert "overflow 64 bits" in error.message
+
+
+def test_bias_before_batchnorm_is_a_warning(config_file: Write) -> None:
+    config = planned(config_file, "flatten\nlinear: 8\nbatchnorm")
+    assert [warning.code for warning in config.warnings] == ["W103"]

@@ -1,0 +1,79 @@
+"""Fixtures for every part: a data source that needs no files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+BASE = """\
+gradcli: 1
+name: tiny
+data: {name: fake}
+model:
+  - flatten
+  - linear: 16
+  - relu
+  - linear: {out: $data.classes, name: head}
+loss: cross_entropy
+metrics: [accuracy]
+optim: {name: sgd, lr: 0.1}
+schedule: {name: cosine, warmup: 5%}
+train: {epochs: 2, batch: 10, best: val.accuracy}
+expect: {test.accuracy: ">= 0.5"}
+"""
+
+
+def fake_source() -> type:
+    """A dataset whose facts stand in the config: images, a row of numbers, text or a regression."""
+    from gradcli.data import Dataset, Facts
+
+    @dataclass(frozen=True)
+    class Fake:
+        kind: Literal["image", "row", "text", "values"] = "image"
+        classes: int = 10
+        features: int = 4
+        train: int = 100
+        val: int = 20
+
+        def locate(self, root: Path) -> Fake:
+            return self
+
+        def facts(self) -> Facts:
+            shape = {"image": (1, 28, 28), "text": (8,)}.get(self.kind, (self.features,))
+            sizes = {"train": self.train, "val": self.val, "test": 20}
+            return Facts(
+                input=shape,
+                input_kind="index" if self.kind == "text" else "float",
+                target={"text": (8,), "values": (1,)}.get(self.kind, ()),
+                classes=None if self.kind in ("text", "values") else self.classes,
+                vocab=65 if self.kind == "text" else None,
+                labels=(),
+                sizes={split: size for split, size in sizes.items() if size},
+            )
+
+        def load(self) -> Dataset:
+            raise AssertionError("checking a config reads no data")
+
+    return Fake
+
+
+@pytest.fixture
+def config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Writes a config that may name the data `fake`; each pair replaces a text of the base."""
+    from gradcli.data import DATASETS
+
+    monkeypatch.setitem(DATASETS, "fake", fake_source())
+
+    def write(*changes: tuple[str, str], text: str = BASE, name: str = "config.yaml") -> Path:
+        for old, new in changes:
+            assert old in text, old
+            text = text.replace(old, new)
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
