@@ -1,13 +1,15 @@
-"""Fixtures for every part: a data source that needs no files."""
+"""Fixtures for every part: poisoned memory, instruction sets, a data source without files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import pytest
+
+from gradcli.engine.device import cpu
 
 BASE = """\
 gradcli: 1
@@ -77,3 +79,21 @@ def config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...
         return path
 
     return write
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fresh_memory_is_poisoned() -> Iterator[None]:
+    """Fresh memory is NaN in all tests, so that an output a kernel leaves unwritten shows."""
+    cpu.fill_on_alloc(True)
+    yield
+    cpu.fill_on_alloc(False)
+
+
+@pytest.fixture(params=["baseline", "avx2", "avx512", "neon"])
+def isa(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each instruction set that this build and this machine have."""
+    before = cpu.isa()
+    if not cpu.set_isa(request.param):
+        pytest.skip(f"this machine has no {request.param}")
+    yield request.param
+    cpu.set_isa(before)

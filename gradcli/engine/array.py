@@ -16,7 +16,7 @@ from gradcli.errors import ShapeError
 
 
 class Array:
-    """Storage, offset, shape and strides (in elements), element type. Never changes its own fields."""
+    """Storage, offset, shape and strides (in elements), element type; its fields never change."""
 
     __slots__ = ("_descriptor", "dtype", "offset", "shape", "storage", "strides")
 
@@ -176,6 +176,6 @@ def unbroadcast(grad: Array, shape: Shape) -> Array:
         rows = grad.contiguous().reshape((1, columns, outer))
     else:
         rows = grad.permute([*kept, *dims]).contiguous().reshape((outer, columns, 1))
-    out = empty((rows.shape[0], rows.shape[2]), grad.dtype)
+    out = empty((rows.shape[0], 1, rows.shape[2]), grad.dtype)
     run("sum", rows, out)
     return out.reshape(shape)

@@ -32,6 +32,7 @@ class Op:
         why: why there is no gradient, where there is none.
         composed: the same thing written with simpler ops, for fused ones.
         variadic: the first option may be given number by number, as in `x.reshape(2, 3)`.
+        tags: "random" for ops that draw numbers.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Op:
         name: str | None = None,
         formula: str = "",
         variadic: bool = False,
+        tags: Sequence[str] = (),
     ) -> None:
         self.name = name or forward.__name__
         self.forward = forward
@@ -59,6 +61,7 @@ class Op:
         self.why = why
         self.composed = composed
         self.variadic = variadic
+        self.tags = frozenset(tags)
         self.__doc__ = inspect.getdoc(forward) or ""
         self.formula = formula or self.__doc__.split("\n", 1)[0]
         self.slope = ""  # elementwise: the derivative, as written in scalar_ops.h
@@ -101,7 +104,7 @@ class Op:
         inputs = [f"{n}=None" if n in self.optional else n for n in self.inputs]
         return f"({', '.join(inputs + options)})"
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Any:  # noqa: D102 -- each op's own doc
         inputs, options = self._bind(args, named)
         arrays = [None if t is None else t.array for t in inputs]
         results = self.forward(*arrays, **options)

@@ -12,9 +12,9 @@ import cffi
 ROOT = Path(__file__).resolve().parents[3]
 CSRC = Path("gradcli") / "csrc"
 
-# No -ffast-math: it deletes NaN checks and flushes subnormals in the whole process. Contraction is off
-# so that every instruction set rounds where the source says; the two -fno flags only drop errno and
-# trap bookkeeping, without which exp and friends do not vectorise; -fwrapv makes integer overflow wrap.
+# No -ffast-math: it deletes NaN checks and flushes subnormals in the whole process. Contraction is
+# off so that every instruction set rounds where the source says; the two -fno flags only drop errno
+# and trap bookkeeping, without which exp and friends do not vectorise; -fwrapv: integers wrap.
 FLAGS = [
     "-O3",
     "-std=c11",

@@ -19,8 +19,10 @@ from gradcli.engine.ops.family import (
 from gradcli.engine.sample import away_from, distinct, positive, sample, unit, wrong
 from gradcli.errors import OptionError
 
-_POSITIVE = (sample(positive((3, 5))), sample(positive((2, 1, 4))), sample(positive((0, 3))))
-_NO_ZERO = (sample(away_from((3, 5))), sample(away_from((2, 1, 4))), sample(away_from((0, 3))))
+_SHAPES = ((3, 5), (2, 1, 4), (), (0, 3))
+_POSITIVE = tuple(sample(positive(shape)) for shape in _SHAPES)
+_NO_ZERO = tuple(sample(away_from(shape)) for shape in _SHAPES)
+_BETWEEN = tuple(sample(unit(shape)) for shape in _SHAPES)
 
 exp = unary("exp", "e to the power x.")
 log = unary("log", "Natural logarithm of x.", samples=_POSITIVE)
@@ -32,12 +34,12 @@ tanh = unary("tanh", "Hyperbolic tangent of x.")
 sigmoid = unary("sigmoid", "1 / (1 + exp(-x)), without overflow on either side.")
 relu = unary("relu", "x where it is positive, otherwise 0.", samples=_NO_ZERO)
 
-floor = step("floor", "The largest whole number not above x.", samples=(sample(unit((3, 5))),))
-ceil = step("ceil", "The smallest whole number not below x.", samples=(sample(unit((3, 5))),))
+floor = step("floor", "The largest whole number not above x.", samples=_BETWEEN)
+ceil = step("ceil", "The smallest whole number not below x.", samples=_BETWEEN)
 sign = step("sign", "-1, 0 or 1.", samples=_NO_ZERO)
 
 
-@op(samples=[sample((3, 5)), sample((2, 1, 4)), sample((0, 3))])
+@op(samples=[sample(shape) for shape in _SHAPES])
 def neg(x: Array) -> Array:
     """-x."""
     return map_unary("neg", x)
@@ -63,7 +65,7 @@ def absolute_gradient(grad: Array, *, x: Array) -> Array:
 
 @op(
     saves="x",
-    samples=[sample((3, 5)), sample((3, 5), approximate="tanh"), sample((0, 2))],
+    samples=[*(sample(shape) for shape in _SHAPES), sample((3, 5), approximate="tanh")],
     wrong=[wrong(sample((2,), approximate="fast"), "gelu: approximate must be")],
 )
 def gelu(x: Array, *, approximate: str = "none") -> Array:
@@ -83,7 +85,7 @@ def _gelu_kernel(approximate: str) -> str:
     return "gelu" if approximate == "none" else "gelu_tanh"
 
 
-@op(saves="x", samples=[sample(away_from((3, 5))), sample(away_from((4,)), negative_slope=0.3)])
+@op(saves="x", samples=[*_NO_ZERO, sample(away_from((4,)), negative_slope=0.3)])
 def leaky_relu(x: Array, *, negative_slope: float = 0.01) -> Array:
     """X where it is positive, otherwise negative_slope * x."""
     return map_unary("leaky_relu", as_float(x), (negative_slope,))
@@ -99,7 +101,8 @@ def leaky_relu_gradient(grad: Array, *, x: Array, negative_slope: float) -> Arra
     saves="x",
     samples=[
         sample(away_from((3, 5), 0.5), min=0.5),
-        sample(away_from((4,), -0.5), max=-0.5),
+        sample(away_from((4, 1), -0.5), max=-0.5),
+        sample((0, 3), max=0.5),
         sample(away_from((2, 3), 0.5), min=-9.0, max=0.5),
     ],
     wrong=[wrong(sample((2,)), "clamp: at least one of min and max")],

@@ -24,6 +24,7 @@ from gradcli.errors import AutogradError, DTypeError, OptionError, RangeError, S
         sample((3, 4), shape=(2, -1)),
         sample((2, 3, 4), shape=(4, 6)),
         sample((), shape=(1, 1)),
+        sample((4, 1), shape=(2, 2)),
         sample((0, 3), shape=(3, 0)),
     ],
     wrong=[wrong(sample((3, 4), shape=(5, -1)), "reshape: shape (5, -1) does not hold 12")],
@@ -41,7 +42,11 @@ def reshape_gradient(grad: Array, *, shapes: tuple[Shape]) -> Array:
 
 @op(
     variadic=True,
-    samples=[sample((2, 3, 4), dims=(2, 0, 1)), sample((3, 5), dims=(-1, 0))],
+    samples=[
+        sample((2, 3, 4), dims=(2, 0, 1)),
+        sample((3, 1), dims=(-1, 0)),
+        sample((0, 3), dims=(1, 0)),
+    ],
     wrong=[wrong(sample((2, 3), dims=(0, 0)), "permute: dims (0, 0) do not name")],
 )
 def permute(x: Array, *, dims: Sequence[int]) -> Array:
@@ -61,7 +66,12 @@ def permute_gradient(grad: Array, *, dims: Sequence[int]) -> Array:
 
 @op(
     variadic=True,
-    samples=[sample((3, 1), size=(3, 4)), sample((4,), size=(2, -1)), sample((), size=(2, 3))],
+    samples=[
+        sample((3, 1), size=(3, 4)),
+        sample((4,), size=(2, -1)),
+        sample((), size=(2, 3)),
+        sample((0, 1), size=(0, 3)),
+    ],
     wrong=[wrong(sample((3, 2), size=(3, 4)), "expand: cannot expand shape (3, 2) to (3, 4)")],
 )
 def expand(x: Array, *, size: Shape) -> Array:
@@ -87,6 +97,7 @@ def expand_gradient(grad: Array, *, shapes: tuple[Shape]) -> Array:
         sample((3, 4), index=(None, slice(2, None), Ellipsis)),
         sample((2, 3, 4), index=(Ellipsis, -1)),
         sample((4,), index=slice(4, 4)),
+        sample((0, 1), index=(slice(None), 0)),
     ],
     wrong=[
         wrong(sample((3, 4), index=3), "index 3 is outside -3..2"),
@@ -107,7 +118,10 @@ def getitem_gradient(grad: Array, *, shapes: tuple[Shape], index: Any) -> Array:
     return whole
 
 
-@op(method=False, samples=[sample((3, 5), dtype=dtypes.float64)])
+@op(
+    method=False,
+    samples=[sample(shape, dtype=dtypes.float64) for shape in ((3, 5), (4, 1), (), (0, 2))],
+)
 def cast(x: Array, *, dtype: DType) -> Array:
     """The same numbers as another element type."""
     return x.cast(dtype)
@@ -119,7 +133,7 @@ def cast_gradient(grad: Array, *, dtypes: tuple[DType]) -> Array:
     return grad.cast(dtypes[0])
 
 
-@op(samples=[sample((3, 5)), sample((0, 2)), sample(())])
+@op(samples=[sample(shape) for shape in ((3, 5), (4, 1), (), (0, 2))])
 def clone(x: Array) -> Array:
     """The same elements in memory of their own; gradients pass through."""
     return x.copy()
@@ -182,7 +196,7 @@ def _position(part: Any, size: int, d: int) -> int:
     return i % size
 
 
-# -- functions in torch's form, composed of the ops above -------------------------------------------
+# -- functions in torch's form, composed of the ops above ----------------------------------------
 
 
 @function("setitem", method=False)

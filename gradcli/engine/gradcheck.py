@@ -1,0 +1,185 @@
+"""Gradcheck: every declared gradient against finite differences, in float64 on the CPU.
+
+For fixed random weights w the function f = sum(w * output) is one number; its gradient by backward
+must equal (f(x + h) - f(x - h)) / 2h for every element of every input. Finite differences in
+float32 would only prove luck.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradcli.engine import autograd
+from gradcli.engine import dtype as dtypes
+from gradcli.engine import shape as shapes
+from gradcli.engine.op import Op, declared_ops
+from gradcli.engine.ops.creation import tensor
+from gradcli.engine.sample import Input, Sample
+from gradcli.engine.tensor import OPS, Tensor
+
+STEP = 1e-6  # of float64: the error of the difference is about 1e-10
+ABSOLUTE, RELATIVE = 1e-6, 1e-5
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One element of one input whose two gradients differ."""
+
+    op: str
+    sample: str
+    input: str
+    element: tuple[int, ...]
+    analytic: float
+    numeric: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.op}{self.sample}: the gradient of {self.input}{list(self.element)} is "
+            f"{self.analytic:.9g} by backward and {self.numeric:.9g} by finite differences"
+        )
+
+
+@dataclass
+class Report:
+    """What was checked, and what failed."""
+
+    ops: int = 0
+    cases: int = 0
+    failed: list[Failure] = field(default_factory=list)
+
+
+def make_inputs(sample: Sample, *, dtype: dtypes.DType = dtypes.float64) -> list[Tensor | None]:
+    """The inputs a sample describes; the same ones each time."""
+    rng = random.Random(str(sample))
+    return [make_input(one, rng, dtype) for one in sample.inputs]
+
+
+def make_input(one: Input, rng: random.Random, dtype: dtypes.DType) -> Tensor | None:
+    """One input, filled from a random state."""
+    if one.kind == "none":
+        return None
+    fixed = {"index": dtypes.int64, "bool": dtypes.bool_}
+    return tensor(one.numbers(rng), dtype=fixed.get(one.kind, dtype)).reshape(one.shape)
+
+
+def call(op: Op, sample: Sample, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
+    """The op on these inputs, as a tuple of outputs."""
+    result = op(*inputs, **sample.options)
+    return result if isinstance(result, tuple) else (result,)
+
+
+class _Case:
+    """One sample of one op, as a function from numbers to a number."""
+
+    def __init__(self, op: Op, sample: Sample) -> None:
+        self.op = op
+        self.sample = sample
+        self.inputs = make_inputs(sample)
+        rng = random.Random(f"weights of {op.name}{sample}")
+        with autograd.no_grad():
+            outputs = call(op, sample, self.inputs)
+        self.weights = [[rng.gauss(0, 1) for _ in range(y.numel())] for y in outputs]
+
+    def value(self) -> float:
+        """sum(weights * outputs), over the float outputs."""
+        with autograd.no_grad():
+            outputs = call(self.op, self.sample, self.inputs)
+        terms = []
+        for weights, y in zip(self.weights, outputs, strict=True):
+            if y.is_floating_point():
+                numbers = y.double().reshape(-1).tolist()
+                terms += [w * v for w, v in zip(weights, numbers, strict=True)]
+        return math.fsum(terms)
+
+    def analytic(self) -> list[Tensor | None]:
+        """Gradients by backward, one an input; None where there is none."""
+        for x in self.inputs:
+            if x is not None and x.is_floating_point():
+                x.requires_grad_()
+        outputs = call(self.op, self.sample, self.inputs)
+        for weights, y in zip(self.weights, outputs, strict=True):
+            if y.requires_grad:
+                start = tensor(weights, dtype=y.dtype).reshape(y.shape)
+                y.backward(start, retain_graph=True)
+        grads = [None if x is None else x.grad for x in self.inputs]
+        for x in self.inputs:
+            if x is not None:
+                x.requires_grad_(False)
+        return grads
+
+    def numeric(self, x: Tensor, i: int) -> float:
+        """The slope along element `i` of one input."""
+        numbers: Any = x.array.memoryview().cast("d")
+        before = numbers[i]
+        numbers[i] = before + STEP
+        above = self.value()
+        numbers[i] = before - STEP
+        below = self.value()
+        numbers[i] = before
+        return (above - below) / (2 * STEP)
+
+
+def position(i: int, shape: shapes.Shape) -> tuple[int, ...]:
+    """Element number `i` in row-major order, as an index."""
+    index: list[int] = []
+    for size in reversed(shape):
+        index.append(i % size)
+        i //= size
+    return tuple(reversed(index))
+
+
+def check(op: Op, sample: Sample) -> list[Failure]:
+    """The worst element of each input whose gradients differ."""
+    case = _Case(op, sample)
+    grads = case.analytic()
+    failures = []
+    for name, x, grad in zip(op.inputs, case.inputs, grads, strict=True):
+        if x is None or not x.is_floating_point():
+            continue
+        # An input no gradient reached is claimed constant: its slope must be 0.
+        claimed = [0.0] * x.numel() if grad is None else grad.reshape(-1).tolist()
+        worst: tuple[float, Failure] | None = None
+        for i, analytic in enumerate(claimed):
+            numeric = case.numeric(x, i)
+            error = abs(analytic - numeric)
+            within = error <= ABSOLUTE + RELATIVE * abs(numeric)
+            if not within and (worst is None or not error <= worst[0]):
+                at = position(i, x.shape)
+                worst = (error, Failure(op.name, str(sample), name, at, analytic, numeric))
+        if worst:
+            failures.append(worst[1])
+    return failures
+
+
+def check_without_gradient(op: Op, sample: Sample) -> list[Failure]:
+    """An op declared without gradient must say why, and must not pretend to have one."""
+    assert op.why, f"{op.name} has neither a gradient nor a reason"
+    inputs = make_inputs(sample)
+    for x in inputs:
+        if x is not None and x.is_floating_point():
+            x.requires_grad_()
+    pretends = any(y.requires_grad for y in call(op, sample, inputs))
+    return [Failure(op.name, str(sample), op.inputs[0], (), math.nan, 0.0)] if pretends else []
+
+
+def check_all(names: Sequence[str] | None = None) -> Report:
+    """Check the named ops, or all that are declared; none is skipped."""
+    chosen = declared_ops() if names is None else [_declared(name) for name in names]
+    report = Report()
+    for op in chosen:
+        assert op.samples, f"{op.name} declares no samples"
+        checker = check if op.differentiable else check_without_gradient
+        report.ops += 1
+        for sample in op.samples:
+            report.cases += 1
+            report.failed += checker(op, sample)
+    return report
+
+
+def _declared(name: str) -> Op:
+    found = OPS.find(name)
+    return next(op for op in declared_ops() if op is found)

@@ -1,0 +1,180 @@
+"""References: every op again in plain Python float64, obviously right and slow. No NumPy needed.
+
+`REFERENCES[name](*inputs, **options)` takes and gives Grids; None for an input left out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+class Grid:
+    """Numbers in row-major order with a shape; indexed by tuples."""
+
+    def __init__(self, shape: Sequence[int], flat: Sequence[Any]) -> None:
+        self.shape = tuple(shape)
+        self.flat = list(flat)
+        assert len(self.flat) == math.prod(self.shape)
+
+    @classmethod
+    def from_function(cls, shape: Sequence[int], f: Callable[[tuple[int, ...]], Any]) -> Grid:
+        """Fill by index: f((i, j, ...))."""
+        return cls(shape, [f(at) for at in indices(shape)])
+
+    def __getitem__(self, at: tuple[int, ...]) -> Any:
+        i = 0
+        for size, a in zip(self.shape, at, strict=True):
+            assert 0 <= a < size
+            i = i * size + a
+        return self.flat[i]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+
+def indices(shape: Sequence[int]) -> list[tuple[int, ...]]:
+    """All index tuples of a shape, in row-major order."""
+    return list(itertools.product(*(range(size) for size in shape)))
+
+
+def broadcast_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+    n = max(len(a), len(b))
+    left, right = (1,) * (n - len(a)) + tuple(a), (1,) * (n - len(b)) + tuple(b)
+    return tuple(y if x == 1 else x for x, y in zip(left, right, strict=True))
+
+
+def pick(grid: Grid, at: tuple[int, ...]) -> Any:
+    """The element that broadcasting shows at `at`."""
+    at = at[len(at) - grid.ndim :]
+    return grid[tuple(0 if size == 1 else a for size, a in zip(grid.shape, at, strict=True))]
+
+
+def elementwise(f: Callable[..., Any]) -> Callable[..., Grid]:
+    """A reference for f of one number."""
+    return lambda x, **options: Grid(x.shape, [f(v, **options) for v in x.flat])
+
+
+def pairwise(f: Callable[[Any, Any], Any]) -> Callable[[Grid, Grid], Grid]:
+    """A reference for f of two broadcast numbers."""
+
+    def reference(a: Grid, b: Grid) -> Grid:
+        shape = broadcast_shape(a.shape, b.shape)
+        return Grid.from_function(shape, lambda at: f(pick(a, at), pick(b, at)))
+
+    return reference
+
+
+def _exp(x: float) -> float:
+    try:
+        return math.exp(x)
+    except OverflowError:
+        return math.inf
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+
+
+def _gelu(x: float, approximate: str = "none") -> float:
+    if approximate == "tanh":
+        return 0.5 * x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return 0.5 * x * (1 + math.erf(x / math.sqrt(2)))
+
+
+def _clamp(x: float, min: float | None = None, max: float | None = None) -> float:
+    x = x if min is None or x >= min else min
+    return x if max is None or x <= max else max
+
+
+def _reshape(x: Grid, shape: Sequence[int]) -> Grid:
+    known = math.prod(size for size in shape if size != -1)
+    return Grid([len(x.flat) // known if size == -1 else size for size in shape], x.flat)
+
+
+def _permute(x: Grid, dims: Sequence[int]) -> Grid:
+    dims = [d % x.ndim for d in dims]
+    shape = [x.shape[d] for d in dims]
+    return Grid.from_function(shape, lambda at: x[tuple(at[dims.index(d)] for d in range(x.ndim))])
+
+
+def _expand(x: Grid, size: Sequence[int]) -> Grid:
+    extra = len(size) - x.ndim
+    shape = [x.shape[d - extra] if s == -1 else s for d, s in enumerate(size)]
+    return Grid.from_function(shape, lambda at: pick(x, at))
+
+
+def _nested(shape: tuple[int, ...], start: int) -> Any:
+    """Nested lists of element numbers, for Python itself to index."""
+    if not shape:
+        return start
+    step = math.prod(shape[1:])
+    return [_nested(shape[1:], start + i * step) for i in range(shape[0])]
+
+
+def _getitem(x: Grid, index: Any) -> Grid:
+    parts = list(index) if isinstance(index, tuple) else [index]
+    used = sum(p is not None and p is not Ellipsis for p in parts)
+    at = parts.index(Ellipsis) if Ellipsis in parts else len(parts)
+    parts[at : at + 1] = [slice(None)] * (x.ndim - used)
+
+    def walk(value: Any, rest: list[Any], dims: tuple[int, ...]) -> tuple[list[int], list[int]]:
+        if not rest:
+            return [], [value]
+        if rest[0] is None:
+            shape, flat = walk(value, rest[1:], dims)
+            return [1, *shape], flat
+        if isinstance(rest[0], slice):
+            picked = range(dims[0])[rest[0]]
+            inner = [walk(value[i], rest[1:], dims[1:]) for i in picked]
+            empty_shape, _ = walk(_nested(dims[1:], 0), rest[1:], dims[1:])
+            return [len(picked), *(inner[0][0] if inner else empty_shape)], [
+                v for _, flat in inner for v in flat
+            ]
+        return walk(value[rest[0]], rest[1:], dims[1:])
+
+    shape, flat = walk(_nested(x.shape, 0), parts, x.shape)
+    return Grid(shape, [x.flat[i] for i in flat])
+
+
+REFERENCES: dict[str, Callable[..., Any]] = {
+    "exp": elementwise(_exp),
+    "log": elementwise(math.log),
+    "sqrt": elementwise(math.sqrt),
+    "rsqrt": elementwise(lambda x: 1 / math.sqrt(x)),
+    "sin": elementwise(math.sin),
+    "cos": elementwise(math.cos),
+    "tanh": elementwise(math.tanh),
+    "sigmoid": elementwise(_sigmoid),
+    "relu": elementwise(lambda x: x if x > 0 else 0.0),
+    "leaky_relu": elementwise(lambda x, negative_slope=0.01: x if x > 0 else negative_slope * x),
+    "gelu": elementwise(_gelu),
+    "clamp": elementwise(_clamp),
+    "floor": elementwise(math.floor),
+    "ceil": elementwise(math.ceil),
+    "sign": elementwise(lambda x: math.copysign(1, x) if x else 0.0),
+    "neg": elementwise(lambda x: -x),
+    "abs": elementwise(abs),
+    "clone": elementwise(lambda x: x),
+    "cast": elementwise(lambda x, dtype: x),
+    "add": pairwise(lambda a, b: a + b),
+    "sub": pairwise(lambda a, b: a - b),
+    "mul": pairwise(lambda a, b: a * b),
+    "div": pairwise(lambda a, b: a / b),
+    "pow": pairwise(lambda a, b: a**b),
+    "maximum": pairwise(max),
+    "minimum": pairwise(min),
+    "eq": pairwise(lambda a, b: a == b),
+    "ne": pairwise(lambda a, b: a != b),
+    "lt": pairwise(lambda a, b: a < b),
+    "le": pairwise(lambda a, b: a <= b),
+    "gt": pairwise(lambda a, b: a > b),
+    "ge": pairwise(lambda a, b: a >= b),
+    "reshape": _reshape,
+    "permute": _permute,
+    "expand": _expand,
+    "getitem": _getitem,
+}
