@@ -101,6 +101,7 @@ def resume(
     name, found, notes = directory.recover()
     source = str(directory.checkpoints / name)
     notes += check_same(found.meta, job, source, allow_data_change=allow_data_change)
+    directory.write_config([], job.resolved)
     for note in notes:
         reporter.note(note)
     trainer = Trainer(job, directory, reporter, signals)

@@ -214,6 +214,7 @@ class Trainer:
         )
         self._status(
             result.status,
+            seconds=result.seconds,
             metrics=metrics,
             weights_sha256=result.weights_sha256,
             missed=missed(self.job, result),

@@ -55,8 +55,8 @@ METRICS: dict[str, Metric] = {
 
 
 def better(metric: str, value: float, than: float | None, margin: float = 0.0) -> bool:
-    """Whether `value` of `metric` (`val.accuracy`) beats `than` by more than `margin`."""
-    if math.isnan(value):
+    """Whether `value` of `metric` (`val.accuracy`) beats `than` by over `margin`."""
+    if not math.isfinite(value):
         return False
     if than is None:
         return True

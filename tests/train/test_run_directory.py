@@ -141,6 +141,44 @@ def test_a_record_cut_off_by_a_full_disk_is_an_error(tmp_path, monkeypatch) -> N
             run.log({"event": "step", "step": 2})
 
 
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from gradcli.errors import CheckpointError, RunError
+from gradcli.train.checkpoint import Meta
+from gradcli.train.directory import RunDirectory
+from gradcli.train.safetensors_file import Stored
+meta = Meta(step=2, epoch=0, seed=1, optimizer="sgd", config_sha256="")
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+with RunDirectory(Path(sys.argv[1])) as run:
+    try:
+        run.save(meta, {"w": Stored("U8", (30_000,), bytes(30_000))}, 2)
+    except CheckpointError as error:
+        print(error)
+    try:
+        for step in range(1000):
+            run.log({"event": "step", "step": step, "text": "x" * 100})
+    except RunError as error:
+        print(error)
+"""
+
+
+def test_a_size_limit_at_a_save_and_in_the_log_is_survived(tmp_path: Path) -> None:
+    with RunDirectory(made(tmp_path)) as run:
+        run.save(META, TENSORS, 2)
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(run.path)], capture_output=True, text=True, check=True
+    )
+    save, log = done.stdout.splitlines()
+    assert "cannot save" in save
+    assert "File too large" in save
+    assert "log.jsonl" in log
+    with RunDirectory(run.path) as again:
+        assert again.recover()[1].meta.step == 1
+    records = (run.path / "log.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in records] == [0, 1]
+
+
 def test_a_read_only_place_is_refused_in_one_sentence(tmp_path, monkeypatch) -> None:
     def refuse(*args: object, **options: object) -> None:
         raise PermissionError(13, "Permission denied")

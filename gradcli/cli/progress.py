@@ -1,0 +1,100 @@
+"""A training as it goes on, on stderr: a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from gradcli.cli import output
+
+if TYPE_CHECKING:
+    from gradcli.train.report import Result
+
+QUIET_SECONDS = 5.0
+
+
+class Progress:
+    """The reporter of `train` and `resume`; nothing it does can end a training."""
+
+    def __init__(self, as_json: bool = False) -> None:
+        self._quiet = as_json
+        self._bar: Any = None
+        self._run = ""
+        self._total = 0
+        self._spoke = time.monotonic()
+
+    def started(self, run: str, step: int, total: int) -> None:
+        """The run's directory, and the bar where there is a terminal."""
+        self._run, self._total = run, total
+        self.note(f"run {run}: step {step} of {total}")
+        if not self._quiet and sys.stderr.isatty():
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=total, initial=step, unit="step", dynamic_ncols=True)
+
+    def step(self, step: int, loss: float, rate: float) -> None:
+        """The bar moves on; without one, a line every few seconds."""
+        if self._bar is not None:
+            self._bar.set_postfix_str(f"loss {loss:.4g}, lr {rate:.3g}", refresh=False)
+            self._bar.update(1)
+        elif time.monotonic() - self._spoke > QUIET_SECONDS:
+            self.note(f"step {step}/{self._total}  loss {loss:.4g}  lr {rate:.3g}")
+
+    def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
+        """The figures of a split, on a line of their own."""
+        self.note(f"step {step}/{self._total}  {figures(metrics)}")
+
+    def saved(self, step: int, path: str) -> None:
+        """Nothing: the end and the run's directory say where checkpoints are."""
+
+    def note(self, text: str) -> None:
+        """One line beside the bar; a closed terminal does not matter."""
+        self._spoke = time.monotonic()
+        if self._quiet:
+            return
+        with contextlib.suppress(OSError):
+            if self._bar is None:
+                output.say_aside(text)
+            else:
+                self._bar.write(text, file=sys.stderr)
+
+    def finished(self, result: Result) -> None:
+        """The bar ends; the result itself goes to stdout."""
+        self.close()
+
+    def close(self) -> None:
+        """Leave the terminal in order, whatever happened."""
+        if self._bar is not None:
+            with contextlib.suppress(OSError):
+                self._bar.close()
+            self._bar = None
+
+
+def figures(metrics: Mapping[str, float]) -> str:
+    """`val.loss 0.1234  val.accuracy 0.9750`."""
+    return "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
+
+
+def say_result(result: Result, as_json: bool) -> None:
+    """How a training or an evaluation ended, on stdout."""
+    if not as_json:
+        output.say(f"{result.status}: {result.run}, {result.steps} steps, {result.seconds:.1f} s")
+        if result.metrics:
+            output.say(figures(result.metrics))
+        output.say(f"weights sha256 {result.weights_sha256}")
+        return
+    from gradcli.train.log import strict
+
+    output.say_json(
+        {
+            "run": result.run,
+            "status": result.status,
+            "steps": result.steps,
+            "seconds": result.seconds,
+            "metrics": strict(dict(result.metrics)),
+            "weights_sha256": result.weights_sha256,
+        }
+    )

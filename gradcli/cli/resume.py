@@ -1,0 +1,88 @@
+"""`gradcli resume`: go on with a run exactly where it stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gradcli.cli import options, output
+from gradcli.cli.progress import Progress, say_result
+from gradcli.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gradcli.train.directory import RunDirectory
+    from gradcli.train.job import Job
+    from gradcli.train.report import Result
+
+
+@click.command("resume")
+@click.argument("run")
+@click.option(
+    "--allow-data-change",
+    is_flag=True,
+    help="Go on although data files are not those of the checkpoint.",
+)
+@options.overrides
+@options.runs
+@options.common
+def command(
+    run: str,
+    allow_data_change: bool,
+    overrides: tuple[str, ...],
+    runs: Path,
+    as_json: bool,
+    threads: int | None,
+    device: str,
+) -> None:
+    """Go on with RUN: a path, a run's name (its newest) or `last`.
+
+    Only the length and how often is logged and saved can change: -s train.epochs=20.
+    """
+    from gradcli.train import directory as directories
+
+    check_overrides(overrides)
+    path = directories.find(runs, run)
+    with directories.RunDirectory(path) as directory:
+        from gradcli.config import build, load
+        from gradcli.train.launch import use_threads
+        from gradcli.train.loop import check_expectations
+
+        plan = load(path / "resolved.yaml", overrides)
+        use_threads(threads)
+        job = build(plan)
+        result = _go_on(job, directory, as_json, allow_data_change)
+        say_result(result, as_json)
+        check_expectations(job, result)
+
+
+def check_overrides(overrides: tuple[str, ...]) -> None:
+    """Refuse what would make it another training."""
+    from gradcli.train.compare import FREE
+
+    for override in overrides:
+        key = override.partition("=")[0].strip()
+        if key not in FREE:
+            raise ConfigError(
+                f"-s {override}: that is a new run; a resumed one can only change "
+                f"{', '.join(sorted(FREE))}",
+                code="E125",
+                notes=("start it with: gradcli train",),
+            )
+
+
+def _go_on(job: Job, directory: RunDirectory, as_json: bool, allow_data_change: bool) -> Result:
+    from gradcli.train.launch import finished, resume
+    from gradcli.train.signals import Signals
+
+    done = finished(directory.path, job)
+    if done is not None:
+        output.say_aside(f"{directory.path} is finished: nothing to do")
+        return done
+    progress = Progress(as_json)
+    try:
+        with Signals() as signals:
+            return resume(job, directory, progress, signals, allow_data_change=allow_data_change)
+    finally:
+        progress.close()

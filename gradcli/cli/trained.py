@@ -1,0 +1,45 @@
+"""A run opened for reading: its config built again, with the weights of one checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gradcli.train.checkpoint import Meta
+    from gradcli.train.job import Job
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A job with trained weights.
+
+    Attributes:
+        meta: what the checkpoint says about itself.
+        notes: what the user should know: changed data, weights that are not finite.
+    """
+
+    job: Job
+    meta: Meta
+    notes: list[str]
+
+
+def open_trained(path: Path, which: str) -> Trained:
+    """The run in `path` with the checkpoint `best`, `last` or a step; nothing is locked."""
+    from gradcli.config import build, load
+    from gradcli.train.compare import check_same
+    from gradcli.train.directory import find_checkpoint
+    from gradcli.train.state import nonfinite_weights, restore
+
+    name, found = find_checkpoint(path, which)
+    job = build(load(path / "resolved.yaml"))
+    notes = [
+        f"warning: {change}" for change in check_same(found.meta, job, name, allow_data_change=True)
+    ]
+    restore(found.tensors, job.model, None, name)
+    notes += [
+        f"warning: weight {weight} of {name} holds {count} non-finite values"
+        for weight, count in nonfinite_weights(job.model).items()
+    ]
+    return Trained(job, found.meta, notes)
