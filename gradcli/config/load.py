@@ -223,7 +223,7 @@ def _stem(path: Path) -> str:
 
 def _resolved(config: Config, data_name: str) -> dict[str, Any]:
     """Every value of the config, as plain YAML."""
-    data = {f.name: listed(getattr(config.data, f.name)) for f in fields(config.data)}  # type: ignore[arg-type]
+    data = {f.name: listed(getattr(config.data, f.name)) for f in fields(config.data) if f.init}  # type: ignore[arg-type]
     train = {f.name: getattr(config.train, f.name) for f in fields(config.train)}
     if config.train.early_stop:
         stop = config.train.early_stop

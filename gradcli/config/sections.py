@@ -173,7 +173,10 @@ def settings(node: Node | None, report: Report) -> Settings | None:
             "E109",
             "train.epochs and train.steps both say how long; keep one of them",
             node.keys["steps"],
-            caret=f"epochs stands at line {node.keys['epochs'].line}",
+            notes=(
+                f"epochs stands at {node.keys['epochs']}",
+                "a value from another file goes away with null: -s train.epochs=null",
+            ),
         )
     elif not both and not any(item and item.broken for item in (epochs, steps)):
         report.error("E104", "train needs epochs or steps, to know how long", node.place)

@@ -1,0 +1,56 @@
+"""The configs that come with gradcli, and the one in the reference, are right."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("gradcli.data")
+
+from gradcli.config.load import load
+
+ROOT = Path(__file__).parents[2]
+CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=[path.stem for path in CONFIGS])
+def test_a_config_says_what_it_is_and_what_it_reaches(path: Path) -> None:
+    head = path.read_text().splitlines()[:3]
+    assert head[0].startswith("# What:     ")
+    assert head[1] == f"# Command:  gradcli train configs/{path.name}"
+    assert head[2].startswith("# Expected: ")
+    config = load(path)
+    assert config.warnings == ()
+    [expected] = config.expect
+    assert expected.metric == "test.accuracy"
+    assert str(expected.value) in head[2]
+
+
+def test_the_reference_shows_a_right_config(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "config.md").read_text()
+    [example] = re.findall(r"```yaml\n(.*?)```", text, re.S)
+    path = ROOT / "configs" / "mnist.yaml"
+    assert path.exists()
+    copy = tmp_path / "config.yaml"
+    copy.write_text(example)
+    assert load(copy).name == "mnist-mlp"
+
+
+def test_the_reference_names_every_layer_and_key() -> None:
+    from gradcli.config.choices import LOSSES, OPTIMIZERS, SCHEDULES
+    from gradcli.config.planner import CONTAINERS, LAYERS, layer_schema
+    from gradcli.config.schema import schema_of
+    from gradcli.config.sections import top, train
+
+    text = (ROOT / "docs" / "config.md").read_text()
+    named = {*LAYERS, *CONTAINERS, *LOSSES, *OPTIMIZERS, *SCHEDULES}
+    for kind in (*LAYERS, *CONTAINERS):
+        named.update(layer_schema(kind).hints)
+    for table in (LOSSES, OPTIMIZERS, SCHEDULES):
+        for make in table.values():
+            named.update(schema_of(make).hints)
+    named.update(schema_of(top).hints, schema_of(train).hints)
+    missing = {name for name in named if not re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`", text)}
+    assert missing == set()
