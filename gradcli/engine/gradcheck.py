@@ -63,7 +63,8 @@ def make_input(one: Input, rng: random.Random, dtype: dtypes.DType) -> Tensor | 
     if one.kind == "none":
         return None
     fixed = {"index": dtypes.int64, "bool": dtypes.bool_}
-    return tensor(one.numbers(rng), dtype=fixed.get(one.kind, dtype)).reshape(one.shape)
+    made: Tensor = tensor(one.numbers(rng), dtype=fixed.get(one.kind, dtype)).reshape(one.shape)
+    return made
 
 
 def call(op: Op, sample: Sample, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
