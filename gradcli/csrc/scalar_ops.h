@@ -28,8 +28,6 @@ UNARY(gelu,       R(0.5) * x * (1 + m_erf(x * R(0.7071067811865476))),
 UNARY(gelu_tanh,  R(0.5) * x * (1 + m_tanh(R(0.7978845608028654) * (x + R(0.044715) * x * x * x))),
                                                  x, m_gelu_tanh_slope(x))
 UNARY(clamp,      x < p ? p : (x > q ? q : x),   x, x < p ? 0 : (x > q ? 0 : 1))
-UNARY(pow_scalar, m_pow(x, p),                   x, p == 0 ? 0 : p * m_pow(x, p - 1))
-UNARY(scalar_pow, m_pow(p, x),                   y, y == 0 ? 0 : y * m_log(p))
 
 UNARY_STEP(floor, m_floor(x))
 UNARY_STEP(ceil,  m_ceil(x))

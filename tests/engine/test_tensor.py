@@ -160,3 +160,11 @@ def test_linspace_ends_where_it_should() -> None:
 def test_huge_tensors_say_what_is_missing() -> None:
     with pytest.raises(GradcliError, match=r"no memory for 4,000,000,000,000,000,000 bytes"):
         engine.empty(10**18)
+
+
+def test_whole_numbers_to_whole_powers_stay_whole() -> None:
+    x = engine.tensor([2, 3])
+    assert (x**3).tolist() == [8, 27]
+    assert (x**3).dtype is I64
+    with pytest.raises(OptionError, match="negative powers"):
+        x**-1

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array, empty, run, scalar
 from gradcli.engine.op import op
 from gradcli.engine.ops.family import (
+    BinaryOp,
     Slope,
     as_float,
     binary,
@@ -177,6 +180,24 @@ div = binary(
     samples=_BY_NUMBERS_ABOVE_0,
     floats=True,
 )
+
+
+class PowerOp(BinaryOp):
+    """pow, with whole numbers to whole powers kept whole, as torch does."""
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Floats as ever; whole numbers through float64 and back."""
+        (base, exponent), _ = self._bind(args, named)
+        assert base is not None and exponent is not None
+        if base.dtype.is_floating_point:
+            return super().__call__(base, exponent)
+        # double holds every whole number up to 2^53, beyond which int64 powers are rare.
+        if base.dtype.kind == "bool" or min(exponent.reshape(-1).tolist(), default=0) < 0:
+            raise OptionError("pow: whole numbers to negative powers are not whole; use floats")
+        whole = super().__call__(base.double(), exponent.double())
+        return whole.to(base.dtype)
+
+
 pow = binary(
     "pow",
     "input to the power other.",
@@ -188,6 +209,7 @@ pow = binary(
         sample(positive((2, 3, 4)), (4,)),
         sample(positive((0, 3)), (1, 3)),
     ),
+    kind=PowerOp,
 )
 
 

@@ -156,6 +156,7 @@ def binary(
     samples: Sequence[Sample] = BINARY_SAMPLES,
     floats: bool = False,
     text: str = "",
+    kind: type[BinaryOp] = BinaryOp,
 ) -> Op:
     """An op of two broadcast inputs, of which both gradients are declared.
 
@@ -168,7 +169,7 @@ def binary(
 
     forward.__doc__ = doc
     _, formula, written = kernel_facts(name)
-    declared = BinaryOp(forward, name=name, saves=saves, samples=samples, formula=formula)
+    declared = kind(forward, name=name, saves=saves, samples=samples, formula=formula)
     declared.floats = floats
     declared.slope = written or text
 
