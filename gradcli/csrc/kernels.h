@@ -41,6 +41,20 @@ KERNEL_REAL(cross_entropy, cross_entropy, 3, 3, 0)
 KERNEL_REAL(cross_entropy_backward, cross_entropy_backward, 6, 1, 0)
 KERNEL_REAL(mse, mse, 2, 1, 0)
 KERNEL_REAL(mse_backward, mse_backward, 3, 1, 0)
+
+/* matmul.h */
+KERNEL_REAL(matmul, matmul, 3, 1, 0)
+
+/* conv2d.h */
+KERNEL_REAL(conv2d_forward, conv2d_forward, 3, 1, 0)
+KERNEL_REAL(conv2d_grad_input, conv2d_grad_input, 2, 1, 0)
+KERNEL_REAL(conv2d_grad_weight, conv2d_grad_weight, 2, 1, 0)
+
+/* pool2d.h */
+KERNEL_REAL(max_pool2d_forward, max_pool2d_forward, 1, 2, 0)
+KERNEL_REAL(max_pool2d_backward, max_pool2d_backward, 2, 1, 0)
+KERNEL_REAL(avg_pool2d_forward, avg_pool2d_forward, 1, 1, 0)
+KERNEL_REAL(avg_pool2d_backward, avg_pool2d_backward, 1, 1, 0)
 /* clang-format on */
 
 #undef KERNEL_ALL

@@ -19,6 +19,14 @@
 #include "loss.h"
 #include "norm.h"
 #include "norm_batch.h"
+
+#include "gemm.h"
+
+#include "matmul.h"
+
+#include "conv2d.h"
+
+#include "pool2d.h"
 #endif
 
 #define ROW(plan, run) {NAME(plan_##plan), NAME(run_##run)},

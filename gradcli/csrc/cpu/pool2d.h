@@ -1,0 +1,191 @@
+/* pool2d.h -- maxima and averages of windows, on tensors (planes, rows, columns). A task owns whole
+ * planes. sizes: window 2, stride 2, padding 2 (above and left), dilation 2. */
+
+#ifndef GC_POOL2D_SHAPE
+#define GC_POOL2D_SHAPE
+enum { GC_POOL2D_WORK = 1 << 14 /* elements worth a task */ };
+
+typedef struct {
+  int64_t planes, h, w, oh, ow, kh, kw, sh, sw, ph, pw, dh, dw;
+  int64_t group; /* planes of a task */
+} gc_pool2d;
+
+static inline gc_pool2d gc_pool2d_shape(const gc_call *call, int32_t big, int32_t small) {
+  const int64_t *x = call->tensors[big].shape, *y = call->tensors[small].shape;
+  const int64_t *size = call->sizes;
+  gc_pool2d s = {.planes = x[0], .h = x[1], .w = x[2], .oh = y[1], .ow = y[2]};
+  s.kh = size[0], s.kw = size[1], s.sh = size[2], s.sw = size[3];
+  s.ph = size[4], s.pw = size[5], s.dh = size[6], s.dw = size[7];
+  s.group = gc_max(1, GC_POOL2D_WORK / gc_max(1, gc_max(s.h * s.w, s.oh * s.ow)));
+  return s;
+}
+
+/* Part of a window may lie outside the plane, so that any number of outputs is safe. */
+static inline int gc_pool2d_plan(const gc_call *call, int32_t big, int32_t small, gc_plan *plan,
+                                 gc_error *error) {
+  for (int32_t i = 0; i < call->ntensors; i++) {
+    const gc_tensor *t = &call->tensors[i];
+    GC_REQUIRE(t->ndim == 3 && gc_contiguous(t), i, "a contiguous tensor of 3 dimensions");
+    GC_REQUIRE(t->dtype == call->tensors[0].dtype || t->dtype == GC_I64, i,
+               "tensors of one element type, and int64 indices");
+    GC_REQUIRE(t->shape[0] == call->tensors[0].shape[0], i, "the same number of planes");
+    GC_REQUIRE(t->shape[1] <= INT32_MAX && t->shape[2] <= INT32_MAX, i, "dimensions below 2^31");
+  }
+  for (int i = 0; i < 8; i++)
+    GC_REQUIRE(call->sizes[i] >= (i / 2 != 2) && call->sizes[i] <= INT32_MAX, big,
+               "window, stride and dilation of at least 1 and padding of at least 0");
+  const gc_pool2d s = gc_pool2d_shape(call, big, small);
+  return gc_plan_simple(plan, gc_ceil_div(s.planes, s.group));
+}
+
+/* Where a window of n pixels `step` apart that begins at `begin` meets [0, length). */
+typedef struct {
+  int64_t from, to;
+} gc_range;
+
+static inline gc_range gc_window(int64_t begin, int64_t n, int64_t step, int64_t length) {
+  const int64_t end = gc_min(length, begin + (n - 1) * step + 1);
+  return (gc_range){begin < 0 ? begin + gc_ceil_div(-begin, step) * step : begin, end};
+}
+#endif
+
+/* ---- max: tensors x, out, indices. The first of equal maxima wins, and the first NaN wins over
+ * all; a window without a pixel gives -inf and the index -1. ---- */
+
+static int NAME(plan_max_pool2d_forward)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const gc_tensor *t = call->tensors;
+  GC_REQUIRE(t[1].dtype == t[0].dtype, 1, "tensors of one element type");
+  GC_REQUIRE(t[2].dtype == GC_I64, 2, "int64 indices");
+  GC_REQUIRE(gc_same_shape(&t[1], &t[2]), 2, "an index for each maximum");
+  return gc_pool2d_plan(call, 0, 1, plan, error);
+}
+
+static void NAME(max_pool2d_plane)(const gc_pool2d *s, const REAL *x, REAL *out, int64_t *index) {
+  for (int64_t oh = 0; oh < s->oh; oh++) {
+    const gc_range rows = gc_window(oh * s->sh - s->ph, s->kh, s->dh, s->h);
+    for (int64_t ow = 0; ow < s->ow; ow++) {
+      const gc_range columns = gc_window(ow * s->sw - s->pw, s->kw, s->dw, s->w);
+      REAL top = -(REAL)INFINITY;
+      int64_t winner = -1;
+      for (int64_t i = rows.from; i < rows.to; i += s->dh)
+        for (int64_t j = columns.from; j < columns.to; j += s->dw) {
+          const REAL v = x[i * s->w + j];
+          if (v > top || winner < 0 || (v != v && top == top)) {
+            top = v;
+            winner = i * s->w + j;
+          }
+        }
+      *out++ = top;
+      *index++ = winner;
+    }
+  }
+}
+
+static void NAME(run_max_pool2d_forward)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const gc_pool2d s = gc_pool2d_shape(job->call, 0, 1);
+  const int64_t end = gc_min(s.planes, (job->task + 1) * s.group), places = s.oh * s.ow;
+  for (int64_t plane = job->task * s.group; places && plane < end; plane++)
+    NAME(max_pool2d_plane)(&s, (const REAL *)gc_first(&t[0]) + plane * s.h * s.w,
+                           (REAL *)gc_first(&t[1]) + plane * places,
+                           (int64_t *)gc_first(&t[2]) + plane * places);
+}
+
+/* ---- backward of max: tensors grad, indices, grad_x ---- */
+
+static int NAME(plan_max_pool2d_backward)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const gc_tensor *t = call->tensors;
+  GC_REQUIRE(t[1].dtype == GC_I64, 1, "int64 indices");
+  GC_REQUIRE(gc_same_shape(&t[0], &t[1]), 1, "an index for each gradient");
+  GC_REQUIRE(t[2].dtype == t[0].dtype, 2, "tensors of one element type");
+  return gc_pool2d_plan(call, 2, 0, plan, error);
+}
+
+static void NAME(run_max_pool2d_backward)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const gc_pool2d s = gc_pool2d_shape(job->call, 2, 0);
+  const int64_t end = gc_min(s.planes, (job->task + 1) * s.group);
+  const int64_t places = s.oh * s.ow, pixels = s.h * s.w;
+  for (int64_t plane = job->task * s.group; pixels && plane < end; plane++) {
+    REAL *const out = (REAL *)gc_first(&t[2]) + plane * pixels;
+    memset(out, 0, (size_t)pixels * sizeof(REAL));
+    for (int64_t at = plane * places; at < (plane + 1) * places; at++) {
+      const int64_t index = ((const int64_t *)gc_first(&t[1]))[at];
+      if (index >= 0 && index < pixels)
+        out[index] += ((const REAL *)gc_first(&t[0]))[at];
+      else if (index != -1)
+        gc_bad_index(job, 1, at, index, pixels);
+    }
+  }
+}
+
+/* ---- average: tensors x, out; sizes[8]: 1 when padding counts, sizes[9]: the divisor, or 0 for
+ * the number of pixels. The window has no dilation. ---- */
+
+static int NAME(plan_avg_pool2d_forward)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  GC_REQUIRE(call->tensors[1].dtype == call->tensors[0].dtype, 1, "tensors of one element type");
+  GC_REQUIRE(call->sizes[6] == 1 && call->sizes[7] == 1, 0, "no dilation");
+  return gc_pool2d_plan(call, 0, 1, plan, error);
+}
+
+static int NAME(plan_avg_pool2d_backward)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  GC_REQUIRE(call->tensors[1].dtype == call->tensors[0].dtype, 1, "tensors of one element type");
+  GC_REQUIRE(call->sizes[6] == 1 && call->sizes[7] == 1, 0, "no dilation");
+  return gc_pool2d_plan(call, 1, 0, plan, error);
+}
+
+/* Padding counts up to the padded edge; what ceil_mode hangs over that never does. */
+static double NAME(avg_pool2d_divisor)(const gc_call *call, const gc_pool2d *s, int64_t oh,
+                                       int64_t ow, gc_range rows, gc_range columns) {
+  if (call->sizes[9] != 0)
+    return (double)call->sizes[9];
+  if (!call->sizes[8])
+    return (double)((rows.to - rows.from) * (columns.to - columns.from));
+  const int64_t top = oh * s->sh - s->ph, left = ow * s->sw - s->pw;
+  return (double)((gc_min(top + s->kh, s->h + s->ph) - top) *
+                  (gc_min(left + s->kw, s->w + s->pw) - left));
+}
+
+static void NAME(run_avg_pool2d_forward)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const gc_pool2d s = gc_pool2d_shape(job->call, 0, 1);
+  const int64_t end = gc_min(s.planes, (job->task + 1) * s.group), places = s.oh * s.ow;
+  for (int64_t at = job->task * s.group * places; at < end * places; at++) {
+    const REAL *x = (const REAL *)gc_first(&t[0]) + at / places * s.h * s.w;
+    const int64_t oh = at / s.ow % s.oh, ow = at % s.ow;
+    const gc_range rows = gc_window(oh * s.sh - s.ph, s.kh, 1, s.h);
+    const gc_range columns = gc_window(ow * s.sw - s.pw, s.kw, 1, s.w);
+    double sum = 0;
+    for (int64_t i = rows.from; i < rows.to; i++)
+      for (int64_t j = columns.from; j < columns.to; j++)
+        sum += (double)x[i * s.w + j];
+    const bool empty = rows.from >= rows.to || columns.from >= columns.to;
+    ((REAL *)gc_first(&t[1]))[at] =
+        empty ? 0 : (REAL)(sum / NAME(avg_pool2d_divisor)(job->call, &s, oh, ow, rows, columns));
+  }
+}
+
+/* tensors grad, grad_x */
+static void NAME(run_avg_pool2d_backward)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const gc_pool2d s = gc_pool2d_shape(job->call, 1, 0);
+  const int64_t begin = job->task * s.group, end = gc_min(s.planes, begin + s.group);
+  const int64_t places = s.oh * s.ow, pixels = s.h * s.w;
+  if (pixels == 0)
+    return;
+  REAL *const out = (REAL *)gc_first(&t[1]);
+  memset(out + begin * pixels, 0, (size_t)((end - begin) * pixels) * sizeof(REAL));
+  for (int64_t at = begin * places; at < end * places; at++) {
+    REAL *const plane = out + at / places * pixels;
+    const int64_t oh = at / s.ow % s.oh, ow = at % s.ow;
+    const gc_range rows = gc_window(oh * s.sh - s.ph, s.kh, 1, s.h);
+    const gc_range columns = gc_window(ow * s.sw - s.pw, s.kw, 1, s.w);
+    if (rows.from >= rows.to || columns.from >= columns.to)
+      continue;
+    const REAL share = (REAL)((double)((const REAL *)gc_first(&t[0]))[at] /
+                              NAME(avg_pool2d_divisor)(job->call, &s, oh, ow, rows, columns));
+    for (int64_t i = rows.from; i < rows.to; i++)
+      for (int64_t j = columns.from; j < columns.to; j++)
+        plane[i * s.w + j] += share;
+  }
+}
