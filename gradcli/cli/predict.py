@@ -64,7 +64,8 @@ def command(
     trained = open_trained(path, checkpoint)
     for note in trained.notes:
         output.say_aside(note)
-    rows = (row for file in files for row in predict(trained.job, file, top))
+    state = trained.meta.state
+    rows = (row for file in files for row in predict(trained.job, state, file, top))
     if out is not None:
         _write(out, rows, as_json)
     elif as_json:

@@ -49,6 +49,8 @@ def command(
 
     used = use_threads(threads)
     job = build(plan)
+    for note in job.dataset.notes:
+        output.say_aside(note)
     if name is not None:
         job = replace(job, name=name, resolved={**job.resolved, "name": name})
     circumstances = Circumstances(argv=sys.argv, device=device, threads=used)

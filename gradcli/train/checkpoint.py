@@ -10,8 +10,9 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from gradcli.errors import CheckpointError
@@ -181,18 +182,42 @@ def _meta(contents: Contents, path: Path) -> Meta:
             f"{path}: format: the checkpoint has {found}, this gradcli reads {FORMAT}",
             notes=("use the gradcli that wrote it, or a newer one",),
         )
-    known = {one.name for one in fields(Meta)} - {"format"}
-    values = {name: value for name, value in values.items() if name in known}
+    meta = _typed(values, path)
+    if step_of(path.name) not in (None, meta.step):
+        raise CheckpointError(f"{path} holds step {meta.step}: the file was renamed")
+    return meta
+
+
+TYPES: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("step", "epoch", "seed", "evaluated", "stale"), int),
+    **dict.fromkeys(("optimizer", "config_sha256"), str),
+    **dict.fromkeys(("config", "data", "state", "metrics"), dict),
+    "seconds": (int, float),
+    "watched": (int, float, NoneType),
+    "best": (dict, NoneType),
+}
+
+
+def _typed(values: dict[str, Any], path: Path) -> Meta:
+    """The fields, each of the type it must have: a hash proves no origin."""
+    for name, kind in TYPES.items():
+        if name not in values or not isinstance(values[name], kind):
+            raise CheckpointError(f"{path}: the metadata has no usable '{name}'")
+    known = {name: values[name] for name in TYPES if name != "best"}
+    best = values["best"]
     try:
-        best = values.pop("best", None)
-        return Meta(best=Best(**best) if best else None, **values)
-    except TypeError as error:
-        raise CheckpointError(f"{path}: metadata is incomplete: {error}") from error
+        found = Best(str(best["metric"]), float(best["value"]), int(best["step"])) if best else None
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path}: the metadata has no usable 'best'") from error
+    return Meta(best=found, **known)
 
 
 def names(directory: Path) -> list[str]:
     """The checkpoints in a directory, newest first."""
-    found = [entry.name for entry in directory.iterdir() if step_of(entry.name) is not None]
+    try:
+        found = [entry.name for entry in directory.iterdir() if step_of(entry.name) is not None]
+    except OSError as error:
+        raise CheckpointError(f"cannot read {directory}: {error.strerror}") from error
     return sorted(found, key=lambda name: step_of(name) or 0, reverse=True)
 
 

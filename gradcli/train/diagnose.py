@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gradcli import engine
+from gradcli.engine import nn
 from gradcli.errors import NumericsError
 from gradcli.train.state import count_nonfinite, finite, weights
 
 if TYPE_CHECKING:
     from gradcli.data import Split
-    from gradcli.engine import Tensor, nn
+    from gradcli.engine import Tensor
     from gradcli.train.job import Job
 
 
@@ -50,11 +51,11 @@ def _first_layer(job: Job, value: Tensor) -> str | None:
 
 
 def _layers(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """The layers in the order they run: the children of a Sequential, else the model whole."""
-    if isinstance(model, engine.nn.Sequential):
-        yield from model.named_children()
+    """The layers in the order they run: those of a Sequential, else the model whole."""
+    if isinstance(model, nn.Sequential):
+        yield from ((str(number), layer) for number, layer in enumerate(model))
     else:
-        yield type(model).__name__, model
+        yield "0", model
 
 
 def _first_gradient(model: nn.Module) -> str | None:

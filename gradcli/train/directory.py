@@ -21,6 +21,7 @@ from gradcli.train.yaml_text import to_yaml
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 RUN_ID = re.compile(r"\d{8}-\d{6}-\d{3}")
+STEP = re.compile(r"[0-9]{1,12}")
 POINTERS = ("last", "best")
 
 
@@ -216,15 +217,20 @@ def is_run(path: Path) -> bool:
 
 
 def _all(runs: Path) -> list[Path]:
-    if not runs.is_dir():
+    """Every run below `runs`; links are not followed."""
+    try:
+        return [
+            run for name in _folders(runs, NAME) for run in _folders(name, RUN_ID) if is_run(run)
+        ]
+    except OSError as error:
+        raise RunError(f"cannot read {runs}: {error.strerror}") from error
+
+
+def _folders(path: Path, pattern: re.Pattern[str]) -> list[Path]:
+    if not path.is_dir():
         return []
-    return [
-        run
-        for name in runs.iterdir()
-        if NAME.fullmatch(name.name) and name.is_dir() and not name.is_symlink()
-        for run in name.iterdir()
-        if RUN_ID.fullmatch(run.name) and not run.is_symlink() and is_run(run)
-    ]
+    found = (one for one in path.iterdir() if pattern.fullmatch(one.name))
+    return [one for one in found if one.is_dir() and not one.is_symlink()]
 
 
 def find_checkpoint(path: Path, which: str) -> tuple[str, Checkpoint]:
@@ -233,7 +239,7 @@ def find_checkpoint(path: Path, which: str) -> tuple[str, Checkpoint]:
     if which in POINTERS:
         name = read_pointer(path, which)
     else:
-        name = checkpoint.file_name(int(which)) if which.isdecimal() else which
+        name = checkpoint.file_name(int(which)) if STEP.fullmatch(which) else which
     if name is None and which == "last":
         return checkpoint.newest_valid(directory)[:2]
     if name is None or checkpoint.step_of(name) is None or not (directory / name).exists():

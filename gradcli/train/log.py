@@ -62,7 +62,7 @@ def cut(path: Path, step: int, evaluated: int) -> int:
     A resumed run makes those steps again, evaluates again after `evaluated` and tests again at
     its end, so that no record comes twice and steps rise.
     """
-    if not path.exists():
+    if path.is_symlink() or not path.is_file():
         return 0
     data = path.read_bytes()
     good = 0

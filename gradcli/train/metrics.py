@@ -34,16 +34,19 @@ class Metric:
 def _hits(outputs: Tensor, targets: Tensor) -> Tensor:
     """How often the largest output stands at the target's class."""
     last = outputs.shape[:-1] == targets.shape
-    return (outputs.argmax(dim=-1 if last else 1) == targets).sum()
+    hits: Tensor = (outputs.argmax(dim=-1 if last else 1) == targets).sum()
+    return hits
 
 
 def _squares(outputs: Tensor, targets: Tensor) -> Tensor:
     difference = outputs.reshape(targets.shape) - targets
-    return (difference * difference).sum()
+    squares: Tensor = (difference * difference).sum()
+    return squares
 
 
 def _distances(outputs: Tensor, targets: Tensor) -> Tensor:
-    return (outputs.reshape(targets.shape) - targets).abs().sum()
+    distances: Tensor = (outputs.reshape(targets.shape) - targets).abs().sum()
+    return distances
 
 
 METRICS: dict[str, Metric] = {

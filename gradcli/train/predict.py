@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from gradcli.train.job import Job
 
 
-def predict(job: Job, file: Path, top: int) -> Iterator[dict[str, Any]]:
-    """One row a sample: file, index, name, and `top` classes or the values."""
-    inputs, names = job.dataset.read(file)
+def predict(job: Job, state: Mapping[str, Any], file: Path, top: int) -> Iterator[dict[str, Any]]:
+    """One row a sample: file, index, name, and `top` classes or the values.
+
+    `state` is what the dataset had fitted when the checkpoint was written.
+    """
+    inputs, names = job.dataset.source.read(file, state)
     classes = job.dataset.facts.classes
     size = job.settings.batch
     job.model.eval()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MODEL, OPTIMIZER = "model.", "optim."
 
-# safetensors' names for the engine's dtypes, by the name that the engine prints.
+# safetensors' names for the engine's dtypes.
 DTYPES = {
     "float32": "F32",
     "float64": "F64",
@@ -29,7 +29,7 @@ DTYPES = {
 
 def dtype_name(tensor: Tensor) -> str:
     """`F32` for a float32 tensor."""
-    return DTYPES[str(tensor.dtype).rpartition(".")[2].rstrip("_")]
+    return DTYPES[tensor.dtype.name]
 
 
 def bytes_of(tensor: Tensor) -> memoryview:
@@ -80,7 +80,9 @@ def as_tensor(stored: Stored, like: Tensor) -> Tensor:
     """Stored bytes as a tensor with the dtype of `like` and the stored shape."""
     if not len(stored.data):
         return engine.zeros(stored.shape, dtype=like.dtype)
-    return engine.frombuffer(bytearray(stored.data), dtype=like.dtype).reshape(stored.shape)
+    flat = engine.frombuffer(bytearray(stored.data), dtype=like.dtype)
+    shaped: Tensor = flat.reshape(stored.shape)
+    return shaped
 
 
 def _compare(stored: Mapping[str, Stored], wanted: Mapping[str, Tensor], source: str) -> None:

@@ -74,4 +74,5 @@ class TrainingStep:
 def epoch_order(seed: int, epoch: int, samples: int) -> Tensor:
     """The order of an epoch: a pure function of seed and epoch."""
     generator = engine.Generator(seed, purpose="shuffle", step=epoch)
-    return engine.randperm(samples, generator=generator)
+    order: Tensor = engine.randperm(samples, generator=generator)
+    return order

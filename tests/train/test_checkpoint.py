@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import os
 import random
 import struct
@@ -15,7 +17,7 @@ from gradcli.errors import CheckpointError
 from gradcli.train import checkpoint
 from gradcli.train.atomic import remove_stale, write_file
 from gradcli.train.checkpoint import Best, Meta
-from gradcli.train.safetensors_file import Stored, encode_header
+from gradcli.train.safetensors_file import Stored, encode_header, layout
 
 META = Meta(
     step=400,
@@ -109,6 +111,30 @@ def test_without_a_valid_one_all_faults_are_told(tmp_path: Path) -> None:
 def test_a_newer_format_is_refused_with_both_versions(tmp_path: Path) -> None:
     path = checkpoint.write(tmp_path, replace(META, format=7), TENSORS)
     with pytest.raises(CheckpointError, match="has 7, this gradcli reads 1"):
+        checkpoint.read(path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("step", "400"), ("metrics", [1]), ("seconds", None), ("seed", None), ("config", "x")],
+)
+def test_metadata_of_other_types_is_refused(tmp_path: Path, field: str, value: object) -> None:
+    header, _ = checkpoint._sealed(META, TENSORS)
+    blank = json.loads(header[8:])
+    told = {**json.loads(blank["__metadata__"]["gradcli"]), field: value, "sha256": "0" * 64}
+    zeroed = encode_header(TENSORS, {"gradcli": json.dumps(told)})
+    bodies = b"".join(bytes(TENSORS[name].data) for name in layout(TENSORS))
+    digest = hashlib.sha256(zeroed + bodies).hexdigest().encode()
+    path = tmp_path / "step-00000400.safetensors"
+    path.write_bytes(zeroed.replace(b"0" * 64, digest, 1) + bodies)
+    with pytest.raises(CheckpointError, match=f"no usable '{field}'"):
+        checkpoint.read(path)
+
+
+def test_a_renamed_checkpoint_is_refused(tmp_path: Path) -> None:
+    path = checkpoint.write(tmp_path, META, TENSORS)
+    path = path.rename(tmp_path / checkpoint.file_name(401))
+    with pytest.raises(CheckpointError, match="holds step 400"):
         checkpoint.read(path)
 
 
