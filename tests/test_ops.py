@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 import pytest
-from reference import REFERENCES, Grid
+from grid import Grid
+from reference import REFERENCES
 
 from gradcli import engine
 from gradcli.engine import gradcheck

@@ -1,5 +1,25 @@
 """The declared ops, by family. Importing this package fills the table of ops."""
 
-from gradcli.engine.ops import creation, display, elementwise, movement
+from gradcli.engine.ops import (
+    creation,
+    display,
+    elementwise,
+    extreme,
+    loss,
+    movement,
+    norm,
+    reduce,
+    softmax,
+)
 
-__all__ = ["creation", "display", "elementwise", "movement"]
+__all__ = [
+    "creation",
+    "display",
+    "elementwise",
+    "extreme",
+    "loss",
+    "movement",
+    "norm",
+    "reduce",
+    "softmax",
+]

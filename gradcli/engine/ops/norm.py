@@ -1,0 +1,317 @@
+"""Layer norm and batch norm: mean 0 and variance 1, then a weight and a bias."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.engine import shape as shapes
+from gradcli.engine.array import Array, copy_into, empty, run, scalar
+from gradcli.engine.op import Op, declare_op, op
+from gradcli.engine.ops.along import floats, match
+from gradcli.engine.ops.family import map_binary
+from gradcli.engine.sample import none, positive, sample, wrong
+from gradcli.engine.shape import Shape
+from gradcli.engine.tensor import OPS, Tensor
+from gradcli.errors import OptionError, ShapeError
+
+Gradients = tuple[Array | None, ...]
+
+
+def _vector(x: Array | None, like: Array) -> Array:
+    """Flat and contiguous, as kernels want it; no elements for one that is left out."""
+    return empty((0,), like.dtype) if x is None else x.contiguous().reshape((x.numel,))
+
+
+# -- layer norm ------------------------------------------------------------------------------------
+
+
+class LayerNormOp(Op):
+    """Takes its arguments in torch's order: normalized_shape is the second."""
+
+    order = ("x", "normalized_shape", "weight", "bias", "eps")
+
+    def _bind(
+        self, args: Sequence[Any], named: dict[str, Any]
+    ) -> tuple[list[Tensor | None], dict[str, Any]]:
+        # Inputs side by side, as every op takes them, are told apart by what stands second.
+        if len(args) > 1 and not isinstance(args[1], Tensor | None):
+            given = dict(zip(self.order, args, strict=False))
+            twice = sorted(given.keys() & named.keys())
+            if twice or len(args) > len(self.order):
+                raise OptionError(f"layer_norm: takes {self.order}, got {len(args)} and {twice}")
+            args, named = (), given | named
+        return super()._bind(args, named)
+
+    def signature(self) -> str:
+        """How the op is called."""
+        return "(x, normalized_shape, weight=None, bias=None, eps=1e-05)"
+
+
+def _composed_layer_norm(
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    *,
+    normalized_shape: int | Sequence[int],
+    eps: float = 1e-5,
+) -> Tensor:
+    count = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
+    dims = tuple(range(-count, 0))
+    lowered = x - OPS["mean"](x, dims, keepdim=True)
+    y: Tensor = lowered * OPS["rsqrt"](OPS["mean"](lowered * lowered, dims, keepdim=True) + eps)
+    y = y if weight is None else y * weight
+    return y if bias is None else y + bias
+
+
+def _rows(x: Array, normalized_shape: int | Sequence[int]) -> tuple[Shape, tuple[int, int]]:
+    """The normalized shape, and x as (rows, elements of a row)."""
+    one = isinstance(normalized_shape, int)
+    last = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if not last or x.shape[x.ndim - len(last) :] != last or len(last) > x.ndim:
+        raise ShapeError(
+            f"layer_norm: x {x.shape} does not end in normalized_shape "
+            f"{normalized_shape if one else last}"
+        )
+    return last, (shapes.numel(x.shape[: x.ndim - len(last)]), shapes.numel(last))
+
+
+def layer_norm_forward(
+    x: Array,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    *,
+    normalized_shape: int | Sequence[int],
+    eps: float = 1e-5,
+) -> tuple[Array, Array, Array]:
+    """(x - mean) / sqrt(var + eps) * weight + bias, over the last dimensions of each sample."""
+    last, rows = _rows(x, normalized_shape)
+    x = floats("layer_norm", x)
+    match("layer_norm", x, weight=weight, bias=bias)
+    for name, vector in (("weight", weight), ("bias", bias)):
+        if vector is not None and vector.shape != last:
+            raise ShapeError(f"layer_norm: {name} {vector.shape} is not of normalized_shape {last}")
+    y = empty(x.shape, x.dtype)
+    mean, rstd = empty(rows[:1], x.dtype), empty(rows[:1], x.dtype)
+    vectors = _vector(weight, x), _vector(bias, x)
+    flat = x.contiguous().reshape(rows)
+    run("layer_norm", flat, *vectors, y.reshape(rows), mean, rstd, options=(eps,))
+    return y, mean, rstd
+
+
+layer_norm = declare_op(
+    LayerNormOp(
+        layer_norm_forward,
+        name="layer_norm",
+        outputs=("y", "mean", "rstd"),
+        saves=("x", "weight", "mean", "rstd"),
+        composed=_composed_layer_norm,
+        samples=[
+            sample((3, 5), (5,), (5,), normalized_shape=(5,)),
+            sample((2, 3, 4), (3, 4), none(), normalized_shape=(3, 4), eps=1e-2),
+            sample((2, 1, 3), none(), (3,), normalized_shape=3),
+            sample((7,), none(), none(), normalized_shape=7),
+            sample((2, 1), (1,), (1,), normalized_shape=1),
+            sample((0, 3), (3,), (3,), normalized_shape=3),
+        ],
+        wrong=[
+            wrong(sample((3, 5), none(), none(), normalized_shape=4), "x (3, 5) does not end in"),
+            wrong(sample((3, 5), (4,), none(), normalized_shape=5), "weight (4,) is not of"),
+            wrong(sample((3,), none(), none(), normalized_shape=3), "x must be float", "int64"),
+        ],
+    )
+)
+
+
+@layer_norm.gradient
+def layer_norm_gradient(
+    grad: Array,
+    *,
+    x: Array,
+    weight: Array | None,
+    mean: Array,
+    rstd: Array,
+    normalized_shape: int | Sequence[int],
+) -> Gradients:
+    """Rstd * (g - mean(g) - h mean(g h)) for g = grad * weight, h = (x - mean) rstd."""
+    last, rows = _rows(x, normalized_shape)
+    out, of_weight, of_bias = empty(x.shape, x.dtype), empty(last, x.dtype), empty(last, x.dtype)
+    run(
+        "layer_norm_backward",
+        x.contiguous().reshape(rows),
+        grad.contiguous().reshape(rows),
+        mean,
+        rstd,
+        _vector(weight, x),
+        out.reshape(rows),
+        of_weight.reshape(rows[1:]),
+        of_bias.reshape(rows[1:]),
+    )
+    return out, of_weight, of_bias
+
+
+# -- batch norm ------------------------------------------------------------------------------------
+
+
+def _composed_batch_norm(
+    x: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    *,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Values and gradients only: the running statistics stay as they are."""
+    del momentum
+    shape = (1, -1) + (1,) * (x.ndim - 2)
+    dims = (0, *range(2, x.ndim))
+    if training or running_mean is None or running_var is None:
+        lowered = x - OPS["mean"](x, dims, keepdim=True)
+        variance = OPS["mean"](lowered * lowered, dims, keepdim=True)
+    else:
+        lowered = x - OPS["reshape"](running_mean, shape)
+        variance = OPS["reshape"](running_var, shape)
+    y: Tensor = lowered * OPS["rsqrt"](variance + eps)
+    y = y if weight is None else y * OPS["reshape"](weight, shape)
+    return y if bias is None else y + OPS["reshape"](bias, shape)
+
+
+def _channels(x: Array) -> Shape:
+    """X as (N, C, L)."""
+    if x.ndim < 2:
+        raise ShapeError(f"batch_norm: x needs at least 2 dimensions (N, C, ...), got {x.shape}")
+    return (*x.shape[:2], shapes.numel(x.shape[2:]))
+
+
+def _check_channels(x: Array, **vectors: Array | None) -> None:
+    match("batch_norm", x, **vectors)
+    for name, vector in vectors.items():
+        if vector is not None and vector.shape != x.shape[1:2]:
+            raise ShapeError(
+                f"batch_norm: x {x.shape} has {x.shape[1]} channels, {name} has {vector.shape}"
+            )
+
+
+def _check_batch(x: Array, running: tuple[Array | None, Array | None], training: bool) -> None:
+    if (running[0] is None) != (running[1] is None):
+        raise OptionError("batch_norm: give both running_mean and running_var, or neither")
+    if not training and running[0] is None:
+        raise OptionError("batch_norm: without training it needs running_mean and running_var")
+    if training and x.shape[1] and x.numel // x.shape[1] < 2:
+        raise OptionError(
+            f"batch_norm: training needs more than 1 value for each channel, got shape {x.shape}; "
+            "use a larger batch"
+        )
+
+
+@op(
+    outputs=("y", "mean", "rstd"),
+    saves=("x", "weight", "mean", "rstd"),
+    composed=_composed_batch_norm,
+    samples=[
+        sample((4, 3), none(), none(), (3,), (3,), training=True),
+        sample((2, 3, 5), none(), none(), none(), (3,), training=True, eps=1e-2),
+        sample((2, 1, 3, 2), none(), none(), (1,), none(), training=True),
+        sample((4, 3), (3,), positive((3,)), (3,), (3,)),
+        sample((2, 3, 4), (3,), positive((3,)), none(), none(), eps=1e-3),
+        sample((1, 2, 1, 3), (2,), positive((2,)), (2,), (2,)),
+        sample((0, 3), (3,), positive((3,)), (3,), (3,)),
+        sample((2, 0, 3), none(), none(), none(), none(), training=True),
+    ],
+    wrong=[
+        wrong(sample((3,), none(), none(), none(), none(), training=True), "at least 2 dimensions"),
+        wrong(
+            sample((4, 3), none(), none(), (2,), none(), training=True), "has 3 channels, weight"
+        ),
+        wrong(sample((1, 3), none(), none(), none(), none(), training=True), "more than 1 value"),
+        wrong(sample((4, 3), none(), none(), none(), none()), "needs running_mean"),
+        wrong(sample((4, 3), (3,), none(), none(), none()), "both running_mean and running_var"),
+        wrong(
+            sample((4, 3), none(), none(), none(), none(), training=True),
+            "x must be float32 or float64",
+            dtype="int32",
+        ),
+    ],
+)
+def batch_norm(
+    x: Array,
+    running_mean: Array | None = None,
+    running_var: Array | None = None,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    *,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> tuple[Array, Array, Array]:
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel of (N, C, ...).
+
+    In training mean and variance are those of the batch, and the running ones move towards them
+    (the variance as that of a sample, with n - 1); otherwise the running ones are used.
+    """
+    folded = _channels(x)
+    x = floats("batch_norm", x)
+    running = running_mean, running_var
+    _check_channels(x, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    _check_batch(x, running, training)
+    y = empty(x.shape, x.dtype)
+    mean, rstd = empty(x.shape[1:2], x.dtype), empty(x.shape[1:2], x.dtype)
+    given = x.contiguous().reshape(folded), _vector(weight, x), _vector(bias, x)
+    kept = _vector(running_mean, x), _vector(running_var, x)
+    made = y.reshape(folded), mean, rstd
+    if training:
+        run("batch_norm_train", *given, *made, *kept, options=(eps, momentum))
+        for buffer, new in zip(running, kept, strict=True):
+            _written(buffer, new)
+    else:
+        run("batch_norm_eval", *given, *kept, *made, options=(eps,))
+    return y, mean, rstd
+
+
+def _written(buffer: Array | None, new: Array) -> None:
+    """Makes sure that a running statistic holds what was written, and tells who saved it."""
+    if buffer is None:
+        return
+    if new.storage is buffer.storage:
+        buffer.storage.version += 1
+    else:
+        copy_into(buffer, new)
+
+
+@batch_norm.gradient
+def batch_norm_gradient(
+    grad: Array,
+    *,
+    x: Array,
+    weight: Array | None,
+    mean: Array,
+    rstd: Array,
+    training: bool,
+    needs: tuple[bool, ...],
+) -> Gradients:
+    """In training as for layer norm, over a channel; otherwise grad * rstd * weight."""
+    folded = _channels(x)
+    out = empty(x.shape, x.dtype)
+    of_weight, of_bias = empty(mean.shape, x.dtype), empty(mean.shape, x.dtype)
+    run(
+        "batch_norm_backward",
+        x.contiguous().reshape(folded),
+        grad.contiguous().reshape(folded),
+        mean,
+        rstd,
+        _vector(weight, x),
+        out.reshape(folded),
+        of_weight,
+        of_bias,
+        sizes=(int(training),),
+    )
+    of_mean = of_var = None
+    if not training and (needs[1] or needs[2]):
+        scale = rstd if weight is None else map_binary("mul", rstd, weight)
+        of_mean = map_binary("mul", map_binary("mul", scale, of_bias), scalar(-1, x.dtype))
+        slope = map_binary("mul", map_binary("mul", scale, rstd), of_weight)
+        of_var = map_binary("mul", slope, scalar(-0.5, x.dtype))
+    return out, of_mean, of_var, of_weight, of_bias

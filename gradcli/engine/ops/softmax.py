@@ -1,0 +1,87 @@
+"""Softmax and its logarithm, along any dimension."""
+
+from __future__ import annotations
+
+from gradcli.engine import shape as shapes
+from gradcli.engine.array import Array, run
+from gradcli.engine.dtype import DType
+from gradcli.engine.op import op
+from gradcli.engine.ops.along import Along, along, floats
+from gradcli.engine.sample import sample, wrong
+from gradcli.engine.tensor import OPS, Tensor
+
+_SAMPLES = (
+    sample((3, 5), dim=-1),
+    sample((2, 3, 4), dim=1),
+    sample((17,), dim=0),
+    sample((2, 1), dim=1),
+    sample((), dim=0),
+    sample((0, 3), dim=1),
+    sample((3, 0), dim=1),
+)
+_WRONG = (
+    wrong(sample((3, 5), dim=2), "dim 2 is outside -2..1"),
+    wrong(sample((3, 5), dim=0), "x must be float32 or float64, got int64", dtype="int64"),
+)
+
+
+def _along(x: Array, dim: int, name: str) -> Along:
+    one = (shapes.dim_index(dim, x.ndim, name),)
+    return along(x.shape, shapes.dim_set(one, x.ndim, name))
+
+
+def _rows(name: str, x: Array, dim: int, dtype: DType | None) -> Array:
+    lines = _along(x, dim, name)
+    x = floats(name, x, dtype)
+    out = lines.whole(x.dtype)
+    run(f"{name}_forward", lines.fold(x), out)
+    return lines.unfold(out)
+
+
+def _slope(name: str, grad: Array, y: Array, dim: int, dtype: DType) -> Array:
+    lines = _along(y, dim, name)
+    out = lines.whole(y.dtype)
+    run(f"{name}_backward", lines.fold(y), lines.fold(grad), out)
+    return lines.unfold(out if dtype is y.dtype else out.cast(dtype))
+
+
+def _composed_softmax(x: Tensor, *, dim: int, dtype: DType | None = None) -> Tensor:
+    x = x if dtype is None else OPS["to"](x, dtype)
+    if x.numel() == 0:
+        return x
+    raised = OPS["exp"](x - OPS["amax"](x, dim, keepdim=True).detach())
+    y: Tensor = raised / OPS["sum"](raised, dim, keepdim=True)
+    return y
+
+
+def _composed_log_softmax(x: Tensor, *, dim: int, dtype: DType | None = None) -> Tensor:
+    x = x if dtype is None else OPS["to"](x, dtype)
+    if x.numel() == 0:
+        return x
+    lowered = x - OPS["amax"](x, dim, keepdim=True).detach()
+    y: Tensor = lowered - OPS["log"](OPS["sum"](OPS["exp"](lowered), dim, keepdim=True))
+    return y
+
+
+@op(saves="y", samples=_SAMPLES, wrong=_WRONG, composed=_composed_softmax)
+def softmax(x: Array, *, dim: int, dtype: DType | None = None) -> Array:
+    """exp(x) / sum(exp(x)) along `dim`, with the maximum taken off first; NaN where all is -inf."""
+    return _rows("softmax", x, dim, dtype)
+
+
+@softmax.gradient
+def softmax_gradient(grad: Array, *, y: Array, dim: int, dtypes: tuple[DType, ...]) -> Array:
+    """Y * (grad - sum(y * grad))."""
+    return _slope("softmax", grad, y, dim, dtypes[0])
+
+
+@op(saves="y", samples=_SAMPLES, wrong=_WRONG, composed=_composed_log_softmax)
+def log_softmax(x: Array, *, dim: int, dtype: DType | None = None) -> Array:
+    """Logarithm of softmax, without the underflow of taking one after the other."""
+    return _rows("log_softmax", x, dim, dtype)
+
+
+@log_softmax.gradient
+def log_softmax_gradient(grad: Array, *, y: Array, dim: int, dtypes: tuple[DType, ...]) -> Array:
+    """Grad - softmax(x) * sum(grad)."""
+    return _slope("log_softmax", grad, y, dim, dtypes[0])
