@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from gradcli.errors import ConfigError, GradcliError, Place
+from gradcli.errors import ConfigError, GradcliError, Interrupted, Place, Stopped
 
 MAX_LINE = 160
 
@@ -73,7 +73,8 @@ def errors(problems: Iterable[GradcliError], exit_code: int, as_json: bool) -> N
         say_aside(json.dumps({"errors": rows, "exit_code": exit_code}, ensure_ascii=False))
         return
     for problem in problems:
-        say_aside(rendered(problem))
+        stopped = isinstance(problem, Stopped | Interrupted)
+        say_aside(rendered(problem, "stopped" if stopped else "error"))
 
 
 def warnings(problems: Iterable[GradcliError]) -> None:

@@ -184,7 +184,8 @@ def watched(
     ]
     if settings.early_stop:
         wanted.append((("train", "early_stop", "metric"), settings.early_stop.metric, during))
-    wanted += [(("expect", item.metric), item.metric, after) for item in expect]
+    for item in expect:
+        wanted.append((("expect", item.metric), item.metric, after))
     for path, name, splits in wanted:
         problem = metric_exists(name, metrics, splits) if name else ""
         if problem:

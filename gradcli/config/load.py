@@ -29,8 +29,6 @@ from gradcli.data import DATASETS, Facts, Source
 from gradcli.errors import ErrorGroup, GradcliError
 from gradcli.train.job import Expectation, Settings
 
-MAX_ERRORS = 50
-
 
 @dataclass(frozen=True)
 class Config:
@@ -77,7 +75,7 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Config:
         report.errors.append(error)
         config = None
     if report.errors or config is None:
-        raise ErrorGroup(_ordered(report.errors)[:MAX_ERRORS])
+        raise ErrorGroup(_ordered(report.errors))
     return config
 
 

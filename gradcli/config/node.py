@@ -10,6 +10,7 @@ from gradcli.errors import ConfigError, GradcliError, Place
 
 Scalar = None | bool | int | float | str
 Path = tuple[str | int, ...]
+MAX_MISTAKES = 50
 
 
 @dataclass(frozen=True)
@@ -82,11 +83,21 @@ class Report:
         caret: str = "",
         notes: tuple[str, ...] = (),
     ) -> None:
-        """Note a mistake in the config."""
+        """Note a mistake in the config; too many of them end the reading.
+
+        Otherwise a file of a million mistakes would take minutes to judge.
+        """
+        if len(self.errors) >= MAX_MISTAKES:
+            more = f"there are more than {MAX_MISTAKES} mistakes; the rest is not shown"
+            raise ConfigError(more, place=place)
         self.errors.append(ConfigError(message, code=code, place=place, caret=caret, notes=notes))
 
     def warn(self, code: str, message: str, place: Place | None, caret: str = "") -> None:
         """Note something that is allowed and probably not meant."""
+        if len(self.warnings) > MAX_MISTAKES:
+            return
+        if len(self.warnings) == MAX_MISTAKES:
+            message, caret = f"more than {MAX_MISTAKES} warnings; the rest is not shown", ""
         self.warnings.append(ConfigError(message, code=code, place=place, caret=caret))
 
 

@@ -23,7 +23,6 @@ from gradcli.registry import closest
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 32
 MAX_DIGITS = 300
-MAX_MISTAKES = 50
 
 _LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 # Everything YAML calls unprintable; surrogates reach us through the bytes of an argument.
@@ -254,9 +253,6 @@ class _Builder:
         )
 
     def _refuse(self, event: yaml.Event, message: str) -> None:
-        if len(self.report.errors) >= MAX_MISTAKES:
-            message = f"more than {MAX_MISTAKES} mistakes in one file; the rest is not read"
-            raise ConfigError(message, code="E105", place=self._at(event))
         self.report.error("E105", message, self._at(event))
 
     def _at(self, event: yaml.Event) -> Place:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gradcli.data import Facts
 
 FACTS = ("classes", "vocab", "features")
+MAX_STEPS = 16
 
 
 def _kind(node: Node) -> str:
@@ -53,6 +54,8 @@ class References:
         if name in trail:
             chain = " -> ".join(f"${step}" for step in (*trail, name))
             return self._wrong(node, f"references go in a circle: {chain}")
+        if len(trail) >= MAX_STEPS:
+            return self._wrong(node, f"'${trail[0]}' leads over more than {MAX_STEPS} references")
         found, rest = self._find(name)
         if rest is not None:
             if name.partition(".")[0] == "data" and rest in FACTS:

@@ -313,3 +313,30 @@ class TestOverrides:
     def test_given_twice_are_refused(self, config_file: Write) -> None:
         found = messages(config_file(), "train.batch=1", "train.batch=2")
         assert "'train.batch' is overridden twice: 'train.batch=1' and 'train.batch=2'" in found
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("[accuracy]", "[" + "1, " * 200_000 + "1]"),
+        ("[accuracy]", "[" + "acuracy, " * 60_000 + "x]"),
+        ("lr: 0.1", "lr: 0.1, " + ", ".join(f"momentun{i}: 1" for i in range(40_000))),
+        ("- relu", "- {" + ", ".join(f"relu{i}: 1" for i in range(60_000)) + "}"),
+        ("  - relu\n", "  - relo\n" * 9_000),
+        ("loss:", "vars: {" +
+         ", ".join(f"a{i}: $vars.a{i + 1}" for i in range(40_000)) + "}\nloss:"),
+        ("loss:", "vars: {" + ", ".join(f"a{i}: 1" for i in range(60_000)) + "}\nloss:"),
+        ("- relu", "- " + "residual: [" * 12 + "relu" + "]" * 12),
+    ],
+    ids=["numbers", "names", "keys", "map", "layers", "chain", "unused", "nested"],
+)  # fmt: skip
+def test_a_large_wrong_file_is_judged_soon(config_file: Write, old: str, new: str) -> None:
+    import time
+
+    start = time.process_time()
+    try:
+        config = load(config_file((old, new)))
+        assert len(config.warnings) <= 51
+    except ErrorGroup as group:
+        assert 0 < len(group.errors) <= 60
+    assert time.process_time() - start < 4
