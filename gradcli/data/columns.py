@@ -1,0 +1,187 @@
+"""Columns of a table as numbers: numeric ones standardised, categories as one-hot."""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from gradcli.data.files import shown
+from gradcli.errors import DataError
+
+MARKS = frozenset({"", "NA"})
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells below a header; `numbers[i]` is the row in the file that rows[i] came from."""
+
+    source: str
+    header: list[str]
+    rows: list[list[str]]
+    numbers: list[int]
+
+    @classmethod
+    def of(cls, parsed: list[list[str]], source: str) -> Table:
+        """From parsed rows; the first one is the header."""
+        if len(parsed) < 2:
+            what = "no rows below the header" if parsed else "no header and no rows"
+            raise DataError(f"{source}: the table is empty: {what}", code="E304")
+        return cls(source, parsed[0], parsed[1:], list(range(2, len(parsed) + 1)))
+
+    def need(self, columns: Sequence[str]) -> None:
+        """Every column exists exactly once; shows both lists otherwise."""
+        twice = next((c for c in columns if self.header.count(c) > 1), None)
+        missing = [c for c in columns if c not in self.header]
+        if not missing and twice is None:
+            return
+        what = (
+            f"column '{shown(twice)}' appears twice"
+            if twice is not None
+            else (f"no column is called {', '.join(repr(c) for c in missing)}")
+        )
+        raise DataError(
+            f"{self.source}: {what}",
+            code="E304",
+            notes=(
+                f"the config names: {', '.join(columns)}",
+                f"the file has: {shown(', '.join(self.header))}",
+            ),
+        )
+
+    def column(self, name: str) -> list[str]:
+        """The cells of one column."""
+        at = self.header.index(name)
+        return [row[at] for row in self.rows]
+
+    def only(self, keep: Sequence[int]) -> Table:
+        """The rows at these positions, in this order."""
+        rows, numbers = [self.rows[i] for i in keep], [self.numbers[i] for i in keep]
+        return Table(self.source, self.header, rows, numbers)
+
+    def refuse(self, index: int, column: str, what: str) -> NoReturn:
+        """An error at one cell."""
+        row, at = self.numbers[index], self.header.index(column) + 1
+        name = shown(column)
+        raise DataError(f"{self.source}: row {row}, column {at} ({name}): {what}", code="E304")
+
+
+def is_missing(cell: str, allowed: bool) -> bool:
+    """Whether a cell is empty or NA; `nan` counts only where missing values are allowed."""
+    return cell.strip() in MARKS or (allowed and cell.strip().lower() == "nan")
+
+
+def numbers(table: Table, name: str, allowed: bool) -> list[float | None]:
+    """A numeric column; None for what is missing, where that is allowed."""
+    return [_number(table, i, name, cell, allowed) for i, cell in enumerate(table.column(name))]
+
+
+def _number(table: Table, index: int, name: str, cell: str, allowed: bool) -> float | None:
+    if is_missing(cell, allowed):
+        if not allowed:
+            what = f"expected a number, found the missing value {cell!r}"
+            table.refuse(index, name, f"{what}; `missing: drop` or `mean` accept it")
+        return None
+    text = cell.strip()
+    value = float(text) if _NUMBER.fullmatch(text) else math.nan
+    # The range of float32, which the engine computes in.
+    if not abs(value) < 3.4e38:
+        table.refuse(index, name, f"expected a number, found {_short(cell)}")
+    return value
+
+
+def categories(table: Table, name: str, allowed: bool) -> list[str | None]:
+    """A category column; None for what is missing, where that is allowed."""
+    found: list[str | None] = []
+    for index, cell in enumerate(table.column(name)):
+        missing = is_missing(cell, allowed)
+        if missing and not allowed:
+            what = f"expected a category, found the missing value {cell!r}"
+            table.refuse(index, name, f"{what}; `missing: drop` or `mean` accept it")
+        found.append(None if missing else cell)
+    return found
+
+
+def sorted_table(values: Sequence[str | None]) -> list[str]:
+    """The distinct categories, sorted by their bytes."""
+    return sorted({v for v in values if v is not None}, key=lambda v: v.encode())
+
+
+def _short(cell: str) -> str:
+    return repr(cell if len(cell) <= 40 else cell[:40] + "...")
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Turns rows into input numbers; everything in it was fitted on the training rows.
+
+    Attributes:
+        numeric: per numeric column what fills a gap (the mean), what is subtracted, what divides.
+        category: per category column, each category and how often it occurs (0 to 1).
+    """
+
+    numeric: Mapping[str, Sequence[float]]
+    category: Mapping[str, Mapping[str, float]]
+
+    @property
+    def width(self) -> int:
+        """How many numbers one row becomes."""
+        return len(self.numeric) + sum(len(table) for table in self.category.values())
+
+    def encode(self, table: Table, allowed: bool) -> array[float]:
+        """Row after row: the numeric columns, then one number for each category of each column.
+
+        A missing number becomes the mean; a missing category its training frequencies, which are
+        the means of its columns.
+        """
+        columns: list[list[float]] = []
+        for name, (fill, shift, scale) in self.numeric.items():
+            filled = (fill if v is None else v for v in numbers(table, name, allowed))
+            columns.append([(v - shift) / scale for v in filled])
+        for name, shares in self.category.items():
+            cells = categories(table, name, allowed)
+            self._check_known(table, name, cells)
+            columns += [
+                [share if v is None else float(v == known) for v in cells]
+                for known, share in shares.items()
+            ]
+        return array("f", (column[i] for i in range(len(table.rows)) for column in columns))
+
+    def _check_known(self, table: Table, name: str, cells: Sequence[str | None]) -> None:
+        known = self.category[name]
+        for index, cell in enumerate(cells):
+            if cell is not None and cell not in known:
+                what = f"unknown category {_short(cell)}; known: {', '.join(known)}"
+                table.refuse(index, name, what)
+
+    def state(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "numeric": {name: list(three) for name, three in self.numeric.items()},
+            "category": {name: dict(shares) for name, shares in self.category.items()},
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Encoder:
+        """The inverse of `state`."""
+        return cls(state["numeric"], state["category"])
+
+
+def fit_number(values: Sequence[float | None], standardize: bool) -> tuple[float, float, float]:
+    """(mean, mean, deviation of the population) of what is not missing; else (mean, 0, 1)."""
+    known = [v for v in values if v is not None]
+    mean = math.fsum(known) / len(known) if known else 0.0
+    if not standardize:
+        return mean, 0.0, 1.0
+    deviation = math.sqrt(math.fsum((v - mean) ** 2 for v in known) / max(len(known), 1))
+    return mean, mean, deviation or 1.0  # a column that never changes becomes 0
+
+
+def fit_category(values: Sequence[str | None], known: Sequence[str]) -> dict[str, float]:
+    """How often each category occurs among the values that are not missing."""
+    total = sum(1 for v in values if v is not None) or 1
+    return {name: values.count(name) / total for name in known}

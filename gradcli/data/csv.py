@@ -1,0 +1,199 @@
+"""Tables in CSV files: `data: {name: csv}`, for classes or for numbers as targets."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from gradcli.data.columns import (
+    Encoder,
+    Table,
+    categories,
+    fit_category,
+    fit_number,
+    is_missing,
+    numbers,
+    sorted_table,
+)
+from gradcli.data.csv_rows import parse_rows
+from gradcli.data.dataset import Dataset, Facts
+from gradcli.data.files import Loaded, load, locate, shown
+from gradcli.data.samples import Samples, tensor_of
+from gradcli.data.split import cut, shuffled
+from gradcli.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from gradcli.engine import Tensor
+
+DEFAULT_SPLIT: dict[str, int | str] = {"train": "80%", "val": "10%", "test": "10%"}
+
+
+@dataclass(frozen=True)
+class CsvSource:
+    """A table with a header; columns that are not named here are not used."""
+
+    file: str = field(metadata={"doc": "CSV file with a header row, gzipped or not"})
+    target: str = field(metadata={"doc": "column to predict"})
+    task: Literal["classification", "regression"] = field(
+        default="classification", metadata={"doc": "whether the target is a class or a number"}
+    )
+    numeric: tuple[str, ...] = field(default=(), metadata={"doc": "input columns that are numbers"})
+    category: tuple[str, ...] = field(
+        default=(), metadata={"doc": "input columns that are categories, one-hot encoded"}
+    )
+    missing: Literal["error", "drop", "mean"] = field(
+        default="error",
+        metadata={"doc": "empty, NA or nan cells: refuse, drop the row, or fill with the mean"},
+    )
+    standardize: bool = field(
+        default=True, metadata={"doc": "numeric columns to mean 0, deviation 1 of the train split"}
+    )
+    split: dict[str, int | str] | None = field(
+        default=None,
+        metadata={"doc": "counts or percents of rows for train, val, test; 80%, 10%, 10%"},
+    )
+    seed: int = field(default=0, metadata={"doc": "the order in which rows go to the splits"})
+    delimiter: Literal[",", ";", "\t", "|"] = field(
+        default=",", metadata={"doc": "character between cells"}
+    )
+
+    def __post_init__(self) -> None:
+        inputs = (*self.numeric, *self.category)
+        if not inputs:
+            raise ConfigError("csv needs input columns: numeric, category or both", code="E104")
+        named = (*inputs, self.target)
+        twice = next((c for c in named if named.count(c) > 1), None)
+        if twice is not None:
+            raise ConfigError(f"csv names the column '{twice}' twice", code="E104")
+
+    @property
+    def _gaps(self) -> bool:
+        return self.missing != "error"
+
+    def locate(self, root: Path) -> CsvSource:
+        """The path made absolute."""
+        return replace(self, file=str(locate(self.file, root)))
+
+    def facts(self) -> Facts:
+        """From the whole table."""
+        return self._prepared().facts
+
+    def load(self) -> Dataset:
+        """Every row encoded, shuffled and split."""
+        made = self._prepared()
+        inputs = made.encoder.encode(made.table, self._gaps)
+        shape = (len(made.table.rows), made.encoder.width)
+        target_shape = (shape[0], *made.facts.target)
+        whole = Samples(tensor_of(inputs, shape), tensor_of(made.targets, target_shape))
+        state = {
+            **made.encoder.state(),
+            "labels": list(made.facts.labels),
+            "missing": self.missing,
+        }
+        return Dataset(
+            source=self,
+            facts=made.facts,
+            splits={name: whole.part(part) for name, part in made.parts.items()},
+            sha256={made.loaded.path.name: made.loaded.sha256},
+            state=state,
+            notes=made.notes,
+        )
+
+    def _prepared(self) -> _Prepared:
+        loaded, table = self._table(Path(self.file))
+        table.need([*self.numeric, *self.category, self.target])
+        whole, notes = self._without_gaps(table)
+        order = shuffled(len(whole.rows), self.seed)
+        rows = whole.only(order)
+        parts = cut(self.split or DEFAULT_SPLIT, len(rows.rows))
+        encoder = self._fitted(rows, parts["train"])
+        labels, targets = self._targets(rows)
+        facts = Facts(
+            input=(encoder.width,),
+            input_kind="float",
+            target=() if self.task == "classification" else (1,),
+            classes=len(labels) if self.task == "classification" else None,
+            vocab=None,
+            labels=tuple(labels),
+            sizes={name: len(part) for name, part in parts.items()},
+        )
+        return _Prepared(loaded, rows, parts, encoder, targets, facts, (*loaded.notes(), *notes))
+
+    def _table(self, path: Path) -> tuple[Loaded, Table]:
+        loaded = load(path)
+        source = shown(path)
+        return loaded, Table.of(parse_rows(loaded.unpacked(), source, self.delimiter), source)
+
+    def _without_gaps(self, table: Table) -> tuple[Table, tuple[str, ...]]:
+        """Without the rows that `missing: drop` leaves out, and a line that says how many."""
+        if self.missing != "drop":
+            return table, ()
+        used = [table.header.index(c) for c in (*self.numeric, *self.category, self.target)]
+        keep = [
+            index
+            for index, row in enumerate(table.rows)
+            if not any(is_missing(row[at], allowed=True) for at in used)
+        ]
+        dropped = len(table.rows) - len(keep)
+        if not keep:
+            raise DataError(
+                f"{table.source}: missing: drop leaves no rows: each of {dropped} lacks a value",
+                code="E305",
+            )
+        if not dropped:
+            return table, ()
+        note = f"{Path(self.file).name}: {dropped} of {len(table.rows)} rows lack a value"
+        return table.only(keep), (f"{note} and are left out (missing: drop)",)
+
+    def _fitted(self, rows: Table, train: range) -> Encoder:
+        """Means, deviations and shares of the training rows; category tables of all rows."""
+        numeric = {}
+        for name in self.numeric:
+            values = numbers(rows, name, self._gaps)
+            numeric[name] = fit_number(values[train.start : train.stop], self.standardize)
+        category = {}
+        for name in self.category:
+            cells = categories(rows, name, self._gaps)
+            known = sorted_table(cells)
+            category[name] = fit_category(cells[train.start : train.stop], known)
+        return Encoder(numeric, category)
+
+    def _targets(self, rows: Table) -> tuple[list[str], array[int] | array[float]]:
+        """Labels and the class of each row, or no labels and the number of each row."""
+        if self.task == "regression":
+            values = numbers(rows, self.target, allowed=False)
+            return [], array("f", [v for v in values if v is not None])
+        cells = categories(rows, self.target, allowed=False)
+        labels = sorted_table(cells)
+        index = {label: i for i, label in enumerate(labels)}
+        return labels, array("q", [index[cell] for cell in cells if cell is not None])
+
+    def read(self, path: Path, state: Mapping[str, Any]) -> tuple[Tensor, list[str]]:
+        """Rows of another table with the same input columns; the target may be absent."""
+        _, table = self._table(path)
+        encoder = Encoder.from_state(state)
+        table.need(_inputs(encoder))
+        # `missing: drop` would make samples vanish from the answer, so here it is an error.
+        numbers_in = encoder.encode(table, state["missing"] == "mean")
+        inputs = tensor_of(numbers_in, (len(table.rows), encoder.width))
+        return inputs, [f"{path.name}:{number}" for number in table.numbers]
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A table read, shuffled and fitted, not yet encoded."""
+
+    loaded: Loaded
+    table: Table
+    parts: dict[str, range]
+    encoder: Encoder
+    targets: array[int] | array[float]
+    facts: Facts
+    notes: tuple[str, ...]
+
+
+def _inputs(encoder: Encoder) -> Sequence[str]:
+    return [*encoder.numeric, *encoder.category]

@@ -1,0 +1,83 @@
+"""What a dataset is: facts for the config, splits that give batches, a reader for new files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from gradcli.engine import Tensor
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a config may know of the data before it is loaded.
+
+    Attributes:
+        input: shape of one sample, without the batch.
+        input_kind: "float", or "index" for whole numbers below `vocab`.
+        target: shape of one target: () for a class, (T,) for next tokens, (K,) for regression.
+        classes: labels are 0..classes-1; None for regression.
+        vocab: tokens are 0..vocab-1; None for float inputs.
+        labels: names of the classes, sorted by bytes; () if they have none.
+        sizes: samples by the name of the split.
+    """
+
+    input: tuple[int, ...]
+    input_kind: str
+    target: tuple[int, ...]
+    classes: int | None
+    vocab: int | None
+    labels: tuple[str, ...]
+    sizes: dict[str, int]
+
+
+class Split(Protocol):
+    """A part of a dataset."""
+
+    @property
+    def size(self) -> int:
+        """The number of samples."""
+
+    def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
+        """Inputs and targets of the samples that the int64 tensor `indices` names."""
+
+
+class Source(Protocol):
+    """The `data:` section of a config: a frozen dataclass whose fields are the YAML keys."""
+
+    def locate(self, root: Path) -> Source:
+        """The same source with absolute paths; relative ones are relative to `root`."""
+
+    def facts(self) -> Facts:
+        """What is known without loading everything."""
+
+    def load(self) -> Dataset:
+        """Everything in memory, checked."""
+
+    def read(self, path: Path, state: Mapping[str, Any]) -> tuple[Tensor, list[str]]:
+        """Inputs from a new file, encoded as `state` says, and a name for each sample."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A source in memory.
+
+    Attributes:
+        sha256: hash of each file, by its name.
+        state: what was fitted on the data (category tables, means); JSON values.
+        notes: lines worth telling the user: rows left out, gzip under a plain name.
+    """
+
+    source: Source
+    facts: Facts
+    splits: dict[str, Split]
+    sha256: dict[str, str]
+    state: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def read(self, path: Path) -> tuple[Tensor, list[str]]:
+        """Inputs of a new file for prediction, and a name for each sample."""
+        return self.source.read(path, self.state)

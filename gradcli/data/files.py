@@ -1,0 +1,142 @@
+"""Reading files whole and safely: regular files only, a size limit, a hash of each."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from gradcli.data.inflate import inflate, is_gzip
+from gradcli.errors import DataError
+
+FILE_LIMIT = 4 << 30
+UNPACKED_LIMIT = 256 << 20  # for formats that do not say how long they are: text and tables
+SUMS = "SHA256SUMS"
+_SUM_LINE = re.compile(r"([0-9a-f]{64})[ ][ *]([A-Za-z0-9._-]+)")
+
+
+def shown(path: Path | str) -> str:
+    """A path for a message: control characters and odd bytes escaped."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in os.fsdecode(path))
+
+
+def locate(written: str, root: Path) -> Path:
+    """The absolute path of a file written in a config; `root` is the config's folder."""
+    path = Path(os.path.abspath(root / Path(written).expanduser()))  # noqa: PTH100 -- keeps links
+    regular_size(path, written)
+    return path
+
+
+def regular_size(path: Path, written: str = "") -> int:
+    """Bytes of a regular file, which is not opened; anything else is refused with the reason."""
+    name = _both_names(path, written)
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        if path.is_symlink():
+            target = shown(path.readlink())
+            raise DataError(f"data file {name} is a broken link to '{target}'") from None
+        raise DataError(f"data file {name} does not exist") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"data file {name} cannot be read: {_reason(error)}") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise DataError(f"data file {name} is {_kind(found.st_mode)}, not a regular file")
+    return found.st_size
+
+
+def read(path: Path, count: int | None = None) -> bytes:
+    """The bytes of a regular file; with `count`, only the first ones."""
+    size = regular_size(path)
+    if size > FILE_LIMIT:
+        raise DataError(
+            f"data file '{shown(path)}' has {size} bytes; at most {FILE_LIMIT} are read"
+        )
+    wanted = size if count is None else min(count, size)
+    try:
+        # Without O_NONBLOCK, a pipe put in the file's place meanwhile would stall us for ever.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise DataError(f"data file '{shown(path)}' is no longer a regular file")
+            data = file.read(wanted)
+            longer = count is None and file.read(1)
+    except OSError as error:
+        reason = _reason(error)
+        raise DataError(f"data file '{shown(path)}' cannot be read: {reason}") from None
+    if len(data) != wanted or longer:
+        raise DataError(f"data file '{shown(path)}' changed while it was read; start again")
+    return data
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """One file in memory.
+
+    Attributes:
+        data: the bytes as they lie in the file.
+        sha256: their hash, already compared with SHA256SUMS where that lists the file.
+    """
+
+    path: Path
+    data: bytes
+    sha256: str
+
+    def unpacked(self) -> bytes:
+        """The content: gzip is recognised by its first bytes, under any name."""
+        if not is_gzip(self.data):
+            return self.data
+        return inflate(self.data, UNPACKED_LIMIT, shown(self.path))
+
+    def notes(self) -> tuple[str, ...]:
+        """What is worth telling: gzip under a name that does not say so."""
+        if is_gzip(self.data) and self.path.suffix != ".gz":
+            return (f"{shown(self.path.name)} is gzipped though its name does not say so",)
+        return ()
+
+
+def load(path: Path) -> Loaded:
+    """A file whole, hashed, and checked against the SHA256SUMS beside it."""
+    data = read(path)
+    found = hashlib.sha256(data).hexdigest()
+    listed = listed_sums(path.parent).get(path.name)
+    if listed is not None and listed != found:
+        raise DataError(
+            f"{shown(path)} is not the file that {SUMS} beside it lists: "
+            f"sha256 is {found}, expected {listed}",
+            code="E303",
+            notes=(f"restore the file; or, if the change is meant, renew its line in {SUMS}",),
+        )
+    return Loaded(path, data, found)
+
+
+def listed_sums(folder: Path) -> dict[str, str]:
+    """File name -> sha256 from the SHA256SUMS in `folder`; empty where there is none."""
+    path = folder / SUMS
+    if not path.exists():
+        return {}
+    sums: dict[str, str] = {}
+    for number, line in enumerate(read(path).decode("utf-8", "replace").splitlines(), 1):
+        match = _SUM_LINE.fullmatch(line)
+        if match is None:
+            raise DataError(
+                f"{shown(path)}:{number}: expected 64 hex digits, two spaces and a bare file name",
+                code="E303",
+            )
+        sums[match[2]] = match[1]
+    return sums
+
+
+def _both_names(path: Path, written: str) -> str:
+    plain = f"'{shown(written or path)}'"
+    return plain if not written or written == str(path) else f"{plain} ({shown(path)})"
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _kind(mode: int) -> str:
+    kinds = ((stat.S_ISDIR, "a directory"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+    return next((name for test, name in kinds if test(mode)), "a device")

@@ -1,0 +1,231 @@
+"""Images and labels from IDX files: `data: {name: idx}`, and the checks that MNIST shares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradcli.data.dataset import Dataset, Facts
+from gradcli.data.files import Loaded, locate, shown
+from gradcli.data.idx import Header, Idx, read_header, read_idx
+from gradcli.data.samples import Samples, scaled, tensor_of
+from gradcli.data.split import cut
+from gradcli.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from gradcli.engine import Tensor
+
+
+@dataclass(frozen=True)
+class IdxSource:
+    """Images (or plain vectors) and labels in IDX files, gzipped or not."""
+
+    images: str = field(
+        metadata={"doc": "IDX file of the samples, the first dimension counts them"}
+    )
+    labels: str = field(metadata={"doc": "IDX file of the labels, one whole number a sample"})
+    test_images: str | None = field(default=None, metadata={"doc": "IDX file of the test samples"})
+    test_labels: str | None = field(default=None, metadata={"doc": "IDX file of the test labels"})
+    classes: int | None = field(
+        default=None, metadata={"doc": "labels are 0..classes-1; left out: the highest label + 1"}
+    )
+    split: dict[str, int | str] | None = field(
+        default=None, metadata={"doc": "counts or percents of images for train, val (and test)"}
+    )
+    mean: float = field(default=0.0, metadata={"doc": "subtracted, after bytes became 0..1"})
+    std: float = field(default=1.0, metadata={"doc": "divided by, after `mean`"})
+
+    def __post_init__(self) -> None:
+        if (self.test_images is None) != (self.test_labels is None):
+            raise ConfigError("idx needs both test_images and test_labels, or neither", code="E104")
+        if self.classes is not None and self.classes < 1:
+            raise ConfigError(f"idx: classes must be 1 or more, got {self.classes}", code="E104")
+        if not self.std > 0:
+            raise ConfigError(f"idx: std must be above 0, got {self.std}", code="E104")
+
+    def locate(self, root: Path) -> IdxSource:
+        """The four paths made absolute."""
+        names = ("images", "labels", "test_images", "test_labels")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        located: dict[str, Any] = {name: str(locate(p, root)) for name, p in given.items()}
+        return replace(self, **located)
+
+    def facts(self) -> Facts:
+        """From the headers; without `classes` the labels are read too."""
+        train = self._headers(self.images, self.labels)
+        sizes = {name: len(part) for name, part in self._cuts(train.shape[0]).items()}
+        if self.test_images and self.test_labels:
+            test = self._headers(self.test_images, self.test_labels)
+            same_samples(train, test, self.images, self.test_images)
+            sizes["test"] = test.shape[0]
+        classes = self.classes or self._count_classes()
+        return Facts(sample_shape(train), "float", (), classes, None, (), sizes)
+
+    def _headers(self, images: str, labels: str) -> Header:
+        header = read_header(Path(images))
+        check_pair(header, read_header(Path(labels)), images, labels)
+        return header
+
+    def _count_classes(self) -> int:
+        highest = 0
+        for path in (self.labels, self.test_labels):
+            if path is not None:
+                numbers = label_numbers(read_idx(Path(path))[0], path)
+                highest = max(highest, *numbers, 0)
+        return highest + 1
+
+    def _cuts(self, total: int) -> dict[str, range]:
+        names = ("train", "val") if self.test_images else ("train", "val", "test")
+        return cut(self.split or {"train": "100%"}, total, names)
+
+    def load(self) -> Dataset:
+        """All files in memory, every label checked."""
+        facts = self.facts()
+        assert facts.classes is not None
+        train = read_pair(self.images, self.labels, facts.classes)
+        whole = train.samples(self.mean, self.std)
+        splits = {name: whole.part(part) for name, part in self._cuts(whole.size).items()}
+        files = [train.image_file, train.label_file]
+        if self.test_images and self.test_labels:
+            test = read_pair(self.test_images, self.test_labels, facts.classes)
+            splits["test"] = test.samples(self.mean, self.std)
+            files += [test.image_file, test.label_file]
+        state = {"input": list(facts.input), "mean": self.mean, "std": self.std}
+        return Dataset(
+            source=self,
+            facts=facts,
+            splits=dict(splits),
+            sha256={file.path.name: file.sha256 for file in files},
+            state=state,
+            notes=tuple(note for file in files for note in file.notes()),
+        )
+
+    def read(self, path: Path, state: Mapping[str, Any]) -> tuple[Tensor, list[str]]:
+        """Samples from another IDX file of the same shape."""
+        return read_images(path, state)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Images and labels that belong together, with their files."""
+
+    images: Idx
+    labels: Idx
+    image_file: Loaded
+    label_file: Loaded
+
+    def samples(self, mean: float, std: float) -> Samples:
+        """As tensors; bytes will be divided by 255."""
+        header = self.images.header
+        inputs = tensor_of(self.images.numbers, (header.shape[0], *sample_shape(header)))
+        targets = tensor_of(self.labels.numbers, self.labels.header.shape)
+        return Samples(inputs, targets, scale_of(header), mean, std)
+
+
+def read_pair(images: str, labels: str, classes: int) -> Pair:
+    """Both files whole; counts, labels and (for float images) numbers checked."""
+    image_idx, image_file = read_idx(Path(images))
+    label_idx, label_file = read_idx(Path(labels))
+    check_pair(image_idx.header, label_idx.header, images, labels)
+    check_labels(label_numbers(label_idx, labels), classes, labels)
+    check_finite(image_idx, images)
+    return Pair(image_idx, label_idx, image_file, label_file)
+
+
+def read_images(path: Path, state: Mapping[str, Any]) -> tuple[Tensor, list[str]]:
+    """Samples of one IDX file, as a model trained with `state` wants them."""
+    images, _ = read_idx(path)
+    header, source = images.header, shown(path)
+    _not_empty(header, source)
+    shape = sample_shape(header)
+    if list(shape) != state["input"]:
+        raise DataError(
+            f"{source}: samples are {shape}, the model was trained on {tuple(state['input'])}",
+            code="E305",
+        )
+    check_finite(images, source)
+    inputs = tensor_of(images.numbers, (header.shape[0], *shape))
+    names = [f"{path.name}:{index}" for index in range(header.shape[0])]
+    return scaled(inputs, scale_of(header), state["mean"], state["std"]), names
+
+
+def sample_shape(header: Header) -> tuple[int, ...]:
+    """(H, W) images get one channel; (F,) vectors and (C, H, W) images stay as they are."""
+    inner = header.shape[1:]
+    return (1, *inner) if len(inner) == 2 else inner
+
+
+def scale_of(header: Header) -> float:
+    """Bytes are divided by 255, so that they lie in 0..1; other types are taken as they are."""
+    return 255.0 if header.dtype == "uint8" else 1.0
+
+
+def check_pair(images: Header, labels: Header, images_name: str, labels_name: str) -> None:
+    """Both have samples, equally many; labels are one whole number each."""
+    _not_empty(images, shown(images_name))
+    if len(images.shape) < 2 or 0 in images.shape:
+        raise DataError(f"{shown(images_name)}: {images} holds no samples", code="E305")
+    if len(labels.shape) != 1 or labels.dtype.startswith("float"):
+        raise DataError(
+            f"{shown(labels_name)}: labels must be one whole number a sample, found {labels}",
+            code="E305",
+        )
+    if images.shape[0] != labels.shape[0]:
+        raise DataError(
+            f"{images.shape[0]} images in {shown(images_name)}, but "
+            f"{labels.shape[0]} labels in {shown(labels_name)}",
+            code="E305",
+        )
+
+
+def same_samples(train: Header, test: Header, train_name: str, test_name: str) -> None:
+    """Training and test samples have one shape and type."""
+    if train.shape[1:] != test.shape[1:] or train.dtype != test.dtype:
+        raise DataError(
+            f"{shown(test_name)} holds {test}, which does not go with {train} "
+            f"in {shown(train_name)}",
+            code="E305",
+        )
+
+
+def label_numbers(labels: Idx, source: str) -> Any:
+    """The labels as a flat sequence of int; negative ones are refused."""
+    check_labels(labels.numbers, None, source)
+    return labels.numbers
+
+
+def check_labels(labels: Any, classes: int | None, source: str) -> None:
+    """Every label lies in 0..classes-1 (None: any limit); names the first that does not."""
+    if not len(labels):
+        return
+    limit = math.inf if classes is None else classes
+    if min(labels) >= 0 and max(labels) < limit:
+        return
+    index = next(i for i, label in zip(count(), labels, strict=False) if not 0 <= label < limit)
+    allowed = "0 or more" if classes is None else f"0 to {classes - 1} ({classes} classes)"
+    raise DataError(
+        f"{shown(source)}: sample {index} has label {labels[index]}, expected {allowed}",
+        code="E305",
+    )
+
+
+def check_finite(images: Idx, source: str) -> None:
+    """No NaN or infinity among float samples."""
+    if not images.header.dtype.startswith("float"):
+        return
+    index = next((i for i, x in enumerate(images.numbers) if not math.isfinite(x)), None)
+    if index is not None:
+        sample = index // math.prod(images.header.shape[1:])
+        raise DataError(
+            f"{shown(source)}: sample {sample} holds {images.numbers[index]}, expected numbers",
+            code="E305",
+        )
+
+
+def _not_empty(header: Header, source: str) -> None:
+    if header.shape[0] == 0:
+        raise DataError(f"{source}: the dataset is empty: {header}", code="E305")

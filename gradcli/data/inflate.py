@@ -1,0 +1,89 @@
+"""gzip in bounded memory: any number of members, checksums verified, a limit on the output."""
+
+from __future__ import annotations
+
+import zlib
+
+from gradcli.errors import DataError
+
+MAGIC = b"\x1f\x8b"
+RATIO = 1032  # deflate cannot pack better: 258 bytes in 2 bits
+_PIECE = 256 << 10
+_MEMBERS = 4096
+
+
+def is_gzip(data: bytes) -> bool:
+    """Whether these bytes begin like gzip."""
+    return data[:2] == MAGIC
+
+
+def inflate(data: bytes, limit: int, source: str) -> bytes:
+    """The content of gzip bytes, at most `limit` bytes of it; `source` names the file in errors."""
+    stream = _Stream(data, limit, source)
+    while stream.position < len(data):
+        stream.member()
+    return stream.joined()
+
+
+def peek(data: bytes, count: int, source: str) -> bytes:
+    """Up to `count` bytes from the beginning of the content; the rest is not looked at."""
+    found, rest = b"", data[:_PIECE]
+    try:
+        while rest[:2] == MAGIC and len(found) < count:
+            unpacker = zlib.decompressobj(wbits=31)
+            found += unpacker.decompress(rest, count - len(found))
+            rest = unpacker.unused_data
+    except zlib.error as error:
+        raise DataError(f"{source}: broken gzip data: {_meaning(error)}", code="E302") from None
+    return found
+
+
+class _Stream:
+    """Where we are: `position` in the packed bytes, `total` bytes unpacked so far."""
+
+    def __init__(self, data: bytes, limit: int, source: str) -> None:
+        self.data = data
+        self.view = memoryview(data)
+        self.limit = limit
+        self.source = source
+        self.position = 0
+        self.total = 0
+        self.members = 0
+        self.pieces: list[bytes] = []
+
+    def member(self) -> None:
+        start = self.position
+        self.members += 1
+        if self.data[start : start + 2] != MAGIC:
+            self.refuse(f"{len(self.data) - start} bytes after the gzip data end at byte {start}")
+        if self.members > _MEMBERS:
+            self.refuse(f"more than {_MEMBERS} gzip members")
+        unpacker = zlib.decompressobj(wbits=31)
+        while not unpacker.eof:
+            piece = self.view[self.position : self.position + _PIECE]
+            if not piece:
+                self.refuse(f"gzip data ends early, at byte {len(self.data)}")
+            try:
+                out = unpacker.decompress(piece, self.limit + 1 - self.total)
+            except zlib.error as error:
+                self.refuse(f"gzip member at byte {start} is damaged: {_meaning(error)}")
+            self.position += len(piece) - len(unpacker.unused_data) - len(unpacker.unconsumed_tail)
+            self.total += len(out)
+            self.pieces.append(out)
+            if self.total > self.limit:
+                self.refuse(f"gzip data unpacks to more than the {self.limit} bytes allowed here")
+
+    def joined(self) -> bytes:
+        return self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
+
+    def refuse(self, what: str) -> None:
+        raise DataError(f"{self.source}: {what}", code="E302")
+
+
+def _meaning(error: zlib.error) -> str:
+    text = str(error)
+    if "incorrect data check" in text:
+        return "its CRC does not match the content"
+    if "incorrect length check" in text:
+        return "its length does not match the content"
+    return text.rpartition(": ")[2]

@@ -1,0 +1,111 @@
+"""The only place where parsed numbers become tensors: batches are gathered inside the engine."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gradcli.engine import Tensor
+
+Numbers = memoryview | bytes | array  # type: ignore[type-arg]
+
+
+def tensor_of(numbers: Numbers, shape: Sequence[int]) -> Tensor:
+    """Numbers in memory as a tensor of this shape, sharing the memory where the type allows it."""
+    from gradcli import engine
+
+    view = memoryview(numbers)
+    same = {"B": engine.uint8, "i": engine.int32, "q": engine.int64, "f": engine.float32}
+    if view.format == "d":
+        flat = engine.frombuffer(view, dtype=engine.float64).to(engine.float32)
+    elif view.format in same:
+        flat = engine.frombuffer(view, dtype=same[view.format])
+    else:
+        flat = engine.frombuffer(array("i", array(view.format, view.tobytes())), dtype=engine.int32)
+    shaped: Tensor = flat.reshape(tuple(shape))
+    return shaped
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A split whose samples lie one after another: x = (stored / scale - mean) / std.
+
+    Attributes:
+        inputs: (N, ...) of any type; becomes float32 in the batch.
+        targets: (N,) labels of a whole type, or (N, K) float32.
+    """
+
+    inputs: Tensor
+    targets: Tensor
+    scale: float = 1.0
+    mean: float = 0.0
+    std: float = 1.0
+
+    @property
+    def size(self) -> int:
+        """The number of samples."""
+        return int(self.inputs.shape[0])
+
+    def part(self, positions: range) -> Samples:
+        """The samples at these positions, sharing memory."""
+        low, high = positions.start, positions.stop
+        inputs, targets = self.inputs[low:high], self.targets[low:high]
+        return Samples(inputs, targets, self.scale, self.mean, self.std)
+
+    def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
+        """Inputs as float32, targets as int64 (labels) or float32."""
+        from gradcli import engine
+
+        inputs = engine.index_select(self.inputs, 0, indices)
+        targets = engine.index_select(self.targets, 0, indices)
+        if not targets.dtype.is_floating_point:
+            targets = targets.to(engine.int64)
+        return scaled(inputs, self.scale, self.mean, self.std), targets
+
+
+def scaled(inputs: Tensor, scale: float, mean: float, std: float) -> Tensor:
+    """(inputs / scale - mean) / std as float32; steps that change nothing are left out."""
+    from gradcli import engine
+
+    x: Tensor = inputs.to(engine.float32)
+    if scale != 1.0:
+        x = x / scale
+    if mean != 0.0:
+        x = x - mean
+    return x if std == 1.0 else x / std
+
+
+@dataclass(frozen=True)
+class Windows:
+    """A split of text: sample i is the tokens from i * stride on, its target the same, one later.
+
+    Attributes:
+        tokens: (N,) of a whole type.
+    """
+
+    tokens: Tensor
+    context: int
+    stride: int
+
+    @property
+    def size(self) -> int:
+        """The number of windows that have all their next tokens."""
+        return windows(int(self.tokens.shape[0]), self.context, self.stride)
+
+    def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
+        """Inputs and targets, both int64 (B, context)."""
+        from gradcli import engine
+
+        steps = tensor_of(array("q", range(self.context + 1)), (1, self.context + 1))
+        places = indices.reshape(-1, 1) * self.stride + steps
+        found = engine.index_select(self.tokens, 0, places.reshape(-1)).to(engine.int64)
+        both = found.reshape(-1, self.context + 1)
+        return both[:, :-1].contiguous(), both[:, 1:].contiguous()
+
+
+def windows(tokens: int, context: int, stride: int) -> int:
+    """How many windows of `context` tokens and one more fit, `stride` apart."""
+    return max(0, (tokens - context - 1) // stride + 1)

@@ -1,0 +1,87 @@
+"""How `split:` cuts samples into train, val and test."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+
+from gradcli.errors import ConfigError, DataError
+
+NAMES = ("train", "val", "test")
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")
+
+
+def cut(
+    split: Mapping[str, int | str], total: int, names: tuple[str, ...] = NAMES
+) -> dict[str, range]:
+    """Each name's range of positions in 0..total-1, in the order train, val, test.
+
+    Counts are taken as written and may leave a rest unused; percents are rounded at the borders,
+    so that 100% is every sample.
+    """
+    _check_names(split, names)
+    order = [name for name in names if name in split]
+    ends = _ends([split[name] for name in order], total)
+    starts = [0, *ends[:-1]]
+    ranges = {name: range(a, b) for name, a, b in zip(order, starts, ends, strict=True)}
+    counts = ", ".join(f"{name} {len(part)}" for name, part in ranges.items())
+    if ends[-1] > total:
+        raise DataError(
+            f"split asks for {ends[-1]} samples ({counts}), the data has {total}", code="E305"
+        )
+    empty = next((name for name, part in ranges.items() if not part), None)
+    if empty:
+        raise DataError(
+            f"split leaves {empty} empty: {counts} of {total} samples; every part needs one",
+            code="E305",
+        )
+    return ranges
+
+
+def _check_names(split: Mapping[str, int | str], names: tuple[str, ...]) -> None:
+    odd = next((name for name in split if name not in names), None)
+    if odd is not None:
+        raise ConfigError(f"split has '{odd}'; here it takes {', '.join(names)}", code="E104")
+    if "train" not in split:
+        raise ConfigError("split names no 'train' part", code="E104")
+
+
+def _ends(sizes: list[int | str], total: int) -> list[int]:
+    percents = [_percent(size) for size in sizes]
+    if all(percent is None for percent in percents):
+        return _running([_count(size) for size in sizes])
+    if any(percent is None for percent in percents):
+        raise ConfigError("split mixes counts and percents; use one of the two", code="E104")
+    parts = [percent for percent in percents if percent is not None]
+    if sum(parts) > 100:
+        raise ConfigError(f"split adds up to {float(sum(parts)):g}%; at most 100%", code="E104")
+    return [round(sum(parts[: i + 1]) * total / 100) for i in range(len(parts))]
+
+
+def _running(counts: list[int]) -> list[int]:
+    return [sum(counts[: i + 1]) for i in range(len(counts))]
+
+
+def _percent(size: int | str) -> Fraction | None:
+    match = _PERCENT.fullmatch(size) if isinstance(size, str) else None
+    return Fraction(match[1]) if match else None
+
+
+def _count(size: int | str) -> int:
+    if not isinstance(size, int) or size < 0:
+        raise ConfigError(
+            f"split: expected a count such as 5000 or a percent such as 10%, got {size!r}",
+            code="E104",
+        )
+    return size
+
+
+def shuffled(count: int, seed: int) -> list[int]:
+    """0..count-1 in an order that depends on nothing but `seed` and `count`."""
+
+    def key(index: int) -> bytes:
+        return hashlib.blake2b(f"{seed}:{index}".encode(), digest_size=16).digest()
+
+    return sorted(range(count), key=key)

@@ -1,0 +1,160 @@
+"""Text files: `data: {name: text}`, windows of tokens that predict the next token."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from gradcli.data.dataset import Dataset, Facts
+from gradcli.data.files import Loaded, load, locate, shown
+from gradcli.data.samples import Windows, tensor_of, windows
+from gradcli.data.split import cut
+from gradcli.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from gradcli.engine import Tensor
+
+DEFAULT_SPLIT: dict[str, int | str] = {"train": "90%", "val": "10%"}
+
+
+@dataclass(frozen=True)
+class TextSource:
+    """One text, cut into windows; the splits are stretches of it, in order."""
+
+    file: str = field(metadata={"doc": "text file, gzipped or not"})
+    unit: Literal["bytes", "characters"] = field(
+        default="characters", metadata={"doc": "what a token is; characters are read as UTF-8"}
+    )
+    context: int = field(default=64, metadata={"doc": "tokens in one sample"})
+    stride: int | None = field(
+        default=None, metadata={"doc": "tokens between the starts of samples; left out: `context`"}
+    )
+    split: dict[str, int | str] | None = field(
+        default=None,
+        metadata={"doc": "counts or percents of tokens for train, val, test; 90%, 10%"},
+    )
+
+    def __post_init__(self) -> None:
+        for name, value in (("context", self.context), ("stride", self.stride)):
+            if value is not None and not 1 <= value <= 1 << 20:
+                raise ConfigError(f"text: {name} must be 1 to {1 << 20}, got {value}", code="E104")
+
+    @property
+    def _step(self) -> int:
+        return self.context if self.stride is None else self.stride
+
+    def locate(self, root: Path) -> TextSource:
+        """The path made absolute."""
+        return replace(self, file=str(locate(self.file, root)))
+
+    def facts(self) -> Facts:
+        """From the whole text."""
+        return self._prepared().facts
+
+    def load(self) -> Dataset:
+        """All tokens in memory."""
+        made = self._prepared()
+        tokens = tensor_of(made.tokens, (len(made.tokens),))
+        return Dataset(
+            source=self,
+            facts=made.facts,
+            splits={
+                name: Windows(tokens[part.start : part.stop], self.context, self._step)
+                for name, part in made.parts.items()
+            },
+            sha256={made.loaded.path.name: made.loaded.sha256},
+            state={"unit": self.unit, "context": self.context, "vocab": list(made.facts.labels)},
+            notes=made.loaded.notes(),
+        )
+
+    def _prepared(self) -> _Prepared:
+        loaded = load(Path(self.file))
+        source = shown(self.file)
+        content = loaded.unpacked()
+        labels: list[str] = []
+        if self.unit == "characters":
+            text = decode(content, source)
+            labels = sorted(set(text), key=lambda c: c.encode())
+            tokens: bytes | array[int] = encode(text, labels, source)
+        else:
+            tokens = content
+        if not tokens:
+            raise DataError(f"{source}: the text is empty", code="E305")
+        parts = cut(self.split or DEFAULT_SPLIT, len(tokens))
+        vocab = len(labels) or 256
+        facts = Facts(
+            input=(self.context,),
+            input_kind="index",
+            target=(self.context,),
+            classes=vocab,
+            vocab=vocab,
+            labels=tuple(labels),
+            sizes=self._sizes(parts, source),
+        )
+        return _Prepared(loaded, tokens, parts, facts)
+
+    def _sizes(self, parts: Mapping[str, range], source: str) -> dict[str, int]:
+        sizes = {n: windows(len(p), self.context, self._step) for n, p in parts.items()}
+        short = next((name for name, size in sizes.items() if size == 0), None)
+        if short is not None:
+            raise DataError(
+                f"{source}: the {short} split has {len(parts[short])} tokens; a context of "
+                f"{self.context} needs at least {self.context + 1}",
+                code="E305",
+            )
+        return sizes
+
+    def read(self, path: Path, state: Mapping[str, Any]) -> tuple[Tensor, list[str]]:
+        """Windows of another text, end to end; the last one ends where the text ends."""
+        source = shown(path)
+        content = load(path).unpacked()
+        tokens: bytes | array[int] = content
+        if state["unit"] == "characters":
+            tokens = encode(decode(content, source), state["vocab"], source)
+        width = int(state["context"])
+        if len(tokens) < width:
+            what = f"{len(tokens)} tokens are too few: the model reads {width}"
+            raise DataError(f"{source}: {what}", code="E305")
+        starts = [*range(0, len(tokens) - width, width), len(tokens) - width]
+        flat = array("q", (token for at in starts for token in tokens[at : at + width]))
+        return tensor_of(flat, (len(starts), width)), [f"{path.name}:{at}" for at in starts]
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A text as tokens, and where the splits lie."""
+
+    loaded: Loaded
+    tokens: bytes | array[int]
+    parts: dict[str, range]
+    facts: Facts
+
+
+def decode(content: bytes, source: str) -> str:
+    """UTF-8 text; a byte order mark is left out."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{source}:{line}: not UTF-8 text: byte {content[error.start]:#04x} "
+            f"at byte offset {error.start}; `unit: bytes` reads any file",
+            code="E304",
+        ) from None
+
+
+def encode(text: str, labels: list[str], source: str) -> array[int]:
+    """The place of each character in `labels`."""
+    index = {label: i for i, label in enumerate(labels)}
+    try:
+        return array("i", map(index.__getitem__, text))
+    except KeyError:
+        at = next(i for i, c in enumerate(text) if c not in index)
+        line = text.count("\n", 0, at) + 1
+        raise DataError(
+            f"{source}:{line}: the character {text[at]!r} did not occur in the training text",
+            code="E304",
+        ) from None
