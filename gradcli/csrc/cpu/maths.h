@@ -8,12 +8,31 @@
 #define M_NAME(function) function
 #endif
 
+/* a * b + c: rounded once where the instruction set has that, so that all code of one build, the
+ * vector body of a loop and its scalar end, gives the same bits. */
+#ifdef GC_HAS_FMA
+#define M_FMA(a, b, c) M_NAME(__builtin_fma)(a, b, c)
+#else
+#define M_FMA(a, b, c) ((a) * (b) + (c))
+#endif
+
+#ifdef GC_IS_FLOAT
+#include "maths_float.h"
+#else
 static inline REAL NAME(m_exp)(REAL x) {
   return M_NAME(exp)(x);
 }
 static inline REAL NAME(m_log)(REAL x) {
   return M_NAME(log)(x);
 }
+static inline REAL NAME(m_tanh)(REAL x) {
+  return M_NAME(tanh)(x);
+}
+static inline REAL NAME(m_erf)(REAL x) {
+  return M_NAME(erf)(x);
+}
+#endif
+
 static inline REAL NAME(m_sqrt)(REAL x) {
   return M_NAME(sqrt)(x);
 }
@@ -22,12 +41,6 @@ static inline REAL NAME(m_sin)(REAL x) {
 }
 static inline REAL NAME(m_cos)(REAL x) {
   return M_NAME(cos)(x);
-}
-static inline REAL NAME(m_tanh)(REAL x) {
-  return M_NAME(tanh)(x);
-}
-static inline REAL NAME(m_erf)(REAL x) {
-  return M_NAME(erf)(x);
 }
 static inline REAL NAME(m_floor)(REAL x) {
   return M_NAME(floor)(x);
@@ -39,10 +52,12 @@ static inline REAL NAME(m_pow)(REAL x, REAL y) {
   return M_NAME(pow)(x, y);
 }
 
-/* exp(-x) overflows for large negative x, where the answer is exp(x) itself. */
+/* 1 / (1 + exp(-x)). With e = exp(-|x|) nothing overflows; on the negative side it is e / (1 + e),
+ * written as e - e (e / (1 + e)) because the rounding of 1 + e would count fully where e is small.
+ */
 static inline REAL NAME(m_sigmoid)(REAL x) {
-  const REAL e = NAME(m_exp)(x < 0 ? x : -x);
-  return x < 0 ? e / (1 + e) : 1 / (1 + e);
+  const REAL e = NAME(m_exp)(x < 0 ? x : -x), part = (x < 0 ? e : 1) / (1 + e);
+  return x < 0 ? M_FMA(-e, part, e) : part;
 }
 
 /* d pow(a, b) / db = y log a; where a is 0 the limit is 0 for b > 0. */

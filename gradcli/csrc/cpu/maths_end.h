@@ -1,6 +1,7 @@
 /* maths_end.h -- forgets the names of maths.h, so that the next element type can define them. */
 #undef R
 #undef M_NAME
+#undef M_FMA
 #undef m_exp
 #undef m_log
 #undef m_sqrt

@@ -1,0 +1,123 @@
+"""The float32 maths of the kernels, against the C library's float64."""
+
+from __future__ import annotations
+
+import math
+import struct
+from array import array as packed
+from collections.abc import Callable
+
+import pytest
+
+from gradcli import engine
+
+INF, NAN = math.inf, math.nan
+
+
+def rounded(x: float) -> float:
+    """The nearest float32."""
+    return packed("f", [x])[0]
+
+
+def unit_in_the_last_place(x: float) -> float:
+    """The gap between float32 neighbours at x."""
+    return math.ldexp(1.0, max(math.frexp(x)[1] - 24, -149))
+
+
+def every(step: int) -> list[float]:
+    """Floats from all over: every `step`-th bit pattern that is a number."""
+    bits = struct.pack(f"{(1 << 32) // step + 1}I", *range(0, 1 << 32, step))
+    return [x for x in packed("f", bits) if math.isfinite(x)]
+
+
+def between(low: float, high: float, count: int) -> list[float]:
+    return [rounded(low + (high - low) * i / count) for i in range(count + 1)]
+
+
+def exp(x: float) -> float:
+    return math.exp(x) if x < 709 else INF
+
+
+def log(x: float) -> float:
+    return math.log(x) if x > 0 else (-INF if x == 0 else NAN)
+
+
+def sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x >= 0 else exp(x) / (1 + exp(x))
+
+
+FUNCTIONS = [
+    pytest.param("exp", exp, (-104.5, 89.0), id="exp"),
+    pytest.param("log", log, (0.4, 3.0), id="log"),
+    pytest.param("tanh", math.tanh, (-10.0, 10.0), id="tanh"),
+    pytest.param("sigmoid", sigmoid, (-104.5, 20.0), id="sigmoid"),
+]
+
+
+def results(name: str, numbers: list[float]) -> list[float]:
+    return getattr(engine, name)(engine.tensor(numbers)).tolist()
+
+
+def worst(name: str, reference: Callable[[float], float], numbers: list[float]) -> float:
+    """The largest error in units in the last place; inf where a special value differs."""
+    largest = 0.0
+    for x, y in zip(numbers, results(name, numbers), strict=True):
+        wanted = reference(x)
+        if math.isnan(wanted) or abs(wanted) > 3.40282356e38 or not math.isfinite(y):
+            expected = wanted if math.isnan(wanted) else rounded(wanted)
+            same = math.isnan(y) if math.isnan(expected) else y == expected
+            largest = largest if same else INF
+        else:
+            largest = max(largest, abs(y - wanted) / unit_in_the_last_place(wanted))
+    return largest
+
+
+@pytest.mark.parametrize(("name", "reference", "dense"), FUNCTIONS)
+def test_float_maths_is_within_2_units_in_the_last_place(
+    name: str, reference: Callable[[float], float], dense: tuple[float, float], isa: str
+) -> None:
+    assert worst(name, reference, every(200_003)) <= 2
+    assert worst(name, reference, between(*dense, 20_000)) <= 2
+
+
+def test_gelu_which_holds_erf_is_within_4_units_above_0(isa: str) -> None:
+    def gelu(x: float) -> float:
+        return 0.5 * x * (1 + math.erf(x / math.sqrt(2)))
+
+    assert worst("gelu", gelu, between(0, 8, 20_000)) <= 4
+
+
+def signed(x: float) -> str:
+    """A number as text, so that NaN equals NaN and 0.0 differs from -0.0."""
+    return "nan" if math.isnan(x) else repr(x)
+
+
+SMALLEST = 2.0**-149
+SPECIAL = {
+    "exp": [(NAN, NAN), (INF, INF), (-INF, 0.0), (-0.0, 1.0), (SMALLEST, 1.0), (88.8, INF),
+            (-103.97, SMALLEST), (-103.98, 0.0), (-1e38, 0.0), (1e38, INF)],
+    "log": [(NAN, NAN), (INF, INF), (-INF, NAN), (0.0, -INF), (-0.0, -INF), (-1.0, NAN),
+            (1.0, 0.0), (-SMALLEST, NAN), (SMALLEST, rounded(math.log(SMALLEST)))],
+    "tanh": [(NAN, NAN), (INF, 1.0), (-INF, -1.0), (0.0, 0.0), (-0.0, -0.0), (1e38, 1.0),
+             (SMALLEST, SMALLEST), (-SMALLEST, -SMALLEST)],
+    "sigmoid": [(NAN, NAN), (INF, 1.0), (-INF, 0.0), (0.0, 0.5), (-0.0, 0.5), (-1e38, 0.0),
+                (1e38, 1.0), (-103.97, SMALLEST)],
+    "gelu": [(NAN, NAN), (INF, INF), (0.0, 0.0), (-0.0, -0.0), (1e38, 1e38)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_special_values_are_exact(name: str, isa: str) -> None:
+    inputs = [x for x, _ in SPECIAL[name]]
+    wanted = [signed(rounded(y)) for _, y in SPECIAL[name]]
+    assert [signed(y) for y in results(name, inputs)] == wanted
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "sigmoid", "gelu"])
+def test_the_end_of_a_loop_gives_the_bits_of_its_vector_body(name: str, isa: str) -> None:
+    numbers = between(0.01, 5, 100)
+    whole = results(name, numbers)
+    alone = [results(name, [x])[0] for x in numbers]
+    assert alone == whole
+    for length in range(1, 67):
+        assert results(name, numbers[:length]) == whole[:length]
