@@ -23,6 +23,31 @@ KERNEL_ALL(min_along, extreme, 1, 2, 0)
 KERNEL_REAL(select_backward, select_backward, 2, 1, 1)
 KERNEL_REAL(ties_backward, ties_backward, 3, 1, 0)
 
+/* index.h, index_backward.h */
+KERNEL_ALL(index_select, index_select, 2, 1, 0)
+KERNEL_ALL(embedding,    index_select, 2, 1, 0)
+KERNEL_ALL(where,  where,    3, 1, 1)
+KERNEL_ALL(arange, arange,   0, 1, 0)
+KERNEL_ALL(tril,   triangle, 1, 1, 0)
+KERNEL_ALL(triu,   triangle, 1, 1, 0)
+KERNEL_REAL(index_select_backward, index_grad, 2, 1, 0)
+
+/* random.h, random_integers.h */
+KERNEL_REAL(uniform, random, 1, 1, 1)
+KERNEL_REAL(normal,  random, 1, 1, 1)
+KERNEL_REAL(dropout_forward,  dropout,      2, 2, 0)
+KERNEL_REAL(dropout_backward, dropout_grad, 2, 1, 0)
+KERNEL_ALL(randint,  random_integers, 1, 1, 1)
+KERNEL_ALL(randperm, randperm,        1, 1, 1)
+
+/* optim.h */
+KERNEL_REAL(sgd_step,          step, 2, 1, 0)
+KERNEL_REAL(sgd_momentum_step, step, 2, 2, 0)
+KERNEL_REAL(adam_step,         step, 2, 3, 0)
+KERNEL_REAL(sum_squares, sum_squares, 1, 1, 0)
+KERNEL_REAL(clip_factor, clip_factor, 1, 2, 0)
+KERNEL_REAL(scale_by,    scale_by,    1, 1, 1)
+
 /* softmax.h */
 KERNEL_REAL(softmax_forward, rows, 1, 1, 0)
 KERNEL_REAL(softmax_backward, rows, 2, 1, 0)

@@ -8,12 +8,17 @@
 #include "elementwise.h"
 
 #include "copy.h"
+#include "index.h"
+#include "random_integers.h"
 
 #include "reduce.h"
 
 #include "extreme.h"
 
 #ifdef GC_IS_REAL
+#include "index_backward.h"
+#include "optim.h"
+#include "random.h"
 #include "softmax.h"
 
 #include "loss.h"

@@ -8,6 +8,7 @@
 
 #include "kernel.h"
 #include "lines.h"
+#include "random_philox.h"
 #include "tables.h"
 #include "walk.h"
 

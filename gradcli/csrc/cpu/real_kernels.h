@@ -7,6 +7,7 @@
 
 #include "kernel.h"
 #include "lines.h"
+#include "random_philox.h"
 #include "tables.h"
 #include "walk.h"
 

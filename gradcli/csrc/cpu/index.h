@@ -1,0 +1,121 @@
+/* index.h -- rows picked by index, where, ranges and triangles, for every element type. A bad index
+ * is reported with its position and its row is left alone. */
+
+/* x (outer, n, inner), indices (m) -> y (outer, m, inner). */
+static int NAME(plan_index_select)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const gc_tensor *x = &call->tensors[0], *indices = &call->tensors[1], *y = &call->tensors[2];
+  GC_REQUIRE(x->ndim == 3, 0, "(outer, n, inner)");
+  GC_REQUIRE(indices->ndim == 1 && indices->dtype == GC_I64, 1, "int64 indices (m)");
+  GC_REQUIRE(y->ndim == 3 && y->shape[0] == x->shape[0] && y->shape[1] == indices->shape[0] &&
+                 y->shape[2] == x->shape[2],
+             2, "(outer, m, inner)");
+  GC_REQUIRE(y->dtype == x->dtype, 2, "one element type");
+  for (int32_t i = 0; i < 3; i++)
+    GC_REQUIRE(gc_contiguous(&call->tensors[i]), i, "a contiguous tensor");
+  const int64_t rows = gc_max(1, GC_BLOCK / gc_max(1, x->shape[2]));
+  return gc_plan_simple(plan, gc_ceil_div(y->shape[0] * y->shape[1], rows));
+}
+
+static void NAME(run_index_select)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const int64_t n = t[0].shape[1], inner = t[0].shape[2], m = t[1].shape[0];
+  const int64_t rows = gc_max(1, GC_BLOCK / gc_max(1, inner));
+  const int64_t end = gc_min(t[2].shape[0] * m, (job->task + 1) * rows);
+  const REAL *x = (const REAL *)gc_first(&t[0]);
+  const int64_t *indices = (const int64_t *)gc_first(&t[1]);
+  REAL *y = (REAL *)gc_first(&t[2]);
+  for (int64_t row = job->task * rows; row < end; row++) {
+    const int64_t index = indices[row % m];
+    if (index < 0 || index >= n)
+      gc_bad_index(job, 1, row % m, index, n);
+    else if (inner > 0)
+      memcpy(y + row * inner, x + (row / m * n + index) * inner, (size_t)inner * sizeof(REAL));
+  }
+}
+
+/* The same under the name that its users know, so that a bad index is reported by it. */
+static void NAME(run_embedding)(const gc_job *job) {
+  NAME(run_index_select)(job);
+}
+
+/* y = truth ? a : b; any strides. */
+static int NAME(plan_where)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  GC_REQUIRE(call->tensors[0].dtype == GC_BOOL, 0, "bool for the truth");
+  for (int32_t i = 1; i < 4; i++) {
+    GC_REQUIRE(gc_same_shape(&call->tensors[i], &call->tensors[0]), i, "tensors of one shape");
+    GC_REQUIRE(call->tensors[i].dtype == call->tensors[1].dtype, i, "one element type");
+  }
+  return gc_plan_simple(plan, gc_ceil_div(gc_numel(&call->tensors[0]), GC_BLOCK));
+}
+
+static void NAME(run_where)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const gc_tensor *const operands[4] = {&t[0], &t[1], &t[2], &t[3]};
+  BLOCK_OF(job, first, count);
+  gc_walk w;
+  gc_walk_begin(&w, operands, 4, first, count);
+  const int32_t last = w.ndim - 1;
+  const int64_t st = w.stride[0][last], sa = w.stride[1][last], sb = w.stride[2][last];
+  const int64_t so = w.stride[3][last];
+  for (int64_t n; (n = gc_walk_span(&w)) > 0; gc_walk_advance(&w, n)) {
+    const uint8_t *truth = (const uint8_t *)gc_first(&t[0]) + w.offset[0];
+    const REAL *a = (const REAL *)gc_first(&t[1]) + w.offset[1];
+    const REAL *b = (const REAL *)gc_first(&t[2]) + w.offset[2];
+    REAL *out = (REAL *)gc_first(&t[3]) + w.offset[3];
+    for (int64_t i = 0; i < n; i++)
+      out[i * so] = truth[i * st] ? a[i * sa] : b[i * sb];
+  }
+}
+
+/* y[i] = start + i step: options[0] and [1], or for integers sizes[0] and [1]. */
+static int NAME(plan_arange)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  GC_REQUIRE(gc_contiguous(&call->tensors[0]), 0, "a contiguous tensor");
+  return gc_plan_simple(plan, gc_ceil_div(gc_numel(&call->tensors[0]), GC_BLOCK));
+}
+
+static void NAME(run_arange)(const gc_job *job) {
+  BLOCK_OF(job, first, n);
+  REAL *out = (REAL *)gc_first(&job->call->tensors[0]) + first;
+#ifdef GC_IS_REAL
+  const double start = job->call->options[0], step = job->call->options[1];
+  for (int64_t i = 0; i < n; i++)
+    out[i] = (REAL)(start + (double)(first + i) * step);
+#else
+  const int64_t start = job->call->sizes[0], step = job->call->sizes[1];
+  for (int64_t i = 0; i < n; i++)
+    out[i] = (REAL)(start + (first + i) * step);
+#endif
+}
+
+/* x (batch, rows, columns) -> y: tril keeps where column <= row + sizes[0], triu where >=; the rest
+ * is 0. */
+static int NAME(plan_triangle)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const gc_tensor *t = call->tensors;
+  GC_REQUIRE(t[0].ndim == 3, 0, "(batch, rows, columns)");
+  GC_REQUIRE(gc_same_shape(&t[1], &t[0]) && t[1].dtype == t[0].dtype, 1, "like the input");
+  GC_REQUIRE(gc_contiguous(&t[0]), 0, "a contiguous tensor");
+  GC_REQUIRE(gc_contiguous(&t[1]), 1, "a contiguous tensor");
+  return gc_plan_simple(plan, gc_ceil_div(t[0].shape[0] * t[0].shape[1], GC_ROWS));
+}
+
+static void NAME(triangle)(const gc_job *job, bool lower) {
+  const gc_tensor *t = job->call->tensors;
+  const int64_t rows = t[0].shape[1], columns = t[0].shape[2];
+  /* Beyond these a further shift changes nothing, and i + shift cannot overflow. */
+  const int64_t shift = gc_max(-rows - 1, gc_min(columns + 1, job->call->sizes[0]));
+  const int64_t end = gc_min(t[0].shape[0] * rows, (job->task + 1) * GC_ROWS);
+  const REAL *x = (const REAL *)gc_first(&t[0]);
+  REAL *y = (REAL *)gc_first(&t[1]);
+  for (int64_t row = job->task * GC_ROWS; row < end; row++)
+    for (int64_t column = 0; column < columns; column++) {
+      const int64_t diagonal = row % rows + shift, at = row * columns + column;
+      y[at] = (lower ? column <= diagonal : column >= diagonal) ? x[at] : 0;
+    }
+}
+
+static void NAME(run_tril)(const gc_job *job) {
+  NAME(triangle)(job, true);
+}
+static void NAME(run_triu)(const gc_job *job) {
+  NAME(triangle)(job, false);
+}

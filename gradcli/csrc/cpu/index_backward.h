@@ -1,0 +1,76 @@
+/* index_backward.h -- the gradient of picking rows: each destination row is the sum of the rows of
+ * the gradient that were picked from it, in the order of their positions, carried in double. The
+ * positions are sorted by destination first (a counting sort, which keeps equal ones in order), so
+ * that every destination belongs to one task and the bits depend on nothing else. */
+
+enum { NAME(columns_at_once) = 128 };
+
+/* Destination rows of a task: about one block of additions. */
+static inline int64_t NAME(index_rows)(const gc_tensor *t) {
+  const int64_t n = t[2].shape[1], inner = gc_max(1, t[2].shape[2]);
+  return gc_max(1, GC_BLOCK / inner / (gc_ceil_div(t[1].shape[0], gc_max(1, n)) + 1));
+}
+
+/* grad (outer, m, inner), indices (m) -> out (outer, n, inner). sizes[0]: an index that gets no
+ * gradient, or -1. */
+static int NAME(plan_index_grad)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const gc_tensor *grad = &call->tensors[0], *indices = &call->tensors[1], *out = &call->tensors[2];
+  GC_REQUIRE(out->ndim == 3, 2, "(outer, n, inner)");
+  GC_REQUIRE(indices->ndim == 1 && indices->dtype == GC_I64, 1, "int64 indices (m)");
+  GC_REQUIRE(grad->ndim == 3 && grad->shape[0] == out->shape[0] &&
+                 grad->shape[1] == indices->shape[0] && grad->shape[2] == out->shape[2],
+             0, "(outer, m, inner)");
+  GC_REQUIRE(out->dtype == grad->dtype, 2, "one element type");
+  for (int32_t i = 0; i < 3; i++)
+    GC_REQUIRE(gc_contiguous(&call->tensors[i]), i, "a contiguous tensor");
+  GC_REQUIRE(out->shape[1] <= (int64_t)1 << 56, 2, "at most 2^56 rows");
+  plan->phases = 2;
+  plan->tasks[0] = 1;
+  plan->tasks[1] = gc_ceil_div(out->shape[0] * out->shape[1], NAME(index_rows)(call->tensors));
+  plan->shared_bytes = (out->shape[1] + 1 + indices->shape[0]) * (int64_t)sizeof(int64_t);
+  return GC_OK;
+}
+
+/* begin[i]..begin[i + 1]: where the positions that picked row i stand in `order`. */
+static void NAME(index_sort)(const gc_job *job, int64_t *begin, int64_t *order) {
+  const gc_tensor *t = job->call->tensors;
+  const int64_t n = t[2].shape[1], m = t[1].shape[0];
+  const int64_t *indices = (const int64_t *)gc_first(&t[1]);
+  memset(begin, 0, (size_t)(n + 1) * sizeof *begin);
+  for (int64_t i = 0; i < m; i++)
+    if (indices[i] < 0 || indices[i] >= n)
+      gc_bad_index(job, 1, i, indices[i], n);
+    else
+      begin[indices[i]]++;
+  for (int64_t row = 1; row <= n; row++)
+    begin[row] += begin[row - 1];
+  for (int64_t i = m - 1; i >= 0; i--) /* from behind: begin[row] ends up at the first of its row */
+    if (indices[i] >= 0 && indices[i] < n)
+      order[--begin[indices[i]]] = i;
+}
+
+static void NAME(run_index_select_backward)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const int64_t n = t[2].shape[1], inner = t[2].shape[2], m = t[1].shape[0];
+  int64_t *begin = job->shared, *order = begin + n + 1;
+  if (job->phase == 0) {
+    NAME(index_sort)(job, begin, order);
+    return;
+  }
+  const int64_t rows = NAME(index_rows)(t), skipped = job->call->sizes[0];
+  const int64_t end = gc_min(t[2].shape[0] * n, (job->task + 1) * rows);
+  for (int64_t row = job->task * rows; row < end; row++) {
+    const REAL *grad = (const REAL *)gc_first(&t[0]) + row / n * m * inner;
+    REAL *out = (REAL *)gc_first(&t[2]) + row * inner;
+    const int64_t index = row % n, stop = begin[index + (index != skipped)];
+    for (int64_t from = 0; from < inner; from += NAME(columns_at_once)) {
+      const int64_t count = gc_min(NAME(columns_at_once), inner - from);
+      double sum[NAME(columns_at_once)] = {0};
+      for (int64_t i = begin[index]; i < stop; i++)
+        for (int64_t c = 0; c < count; c++)
+          sum[c] += (double)grad[order[i] * inner + from + c];
+      for (int64_t c = 0; c < count; c++)
+        out[from + c] = (REAL)sum[c];
+    }
+  }
+}
