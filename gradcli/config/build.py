@@ -19,7 +19,8 @@ def build(config: Config) -> Job:
     engine.manual_seed(config.train.seed)
     model = nn.Sequential(*(layer.make() for layer in config.model))
     plan = config.schedule.made
-    marks = [steps_of(mark, config.steps) for mark in plan.marks]
+    # A run without steps has no points to mark; all of them would be step 0.
+    marks = [steps_of(mark, config.steps) for mark in plan.marks if config.steps]
     return Job(
         name=config.name,
         model=model,

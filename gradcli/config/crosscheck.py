@@ -177,8 +177,8 @@ def watched(
     report: Report,
 ) -> None:
     """`best`, `early_stop` and `expect` name figures that the run will have."""
-    during = [split for split in ("val",) if split in facts.sizes]
-    after = [split for split in ("val", "test") if split in facts.sizes]
+    during: list[str] = [split for split in ("val",) if split in facts.sizes]
+    after: list[str] = [split for split in ("val", "test") if split in facts.sizes]
     wanted: list[tuple[tuple[str, ...], str | None, list[str]]] = [
         (("train", "best"), settings.best, during)
     ]

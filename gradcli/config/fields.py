@@ -69,7 +69,9 @@ def expected(hint: Any) -> str:
         said = [note.text for note in inner[1:] if isinstance(note, Says)]
         return said[0] if said else expected(inner[0])
     if origin is Literal:
-        return "one of " + ", ".join(str(choice) for choice in inner)
+        return "one of " + ", ".join(
+            str(choice) if str(choice).isidentifier() else repr(choice) for choice in inner
+        )
     if origin in (Union, types.UnionType):
         return " or ".join(expected(choice) for choice in inner)
     return _container(origin or hint, inner)

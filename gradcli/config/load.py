@@ -26,7 +26,7 @@ from gradcli.config.sections import (
 )
 from gradcli.config.signal import Signal
 from gradcli.data import DATASETS, Facts, Source
-from gradcli.errors import ErrorGroup, GradcliError
+from gradcli.errors import ErrorGroup, GradcliError, Place
 from gradcli.train.job import Expectation, Settings
 
 
@@ -170,12 +170,11 @@ class _Loading:
         chosen = choose("data", node, DATASETS, self.report)
         if chosen is None or node is None:
             return None
-        place = full(node).map()["name"].place
         try:
             source: Source = chosen.made.locate(self.path.parent)
             facts = source.facts()
         except GradcliError as error:
-            error.place = error.place or place
+            error.place = error.place or _spoken_of(full(node), error.message)
             self.report.errors.append(error)
             return None
         return Chosen(chosen.name, chosen.values, source), facts
@@ -211,6 +210,14 @@ class _Loading:
         if steps is not None:
             crosscheck.schedule_fits(root, schedule, steps, self.report)
         return steps
+
+
+def _spoken_of(section: Node, message: str) -> Place:
+    """Where the value stands that a message quotes; else the section's name."""
+    for _, item in section.walk():
+        if isinstance(item.value, str) and item.value and f"'{item.value}'" in message:
+            return item.place
+    return section.map()["name"].place
 
 
 def _stem(path: Path) -> str:

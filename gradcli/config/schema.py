@@ -122,18 +122,10 @@ def schema_of(make: Callable[..., Any], given: int = 0) -> Schema:
     """The schema in the signature of `make`, without the first `given` parameters."""
     parameters = list(inspect.signature(make).parameters.values())[given:]
     hints = _hints(make, parameters)
-    factories = {
-        each.name: each.default_factory
-        for each in (dataclasses.fields(make) if dataclasses.is_dataclass(make) else ())
-        if each.default_factory is not dataclasses.MISSING
-    }
     fields: dict[str, Any] = {}
     for parameter in parameters:
-        default: Any = ... if parameter.default is parameter.empty else parameter.default
-        if parameter.name in factories:
-            default = Field(default_factory=factories[parameter.name])
         # A parameter called in_ is the key `in`, which Python keeps for itself.
-        fields[parameter.name.rstrip("_")] = (hints[parameter.name], default)
+        fields[parameter.name.rstrip("_")] = (hints[parameter.name], _field(make, parameter))
     model = create_model(
         make.__name__,
         __config__=ConfigDict(
@@ -150,6 +142,18 @@ def schema_of(make: Callable[..., Any], given: int = 0) -> Schema:
     return Schema(
         model, {key: hints[name] for key, name in parameter_names.items()}, parameter_names
     )
+
+
+def _field(make: Callable[..., Any], parameter: inspect.Parameter) -> Any:
+    """The default of a parameter, and its description where `make` is a dataclass with docs."""
+    default: Any = ... if parameter.default is parameter.empty else parameter.default
+    if not dataclasses.is_dataclass(make):
+        return Field(default=default)
+    [field] = [each for each in dataclasses.fields(make) if each.name == parameter.name]
+    doc = field.metadata.get("doc")
+    if field.default_factory is not dataclasses.MISSING:
+        return Field(default_factory=field.default_factory, description=doc)
+    return Field(default=default, description=doc)
 
 
 def _hints(make: Callable[..., Any], parameters: list[inspect.Parameter]) -> dict[str, Any]:

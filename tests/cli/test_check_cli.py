@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("gradcli.data")
-
 from gradcli.cli import main
 
 Write = Callable[..., Path]

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("gradcli.data")
-
 from gradcli.config.load import Config, load
 from gradcli.errors import ErrorGroup, GradcliError
 

@@ -7,10 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytest.importorskip("gradcli.data")
-
 from gradcli.config.json_schema import json_schema
 from gradcli.config.load import Config, load
 from gradcli.errors import GradcliError

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("gradcli.data")
-
 from gradcli.config.load import load
 
 ROOT = Path(__file__).parents[2]
@@ -43,12 +41,13 @@ def test_the_reference_names_every_layer_and_key() -> None:
     from gradcli.config.planner import CONTAINERS, LAYERS, layer_schema
     from gradcli.config.schema import schema_of
     from gradcli.config.sections import top, train
+    from gradcli.data import DATASETS
 
     text = (ROOT / "docs" / "config.md").read_text()
-    named = {*LAYERS, *CONTAINERS, *LOSSES, *OPTIMIZERS, *SCHEDULES}
+    named = {*LAYERS, *CONTAINERS, *LOSSES, *OPTIMIZERS, *SCHEDULES, *DATASETS}
     for kind in (*LAYERS, *CONTAINERS):
         named.update(layer_schema(kind).hints)
-    for table in (LOSSES, OPTIMIZERS, SCHEDULES):
+    for table in (LOSSES, OPTIMIZERS, SCHEDULES, DATASETS):
         for make in table.values():
             named.update(schema_of(make).hints)
     named.update(schema_of(top).hints, schema_of(train).hints)
