@@ -204,3 +204,25 @@ def test_resolved_is_a_config_again(config_file: Write, capsys: pytest.CaptureFi
 def test_schema_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["check", "--schema"]) == 0
     assert json.loads(capsys.readouterr().out)["title"] == "gradcli config"
+
+
+def test_train_refuses_the_same_before_anything_is_written(
+    config_file: Write,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = config_file(("lr: 0.1", "lr: -1"), ("relu", "relo"))
+    assert main.run(["train", str(path)]) == 2
+    shown = capsys.readouterr().err
+    assert shown.count("error[") == 2
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["config.yaml"]
+
+
+def test_missing_data_are_a_data_error_at_the_path(check: Check, config_file: Write) -> None:
+    source = "{name: csv, file: no.csv, target: y, numeric: [x]}"
+    code, shown = check(config_file(("{name: fake}", source)))
+    assert code == 3
+    assert "'no.csv'" in shown
+    assert "config.yaml:3:25" in shown
