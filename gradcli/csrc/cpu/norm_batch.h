@@ -130,11 +130,14 @@ static void NAME(normalise)(const gc_call *call, const gc_channels *c, const gc_
   }
 }
 
-/* running = (1 - momentum) * running + momentum * new; the variance as of a sample (n - 1). */
+/* running = (1 - momentum) * running + momentum * new; the variance as of a sample (n - 1). A batch
+ * of nothing teaches nothing. */
 static void NAME(keep_running)(const gc_call *call, int64_t at, double mean, double variance,
                                double n) {
   const gc_tensor *t = call->tensors;
-  const double momentum = call->options[1];
+  const double momentum = n > 0 ? call->options[1] : 0;
+  if (momentum == 0)
+    return;
   REAL *running_mean = (REAL *)gc_first(&t[6]), *running_var = (REAL *)gc_first(&t[7]);
   if (t[6].shape[0])
     running_mean[at] = (REAL)((1 - momentum) * (double)running_mean[at] + momentum * mean);

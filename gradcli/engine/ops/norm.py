@@ -200,7 +200,7 @@ def _check_batch(x: Array, running: tuple[Array | None, Array | None], training:
         raise OptionError("batch_norm: give both running_mean and running_var, or neither")
     if not training and running[0] is None:
         raise OptionError("batch_norm: without training it needs running_mean and running_var")
-    if training and x.shape[1] and x.numel // x.shape[1] < 2:
+    if training and x.numel and x.numel == x.shape[1]:
         raise OptionError(
             f"batch_norm: training needs more than 1 value for each channel, got shape {x.shape}; "
             "use a larger batch"
