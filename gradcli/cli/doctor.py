@@ -1,0 +1,140 @@
+"""`gradcli doctor`: what this installation is and can use, and whether its kernels are right."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from typing import Any
+
+import click
+
+from gradcli import __version__
+from gradcli.cli import options, output
+from gradcli.errors import DeviceError
+
+PACKAGES = ("click", "PyYAML", "cffi", "tqdm", "pydantic", "safetensors")
+INSTRUCTION_SETS = ("avx512", "avx2", "neon", "baseline")
+EXIT_BROKEN = 4
+# A relative error that float32 rounding cannot explain.
+TOLERANCE = 1e-6
+
+
+@click.command("doctor")
+@options.json
+@options.debug
+@click.pass_context
+def command(ctx: click.Context, as_json: bool) -> None:
+    """Show compiler, instruction set, threads, memory, devices and versions; test the kernels."""
+    report: dict[str, Any] = {
+        "gradcli": __version__,
+        "python": f"{platform.python_version()} at {sys.executable}",
+        "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "compiler": compiler(),
+        "packages": {package: _version(package) for package in PACKAGES},
+        "devices": {name: options.why_not(name) for name in ("cpu", "cuda", "metal")},
+    }
+    try:
+        report |= kernels()
+    except DeviceError as error:
+        report |= {"ok": False, "problem": error.message}
+    if as_json:
+        output.say_json(report)
+    else:
+        _show(report)
+    ctx.exit(0 if report["ok"] else EXIT_BROKEN)
+
+
+def compiler() -> str:
+    """The first line of what the C compiler says of itself; empty without a compiler."""
+    for name in ("cc", "gcc", "clang"):
+        path = shutil.which(name)
+        if path:
+            done = subprocess.run(
+                [path, "--version"], capture_output=True, text=True, timeout=10, check=False
+            )
+            return (done.stdout.splitlines() or [path])[0]
+    return ""
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "missing"
+
+
+def kernels() -> dict[str, Any]:
+    """What the compiled library offers here, and whether each instruction set computes rightly."""
+    from gradcli.engine.device import cpu
+
+    chosen = cpu.isa()
+    tests = {}
+    for name in INSTRUCTION_SETS:
+        if cpu.set_isa(name):
+            tests[name] = self_test()
+    cpu.set_isa(chosen)
+    return {
+        "kernels": len(cpu.KERNELS),
+        "instruction_set": chosen,
+        "self_test": tests,
+        "threads": cpu.threads(),
+        "threads_why": _why_threads(),
+        "memory_free": cpu.free_memory(),
+        "ok": not any(tests.values()),
+    }
+
+
+def _why_threads() -> str:
+    from gradcli.engine.device import cpu
+
+    may_use = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    why = f"{os.cpu_count()} cores, {may_use} for this process"
+    if cpu.available_threads() != may_use:
+        why += f", {cpu.available_threads()} by the container's quota"
+    return why
+
+
+def self_test() -> str:
+    """Sums of elementwise kernels against Python's own; empty where they agree."""
+    from gradcli import engine
+
+    numbers = [i / 250 - 2 for i in range(1001)]
+    for dtype in (engine.float32, engine.float64):
+        x = engine.tensor(numbers, dtype=dtype)
+        for name, expected in (("exp", math.exp), ("tanh", math.tanh), ("sin", math.sin)):
+            for number, found in zip(numbers, getattr(engine, name)(x).tolist(), strict=True):
+                wanted = expected(number)
+                if not math.isclose(found, wanted, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+                    return f"{name}({number:g}) in {dtype} gave {found!r} instead of {wanted!r}"
+    return ""
+
+
+def _show(report: dict[str, Any]) -> None:
+    for name in ("gradcli", "python", "platform"):
+        _line(name, report[name])
+    _line("compiler", report["compiler"] or "none found; gradcli needs one only to be installed")
+    if "problem" in report:
+        _line("kernels", report["problem"])
+    else:
+        _show_kernels(report)
+    for name, reason in report["devices"].items():
+        _line(name, reason or "usable")
+    _line("packages", ", ".join(f"{k} {v}" for k, v in report["packages"].items()))
+
+
+def _show_kernels(report: dict[str, Any]) -> None:
+    built, used = ", ".join(report["self_test"]), report["instruction_set"]
+    _line("kernels", f"{report['kernels']}, built here for {built}; {used} used")
+    wrong = {name: text for name, text in report["self_test"].items() if text}
+    _line("self-test", "; ".join(f"{k}: {v}" for k, v in wrong.items()) or "passed on each of them")
+    _line("threads", f"{report['threads']} ({report['threads_why']})")
+    _line("memory", f"{report['memory_free'] / 2**30:.1f} GiB free")
+
+
+def _line(label: str, text: str) -> None:
+    output.say(f"{label:<10} {text}")

@@ -1,0 +1,57 @@
+"""`gradcli gradcheck`: the declared gradient of every op against a numeric one, in float64."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradcli.cli import options, output
+from gradcli.errors import ConfigError
+from gradcli.registry import closest
+
+if TYPE_CHECKING:
+    from gradcli.engine.gradcheck import Failure
+
+EXIT_WRONG = 5
+
+
+@click.command("gradcheck")
+@click.argument("names", nargs=-1, metavar="[OP]...")
+@options.json
+@options.debug
+@click.pass_context
+def command(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
+    """Prove the gradient of each OP (all without one) against finite differences in float64."""
+    from gradcli.engine import gradcheck
+
+    _check_names(names)
+    report = gradcheck.check_all(names or None)
+    if as_json:
+        failed = [_as_object(failure) for failure in report.failed]
+        output.say_json({"ops": report.ops, "cases": report.cases, "failed": failed})
+    else:
+        for failure in report.failed:
+            output.say(str(failure))
+        verdict = f"{len(report.failed)} wrong" if report.failed else "all right"
+        output.say(f"gradcheck: {report.ops} ops, {report.cases} cases, {verdict}")
+    ctx.exit(EXIT_WRONG if report.failed else 0)
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    from gradcli.engine.op import declared_ops
+
+    known = [op.name for op in declared_ops()]
+    for name in names:
+        if name not in known:
+            near = closest(name, known)
+            hint = f"did you mean '{near}'?" if near else "`gradcli ops` lists them all"
+            raise ConfigError(f"no op is called '{name}'; {hint}", code="E102")
+
+
+def _as_object(failure: Failure) -> dict[str, Any]:
+    # NaN and infinity have no place in JSON; as text they still say what was found.
+    numbers = {"analytic": failure.analytic, "numeric": failure.numeric}
+    finite = {k: v if abs(v) < float("inf") else str(v) for k, v in numbers.items()}
+    place = {"op": failure.op, "sample": str(failure.sample), "input": failure.input}
+    return {**place, "element": list(failure.element), **finite}

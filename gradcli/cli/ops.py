@@ -1,0 +1,67 @@
+"""`gradcli ops`: the table of declared ops, and the files that are made from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gradcli.cli import options, output
+from gradcli.errors import ConfigError
+from gradcli.registry import closest
+
+if TYPE_CHECKING:
+    from gradcli.engine import describe
+
+
+@click.command("ops")
+@click.argument("name", required=False)
+@click.option("--markdown", is_flag=True, help="Print docs/ops.md.")
+@click.option("--stub", is_flag=True, help="Print gradcli/engine/tensor.pyi.")
+@options.json
+@options.debug
+def command(name: str | None, markdown: bool, stub: bool, as_json: bool) -> None:
+    """List the declared ops, or show the one called NAME."""
+    from gradcli.engine import describe
+
+    if markdown or stub:
+        text = describe.markdown() if markdown else describe.stub()
+        output.say(text.rstrip("\n"))
+        return
+    rows = {row.name: row for row in describe.facts()}
+    if name is not None and name not in rows:
+        near = closest(name, rows)
+        hint = f"did you mean '{near}'?" if near else "`gradcli ops` lists them all"
+        raise ConfigError(f"no op is called '{name}'; {hint}", code="E102")
+    chosen = list(rows.values()) if name is None else [rows[name]]
+    if as_json:
+        output.say_json({"ops": [row.as_object() for row in chosen]})
+    elif name is None:
+        _show_all(chosen)
+    else:
+        _show_one(chosen[0])
+
+
+def _show_all(rows: list[describe.Facts]) -> None:
+    family = ""
+    for row in rows:
+        if row.family != family:
+            output.say(("" if not family else "\n") + row.family)
+            family = row.family
+        output.say(f"  {row.name:<22} {row.meaning}")
+    output.say(f"\n{len(rows)} ops; `gradcli ops NAME` shows one of them")
+
+
+def _show_one(row: describe.Facts) -> None:
+    output.say(row.signature)
+    output.say(f"  {row.meaning}")
+    for label, value in (
+        ("family", row.family),
+        ("formula", row.formula),
+        ("gradient", row.gradient),
+        ("keeps", ", ".join(row.saves) or "nothing"),
+        ("composed", row.composed or ""),
+        ("samples", str(row.samples)),
+    ):
+        if value:
+            output.say(f"  {label:<9} {value}")

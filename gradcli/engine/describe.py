@@ -1,0 +1,244 @@
+"""Describe: the declared ops as facts, as docs/ops.md and as tensor.pyi."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import indent
+from types import ModuleType
+from typing import Any
+
+from gradcli.engine import ops
+from gradcli.engine.op import Op, declared_ops
+from gradcli.engine.tensor import OPS, Tensor
+
+STUB = Path(__file__).with_name("tensor.pyi")
+
+_HEAD = """\
+# The ops
+
+Made from the declarations by `gradcli ops --markdown > docs/ops.md`; CI fails when it is stale.
+Names, arguments, defaults and results are torch's; docs/differences.md lists the exceptions.
+The gradient column is the slope of an elementwise op, written in the value that is kept for it;
+"own" is a gradient function below the op; a dash says why there is none.
+"""
+_STUB_HEAD = '''\
+"""Tensor as editors and mypy see it: made by `gradcli ops --stub`, with one method an op."""
+'''
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of one op without running it."""
+
+    name: str
+    family: str
+    signature: str
+    meaning: str
+    formula: str
+    gradient: str
+    saves: tuple[str, ...]
+    samples: int
+    composed: str | None
+
+    def as_object(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**vars(self), "saves": list(self.saves)}
+
+
+def facts() -> list[Facts]:
+    """Every declared op, by family and name."""
+    return sorted((_facts(op) for op in declared_ops()), key=lambda f: (f.family, f.name))
+
+
+def _facts(op: Op) -> Facts:
+    meaning = (op.__doc__ or "").split("\n\n", 1)[0].replace("\n", " ")
+    gradient = op.slope or ("own" if op.differentiable else f"- ({op.why})")
+    return Facts(
+        name=op.name,
+        family=_family(op),
+        signature=op.name + op.signature(),
+        meaning=meaning,
+        formula=op.formula if op.formula not in meaning else "",
+        gradient=gradient if op.differentiable else f"- ({op.why})",
+        saves=op.saves,
+        samples=len(op.samples),
+        composed=op.composed.__name__ if op.composed else None,
+    )
+
+
+def _family(op: Op) -> str:
+    """The module of gradcli.engine.ops that declares it."""
+    module = inspect.getmodule(op.forward)
+    if module is not None and not module.__name__.endswith(".family"):
+        return module.__name__.rpartition(".")[2]
+    return next(name for name in ops.__all__ if op in _values(getattr(ops, name)))
+
+
+def _values(module: ModuleType) -> list[Any]:
+    return [value for value in vars(module).values() if isinstance(value, Op)]
+
+
+def functions() -> list[tuple[str, str, str]]:
+    """Name, signature and meaning of what is entered in the table but composed of ops."""
+    found = []
+    for name, row in sorted(OPS.items()):
+        if not isinstance(row, Op) and not name.startswith("_"):
+            meaning = (inspect.getdoc(row) or "").split("\n\n", 1)[0].replace("\n", " ")
+            found.append((name, _plain_signature(name, row), meaning))
+    return found
+
+
+def _plain_signature(name: str, row: Callable[..., Any]) -> str:
+    parameters = []
+    for p in inspect.signature(row).parameters.values():
+        default = "" if p.default is p.empty else f"={p.default!r}"
+        parameters.append(f"{_star(p)}{p.name}{default}")
+    return f"{name}({', '.join(parameters)})"
+
+
+def _star(p: inspect.Parameter) -> str:
+    if p.kind is p.VAR_POSITIONAL:
+        return "*"
+    return "**" if p.kind is p.VAR_KEYWORD else ""
+
+
+# -- docs/ops.md -----------------------------------------------------------------------------------
+
+
+def markdown() -> str:
+    """docs/ops.md: a table for each family."""
+    rows = facts()
+    parts = [_HEAD]
+    for family in sorted({row.family for row in rows}):
+        parts.append(f"\n## {family}\n\n| op | meaning | gradient | keeps |\n|---|---|---|---|\n")
+        parts += [_row(row) for row in rows if row.family == family]
+    parts.append("\n## Composed of other ops\n\n| function | meaning |\n|---|---|\n")
+    parts += [f"| {_code(shown)} | {_cell(meaning)} |\n" for _, shown, meaning in functions()]
+    return "".join(parts)
+
+
+def _row(row: Facts) -> str:
+    meaning = _cell(row.meaning)
+    if row.formula:
+        meaning += f" {_code(row.formula)}"
+    if row.composed:
+        meaning += f" Composed reference: {_code(row.composed)}."
+    own = row.gradient == "own" or row.gradient.startswith("- ")
+    gradient = _cell(row.gradient) if own else _code(row.gradient)
+    return f"| {_code(row.signature)} | {meaning} | {gradient} | {', '.join(row.saves)} |\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _code(text: str) -> str:
+    return f"`{_cell(' '.join(text.split()))}`"
+
+
+# -- tensor.pyi ------------------------------------------------------------------------------------
+
+_NAMES = {
+    "Any": "from typing import Any",
+    "Callable": "from collections.abc import Callable",
+    "Iterator": "from collections.abc import Iterator",
+    "Sequence": "from collections.abc import Sequence",
+    "Array": "from gradcli.engine.array import Array",
+    "Dim": "from gradcli.engine.ops.reduce import Dim",
+    "DType": "from gradcli.engine.dtype import DType",
+    "Generator": "from gradcli.engine.random import Generator",
+    "Leaf": "from gradcli.engine.autograd import Leaf",
+    "Node": "from gradcli.engine.autograd import Node",
+    "Registry": "from gradcli.registry import Registry",
+    "Shape": "from gradcli.engine.shape import Shape",
+    "builtins": "import builtins",
+}
+# What __slots__ names, with their types.
+_ATTRIBUTES = ("array: Array", "leaf: Leaf | None", "node: Node | None", "output: int")
+
+
+def stub() -> str:
+    """tensor.pyi: what tensor.py writes by hand, and a method for each op."""
+    source = STUB.with_suffix(".py").read_text(encoding="utf-8")
+    body = "\n".join(text for node in ast.parse(source).body if (text := _stub_of(node)))
+    used = sorted(line for name, line in _NAMES.items() if re.search(rf"\b{name}\b", body))
+    return "\n".join([_STUB_HEAD, *used, "", body, ""])
+
+
+def _stub_of(node: ast.stmt) -> str:
+    if isinstance(node, ast.FunctionDef):
+        return "" if node.name.startswith("_") else _signature_of(node)
+    if isinstance(node, ast.AnnAssign):
+        return f"{ast.unparse(node.target)}: {ast.unparse(node.annotation)}"
+    if not isinstance(node, ast.ClassDef):
+        return ""
+    by_hand = [n for n in node.body if isinstance(n, ast.FunctionDef)]
+    named = {n.name for n in by_hand}
+    from_table = [n for n in sorted(OPS) if n not in named and n in vars(Tensor)]
+    methods = [_signature_of(n) for n in by_hand] + [_method(n) for n in from_table]
+    whole = ast.parse(f"class {node.name}:\n" + indent("\n".join([*_ATTRIBUTES, *methods]), "    "))
+    text = ast.unparse(_Builtins(named | set(from_table)).visit(whole))
+    text = re.sub(r":\n +\.\.\.\n*", ": ...\n", text + "\n").rstrip()
+    return re.sub(r"(def __(?:eq|ne)__.*)", r"\1  # type: ignore[override]", text)
+
+
+class _Builtins(ast.NodeTransformer):
+    """Inside the class a method hides the type of its name: there `int` would mean x.int()."""
+
+    def __init__(self, methods: set[str]) -> None:
+        self.hidden = methods & set(vars(builtins))
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Only annotations, defaults and decorators hold names; arguments are no names."""
+        return ast.Name(f"builtins.{node.id}") if node.id in self.hidden else node
+
+
+def _signature_of(node: ast.FunctionDef) -> str:
+    decorators = "".join(f"@{ast.unparse(d)}\n" for d in node.decorator_list)
+    result = ast.unparse(node.returns) if node.returns else "None"
+    return f"{decorators}def {node.name}({ast.unparse(node.args)}) -> {result}: ..."
+
+
+def _method(name: str) -> str:
+    row = OPS[name]
+    arguments, result = _op_arguments(row) if isinstance(row, Op) else _plain_arguments(row)
+    return f"def {name}({', '.join(['self', *arguments])}) -> {result}: ..."
+
+
+def _op_arguments(op: Op) -> tuple[list[str], str]:
+    """An op's options may follow its inputs by position; the first of a variadic one is spread."""
+    parameters = inspect.signature(op.forward).parameters
+    arguments = []
+    for name in op.inputs[1:]:
+        number = " | float" if name == "other" else ""
+        arguments.append(f"{name}: Tensor{number}" + (" | None = None" * (name in op.optional)))
+    for i, name in enumerate(op.options):
+        spread = op.variadic and i == 0
+        must = parameters[name].default is inspect.Parameter.empty and not spread
+        if must and arguments and arguments[-1].endswith("None"):
+            arguments.append("*")  # Python wants what must be given before what may be left out
+        arguments.append(f"*{name}: int | Sequence[int]" if spread else _argument(parameters[name]))
+    visible = ", ".join(["Tensor"] * op.visible)
+    return arguments, visible if op.visible == 1 else f"tuple[{visible}]"
+
+
+def _plain_arguments(row: Callable[..., Any]) -> tuple[list[str], str]:
+    signature = inspect.signature(row)
+    arguments: list[str] = []
+    for p in list(signature.parameters.values())[1:]:
+        if p.kind is p.KEYWORD_ONLY and not any(a.startswith("*") for a in arguments):
+            arguments.append("*")
+        arguments.append(_star(p) + _argument(p))
+    return arguments, str(signature.return_annotation)
+
+
+def _argument(p: inspect.Parameter) -> str:
+    simple = isinstance(p.default, (bool, int, float, str, tuple, type(None)))
+    default = "" if p.default is p.empty else f" = {p.default!r}" if simple else " = ..."
+    return f"{p.name}: {p.annotation}{default}"

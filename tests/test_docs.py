@@ -1,0 +1,96 @@
+"""Documents that are made from the code, or hold code: neither may drift."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradcli.engine import describe
+
+ROOT = Path(__file__).resolve().parents[1]
+BLOCK = re.compile(
+    r"^<!-- (\S+) \| (new|before (.+?)) -->\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE
+)
+
+
+def test_the_table_of_ops_is_up_to_date() -> None:
+    assert (ROOT / "docs" / "ops.md").read_text() == describe.markdown(), (
+        "run: gradcli ops --markdown > docs/ops.md"
+    )
+
+
+def test_the_stub_of_tensor_is_up_to_date() -> None:
+    assert describe.STUB.read_text() == describe.stub(), (
+        "run: gradcli ops --stub > gradcli/engine/tensor.pyi"
+    )
+
+
+def run(arguments: list[str], folder: Path) -> str:
+    """What a Python program prints, started in a copy of the project."""
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with every block of docs/adding-an-op.md put where it says."""
+    copy = tmp_path_factory.mktemp("adding") / "project"
+    built = shutil.ignore_patterns("*.so", "*.o", "__pycache__", "_cpu.c", ".*")
+    for folder in ("gradcli", "tests"):
+        shutil.copytree(ROOT / folder, copy / folder, ignore=built)
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    blocks = BLOCK.findall((ROOT / "docs" / "adding-an-op.md").read_text())
+    assert len(blocks) >= 8
+    for name, where, anchor, text in blocks:
+        path = copy / name
+        if where == "new":
+            path.write_text(text)
+            continue
+        old = path.read_text()
+        assert anchor in old, f"{name} holds no {anchor!r}"
+        path.write_text(old.replace(anchor, text + anchor, 1))
+    run(["tests/build_kernels.py", "-O0"], copy)
+    return copy
+
+
+def test_the_ops_of_the_guide_pass_gradcheck(extended: Path) -> None:
+    printed = run(["-m", "gradcli.cli.main", "gradcheck", "softsign", "cumsum"], extended)
+    assert re.search(r"gradcheck: 2 ops, \d+ cases, all right", printed)
+
+
+def test_the_ops_of_the_guide_pass_the_suite(extended: Path) -> None:
+    options = ["-p", "no:cacheprovider", "-k", "softsign or cumsum"]
+    printed = run(["-m", "pytest", "tests/test_ops.py", *options], extended)
+    assert int(re.findall(r"(\d+) passed", printed)[-1]) > 50
+
+
+def test_the_ops_of_the_guide_are_described(extended: Path) -> None:
+    table = run(["-m", "gradcli.cli.main", "ops", "--markdown"], extended)
+    assert "| `softsign(x)` |" in table
+    assert "## scan\n" in table
+
+
+def test_links_in_the_documents_lead_somewhere() -> None:
+    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    broken = [
+        (document.name, target)
+        for document in documents
+        for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text())
+        if not (document.parent / target).exists()
+    ]
+    assert not broken
