@@ -1,0 +1,49 @@
+"""Clipping: gradients scaled down together when their common norm is too large."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine.array import Array, empty, full, run
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import NumericsError, OptionError
+
+
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+) -> Tensor:
+    """Scale all gradients by min(1, max_norm / (norm + 1e-6)); gives the norm before that.
+
+    The norm is one number over all gradients, added up in double. Nothing is read back on the
+    way, unless error_if_nonfinite asks for it.
+    """
+    if norm_type != 2.0:
+        raise OptionError(f"clip_grad_norm_: norm_type must be 2, got {norm_type}")
+    if not max_norm >= 0:
+        raise OptionError(f"clip_grad_norm_: max_norm must be 0 or more, got {max_norm}")
+    listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    grads = [p.leaf.grad for p in listed if p.leaf is not None and p.leaf.grad is not None]
+    if not grads:
+        return Tensor(full((), 0, dtypes.float32))
+    norm, factor = _norm_and_factor(grads, max_norm)
+    result = Tensor(norm.cast(grads[0].dtype).reshape(()))
+    if error_if_nonfinite and not math.isfinite(result.item()):
+        raise NumericsError(f"clip_grad_norm_: the norm of the gradients is {result.item()}")
+    for grad in grads:
+        run("scale_by", factor, grad)
+        grad.storage.version += 1
+    return result
+
+
+def _norm_and_factor(grads: list[Array], max_norm: float) -> tuple[Array, Array]:
+    squares = empty((len(grads),), dtypes.float64)
+    for i, grad in enumerate(grads):
+        run("sum_squares", grad, squares.view((1,), (1,), squares.offset + i))
+    norm, factor = empty((1,), dtypes.float64), empty((1,), dtypes.float64)
+    run("clip_factor", squares, norm, factor, options=(max_norm,))
+    return norm, factor

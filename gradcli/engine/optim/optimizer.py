@@ -1,0 +1,243 @@
+"""Optimizer: parameters in groups with options, and the numbers kept for each parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine.array import Array, copy_into, fill, full
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import DTypeError, OptionError, ShapeError
+
+Group = dict[str, Any]
+Rule = tuple[Callable[[Any], bool], str]
+
+
+def at_least_zero(value: Any) -> bool:
+    """A number from 0 on; NaN is none."""
+    return isinstance(value, (int, float)) and value >= 0
+
+
+def below_one(value: Any) -> bool:
+    """A number from 0 to just below 1."""
+    return isinstance(value, (int, float)) and 0 <= value < 1
+
+
+def flag(value: Any) -> bool:
+    """True or False."""
+    return isinstance(value, bool)
+
+
+class _Slot:
+    """What is kept for one parameter: its state, and what the kernel reads besides.
+
+    `hyper` is (learning rate, step from 1) in memory that outlives a step: a recorded call reads
+    it anew, so a schedule needs no new call.
+    """
+
+    def __init__(self, parameter: Tensor, names: tuple[str, ...]) -> None:
+        self.hyper = full((2,), 0, dtypes.float64)
+        self._numbers = self.hyper.memoryview().cast("d")
+        array = parameter.array
+        self.state = {name: Tensor(full(array.shape, 0, array.dtype)) for name in names}
+        self.step = Tensor(self.hyper.view((), (), self.hyper.offset + 1))
+
+    def advance(self, rate: float) -> None:
+        """One step further, at this learning rate."""
+        self._numbers[0] = rate
+        self._numbers[1] += 1
+        self.hyper.storage.version += 1
+
+
+class Optimizer:
+    """Changes parameters by their gradients; those without a gradient are left alone.
+
+    Subclasses name their state tensors and their options' rules, and update one parameter.
+    State exists from construction on.
+    """
+
+    state_names: ClassVar[tuple[str, ...]] = ()
+    rules: ClassVar[dict[str, Rule]] = {}
+
+    def __init__(self, params: Iterable[Any], defaults: Group) -> None:
+        if isinstance(params, Tensor):
+            raise DTypeError(f"{self._name}: params must be a list of Tensors, got one Tensor")
+        self.defaults = defaults
+        self.param_groups: list[Group] = []
+        self._slots: dict[int, _Slot] = {}
+        given = list(params)
+        if not given:
+            raise OptionError(f"{self._name}: got no parameters")
+        groups = given if isinstance(given[0], Mapping) else [{"params": given}]
+        for group in groups:
+            self.add_param_group(group)
+
+    @property
+    def _name(self) -> str:
+        return type(self).__name__
+
+    def kept_for(self, group: Group) -> tuple[str, ...]:
+        """Names of the state tensors that parameters of this group need."""
+        del group
+        return self.state_names
+
+    def add_param_group(self, param_group: Mapping[str, Any]) -> None:
+        """Add parameters, with options of their own where given."""
+        unknown = set(param_group) - {"params", *self.defaults}
+        if unknown:
+            raise OptionError(
+                f"{self._name}: no option '{min(unknown)}'; it has {', '.join(self.defaults)}"
+            )
+        given = param_group["params"]
+        params = [given] if isinstance(given, Tensor) else list(given)
+        group = {**self.defaults, **param_group, "params": params}
+        self._check(group)
+        for p in params:
+            self._check_parameter(p)
+            self._slots[id(p)] = _Slot(p, self.kept_for(group))
+        self.param_groups.append(group)
+
+    def _check(self, group: Group) -> None:
+        for name, (holds, wanted) in self.rules.items():
+            if not holds(group[name]):
+                raise OptionError(f"{self._name}: {name} must be {wanted}, got {group[name]!r}")
+
+    def _check_parameter(self, parameter: Any) -> None:
+        if not isinstance(parameter, Tensor):
+            found = type(parameter).__name__
+            raise DTypeError(f"{self._name}: a parameter must be a Tensor, got {found}")
+        if not parameter.is_leaf:
+            raise OptionError(f"{self._name}: only leaves can be optimized, got an op's result")
+        if not parameter.is_floating_point() or not parameter.is_contiguous():
+            raise OptionError(
+                f"{self._name}: a parameter must be a contiguous float tensor, got "
+                f"{parameter.dtype} {parameter.shape} with strides {parameter.stride()}"
+            )
+        if id(parameter) in self._slots:
+            raise OptionError(
+                f"{self._name}: a parameter of shape {parameter.shape} is given twice"
+            )
+
+    # -- stepping ------------------------------------------------------------------------------
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients, or overwrite them with 0."""
+        for p in self._parameters():
+            if p.leaf is None or p.leaf.grad is None:
+                continue
+            if set_to_none:
+                p.leaf.grad = None
+            else:
+                fill(p.leaf.grad, 0)
+                p.leaf.grad.storage.version += 1
+
+    def step(self) -> None:
+        """Change every parameter that has a gradient."""
+        for group in self.param_groups:
+            rate = float(group["lr"])
+            for p in group["params"]:
+                grad = None if p.leaf is None else p.leaf.grad
+                if grad is None:
+                    continue
+                slot = self._slots[id(p)]
+                slot.advance(rate)
+                state = [tensor.array for tensor in slot.state.values()]
+                self.update(group, grad.contiguous(), slot.hyper, p.array, state)
+                for array in (p.array, *state):
+                    array.storage.version += 1
+
+    def update(
+        self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
+    ) -> None:
+        """Overwrite one parameter and its state; the kernel of the subclass."""
+        raise NotImplementedError
+
+    def _parameters(self) -> list[Tensor]:
+        return [p for group in self.param_groups for p in group["params"]]
+
+    # -- state ---------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> dict[Tensor, dict[str, Tensor]]:
+        """What is kept for each parameter: `step`, and the tensors the class names."""
+        return {p: self._state_of(p) for p in self._parameters()}
+
+    def _state_of(self, parameter: Tensor) -> dict[str, Tensor]:
+        slot = self._slots[id(parameter)]
+        return {"step": slot.step, **slot.state}
+
+    def state_tensors(self) -> dict[str, Tensor]:
+        """All state by name, as in "exp_avg.0"; writing to a tensor changes the optimizer."""
+        return {
+            f"{name}.{i}": tensor
+            for i, p in enumerate(self._parameters())
+            for name, tensor in self._state_of(p).items()
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """As in torch: state by the parameter's number, and groups of such numbers."""
+        number = {id(p): i for i, p in enumerate(self._parameters())}
+        groups = [
+            {**group, "params": [number[id(p)] for p in group["params"]]}
+            for group in self.param_groups
+        ]
+        state = {i: self._state_of(p) for i, p in enumerate(self._parameters())}
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over options and state; all is compared before anything is copied.
+
+        State that is missing (torch has none before the first step) becomes 0.
+        """
+        groups = state_dict["param_groups"]
+        here = [len(group["params"]) for group in self.param_groups]
+        there = [len(group["params"]) for group in groups]
+        if here != there:
+            raise OptionError(
+                f"load_state_dict: {self._name} has groups of {here} parameters, the state {there}"
+            )
+        numbers = [number for group in groups for number in group["params"]]
+        copies: list[tuple[Tensor, Any]] = []
+        for number, p in zip(numbers, self._parameters(), strict=True):
+            copies += self._copies(number, p, state_dict["state"].get(number, {}))
+        options = [
+            self._options_of(new, mine) for mine, new in zip(self.param_groups, groups, strict=True)
+        ]
+        for mine, new in zip(self.param_groups, options, strict=True):
+            mine.update(new)
+        for tensor, value in copies:
+            if isinstance(value, Tensor):
+                copy_into(tensor.array, value.array)
+            else:
+                fill(tensor.array, value)
+                tensor.array.storage.version += 1
+
+    def _options_of(self, new: Mapping[str, Any], mine: Group) -> Group:
+        options = {name: new[name] for name in self.defaults if name in new}
+        self._check({**mine, **options})
+        return options
+
+    def _copies(
+        self, number: Any, parameter: Tensor, given: Mapping[str, Any]
+    ) -> list[tuple[Tensor, Any]]:
+        """Pairs (own tensor, new value) of one parameter."""
+        new = {name: value for name, value in given.items() if value is not None}
+        # In torch SGD keeps no step: a momentum that exists means that there was one.
+        new.setdefault("step", int(any(name in new for name in self.state_names)))
+        state = self._state_of(parameter)
+        for name, tensor in state.items():
+            value = new.setdefault(name, 0)
+            if isinstance(value, Tensor) and value.shape != tensor.shape:
+                raise ShapeError(
+                    f"load_state_dict: {name} of parameter {number} has shape {value.shape}, "
+                    f"expected {tensor.shape}"
+                )
+        return [(tensor, new[name]) for name, tensor in state.items()]
+
+    def __repr__(self) -> str:
+        lines = [f"{self._name} ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
+        return "\n".join([*lines, ")"])

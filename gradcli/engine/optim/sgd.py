@@ -1,0 +1,75 @@
+"""SGD: stochastic gradient descent, with momentum where wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from gradcli.engine.array import Array, empty, run
+from gradcli.engine.optim.optimizer import Group, Optimizer, Rule, at_least_zero, flag
+from gradcli.errors import OptionError
+
+
+class SGD(Optimizer):
+    """g += weight_decay w; m = momentum m + (1 - dampening) g, g itself at first; w -= lr m.
+
+    With nesterov, w -= lr (g + momentum m). Without momentum, w -= lr g.
+    """
+
+    state_names = ("momentum_buffer",)
+    rules: ClassVar[dict[str, Rule]] = {
+        "lr": (at_least_zero, "0 or more"),
+        "momentum": (at_least_zero, "0 or more"),
+        "dampening": (lambda value: isinstance(value, (int, float)), "a number"),
+        "weight_decay": (at_least_zero, "0 or more"),
+        "nesterov": (flag, "True or False"),
+        "maximize": (flag, "True or False"),
+    }
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        options = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+        }
+        super().__init__(params, options)
+
+    def _check(self, group: Group) -> None:
+        super()._check(group)
+        if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
+            raise OptionError("SGD: nesterov needs momentum above 0 and dampening 0")
+
+    def kept_for(self, group: Group) -> tuple[str, ...]:
+        """The moving sum of gradients, where there is momentum."""
+        return self.state_names if group["momentum"] else ()
+
+    def update(
+        self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
+    ) -> None:
+        """One step of one parameter."""
+        if group["maximize"]:
+            negated = empty(grad.shape, grad.dtype)
+            run("neg", grad, negated)
+            grad = negated
+        if bool(group["momentum"]) != bool(state):
+            raise OptionError(
+                "SGD: momentum was changed between 0 and another value; make a new optimizer"
+            )
+        if not state:
+            run("sgd_step", grad, hyper, parameter, options=(group["weight_decay"],))
+            return
+        options = (group["weight_decay"], group["momentum"], group["dampening"], group["nesterov"])
+        run("sgd_momentum_step", grad, hyper, parameter, *state, options=options)
