@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from grid import Grid, broadcast_shape, pick
-from reference_linalg import REFERENCES as LINALG
 from reference_reduce import REFERENCES as REDUCTIONS
 
 
@@ -139,5 +138,4 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "expand": _expand,
     "getitem": _getitem,
     **REDUCTIONS,
-    **LINALG,
 }

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.engine import ops
+from gradcli.engine import nn, ops, optim
 from gradcli.engine.autograd import enable_grad, no_grad, set_grad_enabled
 from gradcli.engine.autograd import recording as is_grad_enabled
 from gradcli.engine.dtype import DType, bool_, float32, float64, int32, int64, uint8
+from gradcli.engine.interop import from_dlpack, from_numpy
 from gradcli.engine.ops.creation import (
     empty,
     frombuffer,
@@ -33,15 +34,19 @@ __all__ = [
     "enable_grad",
     "float32",
     "float64",
+    "from_dlpack",
+    "from_numpy",
     "frombuffer",
     "full",
     "int32",
     "int64",
     "is_grad_enabled",
     "linspace",
+    "nn",
     "no_grad",
     "ones",
     "ops",
+    "optim",
     "set_grad_enabled",
     "tensor",
     "uint8",

@@ -1,0 +1,63 @@
+"""Modules: layers with weights, containers, losses. torch.nn's names, arguments and results."""
+
+from gradcli.engine.nn import functional, init
+from gradcli.engine.nn.activation import GELU, ReLU, Sigmoid, Softmax, Tanh
+from gradcli.engine.nn.batch_norm import BatchNorm1d, BatchNorm2d
+from gradcli.engine.nn.containers import ModuleList, Sequential
+from gradcli.engine.nn.conv import Conv2d
+from gradcli.engine.nn.dropout import Dropout
+from gradcli.engine.nn.embedding import Embedding
+from gradcli.engine.nn.flatten import Flatten
+from gradcli.engine.nn.layer_norm import LayerNorm
+from gradcli.engine.nn.linear import Linear
+from gradcli.engine.nn.loss import CrossEntropyLoss, MSELoss
+from gradcli.engine.nn.module import Module
+from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.nn.pooling import AvgPool2d, MaxPool2d
+
+LAYERS: dict[str, type[Module]] = {
+    "Linear": Linear,
+    "Conv2d": Conv2d,
+    "MaxPool2d": MaxPool2d,
+    "AvgPool2d": AvgPool2d,
+    "Flatten": Flatten,
+    "Dropout": Dropout,
+    "BatchNorm1d": BatchNorm1d,
+    "BatchNorm2d": BatchNorm2d,
+    "LayerNorm": LayerNorm,
+    "Embedding": Embedding,
+    "ReLU": ReLU,
+    "GELU": GELU,
+    "Tanh": Tanh,
+    "Sigmoid": Sigmoid,
+    "Softmax": Softmax,
+    "CrossEntropyLoss": CrossEntropyLoss,
+    "MSELoss": MSELoss,
+}
+
+__all__ = [
+    "LAYERS",
+    "AvgPool2d",
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "Conv2d",
+    "CrossEntropyLoss",
+    "Dropout",
+    "Embedding",
+    "Flatten",
+    "GELU",
+    "LayerNorm",
+    "Linear",
+    "MSELoss",
+    "MaxPool2d",
+    "Module",
+    "ModuleList",
+    "Parameter",
+    "ReLU",
+    "Sequential",
+    "Sigmoid",
+    "Softmax",
+    "Tanh",
+    "functional",
+    "init",
+]

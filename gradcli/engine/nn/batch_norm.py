@@ -1,0 +1,124 @@
+"""BatchNorm1d and BatchNorm2d: each channel brought to mean 0 and variance 1 over the batch."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine.autograd import no_grad
+from gradcli.engine.dtype import DType
+from gradcli.engine.nn import functional as F
+from gradcli.engine.nn import init
+from gradcli.engine.nn.module import Module
+from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.ops.creation import empty, ones, tensor, zeros
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import ShapeError
+
+
+class _BatchNorm(Module):
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel (Ioffe and Szegedy 2015).
+
+    Training uses the batch's mean and variance and moves the running ones by `momentum`
+    (None: their plain average); evaluation uses the running ones.
+    """
+
+    ranks: ClassVar[tuple[int, ...]]
+    weight: Parameter | None
+    bias: Parameter | None
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        *,
+        dtype: DType = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        self.register_parameter("weight", None)
+        self.register_parameter("bias", None)
+        if affine:
+            self.weight = Parameter(empty(num_features, dtype=dtype))
+            self.bias = Parameter(empty(num_features, dtype=dtype))
+        tracked = track_running_stats
+        self.register_buffer("running_mean", zeros(num_features, dtype=dtype) if tracked else None)
+        self.register_buffer("running_var", ones(num_features, dtype=dtype) if tracked else None)
+        self.register_buffer("num_batches_tracked", tensor(0) if tracked else None)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Mean 0, variance 1, no batch seen."""
+        for buffer, value in (
+            (self.running_mean, 0),
+            (self.running_var, 1),
+            (self.num_batches_tracked, 0),
+        ):
+            if buffer is not None:
+                init.constant_(buffer, value)
+
+    def reset_parameters(self) -> None:
+        """Weight 1, bias 0, and fresh running statistics."""
+        self.reset_running_stats()
+        if self.weight is not None and self.bias is not None:
+            init.ones_(self.weight)
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The same shape, normalized."""
+        name = type(self).__name__
+        if input.ndim not in self.ranks or input.shape[1] != self.num_features:
+            wanted = " or ".join(str(rank) for rank in self.ranks)
+            raise ShapeError(
+                f"{name}: expects {wanted} dimensions with {self.num_features} channels second, "
+                f"got shape {input.shape}"
+            )
+        rate = self._count_batch()
+        return F.batch_norm(
+            input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or self.running_mean is None,
+            rate,
+            self.eps,
+        )
+
+    @no_grad()
+    def _count_batch(self) -> float:
+        """How far the running statistics move in this call."""
+        counted = self.num_batches_tracked
+        if not self.training or counted is None:
+            return 0.0 if self.momentum is None else self.momentum
+        counted.copy_(counted + 1)
+        return 1.0 / counted.item() if self.momentum is None else self.momentum
+
+    def extra_repr(self) -> str:
+        """As torch shows it."""
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.affine}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch norm of (N, C) or (N, C, L)."""
+
+    ranks = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch norm of (N, C, H, W)."""
+
+    ranks = (4,)

@@ -1,0 +1,61 @@
+"""Linear: a matrix and a bias."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine.dtype import DType
+from gradcli.engine.nn import functional as F
+from gradcli.engine.nn import init
+from gradcli.engine.nn.module import Module
+from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.ops.creation import empty
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import OptionError
+
+
+class Linear(Module):
+    """Input times weight transposed, plus bias: (..., in_features) to (..., out_features)."""
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        *,
+        dtype: DType = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        if in_features < 0 or out_features < 0:
+            raise OptionError(
+                f"Linear: features must be 0 or more, got {in_features} and {out_features}"
+            )
+        self.in_features = in_features
+        self.out_features = out_features
+        self.weight = Parameter(empty(out_features, in_features, dtype=dtype))
+        self.register_parameter("bias", None)
+        if bias:
+            self.bias = Parameter(empty(out_features, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weight and bias evenly spread within 1 / sqrt(in_features)."""
+        init.kaiming_uniform_(self.weight, a=sqrt(5))
+        if self.bias is not None:
+            bound = init.bias_bound(self.weight)
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Input @ weight.T + bias."""
+        return F.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """As torch shows it."""
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )

@@ -1,0 +1,297 @@
+"""Module: parameters, buffers and other modules under names, found through their attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, Self, TypeVar
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine.dtype import DType
+from gradcli.engine.nn import state
+from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import DTypeError, OptionError
+
+T = TypeVar("T")
+
+
+class Entry(NamedTuple):
+    """One tensor of a state_dict, and where it lives."""
+
+    name: str
+    tensor: Tensor
+
+
+class Module:
+    """What has weights and a `forward`; calling it runs `forward`.
+
+    Parameters, buffers and modules become known by being assigned to attributes. A module that is
+    reachable twice is walked once; a shared parameter has one entry in `parameters()` and one
+    name for each place in `state_dict()`, as in torch.
+    """
+
+    training: bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Module | None]
+    _not_saved: set[str]
+
+    def __init__(self) -> None:
+        set_plain = super().__setattr__
+        set_plain("training", True)
+        set_plain("_parameters", {})
+        set_plain("_buffers", {})
+        set_plain("_modules", {})
+        set_plain("_not_saved", set())
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes; every subclass has its own."""
+        raise NotImplementedError(f"{type(self).__name__} has no forward")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What `forward` gives."""
+        return self.forward(*args, **kwargs)
+
+    # -- attributes ----------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        tables = self.__dict__
+        if "_parameters" not in tables:
+            raise OptionError(
+                f"{type(self).__name__}: call super().__init__() before setting '{name}'"
+            )
+        if isinstance(value, Parameter):
+            self._forget(name)
+            self._parameters[name] = value
+        elif isinstance(value, Module):
+            self._forget(name)
+            self._modules[name] = value
+        elif name in self._parameters:
+            self._set_to_none(self._parameters, name, value, "a Parameter")
+        elif name in self._modules:
+            self._set_to_none(self._modules, name, value, "a Module")
+        elif name in self._buffers:
+            if value is not None and not isinstance(value, Tensor):
+                raise DTypeError(f"buffer '{name}' takes a Tensor, got {type(value).__name__}")
+            self._buffers[name] = value
+        else:
+            super().__setattr__(name, value)
+
+    def _set_to_none(self, table: dict[str, Any], name: str, value: Any, kind: str) -> None:
+        if value is not None:
+            raise DTypeError(f"'{name}' of {type(self).__name__} takes {kind}, got {value!r:.60}")
+        table[name] = None
+
+    def _forget(self, name: str) -> None:
+        self.__dict__.pop(name, None)
+        for table in (self._parameters, self._buffers, self._modules):
+            table.pop(name, None)
+        self._not_saved.discard(name)
+
+    def __getattr__(self, name: str) -> Any:
+        tables = self.__dict__
+        for table in ("_parameters", "_buffers", "_modules"):
+            if name in tables.get(table, ()):
+                return tables[table][name]
+        raise AttributeError(f"{type(self).__name__} has no '{name}'")
+
+    def __delattr__(self, name: str) -> None:
+        if any(name in table for table in (self._parameters, self._buffers, self._modules)):
+            self._forget(name)
+        else:
+            super().__delattr__(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Enter a parameter, or None where an optional one is left out."""
+        self._check_name(name)
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Enter a tensor that is no parameter; saved with the weights if persistent."""
+        self._check_name(name)
+        self._buffers[name] = tensor
+        if not persistent:
+            self._not_saved.add(name)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Enter a module under a name that need not be an identifier."""
+        if not name or "." in name:
+            raise OptionError(f"a module's name must not be empty or have a dot, got {name!r}")
+        if name not in self._modules:
+            self._check_name(name)
+        self._modules[name] = module
+
+    add_module = register_module
+
+    def _check_name(self, name: str) -> None:
+        if not name or "." in name:
+            raise OptionError(f"a name must not be empty or have a dot, got {name!r}")
+        if hasattr(self, name):
+            raise OptionError(f"{type(self).__name__} already has '{name}'")
+
+    # -- walking -------------------------------------------------------------------------------
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules directly below, each once."""
+        seen: set[int] = set()
+        for name, module in self._modules.items():
+            if module is not None and id(module) not in seen:
+                seen.add(id(module))
+                yield name, module
+
+    def children(self) -> Iterator[Module]:
+        """The modules directly below, each once."""
+        return (module for _, module in self.named_children())
+
+    def named_modules(
+        self, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all below, with dotted names, parents first."""
+        seen: set[int] = set()
+        stack: list[tuple[str, Module]] = [(prefix, self)]
+        while stack:
+            path, module = stack.pop()
+            if remove_duplicate and id(module) in seen:
+                continue
+            seen.add(id(module))
+            yield path, module
+            below = [
+                (f"{path}.{name}" if path else name, child)
+                for name, child in module._modules.items()
+                if child is not None
+            ]
+            stack.extend(reversed(below))
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below, each once."""
+        return (module for _, module in self.named_modules())
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Parameters with dotted names; a shared one once, under its first name."""
+        return self._named(lambda module: module._parameters, prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """Parameters, each once."""
+        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Buffers with dotted names, each once."""
+        return self._named(lambda module: module._buffers, prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """Buffers, each once."""
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
+
+    def _named(
+        self,
+        table: Callable[[Module], Mapping[str, T | None]],
+        prefix: str,
+        recurse: bool,
+        remove_duplicate: bool,
+    ) -> Iterator[tuple[str, T]]:
+        seen: set[int] = set()
+        modules = self.named_modules(prefix, remove_duplicate) if recurse else [(prefix, self)]
+        for path, module in modules:
+            for name, value in table(module).items():
+                if value is None or (remove_duplicate and id(value) in seen):
+                    continue
+                seen.add(id(value))
+                yield (f"{path}.{name}" if path else name), value
+
+    # -- saving and loading --------------------------------------------------------------------
+
+    def _entries(self, prefix: str) -> Iterator[Entry]:
+        """All that is saved, shared tensors under each of their names."""
+        for path, module in self.named_modules(prefix, remove_duplicate=False):
+            start = f"{path}." if path else ""
+            saved = {k: v for k, v in module._buffers.items() if k not in module._not_saved}
+            for name, tensor in (*module._parameters.items(), *saved.items()):
+                if tensor is not None:
+                    yield Entry(start + name, tensor)
+
+    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
+        """Parameters and persistent buffers by name; they share the module's memory."""
+        return {
+            name: tensor if keep_vars else tensor.detach()
+            for name, tensor in self._entries(prefix.removesuffix("."))
+        }
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Tensor], strict: bool = True
+    ) -> state.IncompatibleKeys:
+        """Copy tensors in by name. Everything is compared first: an error leaves all as it was."""
+        return state.load(type(self).__name__, dict(self._entries("")), state_dict, strict)
+
+    # -- changing all of it --------------------------------------------------------------------
+
+    def train(self, mode: bool = True) -> Self:
+        """Training mode: dropout drops, batch norm uses and records the batch."""
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Self:
+        """Evaluation mode."""
+        return self.train(False)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients, or overwrite them with 0."""
+        for parameter in self.parameters():
+            state.clear_grad(parameter, set_to_none)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Ask for the gradients of all parameters, or no longer."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
+        """Call `fn` on every module, children first."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def to(self, dtype: DType | str) -> Self:
+        """Parameters and float buffers as another float type; the objects stay the same ones."""
+        if isinstance(dtype, str):
+            if dtype != "cpu":
+                raise OptionError(f"to: this version has no device '{dtype}', only 'cpu'")
+            return self
+        if not isinstance(dtype, DType) or not dtype.is_floating_point:
+            raise DTypeError(f"to: a module's type must be float32 or float64, got {dtype!r}")
+        for tensor in (*self.parameters(), *self.buffers()):
+            state.retype(tensor, dtype)
+        return self
+
+    def float(self) -> Self:
+        """Parameters and float buffers as float32."""
+        return self.to(dtypes.float32)
+
+    def double(self) -> Self:
+        """Parameters and float buffers as float64."""
+        return self.to(dtypes.float64)
+
+    # -- showing -------------------------------------------------------------------------------
+
+    def extra_repr(self) -> str:
+        """The options, as shown between the brackets of repr."""
+        return ""
+
+    def __repr__(self) -> str:
+        rows = [
+            f"({name}): " + repr(module).replace("\n", "\n  ")
+            for name, module in self._modules.items()
+        ]
+        options = self.extra_repr()
+        name = type(self).__name__
+        if not rows:
+            return f"{name}({options})"
+        return f"{name}(\n  " + "\n  ".join([*([options] if options else []), *rows]) + "\n)"

@@ -1,0 +1,81 @@
+"""MaxPool2d and AvgPool2d: one number for each window of an image."""
+
+from __future__ import annotations
+
+from gradcli.engine.nn import functional as F
+from gradcli.engine.nn.module import Module
+from gradcli.engine.nn.pair import Pair
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import OptionError
+
+
+class MaxPool2d(Module):
+    """The largest number of each window; windows do not overlap unless `stride` says so."""
+
+    def __init__(
+        self,
+        kernel_size: Pair,
+        stride: Pair | None = None,
+        padding: Pair = 0,
+        dilation: Pair = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        if return_indices:
+            raise OptionError("MaxPool2d: return_indices must be False")
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.dilation = dilation
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, H, W) to (N, C, windows down, windows across)."""
+        return F.max_pool2d(
+            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode
+        )
+
+    def extra_repr(self) -> str:
+        """As torch shows it."""
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+        )
+
+
+class AvgPool2d(Module):
+    """The mean of each window; padded zeros count unless count_include_pad is False."""
+
+    def __init__(
+        self,
+        kernel_size: Pair,
+        stride: Pair | None = None,
+        padding: Pair = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, H, W) to (N, C, windows down, windows across)."""
+        return F.avg_pool2d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
+
+    def extra_repr(self) -> str:
+        """As torch shows it."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
