@@ -5,6 +5,7 @@ Imports click and nothing heavy, so that `gradcli --help` answers at once.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 import click
 
 from gradcli import __version__
-from gradcli.errors import ErrorGroup, GradcliError
+from gradcli.errors import ErrorGroup, GradcliError, RunError
 from gradcli.registry import closest
 
 COMMANDS = {
@@ -31,6 +32,8 @@ COMMANDS = {
 INTERRUPTED = 130
 # What a shell reports for a program that a closed pipe ended.
 BROKEN_PIPE = 141
+# What the machine refuses, and no mistake of ours: full, over quota, read-only, forbidden.
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 class CommandTable(click.Group):
@@ -90,12 +93,9 @@ def run(args: Sequence[str]) -> int:
         if not arguments:
             output.say_aside(cli.get_help(click.Context(cli, info_name="gradcli")))
             return 2
-        code = cli.main(arguments, prog_name="gradcli", standalone_mode=False)
-        sys.stdout.flush()
-        return code if isinstance(code, int) else 0
+        return _invoked(arguments)
     except BrokenPipeError:
-        # Python flushes again on leaving; give it somewhere to write to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return BROKEN_PIPE
     except (KeyboardInterrupt, click.Abort):
         output.say_aside("interrupted")
@@ -104,9 +104,29 @@ def run(args: Sequence[str]) -> int:
         return _ended(error, arguments)
 
 
+def _invoked(arguments: list[str]) -> int:
+    """Run the command; what it printed is written out when this returns."""
+    code = 0
+    try:
+        # Not cli.main(): click would end a closed pipe and Ctrl-C in ways of its own.
+        with cli.make_context("gradcli", arguments) as context:
+            cli.invoke(context)
+    except click.exceptions.Exit as done:
+        code = done.exit_code
+    if sys.stdout:  # None where the caller closed it
+        sys.stdout.flush()
+    return code
+
+
+def _drop_output() -> None:
+    """Python flushes stdout again on leaving; give it somewhere to write to."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
 def _ended(error: Exception, arguments: list[str]) -> int:
     from gradcli.cli import output
 
+    problem: GradcliError
     if "--debug" in arguments:
         output.traceback(error)
     if isinstance(error, click.ClickException):
@@ -117,6 +137,11 @@ def _ended(error: Exception, arguments: list[str]) -> int:
     elif isinstance(error, MemoryError):
         problem = GradcliError("the memory of this machine is used up", code="E402")
         problem.exit_code = 4
+    elif isinstance(error, OSError) and error.errno in UNWRITABLE:
+        where = f" {error.filename}" if error.filename else ""
+        problem = RunError(f"cannot write{where}: {error.strerror}", code="E703")
+        if not error.filename:  # it was stdout
+            _drop_output()
     else:
         problem = output.bug(error)
     errors = problem.errors if isinstance(problem, ErrorGroup) else [problem]

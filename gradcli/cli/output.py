@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import traceback as tracebacks
@@ -34,8 +35,11 @@ def say_json(value: object) -> None:
 
 
 def say_aside(text: str) -> None:
-    """A line beside the result, on stderr."""
-    print(text, file=sys.stderr, flush=True)
+    """A line beside the result, on stderr; where nobody listens, nothing is lost."""
+    if sys.stderr is None:  # closed by the caller; print would take stdout instead
+        return
+    with contextlib.suppress(BrokenPipeError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def traceback(error: BaseException) -> None:

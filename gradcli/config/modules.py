@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from gradcli.engine import Tensor, nn
+from typing import Any
+
+from gradcli.engine import nn
 
 
 class Residual(nn.Sequential):
     """x + layers(x)."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Any) -> Any:
         """The input added to what the layers make of it."""
-        return x + super().forward(x)
+        return input + super().forward(input)

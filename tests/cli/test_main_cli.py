@@ -165,14 +165,36 @@ def test_json_errors_are_objects(failing: object, capsys: pytest.CaptureFixture[
     ]
 
 
-def test_a_closed_pipe_ends_quietly() -> None:
+@pytest.mark.parametrize(
+    ("redirection", "code", "message"),
+    [
+        ("| sleep 0", 141, ""),
+        (">&-", 0, ""),
+        pytest.param(
+            "> /dev/full",
+            7,
+            "error[E703] cannot write: No space left on device\n",
+            marks=pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full"),
+        ),
+    ],
+)
+def test_an_output_that_nobody_takes_ends_quietly(
+    redirection: str, code: int, message: str
+) -> None:
+    command = f"{sys.executable} -m gradcli.cli.main check --schema"
+    shell = f"{{ {command}; echo $? >&2; }} {redirection}"
     done = subprocess.run(
-        ["/bin/sh", "-c", f"{sys.executable} -m gradcli.cli.main check --schema | true"],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[2],
+        ["/bin/sh", "-c", shell], capture_output=True, text=True, cwd=Path(__file__).parents[2]
     )
-    assert done.stderr == ""
+    assert done.stderr == f"{message}{code}\n"
+
+
+def test_a_closed_stderr_never_moves_messages_to_stdout() -> None:
+    command = f"{sys.executable} -m gradcli.cli.main xyz 2>&-; echo $?"
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], capture_output=True, text=True, cwd=Path(__file__).parents[2]
+    )
+    assert done.stdout == "2\n"
 
 
 def test_the_message_has_place_line_caret_and_notes() -> None:
