@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from grid import Grid, broadcast_shape, pick
+from reference_linalg import REFERENCES as LINALG
 from reference_reduce import REFERENCES as REDUCTIONS
 
 
@@ -138,4 +139,5 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "expand": _expand,
     "getitem": _getitem,
     **REDUCTIONS,
+    **LINALG,
 }

@@ -1,25 +1,31 @@
 """The declared ops, by family. Importing this package fills the table of ops."""
 
 from gradcli.engine.ops import (
+    conv,
     creation,
     display,
     elementwise,
     extreme,
     loss,
+    matmul,
     movement,
     norm,
+    pool,
     reduce,
     softmax,
 )
 
 __all__ = [
+    "conv",
     "creation",
     "display",
     "elementwise",
     "extreme",
     "loss",
+    "matmul",
     "movement",
     "norm",
+    "pool",
     "reduce",
     "softmax",
 ]
