@@ -159,16 +159,17 @@ class Encoder:
                 table.refuse(index, name, what)
 
     def state(self) -> dict[str, Any]:
-        """As JSON values."""
+        """As JSON lists: their order is the order of the inputs."""
         return {
-            "numeric": {name: list(three) for name, three in self.numeric.items()},
-            "category": {name: dict(shares) for name, shares in self.category.items()},
+            "numeric": [[name, *three] for name, three in self.numeric.items()],
+            "category": [[name, list(map(list, t.items()))] for name, t in self.category.items()],
         }
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Encoder:
         """The inverse of `state`."""
-        return cls(state["numeric"], state["category"])
+        numeric = {name: three for name, *three in state["numeric"]}
+        return cls(numeric, {name: dict(pairs) for name, pairs in state["category"]})
 
 
 def fit_number(values: Sequence[float | None], standardize: bool) -> tuple[float, float, float]:

@@ -9,6 +9,7 @@ from gradcli.errors import DataError
 
 FIELD_LIMIT = 1 << 20  # characters in one cell
 COLUMN_LIMIT = 16384
+_TOO_LONG = f"a cell of more than {FIELD_LIMIT} characters"
 
 
 def parse_rows(data: bytes, source: str, delimiter: str = ",") -> list[list[str]]:
@@ -29,26 +30,28 @@ def parse_rows(data: bytes, source: str, delimiter: str = ",") -> list[list[str]
 
 
 class _Parser:
-    """One pass over the text, cell by cell; a failed match is explained afterwards."""
+    """One pass over the text, cell by cell."""
 
     def __init__(self, text: str, source: str, delimiter: str) -> None:
         self.text = text
         self.source = source
-        d = re.escape(delimiter)
-        # Possessive repeats: no backtracking, so the time grows with the text and no faster.
-        self.cell = re.compile(rf'(?:"((?:[^"\0]++|"")*+)"|([^"{d}\r\n\0]*+))({d}|\r\n|\n|\r|\Z)')
         self.delimiter = delimiter
+        d = re.escape(delimiter)
+        # Possessive and bounded: the time grows with the text and no faster.
+        self.bare = re.compile(rf'[^"{d}\r\n\0]{{0,{FIELD_LIMIT}}}+')
+        self.stop = re.compile(rf"{d}|\r\n|\n|\r|\Z")
 
     def rows(self) -> list[list[str]]:
+        """Every row, the header first."""
         rows: list[list[str]] = []
         blank = 0
         position, end = 0, len(self.text)
         while position < end:
-            row, position = self.row(position, len(rows) + blank + 1)
+            number = len(rows) + blank + 1
+            row, position = self.row(position, number)
             if row == [""]:
                 blank += 1
                 continue
-            number = len(rows) + blank + 1
             if rows and blank:
                 self.refuse(number - blank, 1, "an empty line inside the table")
             if rows and len(row) != len(rows[0]):
@@ -61,36 +64,50 @@ class _Parser:
         """The cells of one row and where the next row begins."""
         cells: list[str] = []
         while True:
-            match = self.cell.match(self.text, position)
-            if match is None:
-                self.explain(position, number, len(cells) + 1)
-            quoted, bare, stop = match.groups()
-            cell = bare if quoted is None else quoted.replace('""', '"')
-            cells.append(cell)
-            if len(cell) > FIELD_LIMIT:
-                what = f"a cell of {len(cell)} characters; at most {FIELD_LIMIT} are read"
-                self.refuse(number, len(cells), what)
-            if len(cells) > COLUMN_LIMIT:
-                self.refuse(number, len(cells), f"more than {COLUMN_LIMIT} cells in a row")
-            position = match.end()
-            if stop != self.delimiter:
+            place = (number, len(cells) + 1)
+            if place[1] > COLUMN_LIMIT:
+                self.refuse(*place, f"more than {COLUMN_LIMIT} cells in a row")
+            quoted = self.text.startswith('"', position)
+            begin = position + quoted
+            end = self.closing(begin, place) if quoted else self.bare_end(begin)
+            cell = self.text[begin:end]
+            cells.append(cell.replace('""', '"') if quoted else cell)
+            stop = self.stop.match(self.text, end + quoted)
+            if stop is None:
+                self.refuse(*place, self.explain(end + quoted, quoted))
+            if "\0" in cell:
+                self.refuse(*place, "a NUL character")
+            position = stop.end()
+            if stop[0] != self.delimiter:
                 return cells, position
 
-    def explain(self, position: int, number: int, column: int) -> NoReturn:
-        """Say why no cell begins at `position`."""
-        if self.text[position] != '"':
-            stop = re.compile(r'["\0]').search(self.text, position)
-            assert stop is not None
-            what = "a NUL character" if stop[0] == "\0" else "a quote inside an unquoted cell"
-            self.refuse(number, column, what)
-        inside = re.compile(r'"(?:[^"\0]++|"")*+').match(self.text, position)
-        assert inside is not None
-        rest = self.text[inside.end() : inside.end() + 2]
-        if not rest:
-            self.refuse(number, column, "a quote is opened and never closed")
-        if rest[0] == "\0":
-            self.refuse(number, column, "a NUL character")
-        self.refuse(number, column, f"text after the closing quote: {rest[1:]!r}")
+    def bare_end(self, begin: int) -> int:
+        """Where an unquoted cell stops."""
+        match = self.bare.match(self.text, begin)
+        assert match is not None
+        return match.end()
+
+    def closing(self, begin: int, place: tuple[int, int]) -> int:
+        """Where the quote stands that closes a cell; two in a row are one character of it."""
+        limit = begin + FIELD_LIMIT + 1
+        at = self.text.find('"', begin, limit)
+        while at >= 0 and self.text.startswith('"', at + 1):
+            at = self.text.find('"', at + 2, limit)
+        if at < 0 and limit < len(self.text):
+            self.refuse(*place, _TOO_LONG)
+        if at < 0:
+            self.refuse(*place, "a quote is opened and never closed")
+        return at
+
+    def explain(self, at: int, quoted: bool) -> str:
+        """Why a cell cannot go on with the character at `at`."""
+        found = self.text[at]
+        if quoted:
+            return f"text after the closing quote: {found!r}"
+        if found == "\0":
+            return "a NUL character"
+        return "a quote inside an unquoted cell" if found == '"' else _TOO_LONG
 
     def refuse(self, row: int, column: int, what: str) -> NoReturn:
+        """An error at one cell."""
         raise DataError(f"{self.source}: row {row}, column {column}: {what}", code="E304")

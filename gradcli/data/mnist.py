@@ -43,7 +43,8 @@ class Mnist:
 
     def locate(self, root: Path) -> Mnist:
         """With the folder that holds the four files."""
-        places = [root / self.dir] if self.dir is not None else _places(root)
+        given = None if self.dir is None else root.resolve() / Path(self.dir).expanduser()
+        places = _places(root) if given is None else [given]
         for place in places:
             if place.is_dir():
                 _files(place)
