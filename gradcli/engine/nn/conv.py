@@ -9,11 +9,21 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
 from gradcli.engine.nn.module import Module
-from gradcli.engine.nn.pair import Pair, pair
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.ops.creation import empty
+from gradcli.engine.ops.window import Pair, pair
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
+
+
+def _padding(padding: Pair | str, stride: tuple[int, int]) -> tuple[int, int] | str:
+    if not isinstance(padding, str):
+        return pair("Conv2d", "padding", padding, 0)
+    if padding not in ("same", "valid"):
+        raise OptionError(f"Conv2d: padding must be 'same', 'valid' or numbers, got {padding!r}")
+    if padding == "same" and stride != (1, 1):
+        raise OptionError(f"Conv2d: padding 'same' needs stride 1, got {stride}")
+    return padding
 
 
 class Conv2d(Module):
@@ -41,7 +51,12 @@ class Conv2d(Module):
         dtype: DType = dtypes.float32,
     ) -> None:
         super().__init__()
-        if groups < 1 or in_channels % groups or out_channels % groups:
+        if (
+            not isinstance(groups, int)
+            or groups < 1
+            or in_channels % groups
+            or out_channels % groups
+        ):
             raise OptionError(
                 f"Conv2d: groups={groups} must divide in_channels={in_channels} and "
                 f"out_channels={out_channels}"
@@ -50,13 +65,11 @@ class Conv2d(Module):
             raise OptionError(f"Conv2d: padding_mode must be 'zeros', got {padding_mode!r}")
         self.in_channels = in_channels
         self.out_channels = out_channels
-        self.kernel_size = pair(kernel_size, "Conv2d: kernel_size", 1)
-        self.stride = pair(stride, "Conv2d: stride", 1)
-        self.padding = padding if isinstance(padding, str) else pair(padding, "Conv2d: padding", 0)
-        self.dilation = pair(dilation, "Conv2d: dilation", 1)
+        self.kernel_size = pair("Conv2d", "kernel_size", kernel_size)
+        self.stride = pair("Conv2d", "stride", stride)
+        self.padding = _padding(padding, self.stride)
+        self.dilation = pair("Conv2d", "dilation", dilation)
         self.groups = groups
-        if isinstance(self.padding, str):
-            F.check_padding_name(self.padding, self.stride)
         size = (out_channels, in_channels // groups, *self.kernel_size)
         self.weight = Parameter(empty(size, dtype=dtype))
         self.register_parameter("bias", None)

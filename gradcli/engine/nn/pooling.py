@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.module import Module
-from gradcli.engine.nn.pair import Pair
+from gradcli.engine.ops.window import Pair
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import OptionError
 
 
 class MaxPool2d(Module):
@@ -22,18 +21,23 @@ class MaxPool2d(Module):
         ceil_mode: bool = False,
     ) -> None:
         super().__init__()
-        if return_indices:
-            raise OptionError("MaxPool2d: return_indices must be False")
         self.kernel_size = kernel_size
         self.stride = kernel_size if stride is None else stride
         self.padding = padding
         self.dilation = dilation
+        self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Tensor) -> Tensor:
         """(N, C, H, W) to (N, C, windows down, windows across)."""
         return F.max_pool2d(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
         )
 
     def extra_repr(self) -> str:
