@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import click
@@ -53,12 +53,19 @@ def test_help_lists_every_command_and_imports_click_alone() -> None:
 
 
 def test_help_answers_at_once() -> None:
+    # Processor time of the child: a busy machine makes it wait, not work.
     times = []
     for _ in range(5):
-        start = time.perf_counter()
+        before = os.times()
         gradcli("--help")
-        times.append(time.perf_counter() - start)
-    assert min(times) < 0.2
+        after = os.times()
+        times.append(
+            after.children_user
+            - before.children_user
+            + after.children_system
+            - before.children_system
+        )
+    assert min(times) < 0.15
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,138 @@
+"""What was planned is what is built: shapes, parameters, losses, optimizers, schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gradcli import engine
+from gradcli.config import build, load
+from gradcli.train.job import Job
+
+Write = Callable[..., Path]
+pytest.importorskip("gradcli.engine.random")
+LAYERS = "  - flatten\n  - linear: 16\n  - relu\n"
+
+
+@pytest.fixture
+def job(config_file: Write, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Job]:
+    """Builds the changed base config; its data are never loaded."""
+    from gradcli.data import DATASETS
+
+    config_file()
+    monkeypatch.setattr(DATASETS["fake"], "load", lambda self: None)
+
+    def make(*changes: tuple[str, str]) -> Job:
+        return build(load(config_file(*changes)))
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        "flatten\nlinear: 5\ntanh",
+        "linear: {out: 5, bias: false}\nflatten\nsigmoid",
+        "conv: {out: 4, kernel: [3, 5], padding: same, bias: false}\nrelu\nflatten",
+        "conv: {out: 4, kernel: 3, stride: 2, padding: 1, dilation: 2}\nbatchnorm\nflatten",
+        "conv: {out: 4, kernel: 3}\nconv: {out: 8, kernel: 3, groups: 4}\navgpool: global",
+        "maxpool: {kernel: 3, stride: 2, padding: 1}\navgpool: [2, 4]\nflatten\nbatchnorm",
+        "layernorm\nflatten\nlayernorm\ndropout: 0.5",
+        "gelu\ngelu: {approximate: tanh}\nsoftmax\nflatten",
+        "residual: [conv: {out: 1, kernel: 3, padding: 1}, relu]\nflatten",
+        "repeat: {times: 3, layers: [linear: 28, relu]}\nflatten",
+    ],
+)
+def test_the_plan_is_what_is_built(
+    job: Callable[..., Job], config_file: Write, layers: str
+) -> None:
+    change = (LAYERS, "".join(f"  - {line}\n" for line in layers.split("\n")))
+    made = job(change)
+    plan = load(config_file(change)).model
+    x = engine.rand(2, 1, 28, 28)
+    for planned, module in zip(plan, made.model, strict=True):
+        x = module(x)
+        assert x.shape == (2, *planned.output.shape)
+        assert sum(p.numel() for p in module.parameters()) == planned.parameters
+
+
+def test_text_goes_through_an_embedding_to_a_loss(job: Callable[..., Job]) -> None:
+    made = job(
+        (LAYERS, "  - embed: 12\n  - layernorm\n"),
+        ("$data.classes", "$data.vocab"),
+        ("fake", "fake, kind: text"),
+    )
+    tokens = engine.randint(0, 65, (2, 8))
+    loss = made.loss(made.model(tokens), tokens)
+    assert loss.shape == ()
+    assert 3 < loss.item() < 6  # near log 65 before training
+
+
+def test_the_seed_decides_the_weights(job: Callable[..., Job]) -> None:
+    def weights(*changes: tuple[str, str]) -> list[float]:
+        return next(iter(job(*changes).model.parameters())).reshape(-1).tolist()
+
+    assert weights() == weights()
+    assert weights() != weights(("batch: 10", "batch: 10, seed: 2"))
+
+
+@pytest.mark.parametrize(
+    "optim",
+    [
+        "{name: sgd, lr: 0.1, momentum: 0.9, nesterov: true, weight_decay: 1e-4}",
+        "{name: adam, lr: 0.01, betas: [0.8, 0.9], eps: 1e-6}",
+        "adamw",
+    ],
+)
+def test_an_optimizer_of_each_kind_takes_a_step(job: Callable[..., Job], optim: str) -> None:
+    made = job(("{name: sgd, lr: 0.1}", optim))
+    x, labels = engine.rand(4, 1, 28, 28), engine.randint(0, 10, (4,))
+    before = made.loss(made.model(x), labels)
+    before.backward()
+    made.optimizer.step()
+    assert made.loss(made.model(x), labels).item() < before.item()
+
+
+@pytest.mark.parametrize(
+    ("schedule", "factors"),
+    [
+        ("constant", {0: 1.0, 19: 1.0}),
+        ("{name: constant, warmup: 10}", {0: 0.1, 9: 1.0, 15: 1.0}),
+        ("{name: step, at: [50%, 15], factor: 0.5}", {9: 1.0, 10: 0.5, 15: 0.25}),
+        ("{name: cosine, final: 0.2}", {0: 1.0, 10: 0.6}),
+        ("{name: linear, warmup: 10%}", {0: 0.5, 2: 1.0, 11: 0.5}),
+    ],
+)
+def test_schedules_get_the_steps_of_the_run(
+    job: Callable[..., Job], schedule: str, factors: dict[int, float]
+) -> None:
+    made = job(("{name: cosine, warmup: 5%}", schedule))
+    for step, factor in factors.items():
+        assert made.schedule.factor(step) == pytest.approx(factor)
+
+
+def test_a_run_without_steps_is_built(job: Callable[..., Job]) -> None:
+    job(("epochs: 2", "epochs: 0"), ("{name: cosine, warmup: 5%}", "{name: step, at: [5%, 50%]}"))
+
+
+def test_the_job_carries_the_config(job: Callable[..., Job]) -> None:
+    made = job()
+    assert (made.name, made.optimizer_name, made.metrics) == ("tiny", "sgd", ("accuracy",))
+    assert made.resolved["optim"]["lr"] == 0.1
+    assert made.sources[0][0].name == "config.yaml"
+    assert made.model_layers[1].split() == ["1", "linear", "16", "16", "12,560"]
+
+
+def test_a_regression_is_measured_by_squares(job: Callable[..., Job]) -> None:
+    made = job(
+        ("fake", "fake, kind: values"),
+        ("$data.classes", "1"),
+        ("cross_entropy", "mse"),
+        ("[accuracy]", "[mae]"),
+        ("val.accuracy", "val.mae"),
+        ("test.accuracy", "test.mae"),
+    )
+    x, y = engine.zeros(3, 1), engine.ones(3, 1)
+    assert made.loss(x, y).item() == 1.0
