@@ -15,7 +15,7 @@ static int NAME(plan_conv2d_forward)(const gc_call *call, gc_plan *plan, gc_erro
   GC_REQUIRE(bias->shape[0] == 0 || bias->shape[0] == call->tensors[1].shape[0], 2,
              "a bias for each filter");
   const gc_conv2d s = gc_conv2d_shape(call, 0, 1, 3);
-  plan->worker_bytes = GEMM_SCRATCH + s.depth * s.chunk * (int64_t)sizeof(REAL);
+  plan->worker_bytes = GEMM_SCRATCH + s.bytes;
   return gc_plan_simple(plan, s.oc ? s.images * s.groups * s.chunks : 0);
 }
 
@@ -23,17 +23,17 @@ static void NAME(run_conv2d_forward)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
   const gc_conv2d s = gc_conv2d_shape(job->call, 0, 1, 3);
   const int64_t plane = job->task / s.chunks, group = plane % s.groups;
-  const int64_t first = job->task % s.chunks * s.chunk;
-  const int64_t count = gc_min(s.chunk, s.positions - first);
+  const int64_t first = job->task % s.chunks * s.rows;
+  const int64_t rows = gc_min(s.rows, s.oh - first), count = rows * s.ow;
   REAL *const gemm = job->own, *const columns = gemm + GEMM_SCRATCH / (int64_t)sizeof(REAL);
-  REAL *out = (REAL *)gc_first(&t[3]) + plane * s.oc * s.positions + first;
+  REAL *out = (REAL *)gc_first(&t[3]) + plane * s.oc * s.positions + first * s.ow;
   const bool biased = t[2].shape[0] > 0;
   for (int64_t oc = 0; biased && oc < s.oc; oc++) {
     const REAL bias = ((const REAL *)gc_first(&t[2]))[group * s.oc + oc];
     for (int64_t p = 0; p < count; p++)
       out[oc * s.positions + p] = bias;
   }
-  NAME(columns_of)(&s, (const REAL *)gc_first(&t[0]) + plane * s.c * s.h * s.w, first, count,
+  NAME(columns_of)(&s, (const REAL *)gc_first(&t[0]) + plane * s.c * s.h * s.w, first, rows,
                    columns);
   const REAL *weight = (const REAL *)gc_first(&t[1]) + group * s.oc * s.depth;
   NAME(gemm)(s.oc, count, s.depth, (NAME(matrix)){weight, s.depth, 1},
@@ -48,7 +48,7 @@ static int NAME(plan_conv2d_grad_input)(const gc_call *call, gc_plan *plan, gc_e
   if (status)
     return status;
   const gc_conv2d s = gc_conv2d_shape(call, 2, 1, 0);
-  plan->worker_bytes = GEMM_SCRATCH + s.depth * s.chunk * (int64_t)sizeof(REAL);
+  plan->worker_bytes = GEMM_SCRATCH + s.bytes;
   return gc_plan_simple(plan, s.c ? s.images * s.groups : 0);
 }
 
@@ -63,11 +63,11 @@ static void NAME(run_conv2d_grad_input)(const gc_job *job) {
   const REAL *grad = (const REAL *)gc_first(&t[0]) + job->task * s.oc * s.positions;
   const REAL *weight = (const REAL *)gc_first(&t[1]) + job->task % s.groups * s.oc * s.depth;
   memset(out, 0, (size_t)pixels * sizeof(REAL));
-  for (int64_t first = 0; first < s.positions; first += s.chunk) {
-    const int64_t count = gc_min(s.chunk, s.positions - first);
+  for (int64_t first = 0; first < s.oh; first += s.rows) {
+    const int64_t rows = gc_min(s.rows, s.oh - first), count = rows * s.ow;
     NAME(gemm)(s.depth, count, s.oc, (NAME(matrix)){weight, 1, s.depth},
-               (NAME(matrix)){grad + first, s.positions, 1}, columns, count, false, gemm);
-    NAME(add_columns)(&s, columns, first, count, out);
+               (NAME(matrix)){grad + first * s.ow, s.positions, 1}, columns, count, false, gemm);
+    NAME(add_columns)(&s, columns, first, rows, out);
   }
 }
 
@@ -95,7 +95,7 @@ static int NAME(plan_conv2d_grad_weight)(const gc_call *call, gc_plan *plan, gc_
   plan->tasks[0] = size ? runs * s.groups : 0;
   plan->tasks[1] = size ? s.groups * s.oc : 0;
   plan->shared_bytes = runs * size * (int64_t)sizeof(REAL);
-  plan->worker_bytes = GEMM_SCRATCH + s.depth * s.chunk * (int64_t)sizeof(REAL);
+  plan->worker_bytes = GEMM_SCRATCH + s.bytes;
   return GC_OK;
 }
 
@@ -109,11 +109,11 @@ static void NAME(conv2d_grad_weight_run)(const gc_job *job, const gc_conv2d *s, 
     const int64_t plane = n * s->groups + group;
     const REAL *x = (const REAL *)gc_first(&t[1]) + plane * s->c * s->h * s->w;
     const REAL *grad = (const REAL *)gc_first(&t[0]) + plane * s->oc * s->positions;
-    for (int64_t first = 0; first < s->positions; first += s->chunk) {
-      const int64_t count = gc_min(s->chunk, s->positions - first);
-      NAME(columns_of)(s, x, first, count, columns);
+    for (int64_t first = 0; first < s->oh; first += s->rows) {
+      const int64_t rows = gc_min(s->rows, s->oh - first), count = rows * s->ow;
+      NAME(columns_of)(s, x, first, rows, columns);
       NAME(gemm)(s->depth, s->oc, count, (NAME(matrix)){columns, count, 1},
-                 (NAME(matrix)){grad + first, 1, s->positions}, sum, s->oc, true, gemm);
+                 (NAME(matrix)){grad + first * s->ow, 1, s->positions}, sum, s->oc, true, gemm);
     }
   }
 }

@@ -4,7 +4,7 @@
 #ifndef GC_CONV2D_SHAPE
 #define GC_CONV2D_SHAPE
 enum { GC_CONV2D_CHUNK = 1 << 18 /* bytes of columns that stay in the second cache */ };
-#define GC_CONV2D_DEPTH ((int64_t)1 << 40) /* so that no size below overflows */
+#define GC_CONV2D_ROW ((int64_t)1 << 40) /* so that no size below overflows */
 
 typedef struct {
   int64_t images, groups;
@@ -15,7 +15,8 @@ typedef struct {
   int64_t dh, dw;         /* dilation */
   int64_t depth;          /* c * kh * kw: rows of `columns` */
   int64_t positions;      /* oh * ow */
-  int64_t chunk, chunks;  /* positions that `columns` holds at a time */
+  int64_t rows, chunks;   /* output rows that `columns` holds at a time */
+  int64_t bytes;          /* of columns, and of a vector behind them */
 } gc_conv2d;
 
 static inline gc_conv2d gc_conv2d_shape(const gc_call *call, int32_t image, int32_t weight,
@@ -30,10 +31,10 @@ static inline gc_conv2d gc_conv2d_shape(const gc_call *call, int32_t image, int3
   s.kh = f->shape[2], s.kw = f->shape[3];
   s.depth = s.c * s.kh * s.kw;
   s.positions = s.oh * s.ow;
-  const int64_t row = gc_max(1, s.depth) * gc_dtype_size(x->dtype);
-  s.chunk = gc_max(64, GC_CONV2D_CHUNK / row / 64 * 64);
-  s.chunk = gc_max(1, gc_min(s.positions, s.chunk));
-  s.chunks = gc_ceil_div(s.positions, s.chunk);
+  const int64_t row = gc_max(1, s.depth * s.ow) * gc_dtype_size(x->dtype);
+  s.rows = gc_max(1, gc_min(s.oh, GC_CONV2D_CHUNK / row));
+  s.chunks = gc_ceil_div(s.oh, s.rows);
+  s.bytes = s.rows * row + 64;
   return s;
 }
 
@@ -58,79 +59,82 @@ static inline int gc_conv2d_check(const gc_call *call, int32_t image, int32_t we
   GC_REQUIRE(groups >= 1 && groups <= INT32_MAX && f->shape[0] % groups == 0, weight,
              "filters that the groups divide");
   GC_REQUIRE(x->shape[1] == f->shape[1] * groups, image, "channels of the filters times groups");
-  const double depth = (double)f->shape[1] * (double)f->shape[2] * (double)f->shape[3];
-  GC_REQUIRE(depth < (double)GC_CONV2D_DEPTH, weight, "filters of less than 2^40 weights each");
+  const double row = (double)f->shape[1] * (double)f->shape[2] * (double)f->shape[3] *
+                     (double)gc_max(1, y->shape[3]);
+  GC_REQUIRE(row < (double)GC_CONV2D_ROW, weight, "less than 2^40 products in a row of outputs");
   GC_REQUIRE(y->shape[0] == x->shape[0] && y->shape[1] == f->shape[0], out,
              "(images, filters, rows, columns)");
   return GC_OK;
 }
 
-/* What row k of `columns` holds from `begin` to the end of that output row or of the chunk: zeros
- * before `low`, the image's pixels from `pixel` on before `high`, zeros before `end`. */
+/* A row of `columns` for one output row: the output columns low .. high - 1 see the image's columns
+ * low * sw + offset, ...; those before and after see padding. */
 typedef struct {
-  int64_t low, high, end, pixel;
+  int64_t low, high, offset;
 } gc_stretch;
 
-/* The first place in [0, end] whose pixel is at or right of the image's column `from`. */
-static inline int64_t gc_first_at(int64_t from, int64_t offset, int64_t stride, int64_t end) {
-  const int64_t need = from - offset;
-  return need <= 0 ? 0 : gc_min(end, gc_ceil_div(need, stride));
+/* The first output column whose pixel is at or right of the image's column `from`. */
+static inline int64_t gc_first_at(const gc_conv2d *s, int64_t from, int64_t offset) {
+  return from <= offset ? 0 : gc_min(s->ow, gc_ceil_div(from - offset, s->sw));
 }
 
-static inline gc_stretch gc_conv2d_stretch(const gc_conv2d *s, int64_t k, int64_t first,
-                                           int64_t begin, int64_t count) {
-  const int64_t row = (first + begin) / s->ow, at = (first + begin) % s->ow;
-  const int64_t n = gc_min(s->ow - at, count - begin);
-  const int64_t ih = row * s->sh - s->ph + k / s->kw % s->kh * s->dh;
-  const int64_t iw = at * s->sw - s->pw + k % s->kw * s->dw;
-  gc_stretch r = {.low = begin + n, .high = begin + n, .end = begin + n};
-  if (ih < 0 || ih >= s->h)
-    return r;
-  const int64_t low = gc_first_at(0, iw, s->sw, n), high = gc_first_at(s->w, iw, s->sw, n);
-  r.low = begin + low;
-  r.high = begin + high;
-  r.pixel = ih * s->w + iw + low * s->sw;
-  return r;
+static inline gc_stretch gc_conv2d_stretch(const gc_conv2d *s, int64_t kw) {
+  const int64_t offset = kw * s->dw - s->pw;
+  return (gc_stretch){gc_first_at(s, 0, offset), gc_first_at(s, s->w, offset), offset};
 }
 #endif
 
-/* columns (depth, count) for the output positions first .. first + count - 1 of one image. */
-static void NAME(columns_of)(const gc_conv2d *s, const REAL *x, int64_t first, int64_t count,
-                             REAL *columns) {
-  for (int64_t k = 0; k < s->depth; k++, columns += count) {
+/* n pixels from `from`, `step` apart. Whole vectors are moved where `from` has them before `end`:
+ * what they write behind the n pixels is written again, or is the spare room behind the columns. */
+static inline void NAME(take_pixels)(const REAL *from, int64_t step, int64_t n, const REAL *end,
+                                     REAL *to) {
+  if (step == 1 && end - from >= gc_ceil_div(n, LANES) * LANES)
+    for (int64_t p = 0; p < n; p += LANES)
+      *(NAME(loose) *)(to + p) = *(const NAME(loose) *)(from + p);
+  else
+    for (int64_t p = 0; p < n; p++)
+      to[p] = from[p * step];
+}
+
+/* columns (depth, rows * ow) for the output rows first .. first + rows - 1 of one image. */
+static void NAME(columns_of)(const gc_conv2d *s, const REAL *x, int64_t first, int64_t rows,
+                             REAL *to) {
+  const REAL *const end = x + s->c * s->h * s->w;
+  for (int64_t k = 0; k < s->depth; k++) {
     const REAL *plane = x + k / (s->kh * s->kw) * s->h * s->w;
-    for (int64_t p = 0; p < count;) {
-      const gc_stretch r = gc_conv2d_stretch(s, k, first, p, count);
-      for (; p < r.low; p++)
-        columns[p] = 0;
-      const REAL *from = plane + r.pixel - p * s->sw;
-      if (s->sw == 1)
-        for (; p < r.high; p++)
-          columns[p] = from[p];
-      else
-        for (; p < r.high; p++)
-          columns[p] = from[p * s->sw];
-      for (; p < r.end; p++)
-        columns[p] = 0;
+    const gc_stretch r = gc_conv2d_stretch(s, k % s->kw);
+    int64_t ih = first * s->sh - s->ph + k / s->kw % s->kh * s->dh;
+    for (int64_t row = 0; row < rows; row++, ih += s->sh, to += s->ow) {
+      const bool inside = ih >= 0 && ih < s->h && r.low < r.high;
+      const int64_t low = inside ? r.low : s->ow, high = inside ? r.high : s->ow;
+      for (int64_t p = 0; p < low; p++)
+        to[p] = 0;
+      if (inside)
+        NAME(take_pixels)(plane + ih * s->w + r.offset + low * s->sw, s->sw, high - low, end,
+                          to + low);
+      for (int64_t p = high; p < s->ow; p++)
+        to[p] = 0;
     }
   }
 }
 
 /* Adds each element of columns to the pixel that it was taken from. */
-static void NAME(add_columns)(const gc_conv2d *s, const REAL *columns, int64_t first, int64_t count,
+static void NAME(add_columns)(const gc_conv2d *s, const REAL *from, int64_t first, int64_t rows,
                               REAL *x) {
-  for (int64_t k = 0; k < s->depth; k++, columns += count) {
+  for (int64_t k = 0; k < s->depth; k++) {
     REAL *plane = x + k / (s->kh * s->kw) * s->h * s->w;
-    for (int64_t p = 0; p < count;) {
-      const gc_stretch r = gc_conv2d_stretch(s, k, first, p, count);
-      REAL *to = plane + r.pixel - r.low * s->sw;
+    const gc_stretch r = gc_conv2d_stretch(s, k % s->kw);
+    int64_t ih = first * s->sh - s->ph + k / s->kw % s->kh * s->dh;
+    for (int64_t row = 0; row < rows; row++, ih += s->sh, from += s->ow) {
+      if (ih < 0 || ih >= s->h)
+        continue;
+      REAL *to = plane + ih * s->w + r.offset;
       if (s->sw == 1)
-        for (p = r.low; p < r.high; p++)
-          to[p] += columns[p];
+        for (int64_t p = r.low; p < r.high; p++)
+          to[p] += from[p];
       else
-        for (p = r.low; p < r.high; p++)
-          to[p * s->sw] += columns[p];
-      p = r.end;
+        for (int64_t p = r.low; p < r.high; p++)
+          to[p * s->sw] += from[p];
     }
   }
 }

@@ -65,15 +65,17 @@ static void NAME(max_pool2d_plane)(const gc_pool2d *s, const REAL *x, REAL *out,
     const gc_range rows = gc_window(oh * s->sh - s->ph, s->kh, s->dh, s->h);
     for (int64_t ow = 0; ow < s->ow; ow++) {
       const gc_range columns = gc_window(ow * s->sw - s->pw, s->kw, s->dw, s->w);
-      REAL top = -(REAL)INFINITY;
-      int64_t winner = -1;
+      const bool empty = rows.from >= rows.to || columns.from >= columns.to;
+      int64_t winner = empty ? -1 : rows.from * s->w + columns.from;
+      REAL top = empty ? -(REAL)INFINITY : x[winner];
       for (int64_t i = rows.from; i < rows.to; i += s->dh)
         for (int64_t j = columns.from; j < columns.to; j += s->dw) {
           const REAL v = x[i * s->w + j];
-          if (v > top || winner < 0 || (v != v && top == top)) {
-            top = v;
-            winner = i * s->w + j;
-          }
+          /* Without branches, which random pixels would mispredict: v is greater, or the first
+           * NaN. */
+          const bool wins = !(v <= top) & (top == top);
+          top = wins ? v : top;
+          winner = wins ? i * s->w + j : winner;
         }
       *out++ = top;
       *index++ = winner;
@@ -146,22 +148,38 @@ static double NAME(avg_pool2d_divisor)(const gc_call *call, const gc_pool2d *s, 
                   (gc_min(left + s->kw, s->w + s->pw) - left));
 }
 
+/* Where the windows of one row and column of outputs meet a plane, and what divides their sum. */
+typedef struct {
+  gc_range rows, columns;
+  double divisor;
+} NAME(average);
+
+static NAME(average) NAME(average_at)(const gc_call *call, const gc_pool2d *s, int64_t place) {
+  const int64_t oh = place / s->ow, ow = place % s->ow;
+  NAME(average)
+  a = {.rows = gc_window(oh * s->sh - s->ph, s->kh, 1, s->h),
+       .columns = gc_window(ow * s->sw - s->pw, s->kw, 1, s->w)};
+  a.divisor = NAME(avg_pool2d_divisor)(call, s, oh, ow, a.rows, a.columns);
+  if (a.rows.from >= a.rows.to || a.columns.from >= a.columns.to)
+    a.divisor = 1; /* of nothing */
+  return a;
+}
+
 static void NAME(run_avg_pool2d_forward)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
   const gc_pool2d s = gc_pool2d_shape(job->call, 0, 1);
-  const int64_t end = gc_min(s.planes, (job->task + 1) * s.group), places = s.oh * s.ow;
-  for (int64_t at = job->task * s.group * places; at < end * places; at++) {
-    const REAL *x = (const REAL *)gc_first(&t[0]) + at / places * s.h * s.w;
-    const int64_t oh = at / s.ow % s.oh, ow = at % s.ow;
-    const gc_range rows = gc_window(oh * s.sh - s.ph, s.kh, 1, s.h);
-    const gc_range columns = gc_window(ow * s.sw - s.pw, s.kw, 1, s.w);
-    double sum = 0;
-    for (int64_t i = rows.from; i < rows.to; i++)
-      for (int64_t j = columns.from; j < columns.to; j++)
-        sum += (double)x[i * s.w + j];
-    const bool empty = rows.from >= rows.to || columns.from >= columns.to;
-    ((REAL *)gc_first(&t[1]))[at] =
-        empty ? 0 : (REAL)(sum / NAME(avg_pool2d_divisor)(job->call, &s, oh, ow, rows, columns));
+  const int64_t begin = job->task * s.group, end = gc_min(s.planes, begin + s.group);
+  const int64_t places = s.oh * s.ow, pixels = s.h * s.w;
+  for (int64_t place = 0; place < places; place++) {
+    const NAME(average) a = NAME(average_at)(job->call, &s, place);
+    for (int64_t plane = begin; plane < end; plane++) {
+      const REAL *x = (const REAL *)gc_first(&t[0]) + plane * pixels;
+      double sum = 0;
+      for (int64_t i = a.rows.from; i < a.rows.to; i++)
+        for (int64_t j = a.columns.from; j < a.columns.to; j++)
+          sum += (double)x[i * s.w + j];
+      ((REAL *)gc_first(&t[1]))[plane * places + place] = (REAL)(sum / a.divisor);
+    }
   }
 }
 
@@ -175,17 +193,14 @@ static void NAME(run_avg_pool2d_backward)(const gc_job *job) {
     return;
   REAL *const out = (REAL *)gc_first(&t[1]);
   memset(out + begin * pixels, 0, (size_t)((end - begin) * pixels) * sizeof(REAL));
-  for (int64_t at = begin * places; at < end * places; at++) {
-    REAL *const plane = out + at / places * pixels;
-    const int64_t oh = at / s.ow % s.oh, ow = at % s.ow;
-    const gc_range rows = gc_window(oh * s.sh - s.ph, s.kh, 1, s.h);
-    const gc_range columns = gc_window(ow * s.sw - s.pw, s.kw, 1, s.w);
-    if (rows.from >= rows.to || columns.from >= columns.to)
-      continue;
-    const REAL share = (REAL)((double)((const REAL *)gc_first(&t[0]))[at] /
-                              NAME(avg_pool2d_divisor)(job->call, &s, oh, ow, rows, columns));
-    for (int64_t i = rows.from; i < rows.to; i++)
-      for (int64_t j = columns.from; j < columns.to; j++)
-        plane[i * s.w + j] += share;
+  for (int64_t place = 0; place < places; place++) {
+    const NAME(average) a = NAME(average_at)(job->call, &s, place);
+    for (int64_t plane = begin; plane < end; plane++) {
+      const REAL grad = ((const REAL *)gc_first(&t[0]))[plane * places + place];
+      const REAL share = (REAL)((double)grad / a.divisor);
+      for (int64_t i = a.rows.from; i < a.rows.to; i++)
+        for (int64_t j = a.columns.from; j < a.columns.to; j++)
+          out[plane * pixels + i * s.w + j] += share;
+    }
   }
 }
