@@ -60,26 +60,29 @@ static int NAME(plan_max_pool2d_forward)(const gc_call *call, gc_plan *plan, gc_
   return gc_pool2d_plan(call, 0, 1, plan, error);
 }
 
+/* Goes over the window's places outside and over a row of outputs inside, and has no branch there
+ * that random pixels would mispredict: v is greater, or the first NaN, or the first at all. */
 static void NAME(max_pool2d_plane)(const gc_pool2d *s, const REAL *x, REAL *out, int64_t *index) {
-  for (int64_t oh = 0; oh < s->oh; oh++) {
-    const gc_range rows = gc_window(oh * s->sh - s->ph, s->kh, s->dh, s->h);
+  for (int64_t oh = 0; oh < s->oh; oh++, out += s->ow, index += s->ow) {
     for (int64_t ow = 0; ow < s->ow; ow++) {
-      const gc_range columns = gc_window(ow * s->sw - s->pw, s->kw, s->dw, s->w);
-      const bool empty = rows.from >= rows.to || columns.from >= columns.to;
-      int64_t winner = empty ? -1 : rows.from * s->w + columns.from;
-      REAL top = empty ? -(REAL)INFINITY : x[winner];
-      for (int64_t i = rows.from; i < rows.to; i += s->dh)
-        for (int64_t j = columns.from; j < columns.to; j += s->dw) {
-          const REAL v = x[i * s->w + j];
-          /* Without branches, which random pixels would mispredict: v is greater, or the first
-           * NaN. */
-          const bool wins = !(v <= top) & (top == top);
-          top = wins ? v : top;
-          winner = wins ? i * s->w + j : winner;
-        }
-      *out++ = top;
-      *index++ = winner;
+      out[ow] = -(REAL)INFINITY;
+      index[ow] = -1;
     }
+    const gc_range rows = gc_window(oh * s->sh - s->ph, s->kh, s->dh, s->h);
+    for (int64_t i = rows.from; i < rows.to; i += s->dh)
+      for (int64_t kw = 0; kw < s->kw; kw++) {
+        const int64_t offset = kw * s->dw - s->pw;
+        const int64_t low = offset < 0 ? gc_ceil_div(-offset, s->sw) : 0;
+        const int64_t room = s->w - offset;
+        const int64_t high = room > 0 ? gc_min(s->ow, gc_ceil_div(room, s->sw)) : 0;
+        for (int64_t ow = low; ow < high; ow++) {
+          const int64_t at = i * s->w + ow * s->sw + offset;
+          const REAL v = x[at], top = out[ow];
+          const bool wins = (!(v <= top) & (top == top)) | (index[ow] < 0);
+          out[ow] = wins ? v : top;
+          index[ow] = wins ? at : index[ow];
+        }
+      }
   }
 }
 
