@@ -36,6 +36,7 @@ static int NAME(plan_cross_entropy)(const gc_call *call, gc_plan *plan, gc_error
   plan->tasks[0] = gc_ceil_div(x->shape[0] * x->shape[2], GC_ROWS);
   plan->tasks[1] = 1;
   plan->shared_bytes = 2 * plan->tasks[0] * (int64_t)sizeof(double);
+  plan->worker_bytes = x->shape[1] * (int64_t)sizeof(REAL);
   return status;
 }
 
@@ -87,6 +88,7 @@ static void NAME(run_cross_entropy)(const gc_job *job) {
   const int64_t inner = t[0].shape[2], rows = t[0].shape[0] * inner;
   const int64_t reduction = job->call->sizes[0];
   REAL *loss = (REAL *)gc_first(&t[3]), *stats = (REAL *)gc_first(&t[4]);
+  REAL *own = (REAL *)job->own;
   double *parts = (double *)job->shared, sum = 0, total = 0;
   if (job->phase == 1) {
     for (int64_t k = 0; k < gc_ceil_div(rows, GC_ROWS); k++) {
@@ -103,8 +105,9 @@ static void NAME(run_cross_entropy)(const gc_job *job) {
     NAME(sample) s = NAME(sample_of)(job, row);
     if (!job->call->sizes[2] && s.classes) {
       s.top = NAME(top_of_row)(s.x, s.classes, s.stride);
-      GC_SUM(exps, s.classes, i, (double)m_exp(s.x[i * s.stride] - s.top));
-      s.log_sum = (REAL)log(exps);
+      for (int64_t i = 0; i < s.classes; i++)
+        own[i] = s.x[i * s.stride];
+      s.log_sum = (REAL)log(NAME(exp_row)(own, own, s.classes, 1, s.top));
     }
     stats[row / inner * 2 * inner + row % inner] = s.top;
     stats[row / inner * 2 * inner + inner + row % inner] = s.log_sum;
@@ -138,13 +141,19 @@ static void NAME(cross_entropy_slope)(const NAME(sample) * s, double scale, doub
     GC_SUM(weights, s->classes, i, NAME(weight_of)(s, i));
     sum += rest * weights;
   }
-  const REAL of_softmax = (REAL)(from_logs ? 0 : scale * sum);
-  for (int64_t i = 0; i < s->classes; i++) {
-    const int64_t at = i * s->stride;
-    out[at] = from_logs ? 0 : of_softmax * m_exp(s->x[at] - s->top - s->log_sum);
-    if (smoothing > 0)
-      out[at] -= (REAL)(scale * rest * NAME(weight_of)(s, i));
-  }
+  const REAL of_softmax = (REAL)(scale * sum);
+  if (from_logs)
+    for (int64_t i = 0; i < s->classes; i++)
+      out[i * s->stride] = 0;
+  else if (s->stride == 1) /* the loop that vectorises */
+    for (int64_t i = 0; i < s->classes; i++)
+      out[i] = of_softmax * m_exp(s->x[i] - s->top - s->log_sum);
+  else
+    for (int64_t i = 0; i < s->classes; i++)
+      out[i * s->stride] = of_softmax * m_exp(s->x[i * s->stride] - s->top - s->log_sum);
+  if (smoothing > 0)
+    for (int64_t i = 0; i < s->classes; i++)
+      out[i * s->stride] -= (REAL)(scale * rest * NAME(weight_of)(s, i));
   out[s->target * s->stride] -= (REAL)(scale * hit);
 }
 

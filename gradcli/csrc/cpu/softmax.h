@@ -13,14 +13,32 @@ static int NAME(plan_rows)(const gc_call *call, gc_plan *plan, gc_error *error) 
   return gc_plan_simple(plan, call->tensors[0].shape[1] ? gc_ceil_div(rows, GC_ROWS) : 0);
 }
 
+static inline REAL NAME(larger)(REAL best, REAL v) {
+  return v > best || v != v ? v : best; /* a NaN is taken, and then stays */
+}
+
+enum { NAME(MAXIMA) = 64 / sizeof(REAL) };
+typedef REAL NAME(maxima) __attribute__((vector_size(64)));
+
 /* The largest of a row, NaN if there is one; 0 for a row of -inf alone, as exp(-inf - -inf) would
- * hide what happened behind a NaN too early. */
+ * hide what happened behind a NaN too early. Compilers do not vectorise a maximum that keeps NaN,
+ * so 64 bytes of maxima are kept by hand. */
 static REAL NAME(top_of_row)(const REAL *x, int64_t n, int64_t stride) {
   REAL top = x[0];
-  for (int64_t i = 1; i < n; i++) {
-    const REAL v = x[i * stride];
-    top = v > top || v != v ? v : top;
+  int64_t done = 0;
+  if (stride == 1 && n >= NAME(MAXIMA)) {
+    NAME(maxima) best, v;
+    memcpy(&best, x, sizeof best);
+    for (done = NAME(MAXIMA); done + NAME(MAXIMA) <= n; done += NAME(MAXIMA)) {
+      memcpy(&v, x + done, sizeof v);
+      const __typeof__(v > best) wins = (v > best) | (v != v);
+      best = (NAME(maxima))(((__typeof__(wins))v & wins) | ((__typeof__(wins))best & ~wins));
+    }
+    for (int64_t k = 0; k < NAME(MAXIMA); k++)
+      top = NAME(larger)(top, best[k]);
   }
+  for (int64_t i = done; i < n; i++)
+    top = NAME(larger)(top, x[i * stride]);
   return top == -(REAL)INFINITY ? 0 : top;
 }
 
