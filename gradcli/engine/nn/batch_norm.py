@@ -38,6 +38,7 @@ class _BatchNorm(Module):
         affine: bool = True,
         track_running_stats: bool = True,
         *,
+        bias: bool = True,
         dtype: DType = dtypes.float32,
     ) -> None:
         super().__init__()
@@ -50,7 +51,8 @@ class _BatchNorm(Module):
         self.register_parameter("bias", None)
         if affine:
             self.weight = Parameter(empty(num_features, dtype=dtype))
-            self.bias = Parameter(empty(num_features, dtype=dtype))
+            if bias:
+                self.bias = Parameter(empty(num_features, dtype=dtype))
         tracked = track_running_stats
         self.register_buffer("running_mean", zeros(num_features, dtype=dtype) if tracked else None)
         self.register_buffer("running_var", ones(num_features, dtype=dtype) if tracked else None)
@@ -70,8 +72,9 @@ class _BatchNorm(Module):
     def reset_parameters(self) -> None:
         """Weight 1, bias 0, and fresh running statistics."""
         self.reset_running_stats()
-        if self.weight is not None and self.bias is not None:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -108,7 +111,7 @@ class _BatchNorm(Module):
         """As torch shows it."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"affine={self.affine}, track_running_stats={self.track_running_stats}"
+            f"affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
 

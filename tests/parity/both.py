@@ -1,0 +1,55 @@
+"""The same numbers in torch and in gradcli, and how near two results must be."""
+
+from __future__ import annotations
+
+import torch
+
+from gradcli import engine
+
+torch.set_num_threads(1)
+FLOATS = {torch.float32: engine.float32, torch.float64: engine.float64}
+
+
+def ours(tensor, *, requires_grad=False):
+    """A torch tensor's numbers in memory of our own."""
+    made = engine.from_dlpack(tensor.detach()).clone()
+    return made.requires_grad_() if requires_grad else made
+
+
+def theirs(tensor):
+    """Our numbers as a torch tensor."""
+    return torch.from_dlpack(tensor.detach())
+
+
+def close(found, expected, *, terms=128):
+    """Equal up to rounding.
+
+    No number here is a sum of more than `terms` products, each rounded once and no larger than the
+    largest result or 1: the results differ by at most terms * eps * max(1, largest).
+    """
+    found = theirs(found)
+    expected = expected.detach()
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
+    if expected.numel() == 0:
+        return
+    if not expected.is_floating_point():
+        assert torch.equal(found, expected)
+        return
+    scale = max(1.0, expected.abs().max().item())
+    limit = terms * torch.finfo(expected.dtype).eps * scale
+    worst = (found - expected).abs().max().item()
+    assert worst <= limit, f"off by {worst:.3g}, allowed {limit:.3g}"
+
+
+def randn(*shape, dtype=torch.float64, seed=0):
+    """Normal numbers from a seed, in torch."""
+    return torch.randn(shape, dtype=dtype, generator=torch.Generator().manual_seed(seed))
+
+
+def copy_weights(model, reference):
+    """Our model gets the weights and buffers of torch's; the names must agree."""
+    state = {name: ours(value) for name, value in reference.state_dict().items()}
+    assert list(model.state_dict()) == list(state)
+    model.load_state_dict(state)
+    return model
