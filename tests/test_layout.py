@@ -147,7 +147,7 @@ def test_tensors_are_made_in_few_places() -> None:
         "gradcli/engine/ops/random.py",  # drawn numbers
         "gradcli/engine/ops/loss.py",  # the composed loss, where it gives a gradient
         "gradcli/engine/ops/movement.py",  # setitem, detached views
-        "gradcli/engine/ops/exchange.py",  # other people's memory
+        "gradcli/engine/interop.py",  # other people's memory
     }
     engine = (PACKAGE / "engine").rglob("*.py")
     assert {named(p) for p in engine if called(p) & {"Tensor", "tensor.Tensor"}} <= allowed

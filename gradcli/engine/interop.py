@@ -12,8 +12,9 @@ from gradcli.engine.array import Array
 from gradcli.engine.device import cpu, dlpack
 from gradcli.engine.device.dlpack import Lent, Loan
 from gradcli.engine.dtype import DTYPES, DType
+from gradcli.engine.op import function
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import Tensor, install
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import AutogradError, DeviceError, DTypeError, OptionError, ShapeError
 
 _TYPE_LETTERS = {"float32": "f4", "float64": "f8", "int32": "i4", "int64": "i8", "uint8": "u1"}
@@ -93,6 +94,7 @@ def array_interface(tensor: Tensor) -> dict[str, Any]:
     }
 
 
+@function("numpy")
 def _numpy(tensor: Tensor, *, force: bool = False) -> Any:
     """A NumPy array over the same memory; with force, of a tensor that asks for a gradient too."""
     if force:
@@ -107,6 +109,7 @@ def _numpy(tensor: Tensor, *, force: bool = False) -> Any:
     return module.asarray(tensor)
 
 
+@function("__array__")
 def _as_array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
     """What numpy.asarray(tensor, dtype) asks for."""
     made = _numpy(tensor)
@@ -119,6 +122,7 @@ def _as_array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> An
 # -- buffer protocol -------------------------------------------------------------------------------
 
 
+@function("__buffer__")
 def _buffer(tensor: Tensor, flags: int) -> memoryview:
     """memoryview(tensor), from Python 3.12 on."""
     del flags
@@ -166,6 +170,7 @@ def _kind(dtype: DType) -> str:
     return "uint" if dtype.name == "uint8" else dtype.kind
 
 
+@function("__dlpack__")
 def _to_dlpack(
     tensor: Tensor,
     *,
@@ -189,16 +194,12 @@ def _to_dlpack(
     return dlpack.lend(lent, array.storage)
 
 
+@function("__dlpack_device__")
 def _dlpack_device(tensor: Tensor) -> tuple[int, int]:
     """DLPack's name for the CPU."""
     del tensor
     return (dlpack.CPU, 0)
 
 
-install("numpy", _numpy)
-install("__array__", _as_array)
-install("__buffer__", _buffer)
-install("__dlpack__", _to_dlpack)
-install("__dlpack_device__", _dlpack_device)
-# A property, which install() does not make.
+# A property, which function() does not make.
 Tensor.__array_interface__ = property(array_interface)  # type: ignore[attr-defined]

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable
 
 from gradcli.engine import dtype as dtypes
-from gradcli.engine.array import Array, empty, full, run
+from gradcli.engine.array import Array, run
+from gradcli.engine.ops.creation import zeros
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import NumericsError, OptionError
 
@@ -29,21 +30,20 @@ def clip_grad_norm_(
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     grads = [p.leaf.grad for p in listed if p.leaf is not None and p.leaf.grad is not None]
     if not grads:
-        return Tensor(full((), 0, dtypes.float32))
+        return zeros(())
     norm, factor = _norm_and_factor(grads, max_norm)
-    result = Tensor(norm.cast(grads[0].dtype).reshape(()))
+    result = norm.to(grads[0].dtype).reshape(())
     if error_if_nonfinite and not math.isfinite(result.item()):
         raise NumericsError(f"clip_grad_norm_: the norm of the gradients is {result.item()}")
     for grad in grads:
-        run("scale_by", factor, grad)
+        run("scale_by", factor.array, grad)
         grad.storage.version += 1
     return result
 
 
-def _norm_and_factor(grads: list[Array], max_norm: float) -> tuple[Array, Array]:
-    squares = empty((len(grads),), dtypes.float64)
+def _norm_and_factor(grads: list[Array], max_norm: float) -> tuple[Tensor, Tensor]:
+    squares, norm, factor = (zeros(n, dtype=dtypes.float64) for n in (len(grads), 1, 1))
     for i, grad in enumerate(grads):
-        run("sum_squares", grad, squares.view((1,), (1,), squares.offset + i))
-    norm, factor = empty((1,), dtypes.float64), empty((1,), dtypes.float64)
-    run("clip_factor", squares, norm, factor, options=(max_norm,))
+        run("sum_squares", grad, squares[i].array)
+    run("clip_factor", squares.array, norm.array, factor.array, options=(max_norm,))
     return norm, factor

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from gradcli.engine import dtype as dtypes
-from gradcli.engine.array import Array, copy_into, fill, full
+from gradcli.engine.array import Array, copy_into, fill
+from gradcli.engine.ops.creation import zeros
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
@@ -37,11 +38,11 @@ class _Slot:
     """
 
     def __init__(self, parameter: Tensor, names: tuple[str, ...]) -> None:
-        self.hyper = full((2,), 0, dtypes.float64)
+        hyper = zeros(2, dtype=dtypes.float64)
+        self.hyper = hyper.array
+        self.step = hyper[1]
         self._numbers = self.hyper.memoryview().cast("d")
-        array = parameter.array
-        self.state = {name: Tensor(full(array.shape, 0, array.dtype)) for name in names}
-        self.step = Tensor(self.hyper.view((), (), self.hyper.offset + 1))
+        self.state = {name: zeros(parameter.shape, dtype=parameter.dtype) for name in names}
 
     def advance(self, rate: float) -> None:
         """One step further, at this learning rate."""
