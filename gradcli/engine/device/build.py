@@ -37,12 +37,18 @@ def sources() -> list[str]:
     return sorted(str(path.relative_to(ROOT)) for path in (ROOT / CSRC / "cpu").glob("*.c"))
 
 
+def headers() -> list[str]:
+    """All headers, relative to the project: where one changes, everything is compiled again."""
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / CSRC).rglob("*.h"))
+
+
 ffibuilder = cffi.FFI()
 ffibuilder.cdef(declarations())
 ffibuilder.set_source(
     "gradcli.engine.device._cpu",
     '#include <stdint.h>\n#include "call.h"\n',
     sources=sources(),
+    depends=headers(),
     include_dirs=[str(CSRC)],
     extra_compile_args=FLAGS,
     extra_link_args=["-pthread"],
