@@ -27,9 +27,15 @@ const char *gc_kernel_name(int kernel) {
   return kernel >= 0 && kernel < gc_kernel_count() ? gc_rows[kernel].name : NULL;
 }
 
-const char *gc_kernel_saved(int kernel) { return gc_rows[kernel].saved; }
-const char *gc_kernel_formula(int kernel) { return gc_rows[kernel].formula; }
-const char *gc_kernel_slope(int kernel) { return gc_rows[kernel].slope; }
+const char *gc_kernel_saved(int kernel) {
+  return gc_rows[kernel].saved;
+}
+const char *gc_kernel_formula(int kernel) {
+  return gc_rows[kernel].formula;
+}
+const char *gc_kernel_slope(int kernel) {
+  return gc_rows[kernel].slope;
+}
 
 static const gc_isa_table *chosen;
 
