@@ -50,7 +50,7 @@ class GradcliError(Exception):
         self.notes = notes
 
 
-class ErrorGroup(GradcliError):
+class ErrorGroup(GradcliError):  # noqa: N818 -- named like ExceptionGroup
     """Several errors of one file, reported together; its exit code is the first one's."""
 
     def __init__(self, errors: list[GradcliError]) -> None:
