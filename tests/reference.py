@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from grid import Grid, broadcast_shape, pick
+from reference_index import REFERENCES as INDEXING
 from reference_linalg import REFERENCES as LINALG
 from reference_reduce import REFERENCES as REDUCTIONS
 
@@ -138,6 +139,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "permute": _permute,
     "expand": _expand,
     "getitem": _getitem,
+    **INDEXING,
     **REDUCTIONS,
     **LINALG,
 }

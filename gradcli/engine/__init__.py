@@ -21,6 +21,7 @@ from gradcli.engine.ops.creation import (
     tensor,
     zeros,
 )
+from gradcli.engine.random import Generator, default_generator, manual_seed
 from gradcli.engine.tensor import OPS, Tensor
 
 # torch's short names
@@ -28,8 +29,10 @@ float, double, int, long, bool = float32, float64, int32, int64, bool_
 
 __all__ = [
     "DType",
+    "Generator",
     "Tensor",
     "bool_",
+    "default_generator",
     "empty",
     "enable_grad",
     "float32",
@@ -42,6 +45,7 @@ __all__ = [
     "int64",
     "is_grad_enabled",
     "linspace",
+    "manual_seed",
     "nn",
     "no_grad",
     "ones",

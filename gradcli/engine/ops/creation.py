@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from array import array as packed
 from collections.abc import Sequence
-from math import ceil
+from math import ceil, isfinite
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
-from gradcli.engine.array import Array, fill
+from gradcli.engine.array import Array, fill, run
 from gradcli.engine.array import empty as empty_array
 from gradcli.engine.array import full as full_array
 from gradcli.engine.device import cpu
@@ -167,6 +167,45 @@ def linspace(start: float, end: float, steps: int, *, dtype: DType | None = None
     numbers = [start + gap * i for i in range(half)]
     numbers += [end - gap * (steps - 1 - i) for i in range(half, steps)]
     return tensor(numbers, dtype=dtype or dtypes.float32)
+
+
+@function(method=False)
+def arange(
+    start: float,
+    end: float | None = None,
+    step: float = 1,
+    *,
+    dtype: DType | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Evenly spaced numbers: start, start + step, ... below end; with one argument from 0."""
+    if end is None:
+        start, end = 0, start
+    if not all(isfinite(number) for number in (start, end, step)):
+        raise OptionError(f"arange: needs finite numbers, got {start}, {end}, {step}")
+    if step == 0 or (end - start) * step < 0:
+        raise OptionError(f"arange: a step of {step} does not lead from {start} to {end}")
+    whole = all(isinstance(number, int) for number in (start, end, step))
+    made_as = dtypes.int64 if whole else dtypes.float64
+    count = -((start - end) // step) if whole else ceil((end - start) / step)
+    out = empty_array((int(count),), made_as)
+    if whole:
+        run("arange", out, sizes=(int(start), int(step)))
+    else:
+        run("arange", out, options=(start, step))
+    chosen = dtype or (dtypes.int64 if whole else dtypes.float32)
+    return Tensor(out if chosen is made_as else out.cast(chosen), requires_grad=requires_grad)
+
+
+@function(method=False)
+def eye(
+    n: int, m: int | None = None, *, dtype: DType | None = None, requires_grad: bool = False
+) -> Tensor:
+    """A matrix (n, m) with 1 on the main diagonal and 0 elsewhere."""
+    rows, columns = shapes.checked((n, n if m is None else m), "eye")
+    out = full_array((rows, columns), 0, dtype or dtypes.float32)
+    fill(out.view((min(rows, columns),), (columns + 1,)), 1)
+    return Tensor(out, requires_grad=requires_grad)
 
 
 @function("zero_")

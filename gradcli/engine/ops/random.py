@@ -1,0 +1,210 @@
+"""Random tensors and dropout. Each call is one draw of a generator (engine/random.py)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.engine import autograd
+from gradcli.engine import dtype as dtypes
+from gradcli.engine import shape as shapes
+from gradcli.engine.array import Array, copy_into, empty, run
+from gradcli.engine.device import cpu
+from gradcli.engine.dtype import DType
+from gradcli.engine.op import function, op
+from gradcli.engine.ops.family import as_float
+from gradcli.engine.random import Draw, Generator, default_generator
+from gradcli.engine.sample import sample, wrong
+from gradcli.engine.shape import Shape
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import AutogradError, DTypeError, OptionError
+
+_AT_1 = Draw(key=1, step=2, number=3)
+
+
+def _state(draw: Draw) -> Array:
+    """The part of a draw that kernels read from memory: (key, step)."""
+    data = struct.pack("qq", draw.key, draw.step)
+    return Array(cpu.borrow(data), 0, (2,), (1,), dtypes.int64)
+
+
+def _next(generator: Generator | None) -> Draw:
+    return (generator or default_generator).next_draw()
+
+
+def _drawn(
+    kernel: str,
+    shape: Shape,
+    dtype: DType | None,
+    generator: Generator | None,
+    options: Sequence[float],
+) -> Array:
+    """A fresh array from one draw of a float kernel."""
+    chosen = dtype or dtypes.float32
+    if not chosen.is_floating_point:
+        raise DTypeError(f"{kernel}: draws float32 or float64, not {chosen}")
+    draw, out = _next(generator), empty(shape, chosen)
+    run(kernel, _state(draw), out, sizes=(draw.number,), options=options)
+    return out
+
+
+def _size(size: tuple[Any, ...], op: str) -> Shape:
+    """Sizes given one by one or as one tuple."""
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+        size = tuple(size[0])
+    return shapes.checked(size, op)
+
+
+@function(method=False)
+def rand(
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: DType | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Numbers evenly spread over 0 (included) to 1 (not included)."""
+    made = _drawn("uniform", _size(size, "rand"), dtype, generator, (0.0, 1.0))
+    return Tensor(made, requires_grad=requires_grad)
+
+
+@function(method=False)
+def randn(
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: DType | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Normally distributed numbers, mean 0 and variance 1."""
+    made = _drawn("normal", _size(size, "randn"), dtype, generator, (0.0, 1.0))
+    return Tensor(made, requires_grad=requires_grad)
+
+
+@function(method=False)
+def rand_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
+    """`rand` in the shape and type of another tensor."""
+    return rand(input.shape, dtype=dtype or input.dtype)
+
+
+@function(method=False)
+def randn_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
+    """`randn` in the shape and type of another tensor."""
+    return randn(input.shape, dtype=dtype or input.dtype)
+
+
+@function(method=False)
+def randint(
+    low: int,
+    high: Any,
+    size: Sequence[int] | None = None,
+    *,
+    generator: Generator | None = None,
+    dtype: DType | None = None,
+) -> Tensor:
+    """Whole numbers from low to below high; (low, high, size) or (high, size) as in torch."""
+    if size is None:
+        low, high, size = 0, low, high
+    if not isinstance(high, int) or not isinstance(size, (tuple, list)):
+        raise OptionError("randint: takes (low, high, size) or (high, size), with a tuple as size")
+    limit = 1 << 63
+    if not -limit <= low < high < limit:
+        raise OptionError(f"randint: needs low < high within int64, got {low} and {high}")
+    draw = _next(generator)
+    out = empty(shapes.checked(size, "randint"), dtypes.int64)
+    run("randint", _state(draw), out, sizes=(draw.number, low, high))
+    return Tensor(out if dtype in (None, dtypes.int64) else out.cast(dtype or dtypes.int64))
+
+
+@function(method=False)
+def randperm(n: int, *, generator: Generator | None = None) -> Tensor:
+    """The whole numbers 0 to n - 1 in a random order, int64."""
+    draw = _next(generator)
+    out = empty(shapes.checked((n,), "randperm"), dtypes.int64)
+    run("randperm", _state(draw), out, sizes=(draw.number,))
+    return Tensor(out)
+
+
+def _overwrite(input: Tensor, name: str, drawn: Array) -> Tensor:
+    if autograd.recording() and input.requires_grad:
+        raise AutogradError(
+            f"{name}: this tensor asks for a gradient; do it under engine.no_grad()"
+        )
+    copy_into(input.array, drawn)
+    return input
+
+
+@function("uniform_")
+def uniform_(
+    input: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
+    """Overwrite every element with a number evenly spread over low to high."""
+    if not low <= high:
+        raise OptionError(f"uniform_: needs low <= high, got {low} and {high}")
+    drawn = _drawn("uniform", input.shape, input.dtype, generator, (low, high))
+    return _overwrite(input, "uniform_", drawn)
+
+
+@function("normal_")
+def normal_(
+    input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
+    """Overwrite every element with a normally distributed number."""
+    if not std >= 0:
+        raise OptionError(f"normal_: std must be at least 0, got {std}")
+    drawn = _drawn("normal", input.shape, input.dtype, generator, (mean, std))
+    return _overwrite(input, "normal_", drawn)
+
+
+@op(
+    method=False,
+    outputs=("y", "kept"),
+    saves="kept",
+    samples=[
+        sample((3, 5), draw=_AT_1),
+        sample((4, 1), p=0.2, draw=_AT_1),
+        sample((2, 3, 4), p=0.0, draw=_AT_1),
+        sample((300,), p=0.9, draw=_AT_1),
+        sample((3,), p=1.0, draw=_AT_1),
+        sample((2, 3), training=False),
+        sample((0, 3), draw=_AT_1),
+        sample((), draw=_AT_1),
+    ],
+    wrong=[
+        wrong(sample((2,), p=1.5), "dropout: p must be from 0 to 1, got 1.5"),
+        wrong(sample((2,), p=float("nan")), "dropout: p must be from 0 to 1"),
+        wrong(sample((2,), inplace=True), "dropout: inplace must be False"),
+    ],
+)
+def dropout(
+    x: Array,
+    *,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+    draw: Draw | None = None,
+) -> tuple[Array, Array | None]:
+    """While training, each element times 0 with probability p, otherwise times 1 / (1 - p).
+
+    Which ones is a draw: `draw` itself, or the next one of the default generator.
+    """
+    if not 0 <= p <= 1:
+        raise OptionError(f"dropout: p must be from 0 to 1, got {p}")
+    if inplace:
+        raise OptionError("dropout: inplace must be False; the result is the same")
+    if not training:
+        return x, None
+    x = as_float(x).contiguous()
+    draw = draw or default_generator.next_draw()
+    y, kept = empty(x.shape, x.dtype), empty(x.shape, dtypes.uint8)
+    run("dropout_forward", x, _state(draw), y, kept, sizes=(draw.number,), options=(p,))
+    return y, kept
+
+
+@dropout.gradient
+def dropout_gradient(grad: Array, *, kept: Array | None, p: float) -> Array:
+    """The same elements times the same factors."""
+    if kept is None:
+        return grad
+    out = empty(grad.shape, grad.dtype)
+    run("dropout_backward", grad.contiguous(), kept, out, options=(p,))
+    return out

@@ -1,0 +1,86 @@
+"""Where random numbers come from: pure numbers that name a draw, no hidden state of its own.
+
+The bits of a draw are Philox4x32-10 (csrc/cpu/random_philox.h) of seed, purpose, step and the
+number of the draw within the step. Whoever knows these can make any draw again, on any device and
+in any order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gradcli.errors import OptionError
+
+_BITS_64 = (1 << 64) - 1
+
+
+def _signed(number: int) -> int:
+    """The same 64 bits as a number of two's complement."""
+    number &= _BITS_64
+    return number - (1 << 64) if number >> 63 else number
+
+
+def purpose_number(purpose: str) -> int:
+    """A fixed 64-bit number for a purpose (FNV-1a); 0 for none. Python's hash() differs per run."""
+    if not purpose:
+        return 0
+    number = 0xCBF29CE484222325
+    for byte in purpose.encode("utf-8"):
+        number = (number ^ byte) * 0x100000001B3 & _BITS_64
+    return number
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One draw: what the kernels are told, all int64."""
+
+    key: int
+    step: int
+    number: int
+
+
+class Generator:
+    """Names one draw after the other: seed and purpose give the key, then step, then a count.
+
+    Two purposes under one seed ("shuffle", "dropout") share no numbers.
+    """
+
+    def __init__(self, seed: int = 0, purpose: str = "", step: int = 0) -> None:
+        self.purpose = purpose
+        self.manual_seed(seed, step)
+
+    def __repr__(self) -> str:
+        return f"Generator(seed={self.seed}, purpose={self.purpose!r}, step={self.step})"
+
+    def manual_seed(self, seed: int, step: int = 0) -> Generator:
+        """Begin again with another seed; returns the generator itself."""
+        for name, value in (("seed", seed), ("step", step)):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise OptionError(f"Generator: {name} must be a whole number, got {value!r}")
+        self.seed = seed
+        self.key = _signed(seed ^ purpose_number(self.purpose))
+        self.set_step(step)
+        return self
+
+    def set_step(self, step: int) -> None:
+        """Go to a step; its draws are counted from 0."""
+        self.step = step
+        self._draws = 0
+
+    def initial_seed(self) -> int:
+        """The seed."""
+        return self.seed
+
+    def next_draw(self) -> Draw:
+        """The name of the next draw of this step."""
+        draw = Draw(self.key, _signed(self.step), self._draws)
+        self._draws += 1
+        return draw
+
+
+default_generator = Generator()
+
+
+def manual_seed(seed: int, step: int = 0) -> Generator:
+    """Seed the default generator, which everything uses that is given no other."""
+    return default_generator.manual_seed(seed, step)

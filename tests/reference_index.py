@@ -1,0 +1,90 @@
+"""References of indexing, masks, joins and dropout, in plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from grid import Grid, broadcast_shape, pick
+
+WORD = 0xFFFFFFFF
+
+
+def philox(key: int, counter: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
+    """Philox4x32-10: four 32-bit words from a 64-bit key and four 32-bit counters."""
+    a, b, c, d = counter
+    k, m = key & WORD, key >> 32 & WORD
+    for _ in range(10):
+        even, odd = a * 0xD2511F53, c * 0xCD9E8D57
+        a, b, c, d = odd >> 32 ^ b ^ k, odd & WORD, even >> 32 ^ d ^ m, even & WORD
+        k, m = k + 0x9E3779B9 & WORD, m + 0xBB67AE85 & WORD
+    return a, b, c, d
+
+
+def random_word(draw: Any, i: int) -> int:
+    """Word i of a draw: fills of 64 blocks, and in a fill first word 0 of every block."""
+    fill, rest = divmod(i, 256)
+    word, block = divmod(rest, 64)
+    counter = (fill * 64 + block, draw.number, draw.step & WORD, draw.step >> 32 & WORD)
+    return philox(draw.key, counter)[word]
+
+
+def _dropout(
+    x: Grid, p: float = 0.5, training: bool = True, draw: Any = None, inplace: bool = False
+) -> Grid:
+    if not training:
+        return x
+    scale = 1 / (1 - p) if p < 1 else 0.0
+    limit = min(int(p * 2**32), WORD)
+    kept = [random_word(draw, i) >= limit for i in range(len(x.flat))]
+    return Grid(x.shape, [v * (scale if k else 0.0) for v, k in zip(x.flat, kept, strict=True)])
+
+
+def _index_select(x: Grid, index: Grid, dim: int) -> Grid:
+    dim %= x.ndim
+    shape = (*x.shape[:dim], len(index.flat), *x.shape[dim + 1 :])
+    return Grid.from_function(shape, lambda at: x[(*at[:dim], index.flat[at[dim]], *at[dim + 1 :])])
+
+
+def _embedding(indices: Grid, weight: Grid, padding_idx: int | None = None) -> Grid:
+    shape = (*indices.shape, weight.shape[1])
+    return Grid.from_function(shape, lambda at: weight[(indices[at[:-1]], at[-1])])
+
+
+def _where(condition: Grid, input: Grid, other: Grid) -> Grid:
+    shape = broadcast_shape(condition.shape, broadcast_shape(input.shape, other.shape))
+    return Grid.from_function(
+        shape, lambda at: pick(input, at) if pick(condition, at) else pick(other, at)
+    )
+
+
+def _tril(x: Grid, diagonal: int = 0) -> Grid:
+    return Grid.from_function(x.shape, lambda at: x[at] if at[-1] - at[-2] <= diagonal else 0)
+
+
+def _triu(x: Grid, diagonal: int = 0) -> Grid:
+    return Grid.from_function(x.shape, lambda at: x[at] if at[-1] - at[-2] >= diagonal else 0)
+
+
+def _join(a: Grid, b: Grid, dim: int) -> Grid:
+    dim %= a.ndim
+    size = a.shape[dim]
+
+    def element(at: tuple[int, ...]) -> Any:
+        i = at[dim]
+        if i < size:
+            return a[at]
+        return b[(*at[:dim], i - size, *at[dim + 1 :])]
+
+    return Grid.from_function((*a.shape[:dim], size + b.shape[dim], *a.shape[dim + 1 :]), element)
+
+
+REFERENCES: dict[str, Callable[..., Grid]] = {
+    "dropout": _dropout,
+    "embedding": _embedding,
+    "index_select": _index_select,
+    "join": _join,
+    "tril": _tril,
+    "triu": _triu,
+    "where": _where,
+}
