@@ -24,6 +24,7 @@ FLAGS = [
     "-fno-math-errno",
     "-fno-trapping-math",
     "-fvisibility=hidden",
+    "-g0",  # debug information is most of the library's size
 ]
 
 
