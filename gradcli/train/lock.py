@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 import socket
+import time
 from datetime import datetime
 from pathlib import Path
 
@@ -25,9 +27,9 @@ class Lock:
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            holder = os.pread(self._handle, 4096, 0)
+            holder = _described(self._handle)
             os.close(self._handle)
-            raise RunError(f"{path.parent} is in use by {_described(holder)}") from error
+            raise RunError(f"{path.parent} is in use by {holder}") from error
         try:
             os.ftruncate(self._handle, 0)
             os.pwrite(self._handle, _holder(), 0)
@@ -36,8 +38,10 @@ class Lock:
             raise RunError(f"cannot write in {path.parent}: {error.strerror}") from error
 
     def release(self) -> None:
-        """Let the next one in; the file stays, since removing it would race."""
+        """Let the next one in; the file stays empty, since removing it would race."""
         if self._handle >= 0:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._handle, 0)
             os.close(self._handle)
             self._handle = -1
 
@@ -49,9 +53,12 @@ def _holder() -> bytes:
     ).encode()
 
 
-def _described(holder: bytes) -> str:
-    try:
-        values = json.loads(holder)
-        return f"process {values['pid']} on {values['host']}, started {values['started']}"
-    except (ValueError, KeyError, TypeError):
-        return "another process that is just starting"
+def _described(handle: int) -> str:
+    """Who holds the lock; the winner of a race writes that an instant after it has won."""
+    for _ in range(50):
+        try:
+            values = json.loads(os.pread(handle, 4096, 0))
+            return f"process {values['pid']} on {values['host']}, started {values['started']}"
+        except (ValueError, KeyError, TypeError, OSError):
+            time.sleep(0.01)
+    return "another process"

@@ -1,0 +1,56 @@
+"""`gradcli eval`: what training reported, again, from the files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from points import gradcli
+
+__all__ = ["gradcli"]
+
+
+def test_last_gives_what_training_reported(gradcli) -> None:
+    trained = gradcli("train", "dots.yaml", "--json").json
+    ended = gradcli("eval", "last", "--json")
+    assert ended.code == 0
+    assert ended.json["weights_sha256"] == trained["weights_sha256"]
+    assert ended.json["steps"] == 18
+    for name in ("test.loss", "test.accuracy"):
+        assert ended.json["metrics"][name] == trained["metrics"][name]
+    val = gradcli("eval", "last", "--json", "--split", "val").json["metrics"]
+    assert val["val.loss"] == trained["metrics"]["val.loss"]
+
+
+@pytest.mark.parametrize("which", ["best", "last", "12"])
+def test_a_checkpoint_can_be_chosen(gradcli, which: str) -> None:
+    gradcli("train", "dots.yaml", "-s", "train.keep=5")
+    ended = gradcli("eval", "dots", "--json", "--checkpoint", which)
+    assert ended.code == 0
+    assert {"12": 12, "last": 18}.get(which, ended.json["steps"]) == ended.json["steps"]
+
+
+def test_an_unknown_checkpoint_or_split_is_named(gradcli) -> None:
+    gradcli("train", "dots.yaml")
+    ended = gradcli("eval", "last", "--checkpoint", "7")
+    assert (ended.code, "no checkpoint '7'; steps: 18" in ended.err) == (7, True)
+    ended = gradcli("eval", "last", "--split", "tset")
+    assert (ended.code, "train, val, test" in ended.err) == (2, True)
+
+
+def test_a_checkpoint_of_another_model_gets_the_whole_list(gradcli) -> None:
+    gradcli("train", "dots.yaml", "--name", "small")
+    other = gradcli("train", "dots.yaml", "--json", "-s", "model=[{linear: 2}]").json
+    target = next(Path("runs/small").iterdir()) / "checkpoints" / "step-00000018.safetensors"
+    source = Path(other["run"]) / "checkpoints" / "step-00000018.safetensors"
+    target.write_bytes(source.read_bytes())
+    ended = gradcli("eval", "small")
+    assert ended.code == 7
+    assert "is of another training: model" in ended.err
+
+
+def test_the_run_is_not_changed(gradcli) -> None:
+    run = Path(gradcli("train", "dots.yaml", "--json").json["run"])
+    before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
+    gradcli("eval", "last")
+    assert {path: path.stat().st_mtime_ns for path in run.rglob("*")} == before

@@ -1,0 +1,57 @@
+"""`gradcli predict`: one line a sample, or JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from points import gradcli
+
+__all__ = ["gradcli"]
+
+
+@pytest.fixture
+def trained(gradcli) -> None:
+    """A run that tells left from right, and two files of points."""
+    gradcli("train", "dots.yaml", "-s", "train.epochs=20")
+    Path("a.txt").write_text("0.9 0.1\n-0.9 0.2\n")
+    Path("b.txt").write_text("-0.8 0\n")
+
+
+def test_a_line_names_file_index_label_and_probability(gradcli, trained) -> None:
+    ended = gradcli("predict", "last", "a.txt", "b.txt")
+    assert ended.code == 0
+    rows = [line.split("\t") for line in ended.out.splitlines()]
+    assert [row[:3] for row in rows] == [
+        ["a.txt", "0", "right"],
+        ["a.txt", "1", "left"],
+        ["b.txt", "0", "left"],
+    ]
+    assert all(0.5 <= float(row[3]) <= 1 for row in rows)
+
+
+def test_json_is_one_object_with_the_classes_ranked(gradcli, trained) -> None:
+    ended = gradcli("predict", "last", "a.txt", "--json", "--top", "5")
+    first = ended.json["predictions"][0]
+    assert (first["file"], first["index"], first["label"]) == ("a.txt", 0, "right")
+    assert [one["label"] for one in first["top"]] == ["right", "left"]
+    assert sum(one["probability"] for one in first["top"]) == pytest.approx(1)
+
+
+def test_a_file_gets_one_json_object_a_line(gradcli, trained) -> None:
+    ended = gradcli("predict", "last", "a.txt", "--out", "out.jsonl")
+    assert "2 samples in out.jsonl" in ended.out
+    rows = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    assert [row["label"] for row in rows] == ["right", "left"]
+
+
+def test_files_are_needed(gradcli) -> None:
+    ended = gradcli("predict", "last")
+    assert ended.code == 2
+    assert "FILES" in ended.err
+
+
+def test_a_place_that_cannot_be_written_is_named(gradcli, trained) -> None:
+    ended = gradcli("predict", "last", "a.txt", "--out", "no/such/folder.jsonl")
+    assert (ended.code, "cannot write no/such/folder.jsonl" in ended.err) == (7, True)
