@@ -85,6 +85,15 @@ def test_the_ops_of_the_guide_are_described(extended: Path) -> None:
     assert "## scan\n" in table
 
 
+def test_the_example_of_the_readme_prints_what_it_says() -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert run(["-c", example], ROOT).splitlines() == re.findall(r"#  ?(.*)", example)
+
+
+def test_the_readme_fits_on_a_screen() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 80
+
+
 def test_links_in_the_documents_lead_somewhere() -> None:
     documents = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
     broken = [
