@@ -51,7 +51,7 @@ def command(
     """Apply RUN (a path, a run's name or `last`) to FILES: one line a sample.
 
     A line holds the file, the sample's index in it, the label and its probability; for
-    regression the values.
+    regression the values; for text the token that follows the sample.
     """
     from gradcli.train.directory import find
 
@@ -65,7 +65,9 @@ def command(
     for note in trained.notes:
         output.say_aside(note)
     state = trained.meta.state
-    rows = (row for file in files for row in predict(trained.job, state, file, top))
+    rows = (
+        row for file in files for row in predict(trained.job, state, file, top, output.say_aside)
+    )
     if out is not None:
         _write(out, rows, as_json)
     elif as_json:
@@ -77,9 +79,11 @@ def command(
 
 def line(row: dict[str, Any]) -> str:
     """file, index, then label and probability of each class named, or the values; by tabs."""
-    cells = [row["file"], str(row["index"])]
+    from gradcli.data.files import shown
+
+    cells = [shown(row["file"]), str(row["index"])]
     for one in row.get("top", []):
-        cells += [one["label"], f"{one['probability']:.4f}"]
+        cells += [shown(one["label"]), f"{one['probability']:.4f}"]
     cells += [f"{value:.6g}" for value in row.get("values", [])]
     return "\t".join(cells)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradcli.data.csv import CsvSource
-from gradcli.data.dataset import Dataset, Facts, Source, Split
+from gradcli.data.dataset import Dataset, Facts, Source, Split, Unseen
 from gradcli.data.images import IdxSource
 from gradcli.data.mnist import Mnist
 from gradcli.data.text import TextSource
@@ -15,4 +15,4 @@ DATASETS: dict[str, type[Source]] = {
     "text": TextSource,
 }
 
-__all__ = ["DATASETS", "Dataset", "Facts", "Source", "Split"]
+__all__ = ["DATASETS", "Dataset", "Facts", "Source", "Split", "Unseen"]

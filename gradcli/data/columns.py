@@ -7,12 +7,14 @@ import re
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NoReturn
 
 from gradcli.data.files import shown
 from gradcli.errors import DataError
 
 MARKS = frozenset({"", "NA"})
+FIRST_ROW = 2  # the header is row 1
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
@@ -31,7 +33,7 @@ class Table:
         if len(parsed) < 2:
             what = "no rows below the header" if parsed else "no header and no rows"
             raise DataError(f"{source}: the table is empty: {what}", code="E304")
-        return cls(source, parsed[0], parsed[1:], list(range(2, len(parsed) + 1)))
+        return cls(source, parsed[0], parsed[1:], list(range(FIRST_ROW, len(parsed) + 1)))
 
     def need(self, columns: Sequence[str]) -> None:
         """Every column exists exactly once; shows both lists otherwise."""
@@ -73,6 +75,26 @@ class Table:
 def is_missing(cell: str, allowed: bool) -> bool:
     """Whether a cell is empty or NA; `nan` counts only where missing values are allowed."""
     return cell.strip() in MARKS or (allowed and cell.strip().lower() == "nan")
+
+
+def without_gaps(table: Table, columns: Sequence[str]) -> tuple[Table, tuple[str, ...]]:
+    """Without the rows that `missing: drop` leaves out, and a line that says how many."""
+    used = [table.header.index(column) for column in columns]
+    keep = [
+        index
+        for index, row in enumerate(table.rows)
+        if not any(is_missing(row[at], allowed=True) for at in used)
+    ]
+    dropped = len(table.rows) - len(keep)
+    if not keep:
+        raise DataError(
+            f"{table.source}: missing: drop leaves no rows: each of {dropped} lacks a value",
+            code="E305",
+        )
+    if not dropped:
+        return table, ()
+    note = f"{Path(table.source).name}: {dropped} of {len(table.rows)} rows lack a value"
+    return table.only(keep), (f"{note} and are left out (missing: drop)",)
 
 
 def numbers(table: Table, name: str, allowed: bool) -> list[float | None]:

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from gradcli.data.columns import (
+    FIRST_ROW,
     Encoder,
     Table,
     categories,
     fit_category,
     fit_number,
-    is_missing,
     numbers,
     sorted_table,
+    without_gaps,
 )
 from gradcli.data.csv_rows import parse_rows
-from gradcli.data.dataset import Dataset, Facts
+from gradcli.data.dataset import Dataset, Facts, Unseen
 from gradcli.data.files import Loaded, load, locate, shown
 from gradcli.data.samples import Samples, tensor_of
 from gradcli.data.split import cut, shuffled
-from gradcli.errors import ConfigError, DataError
-
-if TYPE_CHECKING:
-    from gradcli.engine import Tensor
+from gradcli.errors import ConfigError
 
 DEFAULT_SPLIT: dict[str, int | str] = {"train": "80%", "val": "10%", "test": "10%"}
 
@@ -105,9 +103,11 @@ class CsvSource:
     def _prepared(self) -> _Prepared:
         loaded, table = self._table(Path(self.file))
         table.need([*self.numeric, *self.category, self.target])
-        whole, notes = self._without_gaps(table)
-        order = shuffled(len(whole.rows), self.seed)
-        rows = whole.only(order)
+        notes: tuple[str, ...] = ()
+        if self.missing == "drop":
+            table, notes = without_gaps(table, [*self.numeric, *self.category, self.target])
+        order = shuffled(len(table.rows), self.seed)
+        rows = table.only(order)
         parts = cut(self.split or DEFAULT_SPLIT, len(rows.rows))
         encoder = self._fitted(rows, parts["train"])
         labels, targets = self._targets(rows)
@@ -126,27 +126,6 @@ class CsvSource:
         loaded = load(path)
         source = shown(path)
         return loaded, Table.of(parse_rows(loaded.unpacked(), source, self.delimiter), source)
-
-    def _without_gaps(self, table: Table) -> tuple[Table, tuple[str, ...]]:
-        """Without the rows that `missing: drop` leaves out, and a line that says how many."""
-        if self.missing != "drop":
-            return table, ()
-        used = [table.header.index(c) for c in (*self.numeric, *self.category, self.target)]
-        keep = [
-            index
-            for index, row in enumerate(table.rows)
-            if not any(is_missing(row[at], allowed=True) for at in used)
-        ]
-        dropped = len(table.rows) - len(keep)
-        if not keep:
-            raise DataError(
-                f"{table.source}: missing: drop leaves no rows: each of {dropped} lacks a value",
-                code="E305",
-            )
-        if not dropped:
-            return table, ()
-        note = f"{Path(self.file).name}: {dropped} of {len(table.rows)} rows lack a value"
-        return table.only(keep), (f"{note} and are left out (missing: drop)",)
 
     def _fitted(self, rows: Table, train: range) -> Encoder:
         """Means, deviations and shares of the training rows; category tables of all rows."""
@@ -171,15 +150,19 @@ class CsvSource:
         index = {label: i for i, label in enumerate(labels)}
         return labels, array("q", [index[cell] for cell in cells if cell is not None])
 
-    def read(self, path: Path, state: Mapping[str, Any]) -> tuple[Tensor, list[str]]:
+    def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
         """Rows of another table with the same input columns; the target may be absent."""
         _, table = self._table(path)
         encoder = Encoder.from_state(state)
-        table.need(_inputs(encoder))
-        # `missing: drop` would make samples vanish from the answer, so here it is an error.
-        numbers_in = encoder.encode(table, state["missing"] == "mean")
+        columns = [*encoder.numeric, *encoder.category]
+        table.need(columns)
+        notes: tuple[str, ...] = ()
+        if state["missing"] == "drop":
+            table, notes = without_gaps(table, columns)
+        numbers_in = encoder.encode(table, state["missing"] != "error")
         inputs = tensor_of(numbers_in, (len(table.rows), encoder.width))
-        return inputs, [f"{path.name}:{number}" for number in table.numbers]
+        names = [f"{path.name}:{number}" for number in table.numbers]
+        return Unseen(inputs, names, [number - FIRST_ROW for number in table.numbers], notes)
 
 
 @dataclass(frozen=True)
@@ -193,7 +176,3 @@ class _Prepared:
     targets: array[int] | array[float]
     facts: Facts
     notes: tuple[str, ...]
-
-
-def _inputs(encoder: Encoder) -> Sequence[str]:
-    return [*encoder.numeric, *encoder.category]

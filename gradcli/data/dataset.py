@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -57,8 +57,24 @@ class Source(Protocol):
     def load(self) -> Dataset:
         """Everything in memory, checked."""
 
-    def read(self, path: Path, state: Mapping[str, Any]) -> tuple[Tensor, list[str]]:
-        """Inputs from a new file, encoded as `state` says, and a name for each sample."""
+    def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
+        """The samples of a new file, encoded as `state` says."""
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """Samples of a new file, for prediction.
+
+    Attributes:
+        names: where each sample stands in the file, such as "penguins.csv:5".
+        indices: the number of each sample in the file, from 0; gaps where some are left out.
+        notes: lines worth telling the user.
+    """
+
+    inputs: Tensor
+    names: Sequence[str]
+    indices: Sequence[int]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,6 +94,6 @@ class Dataset:
     state: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    def read(self, path: Path) -> tuple[Tensor, list[str]]:
-        """Inputs of a new file for prediction, and a name for each sample."""
+    def read(self, path: Path) -> Unseen:
+        """The samples of a new file, for prediction."""
         return self.source.read(path, self.state)

@@ -7,17 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gradcli.data.dataset import Dataset, Facts
+from gradcli.data.dataset import Dataset, Facts, Unseen
 from gradcli.data.files import Loaded, locate, shown
 from gradcli.data.idx import Header, Idx, read_header, read_idx
 from gradcli.data.samples import Samples, scaled, tensor_of
 from gradcli.data.split import cut
 from gradcli.errors import ConfigError, DataError
-
-if TYPE_CHECKING:
-    from gradcli.engine import Tensor
 
 
 @dataclass(frozen=True)
@@ -43,9 +40,9 @@ class IdxSource:
         if (self.test_images is None) != (self.test_labels is None):
             raise ConfigError("idx needs both test_images and test_labels, or neither", code="E104")
         if self.classes is not None and self.classes < 1:
-            raise ConfigError(f"idx: classes must be 1 or more, got {self.classes}", code="E104")
+            raise ConfigError(f"classes must be 1 or more, got {self.classes}", code="E104")
         if not self.std > 0:
-            raise ConfigError(f"idx: std must be above 0, got {self.std}", code="E104")
+            raise ConfigError(f"std must be above 0, got {self.std}", code="E104")
 
     def locate(self, root: Path) -> IdxSource:
         """The four paths made absolute."""
@@ -104,7 +101,7 @@ class IdxSource:
             notes=tuple(note for file in files for note in file.notes()),
         )
 
-    def read(self, path: Path, state: Mapping[str, Any]) -> tuple[Tensor, list[str]]:
+    def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
         """Samples from another IDX file of the same shape."""
         return read_images(path, state)
 
@@ -136,7 +133,7 @@ def read_pair(images: str, labels: str, classes: int) -> Pair:
     return Pair(image_idx, label_idx, image_file, label_file)
 
 
-def read_images(path: Path, state: Mapping[str, Any]) -> tuple[Tensor, list[str]]:
+def read_images(path: Path, state: Mapping[str, Any]) -> Unseen:
     """Samples of one IDX file, as a model trained with `state` wants them."""
     images, _ = read_idx(path)
     header, source = images.header, shown(path)
@@ -149,8 +146,9 @@ def read_images(path: Path, state: Mapping[str, Any]) -> tuple[Tensor, list[str]
         )
     check_finite(images, source)
     inputs = tensor_of(images.numbers, (header.shape[0], *shape))
-    names = [f"{path.name}:{index}" for index in range(header.shape[0])]
-    return scaled(inputs, scale_of(header), state["mean"], state["std"]), names
+    inputs = scaled(inputs, scale_of(header), state["mean"], state["std"])
+    indices = range(header.shape[0])
+    return Unseen(inputs, [f"{path.name}:{index}" for index in indices], indices)
 
 
 def sample_shape(header: Header) -> tuple[int, ...]:

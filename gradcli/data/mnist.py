@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gradcli.data.dataset import Dataset, Facts
+from gradcli.data.dataset import Dataset, Facts, Unseen
 from gradcli.data.files import regular_size, shown
 from gradcli.data.images import IdxSource, read_images
 from gradcli.errors import DataError
-
-if TYPE_CHECKING:
-    from gradcli.engine import Tensor
 
 FILES = {
     "images": "train-images-idx3-ubyte",
@@ -70,7 +67,7 @@ class Mnist:
         facts = replace(made.facts, labels=tuple("0123456789"))
         return replace(made, source=self, facts=facts)
 
-    def read(self, path: Path, state: Mapping[str, Any]) -> tuple[Tensor, list[str]]:
+    def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
         """Images from another IDX file, 28 x 28."""
         return read_images(path, state)
 

@@ -6,16 +6,13 @@ from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from gradcli.data.dataset import Dataset, Facts
+from gradcli.data.dataset import Dataset, Facts, Unseen
 from gradcli.data.files import Loaded, load, locate, shown
 from gradcli.data.samples import Windows, tensor_of, windows
 from gradcli.data.split import cut
 from gradcli.errors import ConfigError, DataError
-
-if TYPE_CHECKING:
-    from gradcli.engine import Tensor
 
 DEFAULT_SPLIT: dict[str, int | str] = {"train": "90%", "val": "10%"}
 
@@ -40,7 +37,7 @@ class TextSource:
     def __post_init__(self) -> None:
         for name, value in (("context", self.context), ("stride", self.stride)):
             if value is not None and not 1 <= value <= 1 << 20:
-                raise ConfigError(f"text: {name} must be 1 to {1 << 20}, got {value}", code="E104")
+                raise ConfigError(f"{name} must be 1 to {1 << 20}, got {value}", code="E104")
 
     @property
     def _step(self) -> int:
@@ -107,7 +104,7 @@ class TextSource:
             )
         return sizes
 
-    def read(self, path: Path, state: Mapping[str, Any]) -> tuple[Tensor, list[str]]:
+    def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
         """Windows of another text, end to end; the last one ends where the text ends."""
         source = shown(path)
         content = load(path).unpacked()
@@ -120,7 +117,8 @@ class TextSource:
             raise DataError(f"{source}: {what}", code="E305")
         starts = [*range(0, len(tokens) - width, width), len(tokens) - width]
         flat = array("q", (token for at in starts for token in tokens[at : at + width]))
-        return tensor_of(flat, (len(starts), width)), [f"{path.name}:{at}" for at in starts]
+        inputs = tensor_of(flat, (len(starts), width))
+        return Unseen(inputs, [f"{path.name}:{at}" for at in starts], range(len(starts)))
 
 
 @dataclass(frozen=True)

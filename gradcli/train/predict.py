@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,27 +14,38 @@ if TYPE_CHECKING:
     from gradcli.train.job import Job
 
 
-def predict(job: Job, state: Mapping[str, Any], file: Path, top: int) -> Iterator[dict[str, Any]]:
+def predict(
+    job: Job,
+    state: Mapping[str, Any],
+    file: Path,
+    top: int,
+    note: Callable[[str], None],
+) -> Iterator[dict[str, Any]]:
     """One row a sample: file, index, name, and `top` classes or the values.
 
-    `state` is what the dataset had fitted when the checkpoint was written.
+    `state` is what the dataset had fitted when the checkpoint was written; `note` is told what
+    the user should know of the file.
     """
-    inputs, names = job.dataset.source.read(file, state)
+    unseen = job.dataset.source.read(file, state)
+    for text in unseen.notes:
+        note(text)
     classes = job.dataset.facts.classes
     size = job.settings.batch
     job.model.eval()
-    for begin in range(0, len(names), size):
+    for begin in range(0, len(unseen.names), size):
+        end = min(begin + size, len(unseen.names))
         with engine.no_grad():
-            outputs = job.model(inputs[begin : min(begin + size, len(names))])
+            outputs = job.model(unseen.inputs[begin:end])
+            if job.dataset.facts.input_kind == "index":
+                outputs = outputs[:, -1]  # what follows the sample's last token
             if outputs.ndim != 2:
                 raise ConfigError(
                     f"predict needs one row of outputs a sample, the model gives {outputs.shape}"
                 )
             if classes is not None:
                 outputs = engine.softmax(outputs, dim=-1)
-        for offset, values in enumerate(outputs.tolist()):
-            index = begin + offset
-            row = {"file": str(file), "index": index, "name": names[index]}
+        for at, values in enumerate(outputs.tolist(), begin):
+            row = {"file": str(file), "index": unseen.indices[at], "name": unseen.names[at]}
             _check(values, row)
             yield row | (
                 {"values": values} if classes is None else _ranked(values, labels_of(job), top)

@@ -14,7 +14,7 @@ import pytest
 
 from gradcli import engine
 from gradcli.cli.main import run
-from gradcli.data import DATASETS, Facts
+from gradcli.data import DATASETS, Facts, Unseen
 
 CONFIG = """\
 gradcli: 1
@@ -88,11 +88,10 @@ class Points:
         }
         return PointsData(self, self.facts(), splits, {"points": VERSION["sha256"]})
 
-    def read(self, path: Path, state: dict[str, Any]) -> tuple[Any, list[str]]:
+    def read(self, path: Path, state: dict[str, Any]) -> Unseen:
         rows = [[float(cell) for cell in line.split()] for line in path.read_text().splitlines()]
-        return engine.tensor(rows, dtype=engine.float32), [
-            f"line {n + 1}" for n in range(len(rows))
-        ]
+        names = [f"line {n + 1}" for n in range(len(rows))]
+        return Unseen(engine.tensor(rows, dtype=engine.float32), names, range(len(rows)))
 
 
 VERSION = {"sha256": "00"}

@@ -46,6 +46,27 @@ def test_a_file_gets_one_json_object_a_line(gradcli, trained) -> None:
     assert [row["label"] for row in rows] == ["right", "left"]
 
 
+TEXT = """
+gradcli: 1
+data: {name: text, file: long.txt, context: 4, split: {train: 100%}}
+model: [{embed: 8}, {linear: $data.vocab}]
+loss: cross_entropy
+optim: {name: adam, lr: 0.1}
+train: {steps: 40, batch: 16}
+"""
+
+
+def test_of_a_text_it_names_the_token_that_comes_next(gradcli) -> None:
+    Path("long.txt").write_text("ab\n" * 200)
+    Path("text.yaml").write_text(TEXT)
+    assert gradcli("train", "text.yaml").code == 0
+    Path("new.txt").write_text("ab\nabab")
+    ended = gradcli("predict", "last", "new.txt")
+    assert (ended.code, ended.err) == (0, "")
+    rows = [line.split("\t") for line in ended.out.splitlines()]
+    assert [row[:3] for row in rows] == [["new.txt", "0", "b"], ["new.txt", "1", "\\n"]]
+
+
 def test_files_are_needed(gradcli) -> None:
     ended = gradcli("predict", "last")
     assert ended.code == 2

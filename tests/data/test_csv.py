@@ -203,16 +203,26 @@ def test_impossible_columns_are_a_config_error(options: dict[str, Any]) -> None:
         CsvSource(**{"file": "f", "target": "y", **options})
 
 
+def test_predict_leaves_out_what_training_left_out_and_says_so(tmp_path: Path) -> None:
+    made = table(tmp_path, "y,n\na,1\nb,5\n", missing="drop").load()
+    write(tmp_path, new=b"n,y\nNA,a\n3,NA\n,\n4,b\n", none=b"n\nNA\n")
+    unseen = made.read(tmp_path / "new")
+    assert (unseen.indices, unseen.names) == ([1, 3], ["new:3", "new:5"])
+    assert unseen.notes == ("new: 2 of 4 rows lack a value and are left out (missing: drop)",)
+    with pytest.raises(DataError, match="leaves no rows"):
+        made.read(tmp_path / "none")
+
+
 def test_predict_encodes_as_in_training_and_needs_no_target(tmp_path: Path) -> None:
     text = "y,n,c\na,1,x\nb,5,z\nb,3,x\n"
     made = table(tmp_path, text, category=("c",))
     dataset = made.load()
     write(tmp_path, new=b"c,n\nz,3\nx,5\n", odd=b"c,n\nw,3\n", gap=b"c,n\nz,NA\n")
     state = json.loads(json.dumps(dataset.state, sort_keys=True))
-    inputs, names = made.read(tmp_path / "new", state)
-    assert names == ["new:2", "new:3"]
+    unseen = made.read(tmp_path / "new", state)
+    assert unseen.names == ["new:2", "new:3"]
     deviation = statistics.pstdev([1, 5, 3])
-    flat = [value for row in inputs.tolist() for value in row]
+    flat = [value for row in unseen.inputs.tolist() for value in row]
     assert flat == pytest.approx([0, 0, 1, 2 / deviation, 1, 0])
     with pytest.raises(DataError, match="unknown category 'w'; known: x, z"):
         dataset.read(tmp_path / "odd")

@@ -85,9 +85,9 @@ def test_impossible_windows_are_a_config_error(options: dict[str, int]) -> None:
 def test_predict_reads_windows_end_to_end(tmp_path: Path) -> None:
     made = source(tmp_path, b"abcdefgh").load()
     write(tmp_path, new=b"hgfed", odd=b"abc?", short=b"ab")
-    inputs, names = made.read(tmp_path / "new")
-    assert inputs.tolist() == [[7, 6, 5], [5, 4, 3]]
-    assert names == ["new:0", "new:2"]
+    unseen = made.read(tmp_path / "new")
+    assert unseen.inputs.tolist() == [[7, 6, 5], [5, 4, 3]]
+    assert unseen.names == ["new:0", "new:2"]
     with pytest.raises(DataError, match=r"odd:1: the character '\?' did not occur"):
         made.read(tmp_path / "odd")
     with pytest.raises(DataError, match="2 tokens are too few"):
