@@ -52,7 +52,10 @@ def command(
         output.say_aside(note)
     splits = trained.job.dataset.splits
     if split not in splits:
-        raise ConfigError(f"the data has no split '{split}'; it has {', '.join(splits)}")
+        raise ConfigError(
+            f"the data has no split '{split}'; it has {', '.join(splits)}",
+            notes=("choose one of them with --split",),
+        )
     metrics = evaluate(trained.job, splits[split], split)
     result = Result(
         run=str(path),

@@ -47,11 +47,11 @@ def _device(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
 def why_not(device: str) -> str:
     """Why `device` cannot compute here; empty where it can."""
     if device == "cuda":
-        return "this version of gradcli has no CUDA backend yet; use --device cpu"
+        return "this version of gradcli has no CUDA backend yet"
     if device == "metal":
         if sys.platform != "darwin" or platform.machine() != "arm64":
-            return f"metal: needs macOS on Apple silicon, this is {_machine()}"
-        return "this version of gradcli has no Metal backend yet; use --device cpu"
+            return f"it needs macOS on Apple silicon, this is {_machine()}"
+        return "this version of gradcli has no Metal backend yet"
     return ""
 
 

@@ -166,6 +166,10 @@ def override(root: Node, texts: Sequence[str], report: Report) -> Node:
         if not equals or not all(steps):
             report.error("E108", f"an override is KEY=VALUE, got {shown!r}", place)
             continue
+        if not value.strip():
+            notes = (f"null takes a value away: -s {key}=null",)
+            report.error("E108", f"'{key}' is given no value", place, notes=notes)
+            continue
         if key in seen:
             report.error("E108", f"'{key}' is overridden twice: {seen[key]!r} and {text!r}", place)
             continue

@@ -109,7 +109,7 @@ def describe(node: Node) -> str:
     if isinstance(value, bool):
         return f"the truth value {str(value).lower()}"
     if isinstance(value, list):
-        return "a list"
+        return "a list" if value else "an empty list"
     if isinstance(value, dict):
         return "a map"
     if isinstance(value, str):

@@ -230,7 +230,9 @@ class _Mistake:
         keys = _keys_at(self.schema.hints, field[:-1])
         wants = expected(keys[str(field[-1])]) if field else "a map"
         item = done[len(field) :]
-        inside = f" (item {item[-1] + 1})" if item and isinstance(item[-1], int) else ""
+        inside = ""
+        if item:
+            inside = f" (item {item[-1] + 1})" if isinstance(item[-1], int) else f" for {item[-1]}"
         message = f"{self._name(field)} must be {wants}, got {describe(found)}{inside}"
         if any(e.message == message and e.place == found.place for e in self.report.errors):
             return  # each branch of a union reports the same value

@@ -102,7 +102,7 @@ def test_impossible_thread_counts_are_refused(
 @pytest.mark.parametrize(
     ("device", "code", "expected"),
     [
-        ("cuda", 4, "this version of gradcli has no CUDA backend yet; use --device cpu"),
+        ("cuda", 4, "this version of gradcli has no CUDA backend yet"),
         ("cuda:1", 4, "no CUDA backend yet"),
         ("metal", 4, "metal"),
         ("tpu", 2, "'tpu' is not one of auto, cpu, cuda, metal"),
@@ -120,7 +120,7 @@ def test_metal_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(options.platform, "system", lambda: "Linux")
     monkeypatch.setattr(options.platform, "machine", lambda: "x86_64")
-    assert options.why_not("metal") == ("metal: needs macOS on Apple silicon, this is Linux x86-64")
+    assert options.why_not("metal") == ("it needs macOS on Apple silicon, this is Linux x86-64")
     assert options.why_not("cpu") == options.why_not("auto") == ""
 
 
