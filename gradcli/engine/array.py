@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
@@ -141,7 +142,7 @@ def fill(array: Array, value: float) -> None:
     if array.dtype.is_floating_point:
         run("fill", array, options=(value,))
     else:
-        run("fill", array, sizes=(int(bool(value)) if array.dtype.kind == "bool" else int(value),))
+        run("fill", array, sizes=(array.dtype.whole(value),))
 
 
 @lru_cache(maxsize=1024)
@@ -151,8 +152,11 @@ def scalar(value: float, dtype: DType, sign: str = "") -> Array:
     `sign` separates 0.0 from -0.0, which a cache takes for the same key.
     """
     del sign
-    number = float(value) if dtype.is_floating_point else int(value)
-    data = struct.pack(dtype.format, bool(value) if dtype.kind == "bool" else number)
+    number = float(value) if dtype.is_floating_point else dtype.whole(value)
+    try:
+        data = struct.pack(dtype.format, number)
+    except OverflowError:  # a double beyond float32
+        data = struct.pack(dtype.format, math.copysign(math.inf, number))
     return Array(cpu.borrow(data), 0, (), (), dtype)
 
 

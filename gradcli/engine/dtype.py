@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
+
+from gradcli.errors import OptionError
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,6 +20,19 @@ class DType:
 
     def __repr__(self) -> str:
         return f"gradcli.{self.name}"
+
+    def whole(self, value: float) -> int:
+        """A number as one of this type of whole numbers or truths, rounded towards 0.
+
+        Negative numbers of a byte count from 256 down, as in C and torch.
+        """
+        if self.kind == "bool":
+            return int(bool(value))
+        top = (1 << 8) if self.name == "uint8" else 1 << (8 * self.size - 1)
+        number = int(value) if isfinite(value) else top
+        if not -top <= number < top:
+            raise OptionError(f"the number {value} does not fit into {self}")
+        return number % top if self.name == "uint8" else number
 
     @property
     def is_floating_point(self) -> bool:

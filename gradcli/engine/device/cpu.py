@@ -43,7 +43,7 @@ class Storage:
 
 def allocate(nbytes: int) -> Storage:
     """Fresh memory, 64-byte aligned, contents undefined."""
-    data = lib.gc_alloc(nbytes)
+    data = lib.gc_alloc(nbytes) if nbytes < 1 << 63 else _NULL
     if data == _NULL:
         raise DeviceError(
             f"no memory for {nbytes:,} bytes on the CPU; free: {free_memory():,} bytes"

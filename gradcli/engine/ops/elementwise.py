@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import inf, isnan
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
@@ -20,7 +22,8 @@ from gradcli.engine.ops.family import (
     unary,
 )
 from gradcli.engine.sample import away_from, distinct, positive, sample, unit, wrong
-from gradcli.errors import OptionError
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import DTypeError, OptionError
 
 _SHAPES = ((3, 5), (2, 1, 4), (), (0, 3))
 _POSITIVE = tuple(sample(positive(shape)) for shape in _SHAPES)
@@ -35,7 +38,7 @@ sin = unary("sin", "Sine of x, in radians.")
 cos = unary("cos", "Cosine of x, in radians.")
 tanh = unary("tanh", "Hyperbolic tangent of x.")
 sigmoid = unary("sigmoid", "1 / (1 + exp(-x)), without overflow on either side.")
-relu = unary("relu", "x where it is positive, otherwise 0.", samples=_NO_ZERO)
+relu = unary("relu", "x where it is positive, otherwise 0.", samples=_NO_ZERO, whole="maximum")
 
 floor = step("floor", "The largest whole number not above x.", samples=_BETWEEN)
 ceil = step("ceil", "The smallest whole number not below x.", samples=_BETWEEN)
@@ -45,6 +48,8 @@ sign = step("sign", "-1, 0 or 1.", samples=_NO_ZERO)
 @op(samples=[sample(shape) for shape in _SHAPES])
 def neg(x: Array) -> Array:
     """-x."""
+    if x.dtype is dtypes.bool_:
+        raise DTypeError("neg: truth values have no negative; use x == False to turn them round")
     return map_unary("neg", x)
 
 
@@ -111,10 +116,13 @@ def leaky_relu_gradient(grad: Array, *, x: Array, negative_slope: float) -> Arra
     wrong=[wrong(sample((2,)), "clamp: at least one of min and max")],
 )
 def clamp(x: Array, *, min: float | None = None, max: float | None = None) -> Array:
-    """X held between min and max; NaN stays NaN."""
-    if min is None and max is None:
-        raise OptionError("clamp: at least one of min and max is needed")
-    return map_unary("clamp", as_float(x), _limits(min, max))
+    """X held between min and max, max where min is more; NaN stays NaN."""
+    limits = _limits(min, max)
+    if x.dtype.is_floating_point or float in (type(min), type(max)):
+        return map_unary("clamp", as_float(x), limits)
+    for kernel, limit in (("maximum", min), ("minimum", max)):
+        x = x if limit is None else map_binary(kernel, x, scalar(limit, x.dtype))
+    return x
 
 
 @clamp.gradient
@@ -124,8 +132,13 @@ def clamp_gradient(grad: Array, *, x: Array, min: float | None, max: float | Non
 
 
 def _limits(low: float | None, high: float | None) -> tuple[float, float]:
-    infinity = float("inf")
-    return (-infinity if low is None else low, infinity if high is None else high)
+    if low is None and high is None:
+        raise OptionError("clamp: at least one of min and max is needed")
+    for limit in (low, high):
+        if limit is not None and (not isinstance(limit, (int, float)) or isnan(limit)):
+            raise OptionError(f"clamp: min and max must be numbers, got {limit!r:.60}")
+    top = inf if high is None else high
+    return (-inf if low is None else min(low, top), top)
 
 
 def _through(grad: Array) -> Array:
@@ -147,7 +160,23 @@ def _times_input(grad: Array, *, input: Array, other: Array) -> Array:
 
 
 add = binary("add", "input + other.", (_through, _through), text="1; 1")
-sub = binary("sub", "input - other.", (_through, _negated), text="1; -1")
+
+
+class SubOp(BinaryOp):
+    """sub, which truth values have not, as in torch."""
+
+    def _bind(
+        self, args: Sequence[Any], named: dict[str, Any]
+    ) -> tuple[list[Tensor | None], dict[str, Any]]:
+        for value in (*args, *named.values()):
+            if isinstance(value, bool) or (
+                isinstance(value, Tensor) and value.dtype is dtypes.bool_
+            ):
+                raise DTypeError("sub: truth values have no difference; use a != b")
+        return super()._bind(args, named)
+
+
+sub = binary("sub", "input - other.", (_through, _negated), text="1; -1", kind=SubOp)
 mul = binary(
     "mul", "input * other.", (_times_other, _times_input), saves=("input", "other"), text="b; a"
 )
@@ -213,14 +242,18 @@ pow = binary(
 )
 
 
-def _winner(compare: str) -> tuple[Slope, Slope]:
-    """All of the gradient to the larger (smaller) input, half to each where they are equal."""
+def _winner(loses: str) -> tuple[Slope, Slope]:
+    """All of the gradient to the input that does not lose, half to each where they are equal.
+
+    Where one is NaN none loses, and both get all of it, as in torch.
+    """
 
     def share(grad: Array, first: Array, second: Array) -> Array:
-        won = map_binary(compare, first, second, dtypes.bool_).cast(grad.dtype)
+        lost = map_binary(loses, first, second, dtypes.bool_).cast(grad.dtype)
         tied = map_binary("eq", first, second, dtypes.bool_).cast(grad.dtype)
         half = map_binary("mul", tied, scalar(0.5, grad.dtype))
-        return map_binary("mul", grad, map_binary("add", won, half))
+        kept = map_binary("sub", scalar(1, grad.dtype), map_binary("add", lost, half))
+        return map_binary("mul", grad, kept)
 
     def to_input(grad: Array, *, input: Array, other: Array) -> Array:
         return share(grad, input, other)
@@ -235,18 +268,18 @@ _DISTINCT = (sample(distinct((3, 5)), (3, 5)), sample((4, 1), (1, 3)), sample((0
 maximum = binary(
     "maximum",
     "The larger of two; NaN wins.",
-    _winner("gt"),
+    _winner("lt"),
     saves=("input", "other"),
     samples=_DISTINCT,
-    text="a > b (1/2 where equal); b > a",
+    text="a < b ? 0 : 1 (1/2 where equal); b < a ? 0 : 1",
 )
 minimum = binary(
     "minimum",
     "The smaller of two; NaN wins.",
-    _winner("lt"),
+    _winner("gt"),
     saves=("input", "other"),
     samples=_DISTINCT,
-    text="a < b (1/2 where equal); b < a",
+    text="a > b ? 0 : 1 (1/2 where equal); b > a ? 0 : 1",
 )
 
 eq = comparison("eq", "input == other.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
@@ -54,11 +55,16 @@ def map_binary(kernel: str, a: Array, b: Array, dtype: DType | None = None) -> A
     return out
 
 
-def unary(name: str, doc: str, *, samples: Sequence[Sample] = UNARY_SAMPLES) -> Op:
-    """An op of one float input, from its row in scalar_ops.h."""
+def unary(name: str, doc: str, *, samples: Sequence[Sample] = UNARY_SAMPLES, whole: str = "") -> Op:
+    """An op of one float input, from its row in scalar_ops.h.
+
+    `whole` names the kernel that does the same to whole numbers and 0, where they stay whole.
+    """
     saved, formula, slope = kernel_facts(name)
 
     def forward(x: Array) -> Array:
+        if whole and not x.dtype.is_floating_point:
+            return map_binary(whole, x, scalar(0, x.dtype))
         return map_unary(name, as_float(x))
 
     forward.__doc__ = doc
@@ -79,7 +85,9 @@ def step(name: str, doc: str, *, samples: Sequence[Sample]) -> Op:
     """An op that is flat almost everywhere: its gradient is 0."""
 
     def forward(x: Array) -> Array:
-        return map_unary(name, x) if x.dtype.is_floating_point else x.copy()
+        if x.dtype.is_floating_point:
+            return map_unary(name, x)
+        return map_unary(name, x.cast(dtypes.float64)).cast(x.dtype) if name == "sign" else x.copy()
 
     forward.__doc__ = doc
     declared = Op(forward, name=name, samples=samples, formula=kernel_facts(name)[1])
@@ -98,6 +106,7 @@ def matched(op: str, a: Any, b: Any, *, floats: bool = False) -> tuple[Tensor, T
     A Python number, or a tensor without dimensions, only changes the other's type when it is of
     a higher kind (bool < int < float).
     """
+    a, b = _plain(a), _plain(b)
     if not isinstance(a, Tensor) and not isinstance(b, Tensor):
         raise DTypeError(f"{op}: needs at least one Tensor, got {type(a).__name__}")
     left, right = _dtype_of(op, a), _dtype_of(op, b)
@@ -111,6 +120,15 @@ def matched(op: str, a: Any, b: Any, *, floats: bool = False) -> tuple[Tensor, T
     if floats and not common.is_floating_point:
         common = dtypes.float32
     return _as(a, common), _as(b, common)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of other libraries as Python's."""
+    if isinstance(value, (Tensor, bool, int, float)):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else value
 
 
 def _dtype_of(op: str, value: Any) -> DType:

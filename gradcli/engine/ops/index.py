@@ -15,7 +15,7 @@ from gradcli.engine.sample import index as below
 from gradcli.engine.sample import sample, truth, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import DTypeError, RangeError, ShapeError
+from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
 
 
 def _positions(name: str, index: Array) -> Array:
@@ -214,8 +214,11 @@ def masked_fill(input: Tensor, mask: Tensor, value: float) -> Tensor:
 def _triangle(kernel: str, x: Array, diagonal: int) -> Array:
     if x.ndim < 2:
         raise ShapeError(f"{kernel}: needs 2 or more dimensions, got shape {x.shape}")
+    if isinstance(diagonal, bool) or not isinstance(diagonal, int):
+        raise OptionError(f"{kernel}: diagonal must be a whole number, got {diagonal!r}")
     out = empty((shape_rules.numel(x.shape[:-2]), *x.shape[-2:]), x.dtype)
-    run(kernel, x.contiguous().reshape(out.shape), out, sizes=(diagonal,))
+    shift = max(-x.shape[-2] - 1, min(x.shape[-1] + 1, diagonal))  # beyond, nothing changes
+    run(kernel, x.contiguous().reshape(out.shape), out, sizes=(shift,))
     return out.reshape(x.shape)
 
 
