@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 from gradcli.engine import autograd
@@ -10,7 +11,7 @@ from gradcli.engine.array import Array, copy_into, full
 from gradcli.engine.autograd import Leaf, Node
 from gradcli.engine.dtype import DType
 from gradcli.engine.shape import Shape
-from gradcli.errors import AutogradError, OptionError, ShapeError
+from gradcli.errors import AutogradError, DTypeError, OptionError, ShapeError
 from gradcli.registry import Registry
 
 OPS: Registry[Callable[..., Any]] = Registry("op")
@@ -75,9 +76,9 @@ class Tensor:
         """The shape, or one of its sizes."""
         return self.shape if dim is None else self.shape[dim]
 
-    def stride(self) -> Shape:
-        """Steps between neighbours along each dimension, in elements."""
-        return self.array.strides
+    def stride(self, dim: int | None = None) -> Any:
+        """Steps between neighbours along each dimension, or along one, in elements."""
+        return self.array.strides if dim is None else self.array.strides[dim]
 
     def is_contiguous(self) -> bool:
         """True when the elements lie in row-major order without gaps."""
@@ -86,6 +87,20 @@ class Tensor:
     def is_floating_point(self) -> bool:
         """True for float32 and float64."""
         return self.dtype.is_floating_point
+
+    @property
+    def T(self) -> Tensor:  # noqa: N802 -- torch's name
+        """A matrix transposed; vectors and numbers as they are."""
+        return _op("t", self)
+
+    @property
+    def mT(self) -> Tensor:  # noqa: N802 -- torch's name
+        """The last two dimensions exchanged."""
+        return _op("transpose", self, -2, -1)
+
+    def cpu(self) -> Tensor:
+        """The tensor itself: this version knows the CPU only."""
+        return self
 
     # -- gradients -----------------------------------------------------------------------------
 
@@ -128,6 +143,8 @@ class Tensor:
             if self.leaf is not None:
                 self.leaf.grad = None
             return
+        if not isinstance(value, Tensor):
+            raise DTypeError(f"grad: takes a Tensor or None, got {type(value).__name__}")
         if self.leaf is None:
             raise AutogradError("grad: this tensor does not ask for a gradient")
         if value.shape != self.shape or value.dtype is not self.dtype:
@@ -148,6 +165,10 @@ class Tensor:
                 )
             start = full(self.shape, 1, self.dtype)
         else:
+            if not isinstance(gradient, Tensor):
+                raise DTypeError(
+                    f"backward: gradient must be a Tensor, got {type(gradient).__name__}"
+                )
             if gradient.shape != self.shape:
                 raise ShapeError(
                     f"backward: gradient of shape {gradient.shape} for a tensor of {self.shape}"
@@ -158,6 +179,41 @@ class Tensor:
     def detach(self) -> Tensor:
         """The same memory without history."""
         return Tensor(self.array)
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory without history; can be replaced by a tensor of its shape and type."""
+        return Tensor(self.array)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if value.shape != self.shape or value.dtype is not self.dtype:
+            raise ShapeError(
+                f"data: {self.dtype} {self.shape} wanted, got {value.dtype} {value.shape}"
+            )
+        self.array = value.array
+
+    def __copy__(self) -> Tensor:
+        made = object.__new__(type(self))
+        Tensor.__init__(made, self.array, node=self.node, output=self.output)
+        made.leaf = self.leaf
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if self.node is not None:
+            raise AutogradError("deepcopy: this tensor has a history; use detach() first")
+        made = object.__new__(type(self))
+        Tensor.__init__(made, self.array.copy(), requires_grad=self.requires_grad)
+        if made.leaf is not None and self.leaf is not None and self.leaf.grad is not None:
+            made.leaf.grad = self.leaf.grad.copy()
+        memo[id(self)] = made
+        return made
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise OptionError(
+            "pickle: tensors are not pickled, because loading a pickle runs code; "
+            "save state_dict() as safetensors, or send tolist() or memoryview()"
+        )
 
     # -- values out and in ---------------------------------------------------------------------
 
@@ -177,10 +233,7 @@ class Tensor:
 
     def copy_(self, source: Tensor) -> Tensor:
         """Overwrite the elements with those of `source`, cast and broadcast."""
-        if autograd.recording() and self.requires_grad:
-            raise AutogradError(
-                "copy_: this tensor asks for a gradient; do it under engine.no_grad()"
-            )
+        refuse_recorded("copy_", self, source)
         copy_into(self.array, source.array)
         return self
 
@@ -208,12 +261,21 @@ class Tensor:
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
 
+    def __contains__(self, element: Any) -> bool:
+        return bool(_op("eq", self, element).sum().item())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and not self.shape else format(str(self), spec)
+
     def __repr__(self) -> str:
         return str(OPS["format"](self))
 
     # -- operators -----------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Tensor:
+        parts = index if isinstance(index, tuple) else (index,)
+        if any(isinstance(p, list) or (isinstance(p, Tensor) and p.ndim) for p in parts):
+            return _op("getitem_by_tensor", self, index)
         return _op("getitem", self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -252,6 +314,18 @@ class Tensor:
     def __rpow__(self, other: Any) -> Tensor:
         return _op("pow", other, self)
 
+    def __iadd__(self, other: Any) -> Tensor:
+        return _op("add_", self, other)
+
+    def __isub__(self, other: Any) -> Tensor:
+        return _op("sub_", self, other)
+
+    def __imul__(self, other: Any) -> Tensor:
+        return _op("mul_", self, other)
+
+    def __itruediv__(self, other: Any) -> Tensor:
+        return _op("div_", self, other)
+
     def __neg__(self) -> Tensor:
         return _op("neg", self)
 
@@ -259,10 +333,10 @@ class Tensor:
         return _op("abs", self)
 
     def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
-        return _op("eq", self, other)
+        return _op("eq", self, other) if isinstance(other, _COMPARABLE) else NotImplemented
 
     def __ne__(self, other: object) -> Tensor:  # type: ignore[override]
-        return _op("ne", self, other)
+        return _op("ne", self, other) if isinstance(other, _COMPARABLE) else NotImplemented
 
     def __lt__(self, other: Any) -> Tensor:
         return _op("lt", self, other)
@@ -279,6 +353,18 @@ class Tensor:
     if TYPE_CHECKING:
         # Ops are installed as methods from the table; tensor.pyi lists them one by one.
         def __getattr__(self, name: str) -> Callable[..., Any]: ...
+
+
+_COMPARABLE = (Tensor, Number)  # with anything else, == is Python's: the same object or not
+
+
+def refuse_recorded(name: str, *tensors: Any) -> None:
+    """Refuse to write in place where a gradient would be lost; torch would record it."""
+    if autograd.recording() and any(isinstance(t, Tensor) and t.requires_grad for t in tensors):
+        raise AutogradError(
+            f"{name}: no gradient passes through writing in place; do it under engine.no_grad(), "
+            "or make a new tensor, as in x = x + y"
+        )
 
 
 def _op(name: str, *inputs: Any) -> Tensor:

@@ -230,7 +230,7 @@ def test_repr_is_indented_as_in_torch():
     assert repr(net) == (
         "Sequential(\n  (0): Scale((2,))\n  (1): Sequential(\n    (0): ReLU()\n  )\n)"
     )
-    assert repr(net[0].weight).startswith("Parameter containing:\ntensor([1, 1], requires_grad")
+    assert repr(net[0].weight).startswith("Parameter containing:\ntensor([1., 1.], requires_grad")
 
 
 # -- containers --------------------------------------------------------------------------------

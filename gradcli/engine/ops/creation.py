@@ -16,7 +16,7 @@ from gradcli.engine.device import cpu
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import function
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import Tensor
+from gradcli.engine.tensor import Tensor, refuse_recorded
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
 _FORMATS = {dtype.format: dtype for dtype in dtypes.DTYPES.values()} | {"l": dtypes.int64}
@@ -31,7 +31,7 @@ def tensor(data: Any, *, dtype: DType | None = None, requires_grad: bool = False
         made = data.array.cast(dtype or data.dtype)
     elif isinstance(data, (bool, int, float)):
         made = full_array((), data, dtype or dtypes.of_scalar(data))
-    elif isinstance(data, (list, tuple)):
+    elif isinstance(data, (list, tuple, range)):
         made = _from_lists(data, dtype)
     else:
         made = _from_buffer(data)
@@ -171,7 +171,7 @@ def linspace(start: float, end: float, steps: int, *, dtype: DType | None = None
 
 @function(method=False)
 def arange(
-    start: float,
+    start: float = 0,
     end: float | None = None,
     step: float = 1,
     *,
@@ -217,6 +217,7 @@ def zero_(input: Tensor) -> Tensor:
 @function("fill_")
 def fill_(input: Tensor, value: float) -> Tensor:
     """Overwrite every element with one value."""
+    refuse_recorded("fill_", input)
     fill(input.array, value)
     input.array.storage.version += 1
     return input

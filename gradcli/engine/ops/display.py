@@ -13,7 +13,10 @@ LONG = 1000  # elements from which on the middle is left out
 
 
 def _number(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    text = f"{value:.4g}"
+    return text if any(c in text for c in ".en") else f"{text}."  # 3. is a float, as in torch
 
 
 def _rows(input: Tensor, indent: int, shorten: bool) -> str:

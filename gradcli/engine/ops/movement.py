@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.engine import autograd
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, copy_into, full, unbroadcast
@@ -14,8 +13,8 @@ from gradcli.engine.op import function, op
 from gradcli.engine.ops.creation import tensor
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import Tensor
-from gradcli.errors import AutogradError, DTypeError, OptionError, RangeError, ShapeError
+from gradcli.engine.tensor import Tensor, refuse_recorded
+from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
 
 
 @op(
@@ -169,7 +168,7 @@ def _basic_view(x: Array, index: Any) -> Array:
         else:
             offset += _position(part, size, d) * stride
         d += 1
-    return x.view(tuple(shape), tuple(strides), offset)
+    return x.view(shape_rules.checked(shape, "getitem"), tuple(strides), offset)
 
 
 def _spelled_out(parts: tuple[Any, ...], missing: int) -> list[Any]:
@@ -184,12 +183,17 @@ def _slice(part: slice, size: int) -> tuple[int, int, int]:
     step = 1 if part.step is None else part.step
     if step <= 0:
         raise OptionError(f"getitem: a slice's step must be positive, got {step}")
-    return part.indices(size)
+    try:
+        return part.indices(size)
+    except TypeError as error:
+        raise DTypeError(f"getitem: {error}") from None
 
 
 def _position(part: Any, size: int, d: int) -> int:
     if isinstance(part, bool) or not hasattr(part, "__index__"):
         raise DTypeError(f"getitem: cannot index with {type(part).__name__}")
+    if getattr(part, "shape", ()):
+        raise DTypeError("setitem: cannot write through an index tensor; use engine.where")
     i = int(part.__index__())
     if not -size <= i < size:
         raise RangeError(f"getitem: index {i} is outside {-size}..{size - 1} of dimension {d}")
@@ -202,12 +206,15 @@ def _position(part: Any, size: int, d: int) -> int:
 @function("setitem", method=False)
 def setitem(input: Tensor, index: Any, value: Any) -> None:
     """Overwrite part of a tensor that is not waiting for a gradient."""
-    if autograd.recording() and input.requires_grad:
-        raise AutogradError(
-            "setitem: this tensor asks for a gradient; do it under engine.no_grad()"
-        )
-    source = value if isinstance(value, Tensor) else tensor(value)
-    copy_into(_basic_view(input.array, index), source.array)
+    refuse_recorded("setitem", input, value)
+    view = _basic_view(input.array, index)
+    if isinstance(value, (bool, int, float)):
+        source = tensor(value, dtype=input.dtype).array
+    else:
+        source = value.array if isinstance(value, Tensor) else tensor(value).array
+    while source.ndim > view.ndim and source.shape[0] == 1:
+        source = source.view(source.shape[1:], source.strides[1:])
+    copy_into(view, source)
 
 
 @function()
@@ -220,6 +227,8 @@ def to(input: Tensor, dtype: Any) -> Tensor:
         if dtype != "cpu":
             raise OptionError(f"to: this version has no device '{dtype}', only 'cpu'")
         return input
+    if isinstance(dtype, Tensor):
+        dtype = dtype.dtype
     if not isinstance(dtype, DType):
         raise DTypeError(f"to: dtype must be an element type, got {type(dtype).__name__}")
     result: Tensor = input if input.dtype is dtype else cast(input, dtype=dtype)

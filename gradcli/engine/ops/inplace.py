@@ -1,0 +1,57 @@
+"""Ops that overwrite their first input; refused where a gradient would have to pass through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.engine.array import copy_into
+from gradcli.engine.dtype import promote
+from gradcli.engine.op import function
+from gradcli.engine.ops.elementwise import add, clamp, div, mul, sub
+from gradcli.engine.tensor import Tensor, refuse_recorded
+from gradcli.errors import DTypeError, ShapeError
+
+
+def _overwrite(name: str, input: Tensor, result: Tensor) -> Tensor:
+    """`result` written over the input, whose shape and kind of numbers must hold it."""
+    if result.shape != input.shape:
+        raise ShapeError(f"{name}: the result {result.shape} does not fit into {input.shape}")
+    if promote(result.dtype, input.dtype).kind != input.dtype.kind:
+        raise DTypeError(f"{name}: {result.dtype} does not fit into {input.dtype}")
+    copy_into(input.array, result.array)
+    return input
+
+
+@function("add_")
+def add_(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
+    """Input + alpha * other, written over the input."""
+    refuse_recorded("add_", input, other)
+    return _overwrite("add_", input, add(input, other if alpha == 1 else mul(other, alpha)))
+
+
+@function("sub_")
+def sub_(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
+    """Input - alpha * other, written over the input."""
+    refuse_recorded("sub_", input, other)
+    return _overwrite("sub_", input, sub(input, other if alpha == 1 else mul(other, alpha)))
+
+
+@function("mul_")
+def mul_(input: Tensor, other: Any) -> Tensor:
+    """Input * other, written over the input."""
+    refuse_recorded("mul_", input, other)
+    return _overwrite("mul_", input, mul(input, other))
+
+
+@function("div_")
+def div_(input: Tensor, other: Any) -> Tensor:
+    """Input / other, written over the input."""
+    refuse_recorded("div_", input, other)
+    return _overwrite("div_", input, div(input, other))
+
+
+@function("clamp_")
+def clamp_(input: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
+    """The input held between min and max, in place."""
+    refuse_recorded("clamp_", input)
+    return _overwrite("clamp_", input, clamp(input, min=min, max=max))

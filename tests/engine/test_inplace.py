@@ -1,0 +1,166 @@
+"""Writing in place: the same memory, counted, and refused where a gradient would be lost."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+
+import pytest
+
+from gradcli import engine
+from gradcli.engine import Tensor, nn
+from gradcli.errors import AutogradError, DTypeError, OptionError, ShapeError
+
+
+def test_operators_write_into_the_same_memory() -> None:
+    x = engine.tensor([1.0, 2.0])
+    alias, before = x.detach(), x
+    x += 1
+    x -= engine.tensor([0.5, 0.5])
+    x *= 4
+    x /= 2
+    assert x is before
+    assert alias.tolist() == [3.0, 5.0]
+
+
+def test_a_hand_written_sgd_step_changes_the_parameters() -> None:
+    model = nn.Linear(2, 1)
+    with engine.no_grad():
+        model.weight.fill_(1)
+    model(engine.ones(4, 2)).sum().backward()
+    with engine.no_grad():
+        for p in model.parameters():
+            p -= 0.5 * p.grad
+    assert model.weight.tolist() == [[-1.0, -1.0]]
+    model.weight.data -= 1
+    assert model.weight.requires_grad and isinstance(model.weight, nn.Parameter)
+    assert model.weight.tolist() == [[-2.0, -2.0]]
+
+
+def test_alpha_scales_what_is_added() -> None:
+    x, y = engine.tensor([1.0, 2.0]), engine.tensor([10.0, 20.0])
+    assert x.add_(y, alpha=-0.1).tolist() == [0.0, 0.0]
+    assert x.sub_(y, alpha=2).tolist() == [-20.0, -40.0]
+    assert x.clamp_(min=-30).tolist() == [-20.0, -30.0]
+
+
+def test_a_shifted_view_of_itself_is_read_before_it_is_written() -> None:
+    x = engine.tensor([1.0, 2.0, 3.0, 4.0])
+    x[1:] += x[:-1]
+    assert x.tolist() == [1.0, 3.0, 5.0, 7.0]
+
+
+WRITES: list[Callable[[Tensor], object]] = [
+    lambda x: x.add_(1),
+    lambda x: x.sub_(1),
+    lambda x: x.mul_(2),
+    lambda x: x.div_(2),
+    lambda x: x.clamp_(0, 1),
+    lambda x: x.fill_(0),
+    lambda x: x.zero_(),
+    lambda x: x.copy_(engine.ones(2)),
+    lambda x: x.uniform_(),
+    lambda x: x.__setitem__(0, 1.0),
+]
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_writing_is_refused_where_gradients_are_recorded(
+    write: Callable[[Tensor], object],
+) -> None:
+    leaf = engine.ones(2, requires_grad=True)
+    for x in (leaf, leaf * 2):
+        with pytest.raises(AutogradError, match="no_grad"):
+            write(x)
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_writing_over_a_saved_value_is_noticed_by_backward(
+    write: Callable[[Tensor], object],
+) -> None:
+    leaf = engine.ones(2, requires_grad=True)
+    y = leaf * 2
+    z = y * y
+    with engine.no_grad():
+        write(y)
+    with pytest.raises(AutogradError, match="changed in place"):
+        z.sum().backward()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, y: x.add_(y),
+        lambda x, y: x.copy_(y),
+        lambda x, y: x.__setitem__(slice(None), y),
+    ],
+)
+def test_a_value_that_wants_a_gradient_is_not_written_away(
+    write: Callable[[Tensor, Tensor], object],
+) -> None:
+    with pytest.raises(AutogradError, match="no gradient passes"):
+        write(engine.zeros(2), engine.ones(2, requires_grad=True))
+
+
+def test_results_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(DTypeError, match="float32 does not fit into"):
+        engine.tensor([1]).mul_(0.5)
+    with pytest.raises(ShapeError, match="does not fit into"):
+        engine.ones(2).add_(engine.ones(3, 2))
+
+
+def test_copies_of_tensors_and_modules_are_independent() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+    model[0].weight.grad = engine.ones(2, 2)
+    twin = copy.deepcopy(model)
+    assert isinstance(twin[0].weight, nn.Parameter) and twin[0].weight.requires_grad
+    assert twin[0].weight.grad is not None and twin[0].weight.grad.tolist() == [[1, 1], [1, 1]]
+    with engine.no_grad():
+        twin[0].weight.zero_()
+        twin[1].running_var.zero_()
+    assert model[0].weight.tolist() != twin[0].weight.tolist()
+    assert model[1].running_var.tolist() == [1.0, 1.0]
+
+
+def test_copies_keep_shared_parameters_shared() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    model[1].weight = model[0].weight
+    twin = copy.deepcopy(model)
+    assert twin[0].weight is twin[1].weight
+    assert copy.copy(model[0].weight).data.array is model[0].weight.array
+
+
+def test_what_cannot_be_copied_or_pickled_says_so() -> None:
+    with pytest.raises(AutogradError, match="detach"):
+        copy.deepcopy(engine.ones(2, requires_grad=True) * 2)
+    with pytest.raises(OptionError, match="safetensors"):
+        pickle.dumps(engine.ones(2))
+    with pytest.raises(OptionError, match="safetensors"):
+        pickle.dumps(nn.Linear(2, 2))
+
+
+def test_a_tensor_compared_with_something_else_is_not_equal() -> None:
+    x = engine.ones(2)
+    assert (x == None) is False  # noqa: E711
+    assert (x != None) is True  # noqa: E711
+    assert (x == "a") is False
+    assert 1.0 in x and 2.0 not in x
+    assert engine.tensor(1.0) in [None, 1]
+
+
+def test_numbers_show_and_format_like_floats() -> None:
+    assert repr(engine.tensor([1.0, 2.5])) == "tensor([1., 2.5])"
+    assert repr(engine.tensor([1, 2])) == "tensor([1, 2])"
+    assert f"{engine.tensor(1.5):.3f}" == "1.500"
+    assert f"{engine.tensor([1])}" == "tensor([1])"
+
+
+def test_transposes_and_data_are_views() -> None:
+    x = engine.arange(6).reshape(2, 3)
+    assert x.T.tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert x.reshape(1, 2, 3).mT.shape == (1, 3, 2)
+    x.data.fill_(7)
+    assert x[1, 2].item() == 7 and x.stride(0) == 3
+    with pytest.raises(ShapeError, match="data:"):
+        x.data = engine.zeros(3, dtype=engine.int64)

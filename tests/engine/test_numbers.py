@@ -1,0 +1,95 @@
+"""Python's numbers among tensors: what they become, and what does not fit."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradcli import engine
+from gradcli.errors import DeviceError, DTypeError, GradcliError, OptionError
+
+BYTES = engine.tensor([0, 1, 250], dtype=engine.uint8)
+
+
+def test_negative_numbers_wrap_around_in_bytes() -> None:
+    assert (BYTES + -1).tolist() == [255, 0, 249]
+    assert engine.full((1,), -1, dtype=engine.uint8).tolist() == [255]
+
+
+@pytest.mark.parametrize(
+    ("number", "dtype"),
+    [
+        (256, "uint8"),
+        (-257, "uint8"),
+        (2**31, "int32"),
+        (2**63, "int64"),
+        (-(2**70), "int64"),
+        (float("nan"), "int64"),
+        (float("inf"), "int32"),
+    ],
+)
+def test_numbers_that_do_not_fit_are_refused(number: float, dtype: str) -> None:
+    kind = getattr(engine, dtype)
+    with pytest.raises(OptionError, match="does not fit into"):
+        engine.full((2,), number, dtype=kind)
+    with pytest.raises(OptionError, match="does not fit into"):
+        engine.zeros(2, dtype=kind)[0] = number
+    if isinstance(number, int):
+        with pytest.raises(OptionError, match="does not fit into"):
+            engine.zeros(2, dtype=kind) + number
+
+
+def test_a_double_beyond_float32_is_infinite() -> None:
+    assert (engine.ones(1) * 1e300).tolist() == [float("inf")]
+    assert (engine.ones(1) * -1e300).tolist() == [float("-inf")]
+
+
+def test_signs_of_whole_numbers_are_signs() -> None:
+    assert engine.tensor([-7, 0, 9]).sign().tolist() == [-1, 0, 1]
+    assert BYTES.sign().tolist() == [0, 1, 1]
+
+
+def test_whole_numbers_stay_whole_in_relu_and_clamp() -> None:
+    x = engine.tensor([-3, 0, 5])
+    assert x.relu().tolist() == [0, 0, 5] and x.relu().dtype is engine.int64
+    assert x.clamp(-1, 2).tolist() == [-1, 0, 2] and x.clamp(-1, 2).dtype is engine.int64
+    assert x.clamp(min=0.5).dtype is engine.float32
+
+
+def test_clamp_with_crossed_limits_is_the_upper_one() -> None:
+    assert engine.tensor([0.0, 2.0, 9.0]).clamp(3, 1).tolist() == [1.0, 1.0, 1.0]
+    assert engine.tensor([0, 2, 9]).clamp(3, 1).tolist() == [1, 1, 1]
+    for limit in (float("nan"), engine.ones(2)):
+        with pytest.raises(OptionError, match="clamp: min and max must be numbers"):
+            engine.ones(2).clamp(limit, 1)
+
+
+def test_the_gradient_of_a_maximum_with_nan_goes_to_both() -> None:
+    nan = float("nan")
+    for op in (engine.maximum, engine.minimum):
+        x = engine.tensor([nan, 1.0, 2.0], requires_grad=True)
+        y = engine.tensor([1.0, nan, 2.0], requires_grad=True)
+        op(x, y).sum().backward()
+        assert x.grad is not None and x.grad.tolist() == [1.0, 1.0, 0.5]
+        assert y.grad is not None and y.grad.tolist() == [1.0, 1.0, 0.5]
+
+
+def test_truth_values_have_no_difference_and_no_negative() -> None:
+    truth = engine.tensor([True, False])
+    for wrong in (lambda: truth - truth, lambda: truth - 1, lambda: 1 - truth, lambda: -truth):
+        with pytest.raises(DTypeError, match="truth values"):
+            wrong()
+
+
+def test_sizes_beyond_the_machine_are_refused() -> None:
+    with pytest.raises(DeviceError, match="no memory"):
+        engine.empty(2**40, 2**40)
+    with pytest.raises(DeviceError, match="no memory"):
+        engine.ones(1).expand(2**62, 4) + 1
+
+
+@pytest.mark.parametrize("diagonal", [2**70, -(2**70)])
+def test_a_diagonal_far_outside_is_all_or_nothing(diagonal: int) -> None:
+    kept = engine.tril(engine.ones(2, 2), diagonal=diagonal).sum().item()
+    assert kept == (4 if diagonal > 0 else 0)
+    with pytest.raises(GradcliError, match="whole number"):
+        engine.tril(engine.ones(2, 2), diagonal=1.5)
