@@ -17,7 +17,8 @@ class Trained:
 
     Attributes:
         meta: what the checkpoint says about itself.
-        notes: what the user should know: changed data, weights that are not finite.
+        notes: what the user should know: notes on the data, changed data, weights that are not
+            finite.
     """
 
     job: Job
@@ -34,9 +35,9 @@ def open_trained(path: Path, which: str) -> Trained:
 
     name, found = find_checkpoint(path, which)
     job = build(load(path / "resolved.yaml"))
-    notes = [
-        f"warning: {change}" for change in check_same(found.meta, job, name, allow_data_change=True)
-    ]
+    notes = list(job.dataset.notes)
+    changes = check_same(found.meta, job, name, allow_data_change=True)
+    notes += [f"warning: {change}" for change in changes]
     restore(found.tensors, job.model, None, name)
     notes += [
         f"warning: weight {weight} of {name} holds {count} non-finite values"

@@ -25,9 +25,17 @@ def shown(path: Path | str) -> str:
 
 def locate(written: str, root: Path) -> Path:
     """The absolute path of a file written in a config; `root` is the config's folder."""
-    path = Path(os.path.abspath(root / Path(written).expanduser()))  # noqa: PTH100 -- keeps links
+    path = Path(os.path.abspath(root / expanded(written)))  # noqa: PTH100 -- keeps links
     regular_size(path, written)
     return path
+
+
+def expanded(written: str) -> Path:
+    """A path with `~` replaced by the home folder, where there is one."""
+    try:
+        return Path(written).expanduser()
+    except RuntimeError as error:
+        raise DataError(f"'{shown(written)}': {str(error).lower()} of '~'") from None
 
 
 def regular_size(path: Path, written: str = "") -> int:

@@ -27,14 +27,15 @@ def inflate(data: bytes, limit: int, source: str) -> bytes:
 
 def peek(data: bytes, count: int, source: str) -> bytes:
     """Up to `count` bytes from the beginning of the content; the rest is not looked at."""
-    found, rest = b"", data[:_PIECE]
+    found, start, rest = b"", 0, data[:_PIECE]
     try:
         while rest[:2] == MAGIC and len(found) < count:
             unpacker = zlib.decompressobj(wbits=31)
             found += unpacker.decompress(rest, count - len(found))
+            start += len(rest) - len(unpacker.unused_data)
             rest = unpacker.unused_data
     except zlib.error as error:
-        raise DataError(f"{source}: broken gzip data: {_meaning(error)}", code="E302") from None
+        raise DataError(_damaged(source, start, error), code="E302") from None
     return found
 
 
@@ -66,7 +67,7 @@ class _Stream:
             try:
                 out = unpacker.decompress(piece, self.limit + 1 - self.total)
             except zlib.error as error:
-                self.refuse(f"gzip member at byte {start} is damaged: {_meaning(error)}")
+                raise DataError(_damaged(self.source, start, error), code="E302") from None
             self.position += len(piece) - len(unpacker.unused_data) - len(unpacker.unconsumed_tail)
             self.total += len(out)
             self.pieces.append(out)
@@ -78,6 +79,10 @@ class _Stream:
 
     def refuse(self, what: str) -> None:
         raise DataError(f"{self.source}: {what}", code="E302")
+
+
+def _damaged(source: str, start: int, error: zlib.error) -> str:
+    return f"{source}: gzip member at byte {start} is damaged: {_meaning(error)}"
 
 
 def _meaning(error: zlib.error) -> str:

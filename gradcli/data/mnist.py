@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.data.dataset import Dataset, Facts, Unseen
-from gradcli.data.files import regular_size, shown
+from gradcli.data.files import expanded, regular_size, shown
 from gradcli.data.images import IdxSource, read_images
 from gradcli.errors import DataError
 
@@ -40,7 +40,7 @@ class Mnist:
 
     def locate(self, root: Path) -> Mnist:
         """With the folder that holds the four files."""
-        given = None if self.dir is None else root.resolve() / Path(self.dir).expanduser()
+        given = None if self.dir is None else root.resolve() / expanded(self.dir)
         places = _places(root) if given is None else [given]
         for place in places:
             if place.is_dir():

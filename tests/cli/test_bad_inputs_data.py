@@ -1,0 +1,200 @@
+"""Rows 25 to 36, wrong data: `gradcli train` names file, place and number; exit 3 and no trace."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from points import Ended
+from refusals import gradcli, refused
+
+from gradcli.data import files
+
+__all__ = ["gradcli", "refused"]
+
+Refused = Callable[..., Ended]
+
+CONFIG = """\
+gradcli: 1
+name: rows
+data: {DATA}
+model: [flatten, linear: $data.classes]
+loss: cross_entropy
+optim: {name: sgd, lr: 0.1}
+train: {epochs: 1, batch: 4}
+"""
+IDX = "{name: idx, images: images, labels: labels}"
+CSV = "{name: csv, file: table.csv, target: y, numeric: [n]}"
+
+
+def idx(shape: tuple[int, ...], payload: bytes = b"", kind: int = 0x08) -> bytes:
+    """A header of this shape and type, then the payload."""
+    return bytes([0, 0, kind, len(shape)]) + struct.pack(f">{len(shape)}I", *shape) + payload
+
+
+IMAGES, LABELS = idx((4, 2, 2), bytes(range(16))), idx((4,), bytes([0, 1, 2, 1]))
+TABLE = b"y,n\n" + b"a,1\nb,2\n" * 10
+
+
+def write(data: str = IDX, **contents: bytes) -> None:
+    """rows.yaml and the files it names, two of them good unless given."""
+    Path("rows.yaml").write_text(CONFIG.replace("{DATA}", data))
+    usual = {"images": IMAGES, "labels": LABELS, "table.csv": TABLE}
+    for name, content in {**usual, **contents}.items():
+        Path(name).write_bytes(content)
+
+
+def train_on(data: str = IDX, **contents: bytes) -> tuple[str, str]:
+    """The command line that trains on these files."""
+    write(data, **contents)
+    return ("train", "rows.yaml")
+
+
+def test_a_file_that_is_not_there_or_no_file(refused: Refused, monkeypatch) -> None:
+    command = train_on(CSV)
+    path = Path("table.csv")
+    path.unlink()
+    ended = refused(3, "does not exist", *command)
+    assert "'table.csv'" in ended.err
+    assert str(path.absolute()) in ended.err
+    path.mkdir()
+    refused(3, "is a directory, not a regular file", *command)
+    path.rmdir()
+    path.symlink_to("nowhere.csv")
+    refused(3, "is a broken link to 'nowhere.csv'", *command)
+    path.unlink()
+    path.write_bytes(TABLE)
+
+    usual = os.open
+
+    def forbidden(name: object, *rest: int) -> int:
+        if Path(str(name)).name == path.name:
+            raise PermissionError(13, "Permission denied")
+        return usual(name, *rest)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(os, "open", forbidden)
+    refused(3, "cannot be read: Permission denied", *command)
+
+
+def test_gzip_under_a_plain_name_is_noted_by_every_command(gradcli: Refused) -> None:
+    command = train_on(images=gzip.compress(IMAGES))
+    note = "images is gzipped though its name does not say so"
+    for arguments in (
+        (*command, "--max-steps", "0"),
+        ("eval", "last", "--split", "train"),
+        ("predict", "last", "images"),
+        ("resume", "last"),
+    ):
+        ended = gradcli(*arguments)
+        assert (ended.code, ended.err.count(note)) == (0, 1), (arguments, ended.err)
+
+
+HEADER = "00 00 08 03 00 00 00 04"
+BAD_IDX = {
+    "27 truncated by one byte": (IMAGES[:-1], "32 bytes", "31"),
+    "27 one trailing byte": (IMAGES + b"x", "32 bytes", "33"),
+    "28 wrong magic": (b"\x89PNG\r\n\x1a\n" + IMAGES, "found 89 50 4e 47", ""),
+    "28 unknown type": (idx((4, 2, 2), bytes(16), kind=0x0A), "unknown IDX type 0a", "00 00 0a 03"),
+    "28 no dimensions": (bytes([0, 0, 8, 0]), "00 00 08 00 has 0 dimensions", ""),
+    "28 255 dimensions": (bytes([0, 0, 8, 255]) + bytes(1020), "has 255 dimensions", "00 00 08 ff"),
+    "28 2^31 x 2^31": (idx((4, 2**31, 2**31)), "at most", "80 00 00 00"),
+    "29 fewer labels": (idx((5, 2, 2), bytes(20)), "5 images in", "4 labels in"),
+    "31 bomb": (gzip.compress(IMAGES + bytes(50_000_000), 1), "more than the 32 bytes", ""),
+    "31 bad crc": (gzip.compress(IMAGES)[:-8] + bytes(8), "member at byte 0 is damaged", "CRC"),
+    "31 cut": (gzip.compress(IMAGES)[:-9], "gzip data ends early, at byte", ""),
+    "32 empty": (idx((0, 2, 2)), "the dataset is empty: uint8 0 x 2 x 2", ""),
+    "32 no pixels": (idx((4, 0, 2)), "4 x 0 x 2 holds no samples", ""),
+}
+
+
+@pytest.mark.parametrize("name", BAD_IDX)
+def test_wrong_images_are_refused_with_the_numbers(refused: Refused, name: str) -> None:
+    images, message, more = BAD_IDX[name]
+    ended = refused(3, message, *train_on(images=images))
+    assert more in ended.err
+    assert "images" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("labels", "value"),
+    [(idx((4,), bytes([0, 255, 2, 9])), 255), (idx((4,), b"\0\xff\1\1", kind=0x09), -1)],
+    ids=["255", "-1"],
+)
+def test_a_label_outside_the_classes_names_the_first_sample(
+    refused: Refused, labels: bytes, value: int
+) -> None:
+    data = IDX.replace("}", ", classes: 10}")
+    refused(3, f"sample 1 has label {value}, expected 0", *train_on(data, labels=labels))
+
+
+def test_a_bomb_among_tables_is_refused(refused: Refused, monkeypatch) -> None:
+    monkeypatch.setattr(files, "UNPACKED_LIMIT", 1 << 20)
+    table = gzip.compress(TABLE + b"a,1\n" * (1 << 18))
+    refused(3, "more than the 1048576 bytes", *train_on(CSV, **{"table.csv": table}))
+
+
+def test_two_gzip_members_and_one_sample_are_accepted(gradcli: Refused) -> None:
+    two = gzip.compress(IMAGES[:9]) + gzip.compress(IMAGES[9:])
+    assert gradcli(*train_on(images=two)).code == 0
+    one = {"images": idx((1, 2, 2), bytes(4)), "labels": idx((1,), b"\1")}
+    assert gradcli(*train_on(**one)).code == 0
+
+
+BAD_TABLES = {
+    "32 empty": (b"", "the table is empty"),
+    "32 only a header": (b"y,n\n", "the table is empty"),
+    "32 one row for three splits": (b"y,n\na,1\n", "of 1 samples; every part needs one"),
+    "33 ragged": (b"y,n\na,1\nb\n", "row 3, column 2: 1 cells, the header has 2"),
+    "33 unclosed quote": (b'y,n\na,"1\n', "row 2, column 2: a quote is opened and never closed"),
+    "33 NUL": (b"y,n\na,1\0\n", "row 2, column 2: a NUL character"),
+    "33 field of 100 MB": (b"y,n\na," + b"1" * 100_000_000, "row 2, column 2: a cell of more than"),
+    "36 no header": (b"a,1\nb,2\n", "no column is called 'n', 'y'"),
+    "36 duplicated": (b"y,n,n\na,1,1\n", "column 'n' appears twice"),
+    "36 missing": (b"y,m\na,1\n", "no column is called 'n'"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_a_wrong_table_is_refused_with_its_place(refused: Refused, name: str) -> None:
+    table, message = BAD_TABLES[name]
+    ended = refused(3, message, *train_on(CSV, **{"table.csv": table}))
+    if name.startswith("36"):
+        assert "the config names: n, y" in ended.err
+        assert "the file has: " in ended.err
+
+
+def test_a_split_that_leaves_a_side_empty_is_refused(refused: Refused) -> None:
+    data = CSV.replace("}", ", split: {train: 20, val: 0}}")
+    refused(3, "split leaves val empty: train 20, val 0 of 20 samples", *train_on(data))
+
+
+GOOD_TABLES = {
+    "byte order mark": b"\xef\xbb\xbf" + TABLE,
+    "CRLF": TABLE.replace(b"\n", b"\r\n"),
+    "quoted newline": TABLE.replace(b"a,", b'"a\nc",'),
+    "trailing blank lines": TABLE + b"\n\r\n",
+    "other order": b"n,x,y\n" + b"1,0,a\n2,0,b\n" * 10,
+}
+
+
+@pytest.mark.parametrize("name", GOOD_TABLES)
+def test_a_table_of_another_form_is_accepted(gradcli: Refused, name: str) -> None:
+    assert gradcli(*train_on(CSV, **{"table.csv": GOOD_TABLES[name]})).code == 0
+
+
+@pytest.mark.parametrize("cell", ["abc", "", '"1,5"', "nan", "inf", "1e999"])
+def test_a_cell_that_is_no_number_is_shown(refused: Refused, cell: str) -> None:
+    table = TABLE + f"b,{cell}\n".encode()
+    ended = refused(3, "row 22, column 2 (n)", *train_on(CSV, **{"table.csv": table}))
+    assert cell.strip('"') in ended.err
+
+
+def test_nan_is_missing_where_the_config_allows_it(gradcli: Refused) -> None:
+    data = CSV.replace("}", ", missing: drop}")
+    ended = gradcli(*train_on(data, **{"table.csv": TABLE + b"b,nan\nb,\n"}))
+    assert ended.code == 0
+    assert "2 of 22 rows" in ended.err
