@@ -56,7 +56,7 @@ def command(
         raise click.UsageError("-s replaces values of a config, and no CONFIG is given")
     from gradcli.engine.device import cpu
 
-    used = cpu.set_threads(threads) if threads is not None else cpu.threads()
+    used = options.compute_with(threads)
     where = {"device": device, "instruction_set": cpu.isa(), "threads": used}
     found = kernels(steps) if config is None else training(config, overrides, steps)
     if as_json:

@@ -41,11 +41,10 @@ def command(
     path = find(runs, run)
 
     from gradcli.train.evaluate import evaluate
-    from gradcli.train.launch import use_threads
     from gradcli.train.report import Result
     from gradcli.train.state import weights_sha256
 
-    use_threads(threads)
+    options.compute_with(threads)
     began = time.monotonic()
     trained = open_trained(path, checkpoint)
     for note in trained.notes:

@@ -78,11 +78,6 @@ def cli() -> None:
     """Train neural networks from YAML, over a small deep-learning engine of its own."""
 
 
-def main() -> None:
-    """The console script."""
-    sys.exit(run(sys.argv[1:]))
-
-
 def run(args: Sequence[str]) -> int:
     """Carry out one command line; every way in which it ends becomes an exit code here."""
     from gradcli.cli import output
@@ -150,4 +145,4 @@ def _ended(error: Exception, arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run(sys.argv[1:]))

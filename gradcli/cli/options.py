@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from gradcli.cli import output
 from gradcli.errors import DeviceError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -83,6 +84,17 @@ def threads(function: F) -> F:
         callback=_threads,
         help="Threads that compute; the result does not depend on it.  [default: all cores]",
     )(function)
+
+
+def compute_with(threads: int | None) -> int:
+    """Start so many threads, None for one a core; a warning where the machine grants fewer."""
+    from gradcli.engine.device import cpu
+
+    wanted = threads or min(cpu.available_threads(), MAX_THREADS)
+    granted = cpu.threads() if threads is None else cpu.set_threads(threads)
+    if granted < wanted:
+        output.say_aside(f"warning: {wanted} threads were asked for, the machine grants {granted}")
+    return granted
 
 
 def device(function: F) -> F:

@@ -57,10 +57,9 @@ def command(
 
     path = find(runs, run)
 
-    from gradcli.train.launch import use_threads
     from gradcli.train.predict import predict
 
-    use_threads(threads)
+    options.compute_with(threads)
     trained = open_trained(path, checkpoint)
     for note in trained.notes:
         output.say_aside(note)

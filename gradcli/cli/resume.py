@@ -24,12 +24,18 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Go on although data files are not those of the checkpoint.",
 )
+@click.option(
+    "--allow-nonfinite",
+    is_flag=True,
+    help="Go on although the checkpoint's weights hold NaN or infinity.",
+)
 @options.overrides
 @options.runs
 @options.common
 def command(
     run: str,
     allow_data_change: bool,
+    allow_nonfinite: bool,
     overrides: tuple[str, ...],
     runs: Path,
     as_json: bool,
@@ -46,13 +52,14 @@ def command(
     path = directories.find(runs, run)
     with directories.RunDirectory(path) as directory:
         from gradcli.config import build, load
-        from gradcli.train.launch import use_threads
         from gradcli.train.loop import check_expectations
 
         plan = load(path / "resolved.yaml", overrides)
-        use_threads(threads)
+        options.compute_with(threads)
         job = build(plan)
-        result = _go_on(job, directory, as_json, allow_data_change)
+        for note in job.dataset.notes:
+            output.say_aside(note)
+        result = _go_on(job, directory, as_json, allow_data_change, allow_nonfinite)
         say_result(result, as_json)
         check_expectations(job, result)
 
@@ -72,7 +79,9 @@ def check_overrides(overrides: tuple[str, ...]) -> None:
             )
 
 
-def _go_on(job: Job, directory: RunDirectory, as_json: bool, allow_data_change: bool) -> Result:
+def _go_on(
+    job: Job, directory: RunDirectory, as_json: bool, data_change: bool, nonfinite: bool
+) -> Result:
     from gradcli.train.launch import finished, resume
     from gradcli.train.signals import Signals
 
@@ -83,6 +92,13 @@ def _go_on(job: Job, directory: RunDirectory, as_json: bool, allow_data_change: 
     progress = Progress(as_json)
     try:
         with Signals() as signals:
-            return resume(job, directory, progress, signals, allow_data_change=allow_data_change)
+            return resume(
+                job,
+                directory,
+                progress,
+                signals,
+                allow_data_change=data_change,
+                allow_nonfinite=nonfinite,
+            )
     finally:
         progress.close()

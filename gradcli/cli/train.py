@@ -43,11 +43,11 @@ def command(
     plan = load(config, overrides)
     output.warnings(plan.warnings)
 
-    from gradcli.train.launch import Circumstances, start, use_threads
+    from gradcli.train.launch import Circumstances, start
     from gradcli.train.loop import check_expectations
     from gradcli.train.signals import Signals
 
-    used = use_threads(threads)
+    used = options.compute_with(threads)
     job = build(plan)
     for note in job.dataset.notes:
         output.say_aside(note)

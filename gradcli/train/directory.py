@@ -247,7 +247,19 @@ def find_checkpoint(path: Path, which: str) -> tuple[str, Checkpoint]:
         raise CheckpointError(
             f"{path} has no checkpoint {which!a}; steps: {known or 'none'}",
         )
-    return name, checkpoint.read(directory / name)
+    try:
+        return name, checkpoint.read(directory / name)
+    except CheckpointError as error:
+        error.notes += _others(directory, name)
+        raise
+
+
+def _others(directory: Path, name: str) -> tuple[str, ...]:
+    """What can be used in place of a checkpoint that cannot."""
+    steps = [str(checkpoint.step_of(one)) for one in checkpoint.names(directory) if one != name]
+    if not steps:
+        return ()
+    return (f"other checkpoints: --checkpoint {' or '.join(steps[:5])}",)
 
 
 def read_status(path: Path) -> dict[str, Any]:

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcli import __version__
-from gradcli.engine.device import cpu
-from gradcli.errors import ConfigError
+from gradcli.errors import ConfigError, NumericsError
 from gradcli.registry import closest
 from gradcli.train import directory as directories
 from gradcli.train.checkpoint import FORMAT
@@ -95,20 +94,38 @@ def resume(
     signals: Signals,
     *,
     allow_data_change: bool = False,
+    allow_nonfinite: bool = False,
 ) -> Result:
     """Go on from the newest valid checkpoint, exactly as if the run had never stopped."""
     preflight(job)
     name, found, notes = directory.recover()
     source = str(directory.checkpoints / name)
     notes += check_same(found.meta, job, source, allow_data_change=allow_data_change)
+    trainer = Trainer(job, directory, reporter, signals)
+    trainer.restore(found, source)
+    notes += _nonfinite(job, name, allow_nonfinite)
     directory.write_config([], job.resolved)
     for note in notes:
         reporter.note(note)
-    trainer = Trainer(job, directory, reporter, signals)
-    trainer.restore(found, source)
-    for weight, count in nonfinite_weights(job.model).items():
-        reporter.note(f"warning: weight {weight} of {name} holds {count} non-finite values")
     return trainer.run()
+
+
+def _nonfinite(job: Job, name: str, allowed: bool) -> list[str]:
+    """A warning for each weight that holds NaN or infinity; an error unless that is allowed."""
+    found = [
+        f"weight {weight} of {name} holds {count} non-finite values"
+        for weight, count in nonfinite_weights(job.model).items()
+    ]
+    if found and not allowed:
+        raise NumericsError(
+            f"{found[0]}: training cannot go on from it",
+            notes=(
+                *found[1:],
+                "remove this checkpoint to go on from an older one",
+                "or resume with --allow-nonfinite to go on regardless",
+            ),
+        )
+    return [f"warning: {one}" for one in found]
 
 
 def finished(path: Path, job: Job) -> Result | None:
@@ -126,11 +143,6 @@ def finished(path: Path, job: Job) -> Result | None:
         metrics={name: value for name, value in metrics.items() if type(value) is float},
         weights_sha256=status.get("weights_sha256", ""),
     )
-
-
-def use_threads(threads: int | None) -> int:
-    """Compute with so many threads, None for all cores; gives how many the machine granted."""
-    return cpu.set_threads(threads) if threads is not None else cpu.threads()
 
 
 def manifest(job: Job, circumstances: Circumstances) -> dict[str, Any]:

@@ -1,0 +1,22 @@
+"""The console script and `python -m gradcli`: Ctrl-C ends it quietly from its first line on."""
+
+from __future__ import annotations
+
+import sys
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Carry out the command line of this process and leave with its exit code."""
+    try:
+        from gradcli.cli.main import run
+
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # in the import; `run` answers all later ones
+        code = INTERRUPTED
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()
