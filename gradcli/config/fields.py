@@ -26,9 +26,6 @@ Batch = Annotated[int, Field(ge=1, le=1_000_000), Says("a whole number from 1 to
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), Says("a finite number >= 0")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), Says("a finite number > 0")]
 Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False), Says("a number in [0, 1)")]
-Factor = Annotated[
-    float, Field(gt=0, le=1, allow_inf_nan=False), Says("a number above 0 and at most 1")
-]
 Portion = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), Says("a number from 0 to 1")]
 Percent = Annotated[str, Field(pattern=r"^(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?)%$")]
 StepsOrPercent = Annotated[Whole | Percent, Says("a number of steps or a share such as 5%")]

@@ -106,7 +106,7 @@ class enable_grad(set_grad_enabled):  # noqa: N801 -- torch's name
 
 
 def added(a: Array | None, b: Array) -> Array:
-    """A + b in new memory. Never in place: either may be a view that another branch still reads."""
+    """The sum, in new memory: either may be a view that another branch still reads."""
     if a is None:
         return b
     out = empty(a.shape, a.dtype)

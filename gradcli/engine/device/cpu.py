@@ -135,12 +135,6 @@ def kernel_facts(kernel: str) -> tuple[str, str, str]:
     return saved, formula, slope
 
 
-def kernel_built_for(kernel: str) -> list[str]:
-    """Names of the element types a kernel is built for."""
-    i = KERNELS[kernel]
-    return [d.name for d in DTYPES.values() if lib.gc_kernel_built(i, d.code)]
-
-
 def _cgroup_cores() -> float:
     """How many cores the container may use, from cgroup 2 or 1; inf where there is no limit."""
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import sqrt
-
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
 from gradcli.engine.nn import functional as F
@@ -79,10 +77,7 @@ class Conv2d(Module):
 
     def reset_parameters(self) -> None:
         """Weight and bias evenly spread within 1 / sqrt(inputs of one output)."""
-        init.kaiming_uniform_(self.weight, a=sqrt(5))
-        if self.bias is not None:
-            bound = init.bias_bound(self.weight)
-            init.uniform_(self.bias, -bound, bound)
+        init.weight_and_bias_(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         """The filtered images."""

@@ -88,7 +88,10 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
     return uniform_(tensor, -bound, bound, generator)
 
 
-def bias_bound(weight: Tensor) -> float:
-    """1 / sqrt(fan_in): torch's limit for the first biases of linear and conv layers."""
-    fan_in, _ = fans(weight)
-    return 1 / sqrt(fan_in) if fan_in else 0.0
+def weight_and_bias_(weight: Tensor, bias: Tensor | None) -> None:
+    """Both evenly spread within 1 / sqrt(fan_in), as torch begins linear and conv layers."""
+    kaiming_uniform_(weight, a=sqrt(5))
+    if bias is not None:
+        fan_in, _ = fans(weight)
+        bound = 1 / sqrt(fan_in) if fan_in else 0.0
+        uniform_(bias, -bound, bound)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import sqrt
-
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
 from gradcli.engine.nn import functional as F
@@ -44,13 +42,10 @@ class Linear(Module):
 
     def reset_parameters(self) -> None:
         """Weight and bias evenly spread within 1 / sqrt(in_features)."""
-        init.kaiming_uniform_(self.weight, a=sqrt(5))
-        if self.bias is not None:
-            bound = init.bias_bound(self.weight)
-            init.uniform_(self.bias, -bound, bound)
+        init.weight_and_bias_(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Input @ weight.T + bias."""
+        """The affine map input @ weight.T + bias."""
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:

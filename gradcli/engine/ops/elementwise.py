@@ -67,7 +67,7 @@ def absolute(x: Array) -> Array:
 
 @absolute.gradient
 def absolute_gradient(grad: Array, *, x: Array) -> Array:
-    """Grad * sign(x)."""
+    """The gradient times sign(x)."""
     return map_binary("mul", grad, map_unary("sign", x))
 
 
@@ -77,7 +77,7 @@ def absolute_gradient(grad: Array, *, x: Array) -> Array:
     wrong=[wrong(sample((2,), approximate="fast"), "gelu: approximate must be")],
 )
 def gelu(x: Array, *, approximate: str = "none") -> Array:
-    """X times the normal distribution's share below x (Hendrycks and Gimpel 2016)."""
+    """The element times the normal distribution's share below it (Hendrycks and Gimpel 2016)."""
     return map_unary(_gelu_kernel(approximate), as_float(x))
 
 
@@ -95,7 +95,7 @@ def _gelu_kernel(approximate: str) -> str:
 
 @op(saves="x", samples=[*_NO_ZERO, sample(away_from((4,)), negative_slope=0.3)])
 def leaky_relu(x: Array, *, negative_slope: float = 0.01) -> Array:
-    """X where it is positive, otherwise negative_slope * x."""
+    """The element where it is positive, otherwise negative_slope times it."""
     return map_unary("leaky_relu", as_float(x), (negative_slope,))
 
 
@@ -116,7 +116,7 @@ def leaky_relu_gradient(grad: Array, *, x: Array, negative_slope: float) -> Arra
     wrong=[wrong(sample((2,)), "clamp: at least one of min and max")],
 )
 def clamp(x: Array, *, min: float | None = None, max: float | None = None) -> Array:
-    """X held between min and max, max where min is more; NaN stays NaN."""
+    """The element held between min and max, max where min is more; NaN stays NaN."""
     limits = _limits(min, max)
     if x.dtype.is_floating_point or float in (type(min), type(max)):
         return map_unary("clamp", as_float(x), limits)

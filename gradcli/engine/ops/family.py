@@ -41,7 +41,7 @@ def map_unary(kernel: str, x: Array, options: Sequence[float] = ()) -> Array:
 
 
 def map_slope(kernel: str, saved: Array, grad: Array, options: Sequence[float] = ()) -> Array:
-    """Grad times the slope at the saved value."""
+    """The gradient times the slope at the saved value."""
     out = empty(saved.shape, saved.dtype)
     run(f"{kernel}_backward", saved.contiguous(), grad.contiguous(), out, options=options)
     return out

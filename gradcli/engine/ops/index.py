@@ -233,7 +233,7 @@ _TRIANGLES = [
 
 @op(samples=_TRIANGLES, wrong=[wrong(sample((3,)), "tril: needs 2 or more dimensions")])
 def tril(x: Array, *, diagonal: int = 0) -> Array:
-    """X on and below a diagonal (counted from the main one, upwards), 0 above it."""
+    """The elements on and below a diagonal (counted from the main one, upwards), 0 above it."""
     return _triangle("tril", x, diagonal)
 
 
@@ -245,7 +245,7 @@ def tril_gradient(grad: Array, *, diagonal: int) -> Array:
 
 @op(samples=_TRIANGLES, wrong=[wrong(sample((3,)), "triu: needs 2 or more dimensions")])
 def triu(x: Array, *, diagonal: int = 0) -> Array:
-    """X on and above a diagonal (counted from the main one, upwards), 0 below it."""
+    """The elements on and above a diagonal (counted from the main one, upwards), 0 below it."""
     return _triangle("triu", x, diagonal)
 
 

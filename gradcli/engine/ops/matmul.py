@@ -100,7 +100,7 @@ def matmul(input: Array, other: Array) -> Array:
 def matmul_gradient(
     grad: Array, *, input: Array, other: Array, needs: tuple[bool, ...]
 ) -> tuple[Array | None, ...]:
-    """Grad @ other^T and input^T @ grad, summed over what broadcasting had repeated."""
+    """(grad @ other^T, input^T @ grad), summed over what broadcasting had repeated."""
     a, b = _lift(input, other)
     if b.ndim == 2:
         a = _rows(a)
@@ -162,7 +162,7 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
 def linear_gradient(
     grad: Array, *, input: Array, weight: Array, needs: tuple[bool, ...]
 ) -> tuple[Array | None, ...]:
-    """Grad @ weight, grad^T @ input, and grad summed over the rows."""
+    """(grad @ weight, grad^T @ input, the sum of grad over the rows)."""
     rows = _rows(grad)
     return (
         product(rows, weight).reshape(input.shape) if needs[0] else None,

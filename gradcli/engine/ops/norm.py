@@ -180,7 +180,7 @@ def _composed_batch_norm(
 
 
 def _channels(x: Array) -> Shape:
-    """X as (N, C, L)."""
+    """The shape as (N, C, L)."""
     if x.ndim < 2:
         raise ShapeError(f"batch_norm: x needs at least 2 dimensions (N, C, ...), got {x.shape}")
     return (*x.shape[:2], shapes.numel(x.shape[2:]))

@@ -118,7 +118,7 @@ def _variance(
 def _variance_slope(
     name: str, grad: Array, x: Array, y: Array, mean: Array, dim: Dim, correction: float
 ) -> Array:
-    """Grad * 2 (x - mean) / (n - correction); for the root that over 2 y, and 0 where y is 0."""
+    """2 (x - mean) / (n - correction) * grad; for the root that over 2 y, and 0 where y is 0."""
     lines = along(x.shape, shapes.dim_set(dim, x.ndim, name))
     out = lines.whole(x.dtype)
     y, grad = lines.fold_result(y), lines.fold_result(grad)

@@ -83,5 +83,5 @@ def log_softmax(x: Array, *, dim: int, dtype: DType | None = None) -> Array:
 
 @log_softmax.gradient
 def log_softmax_gradient(grad: Array, *, y: Array, dim: int, dtypes: tuple[DType, ...]) -> Array:
-    """Grad - softmax(x) * sum(grad)."""
+    """The gradient minus softmax(x) * sum(grad)."""
     return _slope("log_softmax", grad, y, dim, dtypes[0])

@@ -14,9 +14,10 @@ def _two_below_one(value: Any) -> bool:
 
 
 class Adam(Optimizer):
-    """M and v average g and g^2; w -= lr m' / (sqrt(v') + eps), both corrected for their start.
+    """Adaptive moments: w -= lr m / (sqrt(v) + eps), m and v the averages of g and g^2.
 
-    Kingma and Ba 2015. The weight decay is added to the gradient: g += weight_decay w.
+    Both averages are corrected for their start (Kingma and Ba 2015). The weight
+    decay is added to the gradient: g += weight_decay w.
     """
 
     state_names = ("exp_avg", "exp_avg_sq")
