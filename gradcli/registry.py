@@ -19,6 +19,12 @@ def closest(name: str, names: Iterable[str]) -> str | None:
     return by_lower[found[0]] if found else None
 
 
+def did_you_mean(name: str, names: Iterable[str], otherwise: str = "") -> str:
+    """The question that offers the known name most like `name`, or `otherwise`."""
+    near = closest(name, names)
+    return f"did you mean '{near}'?" if near else otherwise
+
+
 class Registry(Mapping[str, T], Generic[T]):
     """A table from name to object that refuses a name given twice."""
 
@@ -39,8 +45,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def find(self, name: str) -> T:
         """The row called `name`; raises a GradcliError that suggests a near name."""
         if name not in self._rows:
-            near = closest(name, self._rows)
-            hint = f"did you mean '{near}'?" if near else f"known: {', '.join(sorted(self._rows))}"
+            hint = did_you_mean(name, self._rows, f"known: {', '.join(sorted(self._rows))}")
             raise GradcliError(f"no {self.kind} is called '{name}'; {hint}", code="E102")
         return self._rows[name]
 

@@ -8,7 +8,7 @@ import click
 
 from gradcli.cli import options, output
 from gradcli.errors import ConfigError
-from gradcli.registry import closest
+from gradcli.registry import did_you_mean
 
 if TYPE_CHECKING:
     from gradcli.engine.gradcheck import Failure
@@ -44,8 +44,7 @@ def _check_names(names: tuple[str, ...]) -> None:
     known = [op.name for op in declared_ops()]
     for name in names:
         if name not in known:
-            near = closest(name, known)
-            hint = f"did you mean '{near}'?" if near else "`gradcli ops` lists them all"
+            hint = did_you_mean(name, known, "`gradcli ops` lists them all")
             raise ConfigError(f"no op is called '{name}'; {hint}", code="E102")
 
 

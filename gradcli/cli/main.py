@@ -15,7 +15,7 @@ import click
 
 from gradcli import __version__
 from gradcli.errors import ErrorGroup, GradcliError, RunError
-from gradcli.registry import closest
+from gradcli.registry import did_you_mean
 
 COMMANDS = {
     "train": "Train a new run from a config.",
@@ -55,8 +55,7 @@ class CommandTable(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the arguments name, or a usage error with the nearest name."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            near = closest(args[0], COMMANDS)
-            hint = f"did you mean '{near}'?" if near else f"commands: {', '.join(COMMANDS)}"
+            hint = did_you_mean(args[0], COMMANDS, f"commands: {', '.join(COMMANDS)}")
             raise click.UsageError(f"there is no command '{args[0]}'; {hint}", ctx)
         return super().resolve_command(ctx, args)
 

@@ -8,7 +8,7 @@ import click
 
 from gradcli.cli import options, output
 from gradcli.errors import ConfigError
-from gradcli.registry import closest
+from gradcli.registry import did_you_mean
 
 if TYPE_CHECKING:
     from gradcli.engine import describe
@@ -30,8 +30,7 @@ def command(name: str | None, markdown: bool, stub: bool, as_json: bool) -> None
         return
     rows = {row.name: row for row in describe.facts()}
     if name is not None and name not in rows:
-        near = closest(name, rows)
-        hint = f"did you mean '{near}'?" if near else "`gradcli ops` lists them all"
+        hint = did_you_mean(name, rows, "`gradcli ops` lists them all")
         raise ConfigError(f"no op is called '{name}'; {hint}", code="E102")
     chosen = list(rows.values()) if name is None else [rows[name]]
     if as_json:

@@ -9,7 +9,7 @@ from pathlib import Path
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.reader import read_file, read_value, read_yaml
 from gradcli.errors import ConfigError, Place
-from gradcli.registry import closest
+from gradcli.registry import did_you_mean
 
 NAMED_SECTIONS = ("data", "loss", "optim", "schedule")
 MAX_FILES = 64
@@ -127,12 +127,11 @@ def _edit_layers(model: Node, changes: Node, report: Report) -> Node:
     edited = edit(model)
     names = layer_names(model)
     for name in left:
-        near = closest(name, names)
         report.error(
             "E103",
             f"no layer of the model is named '{name}'",
             changes.keys[name],
-            caret=f"did you mean '{near}'?" if near else "",
+            caret=did_you_mean(name, names),
             notes=(f"named layers: {', '.join(names) or 'none; give a layer name: to reach it'}",),
         )
     return edited

@@ -11,7 +11,7 @@ from gradcli.config import layers as on_values
 from gradcli.config import layers_image as on_images
 from gradcli.config.fields import Count, Layers
 from gradcli.config.node import Node, Report, describe
-from gradcli.config.schema import Schema, check, nearest, schema_of
+from gradcli.config.schema import Schema, check, meant, schema_of
 from gradcli.config.signal import Fitted, Signal
 from gradcli.errors import ConfigError, Place, ShapeError
 
@@ -187,12 +187,11 @@ class Planner:
 
     def _unknown(self, kind: str, index: str, place: Place) -> None:
         known = {**LAYERS, **CONTAINERS}
-        near = nearest(kind, known)
         self.report.error(
             "E102",
             f"layer {index}: no layer is called '{kind}'",
             place,
-            caret=f"did you mean '{near}'?" if near else "",
+            caret=meant(kind, known),
             notes=(f"layers: {', '.join(known)}",),
         )
 

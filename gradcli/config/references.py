@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcli.config.node import Node, Report
-from gradcli.registry import closest
+from gradcli.registry import did_you_mean
 
 if TYPE_CHECKING:
     from gradcli.data import Facts
@@ -60,11 +60,11 @@ class References:
         if rest is not None:
             if name.partition(".")[0] == "data" and rest in FACTS:
                 return node
-            near = closest(rest, [*found.map(), *(FACTS if name.startswith("data.") else ())])
+            known = [*found.map(), *(FACTS if name.startswith("data.") else ())]
             return self._wrong(
                 node,
                 f"reference '${name}' names nothing in the config",
-                f"did you mean '{near}'?" if near else "",
+                did_you_mean(rest, known),
             )
         if isinstance(found.value, list | dict):
             # A list of references to lists of references would grow without bound.

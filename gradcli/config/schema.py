@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from gradcli.config.fields import expected
 from gradcli.config.node import Node, Path, Report, describe
-from gradcli.registry import closest
+from gradcli.registry import closest, did_you_mean
 
 # What people write who come from another tool. A row applies only where the right-hand name exists.
 SYNONYMS: dict[str, tuple[str, ...]] = {
@@ -86,16 +86,15 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 }
 
 
-def nearest(word: str, known: Mapping[str, object]) -> str | None:
-    """The known name that was probably meant: a synonym from elsewhere, or a misspelling."""
-    for name in SYNONYMS.get(word.lower(), ()):
-        if name in known:
-            return name
-    near = closest(word, known)
-    if near:
-        return near
+def meant(word: str, known: Mapping[str, object]) -> str:
+    """The question that offers a known name: a synonym from elsewhere, or what is nearly it."""
+
+    def synonym(foreign: str) -> str:
+        names = (name for name in SYNONYMS.get(foreign, ()) if name in known)
+        return next((f"did you mean '{name}'?" for name in names), "")
+
     misspelt = closest(word, SYNONYMS)
-    return next((name for name in SYNONYMS.get(misspelt or "", ()) if name in known), None)
+    return synonym(word.lower()) or did_you_mean(word, known) or synonym(misspelt or "")
 
 
 @dataclass(frozen=True)
@@ -211,13 +210,12 @@ class _Mistake:
     def _unknown(self, path: Path) -> None:
         owner, _ = self.node.at(path[:-1])
         key, known = str(path[-1]), _keys_at(self.schema.hints, path[:-1])
-        near = nearest(key, known)
         title = self._name(path[:-1]) if len(path) > 1 else self.title or self.where
         self.report.error(
             "E103",
             f"unknown key '{key}' in {title.rstrip('.: ') or 'the config'}",
             owner.keys.get(key, owner.place),
-            caret=f"did you mean '{near}'?" if near else "",
+            caret=meant(key, known),
             notes=(f"keys here: {', '.join(known) or 'none'}",),
         )
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from gradcli.config.fields import Batch, Count, NotNegative, Positive, Says, Seed, Whole
 from gradcli.config.merge import full, without
 from gradcli.config.node import Node, Report, describe
-from gradcli.config.schema import check, nearest, schema_of
+from gradcli.config.schema import check, meant, schema_of
 from gradcli.errors import GradcliError
 from gradcli.train.job import COMPARISONS, EarlyStop, Expectation, Settings
 from gradcli.train.metrics import METRICS
@@ -124,12 +124,11 @@ def choose(
             _nameless(section, node, name, table, report)
         return None
     if name.value not in table:
-        near = nearest(name.value, table)
         report.error(
             "E102",
             f"no {section} is called '{name.value}'",
             name.place,
-            caret=f"did you mean '{near}'?" if near else "",
+            caret=meant(name.value, table),
             notes=(f"known here: {', '.join(table)}",),
         )
         return None
@@ -191,12 +190,11 @@ def metric_names(node: Node | None, targets: str | None, report: Report) -> tupl
         if not isinstance(item.value, str):
             continue  # the top level says so
         if item.value not in METRICS:
-            near = nearest(item.value, METRICS)
             report.error(
                 "E102",
                 f"no metric is called '{item.value}'",
                 item.place,
-                caret=f"did you mean '{near}'?" if near else "",
+                caret=meant(item.value, METRICS),
                 notes=(f"metrics: {', '.join(METRICS)}; the loss is always measured",),
             )
         elif item.value in names:

@@ -301,7 +301,7 @@ class TestOverrides:
             ("train.best=", "'train.best' is given no value"),
             ("model.haed.out=1", "no layer of the model is named 'haed' [did you mean 'head'?]"),
             ("model=[]", "model must be a list of at least one layer, got an empty list"),
-            ("expect={test.loss: 3}", ">= 0.97\"}, got 3 for test.loss"),
+            ("expect={test.loss: 3}", '>= 0.97"}, got 3 for test.loss'),
             ("model.head=1", "a layer's fields are a map, got 1"),
             ("train.batch=[1", "-s train.batch=[1: YAML cannot be read here"),
             ("train.batch=017", "-s train.batch=017: 017 has a leading zero"),
