@@ -13,7 +13,7 @@ def main() -> None:
         from gradcli.cli.main import run
 
         code = run(sys.argv[1:])
-    except KeyboardInterrupt:  # in the import; `run` answers all later ones
+    except KeyboardInterrupt:  # in an import, or while `run` answers another one
         code = INTERRUPTED
     sys.exit(code)
 
