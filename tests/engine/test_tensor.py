@@ -138,7 +138,8 @@ def test_one_element_becomes_a_number() -> None:
 
 
 def test_repr_shows_numbers_type_and_history() -> None:
-    assert repr(engine.tensor([[1.0, 2.5], [3, 4]])) == "tensor([[1., 2.5],\n        [3., 4.]])"
+    said = "tensor([[1.0000, 2.5000],\n        [3.0000, 4.0000]])"
+    assert repr(engine.tensor([[1.0, 2.5], [3, 4]])) == said
     assert repr(engine.tensor([1], dtype=U8)) == "tensor([1], dtype=gradcli.uint8)"
     x = engine.ones(1, requires_grad=True)
     assert repr(x) == "tensor([1.], requires_grad=True)"

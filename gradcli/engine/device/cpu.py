@@ -15,7 +15,8 @@ try:
     from gradcli.engine.device import _cpu  # type: ignore[attr-defined]
 except ImportError as error:
     raise DeviceError(
-        f"the CPU kernels are not built ({error}); run `pip install .` in the project's folder"
+        f"the CPU kernels beside {__file__} are not built ({error}); run `pip install -e .` in the "
+        "project's folder, or leave that folder, which hides an installed gradcli from Python"
     ) from error
 
 ffi, lib = _cpu.ffi, _cpu.lib

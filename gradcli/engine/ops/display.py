@@ -1,7 +1,8 @@
-"""How a tensor looks when printed."""
+"""How a tensor looks when printed: torch's rules for digits, widths and line breaks."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
@@ -10,37 +11,101 @@ from gradcli.engine.tensor import Tensor
 
 EDGE = 3  # elements shown at either end of a long dimension
 LONG = 1000  # elements from which on the middle is left out
+LINE = 80  # columns
+LEFT_OUT = " ..."
 
 
-def _number(value: Any) -> str:
-    if not isinstance(value, float):
-        return str(value)
-    text = f"{value:.4g}"
-    return text if any(c in text for c in ".en") else f"{text}."  # 3. is a float, as in torch
+class _Format:
+    """One way of writing for all numbers of a tensor, so that they stand below each other."""
+
+    def __init__(self, numbers: list[Any], floats: bool) -> None:
+        self.floats = floats
+        shown = numbers
+        if floats:
+            shown = [v for v in numbers if v != 0 and math.isfinite(v)]
+            sizes = [abs(v) for v in shown] or [1.0]
+            whole = all(v == math.ceil(v) for v in shown)
+            wide = max(sizes) / min(sizes) > 1000 or max(sizes) > 1e8
+            self.pattern = ".0f" if whole else ".4f"
+            if wide or (not whole and min(sizes) < 1e-4):
+                self.pattern = ".4e"
+        self.width = max((len(self._plain(v)) for v in shown), default=1)
+
+    def _plain(self, value: Any) -> str:
+        if not self.floats:
+            return str(value)
+        point = "." if self.pattern == ".0f" and math.isfinite(value) else ""
+        return f"{value:{self.pattern}}{point}"
+
+    def __call__(self, value: Any) -> str:
+        return self._plain(value).rjust(self.width)
 
 
-def _rows(input: Tensor, indent: int, shorten: bool) -> str:
+def _corners(data: list[Any], ndim: int) -> list[Any]:
+    """The numbers that stay when the middle of long dimensions is left out."""
+    picked = data if len(data) <= 2 * EDGE else data[:EDGE] + data[-EDGE:]
+    if ndim == 1:
+        return picked
+    return [number for row in picked for number in _corners(row, ndim - 1)]
+
+
+def _row(data: list[Any], write: _Format, indent: int, short: bool) -> str:
+    words = [write(value) for value in data]
+    if short and len(data) > 2 * EDGE:
+        words = [*words[:EDGE], LEFT_OUT, *words[-EDGE:]]
+    a_line = max(1, (LINE - indent) // (write.width + 2))
+    lines = [", ".join(words[i : i + a_line]) for i in range(0, len(words), a_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+
+
+def _rows(data: list[Any], ndim: int, write: _Format, indent: int, short: bool) -> str:
+    if ndim == 1:
+        return _row(data, write, indent, short)
+    left_out = short and len(data) > 2 * EDGE
+    picked = [*data[:EDGE], *data[-EDGE:]] if left_out else data
+    parts = [_rows(row, ndim - 1, write, indent + 1, short) for row in picked]
+    if left_out:
+        parts.insert(EDGE, "...")
+    return "[" + ("," + "\n" * (ndim - 1) + " " * (indent + 1)).join(parts) + "]"
+
+
+def _numbers(input: Tensor, indent: int) -> str:
+    data = input.tolist()
+    floats = input.is_floating_point()
     if input.ndim == 0:
-        return _number(input.item())
-    size = input.shape[0]
-    picked: list[int | None] = list(range(size))
-    if shorten and size > 2 * EDGE:
-        picked = [*range(EDGE), None, *range(size - EDGE, size)]
-    parts = ["..." if i is None else _rows(input[i], indent + 1, shorten) for i in picked]
-    gap = ", " if input.ndim == 1 else ",\n" + " " * (indent + 1)
-    return "[" + gap.join(parts) + "]"
+        return _Format([data], floats)(data)
+    if input.numel() == 0:
+        return "[]"
+    short = input.numel() > LONG
+    shown = _corners(data, input.ndim) if short else input.reshape(-1).tolist()
+    return _rows(data, input.ndim, _Format(shown, floats), indent, short)
+
+
+def _remarks(input: Tensor) -> list[str]:
+    """What the numbers do not tell: an odd type, an empty shape, a history."""
+    remarks = []
+    usual = (
+        (dtypes.float32,) if input.numel() == 0 else (dtypes.float32, dtypes.int64, dtypes.bool_)
+    )
+    if input.numel() == 0 and input.ndim != 1:
+        remarks.append(f"size={input.shape}")
+    if input.dtype not in usual:
+        remarks.append(f"dtype={input.dtype}")
+    if input.node is not None:
+        remarks.append(f"grad_fn=<{input.node.name}>")
+    elif input.requires_grad:
+        remarks.append("requires_grad=True")
+    return remarks
 
 
 @function("format", method=False)
 def text(input: Tensor) -> str:
     """tensor(...) with its numbers, its type where unusual, and whether it has a history."""
-    parts = [_rows(input.detach(), len("tensor("), input.numel() > LONG)]
-    if input.dtype not in (dtypes.float32, dtypes.int64, dtypes.bool_):
-        parts.append(f"dtype={input.dtype}")
-    if 0 in input.shape:
-        parts.append(f"size={input.shape}")
-    if input.node is not None:
-        parts.append(f"grad_fn=<{input.node.name}>")
-    elif input.requires_grad:
-        parts.append("requires_grad=True")
-    return f"tensor({', '.join(parts)})"
+    said = "tensor(" + _numbers(input, len("tensor("))
+    length = len(said) - said.rfind("\n")
+    for remark in _remarks(input):
+        if length + len(remark) + 2 > LINE:
+            said, length = f"{said},\n       {remark}", len("       ") + len(remark)
+        else:
+            said, length = f"{said}, {remark}", length + len(remark) + 2
+    return said + ")"
