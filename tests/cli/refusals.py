@@ -18,6 +18,7 @@ import gradcli as package
 __all__ = ["gradcli", "refused"]
 
 CPU_SECONDS = 2.0
+needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux's /proc")
 
 
 def files() -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from points import Ended, only_run
-from refusals import begin, finish, gradcli, refused
+from refusals import begin, finish, gradcli, needs_proc, refused
 
 from gradcli.train import checkpoint
 from gradcli.train.checkpoint import Checkpoint
@@ -213,7 +213,7 @@ os.fsync = last
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux's /proc")
+@needs_proc
 @pytest.mark.parametrize("count", [1, 2])
 def test_killed_while_saving(gradcli: Refused, count: int) -> None:
     """The first save: nothing to go on from. A later one: the checkpoint before it."""

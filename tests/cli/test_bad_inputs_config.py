@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from points import Ended
-from refusals import gradcli, refused
+from refusals import gradcli, needs_proc, refused
 
 __all__ = ["gradcli", "refused"]
 
@@ -161,7 +161,7 @@ sys.exit(code)
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
+@needs_proc
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_is_refused_below_100_megabytes(tmp_path: Path, name: str) -> None:
     path = tmp_path / "bomb.yaml"

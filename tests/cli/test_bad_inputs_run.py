@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import resource
 import shutil
 import socket
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from points import CONFIG, Ended, only_run
-from refusals import alone, begin, finish, gradcli, refused
+from refusals import alone, begin, finish, gradcli, needs_proc, refused
 
 from gradcli.train.directory import RunDirectory
 
@@ -112,6 +113,7 @@ def test_a_disk_that_is_full_at_the_log_keeps_the_checkpoint(gradcli: Refused) -
     assert gradcli("resume", "dots", "--json").json["weights_sha256"] == whole["weights_sha256"]
 
 
+@needs_proc
 def test_a_disk_that_is_full_at_the_last_save_keeps_the_one_before(
     gradcli: Refused, whole: str, monkeypatch
 ) -> None:
@@ -175,7 +177,10 @@ resource.setrlimit(resource.RLIMIT_AS, (used + (300 << 20), used + (300 << 20)))
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
+@needs_proc
+@pytest.mark.skipif(
+    0 <= resource.getrlimit(resource.RLIMIT_STACK)[1] < 100 << 20, reason="stacks are limited"
+)
 def test_threads_that_the_machine_refuses_are_a_warning(tmp_path: Path) -> None:
     options = ("--threads", "256", "-s", "train.epochs=1")
     ended = alone(tmp_path, "train", "dots.yaml", *options, before=FEW_THREADS, prefix=BIG_STACKS)
