@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.errors import CheckpointError, ConfigError, GradcliError, RunError
-from gradcli.registry import closest
+from gradcli.registry import did_you_mean
 from gradcli.train import checkpoint
 from gradcli.train.atomic import remove_stale, sync_directory, write_text
 from gradcli.train.checkpoint import Checkpoint, Meta
@@ -206,8 +206,7 @@ def _not_found(runs: Path, text: str) -> GradcliError:
         return RunError(f"{shown} is not a run: it has no resolved.yaml")
     if not known:
         return RunError(f"no run '{shown}': {runs} holds no runs yet; `gradcli train` makes one")
-    near = closest(text, known)
-    cure = f"did you mean '{near}'?" if near else f"known: {', '.join(known[:10])}, last"
+    cure = did_you_mean(text, known, f"known: {', '.join(known[:10])}, last")
     return RunError(f"no run '{shown}' in {runs}; {cure}")
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import __version__
 from gradcli.errors import ConfigError, NumericsError
-from gradcli.registry import closest
+from gradcli.registry import did_you_mean
 from gradcli.train import directory as directories
 from gradcli.train.checkpoint import FORMAT
 from gradcli.train.compare import check_same
@@ -61,8 +61,7 @@ def _check_metric_names(job: Job) -> None:
     during = [(key, name, [one for one in known if one.startswith("val.")]) for key, name in wanted]
     for key, name, names in [*during, *(("expect", one.metric, known) for one in job.expect)]:
         if name is not None and name not in names:
-            near = closest(name, names)
-            cure = f"did you mean '{near}'?" if near else f"known: {', '.join(names) or 'none'}"
+            cure = did_you_mean(name, names, f"known: {', '.join(names) or 'none'}")
             raise ConfigError(f"{key}: no metric '{name}' in this run; {cure}", code="E124")
 
 
