@@ -24,28 +24,28 @@ def _overwrite(name: str, input: Tensor, result: Tensor) -> Tensor:
 
 @function("add_")
 def add_(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
-    """Input + alpha * other, written over the input."""
+    """The elements of input + alpha * other, written over the input."""
     refuse_recorded("add_", input, other)
     return _overwrite("add_", input, add(input, other if alpha == 1 else mul(other, alpha)))
 
 
 @function("sub_")
 def sub_(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
-    """Input - alpha * other, written over the input."""
+    """The elements of input - alpha * other, written over the input."""
     refuse_recorded("sub_", input, other)
     return _overwrite("sub_", input, sub(input, other if alpha == 1 else mul(other, alpha)))
 
 
 @function("mul_")
 def mul_(input: Tensor, other: Any) -> Tensor:
-    """Input * other, written over the input."""
+    """The elements of input * other, written over the input."""
     refuse_recorded("mul_", input, other)
     return _overwrite("mul_", input, mul(input, other))
 
 
 @function("div_")
 def div_(input: Tensor, other: Any) -> Tensor:
-    """Input / other, written over the input."""
+    """The elements of input / other, written over the input."""
     refuse_recorded("div_", input, other)
     return _overwrite("div_", input, div(input, other))
 

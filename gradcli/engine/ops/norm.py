@@ -133,7 +133,7 @@ def layer_norm_gradient(
     rstd: Array,
     normalized_shape: int | Sequence[int],
 ) -> Gradients:
-    """Rstd * (g - mean(g) - h mean(g h)) for g = grad * weight, h = (x - mean) rstd."""
+    """(g - mean(g) - h mean(g h)) * rstd for g = grad * weight, h = (x - mean) rstd."""
     last, rows = _rows(x, normalized_shape)
     out, of_weight, of_bias = empty(x.shape, x.dtype), empty(last, x.dtype), empty(last, x.dtype)
     run(

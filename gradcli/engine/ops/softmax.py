@@ -71,7 +71,7 @@ def softmax(x: Array, *, dim: int, dtype: DType | None = None) -> Array:
 
 @softmax.gradient
 def softmax_gradient(grad: Array, *, y: Array, dim: int, dtypes: tuple[DType, ...]) -> Array:
-    """Y * (grad - sum(y * grad))."""
+    """(grad - sum(y * grad)) * y."""
     return _slope("softmax", grad, y, dim, dtypes[0])
 
 

@@ -96,7 +96,7 @@ class Cosine(_Falling):
     """From 1 to `final` along half a cosine (Loshchilov and Hutter 2017)."""
 
     def after_warmup(self, step: int) -> float:
-        """Final + (1 - final) (1 + cos(pi progress)) / 2."""
+        """(1 - final) (1 + cos(pi progress)) / 2 + final."""
         return self.final + (1 - self.final) * (1 + math.cos(math.pi * self.progress(step))) / 2
 
 
