@@ -80,13 +80,16 @@ class PlannedLayer:
 
     @property
     def title(self) -> str:
-        """`linear 'head'`, `linear 128` or `relu`: how messages and tables call it."""
+        """`linear 'head'`, `linear 128` or `gelu`: how messages and tables call it."""
         if self.given_name:
             return f"{self.kind} '{self.given_name}'"
-        first = layer_schema(self.kind).first
-        value = None if first is None or self.kind == "residual" else self.fields.get(first)
+        schema = layer_schema(self.kind)
+        if schema.first is None or self.kind == "residual":
+            return self.kind
+        value = self.fields.get(schema.first)
+        told = value != schema.model.model_fields[schema.first].default
         plain = isinstance(value, int | float | str)
-        return f"{self.kind} {value}" if plain else self.kind
+        return f"{self.kind} {value}" if plain and told else self.kind
 
     def flat(self) -> list[PlannedLayer]:
         """This layer and all inside it."""

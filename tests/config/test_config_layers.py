@@ -195,3 +195,21 @@ def test_bytes_beyond_64_bits_are_refused(config_file: Write) -> None:
 def test_bias_before_batchnorm_is_a_warning(config_file: Write) -> None:
     config = planned(config_file, "flatten\nlinear: 8\nbatchnorm")
     assert [warning.code for warning in config.warnings] == ["W103"]
+
+
+@pytest.mark.parametrize(
+    ("layer", "title"),
+    [
+        ("linear: 5", "linear 5"),
+        ("linear: {out: 5, name: wide}", "linear 'wide'"),
+        ("gelu", "gelu"),
+        ("gelu: tanh", "gelu tanh"),
+        ("layernorm: {eps: 0.00001}", "layernorm"),
+        ("maxpool: [2, 4]", "maxpool"),
+    ],
+)
+def test_a_title_tells_the_first_key_where_it_was_chosen(
+    config_file: Write, layer: str, title: str
+) -> None:
+    config = planned(config_file, f"{layer}\nflatten")
+    assert config.model[0].title == title
