@@ -16,7 +16,7 @@ static int NAME(plan_conv2d_forward)(const gc_call *call, gc_plan *plan, gc_erro
              "a bias for each filter");
   const gc_conv2d s = gc_conv2d_shape(call, 0, 1, 3);
   plan->worker_bytes = GEMM_SCRATCH + s.bytes;
-  return gc_plan_simple(plan, s.oc ? s.images * s.groups * s.chunks : 0);
+  return gc_plan_simple(plan, s.oc && s.positions ? s.images * s.groups * s.chunks : 0);
 }
 
 static void NAME(run_conv2d_forward)(const gc_job *job) {
@@ -49,7 +49,7 @@ static int NAME(plan_conv2d_grad_input)(const gc_call *call, gc_plan *plan, gc_e
     return status;
   const gc_conv2d s = gc_conv2d_shape(call, 2, 1, 0);
   plan->worker_bytes = GEMM_SCRATCH + s.bytes;
-  return gc_plan_simple(plan, s.c ? s.images * s.groups : 0);
+  return gc_plan_simple(plan, s.c * s.h * s.w > 0 ? s.images * s.groups : 0);
 }
 
 static void NAME(run_conv2d_grad_input)(const gc_job *job) {
@@ -57,8 +57,6 @@ static void NAME(run_conv2d_grad_input)(const gc_job *job) {
   const gc_conv2d s = gc_conv2d_shape(job->call, 2, 1, 0);
   REAL *const gemm = job->own, *const columns = gemm + GEMM_SCRATCH / (int64_t)sizeof(REAL);
   const int64_t pixels = s.c * s.h * s.w;
-  if (pixels == 0)
-    return;
   REAL *const out = (REAL *)gc_first(&t[2]) + job->task * pixels;
   const REAL *grad = (const REAL *)gc_first(&t[0]) + job->task * s.oc * s.positions;
   const REAL *weight = (const REAL *)gc_first(&t[1]) + job->task % s.groups * s.oc * s.depth;

@@ -110,7 +110,7 @@ static void NAME(columns_of)(const gc_conv2d *s, const REAL *x, int64_t first, i
       for (int64_t p = 0; p < low; p++)
         to[p] = 0;
       if (inside)
-        NAME(take_pixels)(plane + ih * s->w + r.offset + low * s->sw, s->sw, high - low, end,
+        NAME(take_pixels)(plane + ih * s->w + (r.offset + low * s->sw), s->sw, high - low, end,
                           to + low);
       for (int64_t p = high; p < s->ow; p++)
         to[p] = 0;
@@ -126,15 +126,16 @@ static void NAME(add_columns)(const gc_conv2d *s, const REAL *from, int64_t firs
     const gc_stretch r = gc_conv2d_stretch(s, k % s->kw);
     int64_t ih = first * s->sh - s->ph + k / s->kw % s->kh * s->dh;
     for (int64_t row = 0; row < rows; row++, ih += s->sh, from += s->ow) {
-      if (ih < 0 || ih >= s->h)
+      if (ih < 0 || ih >= s->h || r.low >= r.high)
         continue;
-      REAL *to = plane + ih * s->w + r.offset;
+      REAL *to = plane + ih * s->w + (r.low * s->sw + r.offset);
+      const REAL *grad = from + r.low;
       if (s->sw == 1)
-        for (int64_t p = r.low; p < r.high; p++)
-          to[p] += from[p];
+        for (int64_t p = 0; p < r.high - r.low; p++)
+          to[p] += grad[p];
       else
-        for (int64_t p = r.low; p < r.high; p++)
-          to[p * s->sw] += from[p];
+        for (int64_t p = 0; p < r.high - r.low; p++)
+          to[p * s->sw] += grad[p];
     }
   }
 }

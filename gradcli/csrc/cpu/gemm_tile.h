@@ -83,7 +83,7 @@ static inline __attribute__((always_inline)) void NAME(tile)(const int m, const 
     return;
   }
   GC_UNROLL for (int i = 0; i < m; i++) {
-    _Alignas(GC_VECTOR_BYTES) REAL line[GC_TILE_VECTORS * GC_VECTOR_BYTES / sizeof(REAL)];
+    _Alignas(GC_VECTOR_BYTES) REAL line[GC_TILE_VECTORS * GC_VECTOR_BYTES / sizeof(REAL)] = {0};
     GC_UNROLL for (int j = 0; j < w; j++) * (NAME(vec) *)(line + j * LANES) = sum[i][j];
     for (int64_t j = 0; j < n; j++)
       c[i * ldc + j] = add ? c[i * ldc + j] + line[j] : line[j];

@@ -12,6 +12,8 @@ typedef struct {
 
 static inline gc_channels gc_channels_of(const gc_tensor *x) {
   gc_channels c = {.N = x->shape[0], .C = x->shape[1], .L = x->shape[2]};
+  if (c.L == 0)
+    c.N = 0; /* nothing in any of the samples, however many */
   c.width = gc_max(1, gc_min(gc_min(c.C, GC_WIDTH), GC_BLOCK / gc_max(1, c.L)));
   c.tiles = gc_ceil_div(c.C, c.width);
   c.chunk = gc_max(GC_BLOCK / (c.width * gc_max(1, c.L)), gc_ceil_div(c.N, GC_MANY));

@@ -35,7 +35,8 @@ static inline int gc_pool2d_plan(const gc_call *call, int32_t big, int32_t small
     GC_REQUIRE(call->sizes[i] >= (i / 2 != 2) && call->sizes[i] <= INT32_MAX, big,
                "window, stride and dilation of at least 1 and padding of at least 0");
   const gc_pool2d s = gc_pool2d_shape(call, big, small);
-  return gc_plan_simple(plan, gc_ceil_div(s.planes, s.group));
+  const bool nothing = s.h * s.w == 0 && s.oh * s.ow == 0;
+  return gc_plan_simple(plan, nothing ? 0 : gc_ceil_div(s.planes, s.group));
 }
 
 /* Where a window of n pixels `step` apart that begins at `begin` meets [0, length). */
