@@ -208,7 +208,7 @@ def _against_probabilities(
     at = 0 if x.ndim == 1 else 1
     logs = OPS["log_softmax"](x, at)
     if weight is not None:
-        logs = logs * OPS["reshape"](weight, (-1,) + (1,) * (x.ndim - at - 1))
+        logs = logs * OPS["reshape"](weight, (x.shape[at],) + (1,) * (x.ndim - at - 1))
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / x.shape[at]
     return _reduced(-OPS["sum"](logs * target, at), reduction)

@@ -9,7 +9,7 @@ import pytest
 from gradcli import engine
 from gradcli.engine.array import empty, run
 from gradcli.engine.dtype import float32
-from gradcli.errors import GradcliError, OptionError, RangeError
+from gradcli.errors import GradcliError, OptionError, RangeError, ShapeError
 
 LOGITS = [[0.5, -1.0, 2.0], [1.5, 0.0, -0.5], [0.0, 0.25, 1.0]]
 
@@ -156,3 +156,9 @@ def test_layer_norm_adds_up_weight_gradients_over_many_rows() -> None:
     assert b.grad is not None
     assert b.grad.tolist() == [7000] * 4
     assert w.grad.tolist() == pytest.approx(y.sum(0).tolist(), abs=1e-2)
+
+
+def test_class_weights_for_probabilities_must_fit_the_classes() -> None:
+    x, target = engine.zeros(2, 1), engine.ones(2, 1)
+    with pytest.raises(ShapeError, match="does not hold 2"):
+        engine.cross_entropy(x, target, engine.ones(2))
