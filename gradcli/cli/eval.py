@@ -18,14 +18,18 @@ from gradcli.errors import ConfigError
 @click.option(
     "--split", default="test", metavar="NAME", help="train, val or test.  [default: test]"
 )
-@options.checkpoint
+@click.option(
+    "--checkpoint",
+    default="last",
+    metavar="best|last|STEP",
+    help="Which checkpoint.  [default: last]",
+)
 @options.runs
 @options.common
 def command(
     run: str,
     split: str,
     checkpoint: str,
-    partial: bool,
     runs: Path,
     as_json: bool,
     threads: int | None,
@@ -42,7 +46,7 @@ def command(
 
     options.compute_with(threads)
     began = time.monotonic()
-    trained = open_trained(path, checkpoint, partial=partial)
+    trained = open_trained(path, checkpoint)
     for note in trained.notes:
         output.say_aside(note)
     splits = trained.job.dataset.splits

@@ -60,30 +60,20 @@ def _named(model: nn.Module, optimizer: optim.Optimizer | None) -> dict[str, Ten
 
 
 def restore(
-    stored: Mapping[str, Stored],
-    model: nn.Module,
-    optimizer: optim.Optimizer | None,
-    source: str,
-    *,
-    partial: bool = False,
-) -> list[str]:
+    stored: Mapping[str, Stored], model: nn.Module, optimizer: optim.Optimizer | None, source: str
+) -> None:
     """Copy a checkpoint into the model, and into the optimizer unless it is None.
 
-    Everything is compared before anything is copied. Where they differ, a list of all that is
-    missing, left over and of another shape or dtype is raised; with `partial` what fits is copied
-    and the list is given back.
+    Everything is compared before anything is copied; a difference lists all that is missing,
+    left over and of another shape or dtype.
     """
     wanted = _named(model, optimizer)
     if optimizer is None:
         stored = {name: one for name, one in stored.items() if name.startswith(MODEL)}
-    differences = _differences(stored, wanted, source)
-    if differences is not None and not partial:
-        raise differences
+    _compare(stored, wanted, source)
     with engine.no_grad():
         for name, tensor in wanted.items():
-            if name in stored and _fits(stored[name], tensor):
-                tensor.copy_(as_tensor(stored[name], tensor))
-    return [] if differences is None else [differences.message, *differences.notes]
+            tensor.copy_(as_tensor(stored[name], tensor))
 
 
 def as_tensor(stored: Stored, like: Tensor) -> Tensor:
@@ -95,10 +85,7 @@ def as_tensor(stored: Stored, like: Tensor) -> Tensor:
     return shaped
 
 
-def _differences(
-    stored: Mapping[str, Stored], wanted: Mapping[str, Tensor], source: str
-) -> CheckpointError | None:
-    """What keeps the stored tensors from being the wanted ones, if anything does."""
+def _compare(stored: Mapping[str, Stored], wanted: Mapping[str, Tensor], source: str) -> None:
     missing = [
         f"missing: {name} {_wanted(one)}" for name, one in wanted.items() if name not in stored
     ]
@@ -111,20 +98,19 @@ def _differences(
         f"{name}: the checkpoint has {stored[name].dtype}{list(stored[name].shape)}, "
         f"the model {_wanted(one)}"
         for name, one in wanted.items()
-        if name in stored and not _fits(stored[name], one)
+        if name in stored and _signature(stored[name]) != (dtype_name(one), tuple(one.shape))
     ]
-    if not (missing or extra or other):
-        return None
-    return CheckpointError(
-        f"{source} does not fit the model: {len(missing)} tensors missing, {len(extra)} left "
-        f"over, {len(other)} of another shape or dtype",
-        code="E704",
-        notes=(*missing, *extra, *other),
-    )
+    if missing or extra or other:
+        raise CheckpointError(
+            f"{source} does not fit the model: {len(missing)} tensors missing, {len(extra)} left "
+            f"over, {len(other)} of another shape or dtype",
+            code="E704",
+            notes=(*missing, *extra, *other),
+        )
 
 
-def _fits(stored: Stored, tensor: Tensor) -> bool:
-    return (stored.dtype, stored.shape) == (dtype_name(tensor), tuple(tensor.shape))
+def _signature(stored: Stored) -> tuple[str, tuple[int, ...]]:
+    return stored.dtype, stored.shape
 
 
 def _wanted(tensor: Tensor) -> str:
