@@ -18,18 +18,14 @@ from gradcli.errors import ConfigError
 @click.option(
     "--split", default="test", metavar="NAME", help="train, val or test.  [default: test]"
 )
-@click.option(
-    "--checkpoint",
-    default="last",
-    metavar="best|last|STEP",
-    help="Which checkpoint.  [default: last]",
-)
+@options.checkpoint
 @options.runs
 @options.common
 def command(
     run: str,
     split: str,
     checkpoint: str,
+    partial: bool,
     runs: Path,
     as_json: bool,
     threads: int | None,
@@ -46,7 +42,7 @@ def command(
 
     options.compute_with(threads)
     began = time.monotonic()
-    trained = open_trained(path, checkpoint)
+    trained = open_trained(path, checkpoint, partial=partial)
     for note in trained.notes:
         output.say_aside(note)
     splits = trained.job.dataset.splits

@@ -119,6 +119,22 @@ def runs(function: F) -> F:
     )(function)
 
 
+def checkpoint(function: F) -> F:
+    """--checkpoint and --partial: which weights of a run, and whether all of them must fit."""
+    which = click.option(
+        "--checkpoint",
+        default="last",
+        metavar="best|last|STEP",
+        help="Which checkpoint.  [default: last]",
+    )
+    partial = click.option(
+        "--partial",
+        is_flag=True,
+        help="Use the tensors that fit the model, and list what is skipped.",
+    )
+    return which(partial(function))
+
+
 def overrides(function: F) -> F:
     """-s KEY=VALUE, any number of times."""
     return click.option(

@@ -16,12 +16,7 @@ from gradcli.cli.trained import open_trained
 @click.command("predict")
 @click.argument("run")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--checkpoint",
-    default="last",
-    metavar="best|last|STEP",
-    help="Which checkpoint.  [default: last]",
-)
+@options.checkpoint
 @click.option(
     "--top",
     type=click.IntRange(min=1),
@@ -41,6 +36,7 @@ def command(
     run: str,
     files: tuple[Path, ...],
     checkpoint: str,
+    partial: bool,
     top: int,
     out: Path | None,
     runs: Path,
@@ -60,7 +56,7 @@ def command(
     from gradcli.train.predict import predict
 
     options.compute_with(threads)
-    trained = open_trained(path, checkpoint)
+    trained = open_trained(path, checkpoint, partial=partial)
     for note in trained.notes:
         output.say_aside(note)
     state = trained.meta.state

@@ -26,8 +26,11 @@ class Trained:
     notes: list[str]
 
 
-def open_trained(path: Path, which: str) -> Trained:
-    """The run in `path` with the checkpoint `best`, `last` or a step; nothing is locked."""
+def open_trained(path: Path, which: str, *, partial: bool = False) -> Trained:
+    """The run in `path` with the checkpoint `best`, `last` or a step; nothing is locked.
+
+    With `partial` tensors that do not fit are left at their first values, and noted.
+    """
     from gradcli.config import build, load
     from gradcli.train.compare import check_same
     from gradcli.train.directory import find_checkpoint
@@ -38,7 +41,8 @@ def open_trained(path: Path, which: str) -> Trained:
     notes = list(job.dataset.notes)
     changes = check_same(found.meta, job, name, allow_data_change=True)
     notes += [f"warning: {change}" for change in changes]
-    restore(found.tensors, job.model, None, name)
+    skipped = restore(found.tensors, job.model, None, name, partial=partial)
+    notes += [f"skipped: {line}" for line in skipped]
     notes += [
         f"warning: weight {weight} of {name} holds {count} non-finite values"
         for weight, count in nonfinite_weights(job.model).items()

@@ -60,20 +60,30 @@ def _named(model: nn.Module, optimizer: optim.Optimizer | None) -> dict[str, Ten
 
 
 def restore(
-    stored: Mapping[str, Stored], model: nn.Module, optimizer: optim.Optimizer | None, source: str
-) -> None:
+    stored: Mapping[str, Stored],
+    model: nn.Module,
+    optimizer: optim.Optimizer | None,
+    source: str,
+    *,
+    partial: bool = False,
+) -> list[str]:
     """Copy a checkpoint into the model, and into the optimizer unless it is None.
 
-    Everything is compared before anything is copied; a difference lists all that is missing,
-    left over and of another shape or dtype.
+    Everything is compared before anything is copied. Where they differ, a list of all that is
+    missing, left over and of another shape or dtype is raised; with `partial` what fits is copied
+    and the list is given back.
     """
     wanted = _named(model, optimizer)
     if optimizer is None:
         stored = {name: one for name, one in stored.items() if name.startswith(MODEL)}
-    _compare(stored, wanted, source)
+    differences = _differences(stored, wanted, source)
+    if differences is not None and not partial:
+        raise differences
     with engine.no_grad():
         for name, tensor in wanted.items():
-            tensor.copy_(as_tensor(stored[name], tensor))
+            if name in stored and _fits(stored[name], tensor):
+                tensor.copy_(as_tensor(stored[name], tensor))
+    return [] if differences is None else [differences.message, *differences.notes]
 
 
 def as_tensor(stored: Stored, like: Tensor) -> Tensor:
@@ -85,7 +95,10 @@ def as_tensor(stored: Stored, like: Tensor) -> Tensor:
     return shaped
 
 
-def _compare(stored: Mapping[str, Stored], wanted: Mapping[str, Tensor], source: str) -> None:
+def _differences(
+    stored: Mapping[str, Stored], wanted: Mapping[str, Tensor], source: str
+) -> CheckpointError | None:
+    """What keeps the stored tensors from being the wanted ones, if anything does."""
     missing = [
         f"missing: {name} {_wanted(one)}" for name, one in wanted.items() if name not in stored
     ]
@@ -98,19 +111,20 @@ def _compare(stored: Mapping[str, Stored], wanted: Mapping[str, Tensor], source:
         f"{name}: the checkpoint has {stored[name].dtype}{list(stored[name].shape)}, "
         f"the model {_wanted(one)}"
         for name, one in wanted.items()
-        if name in stored and _signature(stored[name]) != (dtype_name(one), tuple(one.shape))
+        if name in stored and not _fits(stored[name], one)
     ]
-    if missing or extra or other:
-        raise CheckpointError(
-            f"{source} does not fit the model: {len(missing)} tensors missing, {len(extra)} left "
-            f"over, {len(other)} of another shape or dtype",
-            code="E704",
-            notes=(*missing, *extra, *other),
-        )
+    if not (missing or extra or other):
+        return None
+    return CheckpointError(
+        f"{source} does not fit the model: {len(missing)} tensors missing, {len(extra)} left "
+        f"over, {len(other)} of another shape or dtype",
+        code="E704",
+        notes=(*missing, *extra, *other),
+    )
 
 
-def _signature(stored: Stored) -> tuple[str, tuple[int, ...]]:
-    return stored.dtype, stored.shape
+def _fits(stored: Stored, tensor: Tensor) -> bool:
+    return (stored.dtype, stored.shape) == (dtype_name(tensor), tuple(tensor.shape))
 
 
 def _wanted(tensor: Tensor) -> str:

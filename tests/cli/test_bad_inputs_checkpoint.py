@@ -164,6 +164,16 @@ def test_tensors_that_do_not_fit_are_listed(refused: Refused, stopped: Path, nam
     assert line in refused(7, message, "resume", "last").err
 
 
+@pytest.mark.parametrize("name", MISFITS)
+def test_what_fits_is_used_only_when_asked_for(gradcli: Refused, stopped: Path, name: str) -> None:
+    change, message, line = MISFITS[name]
+    rewrite(stopped, change)
+    ended = gradcli("eval", "last", "--partial")
+    assert ended.code == 0
+    assert f"skipped: {line}" in ended.err
+    assert message in ended.err
+
+
 def test_weights_that_are_not_finite_need_a_flag(
     gradcli: Refused, refused: Refused, stopped: Path
 ) -> None:
