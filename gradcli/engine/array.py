@@ -13,7 +13,7 @@ from gradcli.engine.device import cpu
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.dtype import DType
 from gradcli.engine.shape import Shape
-from gradcli.errors import ShapeError
+from gradcli.errors import OptionError, ShapeError
 
 
 class Array:
@@ -137,8 +137,14 @@ def full(shape: Shape, value: float, dtype: DType) -> Array:
     return out
 
 
+def _writable(array: Array, op: str) -> None:
+    if not array.storage.writable:
+        raise OptionError(f"{op}: this tensor shares read-only memory; write to a clone()")
+
+
 def fill(array: Array, value: float) -> None:
     """Overwrite every element with one value."""
+    _writable(array, "fill")
     if array.dtype.is_floating_point:
         run("fill", array, options=(value,))
     else:
@@ -162,6 +168,7 @@ def scalar(value: float, dtype: DType, sign: str = "") -> Array:
 
 def copy_into(target: Array, source: Array) -> None:
     """Write `source` (any strides and type, broadcast) over the elements of `target`."""
+    _writable(target, "copy_")
     run("copy", source.expand(target.shape, "copy_"), target)
     target.storage.version += 1
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ContextDecorator
 from contextvars import ContextVar
 from itertools import count
+from typing import Any
 
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.device.cpu import Storage
@@ -92,7 +93,14 @@ class set_grad_enabled(ContextDecorator):  # noqa: N801 -- torch's name
 
 
 class no_grad(set_grad_enabled):  # noqa: N801 -- torch's name
-    """Remember nothing: values only, no memory kept for backward."""
+    """Remember nothing: values only, no memory kept for backward.
+
+    Decorates a function with and without brackets.
+    """
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        """The context, or the function that runs in it."""
+        return super().__new__(cls) if function is None else cls()(function)
 
     def __init__(self) -> None:
         super().__init__(False)

@@ -90,6 +90,14 @@ def test_a_tensor_that_leaves_its_memory_is_refused(
     assert status("add", *tensors) == getattr(lib, expected)
 
 
+def test_memory_that_is_not_aligned_is_refused() -> None:
+    shifted = tensor([2])
+    shifted.data = ffi.cast("char *", shifted.data) + 1
+    shifted.nbytes = 16
+    assert status("neg", shifted, tensor([2])) == lib.GC_BAD_BOUNDS
+    assert status("neg", tensor([2]), shifted) == lib.GC_BAD_BOUNDS
+
+
 def test_sizes_that_overflow_are_refused() -> None:
     huge = tensor([1, 1])
     huge.shape = [2**31, 2**33, 0, 0, 0, 0, 0, 0]

@@ -138,6 +138,8 @@ def test_what_cannot_be_copied_or_pickled_says_so() -> None:
         pickle.dumps(engine.ones(2))
     with pytest.raises(OptionError, match="safetensors"):
         pickle.dumps(nn.Linear(2, 2))
+    with pytest.raises(OptionError, match="is not copied"):
+        copy.deepcopy(engine.optim.SGD([engine.ones(2, requires_grad=True)], lr=0.1))
 
 
 def test_a_tensor_compared_with_something_else_is_not_equal() -> None:
@@ -162,3 +164,35 @@ def test_transposes_and_data_are_views() -> None:
     assert x[1, 2].item() == 7 and x.stride(0) == 3
     with pytest.raises(ShapeError, match="data:"):
         x.data = engine.zeros(3, dtype=engine.int64)
+
+
+def test_read_only_memory_is_read_only() -> None:
+    text = b"\0" * 8
+    x = engine.frombuffer(text, dtype=engine.int32)
+    for write in (lambda: x.fill_(1), lambda: x.add_(1), lambda: x.__setitem__(0, 1)):
+        with pytest.raises(OptionError, match="read-only"):
+            write()
+    assert text == b"\0" * 8
+    with pytest.raises(OptionError, match="read-only"):
+        weight = engine.frombuffer(text, dtype=engine.float32).requires_grad_()
+        engine.optim.SGD([weight], lr=0.1)
+
+
+def test_memory_that_is_not_aligned_is_refused() -> None:
+    with pytest.raises(ShapeError, match="not aligned"):
+        engine.frombuffer(memoryview(bytearray(9))[1:], dtype=engine.int32)
+
+
+def test_no_grad_decorates_with_and_without_brackets() -> None:
+    x = engine.ones(1, requires_grad=True)
+
+    @engine.no_grad
+    def bare() -> Tensor:
+        return x * 2
+
+    @engine.no_grad()
+    def called() -> Tensor:
+        return x * 2
+
+    assert not bare().requires_grad and not called().requires_grad
+    assert (x * 2).requires_grad

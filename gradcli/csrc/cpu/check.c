@@ -46,7 +46,8 @@ typedef struct {
   int64_t low, high; /* bytes from the start of the allocation, half open */
 } extent;
 
-/* The bytes a tensor can reach; false when the arithmetic overflows or leaves the allocation. */
+/* The bytes a tensor can reach; false when the arithmetic overflows or leaves the allocation, or
+ * when this is not aligned for its elements. */
 static bool reach(const gc_tensor *t, extent *bytes) {
   int64_t low = t->offset, high = t->offset, count = 1;
   for (int32_t d = 0; d < t->ndim; d++) {
@@ -68,7 +69,7 @@ static bool reach(const gc_tensor *t, extent *bytes) {
       __builtin_mul_overflow(high, size, &high))
     return false;
   *bytes = (extent){low * size, high};
-  return t->data != NULL && high <= t->nbytes;
+  return t->data != NULL && (uintptr_t)t->data % (uintptr_t)size == 0 && high <= t->nbytes;
 }
 
 static bool writes_one_place_twice(const gc_tensor *t) {
@@ -99,7 +100,7 @@ static int check_tensor(const gc_tensor *t, int i, extent *bytes, gc_error *erro
   if (t->dtype < 0 || t->dtype >= GC_DTYPES)
     return gc_refuse(error, GC_BAD_DTYPE, i, "a known element type");
   if (!reach(t, bytes))
-    return gc_refuse(error, GC_BAD_BOUNDS, i, "elements inside the allocation");
+    return gc_refuse(error, GC_BAD_BOUNDS, i, "aligned elements inside the allocation");
   return GC_OK;
 }
 

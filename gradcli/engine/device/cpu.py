@@ -33,10 +33,11 @@ _NULL = ffi.NULL
 class Storage:
     """A block of memory that arrays share; `version` counts the times it was written in place."""
 
-    __slots__ = ("__weakref__", "data", "nbytes", "owner", "version")
+    __slots__ = ("__weakref__", "data", "nbytes", "owner", "version", "writable")
 
-    def __init__(self, data: Any, nbytes: int, owner: object = None) -> None:
+    def __init__(self, data: Any, nbytes: int, owner: object = None, writable: bool = True) -> None:
         self.data = data
+        self.writable = writable
         self.nbytes = nbytes
         self.version = 0
         self.owner = owner  # keeps borrowed memory alive
@@ -55,7 +56,8 @@ def allocate(nbytes: int) -> Storage:
 def borrow(buffer: Any) -> Storage:
     """The memory of a bytes-like object, without a copy; writable only if the object is."""
     view = ffi.from_buffer(buffer)
-    return Storage(ffi.cast("void *", view), len(view), owner=(buffer, view))
+    writable = not memoryview(buffer).readonly
+    return Storage(ffi.cast("void *", view), len(view), (buffer, view), writable)
 
 
 def borrow_address(address: int, nbytes: int, owner: object) -> Storage:

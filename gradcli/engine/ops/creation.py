@@ -92,6 +92,8 @@ def frombuffer(buffer: Any, *, dtype: DType) -> Tensor:
     if view.nbytes % dtype.size:
         raise ShapeError(f"frombuffer: {view.nbytes} bytes are no whole number of {dtype}")
     storage = cpu.borrow(buffer) if view.nbytes else cpu.allocate(0)
+    if cpu.address(storage) % dtype.size:
+        raise ShapeError(f"frombuffer: the memory is not aligned for {dtype}; copy it first")
     return Tensor(Array(storage, 0, (view.nbytes // dtype.size,), (1,), dtype))
 
 

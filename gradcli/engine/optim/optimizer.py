@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array, copy_into, fill
@@ -115,6 +115,8 @@ class Optimizer:
                 f"{self._name}: a parameter must be a contiguous float tensor, got "
                 f"{parameter.dtype} {parameter.shape} with strides {parameter.stride()}"
             )
+        if not parameter.array.storage.writable:
+            raise OptionError(f"{self._name}: a parameter lies in read-only memory; use a clone()")
         if id(parameter) in self._slots:
             raise OptionError(
                 f"{self._name}: a parameter of shape {parameter.shape} is given twice"
@@ -153,6 +155,12 @@ class Optimizer:
     ) -> None:
         """Overwrite one parameter and its state; the kernel of the subclass."""
         raise NotImplementedError
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        raise OptionError(
+            f"{self._name}: an optimizer is not copied; make one for the copied parameters and "
+            "give it this one's state_dict()"
+        )
 
     def _parameters(self) -> list[Tensor]:
         return [p for group in self.param_groups for p in group["params"]]
