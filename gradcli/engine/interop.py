@@ -188,6 +188,8 @@ def _to_dlpack(
         raise BufferError(f"__dlpack__: the tensor lies on the CPU, not on {tuple(dl_device)}")
     if copy:
         array = array.copy()
+    if not array.storage.writable:
+        raise BufferError("__dlpack__: the tensor shares read-only memory; use clone() first")
     size = array.dtype.size
     start = cpu.address(array.storage) + array.offset * size if array.numel else 0
     lent = Lent(start, dlpack.CPU, _kind(array.dtype), size * 8, array.shape, array.strides)

@@ -187,6 +187,8 @@ class Tensor:
 
     @data.setter
     def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise DTypeError(f"data: takes a Tensor, got {type(value).__name__}")
         if value.shape != self.shape or value.dtype is not self.dtype:
             raise ShapeError(
                 f"data: {self.dtype} {self.shape} wanted, got {value.dtype} {value.shape}"

@@ -164,6 +164,8 @@ def test_transposes_and_data_are_views() -> None:
     assert x[1, 2].item() == 7 and x.stride(0) == 3
     with pytest.raises(ShapeError, match="data:"):
         x.data = engine.zeros(3, dtype=engine.int64)
+    with pytest.raises(DTypeError, match="data:"):
+        x.data = 3
 
 
 def test_read_only_memory_is_read_only() -> None:
@@ -173,6 +175,9 @@ def test_read_only_memory_is_read_only() -> None:
         with pytest.raises(OptionError, match="read-only"):
             write()
     assert text == b"\0" * 8
+    assert x.memoryview().readonly and not engine.ones(1).memoryview().readonly
+    with pytest.raises(BufferError, match="read-only"):
+        x.__dlpack__()
     with pytest.raises(OptionError, match="read-only"):
         weight = engine.frombuffer(text, dtype=engine.float32).requires_grad_()
         engine.optim.SGD([weight], lr=0.1)

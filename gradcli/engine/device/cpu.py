@@ -74,7 +74,9 @@ def window(storage: Storage, start: int, nbytes: int) -> memoryview:
     """Bytes of a block as a memoryview that keeps the block alive."""
     pointer = ffi.cast("char *", storage.data) + start
     # gc() with the storage in the closure: the view must not outlive the memory it shows.
-    return memoryview(ffi.buffer(ffi.gc(pointer, lambda _, keep=storage: None), nbytes)).cast("B")
+    bytes_ = ffi.buffer(ffi.gc(pointer, lambda _, keep=storage: None), nbytes)
+    view = memoryview(bytes_).cast("B")
+    return view if storage.writable else view.toreadonly()
 
 
 def describe(
