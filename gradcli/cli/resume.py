@@ -9,6 +9,7 @@ import click
 
 from gradcli.cli import options, output
 from gradcli.cli.progress import Progress, say_result
+from gradcli.cli.trained import load_run
 from gradcli.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -51,10 +52,10 @@ def command(
     check_overrides(overrides)
     path = directories.find(runs, run)
     with directories.RunDirectory(path) as directory:
-        from gradcli.config import build, load
+        from gradcli.config import build
         from gradcli.train.loop import check_expectations
 
-        plan = load(path / "resolved.yaml", overrides)
+        plan = load_run(path, overrides)
         options.compute_with(threads)
         job = build(plan)
         for note in job.dataset.notes:

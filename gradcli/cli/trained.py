@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradcli.errors import ErrorGroup
+
 if TYPE_CHECKING:
+    from gradcli.config import Config
     from gradcli.train.checkpoint import Meta
     from gradcli.train.job import Job
+
+NO_DATA = "E301"
 
 
 @dataclass(frozen=True)
@@ -26,18 +32,32 @@ class Trained:
     notes: list[str]
 
 
+def load_run(path: Path, overrides: Sequence[str] = ()) -> Config:
+    """The config of the run in `path`; where its data is gone, the error says what to do."""
+    from gradcli.config import load
+
+    resolved = path / "resolved.yaml"
+    try:
+        return load(resolved, overrides)
+    except ErrorGroup as group:
+        for error in group.errors:
+            if error.code == NO_DATA:
+                error.notes += (f"if the data has moved, write its new place into {resolved}",)
+        raise
+
+
 def open_trained(path: Path, which: str, *, partial: bool = False) -> Trained:
     """The run in `path` with the checkpoint `best`, `last` or a step; nothing is locked.
 
     With `partial` tensors that do not fit are left at their first values, and noted.
     """
-    from gradcli.config import build, load
+    from gradcli.config import build
     from gradcli.train.compare import check_same
     from gradcli.train.directory import find_checkpoint
     from gradcli.train.state import nonfinite_weights, restore
 
     name, found = find_checkpoint(path, which)
-    job = build(load(path / "resolved.yaml"))
+    job = build(load_run(path))
     notes = list(job.dataset.notes)
     changes = check_same(found.meta, job, name, allow_data_change=True)
     notes += [f"warning: {change}" for change in changes]

@@ -18,13 +18,17 @@ FREE = frozenset(
     {"train.epochs", "train.steps", "train.log_every", "train.checkpoint_every", "train.keep"}
 )
 OUTSIDE = ("name", "expect", "gradcli")
+# Where the data lies; what it holds is compared by its hash.
+PLACES = tuple(
+    f"data.{key}" for key in ("file", "dir", "images", "labels", "test_images", "test_labels")
+)
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """`train.batch` and its value, for every value that fixes what the training computes."""
     for key, value in values.items():
         path = f"{prefix}{key}"
-        if path in FREE or path in OUTSIDE:
+        if path in FREE or path in OUTSIDE or path in PLACES:
             continue
         if isinstance(value, Mapping):
             yield from flat(value, f"{path}.")

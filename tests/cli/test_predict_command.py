@@ -67,6 +67,23 @@ def test_of_a_text_it_names_the_token_that_comes_next(gradcli) -> None:
     assert [row[:3] for row in rows] == [["new.txt", "0", "b"], ["new.txt", "1", "\\n"]]
 
 
+def test_data_that_moved_is_found_at_the_place_written_into_the_run(gradcli) -> None:
+    Path("long.txt").write_text("ab\n" * 200)
+    Path("text.yaml").write_text(TEXT)
+    run = Path(gradcli("train", "text.yaml", "--json", "--max-steps", "20").json["run"])
+    Path("new").mkdir()
+    Path("long.txt").rename("new/long.txt")
+    ended = gradcli("predict", "last", "new/long.txt")
+    assert ended.code == 3
+    assert f"write its new place into {run}/resolved.yaml" in ended.err
+    resolved = run / "resolved.yaml"
+    resolved.write_text(resolved.read_text().replace("long.txt", "new/long.txt"))
+    assert gradcli("predict", "last", "new/long.txt").code == 0
+    assert gradcli("resume", "last").code == 0
+    resolved.write_text(resolved.read_text().replace("context: 4", "context: 5"))
+    assert gradcli("predict", "last", "new/long.txt").code == 7  # not only a place
+
+
 def test_files_are_needed(gradcli) -> None:
     ended = gradcli("predict", "last")
     assert ended.code == 2
