@@ -165,6 +165,9 @@ def override(root: Node, texts: Sequence[str], report: Report) -> Node:
         if not equals or not all(steps):
             report.error("E108", f"an override is KEY=VALUE, got {shown!r}", place)
             continue
+        if steps[0] == "extends":
+            report.error("E108", "extends stands in a file, it cannot be overridden", place)
+            continue
         if not value.strip():
             notes = (f"null takes a value away: -s {key}=null",)
             report.error("E108", f"'{key}' is given no value", place, notes=notes)

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from gradcli.data.files import shown
 from gradcli.errors import DataError
+from gradcli.registry import did_you_mean
 
 MARKS = frozenset({"", "NA"})
 FIRST_ROW = 2  # the header is row 1
@@ -44,8 +45,10 @@ class Table:
         what = (
             f"column '{shown(twice)}' appears twice"
             if twice is not None
-            else (f"no column is called {', '.join(repr(c) for c in missing)}")
+            else f"no column is called {', '.join(map(repr, missing))}"
         )
+        near = did_you_mean(missing[0], self.header) if len(missing) == 1 else ""
+        what += f"; {shown(near)}" if near else ""
         raise DataError(
             f"{self.source}: {what}",
             code="E304",

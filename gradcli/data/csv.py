@@ -61,11 +61,11 @@ class CsvSource:
     def __post_init__(self) -> None:
         inputs = (*self.numeric, *self.category)
         if not inputs:
-            raise ConfigError("csv needs input columns: numeric, category or both", code="E104")
+            raise ConfigError("input columns are needed: numeric, category or both", code="E104")
         named = (*inputs, self.target)
         twice = next((c for c in named if named.count(c) > 1), None)
         if twice is not None:
-            raise ConfigError(f"csv names the column '{twice}' twice", code="E104")
+            raise ConfigError(f"the column '{twice}' is named twice", code="E104")
 
     @property
     def _gaps(self) -> bool:

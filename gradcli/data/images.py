@@ -38,7 +38,7 @@ class IdxSource:
 
     def __post_init__(self) -> None:
         if (self.test_images is None) != (self.test_labels is None):
-            raise ConfigError("idx needs both test_images and test_labels, or neither", code="E104")
+            raise ConfigError("test_images and test_labels go together", code="E104")
         if self.classes is not None and self.classes < 1:
             raise ConfigError(f"classes must be 1 or more, got {self.classes}", code="E104")
         if not self.std > 0:

@@ -299,6 +299,7 @@ class TestOverrides:
             ("train..batch=1", "an override is KEY=VALUE"),
             ("", "an override is KEY=VALUE"),
             ("train.best=", "'train.best' is given no value"),
+            ("extends=other.yaml", "extends stands in a file, it cannot be overridden"),
             ("model.haed.out=1", "no layer of the model is named 'haed' [did you mean 'head'?]"),
             ("model=[]", "model must be a list of at least one layer, got an empty list"),
             ("expect={test.loss: 3}", '>= 0.97"}, got 3 for test.loss'),

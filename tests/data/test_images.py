@@ -88,7 +88,7 @@ def test_test_images_of_another_size_are_refused(tmp_path: Path) -> None:
 
 
 def test_half_a_test_set_is_a_config_error() -> None:
-    with pytest.raises(ConfigError, match="needs both test_images and test_labels"):
+    with pytest.raises(ConfigError, match="test_images and test_labels go together"):
         IdxSource(images="a", labels="b", test_images="c")
 
 
