@@ -161,7 +161,9 @@ def override(root: Node, texts: Sequence[str], report: Report) -> Node:
         shown = text if len(text) <= 200 else text[:197] + "..."
         place = Place(f"-s {shown}")
         key, equals, value = text.partition("=")
-        steps = [step.strip() for step in key.split(".")]
+        # The figures in `expect:` have a dot in their names.
+        depth = 1 if key.strip().startswith("expect.") else -1
+        steps = [step.strip() for step in key.split(".", depth)]
         if not equals or not all(steps):
             report.error("E108", f"an override is KEY=VALUE, got {shown!r}", place)
             continue

@@ -274,6 +274,10 @@ class TestOverrides:
         assert len(config.model) == 2
         assert config.train.early_stop is not None
 
+    def test_reach_figures_with_a_dot_in_their_name(self, config_file: Write) -> None:
+        config = self.load(config_file(), "expect.val.loss=< 5", "expect.test.accuracy=null")
+        assert config.resolved["expect"] == {"val.loss": "< 5.0"}
+
     def test_a_section_name_replaces_the_section(self, config_file: Write) -> None:
         config = self.load(config_file(), "optim=adamw", "optim.lr=0.5")
         assert (config.optim.name, config.optim.values["lr"]) == ("adamw", 0.5)
