@@ -11,6 +11,7 @@ import click
 
 from gradcli.cli import options, output
 from gradcli.cli.trained import open_trained
+from gradcli.errors import ConfigError
 
 
 @click.command("predict")
@@ -59,6 +60,8 @@ def command(
     trained = open_trained(path, checkpoint, partial=partial)
     for note in trained.notes:
         output.say_aside(note)
+    if top > 1 and trained.job.dataset.facts.classes is None:
+        raise ConfigError(f"--top {top}: this run predicts values, there are no classes to rank")
     state = trained.meta.state
     rows = (
         row for file in files for row in predict(trained.job, state, file, top, output.say_aside)

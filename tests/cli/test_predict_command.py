@@ -67,6 +67,30 @@ def test_of_a_text_it_names_the_token_that_comes_next(gradcli) -> None:
     assert [row[:3] for row in rows] == [["new.txt", "0", "b"], ["new.txt", "1", "\\n"]]
 
 
+TABLE = """
+gradcli: 1
+data: {name: csv, file: line.csv, target: y, task: regression, numeric: [x]}
+model: [{linear: 1}]
+loss: mse
+metrics: [mae]
+optim: {name: sgd, lr: 0.1}
+train: {epochs: 40, batch: 8, best: val.loss}
+expect: {test.mae: "< 0.01"}
+"""
+
+
+def test_of_a_regression_it_gives_the_values(gradcli) -> None:
+    Path("line.csv").write_text("x,y\n" + "".join(f"{x},{2 * x + 1}\n" for x in range(40)))
+    Path("table.yaml").write_text(TABLE)
+    assert gradcli("train", "table.yaml").code == 0
+    Path("new.csv").write_text("x\n3\n10\n")
+    ended = gradcli("predict", "last", "new.csv")
+    values = [float(line.split("\t")[2]) for line in ended.out.splitlines()]
+    assert values == pytest.approx([7, 21], abs=0.1)
+    ended = gradcli("predict", "last", "new.csv", "--top", "2")
+    assert (ended.code, "there are no classes to rank" in ended.err) == (2, True)
+
+
 def test_data_that_moved_is_found_at_the_place_written_into_the_run(gradcli) -> None:
     Path("long.txt").write_text("ab\n" * 200)
     Path("text.yaml").write_text(TEXT)
