@@ -316,18 +316,6 @@ class Tensor:
     def __rpow__(self, other: Any) -> Tensor:
         return _op("pow", other, self)
 
-    def __iadd__(self, other: Any) -> Tensor:
-        return _op("add_", self, other)
-
-    def __isub__(self, other: Any) -> Tensor:
-        return _op("sub_", self, other)
-
-    def __imul__(self, other: Any) -> Tensor:
-        return _op("mul_", self, other)
-
-    def __itruediv__(self, other: Any) -> Tensor:
-        return _op("div_", self, other)
-
     def __neg__(self) -> Tensor:
         return _op("neg", self)
 

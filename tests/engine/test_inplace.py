@@ -103,6 +103,32 @@ def test_a_value_that_wants_a_gradient_is_not_written_away(
         write(engine.zeros(2), engine.ones(2, requires_grad=True))
 
 
+def test_a_sum_of_losses_keeps_its_history() -> None:
+    weight = engine.ones(2, requires_grad=True)
+    total = engine.zeros(())
+    for factor in (1.0, 2.0):
+        before = total
+        total += (weight * factor).sum()
+        assert before is not total
+    total *= 2
+    total.backward()
+    assert total.item() == 12.0
+    assert weight.grad is not None and weight.grad.tolist() == [6.0, 6.0]
+
+
+def test_operators_refuse_leaves_and_views_where_gradients_are_recorded() -> None:
+    leaf = engine.ones(2, 2, requires_grad=True)
+    plain = engine.zeros(2, 2)
+    for x in (leaf, (leaf * 2)[0], (leaf * 2).T, plain[0]):
+        with pytest.raises(AutogradError, match="no gradient passes"):
+            x += leaf[0]
+    with pytest.raises(AutogradError, match="no gradient passes"):
+        plain[0] += leaf[0]
+    x = (leaf * 2).sum()
+    with pytest.raises(ShapeError, match="does not fit"):
+        x += leaf
+
+
 def test_results_that_do_not_fit_are_refused() -> None:
     with pytest.raises(DTypeError, match="float32 does not fit into"):
         engine.tensor([1]).mul_(0.5)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from gradcli.engine import autograd
 from gradcli.engine.array import copy_into
 from gradcli.engine.dtype import promote
 from gradcli.engine.op import function
@@ -48,6 +50,44 @@ def div_(input: Tensor, other: Any) -> Tensor:
     """The elements of input / other, written over the input."""
     refuse_recorded("div_", input, other)
     return _overwrite("div_", input, div(input, other))
+
+
+def _is_view(x: Tensor) -> bool:
+    """True where other tensors surely see what is written to this one."""
+    partial = x.array.storage.nbytes != x.numel() * x.dtype.size
+    return partial or (x.node is not None and x.node.name in _VIEWS)
+
+
+_VIEWS = ("getitem", "reshape", "permute", "expand")
+
+
+def _operator(
+    symbol: str, name: str, write: Callable[..., Tensor], plain: Callable[..., Tensor]
+) -> None:
+    """`x += y`: written over x; where gradients are recorded, a new tensor under the same name.
+
+    What a leaf or a view would have to hand on to others is refused there.
+    """
+
+    def operator(input: Tensor, other: Any) -> Tensor:
+        wanted = input.requires_grad or (isinstance(other, Tensor) and other.requires_grad)
+        if not (wanted and autograd.recording()):
+            return write(input, other)
+        if input.leaf is not None or _is_view(input):
+            refuse_recorded(symbol, input, other)
+        result = plain(input, other)
+        if result.shape != input.shape:
+            raise ShapeError(f"{symbol}: the result {result.shape} does not fit {input.shape}")
+        return result
+
+    operator.__doc__ = f"The operator {symbol}."
+    function(f"__i{name}__")(operator)
+
+
+_operator("+=", "add", add_, add)
+_operator("-=", "sub", sub_, sub)
+_operator("*=", "mul", mul_, mul)
+_operator("/=", "truediv", div_, div)
 
 
 @function("clamp_")
