@@ -39,6 +39,8 @@ def is_contiguous(shape: Shape, strides: Shape) -> bool:
 
 def checked(shape: Sequence[int], op: str) -> Shape:
     """The shape as a tuple; refuses negative sizes and more than eight dimensions."""
+    if not isinstance(shape, (tuple, list)):
+        raise OptionError(f"{op}: a shape is a tuple of whole numbers, got {shape!r:.60}")
     for size in shape:
         if isinstance(size, bool) or not isinstance(size, int):
             raise OptionError(f"{op}: a shape is made of whole numbers, got {size!r}")

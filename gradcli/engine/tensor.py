@@ -35,6 +35,8 @@ class Tensor:
         node: Node | None = None,
         output: int = 0,
     ) -> None:
+        if not isinstance(array, Array):
+            raise DTypeError("Tensor: made by engine.tensor(data), not by calling the class")
         self.array = array
         self.node = node
         self.output = output

@@ -80,6 +80,13 @@ def test_truth_values_have_no_difference_and_no_negative() -> None:
             wrong()
 
 
+def test_wrong_ways_to_make_a_tensor_name_the_right_one() -> None:
+    with pytest.raises(OptionError, match="a shape is a tuple of whole numbers, got 2"):
+        engine.full(2, 3)
+    with pytest.raises(DTypeError, match=r"engine.tensor\(data\)"):
+        engine.Tensor([1, 2])
+
+
 def test_sizes_beyond_the_machine_are_refused() -> None:
     with pytest.raises(DeviceError, match="no memory"):
         engine.empty(2**40, 2**40)
