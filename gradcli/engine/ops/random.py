@@ -6,7 +6,6 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.engine import autograd
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, copy_into, empty, run
@@ -17,8 +16,8 @@ from gradcli.engine.ops.family import as_float
 from gradcli.engine.random import Draw, Generator, default_generator
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import Tensor
-from gradcli.errors import AutogradError, DTypeError, OptionError
+from gradcli.engine.tensor import Tensor, refuse_recorded
+from gradcli.errors import DTypeError, OptionError
 
 _AT_1 = Draw(key=1, step=2, number=3)
 
@@ -125,10 +124,7 @@ def randperm(n: int, *, generator: Generator | None = None) -> Tensor:
 
 
 def _overwrite(input: Tensor, name: str, drawn: Array) -> Tensor:
-    if autograd.recording() and input.requires_grad:
-        raise AutogradError(
-            f"{name}: this tensor asks for a gradient; do it under engine.no_grad()"
-        )
+    refuse_recorded(name, input)
     copy_into(input.array, drawn)
     return input
 
