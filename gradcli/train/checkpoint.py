@@ -15,6 +15,8 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
+from safetensors import SafetensorError, deserialize
+
 from gradcli.errors import CheckpointError
 from gradcli.train.atomic import write_file
 from gradcli.train.safetensors_file import Contents, Stored, decode, encode_header, layout
@@ -96,6 +98,7 @@ def write(directory: Path, meta: Meta, tensors: Mapping[str, Stored]) -> Path:
     def verify(aside: Path) -> None:
         if _digest_of_file(aside, len(header), digest) != digest:
             raise CheckpointError(f"{path.name} reads back other bytes than were written")
+        _read_by_others(aside, path.name)
 
     try:
         write_file(path, [header, *bodies], verify)
@@ -124,6 +127,14 @@ def _digest(parts: Iterable[bytes | memoryview]) -> str:
     for part in parts:
         state.update(part)
     return state.hexdigest()
+
+
+def _read_by_others(aside: Path, name: str) -> None:
+    """The format's own reader must accept what we wrote, or nobody else could use it."""
+    try:
+        deserialize(aside.read_bytes())  # type: ignore[no-untyped-call]
+    except SafetensorError as error:
+        raise CheckpointError(f"{name} is no file that safetensors reads: {error}") from error
 
 
 def _digest_of_file(path: Path, header_length: int, digest: str) -> str:

@@ -46,6 +46,14 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     }
 
 
+def test_what_the_format_s_own_reader_refuses_is_never_kept(tmp_path: Path) -> None:
+    """A range that does not fit its shape, as a mistake of our own writer would leave it."""
+    wrong = {"model.weight": Stored("F32", (2, 3), struct.pack("<4f", 1, 2, 3, 4))}
+    with pytest.raises(CheckpointError, match=r"step-00000400\.safetensors is no file that"):
+        checkpoint.write(tmp_path, META, wrong)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
     path = checkpoint.write(tmp_path, META, TENSORS)
     data = path.read_bytes()
