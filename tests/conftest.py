@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +80,16 @@ def config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...
         return path
 
     return write
+
+
+@pytest.fixture(scope="session", autouse=True)
+def signals_are_heard() -> None:
+    """Processes that tests start inherit what is ignored, as under nohup or in the background."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for one in (signal.SIGHUP, signal.SIGTERM):
+        if signal.getsignal(one) == signal.SIG_IGN:
+            signal.signal(one, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session", autouse=True)

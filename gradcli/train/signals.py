@@ -17,7 +17,8 @@ class Signals:
     """`with Signals() as signals:` then `signals.asked` between steps and batches.
 
     No code runs in the handler beside setting the flag, so it can come at any moment, in the
-    middle of a save too. Outside the main thread Python allows no handlers, and none are set.
+    middle of a save too. Outside the main thread Python allows no handlers, and none are set. What
+    was ignored before stays ignored: `nohup gradcli train` outlives its terminal.
     """
 
     def __init__(self) -> None:
@@ -26,7 +27,8 @@ class Signals:
 
     def __enter__(self) -> Signals:
         if threading.current_thread() is threading.main_thread():
-            self._before = {one: signal.signal(one, self._receive) for one in ASKED}
+            heard = [one for one in ASKED if signal.getsignal(one) != signal.SIG_IGN]
+            self._before = {one: signal.signal(one, self._receive) for one in heard}
         return self
 
     def __exit__(

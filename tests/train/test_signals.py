@@ -33,6 +33,17 @@ def test_a_signal_sets_the_flag_and_names_the_error(number, kind, code) -> None:
     assert signal.getsignal(number) == before
 
 
+def test_what_was_ignored_before_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Signals() as signals:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert signals.asked is None
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_second_signal_leaves_at_once(number: int, code: int) -> None:
     script = (
