@@ -32,7 +32,6 @@ class Op:
         why: why there is no gradient, where there is none.
         composed: the same thing written with simpler ops, for fused ones.
         variadic: the first option may be given number by number, as in `x.reshape(2, 3)`.
-        tags: "random" for ops that draw numbers.
     """
 
     def __init__(
@@ -49,7 +48,6 @@ class Op:
         name: str | None = None,
         formula: str = "",
         variadic: bool = False,
-        tags: Sequence[str] = (),
     ) -> None:
         self.name = name or forward.__name__
         self.forward = forward
@@ -61,7 +59,6 @@ class Op:
         self.why = why
         self.composed = composed
         self.variadic = variadic
-        self.tags = frozenset(tags)
         self.__doc__ = inspect.getdoc(forward) or ""
         self.formula = formula or self.__doc__.split("\n", 1)[0]
         self.slope = ""  # elementwise: the derivative, as written in scalar_ops.h

@@ -12,7 +12,6 @@ from gradcli.config import build, load
 from gradcli.train.job import Job
 
 Write = Callable[..., Path]
-pytest.importorskip("gradcli.engine.random")
 LAYERS = "  - flatten\n  - linear: 16\n  - relu\n"
 
 
