@@ -69,6 +69,7 @@ KERNEL_REAL(mse_backward, mse_backward, 3, 1, 0)
 
 /* matmul.h */
 KERNEL_REAL(matmul, matmul, 3, 1, 0)
+KERNEL_REAL(matmul_then, matmul_then, 4, 2, 0)
 
 /* conv2d.h */
 KERNEL_REAL(conv2d_forward, conv2d_forward, 3, 1, 0)

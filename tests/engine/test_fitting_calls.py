@@ -85,6 +85,15 @@ def matmul(rng: random.Random) -> tuple[list[Spec], list[int]]:
     return [([b, m, k], F32), ([b, k, n], F32), (bias, F32), ([b, m, n], F32)], []
 
 
+def matmul_then(rng: random.Random) -> tuple[list[Spec], list[int]]:
+    (a, b, bias, out), _ = matmul(rng)
+    names = ("relu", "clamp", "exp", "neg", "relu_backward", "gelu_tanh_backward", "add", "pow")
+    name = rng.choice(names)
+    slope = name.endswith("backward") or rng.random() < 0.1
+    kept, pre = out if slope else ([0], F32), rng.choice((out, ([0], F32)))
+    return [a, b, bias, kept, pre, out], [rng.choice(FAR) if rng.random() < 0.1 else KERNELS[name]]
+
+
 def along(rng: random.Random) -> tuple[list[int], list[int]]:
     outer, inner = size(rng), size(rng)
     n = rng.choice((0, 1, 2, 7, 300, 40_000 // max(1, outer * inner)))
@@ -181,6 +190,7 @@ BUILDERS: dict[str, Callable[[random.Random], tuple[list[Spec], list[int]]]] = {
     "avg_pool2d_forward": avg_pool,
     "avg_pool2d_backward": avg_pool_backward,
     "matmul": matmul,
+    "matmul_then": matmul_then,
     "sum": reduced((F32,)),
     "mean": reduced((F32,)),
     "var": reduced((F32, F32)),

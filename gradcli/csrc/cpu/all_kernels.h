@@ -5,6 +5,8 @@
 #include "maths.h"
 #endif
 
+#include "span.h"
+
 #include "elementwise.h"
 
 #include "copy.h"
@@ -46,14 +48,13 @@ static const gc_kernel NAME(table)[] = {
 #define KERNEL_ALL(name, plan, inputs, outputs, typed_by) ROW(plan, name)
 #define KERNEL_REAL(name, plan, inputs, outputs, typed_by) IF_REAL(ROW(plan, name))
 #include "../kernels.h"
-#define UNARY(name, y, saved, slope) IF_REAL(ROW(unary, name)) IF_REAL(ROW(unary, name##_backward))
-#define UNARY_STEP(name, y) IF_REAL(ROW(unary, name))
-#define UNARY_ANY(name, y) ROW(unary, name)
-#define BINARY(name, y) ROW(binary, name)
+#define UNARY(name, y, saved, slope) IF_REAL(ROW(unary, unary)) IF_REAL(ROW(unary, unary))
+#define UNARY_STEP(name, y) IF_REAL(ROW(unary, unary))
+#define UNARY_ANY(name, y) ROW(unary, unary)
+#define BINARY(name, y) ROW(binary, binary)
 #define BINARY_REAL(name, y, slope_a, slope_b)                                                     \
-  IF_REAL(ROW(binary, name))                                                                       \
-  IF_REAL(ROW(binary, name##_backward_a)) IF_REAL(ROW(binary, name##_backward_b))
-#define COMPARE(name, truth) ROW(compare, name)
+  IF_REAL(ROW(binary, binary)) IF_REAL(ROW(binary, binary)) IF_REAL(ROW(binary, binary))
+#define COMPARE(name, truth) ROW(compare, binary)
 #include "../scalar_ops.h"
 };
 
