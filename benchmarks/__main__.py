@@ -1,0 +1,115 @@
+"""`python -m benchmarks`: measures, writes a dated JSON file, says what passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmarks import course, measure, process, results, startup, tables, targets
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "performance.md"
+EXIT_MISSED = 6
+
+Measured = Callable[[], dict[str, Any]]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--quick", is_flag=True, help="A look: few chunks, no figures to keep.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=results.FOLDER,
+    help="Folder of the result files.  [default: benchmarks/results]",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    type=click.Choice(["gradcli", "torch", "jax", "numpy"]),
+    help="Leave the other libraries out; may be repeated.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 6 where a target is missed.")
+@click.pass_context
+def main(context: click.Context, /, **options: Any) -> None:
+    """Measure gradcli against torch, jax and NumPy, interleaved, as ratios of medians.
+
+    Two threads, float32. Each competitor has its own process; moments in which the machine gave
+    less than two cores are dropped. `all` takes about twenty minutes.
+    """
+    context.obj = options
+    process.two_processors()
+
+
+def _finish(options: dict[str, Any], kind: str, found: dict[str, Any]) -> None:
+    """Write the file, say the verdicts."""
+    verdicts = targets.VERDICTS[kind](found)
+    found["verdicts"] = [verdict.written() for verdict in verdicts]
+    path = results.write(options["out"], results.document(kind, found, options["quick"]))
+    click.echo(f"{kind}: targets")
+    for verdict in verdicts:
+        click.echo(verdict.said())
+    click.echo(f"written: {path}")
+    if options["strict"] and any(verdict.passed is False for verdict in verdicts):
+        raise SystemExit(EXIT_MISSED)
+
+
+@main.command()
+@click.argument("names", nargs=-1, type=click.Choice(list(course.WORKLOADS)))
+@click.pass_obj
+def workloads(options: dict[str, Any], names: tuple[str, ...]) -> None:
+    """Training steps of W1..W8, or of those named."""
+    chosen = names or tuple(course.WORKLOADS)
+    found = measure.workloads(chosen, options["quick"], options["only"], click.echo)
+    _finish(options, "workloads", found)
+
+
+@main.command()
+@click.pass_obj
+def matmul(options: dict[str, Any]) -> None:
+    """Matrix products of 14 shapes."""
+    _finish(options, "matmul", measure.matmul(options["quick"], options["only"], click.echo))
+
+
+@main.command()
+@click.pass_obj
+def memory(options: dict[str, Any]) -> None:
+    """Peak memory of a training process."""
+    _finish(options, "memory", measure.memory(options["quick"], options["only"], click.echo))
+
+
+@main.command("startup")
+@click.pass_obj
+def startup_(options: dict[str, Any]) -> None:
+    """Time to import, to help, to the first step."""
+    _finish(options, "startup", startup.startup(options["quick"], options["only"], click.echo))
+
+
+@main.command()
+@click.pass_obj
+def mnist97(options: dict[str, Any]) -> None:
+    """From a cold process to 97 % of MNIST's test images."""
+    _finish(options, "mnist97", startup.mnist97(options["quick"], options["only"], click.echo))
+
+
+@main.command("all")
+@click.pass_context
+def all_(context: click.Context) -> None:
+    """Everything, one after the other."""
+    for command in (workloads, matmul, memory, startup_, mnist97):
+        context.invoke(command)
+
+
+@main.command()
+@click.option("--page", type=click.Path(path_type=Path, dir_okay=False), default=PAGE)
+@click.pass_obj
+def table(options: dict[str, Any], page: Path) -> None:
+    """Write the tables of docs/performance.md from the newest results."""
+    tables.update(page, options["out"])
+    click.echo(f"written: {page}")
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m benchmarks")

@@ -1,0 +1,165 @@
+"""The races: the eight workloads, matrix products, peak memory."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from benchmarks import course, probe, process, targets
+from benchmarks.medians import geometric_mean
+from benchmarks.process import COMPETITORS, PRODUCTS, Child, Failure
+from benchmarks.race import QUICK, Effort, Race, Say
+
+SHAPES = (
+    (64, 64, 64),
+    (128, 128, 128),
+    (256, 256, 256),
+    (512, 512, 512),
+    (1024, 1024, 1024),
+    (2048, 2048, 2048),
+    (128, 784, 128),
+    (784, 128, 128),
+    (128, 128, 10),
+    (128, 128, 64),
+    (16, 784, 128),
+    (256, 784, 512),
+    (2048, 128, 512),
+    (2048, 512, 128),
+)
+MEMORY = ("W2", "W5", "W6")
+MEMORY_STEPS = 20
+PEAKS = ("gradcli eager", "gradcli captured", "gradcli scan", "torch eager", "torch compile")
+
+
+def _probe(say: Say) -> probe.Probe:
+    made = probe.made()
+    made.settle()
+    if made.reason:
+        say(f"no placement probe, so no chunk is dropped for its place: {made.reason}")
+    return made
+
+
+def _placement(made: probe.Probe) -> dict[str, Any]:
+    """What the probe saw, for the record."""
+    sights = sorted(s.nanoseconds for s in made.sights if s.nanoseconds < 1e6)
+    return {
+        "missing": made.reason,
+        "looks": len(made.sights),
+        "best_gflops": round(made.best, 1),
+        "barrier_ns_median": round(sights[len(sights) // 2], 1) if sights else None,
+    }
+
+
+def workloads(names: Iterable[str], quick: bool, only: Iterable[str], say: Say) -> dict[str, Any]:
+    """Time of a training step, by workload and competitor."""
+    probe_ = _probe(say)
+    chosen = {n: c for n, c in COMPETITORS.items() if not only or c.library in only}
+    found: dict[str, Any] = {}
+    versions: dict[str, str] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            workload = course.WORKLOADS[name]
+            say(f"{name}: {workload.title}")
+            file = Path(folder) / name
+            course.write(workload, file)
+            run = Race(probe_, QUICK if quick else Effort(), say)
+            try:
+                run.enter(chosen)
+                versions |= run.versions()
+                rows = run.run(_builder(name, file))
+            finally:
+                run.leave()
+            ratios = targets.compare(rows)
+            found[name] = {"title": workload.title, "gflop": workload.gflop, "rows": rows}
+            found[name]["ratios"] = ratios
+            _say_rows(rows, ratios, say)
+    return {"workloads": found, "versions": versions, "placement": _placement(probe_)}
+
+
+def _builder(name: str, file: Path) -> Callable[[Child], int]:
+    return lambda child: int(child.ask("build", workload=name, file=str(file)))
+
+
+def _say_rows(rows: dict[str, Any], ratios: dict[str, Any], say: Say) -> None:
+    for name, row in rows.items():
+        if "ms" not in row:
+            continue
+        dropped = ", ".join(f"{n} {why}" for why, n in row["dropped"].items()) or "none"
+        text = f"  {name:<17} {row['ms']:>10.4f} ms (p10 {row['p10']:.4f})"
+        say(f"{text}, {row['kept']} chunks, dropped: {dropped}{remarks(row)}")
+    shown = ", ".join(f"{key} {value:.2f}x" for key, value in ratios.items() if value)
+    if shown:
+        say(f"  gradcli is faster by: {shown}")
+
+
+def remarks(row: dict[str, Any]) -> str:
+    """What makes a row doubtful."""
+    noisy = "; noisy: all chunks counted" if row.get("noisy") else ""
+    off = row.get("same_course", True)
+    return noisy + ("" if off else f"; ANOTHER COURSE, losses off by {row['off_course']:.2g}")
+
+
+def matmul(quick: bool, only: Iterable[str], say: Say) -> dict[str, Any]:
+    """One product, into memory that is there, against the better of torch and NumPy."""
+    probe_ = _probe(say)
+    run = Race(probe_, Effort(wanted=2, seconds=1) if quick else Effort(seconds=12.0), say)
+    shapes: dict[str, Any] = {}
+    try:
+        run.enter({n: c for n, c in PRODUCTS.items() if not only or c.library in only})
+        versions = run.versions()
+        for m, k, n in SHAPES:
+            rows = run.run(_product(m, k, n), trace=0, chunk=0.02)
+            for row in rows.values():
+                if "ms" in row:
+                    row["gflops"] = round(2 * m * k * n / row["ms"] / 1e6, 2)
+            ours = targets.best(rows, ("gradcli captured",)) or targets.best(rows, targets.OURS)
+            ratio = targets.ratio(targets.best(rows, ("torch", "numpy")), ours)
+            shapes[f"{m}x{k}x{n}"] = {"rows": rows, "ratio": ratio}
+            rates = ", ".join(f"{n} {r['gflops']:g}" for n, r in rows.items() if "gflops" in r)
+            say(f"{m}x{k}x{n}: GFLOP/s: {rates}" + (f"; ratio {ratio:.2f}" if ratio else ""))
+    finally:
+        run.leave()
+    ratios = [entry["ratio"] for entry in shapes.values() if entry["ratio"]]
+    return {
+        "shapes": shapes,
+        "geometric_mean": geometric_mean(ratios) if ratios else None,
+        "versions": versions,
+        "placement": _placement(probe_),
+    }
+
+
+def _product(m: int, k: int, n: int) -> Callable[[Child], int]:
+    return lambda child: int(child.ask("matmul", m=m, k=k, n=n))
+
+
+def memory(quick: bool, only: Iterable[str], say: Say) -> dict[str, Any]:
+    """Most memory a fresh process ever holds that imports, builds and trains 20 steps."""
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in MEMORY[:1] if quick else MEMORY:
+            file = Path(folder) / name
+            course.write(course.WORKLOADS[name], file)
+            found[name] = {}
+            for peer in PEAKS:
+                competitor = COMPETITORS[peer]
+                if only and competitor.library not in only:
+                    continue
+                row = _peak(competitor, name, file)
+                found[name][peer] = row
+                say(f"{name} {peer}: " + (row.get("missing") or f"{row['peak_mib']:.0f} MiB"))
+    return {"workloads": found}
+
+
+def _peak(competitor: process.Competitor, workload: str, file: Path) -> dict[str, Any]:
+    if competitor.missing():
+        return {"missing": competitor.missing()}
+    with closing(Child(competitor)) as child:
+        try:
+            unit = _builder(workload, file)(child)
+            child.ask("run", steps=max(MEMORY_STEPS // unit, 1) * unit)
+            return {"peak_mib": round(child.ask("peak") / 2**20, 1)}
+        except Failure as failure:
+            return {"missing": str(failure)}

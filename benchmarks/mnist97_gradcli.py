@@ -1,0 +1,63 @@
+"""MNIST to 97 % with gradcli's engine, captured where it can be: prints steps and accuracy.
+
+`python benchmarks/mnist97_gradcli.py SEED`, from the project's folder.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from gradcli import engine
+from gradcli.data.mnist import Mnist
+from gradcli.engine import Tensor, nn, optim
+from gradcli.engine.device import cpu
+from gradcli.engine.nn import functional as F
+
+ROOT = Path(__file__).resolve().parents[1]
+BATCH, EVERY, LIMIT, WANTED = 128, 100, 5000, 0.97
+
+
+def main(seed: int) -> None:
+    """Train until the test images are right often enough."""
+    cpu.set_threads(2)
+    engine.manual_seed(seed)
+    splits = Mnist().locate(ROOT).load().splits
+    train, test = splits["train"], splits["test"]
+    model = nn.Sequential(nn.Flatten(), nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
+    optimizer = optim.Adam(model.parameters(), lr=3e-3)
+
+    def step(rows: Tensor) -> Tensor:
+        x, y = train.batch(rows)
+        optimizer.zero_grad()
+        loss: Tensor = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    run_step: Callable[[Tensor], Tensor] = step
+    if hasattr(engine, "capture"):
+        run_step = engine.capture(step)
+    everything = engine.arange(test.size, dtype=engine.int64)
+    x, y = test.batch(everything)
+    done, accuracy, epoch = 0, 0.0, 0
+    while done < LIMIT and accuracy < WANTED:
+        shuffle = engine.Generator(seed, purpose="shuffle", step=epoch)
+        order = engine.randperm(train.size, generator=shuffle)
+        for begin in range(0, train.size - BATCH + 1, BATCH):
+            run_step(order[begin : begin + BATCH])
+            done += 1
+            if done % EVERY == 0:
+                with engine.no_grad():
+                    right = model(x).argmax(1) == y
+                accuracy = float(right.to(engine.float32).mean().item())
+                if accuracy >= WANTED:
+                    break
+        epoch += 1
+    print(json.dumps({"steps": done, "accuracy": accuracy}))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

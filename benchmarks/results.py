@@ -1,0 +1,73 @@
+"""Result files: `YYYY-MM-DD-<kind>.json`, with the machine and everything measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+KINDS = ("workloads", "matmul", "memory", "startup", "mnist97")
+FORMAT = 1
+FOLDER = Path(__file__).with_name("results")
+
+
+def machine() -> dict[str, Any]:
+    """What the figures hold for."""
+    return {
+        "cpu": _field("/proc/cpuinfo", "model name") or platform.processor() or "unknown",
+        "cores": os.cpu_count(),
+        "isa": _isa(),
+        "memory_gib": round(int(_field("/proc/meminfo", "MemTotal").split()[0] or 0) / 2**20, 1)
+        if _field("/proc/meminfo", "MemTotal")
+        else None,
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+    }
+
+
+def _field(file: str, name: str) -> str:
+    """The first line `name: value` of a file of the system; empty where there is none."""
+    try:
+        lines = Path(file).read_text().splitlines()
+    except OSError:
+        return ""
+    found = (line.partition(":")[2].strip() for line in lines if line.startswith(name))
+    return next(found, "")
+
+
+def _isa() -> str:
+    flags = _field("/proc/cpuinfo", "flags").split()
+    named = [name for name in ("avx512f", "avx2", "avx", "sse4_2", "asimd") if name in flags]
+    return named[0] if named else platform.machine()
+
+
+def document(kind: str, found: dict[str, Any], quick: bool) -> dict[str, Any]:
+    """A result as it is written."""
+    return {
+        "format": FORMAT,
+        "kind": kind,
+        "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "quick": quick,
+        "machine": machine(),
+        **found,
+    }
+
+
+def write(folder: Path, made: dict[str, Any]) -> Path:
+    """Write a result; one of the same day and kind is replaced."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{made['date'][:10]}-{made['kind']}.json"
+    path.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def newest(folder: Path, kind: str) -> dict[str, Any] | None:
+    """The youngest result of a kind, or None."""
+    files = sorted(folder.glob(f"????-??-??-{kind}.json"))
+    if not files:
+        return None
+    found: dict[str, Any] = json.loads(files[-1].read_text(encoding="utf-8"))
+    return found

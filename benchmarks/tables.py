@@ -1,0 +1,159 @@
+"""The tables of docs/performance.md, from the newest result files, between two markers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks import results
+from benchmarks.targets import AGAINST_JAX, AGAINST_TORCH
+
+BEGIN = "<!-- tables: python -m benchmarks table -->"
+END = "<!-- end of tables -->"
+INTRODUCTION = f"""# Performance
+
+What a training step costs in gradcli and in its peers. Every figure is a median of interleaved runs
+on one machine, and only ratios within one table mean something; `python -m benchmarks all` measures
+them again.
+
+{BEGIN}
+{END}
+"""
+
+COLUMNS = (
+    "gradcli eager",
+    "gradcli captured",
+    "gradcli scan",
+    "torch eager",
+    "torch compile",
+    "jax jit",
+    "jax scan",
+)
+
+
+def update(page: Path, folder: Path) -> None:
+    """Replace what stands between the markers; a page that does not exist is begun."""
+    text = page.read_text(encoding="utf-8") if page.exists() else INTRODUCTION
+    if BEGIN not in text or END not in text:
+        raise ValueError(f"{page} has no markers: it needs the lines '{BEGIN}' and '{END}'")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    page.write_text(f"{before}{BEGIN}\n{tables(folder)}{END}{after}", encoding="utf-8")
+
+
+def tables(folder: Path) -> str:
+    """All tables whose results are there."""
+    parts = []
+    for kind in results.KINDS:
+        found = results.newest(folder, kind)
+        if found is not None:
+            parts.append(f"\n{TABLES[kind](found)}\n{_where(found)}\n")
+    return "".join(parts) + "\n" if parts else "\nNothing has been measured yet.\n\n"
+
+
+def _where(found: Mapping[str, Any]) -> str:
+    """On which machine, when, against what."""
+    machine = found["machine"]
+    versions = ", ".join(f"{k} {v}" for k, v in found.get("versions", {}).items() if v)
+    memory = f", {machine['memory_gib']:g} GiB" if machine["memory_gib"] else ""
+    look = "; a quick look, not a measurement" if found["quick"] else ""
+    place = f"{machine['cpu']} ({machine['isa']}), {machine['cores']} processors{memory}"
+    return f"*{found['date'][:10]}, {place}" + (f"; {versions}" if versions else "") + f"{look}.*"
+
+
+def _rows(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    names = list(head)
+    lines = [names, ["---"] * len(names), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _ms(row: Mapping[str, Any] | None) -> str:
+    if row is None or "ms" not in row:
+        return "-"
+    star = "\\*" if row.get("noisy") or not row.get("same_course", True) else ""
+    return f"{number(row['ms'])}{star}"
+
+
+def number(value: float) -> str:
+    """Three digits that count, never an exponent."""
+    if value >= 100:
+        return f"{value:.0f}"
+    places = 2
+    while value and round(value, places) < 10 ** (2 - places) and places < 6:
+        places += 1
+    return f"{value:.{places - (value >= 10)}f}"
+
+
+def _times(ratio: float | None, wanted: float | None = None) -> str:
+    if ratio is None:
+        return "-"
+    goal = "" if wanted is None else f" ({wanted:g}, {'yes' if ratio >= wanted else 'no'})"
+    return f"{number(ratio) if ratio >= 100 or ratio < 0.1 else format(ratio, '.2f')}x{goal}"
+
+
+def _workloads(found: Mapping[str, Any]) -> str:
+    head = ("ms a step", *COLUMNS, "vs torch (wanted)", "vs jax (wanted)", "one call vs torch")
+    rows = []
+    for name, entry in found["workloads"].items():
+        ratios, times = entry["ratios"], [_ms(entry["rows"].get(c)) for c in COLUMNS]
+        against = (
+            _times(ratios["torch"], AGAINST_TORCH[name]),
+            _times(ratios["jax"], AGAINST_JAX.get(name)),
+            _times(ratios["torch_one_call"]),
+        )
+        rows.append((f"{name}: {entry['title']}", *times, *against))
+    note = (
+        "Our fastest way against the fastest way of the peer. *captured*: one Python call a step; "
+        "*scan*: many steps in one call. \\*: too few undisturbed moments, or other losses.\n"
+    )
+    return f"## Training steps\n\n{_rows(head, rows)}\n{note}"
+
+
+def _matmul(found: Mapping[str, Any]) -> str:
+    names = ("gradcli c", "gradcli captured", "gradcli eager", "torch", "numpy")
+    rows = []
+    for shape, entry in found["shapes"].items():
+        rates = (entry["rows"].get(name, {}).get("gflops") for name in names)
+        shown = ("-" if rate is None else number(rate) for rate in rates)
+        rows.append((shape, *shown, _times(entry["ratio"])))
+    head = ("GFLOP/s", *names, "vs the better peer")
+    mean = _times(found["geometric_mean"])
+    note = f"Geometric mean of the ratios: {mean}. *gradcli c*: without Python.\n"
+    return f"## Matrix products\n\n{_rows(head, rows)}\n{note}"
+
+
+def _memory(found: Mapping[str, Any]) -> str:
+    names = COLUMNS[:5]
+    rows = []
+    for name, entry in found["workloads"].items():
+        peaks = (entry.get(peer, {}).get("peak_mib") for peer in names)
+        rows.append((name, *("-" if peak is None else f"{peak:.0f}" for peak in peaks)))
+    return f"## Peak memory of the process\n\n{_rows(('MiB', *names), rows)}"
+
+
+def _startup(found: Mapping[str, Any]) -> str:
+    return f"## Start-up\n\n{_seconds(found['rows'])}"
+
+
+def _mnist97(found: Mapping[str, Any]) -> str:
+    title = "From a cold process to 97 % on MNIST"
+    return f"## {title}\n\n{_seconds(found['rows'], ('steps', 'accuracy'))}"
+
+
+def _seconds(rows: Mapping[str, Any], facts: tuple[str, ...] = ()) -> str:
+    lines = []
+    for name, row in rows.items():
+        if "seconds" in row:
+            extra = (f"{row[fact]:g}" if fact in row else "-" for fact in facts)
+            lines.append((name, f"{row['seconds']:.3f}", f"{row['p10']:.3f}", *extra))
+    return _rows(("seconds", "median", "10th percentile", *facts), lines)
+
+
+TABLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "workloads": _workloads,
+    "matmul": _matmul,
+    "memory": _memory,
+    "startup": _startup,
+    "mnist97": _mnist97,
+}

@@ -1,0 +1,150 @@
+"""What the figures are to reach, and whether they do. A ratio above 1: gradcli is faster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+OURS = ("gradcli eager", "gradcli captured", "gradcli scan")
+ONE_CALL = ("gradcli eager", "gradcli captured")
+TORCH = ("torch eager", "torch compile")
+JAX = ("jax jit", "jax scan")
+
+AGAINST_TORCH = {
+    "W1": 8.0, "W2": 3.0, "W3": 1.2, "W4": 3.0, "W5": 1.4, "W6": 1.5, "W7": 1.4, "W8": 100.0,
+}  # fmt: skip
+AGAINST_JAX = {"W1": 2.0, "W2": 1.6, "W3": 1.0, "W4": 1.0, "W5": 1.0, "W6": 1.0, "W7": 1.0}
+MATMUL_EACH, MATMUL_MEAN = 0.95, 1.2
+MEMORY = {"W2": 0.25, "W5": 0.4, "W6": 0.4}
+MNIST97 = 6.0
+PYTHON_BETWEEN = 10.0  # microseconds
+TINY = 10.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One figure against what it should be; `passed` is None where it could not be measured."""
+
+    what: str
+    figure: float | None
+    wanted: float
+    passed: bool | None
+
+    def written(self) -> dict[str, Any]:
+        """As it stands in a result file."""
+        return asdict(self)
+
+    def said(self) -> str:
+        """In one line."""
+        if self.figure is None:
+            return f"  ----  {self.what}: not measured (wanted {self.wanted:g})"
+        word = "pass" if self.passed else "FAIL"
+        return f"  {word}  {self.what}: {self.figure:.3g} (wanted {self.wanted:g})"
+
+
+def at_least(what: str, figure: float | None, wanted: float) -> Verdict:
+    """More is better."""
+    return Verdict(what, figure, wanted, None if figure is None else figure >= wanted)
+
+
+def at_most(what: str, figure: float | None, wanted: float) -> Verdict:
+    """Less is better."""
+    return Verdict(what, figure, wanted, None if figure is None else figure <= wanted)
+
+
+def best(rows: Mapping[str, Any], names: Iterable[str], key: str = "ms") -> float | None:
+    """The smallest figure of those who took part and trained the same thing."""
+    found = [
+        float(rows[name][key])
+        for name in names
+        if name in rows and key in rows[name] and rows[name].get("same_course", True)
+    ]
+    return min(found, default=None)
+
+
+def ratio(peer: float | None, ours: float | None) -> float | None:
+    """How many times faster we are."""
+    return None if peer is None or ours is None else peer / ours
+
+
+def compare(rows: Mapping[str, Any]) -> dict[str, float | None]:
+    """A workload's ratios: our best way against the best of each peer, and one call a step."""
+    ours, one_call = best(rows, OURS), best(rows, ONE_CALL)
+    torch, jax = best(rows, TORCH), best(rows, JAX)
+    return {
+        "torch": ratio(torch, ours),
+        "jax": ratio(jax, ours),
+        "torch_one_call": ratio(torch, one_call),
+        "jax_one_call": ratio(best(rows, ("jax jit",)), one_call),
+    }
+
+
+def of_workloads(found: Mapping[str, Any]) -> list[Verdict]:
+    """Verdicts on the races, and on the time of Python between two steps."""
+    verdicts = []
+    for name, entry in found["workloads"].items():
+        ratios = entry["ratios"]
+        verdicts.append(at_least(f"{name} against torch", ratios["torch"], AGAINST_TORCH[name]))
+        if name in AGAINST_JAX:
+            verdicts.append(at_least(f"{name} against jax", ratios["jax"], AGAINST_JAX[name]))
+    if "W8" in found["workloads"]:
+        rows = found["workloads"]["W8"]["rows"]
+        between = python_between(rows)
+        verdicts.append(at_most("microseconds of Python between steps", between, PYTHON_BETWEEN))
+        eager, one_call = best(rows, ("torch eager",)), best(rows, ONE_CALL)
+        verdicts.append(at_least("W8, one call a step, torch eager", ratio(eager, one_call), TINY))
+    return verdicts
+
+
+def python_between(rows: Mapping[str, Any]) -> float | None:
+    """Microseconds that a captured step takes longer when Python calls each one."""
+    called, scanned = best(rows, ("gradcli captured",)), best(rows, ("gradcli scan",))
+    return None if called is None or scanned is None else (called - scanned) * 1e3
+
+
+def of_matmul(found: Mapping[str, Any]) -> list[Verdict]:
+    """The worst shape, and all of them together."""
+    ratios = {shape: e["ratio"] for shape, e in found["shapes"].items() if e["ratio"] is not None}
+    worst = min(ratios, key=lambda shape: ratios[shape], default=None)
+    figure = None if worst is None else ratios[worst]
+    return [
+        at_least(f"matmul, the worst shape ({worst})", figure, MATMUL_EACH),
+        at_least("matmul, geometric mean", found["geometric_mean"], MATMUL_MEAN),
+    ]
+
+
+def of_memory(found: Mapping[str, Any]) -> list[Verdict]:
+    """Our peak as a share of torch's smaller one."""
+    verdicts = []
+    for name, rows in found["workloads"].items():
+        ours, torch = best(rows, OURS, "peak_mib"), best(rows, TORCH, "peak_mib")
+        share = ratio(ours, torch)
+        verdicts.append(at_most(f"{name}, peak memory as a share of torch's", share, MEMORY[name]))
+    return verdicts
+
+
+def of_startup(found: Mapping[str, Any]) -> list[Verdict]:
+    """Nothing is promised but the time of --help, in the design."""
+    row = found["rows"].get("gradcli --help", {})
+    return [at_most("seconds of gradcli --help", row.get("seconds"), 0.15)]
+
+
+def of_mnist97(found: Mapping[str, Any]) -> list[Verdict]:
+    """Wall time from a cold process, the script in torch against ours."""
+    rows = found["rows"]
+    ours = best(rows, ("gradcli script", "gradcli train"), "seconds")
+    torch = best(rows, ("torch script",), "seconds")
+    return [
+        at_least("MNIST to 97 %, times faster than torch", ratio(torch, ours), MNIST97),
+        at_most("MNIST to 97 %, seconds", ours, 1.0),
+    ]
+
+
+VERDICTS = {
+    "workloads": of_workloads,
+    "matmul": of_matmul,
+    "memory": of_memory,
+    "startup": of_startup,
+    "mnist97": of_mnist97,
+}

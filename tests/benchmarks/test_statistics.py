@@ -1,0 +1,78 @@
+"""Medians of noisy chunks, and the verdicts drawn from them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from benchmarks import probe, targets
+from benchmarks.medians import Chunk, furthest, geometric_mean, percentile, summary
+
+
+def test_a_percentile_lies_between_its_neighbours() -> None:
+    assert percentile([4.0, 1.0, 3.0, 2.0, 5.0], 10) == pytest.approx(1.4)
+    assert percentile([7.0], 10) == 7.0
+
+
+def test_chunks_of_bad_moments_do_not_count() -> None:
+    bad = [Chunk(9.0, "one core"), Chunk(8.0, "busy"), Chunk(8.0, "busy")]
+    found = summary([*(Chunk(s) for s in (1.0, 2.0, 3.0)), *bad])
+    assert (found.ms, found.kept, found.noisy) == (2000.0, 3, False)
+    assert found.dropped == {"one core": 1, "busy": 2}
+
+
+def test_without_good_chunks_all_count_and_the_row_is_noisy() -> None:
+    found = summary([Chunk(1.0, "busy"), Chunk(2.0, "busy"), Chunk(3.0)])
+    assert (found.ms, found.kept, found.noisy) == (2000.0, 1, True)
+
+
+def test_a_chunk_is_crowded_when_it_waited_more_than_this_competitor_needs_to() -> None:
+    waits_for_itself = [Chunk(1.0, waited=0.5), Chunk(1.0, waited=0.52), Chunk(4.0, waited=0.7)]
+    assert summary([*waits_for_itself, Chunk(1.0, waited=0.5)]).dropped == {"crowded": 1}
+
+
+def test_losses_are_compared_relative_to_the_reference() -> None:
+    assert furthest([2.0, 1.01], [2.0, 1.0]) == pytest.approx(0.01)
+    assert furthest([math.nan], [1.0]) == math.inf
+    assert furthest([1.0], [1.0, 1.0]) == math.inf
+
+
+def test_the_geometric_mean_of_two_and_eight_is_four() -> None:
+    assert geometric_mean([2.0, 8.0]) == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "gflops", "fault"),
+    [(30.0, 100.0, "one core"), (90.0, 100.0, ""), (380.0, 99.0, ""), (90.0, 60.0, "busy")],
+)
+def test_a_probe_names_the_placement(nanoseconds: float, gflops: float, fault: str) -> None:
+    assert probe.fault(probe.Sight(nanoseconds, gflops), best=100.0) == fault
+
+
+def test_a_probe_that_cannot_be_built_drops_nothing() -> None:
+    assert probe.Probe(None, "no C compiler").look() == ""
+
+
+def test_ratios_take_the_best_way_of_each_side() -> None:
+    rows = {
+        "gradcli eager": {"ms": 4.0},
+        "gradcli captured": {"ms": 2.0},
+        "gradcli scan": {"ms": 1.0},
+        "torch eager": {"ms": 8.0},
+        "torch compile": {"ms": 6.0},
+        "jax scan": {"missing": "jax is not installed"},
+    }
+    found = targets.compare(rows)
+    assert found == {"torch": 6.0, "jax": None, "torch_one_call": 3.0, "jax_one_call": None}
+
+
+def test_who_trained_something_else_is_not_compared() -> None:
+    rows = {"gradcli scan": {"ms": 1.0, "same_course": False}, "gradcli eager": {"ms": 4.0}}
+    assert targets.best(rows, targets.OURS) == 4.0
+
+
+def test_a_target_that_was_not_measured_neither_passes_nor_fails() -> None:
+    assert targets.at_least("x", None, 2.0).passed is None
+    assert targets.at_least("x", 2.0, 2.0).passed
+    assert not targets.at_most("x", 3.0, 2.0).passed
