@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from grid import Grid, broadcast_shape, pick
+from reference_attention import REFERENCES as ATTENTION
 from reference_index import REFERENCES as INDEXING
 from reference_linalg import REFERENCES as LINALG
 from reference_reduce import REFERENCES as REDUCTIONS
@@ -142,4 +143,5 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     **INDEXING,
     **REDUCTIONS,
     **LINALG,
+    **ATTENTION,
 }

@@ -71,6 +71,10 @@ KERNEL_REAL(mse_backward, mse_backward, 3, 1, 0)
 KERNEL_REAL(matmul, matmul, 3, 1, 0)
 KERNEL_REAL(matmul_then, matmul_then, 4, 2, 0)
 
+/* attention.h, attention_backward.h */
+KERNEL_REAL(attention_forward,  attention,          4, 2, 0)
+KERNEL_REAL(attention_backward, attention_backward, 7, 1, 0)
+
 /* conv2d.h */
 KERNEL_REAL(conv2d_forward, conv2d_forward, 3, 1, 0)
 KERNEL_REAL(conv2d_grad_input, conv2d_grad_input, 2, 1, 0)

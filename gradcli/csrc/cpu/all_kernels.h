@@ -31,6 +31,10 @@
 
 #include "matmul.h"
 
+#include "attention.h"
+
+#include "attention_backward.h"
+
 #include "conv2d.h"
 
 #include "pool2d.h"

@@ -20,13 +20,12 @@ static inline REAL NAME(larger)(REAL best, REAL v) {
 enum { NAME(MAXIMA) = 64 / sizeof(REAL) };
 typedef REAL NAME(maxima) __attribute__((vector_size(64)));
 
-/* The largest of a row, NaN if there is one; 0 for a row of -inf alone, as exp(-inf - -inf) would
- * hide what happened behind a NaN too early. Compilers do not vectorise a maximum that keeps NaN,
- * so 64 bytes of maxima are kept by hand. */
-static REAL NAME(top_of_row)(const REAL *x, int64_t n, int64_t stride) {
-  REAL top = x[0];
+/* The largest of n numbers, NaN if there is one, -inf of none. Compilers do not vectorise a maximum
+ * that keeps NaN, so 64 bytes of maxima are kept by hand. */
+static REAL NAME(largest)(const REAL *x, int64_t n) {
+  REAL top = -(REAL)INFINITY;
   int64_t done = 0;
-  if (stride == 1 && n >= NAME(MAXIMA)) {
+  if (n >= NAME(MAXIMA)) {
     NAME(maxima) best, v;
     memcpy(&best, x, sizeof best);
     for (done = NAME(MAXIMA); done + NAME(MAXIMA) <= n; done += NAME(MAXIMA)) {
@@ -38,6 +37,15 @@ static REAL NAME(top_of_row)(const REAL *x, int64_t n, int64_t stride) {
       top = NAME(larger)(top, best[k]);
   }
   for (int64_t i = done; i < n; i++)
+    top = NAME(larger)(top, x[i]);
+  return top;
+}
+
+/* The largest of a row; 0 for a row of -inf alone, as exp(-inf - -inf) would hide what happened
+ * behind a NaN too early. */
+static REAL NAME(top_of_row)(const REAL *x, int64_t n, int64_t stride) {
+  REAL top = stride == 1 ? NAME(largest)(x, n) : x[0];
+  for (int64_t i = 1; stride != 1 && i < n; i++)
     top = NAME(larger)(top, x[i * stride]);
   return top == -(REAL)INFINITY ? 0 : top;
 }

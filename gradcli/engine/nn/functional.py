@@ -22,6 +22,7 @@ NAMES = (
     "mse_loss",
     "nll_loss",
     "relu",
+    "scaled_dot_product_attention",
     "sigmoid",
     "softmax",
     "tanh",

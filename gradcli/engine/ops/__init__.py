@@ -1,6 +1,7 @@
 """The declared ops, by family. Importing this package fills the table of ops."""
 
 from gradcli.engine.ops import (
+    attention,
     conv,
     creation,
     display,
@@ -21,6 +22,7 @@ from gradcli.engine.ops import (
 )
 
 __all__ = [
+    "attention",
     "conv",
     "creation",
     "display",
