@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from grid import Grid, broadcast_shape, pick
@@ -79,11 +79,30 @@ def _join(a: Grid, b: Grid, dim: int) -> Grid:
     return Grid.from_function((*a.shape[:dim], size + b.shape[dim], *a.shape[dim + 1 :]), element)
 
 
-REFERENCES: dict[str, Callable[..., Grid]] = {
+def _split(x: Grid, split_size: int | Sequence[int], dim: int = 0) -> tuple[Grid, ...]:
+    dim %= x.ndim
+    sizes: list[int] = []
+    if isinstance(split_size, int):
+        left = x.shape[dim]
+        while left > 0 or not sizes:
+            sizes.append(min(split_size, left))
+            left -= split_size
+    else:
+        sizes = list(split_size)
+
+    def part(begin: int, size: int) -> Grid:
+        shape = (*x.shape[:dim], size, *x.shape[dim + 1 :])
+        return Grid.from_function(shape, lambda i: x[(*i[:dim], i[dim] + begin, *i[dim + 1 :])])
+
+    return tuple(part(sum(sizes[:k]), size) for k, size in enumerate(sizes))
+
+
+REFERENCES: dict[str, Callable[..., Any]] = {
     "dropout": _dropout,
     "embedding": _embedding,
     "index_select": _index_select,
     "join": _join,
+    "split": _split,
     "tril": _tril,
     "triu": _triu,
     "where": _where,

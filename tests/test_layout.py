@@ -145,6 +145,7 @@ def test_tensors_are_made_in_few_places() -> None:
         "gradcli/engine/ops/creation.py",  # from numbers
         "gradcli/engine/ops/family.py",  # constants
         "gradcli/engine/ops/random.py",  # drawn numbers
+        "gradcli/engine/ops/attention.py",  # the composed form, which gives a mask its gradient
         "gradcli/engine/ops/loss.py",  # the composed loss, where it gives a gradient
         "gradcli/engine/ops/movement.py",  # setitem, detached views
         "gradcli/engine/interop.py",  # other people's memory

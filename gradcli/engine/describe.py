@@ -224,7 +224,7 @@ def _op_arguments(op: Op) -> tuple[list[str], str]:
         if must and arguments and arguments[-1].endswith("None"):
             arguments.append("*")  # Python wants what must be given before what may be left out
         arguments.append(f"*{name}: int | Sequence[int]" if spread else _argument(parameters[name]))
-    visible = ", ".join(["Tensor"] * op.visible)
+    visible = ", ".join(["Tensor"] * op.visible) or "Tensor, ..."
     return arguments, visible if op.visible == 1 else f"tuple[{visible}]"
 
 

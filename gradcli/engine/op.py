@@ -27,7 +27,8 @@ class Op:
     Attributes:
         inputs: names of the tensor inputs, in order.
         options: names and defaults of everything else.
-        outputs: names of what forward returns; the first `visible` go to the user.
+        outputs: names of what forward returns; the first `visible` go to the user, all of them
+            where that is 0 (an op whose options say how many there are).
         saves: names of inputs and outputs that the gradient needs; only those are kept.
         why: why there is no gradient, where there is none.
         composed: the same thing written with simpler ops, for fused ones.
@@ -110,9 +111,9 @@ class Op:
         node = self._node(parents, arrays, made, options) if any(parents) else None
         tensors = tuple(
             Tensor(a, node=node if a.dtype.is_floating_point else None, output=i)
-            for i, a in enumerate(made[: self.visible])
+            for i, a in enumerate(made[: self.visible or None])
         )
-        return tensors if self.visible > 1 else tensors[0]
+        return tensors[0] if self.visible == 1 else tensors
 
     def _bind(
         self, args: Sequence[Any], named: dict[str, Any]
@@ -155,7 +156,7 @@ class Op:
         options: dict[str, Any],
     ) -> Node:
         values = dict(zip(self.inputs, arrays, strict=True))
-        values.update(zip(self.outputs, made, strict=True))
+        values.update(zip(self.outputs, made, strict=self.visible > 0))
         kept: dict[str, Any] = {name: values[name] for name in self.saves}
         saved = [a for a in kept.values() if a is not None]
         for name, default in self.options.items():
@@ -175,7 +176,7 @@ class Op:
             result = function(grads[0] if single else tuple(grads), **kept)
             return result if isinstance(result, tuple) else (result,)
 
-        return Node(self.name, parents, gradient, self.visible, saved)
+        return Node(self.name, parents, gradient, self.visible or len(made), saved)
 
 
 def op(*, method: bool = True, **declaration: Any) -> Callable[[Forward], Op]:

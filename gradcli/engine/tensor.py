@@ -263,7 +263,8 @@ class Tensor:
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
-        return (self[i] for i in range(len(self)))
+        len(self)  # refuses a number
+        return iter(OPS["unbind"](self, 0))
 
     def __contains__(self, element: Any) -> bool:
         return bool(_op("eq", self, element).sum().item())

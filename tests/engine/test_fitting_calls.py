@@ -12,7 +12,7 @@ from test_calls import INT64_MAX, KEEP, tensor
 from gradcli.engine.device.cpu import KERNELS, ffi, lib
 
 Spec = tuple[list[int], int]  # shape and element type
-F32, F64, I64, U8 = 0, 1, 3, 4
+F32, F64, I64, U8, BOOL = 0, 1, 3, 4, 5
 CLOSE = (1, 1, 1, 2, 3)
 FAR = (0, -1, 5, 2**31 - 1, 2**31, INT64_MAX, -INT64_MAX)
 
@@ -92,6 +92,30 @@ def matmul_then(rng: random.Random) -> tuple[list[Spec], list[int]]:
     slope = name.endswith("backward") or rng.random() < 0.1
     kept, pre = out if slope else ([0], F32), rng.choice((out, ([0], F32)))
     return [a, b, bias, kept, pre, out], [rng.choice(FAR) if rng.random() < 0.1 else KERNELS[name]]
+
+
+def attention(parts: str) -> Callable[[random.Random], tuple[list[Spec], list[int]]]:
+    """q, k, v, o: rows of heads; m: a mask, or none; l: a number for each query; g: gradients."""
+
+    def build(rng: random.Random) -> tuple[list[Spec], list[int]]:
+        batch, heads, queries, depth = rng.choice((0, 1, 2, 17)), size(rng), size(rng), size(rng)
+        keys, width = rng.choice((queries, size(rng), 150)), rng.choice((depth, size(rng)))
+        count = batch * heads * (queries * depth + keys * (depth + width))
+        front = [batch, heads]
+        specs = {
+            "q": ([*front, queries, depth], F32),
+            "k": ([*front, keys, depth], F32),
+            "v": ([*front, keys, width], F32),
+            "m": ([*front, queries, keys], rng.choice((F32, BOOL))),
+            "o": ([*front, queries, width], F32),
+            "l": ([batch * heads * queries], F32),
+            "g": ([count], F32),
+        }
+        if rng.random() < 0.5:
+            specs["m"] = ([0], F32)
+        return [specs[part] for part in parts], [rng.choice((0, 1)), rng.choice((0, 0, 1))]
+
+    return build
 
 
 def along(rng: random.Random) -> tuple[list[int], list[int]]:
@@ -191,6 +215,8 @@ BUILDERS: dict[str, Callable[[random.Random], tuple[list[Spec], list[int]]]] = {
     "avg_pool2d_backward": avg_pool_backward,
     "matmul": matmul,
     "matmul_then": matmul_then,
+    "attention_forward": attention("qkvmol"),
+    "attention_backward": attention("qkvmolog"),
     "sum": reduced((F32,)),
     "mean": reduced((F32,)),
     "var": reduced((F32, F32)),
@@ -222,7 +248,7 @@ def filled(spec: Spec, rng: random.Random, dtype: int) -> Any:
     count = 1
     for n in shape:
         count *= n
-    made.nbytes = count * (8 if made.dtype in (F64, I64) else 1 if made.dtype == U8 else 4)
+    made.nbytes = count * (8 if made.dtype in (F64, I64) else 1 if made.dtype in (U8, BOOL) else 4)
     data = ffi.buffer(made.data, made.nbytes)
     if made.dtype == I64:
         wild = rng.random() < 0.2

@@ -37,6 +37,7 @@ static int NAME(check_attention)(const gc_call *call, gc_error *error) {
   for (int32_t i = 0; i < 3; i++) {
     GC_REQUIRE(NAME(is_rows)(&t[i]), i, "(batch, heads, rows, columns), the last of stride 1");
     GC_REQUIRE(t[i].dtype == t[0].dtype, i, "one element type");
+    GC_REQUIRE(gc_numel(&t[i]) <= (int64_t)1 << 56, i, "at most 2^56 numbers");
     GC_REQUIRE(t[i].shape[0] == t[0].shape[0] && t[i].shape[1] == t[0].shape[1], i,
                "the batch and the heads of q");
   }
@@ -63,7 +64,7 @@ static NAME(head) NAME(head_of)(const gc_call *call, int64_t index) {
       .k = {NAME(head_at)(&t[1], batch, head), t[1].stride[2], 1},
       .v = {NAME(head_at)(&t[2], batch, head), t[2].stride[2], 1},
       .queries = t[0].shape[2],
-      .keys = t[1].shape[2],
+      .keys = t[0].shape[3] + t[2].shape[3] ? t[1].shape[2] : 0, /* of no columns: nothing to see */
       .depth = t[0].shape[3],
       .width = t[2].shape[3],
       .mask = mask->ndim == 4 ? mask : NULL,
@@ -139,10 +140,11 @@ static int NAME(plan_attention)(const gc_call *call, gc_plan *plan, gc_error *er
              4, "(batch, heads, queries, columns of v), the last of stride 1");
   GC_REQUIRE(t[4].dtype == t[0].dtype && t[5].dtype == t[0].dtype, 4, "one element type");
   GC_REQUIRE(gc_is_vector(&t[5], heads * rows), 5, "a number for each query");
-  plan->worker_bytes =
-      GEMM_SCRATCH +
-      GC_QUERIES * (GC_KEYS + 1 + t[0].shape[3] + t[2].shape[3]) * (int64_t)sizeof(REAL) +
-      GC_QUERIES * (int64_t)sizeof(double);
+  if (rows)
+    plan->worker_bytes =
+        GEMM_SCRATCH +
+        GC_QUERIES * (GC_KEYS + 1 + t[0].shape[3] + t[2].shape[3]) * (int64_t)sizeof(REAL) +
+        GC_QUERIES * (int64_t)sizeof(double);
   return gc_plan_simple(plan, heads * gc_ceil_div(rows, GC_QUERIES));
 }
 

@@ -75,6 +75,8 @@ static int NAME(plan_attention_backward)(const gc_call *call, gc_plan *plan, gc_
   GC_REQUIRE(gc_is_vector(&t[7], heads * (queries * depth + keys * (depth + width))), 7,
              "a vector of as many numbers as q, k and v have");
   GC_REQUIRE(!call->sizes[1] || queries == keys, 1, "as many rows as q");
+  if (t[7].shape[0] == 0)
+    return gc_plan_simple(plan, 0);
   const gc_key_cut cut = gc_cut_keys(heads, keys);
   plan->phases = cut.groups > 1 ? 2 : 1;
   plan->tasks[0] = heads * cut.groups;

@@ -19,6 +19,7 @@ from gradcli.engine.ops import (
     random,
     reduce,
     softmax,
+    split,
 )
 
 __all__ = [
@@ -40,4 +41,5 @@ __all__ = [
     "random",
     "reduce",
     "softmax",
+    "split",
 ]

@@ -30,8 +30,9 @@ class _Heads:
     folded: tuple[int, int]
 
     def fold(self, x: Array) -> Array:
-        """Rows of all heads as (batch, heads, rows, columns), the last of stride 1; no copy of
-        what a slice and an exchange of dimensions give.
+        """Rows of all heads as (batch, heads, rows, columns), the last of stride 1.
+
+        Slices and dimensions in another order are no copy.
         """
         wide = x.expand((*self.lead, *x.shape[-2:]), _NAME)
         wide = wide.reshape((*self.folded, *x.shape[-2:]))
@@ -125,8 +126,8 @@ class AttentionOp(Op):
         if dropped:
             query, key, value, mask = inputs
             assert query is not None and key is not None and value is not None
-            arrays = [None if x is None else x.array for x in inputs]
-            _check(*arrays, is_causal=options.get("is_causal", False))  # type: ignore[arg-type]
+            seen = None if mask is None else mask.array
+            _check(query.array, key.array, value.array, seen, options.get("is_causal", False))
             return _composed(query, key, value, mask, **options)
         return super().__call__(*inputs, **options)
 
@@ -211,8 +212,9 @@ def attention_gradient(
     scale: float | None,
     needs: tuple[bool, ...],
 ) -> Gradients:
-    """With p the weights and d = p (grad value^T - the rows' sums of grad y): d key, d^T query,
-    p^T grad, the first two times the scale; and d for the mask.
+    """The weights p give d = p (grad value^T - the rows' sums of grad y), which is the mask's.
+
+    Those of query, key and value are scale d key, scale d^T query and p^T grad.
     """
     of_mask = None
     if needs[3]:
