@@ -33,7 +33,9 @@ enum {
   GC_BAD_SHAPE,  /* tensors do not fit together */
   GC_BAD_INDEX,  /* a value used as an index is out of range */
   GC_OVERLAP,    /* an output shares memory with another tensor */
-  GC_NO_MEMORY
+  GC_NO_MEMORY,
+  GC_NOT_FINITE, /* a number that had to be finite is not: `where` says which */
+  GC_BAD_PROGRAM /* parts that do not cover the calls in order */
 };
 
 typedef struct {
@@ -48,6 +50,49 @@ typedef struct {
 
 int gc_run(const gc_call *calls, int64_t n, gc_error *error);
 int gc_check(const gc_call *call, gc_error *error);
+
+/* What a kernel makes of a call: its phases, and the tasks and scratch of each. */
+typedef struct {
+  int32_t phases;       /* all tasks of a phase end before the next phase begins */
+  int64_t tasks[3];     /* 0: nothing to do */
+  int64_t shared_bytes; /* scratch that all tasks see */
+  int64_t worker_bytes; /* scratch of each thread for itself */
+  int64_t work;         /* about how much there is to do, in elements moved */
+} gc_plan;
+
+int gc_plan_call(const gc_call *call, gc_plan *plan, gc_error *error); /* checks it too */
+
+/* A program: calls that are checked once and then replayed. Its parts are the phases of the calls;
+ * those of one wave run at the same time, and a wave ends before the next begins. */
+typedef struct {
+  int32_t call;
+  int32_t phase;
+  int32_t wave;
+} gc_part;
+
+typedef struct {
+  void *data;
+  int64_t nbytes;
+} gc_block;
+
+/* Step i copies nbytes from `from + i * from_step` to `to + i * to_step`. */
+typedef struct {
+  char *to;
+  int64_t to_step;
+  const char *from;
+  int64_t from_step;
+  int64_t nbytes;
+} gc_transfer;
+
+typedef struct gc_program gc_program;
+
+/* shared[i]: scratch of call i, as its plan wants it. NULL and an error when something is wrong. */
+gc_program *gc_compile(const gc_call *calls, int64_t ncalls, const gc_part *parts, int64_t nparts,
+                       const gc_block *shared, gc_error *error);
+/* Before each step the feeds are copied, after it the takes. `done` counts the whole steps. */
+int gc_replay(gc_program *program, int64_t steps, const gc_transfer *feeds, int64_t nfeeds,
+              const gc_transfer *takes, int64_t ntakes, int64_t *done, gc_error *error);
+void gc_discard(gc_program *program);
 
 int gc_kernel_count(void);
 const char *gc_kernel_name(int kernel);

@@ -12,14 +12,7 @@
 
 #include "../call.h"
 
-enum { GC_MAX_PHASES = 3 };
-
-typedef struct {
-  int32_t phases;               /* all tasks of a phase end before the next phase begins */
-  int64_t tasks[GC_MAX_PHASES]; /* 0: nothing to do */
-  int64_t shared_bytes;         /* scratch that all tasks see */
-  int64_t worker_bytes;         /* scratch of each thread for itself */
-} gc_plan;
+enum { GC_MAX_PHASES = 3 }; /* the length of gc_plan.tasks */
 
 typedef struct {
   const gc_call *call;
@@ -58,7 +51,8 @@ int gc_refuse(gc_error *error, int status, int tensor, const char *expected);
       return gc_refuse(error, GC_BAD_SHAPE, tensor, expected);                                     \
   } while (0)
 
-/* For runs: report a bad index; of several the one at the lowest position wins. */
+/* For runs: report a bad index, or a number that is not finite; of several the one at the lowest
+ * position wins. */
 void gc_bad_index(const gc_job *job, int tensor, int64_t where, int64_t value, int64_t limit);
 
 int64_t gc_dtype_size(int32_t dtype);
@@ -78,6 +72,11 @@ static inline int64_t gc_max(int64_t a, int64_t b) {
 }
 static inline int64_t gc_ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
+}
+
+/* The next multiple of the alignment of scratch. */
+static inline int64_t gc_rounded(int64_t nbytes) {
+  return gc_ceil_div(nbytes, 64) * 64;
 }
 
 /* One phase of `tasks` equal tasks and no scratch: most kernels. */

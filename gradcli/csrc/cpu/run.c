@@ -1,4 +1,5 @@
-/* run.c -- gc_run: check, plan, cut into tasks, run; and the memory that tensors live in. */
+/* run.c -- gc_run: each call of a list is checked, planned, and walked phase by phase; and the
+ * memory that tensors live in. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdatomic.h>
@@ -6,6 +7,7 @@
 
 #include "tables.h"
 #include "threads.h"
+#include "waves.h"
 
 /* ---- memory: each block is preceded by a header that remembers its length ---- */
 
@@ -62,10 +64,6 @@ static void *scratch_of(int64_t nbytes) {
   return scratch.data;
 }
 
-static int64_t rounded(int64_t nbytes) {
-  return (nbytes + ALIGN - 1) / ALIGN * ALIGN;
-}
-
 /* ---- one call ---- */
 
 static pthread_mutex_t report = PTHREAD_MUTEX_INITIALIZER;
@@ -79,47 +77,50 @@ void gc_bad_index(const gc_job *job, int tensor, int64_t where, int64_t value, i
   pthread_mutex_unlock(&report);
 }
 
-typedef struct {
-  gc_run_fn run;
-  gc_job job;
-  int64_t worker_bytes;
-  char *own; /* scratch of worker 0; the others follow */
-} phase_context;
-
-static void run_task(void *context, int64_t task, int worker) {
-  const phase_context *phase = context;
-  gc_job job = phase->job;
-  job.task = task;
-  if (phase->own)
-    job.own = phase->own + worker * phase->worker_bytes;
-  phase->run(&job);
+int gc_plan_call(const gc_call *call, gc_plan *plan, gc_error *error) {
+  *plan = (gc_plan){0};
+  const int status = gc_check(call, error);
+  if (status)
+    return status;
+  const int32_t type = call->tensors[gc_rows[call->kernel].typed_by].dtype;
+  if (gc_find(call->kernel, type)->plan(call, plan, error))
+    return error->status;
+  plan->shared_bytes = gc_rounded(plan->shared_bytes);
+  plan->worker_bytes = gc_rounded(plan->worker_bytes);
+  for (int32_t i = 0; plan->work == 0 && i < call->ntensors; i++)
+    plan->work += gc_numel(&call->tensors[i]);
+  return GC_OK;
 }
 
 static int run_call(const gc_call *call, gc_error *error) {
-  int status = gc_check(call, error);
+  gc_plan plan;
+  const int status = gc_plan_call(call, &plan, error);
   if (status)
     return status;
-  const gc_kernel *kernel =
-      gc_find(call->kernel, call->tensors[gc_rows[call->kernel].typed_by].dtype);
-  gc_plan plan = {0};
-  status = kernel->plan(call, &plan, error);
-  if (status)
-    return status;
-  const int64_t shared = rounded(plan.shared_bytes), own = rounded(plan.worker_bytes);
-  phase_context phase = {.run = kernel->run, .worker_bytes = own};
-  phase.job = (gc_job){.call = call, .error = error};
-  if (shared + own) {
-    char *memory = scratch_of(shared + own * gc_threads());
+  char *memory = NULL;
+  if (plan.shared_bytes + plan.worker_bytes) {
+    memory = scratch_of(plan.shared_bytes + plan.worker_bytes * gc_threads());
     if (!memory)
       return gc_refuse(error, GC_NO_MEMORY, 0, "more memory");
-    phase.job.shared = memory;
-    phase.own = memory + shared;
   }
-  for (int32_t p = 0; p < plan.phases && error->status == GC_OK; p++) {
-    phase.job.phase = p;
-    phase.job.tasks = plan.tasks[p];
-    gc_parallel(plan.tasks[p], run_task, &phase);
+  const int32_t type = call->tensors[gc_rows[call->kernel].typed_by].dtype;
+  const gc_run_fn run = gc_find(call->kernel, type)->run;
+  gc_stage stages[GC_MAX_PHASES];
+  gc_wave waves[GC_MAX_PHASES];
+  for (int32_t p = 0; p < plan.phases; p++) {
+    stages[p] = (gc_stage){
+        .call = call, .run = run, .shared = memory, .phase = p, .tasks = plan.tasks[p]};
+    waves[p] = (gc_wave){.first = p, .stages = 1, .tasks = plan.tasks[p]};
+    waves[p].alone = plan.tasks[p] <= 1 || plan.work < GC_SHARED_WORK;
   }
+  const gc_course course = {.stages = stages,
+                            .waves = waves,
+                            .nwaves = plan.phases,
+                            .own = memory ? memory + plan.shared_bytes : NULL,
+                            .worker_bytes = plan.worker_bytes,
+                            .steps = 1,
+                            .error = error};
+  gc_walk_course(&course);
   return error->status;
 }
 

@@ -1,6 +1,5 @@
-/* threads.c -- the pool: workers spin briefly for the next call, then sleep. Each takes the next
- * free task; which thread does a task never changes its result. Own threads instead of OpenMP,
- * because libgomp hangs in a forked child of a process that used it. */
+/* threads.c -- the pool: workers spin briefly for the next job, then sleep. Own threads instead of
+ * OpenMP, because libgomp hangs in a forked child of a process that used it. */
 #define _POSIX_C_SOURCE 200809L
 #include "threads.h"
 
@@ -8,6 +7,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "../call.h"
 
@@ -23,31 +23,24 @@ static struct {
   pthread_t thread[MAX_THREADS];
   atomic_int quit;
   atomic_uint generation;
-  atomic_int state; /* OPEN while a call accepts workers, plus the number of workers inside */
-  atomic_llong next;
-  int64_t tasks;
-  void (*work)(void *, int64_t, int);
+  atomic_int state; /* OPEN while a job accepts workers, plus the number of workers inside */
+  void (*help)(void *, int);
   void *context;
 } pool = {.caller = PTHREAD_MUTEX_INITIALIZER,
           .door = PTHREAD_MUTEX_INITIALIZER,
           .wake = PTHREAD_COND_INITIALIZER,
           .wanted = 1};
 
-static inline void relax(void) {
+void gc_relax(int turns) {
+  if (turns >= SPINS) {
+    sched_yield();
+    return;
+  }
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
   __asm__ volatile("yield");
 #endif
-}
-
-static void take_tasks(int worker) {
-  for (;;) {
-    const int64_t task = atomic_fetch_add_explicit(&pool.next, 1, memory_order_relaxed);
-    if (task >= pool.tasks)
-      return;
-    pool.work(pool.context, task, worker);
-  }
 }
 
 static void sleep_until(unsigned seen) {
@@ -59,7 +52,7 @@ static void sleep_until(unsigned seen) {
   pthread_mutex_unlock(&pool.door);
 }
 
-/* Enter the open call; false when it closed before this worker came. */
+/* Enter the open job; false when it closed before this worker came. */
 static bool enter(void) {
   int state = atomic_load(&pool.state);
   while (state & OPEN)
@@ -73,12 +66,12 @@ static void *worker_main(void *argument) {
   unsigned seen = 0;
   while (!atomic_load(&pool.quit)) {
     for (int i = 0; i < SPINS && atomic_load(&pool.generation) == seen; i++)
-      relax();
+      gc_relax(0);
     if (atomic_load(&pool.generation) == seen)
       sleep_until(seen);
     seen = atomic_load(&pool.generation);
     if (enter()) {
-      take_tasks(worker);
+      pool.help(pool.context, worker);
       atomic_fetch_sub(&pool.state, 1);
     }
   }
@@ -146,27 +139,19 @@ int gc_set_threads(int threads) {
   return running;
 }
 
-void gc_parallel(int64_t tasks, void (*work)(void *context, int64_t task, int worker),
-                 void *context) {
-  if (tasks <= 1 || pool.wanted == 1) {
-    for (int64_t task = 0; task < tasks; task++)
-      work(context, task, 0);
+void gc_team(void (*help)(void *context, int worker), void *context) {
+  if (pool.wanted == 1) {
+    help(context, 0);
     return;
   }
   start_workers();
-  pool.tasks = tasks;
-  pool.work = work;
+  pool.help = help;
   pool.context = context;
-  atomic_store(&pool.next, 0);
   atomic_store(&pool.state, OPEN);
   atomic_fetch_add(&pool.generation, 1);
   wake_all();
-  take_tasks(0);
+  help(context, 0);
   atomic_fetch_and(&pool.state, ~OPEN);
-  for (int i = 0; atomic_load(&pool.state) != 0; i++) {
-    if (i < SPINS)
-      relax();
-    else
-      sched_yield();
-  }
+  for (int turns = 0; atomic_load(&pool.state) != 0; turns++)
+    gc_relax(turns);
 }

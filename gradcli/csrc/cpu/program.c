@@ -1,0 +1,161 @@
+/* program.c -- a program: calls that were checked and planned once, cut into waves, and replayed as
+ * often as wanted. Its memory is fixed, so that what was proved when it was made stays true. */
+#define _POSIX_C_SOURCE 200809L
+#include <stdlib.h>
+
+#include "tables.h"
+#include "threads.h"
+#include "waves.h"
+
+struct gc_program {
+  gc_call *calls;
+  gc_stage *stages;
+  gc_wave *waves;
+  int64_t nwaves;
+  int64_t worker_bytes;
+  int threads; /* that `own` has room for */
+  char *own;
+};
+
+static void *array_of(int64_t n, size_t size) {
+  return n < 0 ? NULL : calloc((size_t)n + 1, size);
+}
+
+/* Every phase of every call once, in waves that rise from 0 without a gap; the phases of a call in
+ * waves of their own. */
+static int check_parts(const gc_part *parts, int64_t n, const gc_plan *plans, int64_t ncalls,
+                       gc_error *error) {
+  int32_t *next = array_of(2 * ncalls, sizeof *next); /* phase to come, wave of the one before */
+  if (!next)
+    return gc_refuse(error, GC_NO_MEMORY, 0, "more memory");
+  bool right = true;
+  int64_t covered = 0, phases = 0;
+  int32_t wave = 0;
+  for (int64_t i = 0; i < ncalls; i++)
+    phases += plans[i].phases;
+  for (int64_t i = 0; i < n && right; i++) {
+    const gc_part *p = &parts[i];
+    right = p->call >= 0 && p->call < ncalls && p->phase >= 0 &&
+            p->phase < plans[p->call].phases && p->phase == next[2 * p->call] &&
+            (p->phase == 0 || p->wave > next[2 * p->call + 1]) &&
+            (p->wave == wave || (i > 0 && p->wave == wave + 1));
+    if (right) {
+      wave = p->wave;
+      next[2 * p->call]++;
+      next[2 * p->call + 1] = wave;
+      covered++;
+    }
+  }
+  free(next);
+  if (right && covered == phases)
+    return GC_OK;
+  return gc_refuse(error, GC_BAD_PROGRAM, 0, "every phase of every call once, in rising waves");
+}
+
+static int fill_stages(gc_program *p, const gc_part *parts, int64_t n, const gc_plan *plans,
+                       const gc_block *shared) {
+  int64_t work = 0;
+  for (int64_t i = 0; i < n; i++) {
+    const gc_call *call = &p->calls[parts[i].call];
+    const gc_plan *plan = &plans[parts[i].call];
+    const int32_t type = call->tensors[gc_rows[call->kernel].typed_by].dtype;
+    if (i == 0 || parts[i].wave != parts[i - 1].wave) {
+      p->waves[p->nwaves++] = (gc_wave){.first = i};
+      work = 0;
+    }
+    gc_wave *wave = &p->waves[p->nwaves - 1];
+    p->stages[i] = (gc_stage){.call = call,
+                              .run = gc_find(call->kernel, type)->run,
+                              .shared = shared[parts[i].call].data,
+                              .tasks = plan->tasks[parts[i].phase],
+                              .before = wave->tasks,
+                              .phase = parts[i].phase};
+    wave->stages++;
+    wave->tasks += p->stages[i].tasks;
+    work += plan->work;
+    wave->alone = wave->tasks <= 1 || work < GC_SHARED_WORK;
+    p->worker_bytes = gc_max(p->worker_bytes, plan->worker_bytes);
+  }
+  return GC_OK;
+}
+
+static int compile(gc_program *p, const gc_call *calls, int64_t ncalls, const gc_part *parts,
+                   int64_t nparts, const gc_block *shared, gc_plan *plans, gc_error *error) {
+  for (int64_t i = 0; i < ncalls; i++) {
+    p->calls[i] = calls[i];
+    error->call = i;
+    if (gc_plan_call(&p->calls[i], &plans[i], error))
+      return error->status;
+    if (plans[i].shared_bytes > shared[i].nbytes || (uintptr_t)shared[i].data % 64)
+      return gc_refuse(error, GC_BAD_PROGRAM, 0, "scratch as the plans ask for, aligned to 64");
+  }
+  const int status = check_parts(parts, nparts, plans, ncalls, error);
+  return status ? status : fill_stages(p, parts, nparts, plans, shared);
+}
+
+gc_program *gc_compile(const gc_call *calls, int64_t ncalls, const gc_part *parts, int64_t nparts,
+                       const gc_block *shared, gc_error *error) {
+  *error = (gc_error){0};
+  gc_program *p = array_of(1, sizeof *p);
+  gc_plan *plans = array_of(ncalls, sizeof *plans);
+  if (p && plans) {
+    p->calls = array_of(ncalls, sizeof *p->calls);
+    p->stages = array_of(nparts, sizeof *p->stages);
+    p->waves = array_of(nparts, sizeof *p->waves);
+  }
+  if (!p || !plans || !p->calls || !p->stages || !p->waves)
+    gc_refuse(error, GC_NO_MEMORY, 0, "more memory");
+  else
+    compile(p, calls, ncalls, parts, nparts, shared, plans, error);
+  free(plans);
+  if (error->status == GC_OK)
+    return p;
+  gc_discard(p);
+  return NULL;
+}
+
+/* Scratch for each thread there is now; their number may have changed since the last replay. */
+static bool make_room(gc_program *p) {
+  const int threads = gc_threads();
+  if (p->worker_bytes == 0 || threads <= p->threads)
+    return true;
+  gc_free(p->own);
+  p->own = gc_alloc(p->worker_bytes * threads);
+  p->threads = p->own ? threads : 0;
+  return p->own != NULL;
+}
+
+int gc_replay(gc_program *program, int64_t steps, const gc_transfer *feeds, int64_t nfeeds,
+              const gc_transfer *takes, int64_t ntakes, int64_t *done, gc_error *error) {
+  *error = (gc_error){0};
+  *done = 0;
+  gc_lock();
+  if (make_room(program)) {
+    const gc_course course = {.stages = program->stages,
+                              .waves = program->waves,
+                              .nwaves = program->nwaves,
+                              .own = program->own,
+                              .worker_bytes = program->worker_bytes,
+                              .feeds = feeds,
+                              .nfeeds = nfeeds,
+                              .takes = takes,
+                              .ntakes = ntakes,
+                              .steps = steps,
+                              .error = error};
+    *done = gc_walk_course(&course);
+  } else {
+    gc_refuse(error, GC_NO_MEMORY, 0, "more memory");
+  }
+  gc_unlock();
+  return error->status;
+}
+
+void gc_discard(gc_program *program) {
+  if (!program)
+    return;
+  free(program->calls);
+  free(program->stages);
+  free(program->waves);
+  gc_free(program->own);
+  free(program);
+}
