@@ -95,6 +95,12 @@ class AutogradError(GradcliError, RuntimeError):
     code, exit_code = "E205", 2
 
 
+class CaptureError(GradcliError, RuntimeError):
+    """A step that cannot be recorded, because Python decides something in it by values."""
+
+    code, exit_code = "E206", 2
+
+
 class DataError(GradcliError):
     """A data file that is missing, broken or of another kind than the config says."""
 

@@ -97,6 +97,7 @@ void gc_discard(gc_program *program);
 int gc_kernel_count(void);
 const char *gc_kernel_name(int kernel);
 int gc_kernel_built(int kernel, int dtype);
+int gc_kernel_inputs(int kernel); /* the rest of its tensors are outputs */
 const char *gc_kernel_saved(int kernel); /* "x", "y" or "": what a unary slope is written in */
 const char *gc_kernel_formula(int kernel);
 const char *gc_kernel_slope(int kernel);

@@ -21,6 +21,7 @@ from gradcli.engine.ops.creation import (
     tensor,
     zeros,
 )
+from gradcli.engine.program import Captured, capture
 from gradcli.engine.random import Generator, default_generator, manual_seed
 from gradcli.engine.tensor import OPS, Tensor
 
@@ -28,10 +29,12 @@ from gradcli.engine.tensor import OPS, Tensor
 float, double, int, long, bool = float32, float64, int32, int64, bool_
 
 __all__ = [
+    "Captured",
     "DType",
     "Generator",
     "Tensor",
     "bool_",
+    "capture",
     "default_generator",
     "empty",
     "enable_grad",

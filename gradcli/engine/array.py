@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from gradcli.engine import recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.device import cpu
 from gradcli.engine.device.cpu import Storage
@@ -97,8 +98,16 @@ class Array:
         """The bytes of a contiguous array, shared."""
         if not self.is_contiguous():
             raise ShapeError("memoryview: the array is not contiguous; call contiguous() first")
+        recorder = recording.current()
+        if recorder is not None:
+            recorder.reading("the values of a tensor")
         size = self.dtype.size
         return cpu.window(self.storage, self.offset * size, self.numel * size)
+
+    def write(self, data: bytes) -> None:
+        """Put bytes into a contiguous array; not a kernel call, so a replay does not repeat it."""
+        size = self.dtype.size
+        cpu.window(self.storage, self.offset * size, self.numel * size)[:] = data
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers; a plain number for 0 dimensions."""
@@ -121,12 +130,28 @@ def run(
     kernel: str, *arrays: Array, sizes: Sequence[int] = (), options: Sequence[float] = ()
 ) -> None:
     """Run one kernel: inputs first, then the outputs it writes."""
+    recorder = recording.current()
+    if recorder is not None:
+        recorder.call(kernel, arrays, sizes, options)
     cpu.run(kernel, [array.descriptor for array in arrays], sizes, options)
 
 
 def empty(shape: Shape, dtype: DType) -> Array:
     """A fresh contiguous array, contents undefined."""
     storage = cpu.allocate(shapes.numel(shape) * dtype.size)
+    recorder = recording.current()
+    if recorder is not None:
+        recorder.created(storage)
+    return Array(storage, 0, shape, shapes.contiguous_strides(shape), dtype)
+
+
+def from_bytes(data: Any, shape: Shape, dtype: DType) -> Array:
+    """A fresh array with these bytes."""
+    storage = cpu.allocate(shapes.numel(shape) * dtype.size)
+    cpu.window(storage, 0, storage.nbytes)[:] = data
+    recorder = recording.current()
+    if recorder is not None:
+        recorder.constant(storage)
     return Array(storage, 0, shape, shapes.contiguous_strides(shape), dtype)
 
 

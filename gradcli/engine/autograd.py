@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from itertools import count
 from typing import Any
 
+from gradcli.engine import recording as recorders
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.device.cpu import Storage
 from gradcli.errors import AutogradError
@@ -154,6 +155,9 @@ def backward(root: Node | Leaf, output: int, grad: Array, *, retain_graph: bool 
 
 def _deposit(leaf: Leaf, grad: Array | None, owned: set[int]) -> None:
     assert grad is not None
+    recorder = recorders.current()
+    if recorder is not None:
+        recorder.arrived(leaf)
     if leaf.grad is not None:
         leaf.grad = added(leaf.grad, grad)
         return

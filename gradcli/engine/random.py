@@ -71,6 +71,14 @@ class Generator:
         """The seed."""
         return self.seed
 
+    def get_state(self) -> tuple[int, int, int]:
+        """The key, the step, and how many draws of it were made."""
+        return self.key, _signed(self.step), self._draws
+
+    def set_state(self, key: int, step: int, draws: int) -> None:
+        """Go on where another generator of the same purpose stood."""
+        self.key, self.step, self._draws = key, step, draws
+
     def next_draw(self) -> Draw:
         """The name of the next draw of this step."""
         draw = Draw(self.key, _signed(self.step), self._draws)

@@ -194,13 +194,13 @@ def layer_norm(parts: str) -> Callable[[random.Random], tuple[list[Spec], list[i
 
 def dropout(rng: random.Random) -> tuple[list[Spec], list[int]]:
     shape = [size(rng), size(rng) * 30]
-    return [(shape, F32), ([2], I64), (shape, F32), (shape, U8)], [rng.choice((0, 7, 2**32))]
+    return [(shape, F32), ([3], I64), (shape, F32), (shape, U8)], [rng.choice((0, 7, 2**32))]
 
 
 def drawn(dtype: int) -> Callable[[random.Random], tuple[list[Spec], list[int]]]:
     def build(rng: random.Random) -> tuple[list[Spec], list[int]]:
         low = rng.choice((0, -INT64_MAX, 5))
-        return [([2], I64), ([rng.choice((0, 1, 129, 20_000))], dtype)], [0, low, INT64_MAX]
+        return [([3], I64), ([rng.choice((0, 1, 129, 20_000))], dtype)], [0, low, INT64_MAX]
 
     return build
 

@@ -18,6 +18,7 @@
 #include "extreme.h"
 
 #ifdef GC_IS_REAL
+#include "finite.h"
 #include "index_backward.h"
 #include "optim.h"
 #include "random.h"

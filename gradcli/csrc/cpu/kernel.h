@@ -16,6 +16,7 @@ enum { GC_MAX_PHASES = 3 }; /* the length of gc_plan.tasks */
 
 typedef struct {
   const gc_call *call;
+  int64_t number; /* of the call, in its list */
   int32_t phase;
   int64_t task;
   int64_t tasks; /* of this phase */
@@ -54,6 +55,7 @@ int gc_refuse(gc_error *error, int status, int tensor, const char *expected);
 /* For runs: report a bad index, or a number that is not finite; of several the one at the lowest
  * position wins. */
 void gc_bad_index(const gc_job *job, int tensor, int64_t where, int64_t value, int64_t limit);
+void gc_not_finite(const gc_job *job, int tensor, int64_t where);
 
 int64_t gc_dtype_size(int32_t dtype);
 int64_t gc_numel(const gc_tensor *t);

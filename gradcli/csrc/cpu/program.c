@@ -65,6 +65,7 @@ static int fill_stages(gc_program *p, const gc_part *parts, int64_t n, const gc_
     }
     gc_wave *wave = &p->waves[p->nwaves - 1];
     p->stages[i] = (gc_stage){.call = call,
+                              .number = parts[i].call,
                               .run = gc_find(call->kernel, type)->run,
                               .shared = shared[parts[i].call].data,
                               .tasks = plan->tasks[parts[i].phase],

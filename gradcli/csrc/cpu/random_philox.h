@@ -53,12 +53,13 @@ static inline void gc_philox_fill(const gc_philox *philox, int64_t fill, gc_fill
   }
 }
 
-/* state: int64 (seed, step); the draw is sizes[0]. */
+/* state: int64 (seed, step, first draw); the draw is sizes[0] after the first. */
 static inline gc_philox gc_philox_of(const gc_call *call, int32_t state) {
   const int64_t *at = (const int64_t *)gc_first(&call->tensors[state]);
   const uint64_t seed = (uint64_t)at[0], step = (uint64_t)at[1];
+  const uint32_t draw = (uint32_t)((uint64_t)at[2] + (uint64_t)call->sizes[0]);
   return (gc_philox){{(uint32_t)seed, (uint32_t)(seed >> 32)},
-                     {0, (uint32_t)call->sizes[0], (uint32_t)step, (uint32_t)(step >> 32)}};
+                     {0, draw, (uint32_t)step, (uint32_t)(step >> 32)}};
 }
 
 static inline uint64_t gc_random_64(const gc_fill *fill, int64_t i) {
@@ -75,8 +76,8 @@ static inline uint64_t gc_random_below(uint64_t bits, uint64_t n) {
 static inline int gc_plan_random(const gc_call *call, int32_t state, int32_t filled,
                                  gc_error *error) {
   const gc_tensor *s = &call->tensors[state], *t = &call->tensors[filled];
-  GC_REQUIRE(s->dtype == GC_I64 && s->ndim == 1 && s->shape[0] == 2 && gc_contiguous(s), state,
-             "int64 (seed, step)");
+  GC_REQUIRE(s->dtype == GC_I64 && s->ndim == 1 && s->shape[0] == 3 && gc_contiguous(s), state,
+             "int64 (seed, step, first draw)");
   GC_REQUIRE(gc_contiguous(t), filled, "a contiguous tensor");
   GC_REQUIRE(gc_numel(t) <= (int64_t)1 << 33, filled, "at most 2^33 random numbers");
   GC_REQUIRE(call->sizes[0] >= 0 && call->sizes[0] <= UINT32_MAX, state, "a draw below 2^32");

@@ -68,13 +68,27 @@ static void *scratch_of(int64_t nbytes) {
 
 static pthread_mutex_t report = PTHREAD_MUTEX_INITIALIZER;
 
-void gc_bad_index(const gc_job *job, int tensor, int64_t where, int64_t value, int64_t limit) {
+static void report_first(const gc_job *job, gc_error found) {
   pthread_mutex_lock(&report);
-  gc_error *e = job->error;
-  if (e->status == GC_OK || where < e->where)
-    *e = (gc_error){
-        .status = GC_BAD_INDEX, .tensor = tensor, .where = where, .value = value, .limit = limit};
+  if (job->error->status == GC_OK || found.where < job->error->where)
+    *job->error = found;
   pthread_mutex_unlock(&report);
+}
+
+void gc_bad_index(const gc_job *job, int tensor, int64_t where, int64_t value, int64_t limit) {
+  report_first(job, (gc_error){.status = GC_BAD_INDEX,
+                               .tensor = tensor,
+                               .call = job->number,
+                               .where = where,
+                               .value = value,
+                               .limit = limit});
+}
+
+void gc_not_finite(const gc_job *job, int tensor, int64_t where) {
+  report_first(job, (gc_error){.status = GC_NOT_FINITE,
+                               .tensor = tensor,
+                               .call = job->number,
+                               .where = where});
 }
 
 int gc_plan_call(const gc_call *call, gc_plan *plan, gc_error *error) {

@@ -27,6 +27,9 @@ const char *gc_kernel_name(int kernel) {
   return kernel >= 0 && kernel < gc_kernel_count() ? gc_rows[kernel].name : NULL;
 }
 
+int gc_kernel_inputs(int kernel) {
+  return gc_rows[kernel].inputs;
+}
 const char *gc_kernel_saved(int kernel) {
   return gc_rows[kernel].saved;
 }

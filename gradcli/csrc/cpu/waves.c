@@ -34,6 +34,7 @@ static void do_task(const walk *w, int64_t task, int worker) {
     stage++;
   const gc_job job = {
       .call = stage->call,
+      .number = stage->number,
       .phase = stage->phase,
       .task = task - stage->before,
       .tasks = stage->tasks,

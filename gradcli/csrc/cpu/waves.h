@@ -9,6 +9,7 @@
 /* One phase of one call. */
 typedef struct {
   const gc_call *call;
+  int64_t number; /* of the call, in its list */
   gc_run_fn run;
   void *shared;
   int64_t tasks, before; /* its own, and those of the wave's earlier stages */

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.engine.dtype import DTYPES, DType
-from gradcli.errors import DeviceError, DTypeError, RangeError, ShapeError
+from gradcli.errors import DeviceError, DTypeError, NumericsError, RangeError, ShapeError
 
 try:
     from gradcli.engine.device import _cpu  # type: ignore[attr-defined]
@@ -70,6 +70,11 @@ def address(storage: Storage) -> int:
     return int(ffi.cast("intptr_t", storage.data))
 
 
+def pointer(address: int) -> Any:
+    """An address as C wants it."""
+    return ffi.cast("void *", address)
+
+
 def window(storage: Storage, start: int, nbytes: int) -> memoryview:
     """Bytes of a block as a memoryview that keeps the block alive."""
     pointer = ffi.cast("char *", storage.data) + start
@@ -105,14 +110,19 @@ def run(
         call.options = options
     error = ffi.new("gc_error *")
     if lib.gc_run(call, 1, error):
-        raise _exception(kernel, call, error)
+        raise refusal(kernel, call, error)
+
+
+def kernel_inputs(kernel: str) -> int:
+    """How many of a kernel's tensors it only reads; the others it writes."""
+    return int(lib.gc_kernel_inputs(KERNELS[kernel]))
 
 
 _DTYPE_NAMES = {dtype.code: dtype.name for dtype in DTYPES.values()}
 
 
-def _exception(kernel: str, call: Any, error: Any) -> Exception:
-    """The refusal in words."""
+def refusal(kernel: str, call: Any, error: Any) -> Exception:
+    """What the checked door or a kernel refused, in words."""
     op = kernel.removesuffix("_forward").removesuffix("_backward")
     tensor = call.tensors[error.tensor]
     shape = tuple(tensor.shape[0 : tensor.ndim])
@@ -124,6 +134,8 @@ def _exception(kernel: str, call: Any, error: Any) -> Exception:
     if error.status == lib.GC_BAD_DTYPE:
         name = _DTYPE_NAMES.get(tensor.dtype, "this element type")
         return DTypeError(f"{op}: kernel '{kernel}' is not built for {name} on the CPU")
+    if error.status == lib.GC_NOT_FINITE:
+        return NumericsError(f"{op}: the number at position {error.where} is not finite")
     if error.status == lib.GC_NO_MEMORY:
         return DeviceError(f"{op}: no memory left for the kernel's scratch space")
     expected = _text(error.expected) if error.expected else "another call"

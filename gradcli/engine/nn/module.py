@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Self, TypeVar
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine import recording
 from gradcli.engine.dtype import DType
 from gradcli.engine.nn import state
 from gradcli.engine.nn.parameter import Parameter
@@ -50,6 +51,9 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What `forward` gives."""
+        recorder = recording.current()
+        if recorder is not None:
+            recorder.assume(self, "training")
         return self.forward(*args, **kwargs)
 
     # -- attributes ----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
-from gradcli.engine.array import Array, fill, run
+from gradcli.engine.array import Array, fill, from_bytes, run
 from gradcli.engine.array import empty as empty_array
 from gradcli.engine.array import full as full_array
 from gradcli.engine.device import cpu
@@ -66,9 +66,7 @@ def _from_lists(data: Sequence[Any], dtype: DType | None) -> Array:
         numbers = packed(code, [convert(item) for item in level])
     except OverflowError as error:
         raise OptionError(f"tensor: a number does not fit into {dtype}: {error}") from None
-    out = empty_array(shapes.checked(shape, "tensor"), dtype)
-    out.memoryview()[:] = memoryview(numbers).cast("B")
-    return out
+    return from_bytes(memoryview(numbers).cast("B"), shapes.checked(shape, "tensor"), dtype)
 
 
 def _from_buffer(data: Any) -> Array:
@@ -80,10 +78,8 @@ def _from_buffer(data: Any) -> Array:
     dtype = _FORMATS.get(view.format)
     if dtype is None:
         raise DTypeError(f"tensor: elements of format '{view.format}' have no type here")
-    out = empty_array(tuple(view.shape or ()), dtype)
-    if view.nbytes:
-        out.memoryview()[:] = view.tobytes() if not view.c_contiguous else view.cast("B")
-    return out
+    flat = view.cast("B") if view.nbytes and view.c_contiguous else view.tobytes()
+    return from_bytes(flat, tuple(view.shape or ()), dtype)
 
 
 def frombuffer(buffer: Any, *, dtype: DType) -> Tensor:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import struct
+from array import array as packed
 from collections.abc import Sequence
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine import recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, copy_into, empty, run
 from gradcli.engine.device import cpu
@@ -14,22 +15,101 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.op import function, op
 from gradcli.engine.ops.family import as_float
 from gradcli.engine.random import Draw, Generator, default_generator
+from gradcli.engine.recording import Recorder
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, refuse_recorded
-from gradcli.errors import DTypeError, OptionError
+from gradcli.errors import CaptureError, DTypeError, OptionError
 
 _AT_1 = Draw(key=1, step=2, number=3)
 
 
-def _state(draw: Draw) -> Array:
-    """The part of a draw that kernels read from memory: (key, step)."""
-    data = struct.pack("qq", draw.key, draw.step)
-    return Array(cpu.borrow(data), 0, (2,), (1,), dtypes.int64)
+def _memory(key: int, step: int, draw: int) -> Array:
+    """What kernels read of a draw: (key, step, number of the first draw)."""
+    numbers = packed("q", (key, step, draw))
+    return Array(cpu.borrow(numbers), 0, (3,), (1,), dtypes.int64)
 
 
-def _next(generator: Generator | None) -> Draw:
-    return (generator or default_generator).next_draw()
+class _Draws:
+    """The draws of a generator among recorded calls, counted from the first of them; a Varying.
+
+    Kernels read the generator's state from memory, so that each replay draws other numbers.
+    """
+
+    def __init__(self, generator: Generator) -> None:
+        self._generator = generator
+        self._state = generator.get_state()
+        self._count = 0
+        self._given = False
+        self.array = _memory(*self._state)
+
+    def next_number(self) -> int:
+        """Which draw this is, from 0."""
+        draw = self._generator.next_draw()
+        if (draw.key, draw.step) != self._state[:2]:
+            raise CaptureError("manual_seed: cannot be captured; seed before the captured step")
+        self._count += 1
+        return self._count - 1
+
+    def give(self, state: Array) -> None:
+        """From here on the state is what a recorded call copies from `state`."""
+        if self._count:
+            raise CaptureError("set_rng_state: comes after a draw of the same captured step")
+        copy_into(self.array, state)
+        self._given = True
+
+    def varying(self) -> Array:
+        """Where the state lies."""
+        return self.array
+
+    def rows(self, steps: int) -> tuple[bytes, bool]:
+        """The states in which eager steps would find the generator, which moves on."""
+        key, step, first = self._generator.get_state()
+        if self._given:
+            return packed("q", (key, step, first)).tobytes(), False
+        after = [first + i * self._count for i in range(steps + 1)]
+        self._generator.set_state(key, step, after.pop())
+        return packed("q", [n for draw in after for n in (key, step, draw)]).tobytes(), True
+
+
+def _draws(recorder: Recorder, generator: Generator) -> _Draws:
+    found: _Draws = recorder.varies(generator, lambda: _Draws(generator))
+    return found
+
+
+def _next(generator: Generator | None) -> tuple[Array, int]:
+    """The next draw: the state for the kernel, and the draw's number from there."""
+    source = generator or default_generator
+    recorder = recording.current()
+    if recorder is not None:
+        draws = _draws(recorder, source)
+        return draws.array, draws.next_number()
+    return _at(source.next_draw())
+
+
+def _at(draw: Draw) -> tuple[Array, int]:
+    """A draw that was named, as `_next` gives it."""
+    return _memory(draw.key, draw.step, draw.number), 0
+
+
+@function(method=False)
+def get_rng_state() -> Tensor:
+    """Where the default generator stands: int64 (key, step, draws made)."""
+    return Tensor(_memory(*default_generator.get_state()))
+
+
+@function(method=False)
+def set_rng_state(new_state: Tensor) -> None:
+    """Put the default generator where `get_rng_state` found one; in a captured step, every time."""
+    if new_state.shape != (3,) or new_state.dtype is not dtypes.int64:
+        raise OptionError(
+            f"set_rng_state: takes int64 (3,), got {new_state.dtype} {new_state.shape}"
+        )
+    recorder = recording.current()
+    if recorder is not None:
+        _draws(recorder, default_generator).give(new_state.array)
+    else:
+        default_generator.set_state(*new_state.tolist())
 
 
 def _drawn(
@@ -43,8 +123,8 @@ def _drawn(
     chosen = dtype or dtypes.float32
     if not chosen.is_floating_point:
         raise DTypeError(f"{kernel}: draws float32 or float64, not {chosen}")
-    draw, out = _next(generator), empty(shape, chosen)
-    run(kernel, _state(draw), out, sizes=(draw.number,), options=options)
+    (state, number), out = _next(generator), empty(shape, chosen)
+    run(kernel, state, out, sizes=(number,), options=options)
     return out
 
 
@@ -108,18 +188,18 @@ def randint(
     limit = 1 << 63
     if not -limit <= low < high < limit:
         raise OptionError(f"randint: needs low < high within int64, got {low} and {high}")
-    draw = _next(generator)
+    state, number = _next(generator)
     out = empty(shapes.checked(size, "randint"), dtypes.int64)
-    run("randint", _state(draw), out, sizes=(draw.number, low, high))
+    run("randint", state, out, sizes=(number, low, high))
     return Tensor(out if dtype in (None, dtypes.int64) else out.cast(dtype or dtypes.int64))
 
 
 @function(method=False)
 def randperm(n: int, *, generator: Generator | None = None) -> Tensor:
     """The whole numbers 0 to n - 1 in a random order, int64."""
-    draw = _next(generator)
+    state, number = _next(generator)
     out = empty(shapes.checked((n,), "randperm"), dtypes.int64)
-    run("randperm", _state(draw), out, sizes=(draw.number,))
+    run("randperm", state, out, sizes=(number,))
     return Tensor(out)
 
 
@@ -190,9 +270,9 @@ def dropout(
     if not training:
         return x, None
     x = as_float(x).contiguous()
-    draw = draw or default_generator.next_draw()
+    state, number = _at(draw) if draw else _next(None)
     y, kept = empty(x.shape, x.dtype), empty(x.shape, dtypes.uint8)
-    run("dropout_forward", x, _state(draw), y, kept, sizes=(draw.number,), options=(p,))
+    run("dropout_forward", x, state, y, kept, sizes=(number,), options=(p,))
     return y, kept
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, ClassVar, Self
 
 from gradcli.engine import dtype as dtypes
-from gradcli.engine.array import Array, copy_into, fill
+from gradcli.engine import recording
+from gradcli.engine.array import Array, copy_into, fill, run, scalar
 from gradcli.engine.ops.creation import zeros
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
@@ -30,25 +32,63 @@ def flag(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-class _Slot:
-    """What is kept for one parameter: its state, and what the kernel reads besides.
+class _Slots:
+    """What is kept for the parameters of a group: their state, and what the kernels read besides.
 
-    `hyper` is (learning rate, step from 1) in memory that outlives a step: a recorded call reads
-    it anew, so a schedule needs no new call.
+    `hyper` has a row (learning rate, step from 1) for each parameter, in memory that outlives a
+    step: a recorded call reads it anew, so a schedule needs no new call.
     """
 
-    def __init__(self, parameter: Tensor, names: tuple[str, ...]) -> None:
-        hyper = zeros(2, dtype=dtypes.float64)
-        self.hyper = hyper.array
-        self.step = hyper[1]
+    def __init__(self, group: Group, names: tuple[str, ...]) -> None:
+        self._group = group
+        self.params: list[Tensor] = group["params"]
+        self.hyper = zeros((len(self.params), 2), dtype=dtypes.float64)
         self._numbers = self.hyper.memoryview().cast("d")
-        self.state = {name: zeros(parameter.shape, dtype=parameter.dtype) for name in names}
+        self._rate = zeros((1,), dtype=dtypes.float64)
+        self._taken = False  # the rate comes from a recorded call
+        self.state = [{name: zeros(p.shape, dtype=p.dtype) for name in names} for p in self.params]
 
-    def advance(self, rate: float) -> None:
-        """One step further, at this learning rate."""
-        self._numbers[0] = rate
-        self._numbers[1] += 1
-        self.hyper.storage.version += 1
+    def advance(self, active: Sequence[int]) -> None:
+        """One step further for these parameters, at the group's learning rate."""
+        recorder = recording.current()
+        if recorder is not None:
+            recorder.varies(self, lambda: self)
+            if not self._taken:
+                self._rate.array.write(self.rows(1)[0])
+            self._advance_by_calls(active)
+            self._taken = False
+            return
+        rate = float(self._group["lr"])
+        for i in active:
+            self._numbers[2 * i] = rate
+            self._numbers[2 * i + 1] += 1
+        self.hyper.array.storage.version += 1
+
+    def _advance_by_calls(self, active: Sequence[int]) -> None:
+        hyper = self.hyper.array
+        run(
+            "copy",
+            self._rate.array.expand((len(self.params),)),
+            hyper.view((len(self.params),), (2,)),
+        )
+        whole = list(active) == list(range(len(self.params)))
+        for first, count in [(0, len(self.params))] if whole else [(i, 1) for i in active]:
+            steps = hyper.view((count,), (2,), 2 * first + 1)
+            run("add", steps, scalar(1.0, dtypes.float64).expand((count,)), steps)
+
+    def varying(self) -> Array:
+        """Where recorded calls find the learning rate."""
+        return self._rate.array
+
+    def rows(self, steps: int) -> tuple[bytes, bool]:
+        """The group's learning rate as it is now."""
+        del steps
+        return struct.pack("d", float(self._group["lr"])), False
+
+    def take_rate(self, rate: Array) -> None:
+        """Use this learning rate in the captured step, instead of the group's."""
+        copy_into(self._rate.array, rate)
+        self._taken = True
 
 
 class Optimizer:
@@ -66,7 +106,8 @@ class Optimizer:
             raise DTypeError(f"{self._name}: params must be a list of Tensors, got one Tensor")
         self.defaults = defaults
         self.param_groups: list[Group] = []
-        self._slots: dict[int, _Slot] = {}
+        self._groups: list[_Slots] = []
+        self._places: dict[int, tuple[_Slots, int]] = {}
         given = list(params)
         if not given:
             raise OptionError(f"{self._name}: got no parameters")
@@ -94,9 +135,11 @@ class Optimizer:
         params = [given] if isinstance(given, Tensor) else list(given)
         group = {**self.defaults, **param_group, "params": params}
         self._check(group)
-        for p in params:
-            self._check_parameter(p)
-            self._slots[id(p)] = _Slot(p, self.kept_for(group))
+        for i, p in enumerate(params):
+            self._check_parameter(p, {*self._places, *map(id, params[:i])})
+        slots = _Slots(group, self.kept_for(group))
+        self._places.update((id(p), (slots, i)) for i, p in enumerate(params))
+        self._groups.append(slots)
         self.param_groups.append(group)
 
     def _check(self, group: Group) -> None:
@@ -104,7 +147,7 @@ class Optimizer:
             if not holds(group[name]):
                 raise OptionError(f"{self._name}: {name} must be {wanted}, got {group[name]!r}")
 
-    def _check_parameter(self, parameter: Any) -> None:
+    def _check_parameter(self, parameter: Any, known: Set[int]) -> None:
         if not isinstance(parameter, Tensor):
             found = type(parameter).__name__
             raise DTypeError(f"{self._name}: a parameter must be a Tensor, got {found}")
@@ -117,7 +160,7 @@ class Optimizer:
             )
         if not parameter.array.storage.writable:
             raise OptionError(f"{self._name}: a parameter lies in read-only memory; use a clone()")
-        if id(parameter) in self._slots:
+        if id(parameter) in known:
             raise OptionError(
                 f"{self._name}: a parameter of shape {parameter.shape} is given twice"
             )
@@ -137,18 +180,37 @@ class Optimizer:
 
     def step(self) -> None:
         """Change every parameter that has a gradient."""
-        for group in self.param_groups:
-            rate = float(group["lr"])
-            for p in group["params"]:
-                grad = None if p.leaf is None else p.leaf.grad
-                if grad is None:
-                    continue
-                slot = self._slots[id(p)]
-                slot.advance(rate)
-                state = [tensor.array for tensor in slot.state.values()]
-                self.update(group, grad.contiguous(), slot.hyper, p.array, state)
-                for array in (p.array, *state):
-                    array.storage.version += 1
+        for group, slots in zip(self.param_groups, self._groups, strict=True):
+            grads = [None if p.leaf is None else p.leaf.grad for p in slots.params]
+            slots.advance([i for i, grad in enumerate(grads) if grad is not None])
+            for i, grad in enumerate(grads):
+                if grad is not None:
+                    self._step_one(group, slots, i, grad)
+
+    def _step_one(self, group: Group, slots: _Slots, i: int, grad: Array) -> None:
+        parameter = slots.params[i].array
+        state = [tensor.array for tensor in slots.state[i].values()]
+        self.update(group, grad.contiguous(), slots.hyper[i].array, parameter, state)
+        for array in (parameter, *state):
+            array.storage.version += 1
+
+    def take_rates(self, rates: Tensor) -> None:
+        """The learning rates of the groups, float64 (groups,), for the steps from here on.
+
+        In a captured step this is how a schedule reaches every replay; elsewhere it is the same
+        as setting `lr` in each group.
+        """
+        if rates.shape != (len(self._groups),) or rates.dtype is not dtypes.float64:
+            raise ShapeError(
+                f"{self._name}: take_rates wants float64 ({len(self._groups)},), "
+                f"got {rates.dtype} {rates.shape}"
+            )
+        if recording.current() is not None:
+            for i, slots in enumerate(self._groups):
+                slots.take_rate(rates[i : i + 1].array)
+            return
+        for group, rate in zip(self.param_groups, rates.tolist(), strict=True):
+            group["lr"] = rate
 
     def update(
         self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
@@ -173,8 +235,8 @@ class Optimizer:
         return {p: self._state_of(p) for p in self._parameters()}
 
     def _state_of(self, parameter: Tensor) -> dict[str, Tensor]:
-        slot = self._slots[id(parameter)]
-        return {"step": slot.step, **slot.state}
+        slots, i = self._places[id(parameter)]
+        return {"step": slots.hyper[i, 1], **slots.state[i]}
 
     def state_tensors(self) -> dict[str, Tensor]:
         """All state by name, as in "exp_avg.0"; writing to a tensor changes the optimizer."""

@@ -1,0 +1,148 @@
+"""Programs on the CPU: a list of calls as C structs, planned, compiled and replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gradcli.engine.device import cpu
+from gradcli.engine.device.cpu import Storage, ffi, lib
+from gradcli.errors import DeviceError, GradcliError
+
+_ERRORS_OF_VALUES = (lib.GC_BAD_INDEX, lib.GC_NOT_FINITE)
+
+
+@dataclass(frozen=True)
+class CallPlan:
+    """What a kernel makes of a call: see gc_plan in call.h."""
+
+    phases: int
+    tasks: tuple[int, ...]
+    shared_bytes: int
+    worker_bytes: int
+    work: int
+
+
+class CallList:
+    """Calls as C structs; where their tensors lie may be said later."""
+
+    def __init__(self, length: int) -> None:
+        self.structs = ffi.new("gc_call[]", max(length, 1))
+        self.kernels: list[str] = []
+
+    def add(
+        self, kernel: str, tensors: Sequence[Any], sizes: Sequence[int], options: Sequence[float]
+    ) -> None:
+        """The next call; `tensors` are the fields of gc_tensor."""
+        call = self.structs[len(self.kernels)]
+        self.kernels.append(kernel)
+        call.kernel = cpu.KERNELS[kernel]
+        call.ntensors = len(tensors)
+        for i, tensor in enumerate(tensors):
+            call.tensors[i] = tensor
+        if sizes:
+            call.sizes = tuple(sizes)
+        if options:
+            call.options = tuple(options)
+
+    def move(self, call: int, tensor: int, address: int) -> None:
+        """Say where a tensor's memory begins."""
+        self.structs[call].tensors[tensor].data = ffi.cast("void *", address)
+
+    def plan(self) -> list[CallPlan]:
+        """The plan of each call, after the same checks as before a run."""
+        plan, error, plans = ffi.new("gc_plan *"), ffi.new("gc_error *"), []
+        for i, kernel in enumerate(self.kernels):
+            call = ffi.addressof(self.structs, i)
+            if lib.gc_plan_call(call, plan, error):
+                raise cpu.refusal(kernel, call, error)
+            tasks = tuple(plan.tasks[0 : plan.phases])
+            sizes = (int(plan.shared_bytes), int(plan.worker_bytes), int(plan.work))
+            plans.append(CallPlan(int(plan.phases), tasks, *sizes))
+        return plans
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """Bytes that are copied before or after each step; steps of 0 repeat one place."""
+
+    to: int
+    to_step: int
+    source: int
+    source_step: int
+    nbytes: int
+
+
+class Compiled:
+    """A program that C replays. Its memory must outlive it: the caller holds that."""
+
+    def __init__(
+        self,
+        calls: CallList,
+        parts: Sequence[tuple[int, int, int]],
+        scratch: Sequence[tuple[int, int]],
+    ) -> None:
+        self._calls = calls
+        error = ffi.new("gc_error *")
+        blocks = ffi.new("gc_block[]", [(ffi.cast("void *", at), n) for at, n in scratch] or 1)
+        listed = ffi.new("gc_part[]", list(parts) or 1)
+        made = lib.gc_compile(calls.structs, len(calls.kernels), listed, len(parts), blocks, error)
+        if made == ffi.NULL:
+            raise self._refusal(error)
+        self._program = ffi.gc(made, lib.gc_discard)
+        self._error = error
+        self._done = ffi.new("int64_t *")
+
+    def replay(
+        self, steps: int, feeds: Sequence[Transfer], takes: Sequence[Transfer]
+    ) -> tuple[int, GradcliError | None]:
+        """Run so many steps; gives how many ran to their end, and why the next one did not.
+
+        A value that a kernel refused is such a reason; anything else is raised.
+        """
+        into, out = _transfers(feeds), _transfers(takes)
+        status = lib.gc_replay(
+            self._program, steps, into, len(feeds), out, len(takes), self._done, self._error
+        )
+        if not status:
+            return steps, None
+        refused = self._refusal(self._error)
+        if status in _ERRORS_OF_VALUES and isinstance(refused, GradcliError):
+            return int(self._done[0]), refused
+        raise refused
+
+    def _refusal(self, error: Any) -> Exception:
+        if error.status == lib.GC_BAD_PROGRAM:
+            return AssertionError(f"a program wants {ffi.string(error.expected).decode()}")
+        if error.status == lib.GC_NO_MEMORY:
+            return DeviceError("no memory left for a program's scratch space")
+        call = ffi.addressof(self._calls.structs, error.call)
+        return cpu.refusal(self._calls.kernels[error.call], call, error)
+
+
+def _transfers(transfers: Sequence[Transfer]) -> Any:
+    return ffi.new(
+        "gc_transfer[]",
+        [
+            (
+                ffi.cast("char *", t.to),
+                t.to_step,
+                ffi.cast("char *", t.source),
+                t.source_step,
+                t.nbytes,
+            )
+            for t in transfers
+        ]
+        or 1,
+    )
+
+
+def copy(storage: Storage) -> bytes:
+    """What a block of memory holds now."""
+    return bytes(ffi.buffer(storage.data, storage.nbytes)) if storage.nbytes else b""
+
+
+def overwrite(storage: Storage, data: bytes) -> None:
+    """Put bytes back into a block of memory."""
+    ffi.memmove(storage.data, data, storage.nbytes)

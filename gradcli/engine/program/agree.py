@@ -1,0 +1,63 @@
+"""Whether two recordings of one step are the same program.
+
+If Python did something else the second time, or used other memory, a replay would not be what the
+step does.
+"""
+
+from __future__ import annotations
+
+from gradcli.engine.device.program import copy
+from gradcli.engine.program.record import Buffer, Call, Recording, View
+
+
+def difference(first: Recording, second: Recording) -> str:
+    """Why the second cannot stand for all that come; empty when it can."""
+    if len(first.calls) != len(second.calls):
+        return (
+            f"it made {len(first.calls)} kernel calls the first time "
+            f"and {len(second.calls)} the second"
+        )
+    pairs: dict[Buffer, Buffer] = {}
+    for number, (a, b) in enumerate(zip(first.calls, second.calls, strict=True)):
+        if a.kernel != b.kernel:
+            return f"its call {number} was '{a.kernel}' the first time and '{b.kernel}' the second"
+        if (a.sizes, a.options) != (b.sizes, b.options):
+            return (
+                f"the options of its call {number}, '{a.kernel}', changed from "
+                f"{a.sizes} {a.options} to {b.sizes} {b.options}"
+            )
+        why = _views_differ(a, b, pairs)
+        if why:
+            return f"its call {number}, '{a.kernel}', {why}"
+    return ""
+
+
+def _views_differ(a: Call, b: Call, pairs: dict[Buffer, Buffer]) -> str:
+    for x, y in zip(a.views, b.views, strict=True):
+        if _layout(x) != _layout(y):
+            return f"had a tensor of shape {x.shape} the first time and {y.shape} the second"
+        if pairs.setdefault(x.buffer, y.buffer) is not y.buffer:
+            return "used other memory the second time"
+        if not _same_memory(x.buffer, y.buffer):
+            return (
+                "reads memory that the step before had made or that Python filled anew; "
+                "keep such values in tensors that are changed in place (copy_), or pass them in"
+            )
+    return ""
+
+
+def _layout(view: View) -> tuple[object, ...]:
+    return view.offset, view.shape, view.strides, view.dtype, view.buffer.nbytes
+
+
+def _same_memory(x: Buffer, y: Buffer) -> bool:
+    """Both intermediates, one and the same storage, numbers of one owner, or equal constants."""
+    if x.owner is not None or y.owner is not None:
+        return x.owner is y.owner
+    if x.made or y.made:
+        return x.made and y.made
+    if x.storage is y.storage:
+        return True
+    if x.storage is None or y.storage is None or x.before is not None or y.before is not None:
+        return False
+    return copy(x.storage) == copy(y.storage)

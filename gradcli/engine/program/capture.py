@@ -1,0 +1,298 @@
+"""engine.capture: a step that runs eagerly until it is known, and is replayed from then on."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradcli.engine import autograd, recording
+from gradcli.engine.array import Array, copy_into, empty
+from gradcli.engine.device import cpu
+from gradcli.engine.device.program import Transfer, copy, overwrite
+from gradcli.engine.program.agree import difference
+from gradcli.engine.program.passes import PASSES, optimized
+from gradcli.engine.program.record import Buffer, Recording
+from gradcli.engine.program.replay import Program
+from gradcli.engine.program.values import Pattern, leaves, rebuilt
+from gradcli.engine.tensor import OPS, Tensor
+from gradcli.errors import CaptureError, GradcliError, OptionError, ShapeError
+
+
+@dataclass
+class _Entry:
+    """What is known of one signature: two recordings that agree make a program.
+
+    Attributes:
+        inputs: memory of the program's own for each tensor given.
+        outputs: where each tensor that comes back lies.
+        refused: why this signature stays eager.
+    """
+
+    inputs: list[Array]
+    recording: Recording | None = None
+    program: Program | None = None
+    pattern: Pattern = None
+    outputs: list[Array] = field(default_factory=list)
+    refused: str = ""
+
+    def holds(self) -> bool:
+        """True while what Python took for granted is still so."""
+        known = self.recording
+        return known is None or all(getattr(o, name) == value for o, name, value in known.assumed)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What came of several steps: `outputs` has a row for each one that was begun."""
+
+    outputs: Any
+    done: int
+    error: GradcliError | None
+
+
+class Captured:
+    """A step that is replayed without Python once it has been seen twice; made by `capture`.
+
+    For each signature (shapes and types of the tensors, other arguments by value) the step runs
+    eagerly twice while its kernel calls are recorded. If both times are the same calls, and a
+    replay gives the same bits, later calls replay. Otherwise the step stays eager, and
+    `why_not` says why.
+    """
+
+    def __init__(
+        self,
+        step: Callable[..., Any],
+        passes: Iterable[str],
+        on_refusal: Callable[[str], None],
+    ) -> None:
+        self._step = step
+        self._passes = tuple(passes)
+        self._on_refusal = on_refusal
+        self._entries: dict[Any, list[_Entry]] = {}
+
+    @property
+    def why_not(self) -> str:
+        """Why a signature stays eager; empty when none does."""
+        found = (e.refused for entries in self._entries.values() for e in entries if e.refused)
+        return next(found, "")
+
+    @property
+    def programs(self) -> list[Program]:
+        """The programs made so far, one for each signature."""
+        return [e.program for list_ in self._entries.values() for e in list_ if e.program]
+
+    def __call__(self, *args: Any) -> Any:
+        """What the step gives; its tensors are the caller's own and have no history."""
+        entry = self._entry(args)
+        if entry.program is None:
+            return self._eagerly(entry, args)
+        result = self._replay(entry, [_rows(a) for a in _tensors(args)], 1, False)
+        if result.error is not None:
+            raise result.error
+        return result.outputs
+
+    def scan(self, *args: Any) -> Any:
+        """The step for each row of the tensors given; what comes back is stacked in the same way.
+
+        The same as a loop over the rows, without Python in between (jax calls it lax.scan).
+        """
+        result = self.steps(*args)
+        if result.error is not None:
+            raise result.error
+        return result.outputs
+
+    def steps(self, *args: Any) -> Steps:
+        """As `scan`, but a value that a kernel refused ends the steps instead of raising."""
+        tensors = _tensors(args)
+        count = _count(tensors)
+        results: list[Any] = []
+        for i in range(count):
+            row = [a[i] if isinstance(a, Tensor) else a for a in args]
+            entry = self._entry(row)
+            if entry.program is not None:
+                rest = [_rows(a[i:]) for a in tensors]
+                replayed = self._replay(entry, rest, count - i, True)
+                return _joined(results, replayed)
+            try:
+                results.append(self._eagerly(entry, row))
+            except CaptureError:
+                raise
+            except GradcliError as error:
+                return _joined(results, Steps(None, 0, error))
+        return _joined(results, Steps(None, 0, None))
+
+    # One signature.
+
+    def _entry(self, args: Sequence[Any]) -> _Entry:
+        key = (autograd.recording(), *(_signature(a) for a in args))
+        entries = self._entries.setdefault(key, [])
+        for entry in entries:
+            if entry.holds():
+                return entry
+        inputs = [empty(a.shape, a.dtype) for a in _tensors(args)]
+        entries.append(_Entry(inputs))
+        return entries[-1]
+
+    def _eagerly(self, entry: _Entry, args: Sequence[Any]) -> Any:
+        if entry.refused:
+            return self._step(*args)
+        try:
+            return self._record(entry, args)
+        except CaptureError as error:
+            self._refuse(entry, error.message)
+            return self._step(*args)
+
+    def _refuse(self, entry: _Entry, why: str) -> None:
+        entry.refused, entry.recording, entry.inputs = why, None, []
+        self._on_refusal(why)
+
+    def _record(self, entry: _Entry, args: Sequence[Any]) -> Any:
+        given = iter(entry.inputs)
+        own = [_own(a, next(given)) if isinstance(a, Tensor) else a for a in args]
+        recorded = Recording()
+        with recording.to(recorded):
+            entry.pattern, results = leaves(self._step(*own))
+            entry.outputs = [tensor.array.contiguous() for tensor in results]
+        del results
+        recorded.close()
+        if _overwritten(recorded, entry.inputs):
+            for tensor, mine in zip(_tensors(args), entry.inputs, strict=True):
+                copy_into(tensor.array, mine)
+            self._refuse(entry, "the step is not captured: it overwrites one of its arguments")
+        before, entry.recording = entry.recording, recorded
+        returned = rebuilt(entry.pattern, [Tensor(array.copy()) for array in entry.outputs])
+        if before is not None and not entry.refused:
+            why = difference(before, recorded) or self._compile(entry, recorded)
+            if why:
+                self._refuse(entry, f"the step is not captured: {why}")
+        return returned
+
+    def _compile(self, entry: _Entry, recorded: Recording) -> str:
+        """Make the program, and let it prove itself: why it could not, or nothing."""
+        changed = {v.buffer for call in recorded.calls for v in call.outputs if v.buffer.kept}
+        program = Program(optimized(recorded.calls, self._passes), recorded)
+        after = {b: copy(b.storage) for b in changed if b.storage is not None}
+        _put_back({b: b.before for b in changed if b.before is not None})
+        program.prove()
+        wrong = [b for b, data in after.items() if b.storage and copy(b.storage) != data]
+        if wrong:
+            _put_back(after)
+            return f"a replay gave other bits than the step itself in {len(wrong)} tensors"
+        entry.program = program
+        return ""
+
+    def _replay(self, entry: _Entry, given: Sequence[Array], count: int, stacked: bool) -> Steps:
+        """`count` steps on the rows of what is given; outputs stacked, or those of the one step."""
+        assert entry.program is not None
+        feeds = [_feed(array, own) for array, own in zip(given, entry.inputs, strict=True)]
+        made = [
+            empty((count, *array.shape) if stacked else array.shape, array.dtype)
+            for array in entry.outputs
+        ]
+        takes = [_take(array, into) for array, into in zip(entry.outputs, made, strict=True)]
+        done, error = entry.program.replay(count, feeds, takes)
+        if error is not None and stacked:
+            for array, into in zip(entry.outputs, made, strict=True):
+                copy_into(into.view(array.shape, array.strides, done * array.numel), array)
+            made = [Tensor(array)[: done + 1].array for array in made]
+        return Steps(rebuilt(entry.pattern, [Tensor(array) for array in made]), done, error)
+
+
+def capture(
+    step: Callable[..., Any],
+    *,
+    passes: Iterable[str] = tuple(PASSES),
+    on_refusal: Callable[[str], None] | None = None,
+) -> Captured:
+    """A function that replays what `step` does, without Python, once it has seen it twice.
+
+    The step's arguments are tensors and plain values; what it returns are tensors, also inside
+    tuples, lists and dicts. Parameters, optimizer state and everything else that it reads without
+    being given must be tensors that are changed in place. Where a step cannot be captured, it
+    runs eagerly as before, and `on_refusal` is told why (by default with a warning).
+    """
+    unknown = set(passes) - set(PASSES)
+    if unknown:
+        raise OptionError(f"capture: no pass '{min(unknown)}'; there are {', '.join(PASSES)}")
+    return Captured(step, tuple(passes), on_refusal or _warn)
+
+
+def _warn(why: str) -> None:
+    warnings.warn(why, stacklevel=2)
+
+
+def _signature(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.shape, value.dtype
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return type(value), value
+    raise OptionError(f"capture: a step takes tensors and plain values, got {type(value).__name__}")
+
+
+def _tensors(args: Sequence[Any]) -> list[Tensor]:
+    return [a for a in args if isinstance(a, Tensor)]
+
+
+def _overwritten(recorded: Recording, inputs: Sequence[Array]) -> bool:
+    mine = {id(array.storage) for array in inputs}
+    return any(id(v.buffer.storage) in mine for call in recorded.calls for v in call.outputs)
+
+
+def _own(given: Tensor, own: Array) -> Tensor:
+    """The program's copy of an argument."""
+    if given.requires_grad:
+        raise CaptureError(
+            "capture: an argument asks for a gradient; keep such a tensor outside the arguments"
+        )
+    copy_into(own, given.array)
+    return Tensor(own)
+
+
+def _count(tensors: Sequence[Tensor]) -> int:
+    lengths = {t.shape[0] if t.shape else 0 for t in tensors}
+    if len(lengths) != 1:
+        raise ShapeError(f"scan: needs tensors with one number of rows, got {sorted(lengths)}")
+    return lengths.pop()
+
+
+def _rows(tensor: Tensor) -> Array:
+    return tensor.array.contiguous()
+
+
+def _address(array: Array) -> int:
+    return cpu.address(array.storage) + array.offset * array.dtype.size
+
+
+def _feed(given: Array, own: Array) -> Transfer:
+    nbytes = own.numel * own.dtype.size
+    return Transfer(_address(own), 0, _address(given), nbytes, nbytes)
+
+
+def _take(output: Array, into: Array) -> Transfer:
+    nbytes = output.numel * output.dtype.size
+    return Transfer(_address(into), nbytes, _address(output), 0, nbytes)
+
+
+def _put_back(content: dict[Buffer, bytes]) -> None:
+    for buffer, data in content.items():
+        if buffer.storage is not None:
+            overwrite(buffer.storage, data)
+
+
+def _joined(first: Sequence[Any], rest: Steps) -> Steps:
+    """Results of single steps, and those of the steps after them, stacked."""
+    if not first:
+        return rest
+    patterns = [leaves(result) for result in first]
+    pattern, columns = (
+        patterns[0][0],
+        [list(column) for column in zip(*(p[1] for p in patterns), strict=True)],
+    )
+    later = leaves(rest.outputs)[1] if rest.outputs is not None else []
+    tensors = []
+    for i, column in enumerate(columns):
+        parts = [t.reshape(1, *t.shape) for t in column]
+        tensors.append(OPS["cat"]([*parts, later[i]] if later else parts))
+    return Steps(rebuilt(pattern, tensors), len(first) + rest.done, rest.error)

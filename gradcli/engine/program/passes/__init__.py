@@ -1,0 +1,25 @@
+"""Passes: each rewrites the list of calls of a step into one that does the same, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from gradcli.engine.program.passes.dead import dead_calls
+from gradcli.engine.program.record import Call
+
+Pass = Callable[[list[Call]], list[Call]]
+
+# In the order in which they run; a pass may rely on what those before it have done.
+PASSES: dict[str, Pass] = {
+    "dead_calls": dead_calls,
+}
+
+
+def optimized(calls: Sequence[Call], names: Iterable[str]) -> list[Call]:
+    """The list after the passes of these names."""
+    chosen = set(names)
+    made = list(calls)
+    for name, rewrite in PASSES.items():
+        if name in chosen:
+            made = rewrite(made)
+    return made

@@ -1,0 +1,187 @@
+"""Recording: every kernel call of a step, with the memory it reads and writes, as data."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from gradcli.engine.array import Array
+from gradcli.engine.autograd import Leaf
+from gradcli.engine.device import cpu, program
+from gradcli.engine.device.cpu import Storage
+from gradcli.engine.dtype import DType
+from gradcli.engine.recording import Varying
+from gradcli.engine.shape import Shape, is_contiguous, numel
+from gradcli.errors import CaptureError
+
+
+@dataclass(eq=False)
+class Buffer:
+    """A block of memory that calls share.
+
+    Attributes:
+        storage: where it lies, for memory that outlives the program's run: parameters, states,
+            data, gradients. None for an intermediate, which the plan gives a place.
+        made: whether the step itself made it.
+        owner: who writes its numbers before each step.
+        before: what it held before the first recorded call wrote to it; None if none did.
+    """
+
+    nbytes: int
+    storage: Storage | None = None
+    made: bool = False
+    owner: object = None
+    before: bytes | None = None
+
+    @property
+    def kept(self) -> bool:
+        """True when someone may look at it after the step."""
+        return self.storage is not None
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What a call sees of a buffer; offset and strides in elements."""
+
+    buffer: Buffer
+    offset: int
+    shape: Shape
+    strides: Shape
+    dtype: DType
+
+    @property
+    def numel(self) -> int:
+        """The number of elements."""
+        return numel(self.shape)
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The bytes from the first to the last element, half open."""
+        if 0 in self.shape:
+            return 0, 0
+        spans = [(n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True)]
+        low = self.offset + sum(span for span in spans if span < 0)
+        high = self.offset + sum(span for span in spans if span > 0)
+        return low * self.dtype.size, (high + 1) * self.dtype.size
+
+    @property
+    def contiguous(self) -> bool:
+        """True when the elements lie in row-major order without gaps."""
+        return is_contiguous(self.shape, self.strides)
+
+    @property
+    def whole(self) -> bool:
+        """True when the elements are the whole buffer, in order."""
+        return self.contiguous and self.numel * self.dtype.size == self.buffer.nbytes
+
+    def same(self, other: View) -> bool:
+        """True when both are the same elements."""
+        return (
+            self.buffer is other.buffer
+            and self.offset == other.offset
+            and self.shape == other.shape
+            and self.strides == other.strides
+            and self.dtype is other.dtype
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One kernel call: inputs first, then what it writes (and may read, as an optimizer does)."""
+
+    kernel: str
+    inputs: tuple[View, ...]
+    outputs: tuple[View, ...]
+    sizes: tuple[int, ...] = ()
+    options: tuple[float, ...] = ()
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """All tensors in the order in which the kernel wants them."""
+        return (*self.inputs, *self.outputs)
+
+
+@dataclass
+class Recording:
+    """A Recorder: the calls so far, and what must hold for them to be the right ones."""
+
+    calls: list[Call] = field(default_factory=list)
+    varying: dict[int, tuple[object, Varying]] = field(default_factory=dict)
+    assumed: list[tuple[object, str, Any]] = field(default_factory=list)
+    grads: dict[Leaf, Array | None] = field(default_factory=dict)
+    _buffers: dict[int, Buffer] = field(default_factory=dict)
+    _created: dict[int, weakref.ref[Storage]] = field(default_factory=dict)
+
+    # What the engine says.
+
+    def call(
+        self, kernel: str, arrays: Sequence[Array], sizes: Sequence[int], options: Sequence[float]
+    ) -> None:
+        """Write a call down, and what memory held that it is the first to overwrite."""
+        views = tuple(self.view(array) for array in arrays)
+        inputs = cpu.kernel_inputs(kernel)
+        for view in views[inputs:]:
+            buffer = view.buffer
+            if buffer.storage is not None and buffer.before is None:
+                buffer.before = program.copy(buffer.storage)
+        made = Call(kernel, views[:inputs], views[inputs:], tuple(sizes), tuple(options))
+        self.calls.append(made)
+
+    def created(self, storage: Storage) -> None:
+        """Fresh memory: an intermediate, unless it is still held when the step has ended."""
+        key = id(storage)
+        self._buffers[key] = Buffer(storage.nbytes, made=True)
+
+        def forget(_: weakref.ref[Storage]) -> None:
+            self._buffers.pop(key, None)
+            self._created.pop(key, None)
+
+        self._created[key] = weakref.ref(storage, forget)
+
+    def constant(self, storage: Storage) -> None:
+        """Fresh memory that Python has filled: it is kept as it is."""
+        self._buffers[id(storage)] = Buffer(storage.nbytes, storage)
+
+    def reading(self, what: str) -> NoReturn:
+        """Refuse: a replay would go on with the value of the first time."""
+        raise CaptureError(
+            f"capture: the step reads {what} (item, tolist, if x: ...), so it cannot be replayed "
+            "without Python; return what you want to see, or do not capture this step"
+        )
+
+    def assume(self, owner: object, attribute: str) -> None:
+        """The calls hold for this value of the attribute."""
+        self.assumed.append((owner, attribute, getattr(owner, attribute)))
+
+    def arrived(self, leaf: Leaf) -> None:
+        """Where this leaf's gradient lies after the step is part of what the step does."""
+        self.grads[leaf] = None
+
+    def varies(self, owner: object, make: Callable[[], Varying]) -> Varying:
+        """The one source of an owner's numbers; they are written before each step."""
+        if id(owner) not in self.varying:
+            self.varying[id(owner)] = owner, make()
+            self.view(self.varying[id(owner)][1].varying()).buffer.owner = owner
+        return self.varying[id(owner)][1]
+
+    # What the program asks.
+
+    def view(self, array: Array) -> View:
+        """An array as the calls see it."""
+        buffer = self._buffers.get(id(array.storage))
+        if buffer is None:
+            buffer = Buffer(array.storage.nbytes, array.storage)
+            self._buffers[id(array.storage)] = buffer
+        return View(buffer, array.offset, array.shape, array.strides, array.dtype)
+
+    def close(self) -> None:
+        """The step has ended: what somebody still holds of its memory is kept for good."""
+        self.grads = {leaf: leaf.grad for leaf in self.grads}
+        for key, reference in list(self._created.items()):
+            storage = reference()
+            if storage is not None:
+                self._buffers[key].storage = storage
+        self._created.clear()
+        self._buffers.clear()

@@ -1,0 +1,110 @@
+"""A program: calls with a place for everything they touch, ready to be replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradcli.engine.array import Array
+from gradcli.engine.device import cpu
+from gradcli.engine.device.program import CallList, CallPlan, Compiled, Transfer
+from gradcli.engine.program import plan, schedule
+from gradcli.engine.program.record import Buffer, Call, Recording
+from gradcli.engine.recording import Varying
+from gradcli.errors import GradcliError
+
+_PAGE = 4096
+
+
+class Program:
+    """A recorded step that runs without Python.
+
+    Attributes:
+        calls: what it does, after all passes.
+        arena_bytes: memory of its intermediates, all allocated before the first step.
+        waves: how many times the threads wait for one another in a step.
+    """
+
+    def __init__(self, calls: Sequence[Call], recording: Recording) -> None:
+        self.calls = list(calls)
+        listed = CallList(len(self.calls))
+        self._write(listed, _imagined(self.calls))
+        self.plans: list[CallPlan] = listed.plan()
+        parts = schedule.waves(self.calls, self.plans)
+        self.waves = parts[-1].wave + 1 if parts else 0
+        self.layout = plan.layout(self.calls, self.plans, parts)
+        self.arena_bytes = self.layout.nbytes
+        self._arena = cpu.allocate(self.arena_bytes)
+        self._move(listed)
+        start = cpu.address(self._arena)
+        scratch = [
+            (start + self.layout.scratch.get(i, 0), p.shared_bytes)
+            for i, p in enumerate(self.plans)
+        ]
+        triples = [(part.call, part.phase, part.wave) for part in parts]
+        self._compiled = Compiled(listed, triples, scratch)
+        self._varying: list[Varying] = [source for _, source in recording.varying.values()]
+        self._recording = recording  # holds what the varying numbers and assumptions belong to
+
+    def _write(self, listed: CallList, address: dict[Buffer, int]) -> None:
+        for call in self.calls:
+            tensors = [
+                (
+                    cpu.pointer(address[v.buffer]),
+                    v.buffer.nbytes,
+                    v.offset,
+                    v.dtype.code,
+                    len(v.shape),
+                    v.shape,
+                    v.strides,
+                )
+                for v in call.views
+            ]
+            listed.add(call.kernel, tensors, call.sizes, call.options)
+
+    def _move(self, listed: CallList) -> None:
+        for i, call in enumerate(self.calls):
+            for j, view in enumerate(call.views):
+                listed.move(i, j, self.address(view.buffer))
+
+    def address(self, buffer: Buffer) -> int:
+        """Where a buffer lies."""
+        if buffer.storage is not None:
+            return cpu.address(buffer.storage)
+        return cpu.address(self._arena) + self.layout.buffers[buffer]
+
+    def prove(self) -> None:
+        """One step on the numbers that the recorded step found."""
+        _, error = self._compiled.replay(1, (), ())
+        if error is not None:
+            raise error
+
+    def replay(
+        self, steps: int, feeds: Sequence[Transfer] = (), takes: Sequence[Transfer] = ()
+    ) -> tuple[int, GradcliError | None]:
+        """Run so many steps; gives how many ran to their end, and why the next one did not."""
+        held = []
+        all_feeds = list(feeds)
+        for source in self._varying:
+            rows, each = source.rows(steps)
+            borrowed = cpu.borrow(rows)
+            held.append(borrowed)
+            target: Array = source.varying()
+            nbytes = target.numel * target.dtype.size
+            to = cpu.address(target.storage) + target.offset * target.dtype.size
+            step = nbytes if each else 0
+            all_feeds.append(Transfer(to, 0, cpu.address(borrowed), step, nbytes))
+        for leaf, grad in self._recording.grads.items():
+            leaf.grad = grad
+        return self._compiled.replay(steps, all_feeds, takes)
+
+
+def _imagined(calls: Sequence[Call]) -> dict[Buffer, int]:
+    """Addresses that nothing else has, for planning before there is memory."""
+    address: dict[Buffer, int] = {}
+    free = _PAGE
+    for call in calls:
+        for view in call.views:
+            if view.buffer not in address:
+                address[view.buffer] = free
+                free += -(-(view.buffer.nbytes + 1) // _PAGE) * _PAGE
+    return address

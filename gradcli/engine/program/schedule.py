@@ -1,0 +1,79 @@
+"""Scheduling: which calls run at the same time.
+
+A call begins in the first wave in which everything that it reads is written, and everything that
+it overwrites is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gradcli.engine.device.program import CallPlan
+from gradcli.engine.program.record import Buffer, Call, View
+
+
+@dataclass(frozen=True)
+class Part:
+    """A phase of a call, by number, and the wave in which it runs."""
+
+    call: int
+    phase: int
+    wave: int
+
+
+@dataclass
+class _Uses:
+    """Who used which bytes of a buffer: (low, high, last wave of the use, whether it wrote)."""
+
+    list: list[tuple[int, int, int, bool]] = field(default_factory=list)
+
+    def free_after(self, low: int, high: int, writes: bool) -> int:
+        """The last wave that a use of these bytes must wait for; -1 for none."""
+        return max(
+            (
+                wave
+                for begin, end, wave, wrote in self.list
+                if begin < high and low < end and (writes or wrote)
+            ),
+            default=-1,
+        )
+
+    def add(self, low: int, high: int, wave: int, writes: bool) -> None:
+        """Enter a use; what it overwrites whole need not be remembered."""
+        if writes:
+            self.list = [use for use in self.list if use[0] < low or use[1] > high]
+        self.list.append((low, high, wave, writes))
+
+
+def waves(calls: Sequence[Call], plans: Sequence[CallPlan]) -> list[Part]:
+    """The parts of a program, in rising waves.
+
+    A call that writes nothing checks something: what comes behind it and is kept waits for it.
+    """
+    uses: dict[Buffer, _Uses] = {}
+    parts = []
+    checked = -1
+    for number, (call, plan) in enumerate(zip(calls, plans, strict=True)):
+        views = _touched(call)
+        after = [uses[v.buffer].free_after(*v.extent, w) for v, w in views if v.buffer in uses]
+        keeps = any(view.buffer.kept for view in call.outputs)
+        start = 1 + max((*after, checked if keeps else -1), default=-1)
+        if not call.outputs:
+            checked = max(checked, start + plan.phases - 1)
+        parts += [Part(number, phase, start + phase) for phase in range(plan.phases)]
+        for view, writes in views:
+            end = start + max(plan.phases, 1) - 1
+            uses.setdefault(view.buffer, _Uses()).add(*view.extent, end, writes)
+    return _without_gaps(sorted(parts, key=lambda part: (part.wave, part.call)))
+
+
+def _touched(call: Call) -> list[tuple[View, bool]]:
+    views = [(view, False) for view in call.inputs] + [(view, True) for view in call.outputs]
+    return [(view, writes) for view, writes in views if 0 not in view.shape]
+
+
+def _without_gaps(parts: list[Part]) -> list[Part]:
+    """Waves numbered from 0 on: calls without a phase leave gaps."""
+    number = {wave: i for i, wave in enumerate(sorted({part.wave for part in parts}))}
+    return [Part(part.call, part.phase, number[part.wave]) for part in parts]

@@ -1,0 +1,48 @@
+"""Tensors inside tuples, lists and dicts: taken out in order, and put back into the same places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import CaptureError
+
+Pattern = Any  # the value with a Place where each tensor was
+
+
+class Place(int):
+    """Which of the tensors stands here."""
+
+
+def leaves(value: Any) -> tuple[Pattern, list[Tensor]]:
+    """The pattern of a value, and its tensors in order."""
+    found: list[Tensor] = []
+    return _pattern(value, found), found
+
+
+def _pattern(value: Any, found: list[Tensor]) -> Pattern:
+    if isinstance(value, Tensor):
+        found.append(value)
+        return Place(len(found) - 1)
+    if isinstance(value, dict):
+        return {key: _pattern(item, found) for key, item in value.items()}
+    if type(value) in (tuple, list):
+        return type(value)(_pattern(item, found) for item in value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise CaptureError(
+        f"capture: the step returns {type(value).__name__}; it can return tensors, plain values "
+        "that never change, and tuples, lists and dicts of these"
+    )
+
+
+def rebuilt(pattern: Pattern, tensors: Sequence[Tensor]) -> Any:
+    """The value of a pattern with other tensors."""
+    if isinstance(pattern, Place):
+        return tensors[pattern]
+    if isinstance(pattern, dict):
+        return {key: rebuilt(item, tensors) for key, item in pattern.items()}
+    if isinstance(pattern, (tuple, list)):
+        return type(pattern)(rebuilt(item, tensors) for item in pattern)
+    return pattern

@@ -1,0 +1,69 @@
+"""Whether kernel calls are being recorded, and by whom. The recorder itself is program/record.py.
+
+Only what Python does between two calls must be told to it: which memory is new, which numbers
+Python keeps up, and what it took for granted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+
+class Varying(Protocol):
+    """Numbers in memory that Python keeps up from step to step: learning rates, random states."""
+
+    def varying(self) -> Any:
+        """The Array that recorded calls read."""
+        ...
+
+    def rows(self, steps: int) -> tuple[bytes, bool]:
+        """What it must hold in the next `steps` steps: one row, or (True) one for each step."""
+        ...
+
+
+class Recorder(Protocol):
+    """What the engine tells whoever records."""
+
+    def call(
+        self, kernel: str, arrays: Sequence[Any], sizes: Sequence[int], options: Sequence[float]
+    ) -> None:
+        """A kernel is about to run."""
+
+    def created(self, storage: Any) -> None:
+        """Fresh memory, to be written by kernels."""
+
+    def constant(self, storage: Any) -> None:
+        """Fresh memory that Python has filled."""
+
+    def reading(self, what: str) -> None:
+        """Python is about to look at values; raises, because a replay would not look again."""
+
+    def assume(self, owner: object, attribute: str) -> None:
+        """Python decided by this attribute; with another value the calls would be others."""
+
+    def arrived(self, leaf: Any) -> None:
+        """A gradient is about to be put into a leaf's `grad`."""
+
+    def varies(self, owner: object, make: Callable[[], Varying]) -> Any:
+        """The owner's numbers that Python writes before each step, made at the first mention."""
+
+
+_current: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+
+
+def current() -> Recorder | None:
+    """Whoever records the calls of this thread, if anyone does."""
+    return _current.get()
+
+
+@contextmanager
+def to(recorder: Recorder | None) -> Iterator[None]:
+    """Record to this one inside a `with` block; None pauses."""
+    token = _current.set(recorder)
+    try:
+        yield
+    finally:
+        _current.reset(token)
