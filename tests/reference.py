@@ -13,6 +13,7 @@ from grid import Grid, broadcast_shape, pick
 from reference_attention import REFERENCES as ATTENTION
 from reference_index import REFERENCES as INDEXING
 from reference_linalg import REFERENCES as LINALG
+from reference_recurrent import REFERENCES as RECURRENT
 from reference_reduce import REFERENCES as REDUCTIONS
 
 
@@ -144,4 +145,5 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     **REDUCTIONS,
     **LINALG,
     **ATTENTION,
+    **RECURRENT,
 }

@@ -192,6 +192,31 @@ def layer_norm(parts: str) -> Callable[[random.Random], tuple[list[Spec], list[i
     return build
 
 
+def recurrent(parts: str) -> Callable[[random.Random], tuple[list[Spec], list[int]]]:
+    """Letters with a number d. x: (steps, batch, d hidden); c: d more steps of hidden; w, b: the
+    matrix and the bias, or none, of d gates; s: a state, or none; f: d states; g: y, or none.
+    """
+
+    def build(rng: random.Random) -> tuple[list[Spec], list[int]]:
+        steps, batch, hidden = rng.choice((0, 1, 2, 5)), size(rng), size(rng)
+        made: list[Spec] = []
+        for kind, digit in zip(parts[::2], parts[1::2], strict=True):
+            gates = int(digit)
+            shape = {
+                "x": [steps, batch, gates * hidden],
+                "c": [steps + gates, batch, hidden],
+                "w": [gates * hidden, hidden],
+                "b": rng.choice(([0], [gates * hidden])),
+                "s": rng.choice(([0], [batch, hidden])),
+                "g": rng.choice(([0], [steps, batch, hidden])),
+                "f": [gates, batch, hidden],
+            }[kind]
+            made.append((shape, F32))
+        return made, [rng.choice((0, 1)), rng.choice((0, 1))]
+
+    return build
+
+
 def dropout(rng: random.Random) -> tuple[list[Spec], list[int]]:
     shape = [size(rng), size(rng) * 30]
     return [(shape, F32), ([3], I64), (shape, F32), (shape, U8)], [rng.choice((0, 7, 2**32))]
@@ -233,6 +258,12 @@ BUILDERS: dict[str, Callable[[random.Random], tuple[list[Spec], list[int]]]] = {
     "batch_norm_backward": batch_norm("xxccmxcc"),
     "layer_norm": layer_norm("xmmxrr"),
     "layer_norm_backward": layer_norm("xxrrmxnn"),
+    "lstm_forward": recurrent("x4w4b4s1s1x4x1c1"),
+    "lstm_backward": recurrent("g1x4c1w4s1s1x4f2"),
+    "gru_forward": recurrent("x3w3b3s1x3c0x1"),
+    "gru_backward": recurrent("g1x3c0x1w3s1x4f1"),
+    "rnn_forward": recurrent("x1w1b1s1x1"),
+    "rnn_backward": recurrent("g1x1w1s1x1f1"),
     "dropout_forward": dropout,
     "uniform": drawn(F32),
     "normal": drawn(F64),

@@ -35,6 +35,11 @@
 #include "attention.h"
 
 #include "attention_backward.h"
+#include "recurrent.h"
+
+#include "recurrent_gru.h"
+#include "recurrent_lstm.h"
+#include "recurrent_rnn.h"
 
 #include "conv2d.h"
 

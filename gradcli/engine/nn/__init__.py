@@ -14,6 +14,7 @@ from gradcli.engine.nn.loss import CrossEntropyLoss, MSELoss
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.nn.pooling import AvgPool2d, MaxPool2d
+from gradcli.engine.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 
 LAYERS: dict[str, type[Module]] = {
     "Linear": Linear,
@@ -26,6 +27,12 @@ LAYERS: dict[str, type[Module]] = {
     "BatchNorm2d": BatchNorm2d,
     "LayerNorm": LayerNorm,
     "Embedding": Embedding,
+    "RNN": RNN,
+    "LSTM": LSTM,
+    "GRU": GRU,
+    "RNNCell": RNNCell,
+    "LSTMCell": LSTMCell,
+    "GRUCell": GRUCell,
     "ReLU": ReLU,
     "GELU": GELU,
     "Tanh": Tanh,
@@ -36,7 +43,10 @@ LAYERS: dict[str, type[Module]] = {
 }
 
 __all__ = [
+    "GRU",
     "LAYERS",
+    "LSTM",
+    "RNN",
     "AvgPool2d",
     "BatchNorm1d",
     "BatchNorm2d",
@@ -46,6 +56,8 @@ __all__ = [
     "Embedding",
     "Flatten",
     "GELU",
+    "GRUCell",
+    "LSTMCell",
     "LayerNorm",
     "Linear",
     "MSELoss",
@@ -53,6 +65,7 @@ __all__ = [
     "Module",
     "ModuleList",
     "Parameter",
+    "RNNCell",
     "ReLU",
     "Sequential",
     "Sigmoid",
