@@ -172,8 +172,6 @@ def conv2d_gradient(
 
 
 def _grad_bias(grad: Array) -> Array:
-    n, filters, rows, columns = grad.shape
-    planes, bias = empty((n * filters, 1, 1), grad.dtype), empty((1, 1, filters), grad.dtype)
-    run("sum", grad.reshape((n * filters, rows * columns, 1)), planes)
-    run("sum", planes.reshape((1, n, filters)), bias)
-    return bias.reshape((filters,))
+    bias = empty(grad.shape[1:2], grad.dtype)
+    run("conv2d_grad_bias", grad, bias)
+    return bias

@@ -1,0 +1,131 @@
+/* conv2d_tile.h -- the innermost loops of convolutions: tiles of C = A B as in gemm_tile.h, but the
+ * rows of the matrix of windows lie at offsets in a copy of the image. Each accumulator sees its
+ * terms in rising order, so that its bits do not depend on where in which tile it lies. */
+
+#ifndef GC_CONV2D_TILE
+#define GC_CONV2D_TILE
+#if GC_VECTOR_BYTES == 64 || defined(__aarch64__)
+#define GC_CONV2D_ROWS 12
+#define GC_CONV2D_TILES(X, w)                                                                      \
+  X(1, w) X(2, w) X(3, w) X(4, w) X(5, w) X(6, w) X(7, w) X(8, w) X(9, w) X(10, w) X(11, w) X(12, w)
+#else
+#define GC_CONV2D_ROWS 6
+#define GC_CONV2D_TILES(X, w) X(1, w) X(2, w) X(3, w) X(4, w) X(5, w) X(6, w)
+#endif
+#endif
+
+/* ---- m filters at w vectors of positions: the weights of step k lie at weight[k * m], what they
+ * meet at from[j][offset[k]]; the sums of filter i, and its bias, go to to[j] + i * ld; of the last
+ * vector n elements are wanted ---- */
+
+typedef struct {
+  int64_t depth;
+  const int64_t *offset;
+  const REAL *from[2];
+  REAL *to[2];
+  int64_t ld, n;
+} NAME(spot);
+
+typedef void NAME(spot_fn)(const NAME(spot) *, const REAL *weight, int64_t at, const REAL *bias);
+
+static inline __attribute__((always_inline)) void NAME(spot_tile)(const int m, const int w,
+                                                                  const NAME(spot) * s,
+                                                                  const REAL *weight, int64_t at,
+                                                                  const REAL *bias) {
+  NAME(vec) sum[GC_CONV2D_ROWS][2], row[2];
+  GC_UNROLL for (int i = 0; i < m; i++) GC_UNROLL for (int j = 0; j < w; j++) sum[i][j] =
+      (NAME(vec)){0};
+  const int64_t *offset = s->offset, *const end = offset + s->depth;
+  const REAL *const from = s->from[0], *const from_1 = s->from[1];
+  for (; offset < end; offset++, weight += m) {
+    row[0] = *(const NAME(loose) *)(from + *offset);
+    if (w > 1)
+      row[1] = *(const NAME(loose) *)(from_1 + *offset);
+    GC_UNROLL for (int i = 0; i < m; i++) {
+      const NAME(vec) x = weight[i] - (NAME(vec)){0};
+      GC_UNROLL for (int j = 0; j < w; j++) sum[i][j] = MADD(x, row[j], sum[i][j]);
+    }
+  }
+  GC_UNROLL for (int i = 0; i < m; i++) {
+    const REAL start = bias ? bias[at + i] : 0;
+    GC_UNROLL for (int j = 0; j < w; j++) {
+      REAL *const to = s->to[j] + (at + i) * s->ld;
+      if (bias)
+        sum[i][j] += start - (NAME(vec)){0};
+      if (j == w - 1 && s->n < LANES) {
+        REAL line[GC_VECTOR_BYTES / sizeof(REAL)];
+        *(NAME(loose) *)line = sum[i][j];
+        for (int64_t p = 0; p < s->n; p++)
+          to[p] = line[p];
+      } else {
+        *(NAME(loose) *)to = sum[i][j];
+      }
+    }
+  }
+}
+
+#define SPOT(m, w)                                                                                 \
+  static void NAME(spot_##m##_##w)(const NAME(spot) * s, const REAL *weight, int64_t at,           \
+                                   const REAL *bias) {                                             \
+    NAME(spot_tile)(m, w, s, weight, at, bias);                                                    \
+  }
+GC_CONV2D_TILES(SPOT, 1)
+GC_CONV2D_TILES(SPOT, 2)
+#define SPOT_ENTRY(m, w) NAME(spot_##m##_##w),
+/* [vectors - 1][filters - 1] */
+static NAME(spot_fn) *const NAME(spots)[2][GC_CONV2D_ROWS] = {{GC_CONV2D_TILES(SPOT_ENTRY, 1)},
+                                                              {GC_CONV2D_TILES(SPOT_ENTRY, 2)}};
+
+/* ---- m rows of the matrix of windows by w vectors of filters, summed over positions: the rows lie
+ * at x + offset[i], and go on for `lines` of n positions, `line` apart, of each of `images` images,
+ * `image` apart; what they meet follows at grad, vector after vector, `positions` an image ---- */
+
+typedef struct {
+  int64_t images, image, positions, lines, line, n;
+  bool add; /* to what is there already */
+} NAME(stretch);
+
+typedef void NAME(taps_fn)(const NAME(stretch) *, const REAL *x, const int64_t *offset,
+                           const REAL *grad, REAL *c, int64_t ldc);
+
+static inline __attribute__((always_inline)) void
+NAME(taps_tile)(const int m, const int w, const NAME(stretch) * s, const REAL *x,
+                const int64_t *offset, const REAL *grad, REAL *c, int64_t ldc) {
+  NAME(vec) sum[GC_CONV2D_ROWS][2], row[2];
+  GC_UNROLL for (int i = 0; i < m; i++) GC_UNROLL for (int j = 0; j < w; j++) sum[i][j] =
+      (NAME(vec)){0};
+  for (int64_t image = 0; image < s->images; image++) {
+    const REAL *g = grad + image * s->positions * w * LANES;
+    for (int64_t line = 0; line < s->lines; line++) {
+      /* Counted up to 0, so that the end needs no register. */
+      const REAL *const end = x + image * s->image + line * s->line + s->n;
+      const REAL *rows[GC_CONV2D_ROWS];
+      GC_UNROLL for (int i = 0; i < m; i++) rows[i] = end + offset[i];
+      for (int64_t p = -s->n; p < 0; p++, g += w * LANES) {
+        GC_UNROLL for (int j = 0; j < w; j++) row[j] = *(const NAME(loose) *)(g + j * LANES);
+        GC_UNROLL for (int i = 0; i < m; i++) {
+          const NAME(vec) v = rows[i][p] - (NAME(vec)){0};
+          GC_UNROLL for (int j = 0; j < w; j++) sum[i][j] = MADD(v, row[j], sum[i][j]);
+        }
+      }
+    }
+  }
+  GC_UNROLL for (int i = 0; i < m; i++) GC_UNROLL for (int j = 0; j < w; j++) {
+    REAL *const to = c + i * ldc + j * LANES;
+    if (s->add)
+      sum[i][j] += *(const NAME(loose) *)to;
+    *(NAME(loose) *)to = sum[i][j];
+  }
+}
+
+#define TAPS(m, w)                                                                                 \
+  static void NAME(taps_##m##_##w)(const NAME(stretch) * s, const REAL *x, const int64_t *offset,  \
+                                   const REAL *grad, REAL *c, int64_t ldc) {                       \
+    NAME(taps_tile)(m, w, s, x, offset, grad, c, ldc);                                             \
+  }
+GC_CONV2D_TILES(TAPS, 1)
+GC_CONV2D_TILES(TAPS, 2)
+#define TAPS_ENTRY(m, w) NAME(taps_##m##_##w),
+/* [vectors - 1][rows - 1] */
+static NAME(taps_fn) *const NAME(taps)[2][GC_CONV2D_ROWS] = {{GC_CONV2D_TILES(TAPS_ENTRY, 1)},
+                                                             {GC_CONV2D_TILES(TAPS_ENTRY, 2)}};
