@@ -57,6 +57,10 @@ class Competitor:
         seconds = time.perf_counter() - began
         return {"seconds": seconds, "waited": waiting() - waited}
 
+    def remark(self) -> str:
+        """What a reader of the figures must know."""
+        return self._ready.remark()
+
     def peak(self) -> int:
         """Most memory the process ever held, in bytes."""
         for line in Path("/proc/self/status").read_text().splitlines():

@@ -1,4 +1,4 @@
-"""MNIST to 97 % with gradcli's engine, captured where it can be: prints steps and accuracy.
+"""MNIST to 97 % with gradcli's engine, captured: prints steps and accuracy.
 
 `python benchmarks/mnist97_gradcli.py SEED`, from the project's folder.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from gradcli import engine
@@ -37,9 +36,7 @@ def main(seed: int) -> None:
         optimizer.step()
         return loss
 
-    run_step: Callable[[Tensor], Tensor] = step
-    if hasattr(engine, "capture"):
-        run_step = engine.capture(step)
+    captured = engine.capture(step)
     everything = engine.arange(test.size, dtype=engine.int64)
     x, y = test.batch(everything)
     done, accuracy, epoch = 0, 0.0, 0
@@ -47,7 +44,7 @@ def main(seed: int) -> None:
         shuffle = engine.Generator(seed, purpose="shuffle", step=epoch)
         order = engine.randperm(train.size, generator=shuffle)
         for begin in range(0, train.size - BATCH + 1, BATCH):
-            run_step(order[begin : begin + BATCH])
+            captured(order[begin : begin + BATCH])
             done += 1
             if done % EVERY == 0:
                 with engine.no_grad():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -125,6 +126,10 @@ class Child:
         words = self._errors.read().decode(errors="replace").strip()
         return words[-300:] or "it said nothing, or took too long"
 
+    def ended(self) -> bool:
+        """Whether the process is gone."""
+        return self._process.poll() is not None
+
     def quiet(self, limit: float = 0.5) -> float:
         """Wait until its threads no longer spin; gives the seconds of processor they used."""
         number = str(self._process.pid)
@@ -144,7 +149,8 @@ class Child:
         assert self._process.stdout is not None
         self._process.kill()
         self._process.wait()
-        self._process.stdin.close()
+        with contextlib.suppress(OSError):  # what it was told and never read
+            self._process.stdin.close()
         self._process.stdout.close()
         self._errors.close()
 

@@ -41,6 +41,7 @@ class Entry:
     losses: list[float] = field(default_factory=list)
     steps: int = 0
     spun: float = 0.0
+    remark: str = ""
     chunks: list[Chunk] = field(default_factory=list)
 
     @property
@@ -64,10 +65,12 @@ class Race:
         self.children: dict[str, Child] = {}
         self.absent: dict[str, str] = {}
 
-    def enter(self, competitors: Mapping[str, Competitor]) -> None:
-        """Start the processes of all that are installed."""
+    def enter(
+        self, competitors: Mapping[str, Competitor], left_out: Mapping[str, str] | None = None
+    ) -> None:
+        """Start the processes of all that are installed and not left out."""
         for name, competitor in competitors.items():
-            reason = competitor.missing()
+            reason = (left_out or {}).get(name) or competitor.missing()
             if reason:
                 self.absent[name] = reason
                 self._say(f"  {name}: takes no part: {reason}")
@@ -94,12 +97,11 @@ class Race:
         """One workload: rows by competitor, those that failed with the reason."""
         rows: dict[str, Any] = {name: {"missing": why} for name, why in self.absent.items()}
         entries = []
-        for name, child in self.children.items():
+        for child in list(self.children.values()):
             try:
                 entries.append(self._ready(child, build, trace, chunk))
             except Failure as failure:
-                rows[name] = {"missing": str(failure)}
-                self._say(f"  {name}: takes no part: {failure}")
+                self._out(child, failure, rows)
         self._rounds(entries, rows)
         reference = next((e.losses for e in entries if e.name == "torch eager"), None)
         for entry in entries:
@@ -110,6 +112,7 @@ class Race:
     def _ready(self, child: Child, build: Build, trace: int, chunk: float) -> Entry:
         entry = Entry(child, build(child))
         entry.losses = child.ask("losses", steps=trace) if trace else []
+        entry.remark = child.ask("remark")
         for _ in range(2):  # the first finds caches cold
             took = child.ask("run", steps=entry.unit)["seconds"]
         for _ in range(3):  # few steps are timed badly: come near the wanted length in turns
@@ -118,6 +121,15 @@ class Race:
         entry.steps = max(1, round(chunk / max(took, 1e-9))) * entry.unit
         child.quiet()
         return entry
+
+    def _out(self, child: Child, failure: Failure, rows: dict[str, Any]) -> None:
+        """Without this competitor; one whose process is gone takes no part from now on."""
+        name = child.competitor.name
+        rows[name] = {"missing": str(failure)}
+        self._say(f"  {name}: takes no part: {failure}")
+        if child.ended():
+            self.absent[name] = str(failure)
+            self.children.pop(name).close()
 
     def _rounds(self, entries: list[Entry], rows: dict[str, Any]) -> None:
         began, turns = time.monotonic(), 0
@@ -129,8 +141,7 @@ class Race:
                     entry.chunks.append(self._chunk(entry))
                 except Failure as failure:
                     racing.remove(entry)
-                    rows[entry.name] = {"missing": str(failure)}
-                    self._say(f"  {entry.name}: takes no part: {failure}")
+                    self._out(entry.child, failure, rows)
             turns += 1
             good = min((sum(not c.fault for c in judged(e.chunks)) for e in racing), default=0)
             late = time.monotonic() - began > self._effort.seconds
@@ -152,6 +163,8 @@ def _row(entry: Entry, reference: list[float]) -> dict[str, Any]:
         "steps_per_chunk": entry.steps,
         "spun_ms": round(entry.spun * 1e3, 3),
     }
+    if entry.remark:
+        row["remark"] = entry.remark
     if entry.losses:
         row |= {"last_loss": entry.losses[-1], "off_course": off, "same_course": off <= TOLERANCE}
     return row

@@ -13,6 +13,10 @@ class Runner(Protocol):
 
     unit: int
 
+    def remark(self) -> str:
+        """What a reader of the figures must know, such as why a step is not captured."""
+        ...
+
     def losses(self, steps: int) -> list[float]:
         """Run at least `steps` steps; the losses of the first `steps` of them."""
         ...
@@ -36,12 +40,18 @@ class Loop:
         unit: int = 1,
         values: Callable[[Any], list[float]],
         finish: Callable[[Any], object] = lambda result: None,
+        remark: Callable[[], str] = str,
     ) -> None:
         self.unit = unit
+        self._remark = remark
         self._call = call
         self._items: Iterator[tuple[Any, ...]] = itertools.cycle(items)
         self._values = values
         self._finish = finish
+
+    def remark(self) -> str:
+        """What the library says of it."""
+        return self._remark()
 
     def losses(self, steps: int) -> list[float]:
         """The first losses, read one by one."""

@@ -149,8 +149,7 @@ class Recurrent(nn.Module):
         super().__init__()
         width = courses.LSTM_WIDTH
         self.token = nn.Embedding(courses.VOCABULARY, width)
-        layers: Any = nn
-        self.lstm = layers.LSTM(width, width, batch_first=True)
+        self.lstm = nn.LSTM(width, width, batch_first=True)
         self.head = nn.Linear(width, courses.VOCABULARY)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -225,19 +224,20 @@ def _loop(step: Callable[[Tensor, Tensor], Tensor], course: Course, mode: str) -
     pairs = [(xs[i].clone(), ys[i].clone()) for i in range(courses.BATCHES)]
     if mode == "eager":
         return Loop(step, pairs, values=_values)
-    captured = capture(step)
+    captured = engine.capture(step)
     if mode == "captured":
-        return Loop(captured, pairs, values=_values)
+        return Loop(captured, pairs, values=_values, remark=lambda: captured.why_not)
     stacks = []
     for numbers in course.scan_batches():
         index = engine.tensor(numbers, dtype=engine.int64)
         stacks.append((engine.index_select(xs, 0, index), engine.index_select(ys, 0, index)))
-    return Loop(captured.scan, stacks, unit=course.workload.scan, values=_values)
-
-
-def capture(step: Callable[..., Tensor]) -> Any:
-    """The step as a captured program, in a gradcli that has them."""
-    return engine.capture(step)
+    return Loop(
+        captured.scan,
+        stacks,
+        unit=course.workload.scan,
+        values=_values,
+        remark=lambda: captured.why_not,
+    )
 
 
 def _values(result: Tensor) -> list[float]:
@@ -255,17 +255,22 @@ class Products:
     def __init__(self, m: int, k: int, n: int) -> None:
         no_bias = engine.empty(0)
         tensors = engine.rand(1, m, k), engine.rand(1, k, n), no_bias, engine.empty(1, m, n)
-        self._keep = [
+        self._tensors = tensors  # a call holds no memory alive
+        self._described = [
             cpu.describe(t.array.storage, t.array.offset, t.shape, t.array.strides, t.dtype)
             for t in tensors
         ]
         self._calls = cpu.ffi.new("gc_call[]", self.unit)
         for call in self._calls:
             call.kernel = cpu.KERNELS["matmul"]
-            call.ntensors = len(self._keep)
-            for i, described in enumerate(self._keep):
+            call.ntensors = len(self._described)
+            for i, described in enumerate(self._described):
                 call.tensors[i] = described[0]
         self._error = cpu.ffi.new("gc_error *")
+
+    def remark(self) -> str:
+        """Nothing to say."""
+        return ""
 
     def losses(self, steps: int) -> list[float]:
         """A product has none."""
@@ -289,7 +294,7 @@ def matmul(m: int, k: int, n: int, mode: str) -> Runner:
         product: Tensor = engine.matmul(a, b)
         return product
 
-    call = step if mode == "eager" else capture(step)
+    call = step if mode == "eager" else engine.capture(step)
     return Loop(call, [(a, b)], values=lambda result: [])
 
 
