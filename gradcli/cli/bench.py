@@ -177,10 +177,10 @@ def training(path: Path, overrides: tuple[str, ...], steps: int) -> dict[str, An
 
 
 def _steps(job: Job, steps: int) -> dict[str, Any]:
-    from gradcli.train.step import StepBlock, TrainingStep, epoch_order
+    from gradcli.train.step import TrainingStep, epoch_order
 
     split = job.dataset.splits["train"]
-    step = TrainingStep(job, split)
+    step = TrainingStep(job, split, output.say_aside)
     batch = min(job.settings.batch, split.size)
     order = epoch_order(job.settings.seed, 0, split.size)
     number = 0
@@ -189,9 +189,7 @@ def _steps(job: Job, steps: int) -> dict[str, Any]:
         nonlocal number
         first = number * batch % (split.size - batch + 1)
         number += 1
-        step.prepare(StepBlock(number, job.schedule.factor(number - 1)))
-        step.gradients(order[first : first + batch]).item()
-        step.update()
+        step.run(number, order[first : first + batch].reshape(1, batch))
 
     seconds = statistics.median(_times(one, steps))
     rate = round(batch / seconds, 1)

@@ -36,7 +36,7 @@ def command(
 
     path = find(runs, run)
 
-    from gradcli.train.evaluate import evaluate
+    from gradcli.train.evaluate import Evaluation
     from gradcli.train.report import Result
     from gradcli.train.state import weights_sha256
 
@@ -51,7 +51,7 @@ def command(
             f"the data has no split '{split}'; it has {', '.join(splits)}",
             notes=("choose one of them with --split",),
         )
-    metrics = evaluate(trained.job, splits[split], split)
+    metrics = Evaluation(trained.job, splits[split], split).run()
     result = Result(
         run=str(path),
         status="evaluated",

@@ -69,6 +69,7 @@ def train(
     checkpoint_every: Count | None = None,
     keep: Count = 2,
     log_every: Count = 50,
+    capture: bool = True,
 ) -> Settings:
     """How long, in which portions, and what is watched."""
     stop = EarlyStop(**early_stop.model_dump()) if early_stop else None
@@ -86,6 +87,7 @@ def train(
         checkpoint_every=checkpoint_every,
         keep=keep,
         log_every=log_every,
+        capture=capture,
     )
 
 

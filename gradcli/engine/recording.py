@@ -23,6 +23,10 @@ class Varying(Protocol):
         """What it must hold in the next `steps` steps: one row, or (True) one for each step."""
         ...
 
+    def undo(self) -> None:
+        """The recorded step is made again: Python's numbers are what they were before it."""
+        ...
+
 
 class Recorder(Protocol):
     """What the engine tells whoever records."""

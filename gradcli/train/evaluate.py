@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.train.metrics import METRICS
@@ -13,49 +13,69 @@ if TYPE_CHECKING:
     from gradcli.engine import Tensor
     from gradcli.train.job import Job
 
+ROWS = 16  # batches between two looks at signals
+
 
 class Cancelled(Exception):  # noqa: N818 -- a way out, not an error
     """A signal asked for an end; the evaluation is dropped, no figure of it is used."""
 
 
-def portions(size: int, batch: int) -> Iterator[Tensor]:
-    """Indices 0..size-1 in runs of `batch`."""
-    for begin in range(0, size, batch):
-        yield engine.arange(begin, min(begin + batch, size), dtype=engine.int64)
+class Evaluation:
+    """The figures of a split, captured: its programs serve every evaluation of a training."""
 
+    def __init__(self, job: Job, split: Split, name: str) -> None:
+        self._job = job
+        self._split = split
+        self._name = name
+        # A batch that cannot be captured is no news here: the training step says so.
+        self._batch = engine.capture(
+            self._sums, on_refusal=lambda _: None, eager=not job.settings.capture
+        )
 
-def evaluate(
-    job: Job,
-    split: Split,
-    name: str,
-    *,
-    asked: Callable[[], bool] = lambda: False,
-    limit: int | None = None,
-) -> dict[str, float]:
-    """`{name.loss: ..., name.accuracy: ...}` over the split, or its first `limit` samples."""
-    sums = dict.fromkeys(job.metrics, 0.0)
-    counts = dict.fromkeys(job.metrics, 0)
-    loss, samples = 0.0, 0
-    job.model.eval()
-    try:
-        with engine.no_grad():
-            for indices in portions(min(split.size, limit or split.size), job.settings.batch):
+    def run(
+        self, asked: Callable[[], bool] = lambda: False, limit: int | None = None
+    ) -> dict[str, float]:
+        """`{name.loss: ..., name.accuracy: ...}` over the split, or its first `limit` samples."""
+        size = min(self._split.size, limit or self._split.size)
+        job = self._job
+        loss, totals = 0.0, dict.fromkeys(job.metrics, 0.0)
+        counted = 0
+        job.model.eval()
+        try:
+            for rows in stretches(size, job.settings.batch):
                 if asked():
                     raise Cancelled
-                inputs, targets = split.batch(indices)
-                outputs = job.model(inputs)
-                loss += float(job.loss(outputs, targets).item()) * indices.shape[0]
-                samples += indices.shape[0]
+                sums = self._batch.scan(rows)
+                for value in sums["loss"].tolist():
+                    loss += value * rows.shape[1]
                 for metric in job.metrics:
-                    sums[metric] += float(METRICS[metric].total(outputs, targets).item())
-                    counts[metric] += targets.numel()
-    finally:
-        job.model.train()
-    figures = {f"{name}.loss": loss / samples}
-    for metric in job.metrics:
-        mean = sums[metric] / counts[metric]
-        figures[f"{name}.{metric}"] = METRICS[metric].finish(mean)
-    return figures
+                    totals[metric] += sum(sums[metric].tolist())
+                counted += sums["targets"] * rows.shape[0]
+        finally:
+            job.model.train()
+        figures = {f"{self._name}.loss": loss / size}
+        for metric in job.metrics:
+            figures[f"{self._name}.{metric}"] = METRICS[metric].finish(totals[metric] / counted)
+        return figures
+
+    @engine.no_grad()
+    def _sums(self, indices: Tensor) -> dict[str, Any]:
+        """The mean loss of a batch, the total of each metric, and the number of targets."""
+        inputs, targets = self._split.batch(indices)
+        outputs = self._job.model(inputs)
+        sums = {metric: METRICS[metric].total(outputs, targets) for metric in self._job.metrics}
+        loss = self._job.loss(outputs, targets)
+        return {"loss": loss, "targets": targets.numel(), **sums}
+
+
+def stretches(size: int, batch: int) -> Iterator[Tensor]:
+    """Indices 0..size-1 as rows of `batch`, a few rows at a time; a smaller last row by itself."""
+    whole = size - size % batch
+    for begin in range(0, whole, batch * ROWS):
+        end = min(begin + batch * ROWS, whole)
+        yield engine.arange(begin, end, dtype=engine.int64).reshape(-1, batch)
+    if whole < size:
+        yield engine.arange(whole, size, dtype=engine.int64).reshape(1, -1)
 
 
 def metric_names(job: Job) -> list[str]:

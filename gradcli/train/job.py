@@ -70,6 +70,7 @@ class Settings:
         checkpoint_every: steps between checkpoints; None saves after each epoch.
         keep: how many of the newest checkpoints stay; the best one stays as well.
         log_every: steps between two lines of the log.
+        capture: replay recorded steps; False runs each one eagerly, with the same bits.
     """
 
     batch: int
@@ -85,6 +86,7 @@ class Settings:
     checkpoint_every: int | None = None
     keep: int = 2
     log_every: int = 50
+    capture: bool = True
 
 
 def steps_per_epoch(settings: Settings, samples: int) -> int:

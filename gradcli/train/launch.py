@@ -20,7 +20,7 @@ from gradcli.train import directory as directories
 from gradcli.train.checkpoint import FORMAT
 from gradcli.train.compare import check_same
 from gradcli.train.directory import RunDirectory
-from gradcli.train.evaluate import evaluate, metric_names
+from gradcli.train.evaluate import Evaluation, metric_names
 from gradcli.train.job import steps_per_epoch, total_steps
 from gradcli.train.loop import Trainer
 from gradcli.train.report import Result
@@ -48,7 +48,7 @@ def preflight(job: Job) -> None:
     steps_per_epoch(job.settings, job.dataset.splits["train"].size)
     _check_metric_names(job)
     for name, split in job.dataset.splits.items():
-        evaluate(job, split, name, limit=job.settings.batch)
+        Evaluation(job, split, name).run(limit=job.settings.batch)
 
 
 def _check_metric_names(job: Job) -> None:

@@ -9,22 +9,25 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from gradcli import engine
 from gradcli.errors import ExpectationError, GradcliError, Interrupted, Stopped
 from gradcli.train.checkpoint import Best, Checkpoint, Meta, file_name
 from gradcli.train.compare import config_sha256
 from gradcli.train.diagnose import nonfinite_loss
-from gradcli.train.evaluate import Cancelled, evaluate
+from gradcli.train.evaluate import Cancelled, Evaluation
 from gradcli.train.job import steps_per_epoch, total_steps
 from gradcli.train.metrics import better
 from gradcli.train.report import Reporter, Result
 from gradcli.train.state import restore, tensors_of, weights_sha256
-from gradcli.train.step import StepBlock, TrainingStep, epoch_order
+from gradcli.train.step import Order, Progress, TrainingStep, next_due
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor
     from gradcli.train.directory import RunDirectory
     from gradcli.train.job import Job
     from gradcli.train.signals import Signals
+
+STRETCH_SECONDS = 0.1  # between two looks at signals and the screen
 
 
 class Trainer:
@@ -57,8 +60,14 @@ class Trainer:
             state=job.dataset.state,
         )
         self._saved = -1
-        self._step = TrainingStep(job, self.split)
-        self._order: tuple[int, Tensor] | None = None
+        self._step = TrainingStep(job, self.split, reporter.note)
+        self._order = Order(job.settings.seed, job.settings.batch, self.split.size, self.per_epoch)
+        self._evaluations = {
+            name: Evaluation(job, split, name)
+            for name, split in job.dataset.splits.items()
+            if name != "train"
+        }
+        self._pace = math.inf  # seconds of a step
         self._began = time.monotonic()
 
     def restore(self, found: Checkpoint, source: str) -> None:
@@ -94,28 +103,46 @@ class Trainer:
             self._advance()
 
     def _advance(self) -> None:
-        """One update, unless its loss is not finite."""
-        step = self.meta.step + 1
-        epoch, place = divmod(self.meta.step, self.per_epoch)
-        indices = self._indices(epoch, place)
-        rate = self._step.prepare(StepBlock(step, self.job.schedule.factor(step - 1)))
-        loss = float(self._step.gradients(indices).item())
-        finite = math.isfinite(loss)
-        if step % self.job.settings.log_every == 0 or step == 1 or not finite:
+        """The steps up to the next thing that is due, unless a loss is not finite."""
+        done = self.meta.step
+        indices = self._order.rows(done, self._stretch(done))
+        began = time.perf_counter()
+        made = self._step.run(done + 1, indices)
+        self._pace = (time.perf_counter() - began) / max(made.done, 1)
+        for step, loss in enumerate(made.losses[: made.done], done + 1):
+            self._made(step, loss)
+        if made.error is not None:
+            self._failed(indices[made.done], made)
+
+    def _stretch(self, done: int) -> int:
+        """How many steps may be made before anyone looks up: about a tenth of a second."""
+        settings = self.job.settings
+        periods = [settings.log_every, settings.eval_every or self.per_epoch]
+        periods.append(settings.checkpoint_every or self.per_epoch)
+        if done == 0:
+            return 1  # the first loss is logged
+        due = min(next_due(done, periods), self._order.alike(done), self.end - done)
+        return max(1, min(due, int(STRETCH_SECONDS / self._pace)))
+
+    def _made(self, step: int, loss: float) -> None:
+        """Enter a step that was made."""
+        rate = self._step.rates(step)[0]
+        if step % self.job.settings.log_every == 0 or step == 1:
+            epoch = (step - 1) // self.per_epoch
             self._log("step", step, epoch=epoch, loss=loss, lr=rate, seconds=self._seconds())
-        if not finite:
-            self._step.prepare(StepBlock(step, 0.0))
-            raise nonfinite_loss(self.job, self.split, indices, step, loss)
-        self._step.update()
         self.meta = replace(self.meta, step=step, epoch=step // self.per_epoch)
         self.reporter.step(step, loss, rate)
 
-    def _indices(self, epoch: int, place: int) -> Tensor:
-        if self._order is None or self._order[0] != epoch:
-            seed = self.job.settings.seed
-            self._order = (epoch, epoch_order(seed, epoch, self.split.size))
-        batch = self.job.settings.batch
-        return self._order[1][place * batch : min((place + 1) * batch, self.split.size)]
+    def _failed(self, indices: Tensor, made: Progress) -> None:
+        """Raise what ended the steps; for a loss that is not finite, say where that began."""
+        assert made.error is not None
+        if len(made.losses) <= made.done or math.isfinite(made.losses[made.done]):
+            raise made.error
+        step, loss = self.meta.step + 1, made.losses[made.done]
+        epoch, rate = self.meta.step // self.per_epoch, self._step.rates(step)[0]
+        self._log("step", step, epoch=epoch, loss=loss, lr=rate, seconds=self._seconds())
+        engine.manual_seed(self.job.settings.seed, step=step)
+        raise nonfinite_loss(self.job, self.split, indices, step, loss)
 
     # Evaluation.
 
@@ -135,12 +162,7 @@ class Trainer:
     def _evaluate(self, split: str) -> dict[str, float]:
         """The split's figures, unless a signal comes in between."""
         try:
-            return evaluate(
-                self.job,
-                self.job.dataset.splits[split],
-                split,
-                asked=lambda: self.signals.asked is not None,
-            )
+            return self._evaluations[split].run(lambda: self.signals.asked is not None)
         except Cancelled:
             if self._saved != self.meta.step:
                 self._save()

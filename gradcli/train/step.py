@@ -1,11 +1,12 @@
-"""One training step: a function of the step's number and its samples' indices, nothing else.
+"""One training step: a function of its number and its samples' indices, nothing else.
 
-Nothing in here reads a value back, so that the calls can be recorded once and replayed: the
-learning rate and the random key are set from outside in `prepare`, the loss leaves as a tensor.
+All that changes from step to step comes as tensors, and nothing is read back inside, so that the
+step is captured once and many steps are replayed without Python in between.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,32 +16,63 @@ from gradcli.engine import optim
 if TYPE_CHECKING:
     from gradcli.data import Split
     from gradcli.engine import Tensor
+    from gradcli.errors import GradcliError
     from gradcli.train.job import Job
 
 
 @dataclass(frozen=True)
-class StepBlock:
-    """All that a step takes beside the indices: its number, from 0, and the rate's multiplier."""
+class Progress:
+    """What came of some steps: the loss of each that was begun, and what ended them early."""
 
-    step: int
-    factor: float
+    losses: list[float]
+    done: int
+    error: GradcliError | None
 
 
 class TrainingStep:
-    """The step of one job; `prepare`, then `gradients`, then `update`."""
+    """The steps of one job; `note` is told why they run eagerly, where they do."""
 
-    def __init__(self, job: Job, split: Split) -> None:
+    def __init__(self, job: Job, split: Split, note: Callable[[str], None]) -> None:
         self._job = job
         self._split = split
         self._rates = [float(group["lr"]) for group in job.optimizer.param_groups]
+        self._loss: Tensor | None = None  # of the latest eager step
         self._parameters = list(job.model.parameters())
+        self.captured = engine.capture(
+            self.once,
+            on_refusal=lambda why: note(f"the steps run eagerly, one by one: {why}"),
+            eager=not job.settings.capture,
+        )
 
-    def prepare(self, block: StepBlock) -> float:
-        """Set the random key and the learning rate; gives the rate of the first group."""
-        engine.manual_seed(self._job.settings.seed, step=block.step)
-        for group, rate in zip(self._job.optimizer.param_groups, self._rates, strict=True):
-            group["lr"] = rate * block.factor
-        return float(self._job.optimizer.param_groups[0]["lr"])
+    def rates(self, step: int) -> list[float]:
+        """The learning rate of each group at a step, from 1."""
+        factor = self._job.schedule.factor(step - 1)
+        return [rate * factor for rate in self._rates]
+
+    def run(self, first: int, indices: Tensor) -> Progress:
+        """The steps from number `first` (from 1) on, one for each row of indices (steps, batch)."""
+        count = indices.shape[0]
+        rates, states = [], []
+        for step in range(first, first + count):
+            rates.append(self.rates(step))
+            engine.manual_seed(self._job.settings.seed, step=step)
+            states.append(engine.get_rng_state().tolist())
+        result = self.captured.steps(
+            indices, engine.tensor(rates, dtype=engine.float64), engine.tensor(states)
+        )
+        losses = [] if result.outputs is None else result.outputs.tolist()
+        if result.error is not None and len(losses) == result.done and self._loss is not None:
+            losses.append(self._loss.item())  # an eager step that was refused gave nothing back
+        return Progress(losses, result.done, result.error)
+
+    def once(self, indices: Tensor, rates: Tensor, state: Tensor) -> Tensor:
+        """One step; a loss that is not finite ends it before the update."""
+        engine.set_rng_state(state)
+        self._job.optimizer.take_rates(rates)
+        self._loss = loss = self.gradients(indices)
+        engine.require_finite(loss)
+        self.update()
+        return loss
 
     def gradients(self, indices: Tensor) -> Tensor:
         """The batch's mean loss, with its gradients in the parameters.
@@ -71,8 +103,40 @@ class TrainingStep:
         self._job.optimizer.step()
 
 
+class Order:
+    """Which samples each step takes: a pure function of the seed and the step."""
+
+    def __init__(self, seed: int, batch: int, samples: int, per_epoch: int) -> None:
+        self._seed = seed
+        self._batch = batch
+        self._samples = samples
+        self._per_epoch = per_epoch
+        self._epoch: tuple[int, Tensor] | None = None
+
+    def alike(self, done: int) -> int:
+        """How many steps after `done` have batches of one size in one epoch."""
+        place = done % self._per_epoch
+        whole = min(self._per_epoch, self._samples // self._batch)
+        return whole - place if place < whole else 1
+
+    def rows(self, done: int, count: int) -> Tensor:
+        """The samples of the next `count` steps that are alike: (count, batch)."""
+        epoch, place = divmod(done, self._per_epoch)
+        if self._epoch is None or self._epoch[0] != epoch:
+            self._epoch = (epoch, epoch_order(self._seed, epoch, self._samples))
+        first = place * self._batch
+        last = min(first + count * self._batch, self._samples)
+        rows: Tensor = self._epoch[1][first:last].reshape(count, -1)
+        return rows
+
+
 def epoch_order(seed: int, epoch: int, samples: int) -> Tensor:
     """The order of an epoch: a pure function of seed and epoch."""
     generator = engine.Generator(seed, purpose="shuffle", step=epoch)
     order: Tensor = engine.randperm(samples, generator=generator)
     return order
+
+
+def next_due(done: int, periods: Sequence[int]) -> int:
+    """Steps from `done` to the nearest multiple of one of the periods."""
+    return min(period - done % period for period in periods)

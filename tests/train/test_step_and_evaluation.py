@@ -9,7 +9,7 @@ import pytest
 from tiny import TinyData, TinySplit, tiny_job, train
 
 from gradcli.engine import nn
-from gradcli.train.evaluate import evaluate
+from gradcli.train.evaluate import Evaluation
 from gradcli.train.job import Settings, steps_per_epoch, total_steps
 from gradcli.train.state import weights_sha256
 
@@ -27,8 +27,9 @@ def test_micro_batches_give_the_gradients_of_the_batch(tmp_path: Path) -> None:
 @pytest.mark.parametrize("batch", [1, 3, 7, 20, 100])
 def test_figures_do_not_depend_on_the_batch(batch: int) -> None:
     job = tiny_job(settings={"batch": batch})
-    figures = evaluate(job, job.dataset.splits["val"], "val")
-    whole = evaluate(tiny_job(settings={"batch": 20}), job.dataset.splits["val"], "val")
+    figures = Evaluation(job, job.dataset.splits["val"], "val").run()
+    other = tiny_job(settings={"batch": 20})
+    whole = Evaluation(other, job.dataset.splits["val"], "val").run()
     assert figures["val.accuracy"] == whole["val.accuracy"]
     assert figures["val.loss"] == pytest.approx(whole["val.loss"], rel=1e-6)
 
@@ -36,7 +37,7 @@ def test_figures_do_not_depend_on_the_batch(batch: int) -> None:
 def test_an_evaluation_leaves_the_model_training() -> None:
     job = tiny_job()
     job.model.train()
-    evaluate(job, job.dataset.splits["val"], "val")
+    Evaluation(job, job.dataset.splits["val"], "val").run()
     assert job.model.training
 
 

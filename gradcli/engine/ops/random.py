@@ -71,6 +71,10 @@ class _Draws:
         self._generator.set_state(key, step, after.pop())
         return packed("q", [n for draw in after for n in (key, step, draw)]).tobytes(), True
 
+    def undo(self) -> None:
+        """The generator stands where it stood before the first of these draws."""
+        self._generator.set_state(*self._state)
+
 
 def _draws(recorder: Recorder, generator: Generator) -> _Draws:
     found: _Draws = recorder.varies(generator, lambda: _Draws(generator))

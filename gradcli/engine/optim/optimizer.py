@@ -85,6 +85,10 @@ class _Slots:
         del steps
         return struct.pack("d", float(self._group["lr"])), False
 
+    def undo(self) -> None:
+        """Nothing: the calls kept count, and they are undone."""
+        self._taken = False
+
     def take_rate(self, rate: Array) -> None:
         """Use this learning rate in the captured step, instead of the group's."""
         copy_into(self._rate.array, rate)

@@ -66,8 +66,10 @@ class Captured:
         step: Callable[..., Any],
         passes: Iterable[str],
         on_refusal: Callable[[str], None],
+        eager: bool,
     ) -> None:
         self._step = step
+        self._eager = eager
         self._passes = tuple(passes)
         self._on_refusal = on_refusal
         self._entries: dict[Any, list[_Entry]] = {}
@@ -136,7 +138,7 @@ class Captured:
         return entries[-1]
 
     def _eagerly(self, entry: _Entry, args: Sequence[Any]) -> Any:
-        if entry.refused:
+        if entry.refused or self._eager:
             return self._step(*args)
         try:
             return self._record(entry, args)
@@ -152,9 +154,13 @@ class Captured:
         given = iter(entry.inputs)
         own = [_own(a, next(given)) if isinstance(a, Tensor) else a for a in args]
         recorded = Recording()
-        with recording.to(recorded):
-            entry.pattern, results = leaves(self._step(*own))
-            entry.outputs = [tensor.array.contiguous() for tensor in results]
+        try:
+            with recording.to(recorded):
+                entry.pattern, results = leaves(self._step(*own))
+                entry.outputs = [tensor.array.contiguous() for tensor in results]
+        except CaptureError:
+            recorded.undo()  # the step will be made again, eagerly
+            raise
         del results
         recorded.close()
         if _overwritten(recorded, entry.inputs):
@@ -205,18 +211,20 @@ def capture(
     *,
     passes: Iterable[str] = tuple(PASSES),
     on_refusal: Callable[[str], None] | None = None,
+    eager: bool = False,
 ) -> Captured:
     """A function that replays what `step` does, without Python, once it has seen it twice.
 
     The step's arguments are tensors and plain values; what it returns are tensors, also inside
     tuples, lists and dicts. Parameters, optimizer state and everything else that it reads without
     being given must be tensors that are changed in place. Where a step cannot be captured, it
-    runs eagerly as before, and `on_refusal` is told why (by default with a warning).
+    runs eagerly as before, and `on_refusal` is told why (by default with a warning). With `eager`
+    nothing is captured at all.
     """
     unknown = set(passes) - set(PASSES)
     if unknown:
         raise OptionError(f"capture: no pass '{min(unknown)}'; there are {', '.join(PASSES)}")
-    return Captured(step, tuple(passes), on_refusal or _warn)
+    return Captured(step, tuple(passes), on_refusal or _warn, eager)
 
 
 def _warn(why: str) -> None:

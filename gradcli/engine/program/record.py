@@ -176,6 +176,14 @@ class Recording:
             self._buffers[id(array.storage)] = buffer
         return View(buffer, array.offset, array.shape, array.strides, array.dtype)
 
+    def undo(self) -> None:
+        """Put back what the calls have overwritten of memory that was there before them."""
+        for buffer in self._buffers.values():
+            if buffer.storage is not None and buffer.before is not None:
+                program.overwrite(buffer.storage, buffer.before)
+        for _, source in self.varying.values():
+            source.undo()
+
     def close(self) -> None:
         """The step has ended: what somebody still holds of its memory is kept for good."""
         self.grads = {leaf: leaf.grad for leaf in self.grads}
