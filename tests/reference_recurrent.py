@@ -45,11 +45,13 @@ def _gru(x: Numbers, h: Numbers, states: list[Numbers]) -> list[Numbers]:
 def _layer(
     cell: Cell,
     count: int,
+    biased: bool,
     inputs: tuple[Grid | None, ...],
     batch_first: bool = False,
     reverse: bool = False,
 ) -> tuple[Grid, ...]:
-    x, w_hh, b_hh, *first = (*inputs, *[None] * (3 + count - len(inputs)))
+    x, w_hh, *rest = (*inputs, *[None] * (2 + biased + count - len(inputs)))
+    first, b_hh = rest[biased:], rest[0] if biased else None
     assert x and w_hh
     steps, batch = x.shape[batch_first], x.shape[not batch_first]
     hidden, sums = w_hh.shape[1], x.shape[2]
@@ -74,11 +76,11 @@ def _rnn_steps(*inputs: Grid | None, nonlinearity: str = "tanh", **options: Any)
     def cell(x: Numbers, h: Numbers, states: list[Numbers]) -> list[Numbers]:
         return [[f(a + b) for a, b in zip(x, h, strict=True)]]
 
-    return _layer(cell, 1, inputs, **options)
+    return _layer(cell, 1, False, inputs, **options)
 
 
 REFERENCES: dict[str, Callable[..., Any]] = {
-    "lstm_steps": lambda *inputs, **options: _layer(_lstm, 2, inputs, **options),
-    "gru_steps": lambda *inputs, **options: _layer(_gru, 1, inputs, **options),
+    "lstm_steps": lambda *inputs, **options: _layer(_lstm, 2, False, inputs, **options),
+    "gru_steps": lambda *inputs, **options: _layer(_gru, 1, True, inputs, **options),
     "rnn_steps": _rnn_steps,
 }

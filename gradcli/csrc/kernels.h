@@ -79,11 +79,11 @@ KERNEL_REAL(attention_forward,  attention,          4, 2, 0)
 KERNEL_REAL(attention_backward, attention_backward, 7, 1, 0)
 
 /* recurrent_lstm.h, recurrent_gru.h, recurrent_rnn.h */
-KERNEL_REAL(lstm_forward, lstm_forward, 5, 3, 0)
+KERNEL_REAL(lstm_forward, lstm_forward, 4, 3, 0)
 KERNEL_REAL(lstm_backward, lstm_backward, 6, 2, 0)
 KERNEL_REAL(gru_forward, gru_forward, 4, 3, 0)
 KERNEL_REAL(gru_backward, gru_backward, 6, 2, 0)
-KERNEL_REAL(rnn_forward, rnn_forward, 4, 1, 0)
+KERNEL_REAL(rnn_forward, rnn_forward, 3, 1, 0)
 KERNEL_REAL(rnn_backward, rnn_backward, 4, 2, 0)
 
 /* conv2d.h, conv2d_weight.h */

@@ -125,7 +125,7 @@ def test_gates_may_be_written_where_their_sums_stand() -> None:
     found = []
     for gates in (empty(x.shape, x.dtype), x):
         y, c = empty((4, 10, 20), x.dtype), empty((5, 10, 20), x.dtype)
-        run("lstm_forward", x, w, none, none, none, gates, y, c)
+        run("lstm_forward", x, w, none, none, gates, y, c)
         found.append((y.tolist(), c.tolist(), gates.tolist()))
     assert found[0] == found[1]
 

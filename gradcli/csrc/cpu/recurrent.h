@@ -226,7 +226,7 @@ static void NAME(sum_gate)(const gc_job *job, const gc_recurrent *r, int64_t blo
     NAME(take)(input, m, u.count, to, u.width);
   else
     memset(to, 0, (size_t)(m * u.width) * sizeof(REAL));
-  if (!gc_is_left_out(bias)) {
+  if (bias && !gc_is_left_out(bias)) {
     const REAL *from = (const REAL *)gc_first(bias) + gate * r->hidden + u.first;
     for (int64_t i = 0; i < m; i++)
       for (int64_t j = 0; j < u.count; j++)

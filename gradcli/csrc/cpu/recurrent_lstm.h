@@ -1,7 +1,7 @@
 /* recurrent_lstm.h -- LSTM over a whole sequence. Gates stand in the order i, f, g, o; what the
  * input adds to them has been computed for all steps before. */
 
-/* gates_x (T, B, 4H), w (4H, H), bias (4H), h0, c0 (B, H) -> gates (T, B, 4H), which may be gates_x
+/* gates_x (T, B, 4H), w (4H, H), h0, c0 (B, H) -> gates (T, B, 4H), which may be gates_x
  * itself, y (T, B, H), and c (T + 1, B, H) in the order of work, from c0 on. */
 static int NAME(plan_lstm_forward)(const gc_call *call, gc_plan *plan, gc_error *error) {
   const gc_tensor *t = call->tensors;
@@ -9,12 +9,11 @@ static int NAME(plan_lstm_forward)(const gc_call *call, gc_plan *plan, gc_error 
   GC_REQUIRE(t[1].ndim == 2, 1, "(4 * hidden, hidden)");
   const gc_recurrent r = NAME(recurrent)(call, &t[0], &t[1]);
   GC_SEQUENCE(0, r, 4 * r.hidden);
-  GC_REQUIRE(gc_is_left_out(&t[2]) || gc_is_vector(&t[2], 4 * r.hidden), 2, "a bias for each gate");
+  GC_STATE_OR_NONE(2, r);
   GC_STATE_OR_NONE(3, r);
-  GC_STATE_OR_NONE(4, r);
-  GC_SEQUENCE(5, r, 4 * r.hidden);
-  GC_SEQUENCE(6, r, r.hidden);
-  GC_STATES(7, r, r.steps + 1);
+  GC_SEQUENCE(4, r, 4 * r.hidden);
+  GC_SEQUENCE(5, r, r.hidden);
+  GC_STATES(6, r, r.steps + 1);
   return NAME(plan_recurrent)(call, plan, error, &r, 1, 4, 5, 3);
 }
 
@@ -45,9 +44,9 @@ static void NAME(run_lstm_forward)(const gc_job *job) {
   const int64_t whole = r.rows * r.blocks * r.width;
   REAL *before = job->own, *after = before + whole, *const c = after + whole;
   REAL *const gates = c + whole;
-  NAME(take_rows)(&t[3], &r, first, m, before);
-  NAME(take_state)(&t[4], &r, first, m, c);
-  NAME(give_state)(c, &r, m, &t[7], 0, first);
+  NAME(take_rows)(&t[2], &r, first, m, before);
+  NAME(take_state)(&t[3], &r, first, m, c);
+  NAME(give_state)(c, &r, m, &t[6], 0, first);
   for (int64_t step = 0; step < r.steps; step++) {
     const int64_t time = gc_time_of(&r, step);
     for (int64_t block = 0; block < r.blocks; block++) {
@@ -56,15 +55,15 @@ static void NAME(run_lstm_forward)(const gc_job *job) {
       REAL *const h = gates + 4 * n;
       for (int64_t g = 0; g < 4; g++)
         NAME(sum_gate)(job, &r, block, g, NAME(at_time)(&t[0], time, first, g * r.hidden + u.first),
-                       &t[2], before, m, gates + g * n);
+                       NULL, before, m, gates + g * n);
       NAME(lstm_units)(gates, c + block * m * r.width, h, n);
       for (int64_t g = 0; g < 4; g++)
         NAME(give)(gates + g * n, u.width, m, u.count,
-                   NAME(at_time)(&t[5], time, first, g * r.hidden + u.first));
-      NAME(give)(h, u.width, m, u.count, NAME(at_time)(&t[6], time, first, u.first));
+                   NAME(at_time)(&t[4], time, first, g * r.hidden + u.first));
+      NAME(give)(h, u.width, m, u.count, NAME(at_time)(&t[5], time, first, u.first));
       NAME(give)(h, u.width, m, u.count, (NAME(lines)){after + u.first, r.blocks * r.width});
     }
-    NAME(give_state)(c, &r, m, &t[7], step + 1, first);
+    NAME(give_state)(c, &r, m, &t[6], step + 1, first);
     REAL *const swap = before;
     before = after;
     after = swap;

@@ -1,16 +1,15 @@
 /* recurrent_rnn.h -- h = f(sum) over a whole sequence, f being tanh, or relu where sizes[1] is not
  * 0. What the input adds to the sums has been computed for all steps before. */
 
-/* sums_x (T, B, H), w (H, H), bias (H), h0 (B, H) -> y (T, B, H), which may be sums_x itself. */
+/* sums_x (T, B, H), w (H, H), h0 (B, H) -> y (T, B, H), which may be sums_x itself. */
 static int NAME(plan_rnn_forward)(const gc_call *call, gc_plan *plan, gc_error *error) {
   const gc_tensor *t = call->tensors;
   GC_REQUIRE(t[0].ndim == 3, 0, "(steps, batch, hidden)");
   GC_REQUIRE(t[1].ndim == 2, 1, "(hidden, hidden)");
   const gc_recurrent r = NAME(recurrent)(call, &t[0], &t[1]);
   GC_SEQUENCE(0, r, r.hidden);
-  GC_REQUIRE(gc_is_left_out(&t[2]) || gc_is_vector(&t[2], r.hidden), 2, "a bias for each unit");
-  GC_STATE_OR_NONE(3, r);
-  GC_SEQUENCE(4, r, r.hidden);
+  GC_STATE_OR_NONE(2, r);
+  GC_SEQUENCE(3, r, r.hidden);
   return NAME(plan_recurrent)(call, plan, error, &r, 1, 1, 1, 2);
 }
 
@@ -25,20 +24,20 @@ static void NAME(run_rnn_forward)(const gc_job *job) {
   const int64_t padded = r.blocks * r.width;
   REAL *before = job->own, *after = before + r.rows * padded;
   REAL *const h = after + r.rows * padded;
-  NAME(take_rows)(&t[3], &r, first, m, before);
+  NAME(take_rows)(&t[2], &r, first, m, before);
   for (int64_t step = 0; step < r.steps; step++) {
     const int64_t time = gc_time_of(&r, step);
     for (int64_t block = 0; block < r.blocks; block++) {
       const gc_units u = NAME(units)(&r, block);
-      NAME(sum_gate)(job, &r, block, 0, NAME(at_time)(&t[0], time, first, u.first), &t[2], before,
-                     m, h);
+      NAME(sum_gate)(job, &r, block, 0, NAME(at_time)(&t[0], time, first, u.first), NULL, before, m,
+                     h);
       if (job->call->sizes[1])
         for (int64_t k = 0; k < m * u.width; k++)
           h[k] = h[k] < 0 ? 0 : h[k];
       else
         for (int64_t k = 0; k < m * u.width; k++)
           h[k] = m_tanh(h[k]);
-      NAME(give)(h, u.width, m, u.count, NAME(at_time)(&t[4], time, first, u.first));
+      NAME(give)(h, u.width, m, u.count, NAME(at_time)(&t[3], time, first, u.first));
       NAME(give)(h, u.width, m, u.count, (NAME(lines)){after + u.first, padded});
     }
     REAL *const swap = before;

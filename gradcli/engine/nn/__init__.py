@@ -14,7 +14,8 @@ from gradcli.engine.nn.loss import CrossEntropyLoss, MSELoss
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.nn.pooling import AvgPool2d, MaxPool2d
-from gradcli.engine.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from gradcli.engine.nn.recurrent import GRU, LSTM, RNN
+from gradcli.engine.nn.recurrent_cell import GRUCell, LSTMCell, RNNCell
 
 LAYERS: dict[str, type[Module]] = {
     "Linear": Linear,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.autograd import no_grad
 from gradcli.engine.dtype import DType
@@ -12,6 +14,41 @@ from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.ops.creation import empty
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
+
+
+class Rows(Tensor):
+    """What an Embedding gives: rows of a table, and the memory of which rows of which table.
+
+    A layer that multiplies each row by a matrix can multiply the table instead, and pick then: the
+    same values, with fewer products where the table is smaller than what was picked from it.
+    """
+
+    __slots__ = ("indices", "made", "table")
+
+    def __init__(self, picked: Tensor, indices: Tensor, table: Tensor) -> None:
+        super().__init__(picked.array, node=picked.node, output=picked.output)
+        self.indices = indices
+        self.table = table
+        self.made = self._state()
+
+    def _state(self) -> tuple[Any, ...]:
+        """What tells that any of it was changed in place, or is asked for a gradient of its own."""
+        parts = (self, self.indices, self.table)
+        return (self.node, self.leaf, *(t.array.storage.version for t in parts))
+
+    def stand(self) -> bool:
+        """True while these are still the rows of the table, and worth going back to it for."""
+        if getattr(self, "made", None) is None:  # a copy remembers nothing
+            return False
+        few = 2 * self.table.shape[0] <= self.indices.numel()
+        return few and self.made == self._state()
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """F.linear, of the table where `input` was picked from a smaller one."""
+    if isinstance(input, Rows) and input.stand():
+        return F.embedding(input.indices, F.linear(input.table, weight, bias))
+    return F.linear(input, weight, bias)
 
 
 class Embedding(Module):
@@ -47,7 +84,9 @@ class Embedding(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """(...) of whole numbers to (..., embedding_dim)."""
-        return F.embedding(input, self.weight, self.padding_idx)
+        picked = F.embedding(input, self.weight, self.padding_idx)
+        # Beside the table, a row without gradient would get one.
+        return picked if self.padding_idx is not None else Rows(picked, input, self.weight)
 
     def extra_repr(self) -> str:
         """As torch shows it."""

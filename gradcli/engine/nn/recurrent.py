@@ -1,65 +1,28 @@
-"""RNN, LSTM and GRU over whole sequences, and the cells that do one step."""
+"""RNN, LSTM and GRU over whole sequences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import sqrt
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
 from gradcli.engine.nn import functional as F
-from gradcli.engine.nn import init
+from gradcli.engine.nn.embedding import linear
 from gradcli.engine.nn.module import Module
-from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.nn.recurrent_cell import (
+    Nonlinearity,
+    add_weights,
+    biases,
+    check_nonlinearity,
+    check_sizes,
+    first_states,
+    spread,
+)
 from gradcli.engine.op import Op
-from gradcli.engine.ops.creation import empty
 from gradcli.engine.ops.join import cat, stack
 from gradcli.engine.ops.recurrent import gru_steps, lstm_steps, rnn_steps
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
-
-Nonlinearity = Literal["tanh", "relu"]
-
-
-def _add_weights(
-    module: Module, units: int, features: int, hidden: int, bias: bool, suffix: str, dtype: DType
-) -> None:
-    """Enter the weights of one layer and direction, under torch's names."""
-    for name, shape in {
-        "weight_ih": (units, features),
-        "weight_hh": (units, hidden),
-        **({"bias_ih": (units,), "bias_hh": (units,)} if bias else {}),
-    }.items():
-        module.register_parameter(name + suffix, Parameter(empty(*shape, dtype=dtype)))
-
-
-def _check_sizes(name: str, input_size: int, hidden_size: int) -> None:
-    if input_size < 0 or hidden_size < 1:
-        raise OptionError(
-            f"{name}: input_size must be 0 or more and hidden_size 1 or more, "
-            f"got {input_size} and {hidden_size}"
-        )
-
-
-def _spread(module: Module, hidden: int) -> None:
-    """All weights evenly spread within 1 / sqrt(hidden), as torch begins."""
-    bound = 1 / sqrt(hidden)
-    for parameter in module.parameters():
-        init.uniform_(parameter, -bound, bound)
-
-
-def _states(name: str, hx: Any, keys: Sequence[str]) -> list[Tensor | None]:
-    """The first states as a list; None for each where none are given."""
-    if hx is None:
-        return [None] * len(keys)
-    given = [hx] if len(keys) == 1 else hx
-    if not isinstance(given, Sequence) or [isinstance(s, Tensor) for s in given] != [True] * len(
-        keys
-    ):
-        wanted = "a Tensor" if len(keys) == 1 else "a pair of Tensors (h_0, c_0)"
-        raise DTypeError(f"{name}: hx must be {wanted}, got {type(hx).__name__}")
-    return list(given)
 
 
 class _Recurrent(Module):
@@ -99,12 +62,12 @@ class _Recurrent(Module):
             features = hidden_size * self.directions if layer else input_size
             for suffix in self._suffixes(layer):
                 units = self.gates * hidden_size
-                _add_weights(self, units, features, hidden_size, bias, suffix, dtype)
+                add_weights(self, units, features, hidden_size, bias, suffix, dtype)
         self.reset_parameters()
 
     def _check_options(self, proj_size: int) -> None:
         name = type(self).__name__
-        _check_sizes(name, self.input_size, self.hidden_size)
+        check_sizes(name, self.input_size, self.hidden_size)
         if self.num_layers < 1:
             raise OptionError(f"{name}: num_layers must be 1 or more, got {self.num_layers}")
         if not 0 <= self.dropout <= 1:
@@ -129,7 +92,7 @@ class _Recurrent(Module):
 
     def reset_parameters(self) -> None:
         """All weights evenly spread within 1 / sqrt(hidden_size)."""
-        _spread(self, self.hidden_size)
+        spread(self, self.hidden_size)
 
     def options(self) -> dict[str, Any]:
         """What the op is told beside the order of dimensions."""
@@ -137,7 +100,7 @@ class _Recurrent(Module):
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         """The last layer's states at all steps, and the last states of all layers."""
-        first = _states(type(self).__name__, hx, self.states)
+        first = first_states(type(self).__name__, hx, self.states)
         self._check_input(input, first)
         batched = input.ndim == 3
         dim = 0 if self.batch_first else 1
@@ -166,10 +129,11 @@ class _Recurrent(Module):
 
     def _direction(self, x: Tensor, suffix: str, first: list[Tensor | None]) -> tuple[Tensor, ...]:
         b_ih, b_hh = (getattr(self, f"bias_{i}h{suffix}") if self.bias else None for i in "ih")
+        bias, inner = biases(self.op, b_ih, b_hh)
         result: tuple[Tensor, ...] = self.op(
-            F.linear(x, getattr(self, f"weight_ih{suffix}"), b_ih),
+            linear(x, getattr(self, f"weight_ih{suffix}"), bias),
             getattr(self, f"weight_hh{suffix}"),
-            b_hh,
+            *inner,
             *first,
             batch_first=self.batch_first,
             reverse=suffix.endswith("_reverse"),
@@ -251,7 +215,7 @@ class RNN(_Recurrent):
         *,
         dtype: DType = dtypes.float32,
     ) -> None:
-        _check_nonlinearity("RNN", nonlinearity)
+        check_nonlinearity("RNN", nonlinearity)
         super().__init__(
             input_size,
             hidden_size,
@@ -267,120 +231,3 @@ class RNN(_Recurrent):
     def options(self) -> dict[str, Any]:
         """Which function."""
         return {"nonlinearity": self.nonlinearity}
-
-
-def _check_nonlinearity(name: str, nonlinearity: str) -> None:
-    if nonlinearity not in ("tanh", "relu"):
-        raise OptionError(f"{name}: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
-
-
-class _Cell(Module):
-    """One step of one layer: input (batch, input_size) or (input_size,), states alike."""
-
-    op: ClassVar[Op]
-    gates: ClassVar[int]
-    states: ClassVar[tuple[str, ...]] = ("h_0",)
-    weight_ih: Parameter
-    weight_hh: Parameter
-    bias_ih: Parameter | None
-    bias_hh: Parameter | None
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        *,
-        dtype: DType = dtypes.float32,
-    ) -> None:
-        super().__init__()
-        _check_sizes(type(self).__name__, input_size, hidden_size)
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.bias = bias
-        _add_weights(self, self.gates * hidden_size, input_size, hidden_size, bias, "", dtype)
-        if not bias:
-            self.register_parameter("bias_ih", None)
-            self.register_parameter("bias_hh", None)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """All weights evenly spread within 1 / sqrt(hidden_size)."""
-        _spread(self, self.hidden_size)
-
-    def options(self) -> dict[str, Any]:
-        """What the op is told beside the tensors."""
-        return {}
-
-    def forward(self, input: Tensor, hx: Any = None) -> Any:
-        """The states after the step."""
-        name = type(self).__name__
-        first = _states(name, hx, self.states)
-        if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
-            raise ShapeError(
-                f"{name}: input must be (batch, {self.input_size}) or ({self.input_size},), "
-                f"got {input.shape}"
-            )
-        wanted = (*input.shape[:-1], self.hidden_size)
-        for key, state in zip(self.states, first, strict=True):
-            if state is not None and state.shape != wanted:
-                raise ShapeError(f"{name}: {key} must be {wanted}, got {state.shape}")
-        rows = [s if s is None else s.reshape(-1, self.hidden_size) for s in first]
-        sums = F.linear(input, self.weight_ih, self.bias_ih)
-        _, *last = self.op(
-            sums.reshape(1, -1, self.gates * self.hidden_size),
-            self.weight_hh,
-            self.bias_hh,
-            *rows,
-            **self.options(),
-        )
-        states = [s.reshape(wanted) for s in last]
-        return tuple(states) if len(states) > 1 else states[0]
-
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
-
-
-class LSTMCell(_Cell):
-    """One step of an LSTM: (input, (h, c)) to (h, c)."""
-
-    op = lstm_steps
-    gates = 4
-    states = ("h_0", "c_0")
-
-
-class GRUCell(_Cell):
-    """One step of a GRU: (input, h) to h."""
-
-    op = gru_steps
-    gates = 3
-
-
-class RNNCell(_Cell):
-    """One step of a plain recurrent layer: (input, h) to h."""
-
-    op = rnn_steps
-    gates = 1
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: Nonlinearity = "tanh",
-        *,
-        dtype: DType = dtypes.float32,
-    ) -> None:
-        _check_nonlinearity("RNNCell", nonlinearity)
-        super().__init__(input_size, hidden_size, bias, dtype=dtype)
-        self.nonlinearity = nonlinearity
-
-    def options(self) -> dict[str, Any]:
-        """Which function."""
-        return {"nonlinearity": self.nonlinearity}
-
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        plain = self.nonlinearity == "tanh"
-        return super().extra_repr() + ("" if plain else f", nonlinearity={self.nonlinearity}")

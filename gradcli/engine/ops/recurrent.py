@@ -13,38 +13,40 @@ from gradcli.engine.op import op
 from gradcli.engine.ops import steps
 from gradcli.engine.ops.recurrent_composed import composed_gru, composed_lstm, composed_rnn
 from gradcli.engine.sample import Sample, Wrong, none, sample, wrong
+from gradcli.engine.shape import Shape
 from gradcli.errors import OptionError
 
 Gradients = tuple[Array | None, ...]
 Outputs = tuple[Array | None, ...]
 
 
-def _samples(gates: int, states: int, **options: Any) -> list[Sample]:
-    """What the input adds, w_hh, b_hh and the first states of layers with so many gates."""
+def _samples(gates: int, *others: str, **options: Any) -> list[Sample]:
+    """What the input adds, w_hh, and `others` (a bias, first states), of so many gates."""
 
-    def one(time: int, batch: int, hidden: int, given: str, **more: Any) -> Sample:
+    def one(time: int, batch: int, hidden: int, given: bool, **more: Any) -> Sample:
         units = gates * hidden
         shape = (batch, time, units) if more.get("batch_first") else (time, batch, units)
-        bias = (units,) if "b" in given else none()
-        first = [(batch, hidden) if "h" in given else none() for _ in range(states)]
-        return sample(shape, (units, hidden), bias, *first, **options, **more)
+        rest = [((units,) if o == "bias" else (batch, hidden)) if given else none() for o in others]
+        return sample(shape, (units, hidden), *rest, **options, **more)
 
     return [
-        one(3, 2, 5, "bh"),
-        one(2, 3, 3, ""),
-        one(2, 3, 3, "h", batch_first=True),
-        one(3, 2, 2, "bh", reverse=True),
-        one(2, 5, 4, "b", reverse=True, batch_first=True),
-        one(2, 11, 18, "h"),
-        one(1, 1, 1, "bh"),
-        one(2, 0, 2, "bh"),
+        one(3, 2, 5, True),
+        one(2, 3, 3, False),
+        one(2, 3, 3, True, batch_first=True),
+        one(3, 2, 2, True, reverse=True),
+        one(2, 5, 4, False, reverse=True, batch_first=True),
+        one(2, 11, 18, True),
+        one(1, 1, 1, True),
+        one(2, 0, 2, True),
     ]
 
 
-def _wrong(name: str, gates: int, states: int, **options: Any) -> list[Wrong]:
+def _wrong(name: str, gates: int, *others: str, **options: Any) -> list[Wrong]:
     """Refusals that all of them share, on three hidden units."""
     units = 3 * gates
-    x, w_hh, bias, first = (5, 4, units), (units, 3), (units,), [(4, 3)] * states
+    x, w_hh = (5, 4, units), (units, 3)
+    rest: list[Shape] = [(units,) if other == "bias" else (4, 3) for other in others]
+    state = others.index("state")
 
     def refused(match: str, *inputs: Any, dtype: str = "float64", **more: Any) -> Wrong:
         return wrong(sample(*inputs, **options, **more), f"{name}: {match}", dtype)
@@ -56,9 +58,8 @@ def _wrong(name: str, gates: int, states: int, **options: Any) -> list[Wrong]:
         refused(f"x (4, 0, {units}), (batch, ", (4, 0, units), w_hh, batch_first=True),
         refused("w_hh must be (", x, (units, 2)),
         refused("w_hh must be (", x, (0, 0)),
-        refused(f"b_hh must be {bias}", x, w_hh, (1, units)),
-        refused("h0 must be (4, 3)", x, w_hh, bias, (5, 3), *first[1:]),
-        refused("h0 must be (5, 3)", x, w_hh, bias, *first, batch_first=True),
+        refused("h0 must be (4, 3)", x, w_hh, *rest[:state], (5, 3)),
+        refused("h0 must be (5, 3)", x, w_hh, *rest, batch_first=True),
         refused("x must be float32 or float64", x, w_hh, dtype="int64"),
     ]
 
@@ -72,13 +73,12 @@ def _wrong(name: str, gates: int, states: int, **options: Any) -> list[Wrong]:
     visible=3,
     saves=("w_hh", "h0", "y", "gates", "c"),
     composed=composed_lstm,
-    samples=_samples(4, 2),
-    wrong=_wrong("lstm_steps", 4, 2),
+    samples=_samples(4, "state", "state"),
+    wrong=_wrong("lstm_steps", 4, "state", "state"),
 )
 def lstm_steps(
     x: Array,
     w_hh: Array,
-    b_hh: Array | None = None,
     h0: Array | None = None,
     c0: Array | None = None,
     *,
@@ -89,12 +89,12 @@ def lstm_steps(
 
     Gives h of all steps, and h and c of the last one (of the first one with `reverse`).
     """
-    hidden = steps.check("lstm_steps", 4, x, w_hh, b_hh, {"h0": h0, "c0": c0}, batch_first)
+    hidden = steps.check("lstm_steps", 4, x, w_hh, {"h0": h0, "c0": c0}, batch_first)
     gates = empty(x.shape, x.dtype)
     y = empty((*x.shape[:2], hidden), x.dtype)
     timed = steps.timed(y, batch_first)
     c = empty((timed.shape[0] + 1, *timed.shape[1:]), x.dtype)
-    given = [steps.optional(part, x) for part in (b_hh, h0, c0)]
+    given = [steps.optional(part, x) for part in (h0, c0)]
     run(
         "lstm_forward",
         steps.steps(x, x, batch_first),
@@ -141,7 +141,6 @@ def lstm_steps_gradient(
     return (
         sums,
         None if before is None else steps.weight_gradient(flat, before),
-        steps.columns(flat) if needs[2] else None,
         steps.part(first, 0, 1).reshape(c.shape[1:]),
         steps.part(first, 1, 1).reshape(c.shape[1:]),
     )
@@ -156,8 +155,11 @@ def lstm_steps_gradient(
     visible=2,
     saves=("w_hh", "h0", "y", "gates", "scaled"),
     composed=composed_gru,
-    samples=_samples(3, 1),
-    wrong=_wrong("gru_steps", 3, 1),
+    samples=_samples(3, "bias", "state"),
+    wrong=[
+        *_wrong("gru_steps", 3, "bias", "state"),
+        wrong(sample((5, 4, 9), (9, 3), (1, 9)), "gru_steps: b_hh must be (9,)"),
+    ],
 )
 def gru_steps(
     x: Array,
@@ -172,7 +174,7 @@ def gru_steps(
 
     Gives h of all steps, and that of the last one (of the first one with `reverse`).
     """
-    hidden = steps.check("gru_steps", 3, x, w_hh, b_hh, {"h0": h0}, batch_first)
+    hidden = steps.check("gru_steps", 3, x, w_hh, {"b_hh": b_hh, "h0": h0}, batch_first)
     gates = empty(x.shape, x.dtype)
     y = empty((*x.shape[:2], hidden), x.dtype)
     timed = steps.timed(y, batch_first)
@@ -252,9 +254,9 @@ def _past_n(sums: Array, before: Array | None = None) -> Array:
     visible=2,
     saves=("w_hh", "h0", "y"),
     composed=composed_rnn,
-    samples=[*_samples(1, 1), *_samples(1, 1, nonlinearity="relu")],
+    samples=[*_samples(1, "state"), *_samples(1, "state", nonlinearity="relu")],
     wrong=[
-        *_wrong("rnn_steps", 1, 1),
+        *_wrong("rnn_steps", 1, "state"),
         wrong(
             sample((5, 4, 3), (3, 3), nonlinearity="gelu"),
             "rnn_steps: nonlinearity must be 'tanh' or 'relu', got 'gelu'",
@@ -264,7 +266,6 @@ def _past_n(sums: Array, before: Array | None = None) -> Array:
 def rnn_steps(
     x: Array,
     w_hh: Array,
-    b_hh: Array | None = None,
     h0: Array | None = None,
     *,
     nonlinearity: Literal["tanh", "relu"] = "tanh",
@@ -275,7 +276,7 @@ def rnn_steps(
 
     Gives h of all steps, and that of the last one (of the first one with `reverse`).
     """
-    steps.check("rnn_steps", 1, x, w_hh, b_hh, {"h0": h0}, batch_first)
+    steps.check("rnn_steps", 1, x, w_hh, {"h0": h0}, batch_first)
     if nonlinearity not in ("tanh", "relu"):
         raise OptionError(f"rnn_steps: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
     y = empty(x.shape, x.dtype)
@@ -284,7 +285,6 @@ def rnn_steps(
         "rnn_forward",
         steps.steps(x, x, batch_first),
         w_hh.contiguous(),
-        steps.optional(b_hh, x),
         steps.optional(h0, x),
         timed,
         sizes=(reverse, nonlinearity == "relu"),
@@ -322,6 +322,5 @@ def rnn_steps_gradient(
     return (
         sums,
         None if before is None else steps.weight_gradient(flat, before),
-        steps.columns(flat) if needs[2] else None,
         first.reshape(first.shape[1:]),
     )

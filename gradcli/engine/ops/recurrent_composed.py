@@ -31,7 +31,6 @@ def _piece(x: Tensor, gate: int, hidden: int) -> Tensor:
 def composed_lstm(
     x: Tensor,
     w_hh: Tensor,
-    b_hh: Tensor | None = None,
     h0: Tensor | None = None,
     c0: Tensor | None = None,
     *,
@@ -43,7 +42,7 @@ def composed_lstm(
     h, c = zero if h0 is None else h0, zero if c0 is None else c0
     states = []
     for now in every:
-        gates = now + OPS["linear"](h, w_hh, b_hh)
+        gates = now + OPS["linear"](h, w_hh)
         i, f, g, o = (_piece(gates, k, w_hh.shape[1]) for k in range(4))
         c = f.sigmoid() * c + i.sigmoid() * g.tanh()
         h = o.sigmoid() * c.tanh()
@@ -76,7 +75,6 @@ def composed_gru(
 def composed_rnn(
     x: Tensor,
     w_hh: Tensor,
-    b_hh: Tensor | None = None,
     h0: Tensor | None = None,
     *,
     nonlinearity: Literal["tanh", "relu"] = "tanh",
@@ -88,6 +86,6 @@ def composed_rnn(
     h = zero if h0 is None else h0
     states = []
     for now in every:
-        h = OPS[nonlinearity](now + OPS["linear"](h, w_hh, b_hh))
+        h = OPS[nonlinearity](now + OPS["linear"](h, w_hh))
         states.append(h)
     return _outputs(states, batch_first, reverse), h

@@ -14,13 +14,12 @@ def check(
     gates: int,
     x: Array,
     w_hh: Array,
-    b_hh: Array | None,
-    states: dict[str, Array | None],
+    others: dict[str, Array | None],
     batch_first: bool,
 ) -> int:
-    """The number of hidden units, once everything fits."""
+    """The number of hidden units, once everything fits: a bias, and first states."""
     floats(name, x)
-    match(name, x, w_hh=w_hh, b_hh=b_hh, **states)
+    match(name, x, w_hh=w_hh, **others)
     many = "hidden" if gates == 1 else f"{gates} * hidden"
     order = f"(batch, steps, {many})" if batch_first else f"(steps, batch, {many})"
     hidden = w_hh.shape[-1] if w_hh.ndim else 0
@@ -31,11 +30,11 @@ def check(
     if x.shape[batch_first] == 0:
         raise ShapeError(f"{name}: x {x.shape}, {order}, has no steps; it needs at least one")
     batch = x.shape[not batch_first]
-    wanted = {"b_hh": (gates * hidden,), **dict.fromkeys(states, (batch, hidden))}
-    for key, given in {"b_hh": b_hh, **states}.items():
-        if given is not None and given.shape != wanted[key]:
+    for key, given in others.items():
+        wanted = (gates * hidden,) if key == "b_hh" else (batch, hidden)
+        if given is not None and given.shape != wanted:
             raise ShapeError(
-                f"{name}: {key} must be {wanted[key]} for x {x.shape}, {order}, got {given.shape}"
+                f"{name}: {key} must be {wanted} for x {x.shape}, {order}, got {given.shape}"
             )
     return hidden
 
