@@ -25,18 +25,18 @@ class Evaluation:
 
     def __init__(self, job: Job, split: Split, name: str) -> None:
         self._job = job
-        self._split = split
+        self._size = split.size
         self._name = name
         # A batch that cannot be captured is no news here: the training step says so.
         self._batch = engine.capture(
-            self._sums, on_refusal=lambda _: None, eager=not job.settings.capture
+            _sums_of(job, split), on_refusal=lambda _: None, eager=not job.settings.capture
         )
 
     def run(
         self, asked: Callable[[], bool] = lambda: False, limit: int | None = None
     ) -> dict[str, float]:
         """`{name.loss: ..., name.accuracy: ...}` over the split, or its first `limit` samples."""
-        size = min(self._split.size, limit or self._split.size)
+        size = min(self._size, limit or self._size)
         job = self._job
         loss, totals = 0.0, dict.fromkeys(job.metrics, 0.0)
         counted = 0
@@ -58,14 +58,18 @@ class Evaluation:
             figures[f"{self._name}.{metric}"] = METRICS[metric].finish(totals[metric] / counted)
         return figures
 
+
+def _sums_of(job: Job, split: Split) -> Callable[[Tensor], dict[str, Any]]:
+    """For the indices of a batch: its mean loss, the total of each metric, how many targets."""
+
     @engine.no_grad()
-    def _sums(self, indices: Tensor) -> dict[str, Any]:
-        """The mean loss of a batch, the total of each metric, and the number of targets."""
-        inputs, targets = self._split.batch(indices)
-        outputs = self._job.model(inputs)
-        sums = {metric: METRICS[metric].total(outputs, targets) for metric in self._job.metrics}
-        loss = self._job.loss(outputs, targets)
-        return {"loss": loss, "targets": targets.numel(), **sums}
+    def sums(indices: Tensor) -> dict[str, Any]:
+        inputs, targets = split.batch(indices)
+        outputs = job.model(inputs)
+        totals = {metric: METRICS[metric].total(outputs, targets) for metric in job.metrics}
+        return {"loss": job.loss(outputs, targets), "targets": targets.numel(), **totals}
+
+    return sums
 
 
 def stretches(size: int, batch: int) -> Iterator[Tensor]:

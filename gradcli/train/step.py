@@ -34,12 +34,10 @@ class TrainingStep:
 
     def __init__(self, job: Job, split: Split, note: Callable[[str], None]) -> None:
         self._job = job
-        self._split = split
+        self._one = OneStep(job, split)
         self._rates = [float(group["lr"]) for group in job.optimizer.param_groups]
-        self._loss: Tensor | None = None  # of the latest eager step
-        self._parameters = list(job.model.parameters())
         self.captured = engine.capture(
-            self.once,
+            self._one,
             on_refusal=lambda why: note(f"the steps run eagerly, one by one: {why}"),
             eager=not job.settings.capture,
         )
@@ -61,15 +59,25 @@ class TrainingStep:
             indices, engine.tensor(rates, dtype=engine.float64), engine.tensor(states)
         )
         losses = [] if result.outputs is None else result.outputs.tolist()
-        if result.error is not None and len(losses) == result.done and self._loss is not None:
-            losses.append(self._loss.item())  # an eager step that was refused gave nothing back
+        if result.error is not None and len(losses) == result.done and self._one.loss is not None:
+            losses.append(self._one.loss.item())  # an eager step that was refused gave nothing back
         return Progress(losses, result.done, result.error)
 
-    def once(self, indices: Tensor, rates: Tensor, state: Tensor) -> Tensor:
+
+class OneStep:
+    """What is captured."""
+
+    def __init__(self, job: Job, split: Split) -> None:
+        self._job = job
+        self._split = split
+        self._parameters = list(job.model.parameters())
+        self.loss: Tensor | None = None  # of the latest step that Python made
+
+    def __call__(self, indices: Tensor, rates: Tensor, state: Tensor) -> Tensor:
         """One step; a loss that is not finite ends it before the update."""
         engine.set_rng_state(state)
         self._job.optimizer.take_rates(rates)
-        self._loss = loss = self.gradients(indices)
+        self.loss = loss = self.gradients(indices)
         engine.require_finite(loss)
         self.update()
         return loss

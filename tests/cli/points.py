@@ -44,10 +44,11 @@ class PointsSplit:
     size: int
 
     def batch(self, indices: Any) -> tuple[Any, Any]:
-        points = [_point(self.first + index) for index in indices.tolist()]
+        points = [_point(self.first + index) for index in range(self.size)]
         labels = [int(point[0] > 0) for point in points]
         inputs = engine.tensor(points, dtype=engine.float32)
-        return inputs, engine.tensor(labels, dtype=engine.int64)
+        targets = engine.tensor(labels, dtype=engine.int64)
+        return inputs.index_select(0, indices), targets.index_select(0, indices)
 
 
 @dataclass(frozen=True)

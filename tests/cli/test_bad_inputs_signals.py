@@ -17,7 +17,7 @@ from points import Ended, only_run
 from refusals import begin, finish, gradcli
 
 import gradcli as package
-from gradcli.train import atomic, loop
+from gradcli.train import atomic, loop, step
 
 __all__ = ["gradcli"]
 
@@ -97,8 +97,8 @@ def strike(patch: pytest.MonkeyPatch, owner: Any, name: str, number: int, when: 
 
 MOMENTS: dict[str, tuple[Any, str, int]] = {
     "the first try": (points.PointsSplit, "batch", 1),
-    "a step": (loop.TrainingStep, "gradients", 8),
-    "an update": (loop.TrainingStep, "update", 9),
+    "a step": (step.OneStep, "gradients", 2),
+    "an update": (step.OneStep, "update", 2),
     "an evaluation": (loop.Trainer, "_evaluate", 2),
     "the test": (loop.Trainer, "_evaluate", 4),
     "a save": (atomic, "sync_directory", 10),

@@ -56,8 +56,20 @@ def allocate(nbytes: int) -> Storage:
 def borrow(buffer: Any) -> Storage:
     """The memory of a bytes-like object, without a copy; writable only if the object is."""
     view = ffi.from_buffer(buffer)
-    writable = not memoryview(buffer).readonly
-    return Storage(ffi.cast("void *", view), len(view), (buffer, view), writable)
+    shown = memoryview(buffer)
+    # Hold whose memory it is, never a memoryview: Python before 3.11.9 and 3.12.3 crashes when it
+    # collects a cycle with one in it (its issue 77894).
+    owner = ffi.from_buffer(shown.obj) if shown.c_contiguous and _whole(shown.obj) else view
+    return Storage(ffi.cast("void *", view), len(view), owner, not shown.readonly)
+
+
+def _whole(exporter: Any) -> bool:
+    return bool(memoryview(exporter).c_contiguous)
+
+
+def doubles(storage: Storage) -> Any:
+    """A block of memory as float64 numbers that Python reads and writes by index."""
+    return ffi.cast("double *", storage.data)
 
 
 def borrow_address(address: int, nbytes: int, owner: object) -> Storage:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
 from gradcli.engine.array import Array, copy_into, fill, run, scalar
+from gradcli.engine.device import cpu
 from gradcli.engine.ops.creation import zeros
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
@@ -43,7 +44,7 @@ class _Slots:
         self._group = group
         self.params: list[Tensor] = group["params"]
         self.hyper = zeros((len(self.params), 2), dtype=dtypes.float64)
-        self._numbers = self.hyper.memoryview().cast("d")
+        self._numbers = cpu.doubles(self.hyper.array.storage)
         self._rate = zeros((1,), dtype=dtypes.float64)
         self._taken = False  # the rate comes from a recorded call
         self.state = [{name: zeros(p.shape, dtype=p.dtype) for name in names} for p in self.params]
