@@ -42,6 +42,45 @@ def test_an_element_has_the_same_bits_alone_and_within_a_product(
     cpu.set_isa(before)
 
 
+def turned(x: Any) -> Any:
+    """The same numbers, in memory the other way round."""
+    return x.permute((0, 2, 1)).contiguous().permute((0, 2, 1))
+
+
+# Around the limits where a product is cut, packed in a phase of its own, or done transposed.
+@pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512", "neon"])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        *((1, 1, 300, 9), (1, 77, 40, 1), (1, 5, 3, 4), (2, 128, 260, 10), (1, 16, 600, 130)),
+        *((1, 250, 257, 33), (1, 131, 130, 129), (3, 90, 100, 140), (1, 30, 70, 1100)),
+    ],
+)
+def test_how_matrices_lie_in_memory_does_not_show_in_the_bits(
+    isa: str, shape: tuple[int, int, int, int]
+) -> None:
+    before = cpu.isa()
+    if not cpu.set_isa(isa):
+        pytest.skip(f"this machine has no {isa}")
+    batch, m, k, n = shape
+    for dtype in (engine.float32, engine.float64):
+        draw = engine.Generator(7)
+        a = engine.randn(batch, m, k, dtype=dtype, generator=draw)
+        b = engine.randn(batch, k, n, dtype=dtype, generator=draw)
+        gaps = engine.zeros((batch, k, 2 * n), dtype=dtype)
+        gaps[:, :, ::2] = b
+        wanted = bits(a.matmul(b))
+        for left in (a, turned(a)):
+            for right in (b, turned(b), gaps[:, :, ::2]):
+                assert bits(left.matmul(right)) == wanted
+        rows = [bits(a[:, i : i + 1].matmul(turned(b))) for i in (0, m // 2, m - 1)]
+        whole = a.matmul(b)
+        assert rows == [bits(whole[:, i : i + 1]) for i in (0, m // 2, m - 1)]
+        same = b[:1].expand((batch, k, n))
+        assert bits(a.matmul(same)[-1:]) == bits(a[-1:].matmul(b[:1]))
+    cpu.set_isa(before)
+
+
 def test_a_batch_has_the_bits_of_its_matrices() -> None:
     a, b = normal(5, 9, 40), normal(40, 11)
     together = a.matmul(b)

@@ -47,7 +47,7 @@ static void NAME(run_binary)(const gc_job *job) {
   const int64_t out_size = gc_dtype_size(t[inputs].dtype);
   const gc_span *span = &NAME(spans)[job->call->kernel];
   BLOCK_OF(job, first, count);
-  const gc_tensor *operands[GC_WALK_MAX];
+  const gc_tensor *operands[GC_WALK_MAX] = {NULL};
   for (int32_t k = 0; k <= inputs; k++)
     operands[k] = &t[k];
   gc_walk w;

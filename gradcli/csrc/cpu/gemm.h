@@ -8,10 +8,15 @@
 
 #ifndef GC_GEMM_DEPTH
 #define GC_GEMM_DEPTH 256   /* of a block of K: a panel of A stays in the first cache */
-#define GC_GEMM_COLUMNS 256 /* of a block of B: it stays in the second */
-#define GC_GEMM_DIRECT 4    /* panels up to which packing costs more than it saves */
+#define GC_GEMM_ROWS 240    /* of a block of A, and */
+#define GC_GEMM_COLUMNS 256 /* of a strip of B: together they stay in the second */
+#define GC_GEMM_DIRECT 4    /* panels up to which packing costs more than it saves, or */
+#define GC_GEMM_DIRECT_A 16 /* ... where A lies well */
+#define GC_GEMM_DIRECT_B 11 /* ... where B does */
 #endif
-#define GEMM_SCRATCH ((int64_t)sizeof(REAL) * GC_GEMM_DEPTH * (GC_GEMM_COLUMNS + GC_TILE_ROWS))
+#define GEMM_STRIP (GC_GEMM_DEPTH * GC_GEMM_COLUMNS)
+#define GEMM_BLOCK (GC_GEMM_DEPTH * GC_GEMM_ROWS + (GC_GEMM_ROWS / GC_TILE_ROWS + 1) * LANES)
+#define GEMM_SCRATCH ((int64_t)sizeof(REAL) * (GEMM_STRIP + GEMM_BLOCK))
 
 /* What is done to elements of C when all of K is in them: out = f(C), or C * slope(kept). `c`,
  * `kept` and `out` are whole tensors of one shape, so that an element lies equally far into each.
@@ -37,57 +42,133 @@ static void NAME(then_rows)(const NAME(then) * then, const REAL *c, int64_t ldc,
   }
 }
 
-/* One block: n <= GC_GEMM_COLUMNS, k <= GC_GEMM_DEPTH; `then` where it is the last of K. */
-static void NAME(gemm_block)(int64_t m, int64_t n, int64_t k, NAME(matrix) a, NAME(matrix) b,
-                             REAL *c, int64_t ldc, bool add, const NAME(then) * then,
-                             REAL *scratch) {
-  const int64_t panels = gc_ceil_div(m, GC_TILE_ROWS), step = gc_ceil_div(m, panels);
-  const bool a_as_it_is = n <= (a.cs == 1 ? GC_GEMM_DIRECT : 1) * TILE_COLUMNS;
-  /* A tile reads whole vectors, so that only the last few columns must be packed. */
-  const int64_t b_as_it_is = b.cs == 1 && panels <= GC_GEMM_DIRECT ? n / LANES * LANES : 0;
-  const int64_t first = b_as_it_is / TILE_COLUMNS * TILE_COLUMNS; /* column that is packed */
-  REAL *const panel = scratch + GC_GEMM_DEPTH * GC_GEMM_COLUMNS;
-  if (b_as_it_is < n)
-    NAME(pack_b)(NAME(part)(b, 0, first), k, n - first, scratch);
-  for (int64_t i = 0; i < m; i += step) {
-    const int64_t rows = gc_min(step, m - i);
-    NAME(matrix) x = NAME(part)(a, i, 0);
-    if (!a_as_it_is) {
-      NAME(pack_a)(x, rows, k, panel);
-      x = (NAME(matrix)){panel, 1, rows};
-    }
-    for (int64_t j = 0; j < n; j += TILE_COLUMNS) {
-      const int64_t columns = gc_min(TILE_COLUMNS, n - j), vectors = columns > LANES ? 2 : 1;
-      const bool direct = j + columns <= b_as_it_is;
-      NAME(tiles)
-      [vectors - 1][rows - 1](k, x.at, x.rs, x.cs, direct ? b.at + j : scratch + (j - first) *k,
-                              direct ? b.rs : vectors *LANES, c + i *ldc + j, ldc, columns, add);
-    }
-    NAME(then_rows)(then, c + i * ldc, ldc, rows, n);
+/* K is cut into blocks of this length, the last one perhaps shorter. */
+static inline int64_t NAME(depth_of)(int64_t k) {
+  return k ? gc_ceil_div(k, gc_ceil_div(k, GC_GEMM_DEPTH)) : 1;
+}
+
+/* Rows of a panel: as many as a tile has, or a few less so that all panels are about as high. */
+static inline int64_t NAME(step_of)(int64_t m) {
+  return m ? gc_ceil_div(m, gc_ceil_div(m, GC_TILE_ROWS)) : 1;
+}
+
+/* Lines that a tile reads one after the other lie in few pages. */
+static inline bool NAME(is_near)(int64_t stride) {
+  return stride * (int64_t)sizeof(REAL) <= 2048;
+}
+
+/* Whether the tiles of n columns read A where it lies. Rows 4 KiB apart fall into the same places
+ * of the first cache, which holds 8 of them. */
+static inline bool NAME(reads_a)(NAME(matrix) a, int64_t n) {
+  const bool well = a.cs == 1 ? a.rs * (int64_t)sizeof(REAL) % 4096 != 0 : NAME(is_near)(a.cs);
+  return n <= (well ? GC_GEMM_DIRECT_A : 1) * TILE_COLUMNS;
+}
+
+/* Whether the tiles of m rows read B where it lies. */
+static inline bool NAME(reads_b)(NAME(matrix) b, int64_t m) {
+  const int64_t panels = NAME(is_near)(b.rs) ? GC_GEMM_DIRECT_B : GC_GEMM_DIRECT;
+  return b.cs == 1 && m <= panels * GC_TILE_ROWS;
+}
+
+/* A matrix packed beforehand, with `block` elements for each block of K, of which this product
+ * needs what begins with panel, or column, number `first`. */
+typedef struct {
+  const REAL *at; /* NULL: not packed */
+  int64_t block, first;
+} NAME(packed);
+
+typedef struct {
+  int64_t m, n, k;
+  NAME(matrix) a, b;
+  NAME(packed) packed_a, packed_b;
+  int64_t step; /* of packed_a */
+  REAL *c;
+  int64_t ldc;
+  bool add;
+  const NAME(then) * then;
+  REAL *scratch; /* GEMM_SCRATCH bytes, aligned for vectors */
+} NAME(product);
+
+/* The rows i .. i + m - 1 and the columns `at` .. at + k - 1 of A, as panels of `step` rows. */
+typedef struct {
+  NAME(matrix) a;
+  int64_t i, m, at, k, step;
+  const REAL *packed; /* NULL: the tiles read A where it lies */
+} NAME(block);
+
+static NAME(block) NAME(block_of)(const NAME(product) * p, int64_t i, int64_t at, int64_t depth) {
+  NAME(block) x = {.a = NAME(part)(p->a, i, at), .i = i, .at = at};
+  x.m = gc_min(GC_GEMM_ROWS, p->m - i);
+  x.k = gc_min(depth, p->k - at);
+  x.step = NAME(step_of)(x.m);
+  if (p->packed_a.at) {
+    x.step = p->step;
+    x.packed = p->packed_a.at + at / depth * p->packed_a.block +
+               p->packed_a.first * PANEL_SIZE(x.step, x.k);
+  } else if (!NAME(reads_a)(x.a, p->n)) {
+    REAL *const to = p->scratch + GEMM_STRIP;
+    NAME(pack_a)(x.a, x.m, x.k, x.step, PANEL_SIZE(x.step, x.k), to);
+    x.packed = to;
   }
+  return x;
+}
+
+/* A block of A times a strip of B, the columns j .. j + n - 1. */
+static void NAME(gemm_strip)(const NAME(product) * p, const NAME(block) * x, int64_t j, int64_t n,
+                             const REAL *packed_b) {
+  const NAME(matrix) b = NAME(part)(p->b, x->at, j);
+  /* A tile reads whole vectors, so that only the last few columns must be packed. */
+  const int64_t as_it_is = !packed_b && NAME(reads_b)(b, x->m) ? n / LANES * LANES : 0;
+  const int64_t first = as_it_is / TILE_COLUMNS * TILE_COLUMNS; /* column that is packed */
+  if (!packed_b) {
+    if (as_it_is < n)
+      NAME(pack_b)(NAME(part)(b, 0, first), x->k, n - first, p->scratch);
+    packed_b = p->scratch;
+  }
+  for (int64_t i = 0, panel = 0; i < x->m; i += x->step, panel++) {
+    const int64_t rows = gc_min(x->step, x->m - i);
+    REAL *const c = p->c + (x->i + i) * p->ldc + j;
+    NAME(matrix) a = NAME(part)(x->a, i, 0);
+    if (x->packed)
+      a = (NAME(matrix)){x->packed + panel * PANEL_SIZE(x->step, x->k), 1, rows};
+    for (int64_t v = 0; v < n; v += TILE_COLUMNS) {
+      const int64_t columns = gc_min(TILE_COLUMNS, n - v), vectors = columns > LANES ? 2 : 1;
+      const bool direct = v + columns <= as_it_is;
+      NAME(tiles)
+      [vectors -
+          1][rows - 1](x->k, a.at, a.rs, a.cs, direct ? b.at + v : packed_b + (v - first) *x->k,
+                       direct ? b.rs : vectors *LANES, c + v, p->ldc, columns, p->add || x->at > 0);
+    }
+    if (x->at + x->k == p->k)
+      NAME(then_rows)(p->then, c, p->ldc, rows, n);
+  }
+}
+
+static void NAME(multiply)(const NAME(product) * p) {
+  if (p->m == 0 || p->n == 0)
+    return;
+  if (p->k == 0) {
+    for (int64_t i = 0; !p->add && i < p->m; i++)
+      memset(p->c + i * p->ldc, 0, (size_t)p->n * sizeof(REAL));
+    NAME(then_rows)(p->then, p->c, p->ldc, p->m, p->n);
+    return;
+  }
+  const int64_t depth = NAME(depth_of)(p->k);
+  for (int64_t i = 0; i < p->m; i += GC_GEMM_ROWS)
+    for (int64_t at = 0; at < p->k; at += depth) {
+      const NAME(block) x = NAME(block_of)(p, i, at, depth);
+      const REAL *b = p->packed_b.at;
+      if (b)
+        b += at / depth * p->packed_b.block + p->packed_b.first * x.k;
+      for (int64_t j = 0; j < p->n; j += GC_GEMM_COLUMNS)
+        NAME(gemm_strip)(p, &x, j, gc_min(GC_GEMM_COLUMNS, p->n - j), b ? b + j * x.k : NULL);
+    }
 }
 
 /* scratch: GEMM_SCRATCH bytes, aligned for vectors. */
-static void NAME(gemm_then)(int64_t m, int64_t n, int64_t k, NAME(matrix) a, NAME(matrix) b,
-                            REAL *c, int64_t ldc, bool add, const NAME(then) * then,
-                            REAL *scratch) {
-  if (m == 0 || n == 0)
-    return;
-  if (k == 0) {
-    for (int64_t i = 0; !add && i < m; i++)
-      memset(c + i * ldc, 0, (size_t)n * sizeof(REAL));
-    NAME(then_rows)(then, c, ldc, m, n);
-  }
-  const int64_t blocks = gc_ceil_div(k, GC_GEMM_DEPTH);
-  const int64_t depth = blocks ? gc_ceil_div(k, blocks) : 0;
-  for (int64_t j = 0; j < n; j += GC_GEMM_COLUMNS)
-    for (int64_t at = 0; at < k; at += depth)
-      NAME(gemm_block)(m, gc_min(GC_GEMM_COLUMNS, n - j), gc_min(depth, k - at),
-                       NAME(part)(a, 0, at), NAME(part)(b, at, j), c + j, ldc, add || at > 0,
-                       at + depth < k ? NULL : then, scratch);
-}
-
 static void NAME(gemm)(int64_t m, int64_t n, int64_t k, NAME(matrix) a, NAME(matrix) b, REAL *c,
                        int64_t ldc, bool add, REAL *scratch) {
-  NAME(gemm_then)(m, n, k, a, b, c, ldc, add, NULL, scratch);
+  const NAME(product) p = {
+      .m = m, .n = n, .k = k, .a = a, .b = b, .c = c, .ldc = ldc, .add = add, .scratch = scratch};
+  NAME(multiply)(&p);
 }

@@ -49,8 +49,59 @@ typedef REAL NAME(loose)
 #define MADD(a, b, c) ((NAME(vec))vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
 #endif
 
+/* PART_LOAD(from, n) and PART_STORE(to, x, n): n elements of a vector, where there are masks. */
+#undef PART_LOAD
+#undef PART_STORE
+#undef LANE_BITS
+#undef LANE_MASK
+#if defined(GC_HAS_FMA) && defined(__x86_64__) && GC_VECTOR_BYTES == 64
+#define LANE_BITS(n) ((1u << (n)) - 1)
+#ifdef GC_IS_FLOAT
+#define PART_LOAD(from, n) _mm512_maskz_loadu_ps((__mmask16)LANE_BITS(n), from)
+#define PART_STORE(to, x, n) _mm512_mask_storeu_ps(to, (__mmask16)LANE_BITS(n), x)
+#else
+#define PART_LOAD(from, n) _mm512_maskz_loadu_pd((__mmask8)LANE_BITS(n), from)
+#define PART_STORE(to, x, n) _mm512_mask_storeu_pd(to, (__mmask8)LANE_BITS(n), x)
+#endif
+#elif defined(GC_HAS_FMA) && defined(__x86_64__)
+#ifdef GC_IS_FLOAT
+#define LANE_MASK(n)                                                                               \
+  _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
+#define PART_LOAD(from, n) _mm256_maskload_ps(from, LANE_MASK(n))
+#define PART_STORE(to, x, n) _mm256_maskstore_ps(to, LANE_MASK(n), x)
+#else
+#define LANE_MASK(n) _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3))
+#define PART_LOAD(from, n) _mm256_maskload_pd(from, LANE_MASK(n))
+#define PART_STORE(to, x, n) _mm256_maskstore_pd(to, LANE_MASK(n), x)
+#endif
+#endif
+
+/* The first n < LANES elements of a vector in memory. */
+static inline NAME(vec) NAME(load_part)(const REAL *from, int64_t n) {
+#ifdef PART_LOAD
+  return (NAME(vec))PART_LOAD(from, n);
+#else
+  _Alignas(GC_VECTOR_BYTES) REAL line[GC_VECTOR_BYTES / sizeof(REAL)] = {0};
+  for (int64_t j = 0; j < n; j++)
+    line[j] = from[j];
+  return *(const NAME(vec) *)line;
+#endif
+}
+
+static inline void NAME(store_part)(REAL *to, NAME(vec) x, int64_t n) {
+#ifdef PART_STORE
+  PART_STORE(to, x, n);
+#else
+  _Alignas(GC_VECTOR_BYTES) REAL line[GC_VECTOR_BYTES / sizeof(REAL)];
+  *(NAME(vec) *)line = x;
+  for (int64_t j = 0; j < n; j++)
+    to[j] = line[j];
+#endif
+}
+
 /* Element (i, k) of A lies at a[i * rs + k * cs]; row k of B at b + k * ldb, w vectors wide; row i
- * of C at c + i * ldc, n <= w vectors of it are written: C = A B, or C += A B. */
+ * of C at c + i * ldc, n elements of it are written, which fill all but the last of w vectors:
+ * C = A B, or C += A B. */
 typedef void NAME(tile_fn)(int64_t k, const REAL *a, int64_t rs, int64_t cs, const REAL *b,
                            int64_t ldb, REAL *c, int64_t ldc, int64_t n, bool add);
 
@@ -73,20 +124,17 @@ static inline __attribute__((always_inline)) void NAME(tile)(const int m, const 
     GC_UNROLL for (int i = 0; i < m; i += 3) rows[i / 3] += cs;
     b += ldb;
   }
-  if (n == w * LANES) {
-    GC_UNROLL for (int i = 0; i < m; i++) GC_UNROLL for (int j = 0; j < w; j++) {
-      REAL *const to = c + i * ldc + j * LANES;
+  GC_UNROLL for (int i = 0; i < m; i++) GC_UNROLL for (int j = 0; j < w; j++) {
+    REAL *const to = c + i * ldc + j * LANES;
+    if (j < w - 1 || n == w * LANES) {
       if (add)
         sum[i][j] += *(const NAME(loose) *)to;
       *(NAME(loose) *)to = sum[i][j];
+    } else {
+      if (add)
+        sum[i][j] += NAME(load_part)(to, n - j * LANES);
+      NAME(store_part)(to, sum[i][j], n - j * LANES);
     }
-    return;
-  }
-  GC_UNROLL for (int i = 0; i < m; i++) {
-    _Alignas(GC_VECTOR_BYTES) REAL line[GC_TILE_VECTORS * GC_VECTOR_BYTES / sizeof(REAL)] = {0};
-    GC_UNROLL for (int j = 0; j < w; j++) * (NAME(vec) *)(line + j * LANES) = sum[i][j];
-    for (int64_t j = 0; j < n; j++)
-      c[i * ldc + j] = add ? c[i * ldc + j] + line[j] : line[j];
   }
 }
 

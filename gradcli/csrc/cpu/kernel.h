@@ -75,6 +75,9 @@ static inline int64_t gc_max(int64_t a, int64_t b) {
 static inline int64_t gc_ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
+static inline int64_t gc_whole(int64_t n, int64_t unit) {
+  return gc_ceil_div(n, unit) * unit;
+}
 
 /* The next multiple of the alignment of scratch. */
 static inline int64_t gc_rounded(int64_t nbytes) {

@@ -3,53 +3,7 @@
  * some blocks of the output. matmul_then does one more thing to each block before it leaves the
  * cache. */
 
-#ifndef GC_MATMUL_GRID
-#define GC_MATMUL_GRID
-/* A block of the output is small enough that the threads find several, and large enough that
- * packing its share of a and b stays a small part of the work. */
-typedef struct {
-  int64_t rows, columns;     /* of a block */
-  int64_t down, across, all; /* blocks of a matrix, and of the call */
-  int64_t group;             /* blocks of a task */
-} gc_grid;
-
-enum {
-  GC_MATMUL_TASKS = 8,
-  GC_MATMUL_ROWS = 240,
-  GC_MATMUL_WORK = 1 << 17 /* multiplications worth a task */
-};
-
-static inline int64_t gc_whole(int64_t n, int64_t unit) {
-  return gc_ceil_div(n, unit) * unit;
-}
-
-static inline gc_grid gc_matmul_grid(int64_t batch, int64_t m, int64_t n, int64_t k,
-                                     int64_t tile_rows, int64_t tile_columns) {
-  gc_grid g = {.rows = m, .columns = gc_min(n, GC_GEMM_COLUMNS)};
-  if (m > GC_MATMUL_ROWS) /* of one size, or the last task would be a short one */
-    g.rows = gc_whole(gc_ceil_div(m, gc_ceil_div(m, GC_MATMUL_ROWS)), tile_rows);
-  for (;;) {
-    g.down = g.rows ? gc_ceil_div(m, g.rows) : 0;
-    g.across = g.columns ? gc_ceil_div(n, g.columns) : 0;
-    g.all = batch * g.down * g.across;
-    const double work = (double)g.rows * (double)gc_whole(g.columns, tile_columns / 2) * (double)k;
-    const bool wide = g.columns > tile_columns, tall = g.rows > tile_rows;
-    if (g.all >= GC_MATMUL_TASKS || work < 2 * GC_MATMUL_WORK || !(wide || tall)) {
-      g.group = work * 2 < GC_MATMUL_WORK ? (int64_t)(GC_MATMUL_WORK / (work + 1)) : 1;
-      return g;
-    }
-    if (wide && (!tall || g.columns >= g.rows))
-      g.columns = gc_whole(gc_ceil_div(g.columns, 2), tile_columns);
-    else
-      g.rows = gc_whole(gc_ceil_div(g.rows, 2), tile_rows);
-  }
-}
-#endif
-
-static gc_grid NAME(matmul_grid)(const gc_tensor *t) {
-  return gc_matmul_grid(t[0].shape[0], t[0].shape[1], t[1].shape[2], t[0].shape[2], GC_TILE_ROWS,
-                        TILE_COLUMNS);
-}
+#include "matmul_grid.h"
 
 /* Whether an output lies apart from the inputs: it holds sums before all of those have been read.
  */
@@ -83,8 +37,16 @@ static int NAME(check_matmul)(const gc_call *call, int32_t out, gc_error *error)
 
 static int NAME(cut_matmul)(const gc_call *call, gc_plan *plan) {
   const gc_grid g = NAME(matmul_grid)(call->tensors);
+  const int64_t chunks = g.a_batch * g.a_chunks + g.b_batch * g.b_chunks;
+  plan->phases = chunks ? 2 : 1;
+  if (chunks)
+    plan->tasks[0] = chunks;
+  plan->tasks[plan->phases - 1] = g.blocks ? gc_ceil_div(g.blocks, g.group) : 0;
+  plan->shared_bytes = (g.a_batch * g.a_matrix + g.b_batch * g.b_matrix) * (int64_t)sizeof(REAL);
   plan->worker_bytes = GEMM_SCRATCH;
-  return gc_plan_simple(plan, gc_ceil_div(g.all, g.group));
+  if (g.flipped)
+    plan->worker_bytes += g.rows * gc_whole(g.columns, LANES) * (int64_t)sizeof(REAL);
+  return GC_OK;
 }
 
 static int NAME(plan_matmul)(const gc_call *call, gc_plan *plan, gc_error *error) {
@@ -92,32 +54,99 @@ static int NAME(plan_matmul)(const gc_call *call, gc_plan *plan, gc_error *error
   return status ? status : NAME(cut_matmul)(call, plan);
 }
 
-static NAME(matrix) NAME(matrix_of)(const gc_tensor *t, int64_t batch) {
-  return (NAME(matrix)){(const REAL *)gc_first(t) + batch * t->stride[0], t->stride[1],
-                        t->stride[2]};
+/* The left (0) or right (1) matrix of the product that is done. */
+static NAME(matrix) NAME(matrix_of)(const gc_job *job, const gc_grid *g, int side, int64_t batch) {
+  const gc_tensor *t = &job->call->tensors[g->flipped ? 1 - side : side];
+  const NAME(matrix)
+      x = {(const REAL *)gc_first(t) + batch * t->stride[0], t->stride[1], t->stride[2]};
+  return g->flipped ? NAME(flipped)(x) : x;
 }
 
-/* The blocks of a task, into c, which has the shape of the output. */
-static void NAME(matmul_blocks)(const gc_job *job, REAL *c, const NAME(then) * then) {
-  const gc_tensor *t = job->call->tensors;
-  const gc_grid g = NAME(matmul_grid)(t);
-  const int64_t m = t[0].shape[1], n = t[1].shape[2];
-  const bool biased = t[2].shape[0] > 0;
-  const int64_t end = gc_min(g.all, (job->task + 1) * g.group);
-  for (int64_t block = job->task * g.group; block < end; block++) {
-    const int64_t batch = block / (g.down * g.across);
-    const int64_t i = block / g.across % g.down * g.rows, j = block % g.across * g.columns;
-    const int64_t rows = gc_min(g.rows, m - i), columns = gc_min(g.columns, n - j);
-    REAL *const to = c + (batch * m + i) * n + j;
-    for (int64_t row = 0; biased && row < rows; row++)
-      memcpy(to + row * n, (const REAL *)gc_first(&t[2]) + j, (size_t)columns * sizeof(REAL));
-    NAME(gemm_then)(rows, columns, t[0].shape[2], NAME(part)(NAME(matrix_of)(&t[0], batch), i, 0),
-                    NAME(part)(NAME(matrix_of)(&t[1], batch), 0, j), to, n, biased, then, job->own);
+/* One chunk of one block of K of A or B, packed into the scratch that all tasks see. */
+static void NAME(matmul_pack)(const gc_job *job, const gc_grid *g) {
+  int64_t task = job->task;
+  REAL *to = job->shared;
+  if (task < g->a_batch * g->a_chunks) {
+    const int64_t batch = task / g->a_chunks, per_block = gc_ceil_div(g->m, g->a_chunk);
+    const int64_t block = task % g->a_chunks / per_block, i = task % per_block * g->a_chunk;
+    const int64_t at = block * g->depth, depth = gc_min(g->depth, g->k - at);
+    const int64_t size = PANEL_SIZE(g->step, depth);
+    NAME(pack_a)(NAME(part)(NAME(matrix_of)(job, g, 0, batch), i, at), gc_min(g->a_chunk, g->m - i),
+                 depth, g->step, size,
+                 to + batch * g->a_matrix + block * g->a_block + i / g->step * size);
+    return;
   }
+  task -= g->a_batch * g->a_chunks;
+  to += g->a_batch * g->a_matrix;
+  const int64_t batch = task / g->b_chunks, per_block = gc_ceil_div(g->n, g->b_chunk);
+  const int64_t block = task % g->b_chunks / per_block, j = task % per_block * g->b_chunk;
+  const int64_t at = block * g->depth, depth = gc_min(g->depth, g->k - at);
+  NAME(pack_b)(NAME(part)(NAME(matrix_of)(job, g, 1, batch), at, j), depth,
+               gc_min(g->b_chunk, g->n - j),
+               to + batch * g->b_matrix + block * g->b_block + j * depth);
+}
+
+/* The product of which one block of the output is the result, without bias and where it goes. */
+static NAME(product)
+    NAME(product_of)(const gc_job *job, const gc_grid *g, int64_t batch, int64_t i, int64_t j) {
+  const REAL *const shared = job->shared;
+  NAME(product)
+  p = {.m = gc_min(g->rows, g->m - i), .n = gc_min(g->columns, g->n - j), .k = g->k};
+  p.a = NAME(part)(NAME(matrix_of)(job, g, 0, batch), i, 0);
+  p.b = NAME(part)(NAME(matrix_of)(job, g, 1, batch), 0, j);
+  p.step = g->step;
+  if (g->share_a)
+    p.packed_a = (NAME(packed)){shared + batch % g->a_batch * g->a_matrix, g->a_block, i / g->step};
+  if (g->share_b)
+    p.packed_b = (NAME(packed)){
+        shared + g->a_batch * g->a_matrix + batch % g->b_batch * g->b_matrix, g->b_block, j};
+  p.scratch = job->own;
+  return p;
+}
+
+/* One block of the output into c, which has the shape of the output. */
+static void NAME(matmul_block)(const gc_job *job, const gc_grid *g, int64_t number, REAL *c,
+                               const NAME(then) * then) {
+  const int64_t batch = number / (g->down * g->across);
+  const int64_t i = number / g->across % g->down * g->rows, j = number % g->across * g->columns;
+  const gc_tensor *const bias = &job->call->tensors[2];
+  NAME(product) p = NAME(product_of)(job, g, batch, i, j);
+  p.add = bias->shape[0] > 0;
+  const REAL *const start = p.add ? (const REAL *)gc_first(bias) + (g->flipped ? i : j) : NULL;
+  if (!g->flipped) {
+    p.c = c + (batch * g->m + i) * g->n + j;
+    p.ldc = g->n;
+    p.then = then;
+    for (int64_t row = 0; p.add && row < p.m; row++)
+      memcpy(p.c + row * p.ldc, start, (size_t)p.n * sizeof(REAL));
+    NAME(multiply)(&p);
+    return;
+  }
+  p.c = p.scratch + GEMM_SCRATCH / (int64_t)sizeof(REAL);
+  p.ldc = gc_whole(p.n, LANES);
+  for (int64_t row = 0; p.add && row < p.m; row++)
+    for (int64_t v = 0; v < p.n; v++)
+      p.c[row * p.ldc + v] = start[row];
+  NAME(multiply)(&p);
+  REAL *const to = c + (batch * g->n + j) * g->m + i;
+  NAME(transpose)(p.c, p.ldc, p.m, p.n, to, g->m);
+  NAME(then_rows)(then, to, g->m, p.n, p.m);
+}
+
+/* What a task does, into c, which has the shape of the output. */
+static void NAME(matmul_task)(const gc_job *job, REAL *c, const NAME(then) * then) {
+  const gc_grid g = NAME(matmul_grid)(job->call->tensors);
+  if (job->phase == 0 && (g.share_a || g.share_b)) {
+    NAME(matmul_pack)(job, &g);
+    return;
+  }
+  const int64_t end = gc_min(g.blocks, (job->task + 1) * g.group);
+  for (int64_t block = job->task * g.group; block < end; block++)
+    NAME(matmul_block)(job, &g, block, c, then);
 }
 
 static void NAME(run_matmul)(const gc_job *job) {
-  NAME(matmul_blocks)(job, gc_first(&job->call->tensors[3]), NULL);
+  NAME(matmul_task)(job, gc_first(&job->call->tensors[3]), NULL);
 }
 
 /* ---- out = f(pre) with pre = a b + bias; tensors a, b, bias, kept, pre, out. sizes[0] is the
@@ -152,5 +181,5 @@ static void NAME(run_matmul_then)(const gc_job *job) {
                            .out = out,
                            .p = job->call->options[0],
                            .q = job->call->options[1]};
-  NAME(matmul_blocks)(job, c, &then);
+  NAME(matmul_task)(job, c, &then);
 }
