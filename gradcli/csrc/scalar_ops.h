@@ -25,8 +25,7 @@ UNARY(leaky_relu, x < 0 ? p * x : x,             x, x > 0 ? 1 : (x == x ? p : x)
 UNARY(gelu,       R(0.5) * x * (1 + m_erf(x * R(0.7071067811865476))),
                                                  x, R(0.5) * (1 + m_erf(x * R(0.7071067811865476)))
                                                       + x * R(0.3989422804014327) * m_exp(R(-0.5) * x * x))
-UNARY(gelu_tanh,  R(0.5) * x * (1 + m_tanh(R(0.7978845608028654) * (x + R(0.044715) * x * x * x))),
-                                                 x, m_gelu_tanh_slope(x))
+UNARY(gelu_tanh,  m_gelu_tanh(x),                x, m_gelu_tanh_slope(x))
 UNARY(clamp,      x < p ? p : (x > q ? q : x),   x, x < p ? 0 : (x > q ? 0 : 1))
 
 UNARY_STEP(floor, m_floor(x))

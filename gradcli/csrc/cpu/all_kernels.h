@@ -18,6 +18,8 @@
 #include "extreme.h"
 
 #ifdef GC_IS_REAL
+#include "sums.h"
+
 #include "finite.h"
 #include "index_backward.h"
 #include "optim.h"

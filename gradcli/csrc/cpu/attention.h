@@ -9,7 +9,7 @@
 
 #ifndef GC_ATTENTION_TILE
 #define GC_ATTENTION_TILE
-enum { GC_QUERIES = 64, GC_KEYS = 128 };
+enum { GC_QUERIES = 64, GC_KEYS = 128, GC_STEP = 16 /* scores that are handled at once */ };
 #endif
 
 /* One head of a call. */
@@ -81,6 +81,15 @@ static inline NAME(matrix) NAME(turned)(NAME(matrix) x) {
 /* How many keys of a tile its row i sees. */
 static inline int64_t NAME(seen)(const NAME(head) * h, NAME(tile_at) t, int64_t i) {
   return h->causal ? gc_max(0, gc_min(t.columns, t.q0 + i + 1 - t.k0)) : t.columns;
+}
+
+/* The same in whole steps: what lies between is -inf, so that loops over a row have no end that is
+ * shorter than a vector. */
+static inline int64_t NAME(pad_row)(REAL *row, int64_t seen) {
+  const int64_t padded = gc_whole(seen, GC_STEP);
+  for (int64_t j = seen; j < padded; j++)
+    row[j] = -(REAL)INFINITY;
+  return padded;
 }
 
 /* The keys from k0 on that any of these queries sees, at most one tile of them. */
@@ -170,18 +179,18 @@ static void NAME(take_scores)(const NAME(head) * h, NAME(tile_at) t,
                               const NAME(attention_own) * own) {
   for (int64_t i = 0; i < t.rows; i++) {
     REAL *row = own->scores + i * GC_KEYS, *out = own->out + i * h->width;
-    const int64_t seen = NAME(seen)(h, t, i);
-    const REAL before = own->top[i], top = NAME(larger)(before, NAME(largest)(row, seen));
+    const int64_t seen = NAME(seen)(h, t, i), padded = NAME(pad_row)(row, seen);
+    const REAL before = own->top[i], top = NAME(larger)(NAME(largest)(row, padded), before);
     const REAL base = top == -(REAL)INFINITY ? 0 : top;
-    if (t.k0 > 0 && base != before) { /* a NaN differs too */
-      const REAL shrink = m_exp(before - base);
+    if (t.k0 > 0 && base != before) {
+      const REAL shrink = m_exp_normal(before - base);
       own->sum[i] *= (double)shrink;
       for (int64_t d = 0; d < h->width; d++)
         out[d] *= shrink;
     }
     own->top[i] = top;
-    own->sum[i] += NAME(exp_row)(row, row, seen, 1, base);
-    for (int64_t j = seen; j < t.columns; j++)
+    own->sum[i] += NAME(exp_row)(row, row, padded, 1, base);
+    for (int64_t j = padded; j < t.columns; j++)
       row[j] = 0;
   }
 }

@@ -122,9 +122,9 @@ static void NAME(slope_of_scores)(const NAME(head) * h, NAME(tile_at) t,
   for (int64_t i = 0; i < t.rows; i++) {
     REAL *p = own->probabilities + i * GC_KEYS, *slope = own->slope + i * GC_KEYS;
     const REAL log_sum = own->logs[t.q0 + i], dot = own->dots[t.q0 + i];
-    const int64_t seen = NAME(seen)(h, t, i);
-    for (int64_t j = 0; j < seen; j++) {
-      p[j] = m_exp(p[j] - log_sum);
+    const int64_t seen = NAME(seen)(h, t, i), padded = NAME(pad_row)(p, seen);
+    for (int64_t j = 0; j < padded; j++) {
+      p[j] = m_exp_normal(p[j] - log_sum);
       slope[j] = p[j] * (slope[j] - dot);
     }
     for (int64_t j = seen; j < t.columns; j++)

@@ -22,6 +22,9 @@
 static inline REAL NAME(m_exp)(REAL x) {
   return M_NAME(exp)(x);
 }
+static inline REAL NAME(m_exp_normal)(REAL x) {
+  return M_NAME(exp)(x);
+}
 static inline REAL NAME(m_log)(REAL x) {
   return M_NAME(log)(x);
 }
@@ -65,13 +68,21 @@ static inline REAL NAME(m_pow_slope)(REAL a, REAL b, REAL y) {
   return a == 0 && b >= 0 ? 0 : y * NAME(m_log)(a);
 }
 
+/* x (1 + tanh(u)) / 2 for u = c (x + k x^3), which is x / (1 + exp(-2 u)). */
+static inline REAL NAME(m_gelu_tanh)(REAL x) {
+  const REAL c2 = R(1.5957691216057308), k = R(0.044715);
+  return x / (1 + NAME(m_exp_normal)(-x * M_FMA(c2 * k, x * x, c2)));
+}
+
+/* With s = 1 / (1 + exp(-2 u)): s + x s (1 - s) 2 du/dx. */
 static inline REAL NAME(m_gelu_tanh_slope)(REAL x) {
-  const REAL c = R(0.7978845608028654), k = R(0.044715);
-  const REAL t = NAME(m_tanh)(c * (x + k * x * x * x));
-  return R(0.5) * (1 + t) + R(0.5) * x * (1 - t * t) * c * (1 + 3 * k * x * x);
+  const REAL c2 = R(1.5957691216057308), k = R(0.044715), square = x * x;
+  const REAL s = 1 / (1 + NAME(m_exp_normal)(-x * M_FMA(c2 * k, square, c2)));
+  return s * M_FMA(x * (1 - s), M_FMA(3 * c2 * k, square, c2), 1);
 }
 
 #define m_exp NAME(m_exp)
+#define m_exp_normal NAME(m_exp_normal)
 #define m_log NAME(m_log)
 #define m_sqrt NAME(m_sqrt)
 #define m_sin NAME(m_sin)
@@ -83,4 +94,5 @@ static inline REAL NAME(m_gelu_tanh_slope)(REAL x) {
 #define m_pow NAME(m_pow)
 #define m_sigmoid NAME(m_sigmoid)
 #define m_pow_slope NAME(m_pow_slope)
+#define m_gelu_tanh NAME(m_gelu_tanh)
 #define m_gelu_tanh_slope NAME(m_gelu_tanh_slope)

@@ -3,6 +3,7 @@
 #undef M_NAME
 #undef M_FMA
 #undef m_exp
+#undef m_exp_normal
 #undef m_log
 #undef m_sqrt
 #undef m_sin
@@ -14,4 +15,5 @@
 #undef m_pow
 #undef m_sigmoid
 #undef m_pow_slope
+#undef m_gelu_tanh
 #undef m_gelu_tanh_slope

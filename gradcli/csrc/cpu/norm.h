@@ -15,6 +15,25 @@ static int NAME(plan_layer_norm)(const gc_call *call, gc_plan *plan, gc_error *e
   return gc_plan_simple(plan, gc_ceil_div(rows, GC_ROWS));
 }
 
+/* x minus its mean in REAL: taking it off in two parts, the second what the first had to round,
+ * leaves no error but that of the differences. */
+typedef struct {
+  REAL mean, rest, rstd;
+} NAME(moments);
+
+static inline REAL NAME(normal)(REAL x, NAME(moments) m) {
+  return ((x - m.mean) - m.rest) * m.rstd;
+}
+
+static NAME(moments) NAME(moments_of)(const REAL *x, int64_t n, double eps) {
+  const double share = 1 / (double)n, mean = NAME(sum)(x, n) * share;
+  GC_SUM_EIGHTS(squares, n, i, (WIDE(EIGHT(x + i)) - mean) * (WIDE(EIGHT(x + i)) - mean),
+                ((double)x[i] - mean) * ((double)x[i] - mean));
+  const REAL near = (REAL)mean;
+  return (NAME(moments)){near, (REAL)(mean - (double)near),
+                         1 / m_sqrt((REAL)(squares * share + eps))};
+}
+
 /* x, weight, bias -> y, mean, rstd; options[0]: eps */
 static void NAME(run_layer_norm)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
@@ -25,20 +44,16 @@ static void NAME(run_layer_norm)(const gc_job *job) {
   for (int64_t row = job->task * GC_ROWS; row < end; row++) {
     const REAL *x = (const REAL *)gc_first(&t[0]) + row * n;
     REAL *y = (REAL *)gc_first(&t[3]) + row * n;
-    GC_SUM(sum, n, i, (double)x[i]);
-    const double mean = sum / (double)n;
-    GC_SUM(squares, n, i, ((double)x[i] - mean) * ((double)x[i] - mean));
-    const double rstd = 1 / sqrt(squares / (double)n + job->call->options[0]);
-    means[row] = (REAL)mean;
-    rstds[row] = (REAL)rstd;
+    const NAME(moments) m = NAME(moments_of)(x, n, job->call->options[0]);
+    means[row] = m.mean;
+    rstds[row] = m.rstd;
+    if (weight && bias) {
+      for (int64_t i = 0; i < n; i++)
+        y[i] = M_FMA(NAME(normal)(x[i], m), weight[i], bias[i]);
+      continue;
+    }
     for (int64_t i = 0; i < n; i++)
-      y[i] = (REAL)(((double)x[i] - mean) * rstd);
-    if (weight)
-      for (int64_t i = 0; i < n; i++)
-        y[i] *= weight[i];
-    if (bias)
-      for (int64_t i = 0; i < n; i++)
-        y[i] += bias[i];
+      y[i] = NAME(normal)(x[i], m) * (weight ? weight[i] : 1) + (bias ? bias[i] : 0);
   }
 }
 
@@ -70,24 +85,36 @@ static int NAME(plan_layer_norm_backward)(const gc_call *call, gc_plan *plan, gc
 }
 
 /* With g = grad * weight and h = (x - mean) * rstd:
- * out = rstd * (g - mean(g) - h * mean(g * h)); h is kept in `out` meanwhile. */
-static void NAME(layer_norm_slope)(const REAL *x, const REAL *grad, double mean, double rstd,
-                                   const REAL *weight, REAL *out, int64_t n) {
-  for (int64_t i = 0; i < n; i++)
-    out[i] = (REAL)(((double)x[i] - mean) * rstd);
-  double sum, dot;
-  if (weight) {
-    GC_SUM(weighted, n, i, (double)(grad[i] * weight[i]));
-    GC_SUM(projected, n, i, (double)(grad[i] * weight[i]) * (double)out[i]);
-    sum = weighted, dot = projected;
-  } else {
-    GC_SUM(plain, n, i, (double)grad[i]);
-    GC_SUM(projected, n, i, (double)grad[i] * (double)out[i]);
-    sum = plain, dot = projected;
+ * out = rstd * (g - mean(g) - h * mean(g * h)); h is kept in `out` meanwhile. The sums for weight
+ * and bias go on. */
+static inline __attribute__((always_inline)) void
+NAME(layer_norm_slope)(const bool weighted, const REAL *x, const REAL *grad, REAL mean, REAL rstd,
+                       const REAL *weight, REAL *out, double *dweight, double *dbias, int64_t n) {
+  gc_eight sums = {0}, dots = {0};
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const NAME(eight) h = (EIGHT(x + i) - mean) * rstd, g = EIGHT(grad + i);
+    const gc_eight wide_h = WIDE(h), wide_g = WIDE(g);
+    const gc_eight inner = weighted ? WIDE(g * EIGHT(weight + i)) : wide_g;
+    *(NAME(eight) *)(out + i) = h;
+    *(gc_loose_eight *)(dweight + i) += wide_g * wide_h;
+    *(gc_loose_eight *)(dbias + i) += wide_g;
+    sums += inner;
+    dots += inner * wide_h;
   }
-  const REAL a = (REAL)(sum / (double)n), b = (REAL)(dot / (double)n), scale = (REAL)rstd;
-  for (int64_t i = 0; i < n; i++)
-    out[i] = scale * ((weight ? grad[i] * weight[i] : grad[i]) - a - out[i] * b);
+  double sum = 0, dot = 0;
+  for (; i < n; i++) {
+    const REAL h = (x[i] - mean) * rstd, g = weighted ? grad[i] * weight[i] : grad[i];
+    out[i] = h;
+    dweight[i] += (double)grad[i] * (double)h;
+    dbias[i] += (double)grad[i];
+    sum += (double)g;
+    dot += (double)g * (double)h;
+  }
+  const REAL a = (REAL)((sum + gc_sum_of_eight(&sums)) / (double)n);
+  const REAL b = (REAL)((dot + gc_sum_of_eight(&dots)) / (double)n);
+  for (i = 0; i < n; i++)
+    out[i] = rstd * ((weighted ? grad[i] * weight[i] : grad[i]) - a - out[i] * b);
 }
 
 static void NAME(run_layer_norm_backward)(const gc_job *job) {
@@ -115,12 +142,12 @@ static void NAME(run_layer_norm_backward)(const gc_job *job) {
   for (int64_t row = job->task * group; row < end; row++) {
     const REAL *x = (const REAL *)gc_first(&t[0]) + row * n;
     const REAL *grad = (const REAL *)gc_first(&t[1]) + row * n;
-    const double mean = (double)((const REAL *)gc_first(&t[2]))[row];
-    const double rstd = (double)((const REAL *)gc_first(&t[3]))[row];
-    for (int64_t i = 0; i < n; i++) {
-      dweight[i] += (double)grad[i] * (((double)x[i] - mean) * rstd);
-      dbias[i] += (double)grad[i];
-    }
-    NAME(layer_norm_slope)(x, grad, mean, rstd, weight, (REAL *)gc_first(&t[5]) + row * n, n);
+    const REAL mean = ((const REAL *)gc_first(&t[2]))[row];
+    const REAL rstd = ((const REAL *)gc_first(&t[3]))[row];
+    REAL *out = (REAL *)gc_first(&t[5]) + row * n;
+    if (weight)
+      NAME(layer_norm_slope)(true, x, grad, mean, rstd, weight, out, dweight, dbias, n);
+    else
+      NAME(layer_norm_slope)(false, x, grad, mean, rstd, weight, out, dweight, dbias, n);
   }
 }

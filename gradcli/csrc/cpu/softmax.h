@@ -13,52 +13,71 @@ static int NAME(plan_rows)(const gc_call *call, gc_plan *plan, gc_error *error) 
   return gc_plan_simple(plan, call->tensors[0].shape[1] ? gc_ceil_div(rows, GC_ROWS) : 0);
 }
 
-static inline REAL NAME(larger)(REAL best, REAL v) {
-  return v > best || v != v ? v : best; /* a NaN is taken, and then stays */
+/* The larger of two; of a number and a NaN either, as a NaN shows in the sum of the exponentials.
+ */
+static inline REAL NAME(larger)(REAL a, REAL b) {
+  return a > b ? a : b;
 }
 
-enum { NAME(MAXIMA) = 64 / sizeof(REAL) };
-typedef REAL NAME(maxima) __attribute__((vector_size(64)));
+typedef REAL NAME(maxima) __attribute__((vector_size(GC_VECTOR_BYTES)));
+#undef LARGER_OF_EACH
+#if defined(__x86_64__) && GC_VECTOR_BYTES == 64 && defined(GC_IS_FLOAT)
+#define LARGER_OF_EACH(a, b) _mm512_max_ps(a, b)
+#elif defined(__x86_64__) && GC_VECTOR_BYTES == 64
+#define LARGER_OF_EACH(a, b) _mm512_max_pd(a, b)
+#elif defined(__x86_64__) && GC_VECTOR_BYTES == 32 && defined(GC_IS_FLOAT)
+#define LARGER_OF_EACH(a, b) _mm256_max_ps(a, b)
+#elif defined(__x86_64__) && GC_VECTOR_BYTES == 32
+#define LARGER_OF_EACH(a, b) _mm256_max_pd(a, b)
+#else
+#define LARGER_OF_EACH(a, b) NAME(larger_of_each)(a, b)
+static inline NAME(maxima) NAME(larger_of_each)(NAME(maxima) a, NAME(maxima) b) {
+  const __typeof__(a > b) first = a > b;
+  return (NAME(maxima))(((__typeof__(first))a & first) | ((__typeof__(first))b & ~first));
+}
+#endif
 
-/* The largest of n numbers, NaN if there is one, -inf of none. Compilers do not vectorise a maximum
- * that keeps NaN, so 64 bytes of maxima are kept by hand. */
+/* The largest of n numbers, -inf of none. Compilers do not vectorise it: in what order numbers are
+ * compared shows where there are NaNs. */
 static REAL NAME(largest)(const REAL *x, int64_t n) {
+  enum { LANES_ = GC_VECTOR_BYTES / sizeof(REAL) };
   REAL top = -(REAL)INFINITY;
-  int64_t done = 0;
-  if (n >= NAME(MAXIMA)) {
-    NAME(maxima) best, v;
-    memcpy(&best, x, sizeof best);
-    for (done = NAME(MAXIMA); done + NAME(MAXIMA) <= n; done += NAME(MAXIMA)) {
-      memcpy(&v, x + done, sizeof v);
-      const __typeof__(v > best) wins = (v > best) | (v != v);
-      best = (NAME(maxima))(((__typeof__(wins))v & wins) | ((__typeof__(wins))best & ~wins));
-    }
-    for (int64_t k = 0; k < NAME(MAXIMA); k++)
-      top = NAME(larger)(top, best[k]);
+  if (n < LANES_) {
+    for (int64_t i = 0; i < n; i++)
+      top = NAME(larger)(x[i], top);
+    return top;
   }
-  for (int64_t i = done; i < n; i++)
-    top = NAME(larger)(top, x[i]);
+  NAME(maxima) best, v;
+  memcpy(&best, x + n - LANES_, sizeof best);
+  for (int64_t i = 0; i + LANES_ < n; i += LANES_) {
+    memcpy(&v, x + i, sizeof v);
+    best = LARGER_OF_EACH(v, best);
+  }
+  for (int64_t k = 0; k < LANES_; k++)
+    top = NAME(larger)(best[k], top);
   return top;
 }
 
-/* The largest of a row; 0 for a row of -inf alone, as exp(-inf - -inf) would hide what happened
- * behind a NaN too early. */
+/* The largest of a row; 0 for a row of -inf alone, as -inf - -inf is NaN. */
 static REAL NAME(top_of_row)(const REAL *x, int64_t n, int64_t stride) {
   REAL top = stride == 1 ? NAME(largest)(x, n) : x[0];
   for (int64_t i = 1; stride != 1 && i < n; i++)
-    top = NAME(larger)(top, x[i * stride]);
+    top = NAME(larger)(x[i * stride], top);
   return top == -(REAL)INFINITY ? 0 : top;
 }
 
-/* y = exp(x - top); returns the sum. The loop without the sum is the one that vectorises. */
+/* y = exp(x - top); returns the sum. What is no normal number of REAL becomes 0. */
 static double NAME(exp_row)(const REAL *x, REAL *y, int64_t n, int64_t stride, REAL top) {
-  if (stride == 1)
+  if (stride == 1) {
     for (int64_t i = 0; i < n; i++)
-      y[i] = m_exp(x[i] - top);
-  else
-    for (int64_t i = 0; i < n; i++)
-      y[i * stride] = m_exp(x[i * stride] - top);
-  GC_SUM(sum, n, i, (double)y[i * stride]);
+      y[i] = m_exp_normal(x[i] - top);
+    return NAME(sum)(y, n);
+  }
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) {
+    y[i * stride] = m_exp_normal(x[i * stride] - top);
+    sum += (double)y[i * stride];
+  }
   return sum;
 }
 
