@@ -131,6 +131,15 @@ def test_an_output_that_partly_covers_an_input_is_refused() -> None:
     assert status("neg", first, first) == lib.GC_OK
 
 
+def test_an_output_is_its_input_only_when_it_begins_at_the_same_byte() -> None:
+    first, second = tensor([8]), tensor([7])
+    first.shape = [7, 0, 0, 0, 0, 0, 0, 0]
+    second.data = ffi.cast("char *", first.data) + 4
+    first.nbytes = second.nbytes = 28
+    assert status("neg", first, first) == lib.GC_OK
+    assert status("neg", first, second) == lib.GC_OVERLAP
+
+
 def test_a_missing_build_is_refused() -> None:
     assert status("exp", tensor([2], dtype=3), tensor([2], dtype=3)) == lib.GC_BAD_DTYPE
 

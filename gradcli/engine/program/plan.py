@@ -1,6 +1,7 @@
 """Planning: every intermediate, and the scratch of every call, gets a place in one arena.
 
-Two of them may share bytes when the waves in which they are in use do not meet.
+Two of them may share bytes when the waves in which they are in use do not meet, or when an
+elementwise call puts its result in the place of an input that nobody needs any more.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gradcli.engine.device.program import CallPlan
-from gradcli.engine.program.record import Buffer, Call
+from gradcli.engine.program.record import Buffer, Call, View
+from gradcli.engine.program.rows import ELEMENTWISE
 from gradcli.engine.program.schedule import Part
 
 _ALIGN = 64
@@ -34,28 +36,89 @@ class Layout:
     scratch: dict[int, int]  # by the call's number
 
 
+@dataclass
+class _Work:
+    """One call, and the waves in which it runs."""
+
+    call: Call
+    plan: CallPlan
+    first: int
+    last: int
+
+
 def layout(calls: Sequence[Call], plans: Sequence[CallPlan], parts: Sequence[Part]) -> Layout:
     """The arena of a program: its size is the peak of what the program needs beside kept memory."""
     waves: dict[int, list[int]] = {}
     for part in parts:
         waves.setdefault(part.call, []).append(part.wave)
-    buffers: dict[Buffer, _Life] = {}
-    scratch: dict[int, _Life] = {}
+    works = []
     for number, (call, plan) in enumerate(zip(calls, plans, strict=True)):
-        first, last = waves.get(number, [0])[0], waves.get(number, [0])[-1]
-        for view in call.views:
-            if view.buffer.kept:
-                continue
-            life = buffers.setdefault(view.buffer, _Life(view.buffer.nbytes, first, last))
-            life.first, life.last = min(life.first, first), max(life.last, last)
-        if plan.shared_bytes:
-            scratch[number] = _Life(plan.shared_bytes, first, last)
-    nbytes = _place([*buffers.values(), *scratch.values()])
+        during = waves.get(number, [0])
+        works.append(_Work(call, plan, during[0], during[-1]))
+    buffers = _in_place(works, _lives(works))
+    scratch = {
+        number: _Life(work.plan.shared_bytes, work.first, work.last)
+        for number, work in enumerate(works)
+        if work.plan.shared_bytes
+    }
+    shared = {id(life): life for life in buffers.values()}
+    nbytes = _place([*shared.values(), *scratch.values()])
     return Layout(
         nbytes,
         {buffer: life.offset for buffer, life in buffers.items()},
         {number: life.offset for number, life in scratch.items()},
     )
+
+
+def _lives(works: Sequence[_Work]) -> dict[Buffer, _Life]:
+    """From the first wave to the last in which each intermediate is in use."""
+    lives: dict[Buffer, _Life] = {}
+    for work in works:
+        for view in work.call.views:
+            if not view.buffer.kept:
+                new = _Life(view.buffer.nbytes, work.first, work.last)
+                life = lives.setdefault(view.buffer, new)
+                life.first, life.last = min(life.first, work.first), max(life.last, work.last)
+    return lives
+
+
+def _in_place(works: Sequence[_Work], lives: dict[Buffer, _Life]) -> dict[Buffer, _Life]:
+    """Let results take the place of inputs that end with the call; such buffers share a life."""
+    users: dict[tuple[Buffer, int], int] = {}  # how many calls use a buffer in a wave
+    for work in works:
+        for buffer in {view.buffer for view in work.call.views}:
+            for wave in {work.first, work.last}:
+                users[buffer, wave] = users.get((buffer, wave), 0) + 1
+    for work in sorted(works, key=lambda one: one.first):
+        if work.call.kernel not in ELEMENTWISE or work.first != work.last:
+            continue
+        (out,) = work.call.outputs
+        ends = [
+            view.buffer
+            for view in _interchangeable(work.call.inputs, out)
+            if lives[view.buffer].last == work.last and users[view.buffer, work.last] == 1
+        ]
+        if ends and lives[out.buffer].first == work.first and users[out.buffer, work.first] == 1:
+            life = lives[ends[0]]
+            life.last = lives[out.buffer].last
+            lives[out.buffer] = life
+    return lives
+
+
+def _interchangeable(inputs: Sequence[View], out: View) -> list[View]:
+    """The inputs whose memory could be the output's: the same elements of an equal block."""
+    if out.buffer.kept:
+        return []
+    unlike = {view.buffer for view in inputs if _layout(view) != _layout(out)}
+    return [
+        view
+        for view in inputs
+        if view.buffer not in unlike and view.buffer is not out.buffer and not view.buffer.kept
+    ]
+
+
+def _layout(view: View) -> tuple[object, ...]:
+    return view.buffer.nbytes, view.offset, view.shape, view.strides, view.dtype
 
 
 def _place(lives: list[_Life]) -> int:

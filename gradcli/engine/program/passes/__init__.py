@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from gradcli.engine.program.passes.dead import dead_calls
+from gradcli.engine.program.passes.epilogues import epilogues
 from gradcli.engine.program.record import Call
 
 Pass = Callable[[list[Call]], list[Call]]
@@ -12,6 +13,7 @@ Pass = Callable[[list[Call]], list[Call]]
 # In the order in which they run; a pass may rely on what those before it have done.
 PASSES: dict[str, Pass] = {
     "dead_calls": dead_calls,
+    "epilogues": epilogues,
 }
 
 

@@ -1,0 +1,59 @@
+"""Epilogues: an elementwise call is done by the product before it, on blocks still in the cache."""
+
+from __future__ import annotations
+
+from gradcli.engine.device.cpu import KERNELS
+from gradcli.engine.program.passes.flow import Flow, as_shape, meets, nothing_like
+from gradcli.engine.program.record import Call, View
+from gradcli.engine.program.rows import SLOPE, UNARY
+
+# kernel: the same with a unary row behind it; its tensors are those of the kernel, then what the
+# row keeps (slopes only), the kernel's own output (where somebody else reads it) and the result.
+FUSED = {"matmul": "matmul_then"}
+
+
+def epilogues(calls: list[Call]) -> list[Call]:
+    """f(a b + bias) and (a b) * slope(kept) in one call, where f's call followed."""
+    flow = Flow(calls)
+    made: list[Call | None] = list(calls)
+    for i, call in enumerate(calls):
+        if call.kernel not in FUSED:
+            continue
+        for j in flow.readers(call.outputs[0].buffer):
+            fused = _fused(flow, i, j) if j > i else None
+            if fused is not None:
+                made[i], made[j] = fused, None
+                break
+    return [call for call in made if call is not None]
+
+
+def _fused(flow: Flow, i: int, j: int) -> Call | None:
+    """Calls i and j in one, at the place of the first; None when that would change anything."""
+    product, row = flow.calls[i], flow.calls[j]
+    if row.kernel not in UNARY | SLOPE:
+        return None
+    (pre,), grad, kept, (end,) = product.outputs, row.inputs[-1], row.inputs[:-1], row.outputs
+    same = pre.dtype is grad.dtype and pre.offset == grad.offset and pre.numel == grad.numel
+    if grad.buffer is not pre.buffer or not same or flow.written(pre, i, j):
+        return None
+    apart = not any(meets(end, view) for view in (*product.views, *kept))
+    if not apart or not flow.may_be_written_at(end, i, j):
+        return None
+    if any(meets(view, pre) or flow.written(view, i - 1, j) for view in kept):
+        return None
+    return _call(product, row, wanted=pre.buffer.kept or flow.readers(pre.buffer) != [j])
+
+
+def _call(product: Call, row: Call, wanted: bool) -> Call | None:
+    (pre,), none = product.outputs, nothing_like(product.outputs[0])
+    kept: View | None = as_shape(row.inputs[0], pre.shape) if row.kernel in SLOPE else none
+    end = as_shape(row.outputs[0], pre.shape)
+    if kept is None or end is None:
+        return None
+    return Call(
+        FUSED[product.kernel],
+        (*product.inputs, kept),
+        (pre if wanted else none, end),
+        (KERNELS[row.kernel],),
+        row.options,
+    )

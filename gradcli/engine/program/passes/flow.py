@@ -1,0 +1,94 @@
+"""Who reads and writes what in a list of calls: the question that every pass asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gradcli.engine.program.record import Buffer, Call, View
+from gradcli.engine.shape import Shape, view_strides
+
+
+@dataclass(frozen=True)
+class _Use:
+    call: int
+    low: int
+    high: int
+    writes: bool
+
+
+class Flow:
+    """The uses of each buffer, by the calls' numbers."""
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self.calls = list(calls)
+        self._uses: dict[Buffer, list[_Use]] = {}
+        self._checks = [i for i, call in enumerate(calls) if not call.outputs]
+        for i, call in enumerate(calls):
+            for view in call.inputs:
+                self._enter(i, view, False)
+            for view in call.outputs:
+                self._enter(i, view, True)
+
+    def _enter(self, call: int, view: View, writes: bool) -> None:
+        if 0 not in view.shape:
+            self._uses.setdefault(view.buffer, []).append(_Use(call, *view.extent, writes))
+
+    def maker(self, buffer: Buffer) -> int | None:
+        """The only call that writes an intermediate, if there is only one and no reader before."""
+        uses = self._uses.get(buffer, [])
+        writers = [use.call for use in uses if use.writes]
+        alone = len(writers) == 1 and not buffer.kept and uses[0].call == writers[0]
+        return writers[0] if alone else None
+
+    def readers(self, buffer: Buffer) -> list[int]:
+        """The calls that read a buffer."""
+        return sorted({use.call for use in self._uses.get(buffer, []) if not use.writes})
+
+    def written(self, view: View, after: int, before: int) -> bool:
+        """Whether a call between the two writes any of these elements."""
+        return any(use.writes for use in self._between(view, after, before))
+
+    def touched(self, view: View, after: int, before: int) -> bool:
+        """Whether a call between the two reads or writes any of these elements."""
+        return any(True for _ in self._between(view, after, before))
+
+    def _between(self, view: View, after: int, before: int) -> list[_Use]:
+        low, high = view.extent
+        return [
+            use
+            for use in self._uses.get(view.buffer, [])
+            if after < use.call < before and use.low < high and low < use.high
+        ]
+
+    def may_be_written_at(self, view: View, earlier: int, now: int) -> bool:
+        """Whether what call `now` writes could already be written by call `earlier`.
+
+        Between the two nobody may use the elements; and what is kept waits for the calls that
+        only check something.
+        """
+        checked = view.buffer.kept and any(earlier < i < now for i in self._checks)
+        return not checked and not self.touched(view, earlier, now)
+
+
+def as_shape(view: View, shape: Shape) -> View | None:
+    """The same elements in the same order under another shape; None where that needs a copy."""
+    if view.shape == shape:
+        return view
+    strides = view_strides(view.shape, view.strides, shape)
+    if strides is None:
+        return None
+    return View(view.buffer, view.offset, shape, strides, view.dtype)
+
+
+def nothing_like(view: View) -> View:
+    """A tensor without elements: an optional one that is not there."""
+    return View(Buffer(0, made=True), 0, (0,), (1,), view.dtype)
+
+
+def meets(a: View, b: View) -> bool:
+    """Whether the two could share an element."""
+    if a.buffer is not b.buffer:
+        return False
+    (low, high), (begin, end) = a.extent, b.extent
+    return begin < high and low < end

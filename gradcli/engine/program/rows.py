@@ -1,0 +1,24 @@
+"""The elementwise kernels by kind, as scalar_ops.h declares them.
+
+What they have in common: element i of the output depends on element i of each input and nothing
+else, so such a call may overwrite an input, or run over a block of the tensors at a time.
+"""
+
+from __future__ import annotations
+
+from gradcli.engine.device.cpu import KERNELS, kernel_facts, kernel_inputs
+
+_SAVED = {name: kernel_facts(name)[0] for name in KERNELS}
+_DECLARED = frozenset(name for name in KERNELS if kernel_facts(name)[1])
+
+UNARY = frozenset(name for name in _DECLARED if kernel_inputs(name) == 1)
+# Of what was kept and the incoming gradient, in this order.
+SLOPE = frozenset(f"{name}_backward" for name in UNARY if _SAVED[name])
+# These take any strides; of the comparisons the output is of another type.
+BINARY = _DECLARED - UNARY
+# Of a, b, y and the incoming gradient.
+SLOPE2 = frozenset(
+    f"{name}_backward_{of}" for name in BINARY for of in "ab" if f"{name}_backward_{of}" in KERNELS
+)
+STRIDED = BINARY | SLOPE2
+ELEMENTWISE = UNARY | SLOPE | STRIDED
