@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from gradcli.engine.program.passes.constants import constants
 from gradcli.engine.program.passes.dead import dead_calls
 from gradcli.engine.program.passes.epilogues import epilogues
+from gradcli.engine.program.passes.first_write import first_write
+from gradcli.engine.program.passes.views import views
 from gradcli.engine.program.record import Call
 
 Pass = Callable[[list[Call]], list[Call]]
@@ -13,6 +16,9 @@ Pass = Callable[[list[Call]], list[Call]]
 # In the order in which they run; a pass may rely on what those before it have done.
 PASSES: dict[str, Pass] = {
     "dead_calls": dead_calls,
+    "constants": constants,
+    "views": views,
+    "first_write": first_write,
     "epilogues": epilogues,
 }
 

@@ -36,22 +36,21 @@ class Flow:
 
     def maker(self, buffer: Buffer) -> int | None:
         """The only call that writes an intermediate, if there is only one and no reader before."""
-        uses = self._uses.get(buffer, [])
-        writers = [use.call for use in uses if use.writes]
-        alone = len(writers) == 1 and not buffer.kept and uses[0].call == writers[0]
+        writers = self.writers(buffer)
+        alone = len(writers) == 1 and not buffer.kept and self._uses[buffer][0].call == writers[0]
         return writers[0] if alone else None
 
     def readers(self, buffer: Buffer) -> list[int]:
         """The calls that read a buffer."""
         return sorted({use.call for use in self._uses.get(buffer, []) if not use.writes})
 
+    def writers(self, buffer: Buffer) -> list[int]:
+        """The calls that write to a buffer."""
+        return sorted({use.call for use in self._uses.get(buffer, []) if use.writes})
+
     def written(self, view: View, after: int, before: int) -> bool:
         """Whether a call between the two writes any of these elements."""
         return any(use.writes for use in self._between(view, after, before))
-
-    def touched(self, view: View, after: int, before: int) -> bool:
-        """Whether a call between the two reads or writes any of these elements."""
-        return any(True for _ in self._between(view, after, before))
 
     def _between(self, view: View, after: int, before: int) -> list[_Use]:
         low, high = view.extent
@@ -68,7 +67,7 @@ class Flow:
         only check something.
         """
         checked = view.buffer.kept and any(earlier < i < now for i in self._checks)
-        return not checked and not self.touched(view, earlier, now)
+        return not checked and not self._between(view, earlier, now)
 
 
 def as_shape(view: View, shape: Shape) -> View | None:
@@ -92,3 +91,16 @@ def meets(a: View, b: View) -> bool:
         return False
     (low, high), (begin, end) = a.extent, b.extent
     return begin < high and low < end
+
+
+def moved(view: View, base: View) -> View | None:
+    """What `view` sees of its buffer, if all of that lay in `base`, in order, instead.
+
+    None where no strides say that.
+    """
+    if view.dtype is not base.dtype:
+        return None
+    if base.contiguous:
+        offset = base.offset + view.offset
+        return View(base.buffer, offset, view.shape, view.strides, view.dtype)
+    return as_shape(base, view.shape) if view.whole else None

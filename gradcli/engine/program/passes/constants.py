@@ -1,0 +1,49 @@
+"""Constants: what is the same in every step is computed once, when the program is made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gradcli.engine.device import cpu
+from gradcli.engine.program.passes.flow import Flow
+from gradcli.engine.program.record import Buffer, Call, View
+
+_LARGEST = 1 << 14  # bytes; they stay in memory, where an intermediate would share its place
+
+
+def constants(calls: list[Call]) -> list[Call]:
+    """Calls whose inputs are constants, or that have none, run now."""
+    flow = Flow(calls)
+    known: dict[Buffer, Buffer] = {}
+    left = []
+    for i, call in enumerate(calls):
+        constant = all(view.buffer in known for view in call.inputs)
+        call = replace(call, inputs=tuple(_known(view, known) for view in call.inputs))
+        if constant and call.outputs and all(_new(flow, i, view) for view in call.outputs):
+            _run(call, known)
+        else:
+            left.append(call)
+    return left
+
+
+def _new(flow: Flow, i: int, view: View) -> bool:
+    """Whether call i alone writes this, an intermediate that is small."""
+    return flow.maker(view.buffer) == i and view.whole and view.buffer.nbytes <= _LARGEST
+
+
+def _known(view: View, known: dict[Buffer, Buffer]) -> View:
+    return replace(view, buffer=known.get(view.buffer, view.buffer))
+
+
+def _run(call: Call, known: dict[Buffer, Buffer]) -> None:
+    """Compute the outputs into memory of their own."""
+    for view in call.outputs:
+        nbytes = view.buffer.nbytes
+        known[view.buffer] = Buffer(nbytes, cpu.allocate(nbytes), made=True)
+    tensors = []
+    for view in (*call.inputs, *(_known(view, known) for view in call.outputs)):
+        assert view.buffer.storage is not None
+        tensors.append(
+            cpu.describe(view.buffer.storage, view.offset, view.shape, view.strides, view.dtype)
+        )
+    cpu.run(call.kernel, tensors, call.sizes, call.options)

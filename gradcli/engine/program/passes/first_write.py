@@ -1,0 +1,71 @@
+"""First write: what is made only to be copied somewhere is made there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gradcli.engine.program.passes.flow import Flow, meets, moved
+from gradcli.engine.program.passes.strides import reads, writes
+from gradcli.engine.program.record import Call, View
+from gradcli.engine.program.rows import ELEMENTWISE
+
+
+def first_write(calls: list[Call]) -> list[Call]:
+    """An intermediate that is copied to a place lies in that place from the start."""
+    number = 0
+    while number < len(calls):
+        found = _without_copy(calls, number) if calls[number].kernel == "copy" else None
+        calls = calls if found is None else found
+        number += found is None
+    return calls
+
+
+def _without_copy(calls: list[Call], copied: int) -> list[Call] | None:
+    """The calls without this copy; None when it is needed."""
+    (source,), (target,) = calls[copied].inputs, calls[copied].outputs
+    if source.buffer.kept or not source.whole or source.dtype is not target.dtype:
+        return None
+    flow = Flow(calls)
+    writers = flow.writers(source.buffer)
+    users = sorted({*writers, *flow.readers(source.buffer)})
+    if not writers or writers[0] != users[0] or writers[-1] > copied:
+        return None
+    if not flow.may_be_written_at(target, writers[0], copied):
+        return None
+    rewritten = list(calls)
+    for user in users:
+        if user != copied:
+            made = _there(calls[user], source, target)
+            if made is None or (user > copied and flow.written(target, copied, user + 1)):
+                return None
+            rewritten[user] = made
+    del rewritten[copied]
+    return rewritten
+
+
+def _there(call: Call, source: View, target: View) -> Call | None:
+    """The call with its views of the source's buffer in the target; None when it cannot be."""
+    places: dict[int, View | None] = {
+        i: moved(view, target) for i, view in enumerate(call.views) if view.buffer is source.buffer
+    }
+    views = [places.get(i, view) for i, view in enumerate(call.views)]
+    found = [view for view in views if view is not None]
+    if len(found) < len(views):
+        return None
+    count = len(call.inputs)
+    inputs, outputs = found[:count], found[count:]
+    fit = all(reads(call.kernel, i, view) for i, view in enumerate(inputs) if i in places)
+    fit = fit and all(writes(call.kernel, v) for i, v in enumerate(outputs, count) if i in places)
+    made = replace(call, inputs=tuple(inputs), outputs=tuple(outputs))
+    return made if fit and _apart(made) else None
+
+
+def _apart(call: Call) -> bool:
+    """Whether the outputs meet nothing else, but where an elementwise call overwrites an input."""
+    for i, out in enumerate(call.outputs):
+        if any(meets(out, other) for other in call.outputs[:i]):
+            return False
+        over = [view for view in call.inputs if meets(view, out)]
+        if over and not (call.kernel in ELEMENTWISE and all(view.same(out) for view in over)):
+            return False
+    return True

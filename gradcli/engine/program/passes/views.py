@@ -1,0 +1,58 @@
+"""Views: what was copied only to be read is read where it lies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gradcli.engine.program.passes.flow import Flow, meets, moved
+from gradcli.engine.program.passes.strides import reads
+from gradcli.engine.program.record import Buffer, Call, View
+
+
+def views(calls: list[Call]) -> list[Call]:
+    """Readers of a copy read its source, and the copy goes where nobody reads it any more."""
+    flow = Flow(calls)
+    copies: dict[Buffer, int] = {}
+    made: list[Call] = []
+    needed: set[Buffer] = set()
+    for i, call in enumerate(calls):
+        inputs = tuple(
+            _source(flow, copies, made, number, i) or view
+            for number, view in enumerate(call.inputs)
+        )
+        made.append(replace(call, inputs=inputs))
+        needed.update(view.buffer for view in inputs)
+        if _is_copy(flow, i):
+            copies[call.outputs[0].buffer] = i
+    return [
+        call
+        for call, before in zip(made, calls, strict=True)
+        if not (before.outputs and before.outputs[0].buffer in copies)
+        or before.outputs[0].buffer in needed
+    ]
+
+
+def _is_copy(flow: Flow, i: int) -> bool:
+    """True for a call that copies all of a new buffer from elements of the same type."""
+    call = flow.calls[i]
+    if call.kernel != "copy":
+        return False
+    (source,), (target,) = call.inputs, call.outputs
+    return source.dtype is target.dtype and target.whole and flow.maker(target.buffer) == i
+
+
+def _source(
+    flow: Flow, copies: dict[Buffer, int], made: list[Call], number: int, reader: int
+) -> View | None:
+    """What call `reader` may read as this input, instead of a copy of it; None for nothing."""
+    call = flow.calls[reader]
+    view = call.inputs[number]
+    copied = copies.get(view.buffer)
+    if copied is None:
+        return None
+    source = made[copied].inputs[0]
+    found = moved(view, source)
+    changed = flow.written(source, copied, reader)
+    if found is None or changed or any(meets(source, out) for out in call.outputs):
+        return None
+    return found if reads(call.kernel, number, found) else None
