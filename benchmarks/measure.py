@@ -80,7 +80,13 @@ def workloads(names: Iterable[str], quick: bool, only: Iterable[str], say: Say) 
             found[name] = {"title": workload.title, "gflop": workload.gflop, "rows": rows}
             found[name]["ratios"] = ratios
             _say_rows(rows, ratios, say)
-    return {"workloads": found, "versions": versions, "placement": _placement(probe_)}
+    between = targets.python_between(found["W8"]["rows"]) if "W8" in found else None
+    return {
+        "workloads": found,
+        "python_between_us": between,
+        "versions": versions,
+        "placement": _placement(probe_),
+    }
 
 
 def _builder(name: str, file: Path) -> Callable[[Child], int]:

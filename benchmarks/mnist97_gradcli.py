@@ -37,22 +37,22 @@ def main(seed: int) -> None:
         return loss
 
     captured = engine.capture(step)
-    everything = engine.arange(test.size, dtype=engine.int64)
-    x, y = test.batch(everything)
-    done, accuracy, epoch = 0, 0.0, 0
+    x, y = test.batch(engine.arange(test.size, dtype=engine.int64))
+    each = train.size // BATCH
+    rows = engine.empty(0, BATCH, dtype=engine.int64)
+    done, epoch, accuracy = 0, 0, 0.0
     while done < LIMIT and accuracy < WANTED:
-        shuffle = engine.Generator(seed, purpose="shuffle", step=epoch)
-        order = engine.randperm(train.size, generator=shuffle)
-        for begin in range(0, train.size - BATCH + 1, BATCH):
-            captured(order[begin : begin + BATCH])
-            done += 1
-            if done % EVERY == 0:
-                with engine.no_grad():
-                    right = model(x).argmax(1) == y
-                accuracy = float(right.to(engine.float32).mean().item())
-                if accuracy >= WANTED:
-                    break
-        epoch += 1
+        if rows.shape[0] < EVERY:
+            shuffle = engine.Generator(seed, purpose="shuffle", step=epoch)
+            order = engine.randperm(train.size, generator=shuffle)
+            rows = engine.cat([rows, order[: each * BATCH].reshape(each, BATCH)])
+            epoch += 1
+        captured.scan(rows[:EVERY])
+        rows = rows[EVERY:]
+        done += EVERY
+        with engine.no_grad():
+            right = model(x).argmax(1) == y
+        accuracy = float(right.to(engine.float32).mean().item())
     print(json.dumps({"steps": done, "accuracy": accuracy}))
 
 

@@ -107,6 +107,9 @@ def _workloads(found: Mapping[str, Any]) -> str:
         "Our fastest way against the fastest way of the peer. *captured*: one Python call a step; "
         "*scan*: many steps in one call. \\*: too few undisturbed moments, or other losses.\n"
     )
+    between = found.get("python_between_us")
+    if between is not None:
+        note += f"Python between two captured steps: {number(between)} microseconds (W8).\n"
     return f"## Training steps\n\n{_rows(head, rows)}\n{note}"
 
 
