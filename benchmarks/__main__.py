@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from benchmarks import course, measure, process, results, startup, tables, targets
+from benchmarks import course, measure, process, race, results, startup, tables, targets
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "performance.md"
@@ -30,6 +30,13 @@ Measured = Callable[[], dict[str, Any]]
     multiple=True,
     type=click.Choice(["gradcli", "torch", "jax", "numpy"]),
     help="Leave the other libraries out; may be repeated.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=1),
+    default=race.Effort.seconds,
+    metavar="S",
+    help="Longest time to race one workload; it ends when all have enough chunks.  [default: 60]",
 )
 @click.option("--strict", is_flag=True, help="Exit with 6 where a target is missed.")
 @click.pass_context
@@ -62,7 +69,8 @@ def _finish(options: dict[str, Any], kind: str, found: dict[str, Any]) -> None:
 def workloads(options: dict[str, Any], names: tuple[str, ...]) -> None:
     """Training steps of W1..W8, or of those named."""
     chosen = names or tuple(course.WORKLOADS)
-    found = measure.workloads(chosen, options["quick"], options["only"], click.echo)
+    effort = race.QUICK if options["quick"] else race.Effort(seconds=options["seconds"])
+    found = measure.workloads(chosen, effort, options["only"], click.echo)
     _finish(options, "workloads", found)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks import course, probe, process, targets
 from benchmarks.medians import geometric_mean
 from benchmarks.process import COMPETITORS, PRODUCTS, Child, Failure
-from benchmarks.race import QUICK, Effort, Race, Say
+from benchmarks.race import Effort, Race, Say
 
 SHAPES = (
     (64, 64, 64),
@@ -57,7 +57,9 @@ def _placement(made: probe.Probe) -> dict[str, Any]:
     }
 
 
-def workloads(names: Iterable[str], quick: bool, only: Iterable[str], say: Say) -> dict[str, Any]:
+def workloads(
+    names: Iterable[str], effort: Effort, only: Iterable[str], say: Say
+) -> dict[str, Any]:
     """Time of a training step, by workload and competitor."""
     probe_ = _probe(say)
     chosen = {n: c for n, c in COMPETITORS.items() if not only or c.library in only}
@@ -69,7 +71,7 @@ def workloads(names: Iterable[str], quick: bool, only: Iterable[str], say: Say) 
             say(f"{name}: {workload.title}")
             file = Path(folder) / name
             course.write(workload, file)
-            run = Race(probe_, QUICK if quick else Effort(), say)
+            run = Race(probe_, effort, say)
             try:
                 run.enter(chosen, {peer: why for (w, peer), why in LEFT_OUT.items() if w == name})
                 versions |= run.versions()
