@@ -97,7 +97,7 @@ void gc_discard(gc_program *program);
 int gc_kernel_count(void);
 const char *gc_kernel_name(int kernel);
 int gc_kernel_built(int kernel, int dtype);
-int gc_kernel_inputs(int kernel); /* the rest of its tensors are outputs */
+int gc_kernel_inputs(int kernel);        /* the rest of its tensors are outputs */
 const char *gc_kernel_saved(int kernel); /* "x", "y" or "": what a unary slope is written in */
 const char *gc_kernel_formula(int kernel);
 const char *gc_kernel_slope(int kernel);
@@ -109,5 +109,6 @@ const char *gc_isa(void);
 
 void *gc_alloc(int64_t nbytes); /* 64-byte aligned; NULL when there is no memory */
 void gc_free(void *data);
+void gc_trim(void);            /* free memory goes back to the system, where it can */
 int64_t gc_allocated(void);    /* bytes now held through gc_alloc */
 void gc_fill_on_alloc(int on); /* tests: fresh memory is filled with NaN patterns */

@@ -4,6 +4,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include "tables.h"
 #include "threads.h"
@@ -34,6 +37,12 @@ void gc_free(void *data) {
   void *block = (char *)data - ALIGN;
   atomic_fetch_sub(&allocated, *(int64_t *)block);
   free(block);
+}
+
+void gc_trim(void) {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
 }
 
 int64_t gc_allocated(void) {

@@ -211,6 +211,11 @@ def allocated() -> int:
     return int(lib.gc_allocated())
 
 
+def trim() -> None:
+    """Give memory that nobody uses back to the system."""
+    lib.gc_trim()
+
+
 def fill_on_alloc(on: bool) -> None:
     """Fill fresh memory with NaN patterns, so that a test sees what a kernel left unwritten."""
     lib.gc_fill_on_alloc(on)

@@ -58,6 +58,6 @@ def _same_memory(x: Buffer, y: Buffer) -> bool:
         return x.made and y.made
     if x.storage is y.storage:
         return True
-    if x.storage is None or y.storage is None or x.before is not None or y.before is not None:
+    if x.storage is None or y.storage is None or x.written or y.written:
         return False
     return copy(x.storage) == copy(y.storage)

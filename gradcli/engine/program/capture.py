@@ -173,11 +173,13 @@ class Captured:
             why = difference(before, recorded) or self._compile(entry, recorded)
             if why:
                 self._refuse(entry, f"the step is not captured: {why}")
+        recorded.forget()
         return returned
 
     def _compile(self, entry: _Entry, recorded: Recording) -> str:
         """Make the program, and let it prove itself: why it could not, or nothing."""
         changed = {v.buffer for call in recorded.calls for v in call.outputs if v.buffer.kept}
+        cpu.trim()  # the eager step's memory, before the program takes its own
         program = Program(optimized(recorded.calls, self._passes), recorded)
         after = {b: copy(b.storage) for b in changed if b.storage is not None}
         _put_back({b: b.before for b in changed if b.before is not None})

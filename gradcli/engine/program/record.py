@@ -26,13 +26,15 @@ class Buffer:
             data, gradients. None for an intermediate, which the plan gives a place.
         made: whether the step itself made it.
         owner: who writes its numbers before each step.
-        before: what it held before the first recorded call wrote to it; None if none did.
+        written: whether a recorded call writes to it.
+        before: what it held before that, while the recording may still be undone or proved.
     """
 
     nbytes: int
     storage: Storage | None = None
     made: bool = False
     owner: object = None
+    written: bool = False
     before: bytes | None = None
 
     @property
@@ -124,8 +126,9 @@ class Recording:
         inputs = cpu.kernel_inputs(kernel)
         for view in views[inputs:]:
             buffer = view.buffer
-            if buffer.storage is not None and buffer.before is None:
+            if buffer.storage is not None and not buffer.written:
                 buffer.before = program.copy(buffer.storage)
+            buffer.written = True
         made = Call(kernel, views[:inputs], views[inputs:], tuple(sizes), tuple(options))
         self.calls.append(made)
 
@@ -183,6 +186,12 @@ class Recording:
                 program.overwrite(buffer.storage, buffer.before)
         for _, source in self.varying.values():
             source.undo()
+
+    def forget(self) -> None:
+        """The recording stands: what memory held before is needed no longer."""
+        for call in self.calls:
+            for view in call.outputs:
+                view.buffer.before = None
 
     def close(self) -> None:
         """The step has ended: what somebody still holds of its memory is kept for good."""
