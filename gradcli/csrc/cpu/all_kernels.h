@@ -28,9 +28,10 @@
 
 #include "loss.h"
 #include "norm.h"
-#include "norm_batch.h"
 
 #include "gemm.h"
+
+#include "norm_batch.h"
 
 #include "matmul.h"
 
