@@ -98,6 +98,16 @@ def test_python_never_executes_data(path: Path) -> None:
     assert not imported(tree) & {"pickle", "marshal", "shelve", "dill", "numpy", "torch"}
 
 
+def test_foreign_libraries_are_loaded_in_two_places_and_late() -> None:
+    """interop gives NumPy its arrays; `bench --compare torch` measures PyTorch."""
+    loading = {named(p) for p in PYTHON if called(p) & {"importlib.import_module", "__import__"}}
+    assert loading == {
+        "gradcli/bench/torch_model.py",
+        "gradcli/cli/main.py",
+        "gradcli/engine/interop.py",
+    }
+
+
 def imported(tree: ast.AST) -> set[str]:
     """First parts of the modules that a file imports."""
     names: set[str] = set()

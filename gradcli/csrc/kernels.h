@@ -97,6 +97,10 @@ KERNEL_REAL(max_pool2d_forward, max_pool2d_forward, 1, 2, 0)
 KERNEL_REAL(max_pool2d_backward, max_pool2d_backward, 2, 1, 0)
 KERNEL_REAL(avg_pool2d_forward, avg_pool2d_forward, 1, 1, 0)
 KERNEL_REAL(avg_pool2d_backward, avg_pool2d_backward, 1, 1, 0)
+
+/* ceilings.h */
+KERNEL_REAL(fma_rate, fma_rate, 1, 1, 0)
+KERNEL_REAL(copy_rate, copy_rate, 1, 1, 0)
 /* clang-format on */
 
 #undef KERNEL_ALL

@@ -28,11 +28,11 @@
 
 #include "loss.h"
 #include "norm.h"
+#include "norm_batch.h"
 
 #include "gemm.h"
 
-#include "norm_batch.h"
-
+#include "ceilings.h"
 #include "matmul.h"
 
 #include "attention.h"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,6 +111,20 @@ class Compiled:
         if status in _ERRORS_OF_VALUES and isinstance(refused, GradcliError):
             return int(self._done[0]), refused
         raise refused
+
+    def singly(self) -> list[Callable[[], None]]:
+        """Each call as a function that runs it by itself."""
+        return [
+            self._alone(ffi.addressof(self._calls.structs, i))
+            for i in range(len(self._calls.kernels))
+        ]
+
+    def _alone(self, call: Any) -> Callable[[], None]:
+        def run() -> None:
+            if lib.gc_run(call, 1, self._error):
+                raise self._refusal(self._error)
+
+        return run
 
     def _refusal(self, error: Any) -> Exception:
         if error.status == lib.GC_BAD_PROGRAM:

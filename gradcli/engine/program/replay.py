@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gradcli.engine.array import Array
 from gradcli.engine.device import cpu
@@ -77,6 +77,10 @@ class Program:
         _, error = self._compiled.replay(1, (), ())
         if error is not None:
             raise error
+
+    def singly(self) -> list[Callable[[], None]]:
+        """Each call as a function that runs it by itself, on the program's memory: to measure."""
+        return self._compiled.singly()
 
     def replay(
         self, steps: int, feeds: Sequence[Transfer] = (), takes: Sequence[Transfer] = ()

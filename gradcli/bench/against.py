@@ -1,0 +1,153 @@
+"""`--against FILE`: the figures of now beside those of an earlier `gradcli bench --json`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gradcli.errors import ConfigError, ExpectationError
+
+FORMAT = "gradcli bench 1"
+LARGEST = 1 << 24  # bytes of a file that is read
+# What must be the same in both; other differences are what a comparison is for.
+CONDITIONS = ("name", "batch", "device", "instruction_set", "threads")
+# Not ours: PyTorch's own times are no threshold.
+FOREIGN = "torch"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One median in milliseconds, then and now."""
+
+    name: str
+    before: float
+    now: float
+
+    @property
+    def percent(self) -> float:
+        """How much longer it takes now; below 0 it is faster."""
+        return 100 * (self.now / self.before - 1)
+
+    def as_json(self) -> dict[str, Any]:
+        """The two times and the change."""
+        return {
+            "name": self.name,
+            "before_ms": self.before,
+            "ms": self.now,
+            "percent": round(self.percent, 1),
+        }
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.now:.4f} ms, was {self.before:.4f} ms ({self.percent:+.1f}%)"
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The earlier measurement; what is no such file is refused before anything is measured."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        raise ConfigError(f"--against: cannot read {path}: {error.strerror}", code="E127") from None
+    if len(data) > LARGEST:
+        raise _refused(path, f"it is larger than {LARGEST:,} bytes")
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise _refused(path, f"it is no JSON ({error})") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise _refused(path, f'it has no "format": "{FORMAT}"')
+    if not _totals(found):
+        raise _refused(path, "it has no times in milliseconds")
+    return found
+
+
+def _refused(path: Path, why: str) -> ConfigError:
+    return ConfigError(
+        f"--against: {path} is not what `gradcli bench --json` prints: {why}",
+        code="E127",
+        notes=("make one: gradcli bench CONFIG --json > FILE",),
+    )
+
+
+def same_conditions(path: Path, earlier: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse to compare what was measured in another way."""
+    for key in CONDITIONS:
+        if earlier.get(key) != now.get(key):
+            was, here = earlier.get(key, "nothing"), now.get(key, "nothing")
+            raise ConfigError(
+                f"--against: {path} was measured with {key} {was}, this is {key} {here}",
+                code="E127",
+            )
+
+
+def compared(path: Path, earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[Figure]:
+    """What both have measured, by name: the steps of a config, or the kernels."""
+    figures = _pairs(_totals, earlier, now)
+    if not figures:
+        raise ConfigError(
+            f"--against: {path} has nothing that is measured now: it has "
+            f"{', '.join(_totals(earlier))}; now there are {', '.join(_totals(now))}",
+            code="E127",
+        )
+    return figures
+
+
+def layers(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[Figure]:
+    """The layers of a config in both; they explain, they are no thresholds."""
+    return _pairs(_by_layer, earlier, now)
+
+
+def check(path: Path, figures: list[Figure], inside: list[Figure], tolerance: float) -> None:
+    """Raise when a figure is slower than before by more than `tolerance` percent."""
+    slower = [figure for figure in figures if figure.percent > tolerance]
+    if not slower:
+        return
+    worst = sorted(inside, key=lambda figure: figure.before - figure.now)
+    notes = [*slower[1:], *(figure for figure in worst if figure.percent > tolerance)]
+    raise ExpectationError(
+        f"{len(slower)} of {len(figures)} times more than {tolerance:g}% above {path}: {slower[0]}",
+        notes=tuple(str(figure) for figure in notes),
+    )
+
+
+def _pairs(
+    read_from: Callable[[Mapping[str, Any]], dict[str, float]],
+    earlier: Mapping[str, Any],
+    now: Mapping[str, Any],
+) -> list[Figure]:
+    before, after = read_from(earlier), read_from(now)
+    return [Figure(name, before[name], after[name]) for name in after if name in before]
+
+
+def _totals(found: Mapping[str, Any]) -> dict[str, float]:
+    """The medians that count, by name."""
+    steps = found.get("steps")
+    if isinstance(steps, dict):
+        rows = [(name, row) for name, row in steps.items() if not name.startswith(FOREIGN)]
+    else:
+        rows = _named(found.get("items"))
+    return _milliseconds(rows)
+
+
+def _by_layer(found: Mapping[str, Any]) -> dict[str, float]:
+    return _milliseconds(_named(found.get("layers")))
+
+
+def _named(rows: object) -> list[tuple[str, Any]]:
+    if not isinstance(rows, list):
+        return []
+    return [(str(row.get("name")), row) for row in rows if isinstance(row, dict)]
+
+
+def _milliseconds(rows: list[tuple[str, Any]]) -> dict[str, float]:
+    """The times of the rows that have one; anything else in a file is left alone."""
+    times = {name: row.get("ms") for name, row in rows if isinstance(row, dict)}
+    return {
+        name: float(ms)
+        for name, ms in times.items()
+        if isinstance(ms, int | float) and not isinstance(ms, bool) and 0 < ms < math.inf
+    }

@@ -1,0 +1,124 @@
+"""The kernel calls of a step: recorded, made into a program, and run one by one with a clock."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from gradcli.bench import counting, timing
+from gradcli.bench.layers import ELSEWHERE, Turn, Turns
+from gradcli.engine import recording
+from gradcli.engine.array import Array
+from gradcli.engine.program import schedule
+from gradcli.engine.program.passes import PASSES, optimized
+from gradcli.engine.program.record import Call, Recording
+from gradcli.engine.program.replay import Program
+
+
+@dataclass
+class _Owned(Recording):
+    """A recording that also knows whose turn it was at each call."""
+
+    turns: Turns = field(default_factory=Turns)
+    owners: list[Turn] = field(default_factory=list)
+
+    def call(
+        self, kernel: str, arrays: Sequence[Array], sizes: Sequence[int], options: Sequence[float]
+    ) -> None:
+        """Write a call down, and who made it."""
+        super().call(kernel, arrays, sizes, options)
+        self.owners.append(self.turns.now)
+
+
+class _Origins:
+    """Whose the calls of a program are.
+
+    A pass may have put several calls into one. It then writes what the last of them wrote, and
+    reads what the first of them read; it belongs to the one with the most arithmetic.
+    """
+
+    def __init__(self, recorded: _Owned) -> None:
+        self._found: dict[object, list[tuple[tuple[int, int], Turn]]] = {}
+        for call, turn in zip(recorded.calls, recorded.owners, strict=True):
+            for key in _traces(call):
+                self._found.setdefault(key, []).append((counting.work(call), turn))
+
+    def owner(self, call: Call) -> Turn:
+        """Whose a call of the program is."""
+        found = [pair for key in _traces(call) for pair in self._found.get(key, ())]
+        return max(found, key=lambda pair: pair[0])[1] if found else ELSEWHERE
+
+
+def _traces(call: Call) -> Iterator[object]:
+    """By what a call can be found again: each buffer that it writes, and its first two inputs."""
+    yield from (view.buffer for view in call.outputs)
+    if len(call.inputs) > 1:
+        yield tuple(view.buffer for view in call.inputs[:2])
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A call, whose it is, its median time, and how much work it is."""
+
+    call: Call
+    turn: Turn
+    seconds: float
+    flops: int
+    nbytes: int
+
+    @property
+    def shapes(self) -> str:
+        """The shapes of its tensors, `128x784 784x256 128x256`; a single number is `1`."""
+        return " ".join("x".join(map(str, view.shape)) or "1" for view in self.call.views)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The calls of a step.
+
+    Attributes:
+        eager: how many calls the step makes eagerly.
+        waves: how often the threads of a captured step wait for one another.
+        arena: bytes of all intermediates of a captured step.
+    """
+
+    calls: list[Timed]
+    eager: int
+    waves: int
+    arena: int
+
+
+def measure(step: Callable[[], object], turns: Turns, times: int) -> Parts:
+    """Record a step, and time each call of the program that it becomes.
+
+    The calls run one by one in the order in which the captured step begins them, `times` times
+    over, so that each finds in the caches what those before it left there.
+    """
+    recorded = _Owned(turns=turns)
+    with recording.to(recorded):
+        result = step()
+    recorded.close()  # the result is still there, so it counts as wanted
+    del result
+    program = Program(optimized(recorded.calls, tuple(PASSES)), recorded)
+    origins = _Origins(recorded)
+    alone = program.singly()
+    seconds: dict[int, list[float]] = {number: [] for number in _order(program)}
+    for _ in range(1 + times):
+        for number, found in seconds.items():
+            found.append(timing.once(alone[number]))
+    timed = []
+    for number, call in enumerate(program.calls):
+        median = statistics.median(seconds[number][1:])
+        timed.append(Timed(call, origins.owner(call), median, *counting.work(call)))
+    return Parts(timed, len(recorded.calls), program.waves, program.arena_bytes)
+
+
+def _order(program: Program) -> Iterable[int]:
+    """The calls by the wave in which they begin.
+
+    In another order they would find their inputs overwritten: what no two waves need at the same
+    time may share memory.
+    """
+    parts = schedule.waves(program.calls, program.plans)
+    return dict.fromkeys(part.call for part in parts)

@@ -1,0 +1,123 @@
+"""Which layer of the model a kernel call belongs to, in the forward pass and on the way back.
+
+While a step is recorded, each layer's `forward` says whose turn it is. Once the loss is there, each
+node of its graph learns the layer in which it was made, because nodes and turns are numbered from
+one counter; in backward a call belongs to the layer whose node asked for it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gradcli.engine.autograd import Leaf, Node
+
+if TYPE_CHECKING:
+    from gradcli.config.planner import PlannedLayer
+    from gradcli.engine import Tensor, nn
+    from gradcli.train.job import Job
+
+
+class Turn(NamedTuple):
+    """Whose calls these are: a layer or another part of the step; on the way back or not."""
+
+    owner: str
+    backward: bool = False
+
+
+ELSEWHERE = Turn("the rest")
+
+
+class Turns:
+    """Whose turn it is now, and whose it was when each number was drawn."""
+
+    def __init__(self) -> None:
+        self.now = ELSEWHERE
+        self._numbers: list[int] = []
+        self._owners: list[Turn] = []
+
+    @contextmanager
+    def of(self, turn: Turn) -> Iterator[None]:
+        """It is this turn inside a `with` block."""
+        before = self.now
+        self._change(turn)
+        try:
+            yield
+        finally:
+            self._change(before)
+
+    def _change(self, turn: Turn) -> None:
+        self.now = turn
+        self._numbers.append(Leaf().number)
+        self._owners.append(turn)
+
+    def born(self, node: Node) -> Turn:
+        """Whose turn it was when the node was made."""
+        at = bisect_right(self._numbers, node.number) - 1
+        return self._owners[at] if at >= 0 else ELSEWHERE
+
+    def calling(self, turn: Turn, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function; while it runs it is this turn."""
+
+        def called(*arguments: Any, **named: Any) -> Any:
+            with self.of(turn):
+                return function(*arguments, **named)
+
+        return called
+
+
+def owners(
+    planned: Sequence[PlannedLayer], modules: Sequence[nn.Module]
+) -> Iterator[tuple[str, nn.Module]]:
+    """Each layer's row title and its module, containers before what is inside them."""
+    for layer, module in zip(planned, modules, strict=True):
+        yield f"{layer.index} {layer.title}", module
+        inside = list(module.children())
+        if len(inside) == len(layer.children):
+            yield from owners(layer.children, inside)
+
+
+@contextmanager
+def watched(job: Job, planned: Sequence[PlannedLayer], turns: Turns) -> Iterator[Job]:
+    """The job whose layers and loss say when it is their turn, while the block lasts."""
+    modules = list(owners(planned, list(job.model.children())))
+    for title, module in modules:
+        # An attribute of the object stands before the method of its class.
+        module.__dict__["forward"] = turns.calling(Turn(title), module.forward)
+    try:
+        yield replace(job, loss=_marking(job.loss, turns))
+    finally:
+        for _, module in modules:
+            del module.__dict__["forward"]
+
+
+def _marking(
+    loss: Callable[[Tensor, Tensor], Tensor], turns: Turns
+) -> Callable[[Tensor, Tensor], Tensor]:
+    """The loss; each node of its graph takes its turn on the way back."""
+
+    def marked(outputs: Tensor, targets: Tensor) -> Tensor:
+        with turns.of(Turn("loss")):
+            result = loss(outputs, targets)
+        for node in _graph(result):
+            assert node.gradient is not None, "a graph is marked before it is walked"
+            turn = turns.born(node)._replace(backward=True)
+            node.gradient = turns.calling(turn, node.gradient)
+        return result
+
+    return marked
+
+
+def _graph(result: Tensor) -> list[Node]:
+    """Every node that the result was made from."""
+    found: dict[int, Node] = {}
+    waiting: list[Node | Leaf | None] = [result.node]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Node) and node.number not in found:
+            found[node.number] = node
+            waiting += [parent[0] for parent in node.parents if parent is not None]
+    return list(found.values())

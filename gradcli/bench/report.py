@@ -1,0 +1,106 @@
+"""A measurement as one object: what `--json` prints and the tables show."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli.bench import breakdown, kernels, memory, step, timing
+from gradcli.bench.against import FORMAT
+from gradcli.bench.ceilings import Meter
+from gradcli.bench.compare_torch import Rivals
+from gradcli.bench.step import Steps
+from gradcli.engine.device import cpu
+
+if TYPE_CHECKING:
+    from gradcli.config.planner import PlannedLayer
+    from gradcli.train.job import Job
+
+
+NOT_WANTED = "captured steps are not measured: train.capture is false"
+# Share of the cores that others may use before their work is worth a warning.
+BUSY = 0.3
+
+
+def conditions(device: str) -> dict[str, Any]:
+    """Where and with what a measurement is made."""
+    return {
+        "format": FORMAT,
+        "device": device,
+        "instruction_set": cpu.isa(),
+        "threads": cpu.threads(),
+        "load": round(os.getloadavg()[0], 2),
+    }
+
+
+def of_kernels(times: int) -> dict[str, Any]:
+    """The kernels by themselves."""
+    meter = Meter()
+    meter.run()
+    timed = kernels.timed(times)
+    meter.run()
+    limits = meter.ceilings()
+    return {"items": kernels.rated(timed, limits), "ceilings": limits.as_json()}
+
+
+def disturbed(found: Mapping[str, Any]) -> str:
+    """A warning where the machine was busy before the measurement began, or nothing."""
+    cores = os.cpu_count() or 1
+    if found["load"] <= BUSY * cores:
+        return ""
+    return (
+        f"warning: the load of this machine was {found['load']:g} on {cores} cores before anything "
+        "was measured; other work makes times longer, and ratios to PyTorch meaningless"
+    )
+
+
+def facts(path: str, job: Job) -> dict[str, Any]:
+    """What is measured."""
+    return {"config": path, "name": job.name, "batch": step.batch_size(job)}
+
+
+def of_config(
+    job: Job, planned: Sequence[PlannedLayer], times: int, top: int, compare: bool
+) -> dict[str, Any]:
+    """The training step of a config: as a whole, by layer and by call."""
+    start = {name: tensor.clone() for name, tensor in job.model.state_dict().items()}
+    eager, captured = Steps(job, captured=False), Steps(job, captured=True)
+    first_loss = eager.run(1)
+    contenders: dict[str, timing.Run] = {"eager": eager.run}
+    if job.settings.capture:
+        contenders["captured"] = captured.run
+        captured.run(3)
+    used = memory.measure(job)  # before PyTorch and the ceilings take theirs
+    rivals = Rivals(job, start) if compare else None
+    if rivals:
+        contenders |= rivals.contenders
+    spreads = timing.interleaved(contenders, times, rivals.pause if rivals else 0.0)
+    if captured.why_not:
+        del spreads["captured"]
+    meter = Meter()
+    meter.run()
+    parts = step.parts(job, planned, times)
+    meter.run()
+    limits = meter.ceilings()
+    found = {
+        "steps": {name: spread.as_json() for name, spread in spreads.items()},
+        "samples_per_second": {
+            name: round(1e3 * step.batch_size(job) / spread.ms, 1)
+            for name, spread in spreads.items()
+        },
+        "why_not_captured": captured.why_not if job.settings.capture else NOT_WANTED,
+        "layers": breakdown.by_layer(parts.calls, limits),
+        "calls": breakdown.by_call(parts.calls, limits, top),
+        "program": {
+            "calls": len(parts.calls),
+            "eager_calls": parts.eager,
+            "waves": parts.waves,
+            **breakdown.total(parts.calls, limits),
+        },
+        "memory": {**used, "arena": parts.arena},
+        "ceilings": limits.as_json(),
+    }
+    if rivals:
+        found["torch"] = rivals.as_json(first_loss, {n: s.ms for n, s in spreads.items()})
+    return found

@@ -1,0 +1,91 @@
+"""The training step of a config: run as `train` runs it, eagerly and captured, and taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gradcli import engine
+from gradcli.bench import calls, layers
+from gradcli.bench.layers import Turn, Turns
+from gradcli.train.step import OneStep, Order, TrainingStep
+
+if TYPE_CHECKING:
+    from gradcli.bench.calls import Parts
+    from gradcli.config.planner import PlannedLayer
+    from gradcli.data import Split
+    from gradcli.engine import Tensor
+    from gradcli.train.job import Job
+
+BATCH, UPDATE = Turn("batch"), Turn("optimizer")
+
+
+def batch_size(job: Job) -> int:
+    """Samples of a step; a small data set may have fewer than the config asks for."""
+    return min(job.settings.batch, job.dataset.splits["train"].size)
+
+
+def _order(job: Job) -> Order:
+    """The whole batches of each epoch."""
+    samples, batch = job.dataset.splits["train"].size, batch_size(job)
+    return Order(job.settings.seed, batch, samples, samples // batch)
+
+
+class Steps:
+    """The steps of a job one after another, captured or not."""
+
+    def __init__(self, job: Job, *, captured: bool) -> None:
+        self.why_not = ""
+        self._done = 0
+        self._order = _order(job)
+        told = replace(job, settings=replace(job.settings, capture=captured))
+        self._step = TrainingStep(told, job.dataset.splits["train"], self._note)
+
+    def run(self, count: int) -> float:
+        """So many more steps, without Python in between if they are captured; the last loss."""
+        loss = 0.0
+        until = self._done + count
+        while self._done < until:
+            stretch = min(until - self._done, self._order.alike(self._done))
+            made = self._step.run(self._done + 1, self._order.rows(self._done, stretch))
+            if made.error is not None:
+                raise made.error
+            self._done += stretch
+            loss = made.losses[-1]
+        return loss
+
+    def _note(self, why: str) -> None:
+        self.why_not = why
+
+
+@dataclass(frozen=True)
+class _Taking:
+    """A split that says when a batch is taken."""
+
+    split: Split
+    turns: Turns
+
+    @property
+    def size(self) -> int:
+        return self.split.size
+
+    def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
+        with self.turns.of(BATCH):
+            return self.split.batch(indices)
+
+
+def parts(job: Job, planned: Sequence[PlannedLayer], times: int) -> Parts:
+    """The calls of the first step, timed, and whose each is."""
+    turns = Turns()
+    rates = [[float(group["lr"]) for group in job.optimizer.param_groups]]
+    engine.manual_seed(job.settings.seed, step=1)
+    arguments = (
+        _order(job).rows(0, 1)[0],
+        engine.tensor(rates, dtype=engine.float64)[0],
+        engine.get_rng_state(),
+    )
+    with layers.watched(job, planned, turns) as watched:
+        step = OneStep(watched, _Taking(job.dataset.splits["train"], turns))
+        step.__dict__["update"] = turns.calling(UPDATE, step.update)
+        return calls.measure(lambda: step(*arguments), turns, times)

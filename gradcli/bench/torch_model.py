@@ -1,0 +1,125 @@
+"""A job's model, loss and optimizer in PyTorch, with the same weights.
+
+Modules here have torch's class names, argument names and state_dict names, so that one table of
+arguments is the whole translation.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from gradcli.errors import ConfigError, DeviceError
+
+if TYPE_CHECKING:
+    from gradcli.engine import Tensor, nn
+    from gradcli.train.job import Job
+
+State = Mapping[str, "Tensor"]
+
+# A class of torch.nn, and the arguments that our module keeps under the same names.
+ARGUMENTS: dict[str, str] = {
+    "Linear": "in_features out_features",
+    "Conv2d": "in_channels out_channels kernel_size stride padding dilation groups",
+    "MaxPool2d": "kernel_size stride padding dilation ceil_mode",
+    "AvgPool2d": "kernel_size stride padding ceil_mode count_include_pad divisor_override",
+    "BatchNorm1d": "num_features eps momentum affine track_running_stats",
+    "BatchNorm2d": "num_features eps momentum affine track_running_stats",
+    "LayerNorm": "normalized_shape eps elementwise_affine",
+    "Embedding": "num_embeddings embedding_dim padding_idx",
+    "Dropout": "p",
+    "Flatten": "start_dim end_dim",
+    "GELU": "approximate",
+    "Softmax": "dim",
+    "ReLU": "",
+    "Tanh": "",
+    "Sigmoid": "",
+}
+WITH_BIAS = ("Linear", "Conv2d")
+
+
+def must_be_installed() -> None:
+    """Refuse at once where PyTorch is missing, without importing it."""
+    if importlib.util.find_spec("torch") is None:
+        raise DeviceError(
+            "--compare torch: PyTorch is not installed in this Python",
+            notes=(f"{sys.executable} -m pip install torch",),
+        )
+
+
+def library() -> Any:
+    """PyTorch, imported now; that takes seconds and a few hundred megabytes."""
+    try:
+        return importlib.import_module("torch")
+    except (ImportError, OSError) as error:
+        raise DeviceError(f"--compare torch: PyTorch cannot be imported: {error}") from None
+
+
+def model(torch: Any, job: Job, start: State) -> Any:
+    """The job's model in PyTorch, with these weights."""
+    made = _module(torch, job.model)
+    made.load_state_dict({name: given(torch, tensor) for name, tensor in start.items()})
+    return made.train()
+
+
+def given(torch: Any, tensor: Tensor) -> Any:
+    """Our numbers in memory of PyTorch's."""
+    return torch.from_dlpack(tensor.detach()).clone()
+
+
+def _module(torch: Any, module: nn.Module) -> Any:
+    kind = type(module).__name__
+    if kind in ("Sequential", "Residual"):
+        inside = [_module(torch, child) for child in module.children()]
+        return (torch.nn.Sequential if kind == "Sequential" else _residual(torch))(*inside)
+    if kind not in ARGUMENTS:
+        raise ConfigError(
+            f"--compare torch: there is no translation of {kind} to PyTorch yet",
+            code="E126",
+            notes=(f"translated: {', '.join([*ARGUMENTS, 'Sequential', 'Residual'])}",),
+        )
+    arguments = {name: getattr(module, name) for name in ARGUMENTS[kind].split()}
+    if kind in WITH_BIAS:
+        arguments["bias"] = module.bias is not None
+    return getattr(torch.nn, kind)(**arguments)
+
+
+def _residual(torch: Any) -> Any:
+    """The class whose modules give x + layers(x), as in config/modules.py."""
+
+    class Residual(torch.nn.Sequential):  # type: ignore[misc]
+        def forward(self, input: Any) -> Any:
+            return input + super().forward(input)
+
+    return Residual
+
+
+def loss(torch: Any, job: Job) -> Callable[[Any, Any], Any]:
+    """The config's loss: (outputs, targets) to their mean loss."""
+    F = torch.nn.functional
+    chosen = job.resolved["loss"]
+    options = {"name": chosen} if isinstance(chosen, str) else dict(chosen)
+    name = options.pop("name")
+    if name == "mse":
+        return lambda outputs, targets: F.mse_loss(outputs.reshape(targets.shape), targets)
+    if name == "cross_entropy":
+        return lambda outputs, targets: F.cross_entropy(
+            outputs.reshape(-1, outputs.shape[-1]), targets.reshape(-1), **options
+        )
+    raise ConfigError(
+        f"--compare torch: there is no translation of the loss '{name}' to PyTorch yet", code="E126"
+    )
+
+
+def optimizer(torch: Any, job: Job, translated: Any) -> Any:
+    """The job's optimizer over the translated model's parameters, in the same groups."""
+    theirs = dict(translated.named_parameters())
+    names = {id(parameter): name for name, parameter in job.model.named_parameters()}
+    groups = [
+        {**group, "params": [theirs[names[id(parameter)]] for parameter in group["params"]]}
+        for group in job.optimizer.param_groups
+    ]
+    return getattr(torch.optim, type(job.optimizer).__name__)(groups, **job.optimizer.defaults)

@@ -1,0 +1,125 @@
+"""The translation to PyTorch computes what our model does; what has none is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="parity needs the extra: pip install '.[parity]'")
+
+from gradcli import engine  # noqa: E402
+from gradcli.bench import torch_model  # noqa: E402
+from gradcli.bench.compare_torch import Rival  # noqa: E402
+from gradcli.bench.step import Steps, batch_size  # noqa: E402
+from gradcli.config import build, load  # noqa: E402
+from gradcli.config.modules import Residual  # noqa: E402
+from gradcli.engine import nn, optim  # noqa: E402
+from gradcli.errors import ConfigError  # noqa: E402
+
+pytestmark = pytest.mark.parity
+CONFIGS = Path(__file__).resolve().parents[2] / "configs"
+MODELS = {
+    "images": (
+        nn.Sequential(
+            nn.Conv2d(2, 4, 3, padding=1, stride=2, bias=False),
+            nn.BatchNorm2d(4),
+            Residual(nn.Conv2d(4, 4, 3, padding=1, groups=2), nn.GELU(approximate="tanh")),
+            nn.MaxPool2d(2),
+            nn.AvgPool2d(2, padding=1),
+            nn.Flatten(),
+            nn.Linear(16, 3),
+        ),
+        (5, 2, 8, 8),
+    ),
+    "rows": (
+        nn.Sequential(
+            nn.Linear(6, 4, bias=False),
+            nn.BatchNorm1d(4),
+            nn.LayerNorm(4),
+            nn.Tanh(),
+            nn.Sequential(nn.Sigmoid(), nn.ReLU()),
+            nn.Dropout(0.0),
+            nn.Softmax(dim=-1),
+        ),
+        (5, 6),
+    ),
+}
+
+
+def job_of(model: nn.Module, **more: Any) -> Any:
+    return SimpleNamespace(model=model, resolved={"loss": "mse"}, **more)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_and_its_translation_agree(name: str) -> None:
+    model, shape = MODELS[name]
+    theirs = torch_model.model(torch, job_of(model), model.state_dict())
+    assert theirs.training
+    x = engine.randn(*shape)
+    expected = torch.from_dlpack(model(x).detach())
+    found = theirs(torch_model.given(torch, x))
+    assert (found - expected).abs().max().item() < 1e-5
+
+
+def test_an_embedding_takes_its_rows() -> None:
+    model = nn.Sequential(nn.Embedding(7, 3))
+    theirs = torch_model.model(torch, job_of(model), model.state_dict())
+    rows = engine.tensor([[1, 6], [0, 0]])
+    assert theirs(torch_model.given(torch, rows)).tolist() == model(rows).tolist()
+
+
+def test_weights_are_copies() -> None:
+    model = nn.Sequential(nn.Linear(2, 2))
+    theirs = torch_model.model(torch, job_of(model), model.state_dict())
+    before = model[0].weight.tolist()
+    with torch.no_grad():
+        theirs[0].weight.zero_()
+    assert model[0].weight.tolist() == before
+
+
+def test_groups_keep_their_parameters_and_options() -> None:
+    model = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+    groups = [
+        {"params": [model[1].weight], "lr": 0.5},
+        {"params": [model[0].bias, model[0].weight], "weight_decay": 0.25},
+    ]
+    job = job_of(model, optimizer=optim.AdamW(groups, lr=0.1, betas=(0.8, 0.9)))
+    theirs = torch_model.model(torch, job, model.state_dict())
+    made = torch_model.optimizer(torch, job, theirs)
+    assert type(made) is torch.optim.AdamW
+    first, second = made.param_groups
+    assert first["params"][0] is theirs[1].weight
+    assert [id(p) for p in second["params"]] == [id(theirs[0].bias), id(theirs[0].weight)]
+    assert (first["lr"], second["lr"], second["weight_decay"]) == (0.5, 0.1, 0.25)
+    assert first["betas"] == (0.8, 0.9)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        [],
+        ["train.clip=0.1", "loss={name: cross_entropy, label_smoothing: 0.1}"],
+        ["train.micro_batch=10", "optim={name: sgd, lr: 0.1, momentum: 0.9, nesterov: true}"],
+    ],
+)
+def test_a_training_of_a_config_stays_beside_ours(overrides: list[str]) -> None:
+    constant = ["schedule={name: constant}", *overrides]
+    job = build(load(CONFIGS / "penguins.yaml", constant))
+    start = {name: tensor.clone() for name, tensor in job.model.state_dict().items()}
+    ours, theirs = Steps(job, captured=False), Rival(torch, job, start, compiled=False)
+    whole = job.dataset.splits["train"].size // batch_size(job)
+    for _ in range(min(whole, 5)):
+        assert ours.run(1) == pytest.approx(theirs.step(), rel=1e-4)
+
+
+def test_what_has_no_translation_is_named() -> None:
+    class Strange(nn.Module):
+        pass
+
+    with pytest.raises(ConfigError, match="no translation of Strange to PyTorch"):
+        torch_model.model(torch, job_of(nn.Sequential(Strange())), {})
+    with pytest.raises(ConfigError, match="no translation of the loss 'odd'"):
+        torch_model.loss(torch, SimpleNamespace(resolved={"loss": "odd"}))  # type: ignore[arg-type]
