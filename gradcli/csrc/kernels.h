@@ -51,6 +51,9 @@ KERNEL_REAL(sum_squares, sum_squares, 1, 1, 0)
 KERNEL_REAL(clip_factor, clip_factor, 1, 2, 0)
 KERNEL_REAL(scale_by,    scale_by,    1, 1, 1)
 
+/* chain.h */
+KERNEL_REAL(chain, chain, 5, 3, 0)
+
 /* softmax.h */
 KERNEL_REAL(softmax_forward, rows, 1, 1, 0)
 KERNEL_REAL(softmax_backward, rows, 2, 1, 0)

@@ -94,6 +94,27 @@ def matmul_then(rng: random.Random) -> tuple[list[Spec], list[int]]:
     return [a, b, bias, kept, pre, out], [rng.choice(FAR) if rng.random() < 0.1 else KERNELS[name]]
 
 
+def chain(rng: random.Random) -> tuple[list[Spec], list[int]]:
+    """Mostly steps that read what is there, of all kinds of kernels."""
+    shape: Spec = ([rng.choice((0, 1, 2, 5)), rng.choice((0, 1, 33, 700, 9000))], F32)
+    specs = [shape if rng.random() < 0.7 else ([0], F32) for _ in range(5)]
+    specs += [shape, *(shape if rng.random() < 0.3 else ([0], F32) for _ in range(2))]
+    there = [i for i in range(5) if len(specs[i][0]) == 2]
+    outputs = [i for i in range(5, 8) if len(specs[i][0]) == 2]
+    steps = []
+    for count in range(rng.choice((1, 2, 6, 15)), 0, -1):
+        name = rng.choice(("add", "exp", "tanh_backward", "div_backward_b", "clamp", "mul"))
+        kernel = KERNELS[name] if rng.random() < 0.98 else rng.randrange(2**16)
+        operands = [rng.choice(there or [0]) for _ in range(4)]
+        result = outputs[count - 1] if count <= len(outputs) else rng.choice((8, 9, 15, *outputs))
+        there.append(result)
+        fields = [*operands, result, rng.randrange(4) if rng.random() < 0.98 else 9]
+        steps.append(kernel + sum(f << (16 + 4 * i) for i, f in enumerate(fields)))
+    if rng.random() < 0.1:
+        steps[rng.randrange(len(steps))] = rng.choice((-1, 2**40, 2**62, INT64_MAX, 0))
+    return specs, [rng.choice(FAR) if rng.random() < 0.05 else len(steps), *steps]
+
+
 def attention(parts: str) -> Callable[[random.Random], tuple[list[Spec], list[int]]]:
     """q, k, v, o: rows of heads; m: a mask, or none; l: a number for each query; g: gradients."""
 
@@ -240,6 +261,7 @@ BUILDERS: dict[str, Callable[[random.Random], tuple[list[Spec], list[int]]]] = {
     "avg_pool2d_backward": avg_pool_backward,
     "matmul": matmul,
     "matmul_then": matmul_then,
+    "chain": chain,
     "attention_forward": attention("qkvmol"),
     "attention_backward": attention("qkvmolog"),
     "sum": reduced((F32,)),

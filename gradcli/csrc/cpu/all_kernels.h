@@ -20,6 +20,7 @@
 #ifdef GC_IS_REAL
 #include "sums.h"
 
+#include "chain.h"
 #include "finite.h"
 #include "index_backward.h"
 #include "optim.h"

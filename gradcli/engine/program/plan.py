@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gradcli.engine.device.program import CallPlan
+from gradcli.engine.program import chain
 from gradcli.engine.program.record import Buffer, Call, View
 from gradcli.engine.program.rows import ELEMENTWISE
 from gradcli.engine.program.schedule import Part
@@ -89,32 +90,43 @@ def _in_place(works: Sequence[_Work], lives: dict[Buffer, _Life]) -> dict[Buffer
         for buffer in {view.buffer for view in work.call.views}:
             for wave in {work.first, work.last}:
                 users[buffer, wave] = users.get((buffer, wave), 0) + 1
+    taken: set[Buffer] = set()
     for work in sorted(works, key=lambda one: one.first):
-        if work.call.kernel not in ELEMENTWISE or work.first != work.last:
-            continue
-        (out,) = work.call.outputs
-        ends = [
-            view.buffer
-            for view in _interchangeable(work.call.inputs, out)
-            if lives[view.buffer].last == work.last and users[view.buffer, work.last] == 1
-        ]
-        if ends and lives[out.buffer].first == work.first and users[out.buffer, work.first] == 1:
-            life = lives[ends[0]]
-            life.last = lives[out.buffer].last
-            lives[out.buffer] = life
+        for out in work.call.outputs if work.first == work.last else ():
+            ends = [
+                view.buffer
+                for view in _interchangeable(work.call, out)
+                if lives[view.buffer].last == work.last and users[view.buffer, work.last] == 1
+            ]
+            free = [buffer for buffer in ends if buffer not in taken]
+            if free and users[out.buffer, work.first] == 1:
+                _replace(lives, free[0], out.buffer, work.first)
+                taken.add(free[0])
     return lives
 
 
-def _interchangeable(inputs: Sequence[View], out: View) -> list[View]:
+def _replace(lives: dict[Buffer, _Life], ending: Buffer, beginning: Buffer, wave: int) -> None:
+    """One life for both, if the second does begin with this wave."""
+    if lives[beginning].first == wave:
+        lives[ending].last = lives[beginning].last
+        lives[beginning] = lives[ending]
+
+
+def _overwritable(call: Call, out: View) -> list[View]:
+    """The inputs that a kernel has read, element for element, when it writes this output."""
+    if call.kernel == "chain":
+        steps = chain.unpacked(call.sizes)
+        output = call.views.index(out)
+        return [v for i, v in enumerate(call.inputs) if chain.may_lie_over(steps, output, i)]
+    return list(call.inputs) if call.kernel in ELEMENTWISE else []
+
+
+def _interchangeable(call: Call, out: View) -> list[View]:
     """The inputs whose memory could be the output's: the same elements of an equal block."""
-    if out.buffer.kept:
-        return []
-    unlike = {view.buffer for view in inputs if _layout(view) != _layout(out)}
-    return [
-        view
-        for view in inputs
-        if view.buffer not in unlike and view.buffer is not out.buffer and not view.buffer.kept
-    ]
+    fit = [] if out.buffer.kept or 0 in out.shape else _overwritable(call, out)
+    fit = [view for view in fit if _layout(view) == _layout(out)]
+    unfit = {view.buffer for view in call.views if view not in fit}
+    return [view for view in fit if view.buffer not in unfit and not view.buffer.kept]
 
 
 def _layout(view: View) -> tuple[object, ...]:

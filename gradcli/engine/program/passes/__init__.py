@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from gradcli.engine.program.passes.chains import chains
 from gradcli.engine.program.passes.constants import constants
 from gradcli.engine.program.passes.dead import dead_calls
 from gradcli.engine.program.passes.epilogues import epilogues
@@ -20,6 +21,7 @@ PASSES: dict[str, Pass] = {
     "views": views,
     "first_write": first_write,
     "epilogues": epilogues,
+    "chains": chains,
 }
 
 

@@ -28,7 +28,8 @@ def constants(calls: list[Call]) -> list[Call]:
 
 def _new(flow: Flow, i: int, view: View) -> bool:
     """Whether call i alone writes this, an intermediate that is small."""
-    return flow.maker(view.buffer) == i and view.whole and view.buffer.nbytes <= _LARGEST
+    buffer = view.buffer
+    return flow.maker(buffer) == i and view.whole and not buffer.kept and buffer.nbytes <= _LARGEST
 
 
 def _known(view: View, known: dict[Buffer, Buffer]) -> View:

@@ -35,9 +35,9 @@ class Flow:
             self._uses.setdefault(view.buffer, []).append(_Use(call, *view.extent, writes))
 
     def maker(self, buffer: Buffer) -> int | None:
-        """The only call that writes an intermediate, if there is only one and no reader before."""
+        """The only call that writes to a buffer, if there is only one and no reader before."""
         writers = self.writers(buffer)
-        alone = len(writers) == 1 and not buffer.kept and self._uses[buffer][0].call == writers[0]
+        alone = len(writers) == 1 and self._uses[buffer][0].call == writers[0]
         return writers[0] if alone else None
 
     def readers(self, buffer: Buffer) -> list[int]:
@@ -51,6 +51,14 @@ class Flow:
     def written(self, view: View, after: int, before: int) -> bool:
         """Whether a call between the two writes any of these elements."""
         return any(use.writes for use in self._between(view, after, before))
+
+    def users(self, view: View, after: int, before: int) -> set[int]:
+        """The calls between the two that read or write any of these elements."""
+        return {use.call for use in self._between(view, after, before)}
+
+    def checks(self, after: int, before: int) -> bool:
+        """Whether a call between the two only checks something: what is kept waits for it."""
+        return any(after < i < before for i in self._checks)
 
     def _between(self, view: View, after: int, before: int) -> list[_Use]:
         low, high = view.extent
@@ -66,7 +74,7 @@ class Flow:
         Between the two nobody may use the elements; and what is kept waits for the calls that
         only check something.
         """
-        checked = view.buffer.kept and any(earlier < i < now for i in self._checks)
+        checked = view.buffer.kept and self.checks(earlier, now)
         return not checked and not self._between(view, earlier, now)
 
 

@@ -35,7 +35,7 @@ def views(calls: list[Call]) -> list[Call]:
 def _is_copy(flow: Flow, i: int) -> bool:
     """True for a call that copies all of a new buffer from elements of the same type."""
     call = flow.calls[i]
-    if call.kernel != "copy":
+    if call.kernel != "copy" or call.outputs[0].buffer.kept:
         return False
     (source,), (target,) = call.inputs, call.outputs
     return source.dtype is target.dtype and target.whole and flow.maker(target.buffer) == i

@@ -1,0 +1,49 @@
+"""How the kernel `chain` is told its steps: see csrc/cpu/chain.h."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gradcli.engine.device.cpu import KERNELS, kernel_inputs
+
+INPUTS, OUTPUTS, STEPS, SCRATCH, PAIRS = 5, 3, 15, 8, 4
+FIRST_OUTPUT, FIRST_SCRATCH = INPUTS, INPUTS + OUTPUTS
+_NAMES = {number: name for name, number in KERNELS.items()}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A row: which slots it reads and writes, and which pair of options is its own."""
+
+    kernel: str
+    operands: tuple[int, ...]
+    result: int
+    pair: int = 0
+
+
+def packed(steps: Sequence[Step]) -> tuple[int, ...]:
+    """The sizes of a call."""
+    return len(steps), *(_packed(step) for step in steps)
+
+
+def _packed(step: Step) -> int:
+    fields = [*step.operands, *(0,) * (4 - len(step.operands)), step.result, step.pair]
+    return KERNELS[step.kernel] + sum(field << (16 + 4 * i) for i, field in enumerate(fields))
+
+
+def unpacked(sizes: Sequence[int]) -> list[Step]:
+    """The steps of a call."""
+    return [_unpacked(size) for size in sizes[1 : 1 + sizes[0]]]
+
+
+def _unpacked(size: int) -> Step:
+    *operands, result, pair = (size >> (16 + 4 * i) & 15 for i in range(6))
+    kernel = _NAMES[size & 0xFFFF]
+    return Step(kernel, tuple(operands[: kernel_inputs(kernel)]), result, pair)
+
+
+def may_lie_over(steps: Sequence[Step], output: int, source: int) -> bool:
+    """Whether an output may take the place of an input: no step reads that afterwards."""
+    first = next(i for i, step in enumerate(steps) if step.result == output)
+    return all(source not in step.operands for step in steps[first + 1 :])
