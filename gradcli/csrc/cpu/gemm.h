@@ -8,7 +8,7 @@
 
 #ifndef GC_GEMM_DEPTH
 #define GC_GEMM_DEPTH 256   /* of a block of K: a panel of A stays in the first cache */
-#define GC_GEMM_ROWS 240    /* of a block of A, and */
+#define GC_GEMM_ROWS 264    /* of a block of A, and */
 #define GC_GEMM_COLUMNS 256 /* of a strip of B: together they stay in the second */
 #define GC_GEMM_DIRECT 4    /* panels up to which packing costs more than it saves, or */
 #define GC_GEMM_DIRECT_A 16 /* ... where A lies well */
@@ -70,18 +70,9 @@ static inline bool NAME(reads_b)(NAME(matrix) b, int64_t m) {
   return b.cs == 1 && m <= panels * GC_TILE_ROWS;
 }
 
-/* A matrix packed beforehand, with `block` elements for each block of K, of which this product
- * needs what begins with panel, or column, number `first`. */
-typedef struct {
-  const REAL *at; /* NULL: not packed */
-  int64_t block, first;
-} NAME(packed);
-
 typedef struct {
   int64_t m, n, k;
   NAME(matrix) a, b;
-  NAME(packed) packed_a, packed_b;
-  int64_t step; /* of packed_a */
   REAL *c;
   int64_t ldc;
   bool add;
@@ -101,11 +92,7 @@ static NAME(block) NAME(block_of)(const NAME(product) * p, int64_t i, int64_t at
   x.m = gc_min(GC_GEMM_ROWS, p->m - i);
   x.k = gc_min(depth, p->k - at);
   x.step = NAME(step_of)(x.m);
-  if (p->packed_a.at) {
-    x.step = p->step;
-    x.packed = p->packed_a.at + at / depth * p->packed_a.block +
-               p->packed_a.first * PANEL_SIZE(x.step, x.k);
-  } else if (!NAME(reads_a)(x.a, p->n)) {
+  if (!NAME(reads_a)(x.a, p->n)) {
     REAL *const to = p->scratch + GEMM_STRIP;
     NAME(pack_a)(x.a, x.m, x.k, x.step, PANEL_SIZE(x.step, x.k), to);
     x.packed = to;
@@ -114,17 +101,13 @@ static NAME(block) NAME(block_of)(const NAME(product) * p, int64_t i, int64_t at
 }
 
 /* A block of A times a strip of B, the columns j .. j + n - 1. */
-static void NAME(gemm_strip)(const NAME(product) * p, const NAME(block) * x, int64_t j, int64_t n,
-                             const REAL *packed_b) {
+static void NAME(gemm_strip)(const NAME(product) * p, const NAME(block) * x, int64_t j, int64_t n) {
   const NAME(matrix) b = NAME(part)(p->b, x->at, j);
   /* A tile reads whole vectors, so that only the last few columns must be packed. */
-  const int64_t as_it_is = !packed_b && NAME(reads_b)(b, x->m) ? n / LANES * LANES : 0;
+  const int64_t as_it_is = NAME(reads_b)(b, x->m) ? n / LANES * LANES : 0;
   const int64_t first = as_it_is / TILE_COLUMNS * TILE_COLUMNS; /* column that is packed */
-  if (!packed_b) {
-    if (as_it_is < n)
-      NAME(pack_b)(NAME(part)(b, 0, first), x->k, n - first, p->scratch);
-    packed_b = p->scratch;
-  }
+  if (as_it_is < n)
+    NAME(pack_b)(NAME(part)(b, 0, first), x->k, n - first, p->scratch);
   for (int64_t i = 0, panel = 0; i < x->m; i += x->step, panel++) {
     const int64_t rows = gc_min(x->step, x->m - i);
     REAL *const c = p->c + (x->i + i) * p->ldc + j;
@@ -136,7 +119,7 @@ static void NAME(gemm_strip)(const NAME(product) * p, const NAME(block) * x, int
       const bool direct = v + columns <= as_it_is;
       NAME(tiles)
       [vectors -
-          1][rows - 1](x->k, a.at, a.rs, a.cs, direct ? b.at + v : packed_b + (v - first) *x->k,
+          1][rows - 1](x->k, a.at, a.rs, a.cs, direct ? b.at + v : p->scratch + (v - first) *x->k,
                        direct ? b.rs : vectors *LANES, c + v, p->ldc, columns, p->add || x->at > 0);
     }
     if (x->at + x->k == p->k)
@@ -157,11 +140,8 @@ static void NAME(multiply)(const NAME(product) * p) {
   for (int64_t i = 0; i < p->m; i += GC_GEMM_ROWS)
     for (int64_t at = 0; at < p->k; at += depth) {
       const NAME(block) x = NAME(block_of)(p, i, at, depth);
-      const REAL *b = p->packed_b.at;
-      if (b)
-        b += at / depth * p->packed_b.block + p->packed_b.first * x.k;
       for (int64_t j = 0; j < p->n; j += GC_GEMM_COLUMNS)
-        NAME(gemm_strip)(p, &x, j, gc_min(GC_GEMM_COLUMNS, p->n - j), b ? b + j * x.k : NULL);
+        NAME(gemm_strip)(p, &x, j, gc_min(GC_GEMM_COLUMNS, p->n - j));
     }
 }
 

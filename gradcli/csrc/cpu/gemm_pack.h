@@ -106,6 +106,13 @@ static void NAME(transpose)(const REAL *from, int64_t ld, int64_t m, int64_t n, 
     }
 }
 
+/* Asks for a line that is read 8 rows from now: rows may lie in different pages, where the
+ * processor does not look ahead by itself. Where there is no memory nothing happens. */
+#ifndef GC_FETCH
+#define GC_FETCH(from, row)                                                                        \
+  __builtin_prefetch((const void *)((uintptr_t)(from) + (uintptr_t)(8 * (row)) * sizeof(REAL)))
+#endif
+
 /* ---- B ---- */
 
 /* One panel of n <= width columns, from row `done` on, an element at a time; columns that are not
@@ -150,9 +157,11 @@ static void NAME(pack_b)(NAME(matrix) b, int64_t k, int64_t n, REAL *to) {
     const int64_t whole = n / TILE_COLUMNS * TILE_COLUMNS;
     for (int64_t at = 0; whole && at < k; at++)
       for (j = 0; j < whole; j += TILE_COLUMNS)
-        for (int64_t v = 0; v < TILE_COLUMNS; v += LANES)
-          *(NAME(loose) *)(to + j * k + at * TILE_COLUMNS + v) =
-              *(const NAME(loose) *)(b.at + at * b.rs + j + v);
+        for (int64_t v = 0; v < TILE_COLUMNS; v += LANES) {
+          const REAL *const from = b.at + at * b.rs + j + v;
+          GC_FETCH(from, b.rs);
+          *(NAME(loose) *)(to + j * k + at * TILE_COLUMNS + v) = *(const NAME(loose) *)from;
+        }
     j = whole;
   }
   for (; j < n; j += TILE_COLUMNS) {
@@ -201,9 +210,11 @@ static void NAME(pack_a_straight)(NAME(matrix) a, int64_t m, int64_t k, int64_t 
     const REAL *from = a.at + at * a.cs;
     REAL *column = to + at * step;
     int64_t left = m;
-    for (; left >= vectors; left -= step, from += step, column += size)
+    for (; left >= vectors; left -= step, from += step, column += size) {
+      GC_FETCH(from, a.cs);
       for (int64_t v = 0; v < step; v += LANES)
         *(NAME(loose) *)(column + v) = *(const NAME(loose) *)(from + v);
+    }
     for (; left > 0; left -= step, from += step, column += size) {
       const int64_t rows = gc_min(step, left);
       column -= at * (step - rows); /* a lower panel has shorter columns */

@@ -37,16 +37,14 @@ static int NAME(check_matmul)(const gc_call *call, int32_t out, gc_error *error)
 
 static int NAME(cut_matmul)(const gc_call *call, gc_plan *plan) {
   const gc_grid g = NAME(matmul_grid)(call->tensors);
-  const int64_t chunks = g.a_batch * g.a_chunks + g.b_batch * g.b_chunks;
-  plan->phases = chunks ? 2 : 1;
-  if (chunks)
-    plan->tasks[0] = chunks;
-  plan->tasks[plan->phases - 1] = g.blocks ? gc_ceil_div(g.blocks, g.group) : 0;
-  plan->shared_bytes = (g.a_batch * g.a_matrix + g.b_batch * g.b_matrix) * (int64_t)sizeof(REAL);
   plan->worker_bytes = GEMM_SCRATCH;
   if (g.flipped)
     plan->worker_bytes += g.rows * gc_whole(g.columns, LANES) * (int64_t)sizeof(REAL);
-  return GC_OK;
+  /* Eight multiplications take as long as moving an element. */
+  const double moved = (double)g.m * (double)g.k + (double)(g.k + g.m) * (double)g.n;
+  const double work = (double)g.batch * (moved + (double)g.m * (double)g.n * (double)g.k / 8);
+  plan->work = 1 + (int64_t)(work < GC_MATMUL_MUCH ? work : GC_MATMUL_MUCH);
+  return gc_plan_simple(plan, g.blocks ? gc_ceil_div(g.blocks, g.group) : 0);
 }
 
 static int NAME(plan_matmul)(const gc_call *call, gc_plan *plan, gc_error *error) {
@@ -62,55 +60,17 @@ static NAME(matrix) NAME(matrix_of)(const gc_job *job, const gc_grid *g, int sid
   return g->flipped ? NAME(flipped)(x) : x;
 }
 
-/* One chunk of one block of K of A or B, packed into the scratch that all tasks see. */
-static void NAME(matmul_pack)(const gc_job *job, const gc_grid *g) {
-  int64_t task = job->task;
-  REAL *to = job->shared;
-  if (task < g->a_batch * g->a_chunks) {
-    const int64_t batch = task / g->a_chunks, per_block = gc_ceil_div(g->m, g->a_chunk);
-    const int64_t block = task % g->a_chunks / per_block, i = task % per_block * g->a_chunk;
-    const int64_t at = block * g->depth, depth = gc_min(g->depth, g->k - at);
-    const int64_t size = PANEL_SIZE(g->step, depth);
-    NAME(pack_a)(NAME(part)(NAME(matrix_of)(job, g, 0, batch), i, at), gc_min(g->a_chunk, g->m - i),
-                 depth, g->step, size,
-                 to + batch * g->a_matrix + block * g->a_block + i / g->step * size);
-    return;
-  }
-  task -= g->a_batch * g->a_chunks;
-  to += g->a_batch * g->a_matrix;
-  const int64_t batch = task / g->b_chunks, per_block = gc_ceil_div(g->n, g->b_chunk);
-  const int64_t block = task % g->b_chunks / per_block, j = task % per_block * g->b_chunk;
-  const int64_t at = block * g->depth, depth = gc_min(g->depth, g->k - at);
-  NAME(pack_b)(NAME(part)(NAME(matrix_of)(job, g, 1, batch), at, j), depth,
-               gc_min(g->b_chunk, g->n - j),
-               to + batch * g->b_matrix + block * g->b_block + j * depth);
-}
-
-/* The product of which one block of the output is the result, without bias and where it goes. */
-static NAME(product)
-    NAME(product_of)(const gc_job *job, const gc_grid *g, int64_t batch, int64_t i, int64_t j) {
-  const REAL *const shared = job->shared;
-  NAME(product)
-  p = {.m = gc_min(g->rows, g->m - i), .n = gc_min(g->columns, g->n - j), .k = g->k};
-  p.a = NAME(part)(NAME(matrix_of)(job, g, 0, batch), i, 0);
-  p.b = NAME(part)(NAME(matrix_of)(job, g, 1, batch), 0, j);
-  p.step = g->step;
-  if (g->share_a)
-    p.packed_a = (NAME(packed)){shared + batch % g->a_batch * g->a_matrix, g->a_block, i / g->step};
-  if (g->share_b)
-    p.packed_b = (NAME(packed)){
-        shared + g->a_batch * g->a_matrix + batch % g->b_batch * g->b_matrix, g->b_block, j};
-  p.scratch = job->own;
-  return p;
-}
-
 /* One block of the output into c, which has the shape of the output. */
 static void NAME(matmul_block)(const gc_job *job, const gc_grid *g, int64_t number, REAL *c,
                                const NAME(then) * then) {
   const int64_t batch = number / (g->down * g->across);
   const int64_t i = number / g->across % g->down * g->rows, j = number % g->across * g->columns;
   const gc_tensor *const bias = &job->call->tensors[2];
-  NAME(product) p = NAME(product_of)(job, g, batch, i, j);
+  NAME(product)
+  p = {.m = gc_min(g->rows, g->m - i), .n = gc_min(g->columns, g->n - j), .k = g->k};
+  p.a = NAME(part)(NAME(matrix_of)(job, g, 0, batch), i, 0);
+  p.b = NAME(part)(NAME(matrix_of)(job, g, 1, batch), 0, j);
+  p.scratch = job->own;
   p.add = bias->shape[0] > 0;
   const REAL *const start = p.add ? (const REAL *)gc_first(bias) + (g->flipped ? i : j) : NULL;
   if (!g->flipped) {
@@ -136,10 +96,6 @@ static void NAME(matmul_block)(const gc_job *job, const gc_grid *g, int64_t numb
 /* What a task does, into c, which has the shape of the output. */
 static void NAME(matmul_task)(const gc_job *job, REAL *c, const NAME(then) * then) {
   const gc_grid g = NAME(matmul_grid)(job->call->tensors);
-  if (job->phase == 0 && (g.share_a || g.share_b)) {
-    NAME(matmul_pack)(job, &g);
-    return;
-  }
   const int64_t end = gc_min(g.blocks, (job->task + 1) * g.group);
   for (int64_t block = job->task * g.group; block < end; block++)
     NAME(matmul_block)(job, &g, block, c, then);
