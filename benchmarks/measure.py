@@ -31,6 +31,7 @@ SHAPES = (
 )
 MEMORY = ("W2", "W5", "W6")
 MEMORY_STEPS = 20
+BUSY = 0.5
 # Ways that are not raced: one chunk takes minutes, and the library's other way is far better.
 LEFT_OUT = {
     ("W5", "jax scan"): "left out: convolutions in a loop are slow in jax, 6.7 s a step measured",
@@ -40,9 +41,14 @@ PEAKS = ("gradcli eager", "gradcli captured", "gradcli scan", "torch eager", "to
 
 def _probe(say: Say) -> probe.Probe:
     made = probe.made()
-    made.settle()
+    bad = made.settle()
     if made.reason:
         say(f"no placement probe, so no chunk is dropped for its place: {made.reason}")
+    elif bad > BUSY:
+        say(
+            f"this machine is not at rest: {bad:.0%} of its moments are unfit, "
+            "a processor being taken or shared"
+        )
     return made
 
 
@@ -102,7 +108,9 @@ def _say_rows(rows: dict[str, Any], ratios: dict[str, Any], say: Say) -> None:
         dropped = ", ".join(f"{n} {why}" for why, n in row["dropped"].items()) or "none"
         text = f"  {name:<17} {row['ms']:>10.4f} ms (p10 {row['p10']:.4f})"
         say(f"{text}, {row['kept']} chunks, dropped: {dropped}{remarks(row)}")
-    shown = ", ".join(f"{key} {value:.2f}x" for key, value in ratios.items() if value)
+    shown = ", ".join(
+        f"{key} {value:.2f}x" for key, value in ratios.items() if value and value is not True
+    )
     if shown:
         say(f"  gradcli is faster by: {shown}")
 

@@ -8,7 +8,7 @@
 #define LANES 8
 #define CHAINS 10
 #define BATCHES 8
-#define PATIENCE 0.02 /* seconds; on a busy machine one thread may have to wait for a core */
+#define PATIENCE 0.008 /* seconds; on a busy machine one thread may have to wait for a core */
 
 typedef float lanes __attribute__((vector_size(4 * LANES)));
 

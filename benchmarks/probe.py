@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,10 +52,20 @@ class Probe:
         self.sights.append(sight)
         return fault(sight, self.best)
 
-    def settle(self, looks: int = 20) -> None:
-        """Learn the machine's rate before anything is judged by it."""
-        for _ in range(looks):
-            self.look()
+    def settle(self, looks: int = 40) -> float:
+        """Learn the machine's best rate; gives the share of bad moments."""
+        self.look()
+        return sum(bool(self.look()) for _ in range(looks)) / looks
+
+    def wait(self, looks: int = 12) -> str:
+        """Look until a moment is good, or `looks` times; what the last look found."""
+        found = self.look()
+        for _ in range(looks - 1):
+            if not found:
+                break
+            time.sleep(0.005)
+            found = self.look()
+        return found
 
 
 def fault(sight: Sight, best: float) -> str:

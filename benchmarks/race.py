@@ -149,7 +149,7 @@ class Race:
                 return
 
     def _chunk(self, entry: Entry) -> Chunk:
-        fault = self._probe.look()
+        fault = self._probe.wait()
         ran = entry.child.ask("run", steps=entry.steps)
         entry.spun = max(entry.spun, entry.child.quiet())
         fault = fault or self._probe.look()

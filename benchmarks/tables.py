@@ -85,10 +85,11 @@ def number(value: float) -> str:
     return f"{value:.{places - (value >= 10)}f}"
 
 
-def _times(ratio: float | None, wanted: float | None = None) -> str:
+def _times(ratio: float | None, wanted: float | None = None, doubtful: bool = False) -> str:
     if ratio is None:
         return "-"
-    goal = "" if wanted is None else f" ({wanted:g}, {'yes' if ratio >= wanted else 'no'})"
+    reached = "?" if doubtful else "yes" if wanted is not None and ratio >= wanted else "no"
+    goal = "" if wanted is None else f" ({wanted:g}, {reached})"
     return f"{number(ratio) if ratio >= 100 or ratio < 0.1 else format(ratio, '.2f')}x{goal}"
 
 
@@ -98,8 +99,8 @@ def _workloads(found: Mapping[str, Any]) -> str:
     for name, entry in found["workloads"].items():
         ratios, times = entry["ratios"], [_ms(entry["rows"].get(c)) for c in COLUMNS]
         against = (
-            _times(ratios["torch"], AGAINST_TORCH[name]),
-            _times(ratios["jax"], AGAINST_JAX.get(name)),
+            _times(ratios["torch"], AGAINST_TORCH[name], ratios["torch_doubtful"]),
+            _times(ratios["jax"], AGAINST_JAX.get(name), ratios["jax_doubtful"]),
             _times(ratios["torch_one_call"]),
         )
         rows.append((f"{name}: {entry['title']}", *times, *against))

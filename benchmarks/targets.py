@@ -42,10 +42,11 @@ class Verdict:
     def said(self) -> str:
         """In one line."""
         if self.figure is None:
-            return f"  ----  {self.what}: not measured (wanted {self.wanted:g})"
+            return f"  ----   {self.what}: not measured (wanted {self.wanted:g})"
         word = "pass" if self.passed else "FAIL"
-        doubt = "; doubtful, the machine was busy" if self.doubtful else ""
-        return f"  {word}  {self.what}: {self.figure:.3g} (wanted {self.wanted:g}){doubt}"
+        word += "?" if self.doubtful else " "
+        doubt = "; doubtful: too few undisturbed moments" if self.doubtful else ""
+        return f"  {word} {self.what}: {self.figure:.3g} (wanted {self.wanted:g}){doubt}"
 
 
 def at_least(what: str, figure: float | None, wanted: float, doubtful: bool = False) -> Verdict:
@@ -78,13 +79,15 @@ def ratio(peer: float | None, ours: float | None) -> float | None:
     return None if peer is None or ours is None else peer / ours
 
 
-def compare(rows: Mapping[str, Any]) -> dict[str, float | None]:
+def compare(rows: Mapping[str, Any]) -> dict[str, float | bool | None]:
     """A workload's ratios: our best way against the best of each peer, and one call a step."""
     ours, one_call = best(rows, OURS), best(rows, ONE_CALL)
     torch, jax = best(rows, TORCH), best(rows, JAX)
     return {
         "torch": ratio(torch, ours),
+        "torch_doubtful": noisy(rows, (*OURS, *TORCH)),
         "jax": ratio(jax, ours),
+        "jax_doubtful": noisy(rows, (*OURS, *JAX)),
         "torch_one_call": ratio(torch, one_call),
         "jax_one_call": ratio(best(rows, ("jax jit",)), one_call),
     }
@@ -94,18 +97,19 @@ def of_workloads(found: Mapping[str, Any]) -> list[Verdict]:
     """Verdicts on the races, and on the time of Python between two steps."""
     verdicts = []
     for name, entry in found["workloads"].items():
-        rows, ratios = entry["rows"], entry["ratios"]
-        for peer, peers, goals in (("torch", TORCH, AGAINST_TORCH), ("jax", JAX, AGAINST_JAX)):
+        ratios = entry["ratios"]
+        for peer, goals in (("torch", AGAINST_TORCH), ("jax", AGAINST_JAX)):
             if name in goals:
-                doubtful = noisy(rows, (*OURS, *peers))
-                what = f"{name} against {peer}"
+                what, doubtful = f"{name} against {peer}", ratios[f"{peer}_doubtful"]
                 verdicts.append(at_least(what, ratios[peer], goals[name], doubtful))
     if "W8" in found["workloads"]:
         rows = found["workloads"]["W8"]["rows"]
-        between = python_between(rows)
-        verdicts.append(at_most("microseconds of Python between steps", between, PYTHON_BETWEEN))
-        eager, one_call = best(rows, ("torch eager",)), best(rows, ONE_CALL)
-        verdicts.append(at_least("W8, one call a step, torch eager", ratio(eager, one_call), TINY))
+        between, doubtful = python_between(rows), noisy(rows, (*OURS, "torch eager"))
+        what = "microseconds of Python between steps"
+        verdicts.append(at_most(what, between, PYTHON_BETWEEN, doubtful))
+        faster = ratio(best(rows, ("torch eager",)), best(rows, ONE_CALL))
+        what = "W8 with one call a step, against torch eager"
+        verdicts.append(at_least(what, faster, TINY, doubtful))
     return verdicts
 
 
@@ -117,12 +121,14 @@ def python_between(rows: Mapping[str, Any]) -> float | None:
 
 def of_matmul(found: Mapping[str, Any]) -> list[Verdict]:
     """The worst shape, and all of them together."""
-    ratios = {shape: e["ratio"] for shape, e in found["shapes"].items() if e["ratio"] is not None}
+    shapes = found["shapes"]
+    ratios = {shape: e["ratio"] for shape, e in shapes.items() if e["ratio"] is not None}
+    doubtful = any(noisy(e["rows"], e["rows"]) for e in shapes.values())
     worst = min(ratios, key=lambda shape: ratios[shape], default=None)
     figure = None if worst is None else ratios[worst]
     return [
-        at_least(f"matmul, the worst shape ({worst})", figure, MATMUL_EACH),
-        at_least("matmul, geometric mean", found["geometric_mean"], MATMUL_MEAN),
+        at_least(f"matmul, the worst shape ({worst})", figure, MATMUL_EACH, doubtful),
+        at_least("matmul, geometric mean", found["geometric_mean"], MATMUL_MEAN, doubtful),
     ]
 
 

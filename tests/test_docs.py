@@ -90,6 +90,13 @@ def test_the_example_of_the_readme_prints_what_it_says() -> None:
     assert run(["-c", example], ROOT).splitlines() == re.findall(r"#  ?(.*)", example)
 
 
+def test_the_example_of_captured_steps_runs() -> None:
+    text = (ROOT / "docs" / "capture.md").read_text()
+    example = text.split("```python\n")[1].split("```")[0]
+    done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("(8,)\n", "")
+
+
 def test_the_readme_fits_on_a_screen() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 80
 

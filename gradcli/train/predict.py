@@ -11,6 +11,7 @@ from gradcli import engine
 from gradcli.errors import ConfigError, NumericsError
 
 if TYPE_CHECKING:
+    from gradcli.engine import Tensor
     from gradcli.train.job import Job
 
 
@@ -32,24 +33,34 @@ def predict(
     classes = job.dataset.facts.classes
     size = job.settings.batch
     job.model.eval()
+    outputs = engine.capture(
+        _outputs_of(job), on_refusal=lambda _: None, eager=not job.settings.capture
+    )
     for begin in range(0, len(unseen.names), size):
         end = min(begin + size, len(unseen.names))
-        with engine.no_grad():
-            outputs = job.model(unseen.inputs[begin:end])
-            if job.dataset.facts.input_kind == "index":
-                outputs = outputs[:, -1]  # what follows the sample's last token
-            if outputs.ndim != 2:
-                raise ConfigError(
-                    f"predict needs one row of outputs a sample, the model gives {outputs.shape}"
-                )
-            if classes is not None:
-                outputs = engine.softmax(outputs, dim=-1)
-        for at, values in enumerate(outputs.tolist(), begin):
+        for at, values in enumerate(outputs(unseen.inputs[begin:end]).tolist(), begin):
             row = {"file": str(file), "index": unseen.indices[at], "name": unseen.names[at]}
             _check(values, row)
             yield row | (
                 {"values": values} if classes is None else _ranked(values, labels_of(job), top)
             )
+
+
+def _outputs_of(job: Job) -> Callable[[Tensor], Tensor]:
+    """For the inputs of some samples: a row each, of probabilities where there are classes."""
+
+    @engine.no_grad()
+    def outputs(inputs: Tensor) -> Tensor:
+        found: Tensor = job.model(inputs)
+        if job.dataset.facts.input_kind == "index":
+            found = found[:, -1]  # what follows the sample's last token
+        if found.ndim != 2:
+            raise ConfigError(
+                f"predict needs one row of outputs a sample, the model gives {found.shape}"
+            )
+        return found if job.dataset.facts.classes is None else engine.softmax(found, dim=-1)
+
+    return outputs
 
 
 def labels_of(job: Job) -> Sequence[str]:

@@ -64,7 +64,16 @@ def test_ratios_take_the_best_way_of_each_side() -> None:
         "jax scan": {"missing": "jax is not installed"},
     }
     found = targets.compare(rows)
-    assert found == {"torch": 6.0, "jax": None, "torch_one_call": 3.0, "jax_one_call": None}
+    assert (found["torch"], found["torch_one_call"], found["jax"]) == (6.0, 3.0, None)
+    assert not found["torch_doubtful"]
+
+
+def test_a_ratio_of_disturbed_moments_is_doubtful() -> None:
+    rows = {"gradcli scan": {"ms": 1.0}, "torch eager": {"ms": 8.0, "noisy": True}}
+    found = targets.compare(rows)
+    assert found["torch_doubtful"]
+    assert not found["jax_doubtful"]
+    assert "?" in targets.at_least("x", 2.0, 1.0, doubtful=True).said()
 
 
 def test_who_trained_something_else_is_not_compared() -> None:

@@ -29,9 +29,10 @@
 
 #include "loss.h"
 #include "norm.h"
-#include "norm_batch.h"
 
 #include "gemm.h"
+
+#include "norm_batch.h"
 
 #include "ceilings.h"
 #include "matmul.h"

@@ -1,9 +1,14 @@
 /* norm_batch.h -- batch norm of (N, C, L): every channel over all N and L. A task is a tile of
- * channels and a chunk of samples; the sums of the chunks are put together in order. A vector of no
- * elements is one left out. */
+ * channels and a chunk of samples; the sums of the chunks are put together in order. Where there
+ * are enough channels, and none is large, the chunk is all samples: then a task that has summed up
+ * its channels goes on with them while they are in the cache. A vector of no elements is one left
+ * out.
+ */
 
 #ifndef GC_CHANNELS
 #define GC_CHANNELS
+enum { GC_WHOLE = 8 /* channels are enough */, GC_CHANNEL = 1 << 16 /* elements are not large */ };
+
 typedef struct {
   int64_t N, C, L;
   int64_t width, tiles;  /* channels of a tile */
@@ -17,6 +22,11 @@ static inline gc_channels gc_channels_of(const gc_tensor *x) {
   c.width = gc_max(1, gc_min(gc_min(c.C, GC_WIDTH), GC_BLOCK / gc_max(1, c.L)));
   c.tiles = gc_ceil_div(c.C, c.width);
   c.chunk = gc_max(GC_BLOCK / (c.width * gc_max(1, c.L)), gc_ceil_div(c.N, GC_MANY));
+  if (c.C >= GC_WHOLE && c.N <= GC_CHANNEL / gc_max(1, c.L)) {
+    c.width = gc_max(1, gc_min(gc_min(c.C, GC_WIDTH), GC_BLOCK / gc_max(1, c.N * c.L)));
+    c.tiles = gc_ceil_div(c.C, c.width);
+    c.chunk = c.N;
+  }
   c.chunk = gc_max(1, c.chunk);
   c.chunks = gc_max(1, gc_ceil_div(c.N, c.chunk));
   return c;
@@ -42,6 +52,22 @@ static inline double gc_channel_total(const double *parts, const gc_channels *c,
   return total;
 }
 #endif
+
+#include "norm_batch_sums.h"
+
+/* Of a tile: the sums of b and of b * (x - shift), b being grad or, where `own`, x - shift. */
+static inline __attribute__((always_inline)) void
+NAME(tile_sums)(const bool own, const gc_channels *c, const gc_tile *tile, const REAL *x,
+                const REAL *grad, const REAL *shift, double *plain, double *product) {
+  const int64_t at = (tile->from * c->C + tile->first) * c->L, apart = c->C * c->L;
+  const int64_t rows = gc_max(0, tile->to - tile->from);
+  if (c->L == 1)
+    NAME(channels_sums)(own, x + at, grad + at, rows, apart, tile->width, shift, plain, product);
+  else
+    for (int64_t k = 0; k < tile->width; k++)
+      NAME(channel_sums)(own, x + at + k * c->L, grad + at + k * c->L, rows, apart, c->L,
+                         (double)shift[k], plain + k, product + k);
+}
 
 static int NAME(plan_channels)(const gc_call *call, int32_t images, const int32_t *image,
                                gc_error *error) {
@@ -74,41 +100,10 @@ static int NAME(plan_batch_norm_train)(const gc_call *call, gc_plan *plan, gc_er
   MAYBE(6);
   MAYBE(7);
   const gc_channels c = gc_channels_of(&t[0]);
-  plan->phases = 3;
-  plan->tasks[0] = plan->tasks[1] = plan->tasks[2] = c.tiles * c.chunks;
-  plan->shared_bytes = 2 * c.chunks * c.C * (int64_t)sizeof(double);
+  plan->phases = c.chunks > 1 ? 2 : 1;
+  plan->tasks[0] = plan->tasks[1] = c.tiles * c.chunks;
+  plan->shared_bytes = (2 * c.chunks + 1) * c.C * (int64_t)sizeof(double);
   return GC_OK;
-}
-
-static void NAME(sum_channels)(const REAL *x, const gc_channels *c, const gc_tile *tile,
-                               double *sum) {
-  for (int64_t k = 0; k < tile->width; k++)
-    sum[k] = 0;
-  for (int64_t i = tile->from; i < tile->to; i++) {
-    const REAL *rows = x + (i * c->C + tile->first) * c->L;
-    if (c->L == 1)
-      for (int64_t k = 0; k < tile->width; k++)
-        sum[k] += (double)rows[k];
-    else
-      for (int64_t k = 0; k < tile->width; k++) {
-        GC_SUM(row, c->L, l, (double)rows[k * c->L + l]);
-        sum[k] += row;
-      }
-  }
-}
-
-static void NAME(square_channels)(const REAL *x, const gc_channels *c, const gc_tile *tile,
-                                  const double *mean, double *sum) {
-  for (int64_t k = 0; k < tile->width; k++)
-    sum[k] = 0;
-  for (int64_t i = tile->from; i < tile->to; i++) {
-    const REAL *rows = x + (i * c->C + tile->first) * c->L;
-    for (int64_t k = 0; k < tile->width; k++) {
-      const double m = mean[k];
-      GC_SUM(row, c->L, l, ((double)rows[k * c->L + l] - m) * ((double)rows[k * c->L + l] - m));
-      sum[k] += row;
-    }
-  }
 }
 
 /* y = (x - mean) * rstd * weight + bias; the vectors begin at the tile's first channel. */
@@ -127,8 +122,8 @@ static void NAME(normalise)(const gc_call *call, const gc_channels *c, const gc_
     const REAL *x = (const REAL *)gc_first(&t[0]) + at;
     REAL *y = (REAL *)gc_first(&t[y_at]) + at;
     for (int64_t k = 0; k < tile->width; k++)
-      for (int64_t l = k * c->L; l < (k + 1) * c->L; l++)
-        y[l] = (x[l] - m[k]) * scale[k] + shift[k];
+      GC_INDEPENDENT for (int64_t l = k * c->L; l < (k + 1) * c->L; l++) y[l] =
+          (x[l] - m[k]) * scale[k] + shift[k];
   }
 }
 
@@ -148,6 +143,16 @@ static void NAME(keep_running)(const gc_call *call, int64_t at, double mean, dou
         (REAL)((1 - momentum) * (double)running_var[at] + momentum * (variance * n / (n - 1)));
 }
 
+/* What is taken off before numbers are summed and squared: their first, or 0 for the one that is
+ * not finite. Then sums in double lose nothing, however far from 0 a channel lies. */
+static void NAME(first_of_channels)(const gc_channels *c, const gc_tile *tile, const REAL *x,
+                                    REAL *shift) {
+  for (int64_t k = 0; k < tile->width; k++) {
+    const REAL first = c->N ? x[(tile->first + k) * c->L] : 0;
+    shift[k] = first - first == 0 ? first : 0;
+  }
+}
+
 static void NAME(run_batch_norm_train)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
   const gc_channels c = gc_channels_of(&t[0]);
@@ -155,20 +160,23 @@ static void NAME(run_batch_norm_train)(const gc_job *job) {
   const REAL *x = (const REAL *)gc_first(&t[0]);
   const double n = (double)(c.N * c.L);
   double *sums = (double *)job->shared, *squares = sums + c.chunks * c.C;
+  REAL *const shift = (REAL *)(squares + c.chunks * c.C) + tile.first;
   double mean[GC_WIDTH], rstd[GC_WIDTH];
   if (job->phase == 0) {
-    NAME(sum_channels)(x, &c, &tile, sums + tile.part * c.C + tile.first);
-    return;
-  }
-  for (int64_t k = 0; k < tile.width; k++)
-    mean[k] = gc_channel_total(sums, &c, tile.first + k) / n;
-  if (job->phase == 1) {
-    NAME(square_channels)(x, &c, &tile, mean, squares + tile.part * c.C + tile.first);
-    return;
+    const int64_t at = tile.part * c.C + tile.first;
+    REAL first[GC_WIDTH];
+    NAME(first_of_channels)(&c, &tile, x, first);
+    if (tile.part == 0)
+      memcpy(shift, first, (size_t)tile.width * sizeof(REAL));
+    NAME(tile_sums)(true, &c, &tile, x, x, first, sums + at, squares + at);
+    if (c.chunks > 1)
+      return;
   }
   for (int64_t k = 0; k < tile.width; k++) {
     const int64_t at = tile.first + k;
-    const double variance = gc_channel_total(squares, &c, at) / n;
+    const double sum = gc_channel_total(sums, &c, at), square = gc_channel_total(squares, &c, at);
+    const double spread = (square - sum * sum / n) / n, variance = spread < 0 ? 0 : spread;
+    mean[k] = (double)shift[k] + sum / n;
     rstd[k] = 1 / sqrt(variance + job->call->options[0]);
     if (tile.part == 0) {
       ((REAL *)gc_first(&t[4]))[at] = (REAL)mean[k];
@@ -225,7 +233,7 @@ static int NAME(plan_batch_norm_backward)(const gc_call *call, gc_plan *plan, gc
   CHANNELS(6);
   CHANNELS(7);
   const gc_channels c = gc_channels_of(&t[0]);
-  plan->phases = 2;
+  plan->phases = c.chunks > 1 ? 2 : 1;
   plan->tasks[0] = plan->tasks[1] = c.tiles * c.chunks;
   plan->shared_bytes = 2 * c.chunks * c.C * (int64_t)sizeof(double);
   return GC_OK;
@@ -237,22 +245,11 @@ static int NAME(plan_batch_norm_backward)(const gc_call *call, gc_plan *plan, gc
 /* sum[k] = sum of grad, dot[k] = sum of grad * (x - mean) * rstd */
 static void NAME(grad_channels)(const gc_tensor *t, const gc_channels *c, const gc_tile *tile,
                                 double *sum, double *dot) {
-  const REAL *mean = (const REAL *)gc_first(&t[2]) + tile->first;
   const REAL *rstd = (const REAL *)gc_first(&t[3]) + tile->first;
+  NAME(tile_sums)(false, c, tile, (const REAL *)gc_first(&t[0]), (const REAL *)gc_first(&t[1]),
+                  (const REAL *)gc_first(&t[2]) + tile->first, sum, dot);
   for (int64_t k = 0; k < tile->width; k++)
-    sum[k] = dot[k] = 0;
-  for (int64_t i = tile->from; i < tile->to; i++) {
-    const int64_t at = (i * c->C + tile->first) * c->L;
-    const REAL *x = (const REAL *)gc_first(&t[0]) + at, *grad = (const REAL *)gc_first(&t[1]) + at;
-    for (int64_t k = 0; k < tile->width; k++) {
-      const double m = (double)mean[k];
-      const int64_t from = k * c->L;
-      GC_SUM(plain, c->L, l, (double)grad[from + l]);
-      GC_SUM(projected, c->L, l, (double)grad[from + l] * ((double)x[from + l] - m));
-      sum[k] += plain;
-      dot[k] += projected * (double)rstd[k];
-    }
-  }
+    dot[k] *= (double)rstd[k];
 }
 
 static void NAME(run_batch_norm_backward)(const gc_job *job) {
@@ -263,7 +260,8 @@ static void NAME(run_batch_norm_backward)(const gc_job *job) {
   if (job->phase == 0) {
     const int64_t at = tile.part * c.C + tile.first;
     NAME(grad_channels)(t, &c, &tile, sums + at, dots + at);
-    return;
+    if (c.chunks > 1)
+      return;
   }
   const bool training = job->call->sizes[0] != 0;
   const double n = (double)(c.N * c.L);
@@ -286,7 +284,7 @@ static void NAME(run_batch_norm_backward)(const gc_job *job) {
     const REAL *x = (const REAL *)gc_first(&t[0]) + at, *grad = (const REAL *)gc_first(&t[1]) + at;
     REAL *out = (REAL *)gc_first(&t[5]) + at;
     for (int64_t k = 0; k < tile.width; k++)
-      for (int64_t l = k * c.L; l < (k + 1) * c.L; l++)
-        out[l] = (grad[l] - back[k] - (x[l] - mean[k]) * slope[k]) * scale[k];
+      GC_INDEPENDENT for (int64_t l = k * c.L; l < (k + 1) * c.L; l++) out[l] =
+          (grad[l] - back[k] - (x[l] - mean[k]) * slope[k]) * scale[k];
   }
 }

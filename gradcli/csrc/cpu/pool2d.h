@@ -87,14 +87,16 @@ static void NAME(max_pool2d_plane)(const gc_pool2d *s, const REAL *x, REAL *out,
   }
 }
 
+#include "pool2d_pairs.h"
+
 static void NAME(run_max_pool2d_forward)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
   const gc_pool2d s = gc_pool2d_shape(job->call, 0, 1);
   const int64_t end = gc_min(s.planes, (job->task + 1) * s.group), places = s.oh * s.ow;
   for (int64_t plane = job->task * s.group; places && plane < end; plane++)
-    NAME(max_pool2d_plane)(&s, (const REAL *)gc_first(&t[0]) + plane * s.h * s.w,
-                           (REAL *)gc_first(&t[1]) + plane * places,
-                           (int64_t *)gc_first(&t[2]) + plane * places);
+    (NAME(in_pairs)(&s) ? NAME(max_pairs_plane) : NAME(max_pool2d_plane))(
+        &s, (const REAL *)gc_first(&t[0]) + plane * s.h * s.w,
+        (REAL *)gc_first(&t[1]) + plane * places, (int64_t *)gc_first(&t[2]) + plane * places);
 }
 
 /* ---- backward of max: tensors grad, indices, grad_x ---- */
@@ -115,13 +117,13 @@ static void NAME(run_max_pool2d_backward)(const gc_job *job) {
   for (int64_t plane = job->task * s.group; pixels && plane < end; plane++) {
     REAL *const out = (REAL *)gc_first(&t[2]) + plane * pixels;
     memset(out, 0, (size_t)pixels * sizeof(REAL));
-    for (int64_t at = plane * places; at < (plane + 1) * places; at++) {
-      const int64_t index = ((const int64_t *)gc_first(&t[1]))[at];
-      if (index >= 0 && index < pixels)
-        out[index] += ((const REAL *)gc_first(&t[0]))[at];
-      else if (index != -1)
-        gc_bad_index(job, 1, at, index, pixels);
-    }
+    const REAL *grad = (const REAL *)gc_first(&t[0]) + plane * places;
+    const int64_t *index = (const int64_t *)gc_first(&t[1]) + plane * places;
+    for (int64_t i = 0; i < places; i++)
+      if ((uint64_t)index[i] < (uint64_t)pixels)
+        out[index[i]] += grad[i];
+      else if (index[i] != -1)
+        gc_bad_index(job, 1, plane * places + i, index[i], pixels);
   }
 }
 
