@@ -352,3 +352,45 @@ def test_the_arena_is_exactly_what_is_allocated_for_it() -> None:
 
 def test_capture_error_is_one_of_ours() -> None:
     assert CaptureError("x").exit_code == 2
+
+
+def test_options_of_the_optimizer_that_change_make_a_new_program() -> None:
+    def run(wrap: Callable[[Step], Step]) -> list[bytes]:
+        xs, ys = batches(8)
+        engine.manual_seed(3)
+        model = nn.Linear(7, 5)
+        chosen = optim.SGD(model.parameters(), lr=0.1, momentum=0.5)
+
+        def step(x: Any, y: Any) -> Any:
+            chosen.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            chosen.step()
+            return loss
+
+        wrapped = wrap(step)
+        for i in range(8):
+            if i == 3:
+                chosen.param_groups[0]["weight_decay"] = 0.3
+            if i == 6:
+                model.bias.requires_grad_(False)
+            wrapped(xs[i], ys[i])
+        return weights(model)
+
+    captured = run(lambda step: engine.capture(step, on_refusal=refuse))
+    assert captured == run(lambda step: step)
+
+
+def test_arguments_that_never_repeat_stay_eager_in_the_end() -> None:
+    told: list[str] = []
+    captured = engine.capture(lambda x, by: x * by, on_refusal=told.append)
+    for i in range(80):
+        assert captured(engine.ones(2), float(i)).tolist() == [i, i]
+    assert len(told) == 1
+    assert "more than 64 kinds of arguments; pass numbers that change as tensors" in told[0]
+
+
+def test_a_long_scan_comes_back_to_python_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradcli.engine.program.replay.STRETCH_SECONDS", 1e-9)
+    captured = engine.capture(lambda x: x * 3, on_refusal=refuse)
+    assert captured.scan(engine.arange(9)).tolist() == [3 * i for i in range(9)]

@@ -73,6 +73,13 @@ class Transfer:
     source_step: int
     nbytes: int
 
+    def after(self, steps: int) -> Transfer:
+        """The same, so many steps later."""
+        if steps == 0:
+            return self
+        to, source = self.to + steps * self.to_step, self.source + steps * self.source_step
+        return Transfer(to, self.to_step, source, self.source_step, self.nbytes)
+
 
 class Compiled:
     """A program that C replays. Its memory must outlive it: the caller holds that."""

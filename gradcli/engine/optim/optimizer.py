@@ -54,6 +54,7 @@ class _Slots:
         recorder = recording.current()
         if recorder is not None:
             recorder.varies(self, lambda: self)
+            recorder.assume(self, "taken_for_granted")
             if not self._taken:
                 self._rate.array.write(self.rows(1)[0])
             self._advance_by_calls(active)
@@ -76,6 +77,12 @@ class _Slots:
         for first, count in [(0, len(self.params))] if whole else [(i, 1) for i in active]:
             steps = hyper.view((count,), (2,), 2 * first + 1)
             run("add", steps, scalar(1.0, dtypes.float64).expand((count,)), steps)
+
+    @property
+    def taken_for_granted(self) -> tuple[Any, ...]:
+        """What recorded calls were made with: options but the rate, and where gradients go."""
+        options = [v for name, v in self._group.items() if name not in ("params", "lr")]
+        return (*options, *((id(p.leaf), id(p.array)) for p in self.params))
 
     def varying(self) -> Array:
         """Where recorded calls find the learning rate."""

@@ -19,6 +19,8 @@ from gradcli.engine.program.values import Pattern, leaves, rebuilt
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import CaptureError, GradcliError, OptionError, ShapeError
 
+MAX_PROGRAMS = 64  # of one captured step
+
 
 @dataclass
 class _Entry:
@@ -73,6 +75,7 @@ class Captured:
         self._passes = tuple(passes)
         self._on_refusal = on_refusal
         self._entries: dict[Any, list[_Entry]] = {}
+        self._overrun = False
 
     @property
     def why_not(self) -> str:
@@ -133,9 +136,22 @@ class Captured:
         for entry in entries:
             if entry.holds():
                 return entry
+        if sum(map(len, self._entries.values())) > MAX_PROGRAMS:
+            return self._one_too_many(key)
         inputs = [empty(a.shape, a.dtype) for a in _tensors(args)]
         entries.append(_Entry(inputs))
         return entries[-1]
+
+    def _one_too_many(self, key: Any) -> _Entry:
+        """An entry that stays eager, so that arguments which never repeat cost no memory."""
+        del self._entries[key]
+        if not self._overrun:
+            self._overrun = True
+            self._on_refusal(
+                f"the step is not captured for more than {MAX_PROGRAMS} kinds of arguments; "
+                "pass numbers that change as tensors"
+            )
+        return _Entry([], refused="too many kinds of arguments")
 
     def _eagerly(self, entry: _Entry, args: Sequence[Any]) -> Any:
         if entry.refused or self._eager:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 from gradcli.engine.array import Array
@@ -12,6 +13,7 @@ from gradcli.engine.program.record import Buffer, Call, Recording
 from gradcli.engine.recording import Varying
 from gradcli.errors import GradcliError
 
+STRETCH_SECONDS = 0.1
 _PAGE = 4096
 
 
@@ -99,7 +101,24 @@ class Program:
             all_feeds.append(Transfer(to, 0, cpu.address(borrowed), step, nbytes))
         for leaf, grad in self._recording.grads.items():
             leaf.grad = grad
-        return self._compiled.replay(steps, all_feeds, takes)
+        return self._in_stretches(steps, all_feeds, takes)
+
+    def _in_stretches(
+        self, steps: int, feeds: Sequence[Transfer], takes: Sequence[Transfer]
+    ) -> tuple[int, GradcliError | None]:
+        """Back in Python every tenth of a second, so that Ctrl-C is heard."""
+        done, length = 0, 1
+        while done < steps:
+            length = min(length, steps - done)
+            began = time.perf_counter()
+            made, error = self._compiled.replay(
+                length, [t.after(done) for t in feeds], [t.after(done) for t in takes]
+            )
+            done += made
+            if error is not None:
+                return done, error
+            length = max(1, int(STRETCH_SECONDS * length / (time.perf_counter() - began)))
+        return done, None
 
 
 def _imagined(calls: Sequence[Call]) -> dict[Buffer, int]:
