@@ -119,6 +119,14 @@ static NAME(lines) NAME(of_state)(const gc_tensor *t, int64_t first, int64_t j) 
   return (NAME(lines)){(REAL *)gc_first(t) + first * t->shape[1] + j, t->shape[1]};
 }
 
+/* Asks for m rows of n numbers, which are needed after some arithmetic. */
+static void NAME(ask)(NAME(lines) from, int64_t m, int64_t n) {
+  const int64_t line = 64 / (int64_t)sizeof(REAL);
+  for (int64_t i = 0; i < m; i++, from.at += from.row)
+    for (int64_t j = 0; j < n; j += line)
+      __builtin_prefetch(from.at + j);
+}
+
 /* m rows of n numbers into m rows of `width`; the rest of a row becomes 0. */
 static void NAME(take)(NAME(lines) from, int64_t m, int64_t n, REAL *to, int64_t width) {
   for (int64_t i = 0; i < m; i++, from.at += from.row, to += width) {
@@ -133,9 +141,14 @@ static void NAME(take)(NAME(lines) from, int64_t m, int64_t n, REAL *to, int64_t
 
 /* ... added to what is there. */
 static void NAME(add_lines)(NAME(lines) from, int64_t m, int64_t n, REAL *to, int64_t width) {
-  for (int64_t i = 0; i < m; i++, from.at += from.row, to += width)
-    for (int64_t j = 0; j < n; j++)
-      to[j] += from.at[j];
+  for (int64_t i = 0; i < m; i++, from.at += from.row, to += width) {
+    if (n == TILE_COLUMNS)
+      GC_UNROLL for (int64_t v = 0; v < TILE_COLUMNS; v += LANES) * (NAME(loose) *)(to + v) +=
+          *(const NAME(loose) *)(from.at + v);
+    else
+      for (int64_t j = 0; j < n; j++)
+        to[j] += from.at[j];
+  }
 }
 
 /* m rows of n numbers out of m rows of `width`. */
@@ -182,14 +195,14 @@ static void NAME(take_rows)(const gc_tensor *t, const gc_recurrent *r, int64_t f
       memcpy(to, NAME(of_state)(t, first + i, 0).at, row);
 }
 
-/* One block of c (m, width) += a (m, k) times a packed panel. */
-static void NAME(add_product)(int64_t m, int64_t k, NAME(matrix) a, const REAL *panel, REAL *c,
-                              int64_t width) {
+/* One block of c (m, width) = a (m, k) times a packed panel, or += that. */
+static void NAME(block_product)(int64_t m, int64_t k, NAME(matrix) a, const REAL *panel, REAL *c,
+                                int64_t width, bool add) {
   const int64_t tiles = gc_ceil_div(m, GC_TILE_ROWS), step = gc_ceil_div(m, tiles);
   for (int64_t i = 0; i < m; i += step)
     NAME(tiles)
   [width / LANES - 1][gc_min(step, m - i) - 1](k, a.at + i *a.rs, a.rs, a.cs, panel, width,
-                                               c + i *width, width, width, true);
+                                               c + i *width, width, width, add);
 }
 
 /* The panels of one block of units lie one after another in shared scratch: in a forward call one
@@ -216,32 +229,31 @@ static void NAME(pack_units)(const gc_job *job, const gc_recurrent *r, const gc_
                r->gates * r->hidden, u.count, to);
 }
 
-/* What one gate of one block of units sums up before its activation: the part of the input
- * (left out: 0), the bias, and the hidden state of the step before, row after row. */
+/* What one gate of one block of units sums up before its activation: the hidden state of the step
+ * before (row after row) times w, the part of the input and the bias, where there are such. */
 static void NAME(sum_gate)(const gc_job *job, const gc_recurrent *r, int64_t block, int64_t gate,
                            NAME(lines) input, const gc_tensor *bias, const REAL *before, int64_t m,
                            REAL *to) {
   const gc_units u = NAME(units)(r, block);
-  if (input.at)
-    NAME(take)(input, m, u.count, to, u.width);
-  else
-    memset(to, 0, (size_t)(m * u.width) * sizeof(REAL));
-  if (bias && !gc_is_left_out(bias)) {
-    const REAL *from = (const REAL *)gc_first(bias) + gate * r->hidden + u.first;
-    for (int64_t i = 0; i < m; i++)
-      for (int64_t j = 0; j < u.count; j++)
-        to[i * u.width + j] += from[j];
-  }
   const NAME(matrix) a = {before, r->blocks * r->width, 1};
-  NAME(add_product)(m, r->hidden, a, NAME(panels)(job, r, block) + gate * r->hidden * u.width, to,
-                    u.width);
+  if (input.at)
+    NAME(ask)(input, m, u.count);
+  NAME(block_product)(m, r->hidden, a, NAME(panels)(job, r, block) + gate * r->hidden * u.width, to,
+                      u.width, false);
+  if (input.at)
+    NAME(add_lines)(input, m, u.count, to, u.width);
+  if (bias && !gc_is_left_out(bias)) {
+    REAL *const first = (REAL *)gc_first(bias) + gate * r->hidden + u.first;
+    NAME(add_lines)((NAME(lines)){first, 0}, m, u.count, to, u.width);
+  }
 }
 
-/* dh, block after block, += the gradients of all gates' sums (m rows, gates * hidden) times w. */
+/* dh, block after block, = the gradients of all gates' sums (m rows, gates * hidden) times w, or +=
+ * that. */
 static void NAME(units_from_gates)(const gc_job *job, const gc_recurrent *r, const REAL *sums,
-                                   int64_t m, REAL *dh) {
+                                   int64_t m, REAL *dh, bool add) {
   const NAME(matrix) a = {sums, r->gates * r->blocks * r->width, 1};
   for (int64_t block = 0; block < r->blocks; block++, dh += m * r->width)
-    NAME(add_product)(m, r->gates * r->hidden, a, NAME(panels)(job, r, block), dh,
-                      NAME(units)(r, block).width);
+    NAME(block_product)(m, r->gates * r->hidden, a, NAME(panels)(job, r, block), dh,
+                        NAME(units)(r, block).width, add);
 }

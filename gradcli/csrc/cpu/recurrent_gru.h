@@ -135,7 +135,7 @@ static void NAME(run_gru_backward)(const gc_job *job) {
         NAME(give)(gates + (g < 2 ? g : 3) * n, u.width, m, u.count,
                    (NAME(lines)){sums + g * r.hidden + u.first, 3 * padded});
     }
-    NAME(units_from_gates)(job, &r, sums, m, dh);
+    NAME(units_from_gates)(job, &r, sums, m, dh, true);
   }
   NAME(give_state)(dh, &r, m, &t[7], 0, first);
 }

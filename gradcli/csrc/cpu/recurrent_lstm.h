@@ -137,8 +137,7 @@ static void NAME(run_lstm_backward)(const gc_job *job) {
                    (NAME(lines)){sums + column, 4 * r.blocks * r.width});
       }
     }
-    memset(dh, 0, (size_t)whole * sizeof(REAL));
-    NAME(units_from_gates)(job, &r, sums, m, dh);
+    NAME(units_from_gates)(job, &r, sums, m, dh, false);
   }
   NAME(give_state)(dh, &r, m, &t[7], 0, first);
   NAME(give_state)(dc, &r, m, &t[7], 1, first);

@@ -87,8 +87,7 @@ static void NAME(run_rnn_backward)(const gc_job *job) {
       NAME(give)(y, u.width, m, u.count, NAME(at_time)(&t[4], time, first, u.first));
       NAME(give)(y, u.width, m, u.count, (NAME(lines)){sums + u.first, padded});
     }
-    memset(dh, 0, (size_t)(r.rows * padded) * sizeof(REAL));
-    NAME(units_from_gates)(job, &r, sums, m, dh);
+    NAME(units_from_gates)(job, &r, sums, m, dh, false);
   }
   NAME(give_state)(dh, &r, m, &t[5], 0, first);
 }
