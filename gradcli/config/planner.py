@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.config import layers as on_values
 from gradcli.config import layers_image as on_images
+from gradcli.config import layers_sequence as on_sequences
 from gradcli.config.fields import Count, Layers
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.schema import Schema, check, meant, schema_of
@@ -29,6 +30,9 @@ LAYERS: dict[str, Callable[..., Fitted]] = {
     "avgpool": on_images.avgpool,
     "batchnorm": on_images.batchnorm,
     "layernorm": on_values.layernorm,
+    "lstm": on_sequences.lstm,
+    "gru": on_sequences.gru,
+    "rnn": on_sequences.rnn,
     "dropout": on_values.dropout,
     "relu": on_values.relu,
     "gelu": on_values.gelu,

@@ -37,6 +37,8 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "filters": ("out",),
     "channels": ("out",),
     "hidden": ("out",),
+    "hidden_size": ("out",),
+    "num_layers": ("depth",),
     "size": ("out", "kernel", "dim"),
     "kernel_size": ("kernel",),
     "pool_size": ("kernel",),

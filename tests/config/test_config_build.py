@@ -9,6 +9,8 @@ import pytest
 
 from gradcli import engine
 from gradcli.config import build, load
+from gradcli.config.planner import LAYERS as LAYERS_BY_NAME
+from gradcli.config.signal import Signal
 from gradcli.train.job import Job
 
 Write = Callable[..., Path]
@@ -67,6 +69,37 @@ def test_text_goes_through_an_embedding_to_a_loss(job: Callable[..., Job]) -> No
     loss = made.loss(made.model(tokens), tokens)
     assert loss.shape == ()
     assert 3 < loss.item() < 6  # near log 65 before training
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru", "rnn"])
+def test_recurrent_layers_give_one_tensor_to_the_next(job: Callable[..., Job], kind: str) -> None:
+    made = job(
+        (LAYERS, f"  - embed: 12\n  - {kind}: {{out: 6, depth: 2, bidirectional: true}}\n"),
+        ("$data.classes", "$data.vocab"),
+        ("fake", "fake, kind: text"),
+    )
+    tokens = engine.randint(0, 65, (2, 8))
+    assert made.model(tokens).shape == (2, 8, 65)
+    names = [name for name in made.model.state_dict() if "_l1_reverse" in name]
+    assert names[0] == "1.weight_ih_l1_reverse"
+    made.loss(made.model(tokens), tokens).backward()
+    assert all(p.grad is not None for p in made.model.parameters())
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru", "rnn"])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_the_last_state_has_seen_the_whole_sequence(kind: str, bidirectional: bool) -> None:
+    layer = LAYERS_BY_NAME[kind]
+    x = engine.randn(2, 5, 3)
+    options = {"depth": 2, "bidirectional": bidirectional}
+    every = layer(Signal((5, 3)), 4, **options).make()
+    last = layer(Signal((5, 3)), 4, last=True, **options).make()
+    last.load_state_dict(every.state_dict())
+    states, end = every(x), last(x)
+    assert end.shape == (2, 8 if bidirectional else 4)
+    assert end[:, :4].tolist() == states[:, -1, :4].tolist()
+    if bidirectional:
+        assert end[:, 4:].tolist() == states[:, 0, 4:].tolist()
 
 
 def test_the_seed_decides_the_weights(job: Callable[..., Job]) -> None:

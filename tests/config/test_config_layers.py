@@ -71,6 +71,40 @@ def test_text_is_embedded_and_classified_at_each_place(config_file: Write) -> No
 
 
 @pytest.mark.parametrize(
+    ("layer", "shape", "parameters"),
+    [
+        ("lstm: 5", (8, 5), 4 * 5 * (12 + 5 + 2)),
+        ("lstm: {out: 5, bidirectional: true}", (8, 10), 2 * 4 * 5 * (12 + 5 + 2)),
+        ("lstm: {out: 5, depth: 2, dropout: 0.5}", (8, 5), 4 * 5 * (12 + 5 + 2 + 5 + 5 + 2)),
+        ("gru: {out: 5, last: true}", (5,), 3 * 5 * (12 + 5 + 2)),
+        ("gru: {out: 5, bias: false}", (8, 5), 3 * 5 * (12 + 5)),
+        (
+            "rnn: {out: 5, depth: 2, bidirectional: true, last: true, nonlinearity: relu}",
+            (10,),
+            2 * 5 * (12 + 5 + 2 + 10 + 5 + 2),
+        ),
+    ],
+)
+def test_recurrent_layers_on_text(
+    config_file: Write, layer: str, shape: tuple[int, ...], parameters: int
+) -> None:
+    path = config_file(
+        (LAYERS, f"  - embed: 12\n  - {layer}\n"),
+        ("$data.classes", "$data.vocab"),
+        ("fake", "fake, kind: text"),
+    )
+    if "last" in layer:  # one state for a whole sample: no prediction at each place
+        with pytest.raises(ErrorGroup, match="linear 'head', the last one"):
+            load(path)
+        path.write_text(path.read_text().replace("last: true", "last: false"))
+        shape = (8, *shape)
+    planned = load(path).model[1]
+    assert planned.output.shape == shape
+    assert planned.parameters == parameters
+    assert sum(p.numel() for p in planned.make().parameters()) == parameters
+
+
+@pytest.mark.parametrize(
     ("layers", "message"),
     [
         ("conv: {out: 4, kernel: 30}", "would be -1: input height 28, kernel 30, stride 1"),
@@ -85,6 +119,8 @@ def test_text_is_embedded_and_classified_at_each_place(config_file: Write) -> No
         ("flatten\nlinear: {in: 800, out: 5}", "layer 1, linear: 'in' says 800, the input has 784"),
         ("flatten\nresidual: [linear: 5]", "residual: the input is 784, its layers give 5"),
         ("embed: 3", "needs indices"),
+        ("lstm: 3", "layer 0, lstm: needs sequences (steps x features), got 1x28x28"),
+        ("flatten\ngru: 3", "layer 1, gru: needs sequences (steps x features), got 784"),
         ("relu", "put flatten before"),
     ],
 )  # fmt: skip
@@ -103,6 +139,9 @@ def test_what_does_not_fit_is_named(config_file: Write, layers: str, message: st
         ("linear", "layer 0, linear: out is missing: a whole number"),
         ("linear: 0", "out must be a whole number from 1 to 2147483647, got 0"),
         ("linear: {units: 3}", "unknown key 'units' in layer 0, linear"),
+        ("lstm", "layer 0, lstm: out is missing: a whole number"),
+        ("lstm: {out: 3, num_layers: 2}", "unknown key 'num_layers' in layer 0, lstm"),
+        ("rnn: {out: 3, nonlinearity: gelu}", "nonlinearity must be one of tanh, relu"),
         ("dropout: 1.0", "p must be a number in [0, 1), got 1.0"),
         ("conv: {out: 3, kernel: [3, 3, 3]}", "kernel must be a whole number >= 1, or two of them"),
         ("conv: {out: 3, kernel: 3, padding: full}", "two of them as [height, width], or same"),

@@ -25,7 +25,7 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
 
-class _Recurrent(Module):
+class Recurrent(Module):
     """Layers of one kind on top of each other, each perhaps in both directions.
 
     Input (steps, batch, input_size), with `batch_first` (batch, steps, input_size), without batch
@@ -172,7 +172,7 @@ class _Recurrent(Module):
         return ", ".join([str(self.input_size), str(self.hidden_size), *changed])
 
 
-class LSTM(_Recurrent):
+class LSTM(Recurrent):
     """Long short-term memory: c = f c + i g and h = o tanh(c) at each step.
 
     Gives (states at all steps, (h_n, c_n)); first states as a pair (h_0, c_0).
@@ -183,7 +183,7 @@ class LSTM(_Recurrent):
     states = ("h_0", "c_0")
 
 
-class GRU(_Recurrent):
+class GRU(Recurrent):
     """Gated recurrent unit: h = (1 - z) n + z h at each step.
 
     Gives (states at all steps, h_n).
@@ -193,7 +193,7 @@ class GRU(_Recurrent):
     gates = 3
 
 
-class RNN(_Recurrent):
+class RNN(Recurrent):
     """The plain recurrent layer: h = tanh(x w_ih + h w_hh), or relu of it, at each step.
 
     Gives (states at all steps, h_n).
