@@ -18,7 +18,11 @@
 #include "extreme.h"
 
 #ifdef GC_IS_REAL
+#include "gemm.h"
+
 #include "sums.h"
+
+#include "vectors.h"
 
 #include "chain.h"
 #include "finite.h"
@@ -29,8 +33,6 @@
 
 #include "loss.h"
 #include "norm.h"
-
-#include "gemm.h"
 
 #include "norm_batch.h"
 

@@ -9,7 +9,23 @@
 
 #ifndef GC_ATTENTION_TILE
 #define GC_ATTENTION_TILE
-enum { GC_QUERIES = 64, GC_KEYS = 128, GC_STEP = 16 /* scores that are handled at once */ };
+enum {
+  GC_QUERIES = 64, /* at most, of a tile */
+  GC_KEYS = 128,
+  GC_STEP = 16,      /* scores that are handled at once */
+  GC_HEAD_TASKS = 16 /* are enough to keep all threads busy */
+};
+
+/* Queries of a tile. Where one tile holds all keys a thin one wastes less above the diagonal;
+ * otherwise a thick one pays for turning the keys of each tile. */
+static inline int64_t gc_query_tile(int64_t keys) {
+  return keys > GC_KEYS ? GC_QUERIES : GC_QUERIES / 2;
+}
+
+/* Tiles of queries of a task: where heads are many, all, which then share what is made of keys. */
+static inline int64_t gc_query_group(int64_t heads, int64_t queries, int64_t keys) {
+  return heads < GC_HEAD_TASKS ? 1 : gc_max(1, gc_ceil_div(queries, gc_query_tile(keys)));
+}
 #endif
 
 /* One head of a call. */
@@ -78,6 +94,17 @@ static inline NAME(matrix) NAME(turned)(NAME(matrix) x) {
   return (NAME(matrix)){x.at, x.cs, x.rs};
 }
 
+/* n rows of x as the columns of `to`, which has rows of GC_KEYS. */
+static void NAME(turn_rows)(NAME(matrix) x, int64_t n, int64_t columns, REAL *to) {
+  const int64_t whole = n / LANES * LANES, wide = columns / LANES * LANES;
+  for (int64_t i = 0; i < whole; i += LANES)
+    for (int64_t d = 0; d < wide; d += LANES)
+      NAME(transpose_square)(x.at + i * x.rs + d, x.rs, to + d * GC_KEYS + i, GC_KEYS);
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t d = i < whole ? wide : 0; d < columns; d++)
+      to[d * GC_KEYS + i] = x.at[i * x.rs + d];
+}
+
 /* How many keys of a tile its row i sees. */
 static inline int64_t NAME(seen)(const NAME(head) * h, NAME(tile_at) t, int64_t i) {
   return h->causal ? gc_max(0, gc_min(t.columns, t.q0 + i + 1 - t.k0)) : t.columns;
@@ -126,11 +153,11 @@ static void NAME(add_mask)(const NAME(head) * h, NAME(tile_at) t, REAL *scores) 
   }
 }
 
-/* Rows of GC_KEYS scores; what a row does not see is left as it is. */
+/* Rows of GC_KEYS scores, from the keys as columns; what a row does not see is left as it is. */
 static void NAME(scores_of)(const NAME(head) * h, NAME(tile_at) t, const REAL *queries,
-                            REAL *scores, REAL *scratch) {
+                            const REAL *keys, REAL *scores, REAL *scratch) {
   NAME(gemm)(t.rows, t.columns, h->depth, (NAME(matrix)){queries, h->depth, 1},
-             NAME(turned)(NAME(part)(h->k, t.k0, 0)), scores, GC_KEYS, false, scratch);
+             (NAME(matrix)){keys, GC_KEYS, 1}, scores, GC_KEYS, false, scratch);
   if (h->mask)
     NAME(add_mask)(h, t, scores);
 }
@@ -151,26 +178,43 @@ static int NAME(plan_attention)(const gc_call *call, gc_plan *plan, gc_error *er
   GC_REQUIRE(gc_is_vector(&t[5], heads * rows), 5, "a number for each query");
   if (rows)
     plan->worker_bytes =
-        GEMM_SCRATCH +
-        GC_QUERIES * (GC_KEYS + 1 + t[0].shape[3] + t[2].shape[3]) * (int64_t)sizeof(REAL) +
-        GC_QUERIES * (int64_t)sizeof(double);
-  return gc_plan_simple(plan, heads * gc_ceil_div(rows, GC_QUERIES));
+        GEMM_SCRATCH + GC_QUERIES * (int64_t)sizeof(double) +
+        (GC_QUERIES * (GC_KEYS + 1 + t[0].shape[3] + t[2].shape[3]) + GC_KEYS * t[0].shape[3]) *
+            (int64_t)sizeof(REAL);
+  const int64_t keys = t[1].shape[2];
+  const int64_t group = gc_query_tile(keys) * gc_query_group(heads, rows, keys);
+  return gc_plan_simple(plan, heads * gc_ceil_div(rows, group));
 }
 
 typedef struct {
   REAL *scratch;                      /* for gemm */
   REAL *queries, *scores, *out, *top; /* of a tile; top: each row's largest score so far */
+  REAL *keys;                         /* of a tile, as columns */
+  int64_t keys_at;                    /* ... which begins here; -1: none yet */
   double *sum;                        /* of the exponentials so far */
 } NAME(attention_own);
 
 static NAME(attention_own) NAME(attention_memory)(const gc_job *job, const NAME(head) * h) {
-  NAME(attention_own) own = {.sum = job->own};
+  NAME(attention_own) own = {.sum = job->own, .keys_at = -1};
   own.scratch = (REAL *)(own.sum + GC_QUERIES);
   own.scores = own.scratch + GEMM_SCRATCH / (int64_t)sizeof(REAL);
   own.top = own.scores + GC_QUERIES * GC_KEYS;
-  own.queries = own.top + GC_QUERIES;
+  own.keys = own.top + GC_QUERIES;
+  own.queries = own.keys + GC_KEYS * h->depth;
   own.out = own.queries + GC_QUERIES * h->depth;
   return own;
+}
+
+/* x = exp(x - top) for whole steps; returns their sum. */
+static inline REAL NAME(exp_steps)(REAL *x, int64_t n, REAL top) {
+  NAME(vec) sum = {0};
+  for (int64_t j = 0; j < n; j += LANES) {
+    NAME(loose) *const at = (NAME(loose) *)(x + j);
+    const NAME(vec) y = NAME(exp_each)(*at - top);
+    *at = y;
+    sum += y;
+  }
+  return NAME(sum_of_each)(sum);
 }
 
 /* Scores become exponentials, under the largest score that each row has seen. What was summed up
@@ -189,7 +233,7 @@ static void NAME(take_scores)(const NAME(head) * h, NAME(tile_at) t,
         out[d] *= shrink;
     }
     own->top[i] = top;
-    own->sum[i] += NAME(exp_row)(row, row, padded, 1, base);
+    own->sum[i] += (double)NAME(exp_steps)(row, padded, base);
     for (int64_t j = padded; j < t.columns; j++)
       row[j] = 0;
   }
@@ -210,25 +254,36 @@ static void NAME(write_attention)(const gc_job *job, const NAME(head) * h, NAME(
   }
 }
 
-static void NAME(run_attention_forward)(const gc_job *job) {
-  const int64_t tiles = gc_ceil_div(job->call->tensors[0].shape[2], GC_QUERIES);
-  const int64_t head = job->task / tiles;
-  const NAME(head) h = NAME(head_of)(job->call, head);
-  const NAME(attention_own) own = NAME(attention_memory)(job, &h);
-  NAME(tile_at) t = {.q0 = job->task % tiles * GC_QUERIES};
-  t.rows = gc_min(GC_QUERIES, h.queries - t.q0);
-  NAME(scaled_queries)(&h, t.q0, t.rows, own.queries);
+static void NAME(attend)(const gc_job *job, const NAME(head) * h, int64_t head, NAME(tile_at) t,
+                         NAME(attention_own) * own) {
+  NAME(scaled_queries)(h, t.q0, t.rows, own->queries);
   for (int64_t i = 0; i < t.rows; i++) {
-    own.top[i] = -(REAL)INFINITY;
-    own.sum[i] = 0;
+    own->top[i] = -(REAL)INFINITY;
+    own->sum[i] = 0;
   }
-  if (h.keys == 0)
-    memset(own.out, 0, (size_t)(t.rows * h.width) * sizeof(REAL));
-  for (; (t.columns = NAME(keys_of_tile)(&h, t.q0, t.rows, t.k0)) > 0; t.k0 += GC_KEYS) {
-    NAME(scores_of)(&h, t, own.queries, own.scores, own.scratch);
-    NAME(take_scores)(&h, t, &own);
-    NAME(gemm)(t.rows, h.width, t.columns, (NAME(matrix)){own.scores, GC_KEYS, 1},
-               NAME(part)(h.v, t.k0, 0), own.out, h.width, t.k0 > 0, own.scratch);
+  if (h->keys == 0)
+    memset(own->out, 0, (size_t)(t.rows * h->width) * sizeof(REAL));
+  for (; (t.columns = NAME(keys_of_tile)(h, t.q0, t.rows, t.k0)) > 0; t.k0 += GC_KEYS) {
+    if (own->keys_at != t.k0)
+      NAME(turn_rows)(NAME(part)(h->k, t.k0, 0), gc_min(GC_KEYS, h->keys - t.k0), h->depth,
+                      own->keys);
+    own->keys_at = t.k0;
+    NAME(scores_of)(h, t, own->queries, own->keys, own->scores, own->scratch);
+    NAME(take_scores)(h, t, own);
+    NAME(gemm)(t.rows, h->width, t.columns, (NAME(matrix)){own->scores, GC_KEYS, 1},
+               NAME(part)(h->v, t.k0, 0), own->out, h->width, t.k0 > 0, own->scratch);
   }
-  NAME(write_attention)(job, &h, t, head, &own);
+  NAME(write_attention)(job, h, t, head, own);
+}
+
+static void NAME(run_attention_forward)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const int64_t rows = t[0].shape[2], step = gc_query_tile(t[1].shape[2]);
+  const int64_t group = step * gc_query_group(t[0].shape[0] * t[0].shape[1], rows, t[1].shape[2]);
+  const int64_t tasks = gc_ceil_div(rows, group), head = job->task / tasks;
+  const NAME(head) h = NAME(head_of)(job->call, head);
+  NAME(attention_own) own = NAME(attention_memory)(job, &h);
+  const int64_t first = job->task % tasks * group, end = gc_min(rows, first + group);
+  for (int64_t q0 = first; q0 < end; q0 += step)
+    NAME(attend)(job, &h, head, (NAME(tile_at)){.q0 = q0, .rows = gc_min(step, end - q0)}, &own);
 }

@@ -3,10 +3,8 @@
  * with them those rows of dk and dv; where heads are few they are cut into several tasks, each with
  * its own part of dq, and a second phase adds the parts in order. */
 
-#ifndef GC_ATTENTION_TASKS
-#define GC_ATTENTION_TASKS
-enum { GC_HEAD_TASKS = 16 /* are enough to keep all threads busy */ };
-
+#ifndef GC_KEY_CUT
+#define GC_KEY_CUT
 /* How the keys of a head are cut, by shape alone. */
 typedef struct {
   int64_t tiles, groups, tiles_of_group;
@@ -83,14 +81,16 @@ static int NAME(plan_attention_backward)(const gc_call *call, gc_plan *plan, gc_
   plan->tasks[1] = heads * gc_ceil_div(queries, GC_QUERIES);
   if (cut.groups > 1)
     plan->shared_bytes = plan->tasks[0] * queries * depth * (int64_t)sizeof(REAL);
-  plan->worker_bytes = GEMM_SCRATCH + (GC_QUERIES * (2 * GC_KEYS + depth) + gc_whole(queries, 64)) *
-                                          (int64_t)sizeof(REAL);
+  const int64_t of_keys = GC_KEYS * (depth + width), of_tile = GC_QUERIES * (2 * GC_KEYS + depth);
+  plan->worker_bytes =
+      GEMM_SCRATCH + (of_keys + of_tile + gc_whole(queries, 64)) * (int64_t)sizeof(REAL);
   return GC_OK;
 }
 
 typedef struct {
   REAL *scratch;                        /* for gemm */
   REAL *probabilities, *slope, *scaled; /* of a tile: p, its gradient, queries times the scale */
+  REAL *keys, *values;                  /* of a tile, as columns */
   REAL *dots;                           /* of the head: each row's product of out and grad */
   NAME(matrix) grad;
   const REAL *logs;
@@ -104,14 +104,15 @@ static NAME(backward_own)
   own.dots = own.scratch + GEMM_SCRATCH / (int64_t)sizeof(REAL);
   own.probabilities = own.dots + gc_whole(h->queries, 64);
   own.slope = own.probabilities + GC_QUERIES * GC_KEYS;
-  own.scaled = own.slope + GC_QUERIES * GC_KEYS;
+  own.keys = own.slope + GC_QUERIES * GC_KEYS;
+  own.values = own.keys + GC_KEYS * h->depth;
+  own.scaled = own.values + GC_KEYS * h->width;
   own.grad = (NAME(matrix)){NAME(head_at)(&t[6], batch, head), t[6].stride[2], 1};
   own.logs = (const REAL *)gc_first(&t[5]) + index * h->queries;
   const REAL *out = NAME(head_at)(&t[4], batch, head);
   for (int64_t i = 0; i < h->queries; i++) {
     const REAL *y = out + i * t[4].stride[2], *g = own.grad.at + i * own.grad.rs;
-    GC_SUM(dot, h->width, d, (double)y[d] * (double)g[d]);
-    own.dots[i] = (REAL)dot;
+    own.dots[i] = (REAL)NAME(dot)(y, g, h->width);
   }
   return own;
 }
@@ -123,9 +124,11 @@ static void NAME(slope_of_scores)(const NAME(head) * h, NAME(tile_at) t,
     REAL *p = own->probabilities + i * GC_KEYS, *slope = own->slope + i * GC_KEYS;
     const REAL log_sum = own->logs[t.q0 + i], dot = own->dots[t.q0 + i];
     const int64_t seen = NAME(seen)(h, t, i), padded = NAME(pad_row)(p, seen);
-    for (int64_t j = 0; j < padded; j++) {
-      p[j] = m_exp_normal(p[j] - log_sum);
-      slope[j] = p[j] * (slope[j] - dot);
+    for (int64_t j = 0; j < padded; j += LANES) {
+      NAME(loose) *const at = (NAME(loose) *)(p + j), *const to = (NAME(loose) *)(slope + j);
+      const NAME(vec) y = NAME(exp_each)(*at - log_sum);
+      *at = y;
+      *to = y * (*to - dot);
     }
     for (int64_t j = seen; j < t.columns; j++)
       p[j] = slope[j] = 0;
@@ -139,8 +142,8 @@ static void NAME(attention_tile)(const NAME(head) * h, NAME(tile_at) t,
   const NAME(matrix) p = {own->probabilities, GC_KEYS, 1}, slope = {own->slope, GC_KEYS, 1};
   const NAME(matrix) scaled = {own->scaled, h->depth, 1};
   NAME(scaled_queries)(h, t.q0, t.rows, own->scaled);
-  NAME(scores_of)(h, t, own->scaled, own->probabilities, own->scratch);
-  NAME(gemm)(t.rows, t.columns, h->width, grad, NAME(turned)(NAME(part)(h->v, t.k0, 0)), own->slope,
+  NAME(scores_of)(h, t, own->scaled, own->keys, own->probabilities, own->scratch);
+  NAME(gemm)(t.rows, t.columns, h->width, grad, (NAME(matrix)){own->values, GC_KEYS, 1}, own->slope,
              GC_KEYS, false, own->scratch);
   NAME(slope_of_scores)(h, t, own);
   NAME(gemm)(t.columns, h->width, t.rows, NAME(turned)(p), grad, out->v.at + t.k0 * out->v.ld,
@@ -192,13 +195,17 @@ static void NAME(run_attention_backward)(const gc_job *job) {
   NAME(clear_rows)(out.q, 0, h.queries, h.depth);
   NAME(clear_rows)(out.k, first, gc_max(0, end - first), h.depth);
   NAME(clear_rows)(out.v, first, gc_max(0, end - first), h.width);
-  for (int64_t k0 = first; k0 < end; k0 += GC_KEYS)
-    for (int64_t q0 = h.causal ? k0 / GC_QUERIES * GC_QUERIES : 0; q0 < h.queries;
-         q0 += GC_QUERIES) {
-      NAME(tile_at) tile = {.q0 = q0, .rows = gc_min(GC_QUERIES, h.queries - q0), .k0 = k0};
+  const int64_t step = gc_query_tile(h.keys);
+  for (int64_t k0 = first; k0 < end; k0 += GC_KEYS) {
+    const int64_t keys = gc_min(GC_KEYS, h.keys - k0);
+    NAME(turn_rows)(NAME(part)(h.k, k0, 0), keys, h.depth, own.keys);
+    NAME(turn_rows)(NAME(part)(h.v, k0, 0), keys, h.width, own.values);
+    for (int64_t q0 = h.causal ? k0 / step * step : 0; q0 < h.queries; q0 += step) {
+      NAME(tile_at) tile = {.q0 = q0, .rows = gc_min(step, h.queries - q0), .k0 = k0};
       tile.columns = NAME(keys_of_tile)(&h, q0, tile.rows, k0);
       NAME(attention_tile)(&h, tile, &own, &out);
     }
+  }
   if (cut.groups == 1)
     NAME(scale_rows)(out.q, h.queries, h.depth, h.scale);
 }

@@ -86,35 +86,46 @@ static int NAME(plan_layer_norm_backward)(const gc_call *call, gc_plan *plan, gc
 
 /* With g = grad * weight and h = (x - mean) * rstd:
  * out = rstd * (g - mean(g) - h * mean(g * h)); h is kept in `out` meanwhile. The sums for weight
- * and bias go on. */
+ * and bias go on; two rows at a time spare half of what they read and write. */
 static inline __attribute__((always_inline)) void
-NAME(layer_norm_slope)(const bool weighted, const REAL *x, const REAL *grad, REAL mean, REAL rstd,
-                       const REAL *weight, REAL *out, double *dweight, double *dbias, int64_t n) {
-  gc_eight sums = {0}, dots = {0};
+NAME(layer_norm_slopes)(const int rows, const bool weighted, const REAL *x, const REAL *grad,
+                        const REAL *mean, const REAL *rstd, const REAL *weight, REAL *out,
+                        double *dweight, double *dbias, int64_t n) {
+  gc_eight sums[2] = {{0}, {0}}, dots[2] = {{0}, {0}};
+  double sum[2] = {0}, dot[2] = {0};
   int64_t i = 0;
   for (; i + 8 <= n; i += 8) {
-    const NAME(eight) h = (EIGHT(x + i) - mean) * rstd, g = EIGHT(grad + i);
-    const gc_eight wide_h = WIDE(h), wide_g = WIDE(g);
-    const gc_eight inner = weighted ? WIDE(g * EIGHT(weight + i)) : wide_g;
-    *(NAME(eight) *)(out + i) = h;
-    *(gc_loose_eight *)(dweight + i) += wide_g * wide_h;
-    *(gc_loose_eight *)(dbias + i) += wide_g;
-    sums += inner;
-    dots += inner * wide_h;
+    gc_eight of_weight = *(gc_loose_eight *)(dweight + i);
+    gc_eight of_bias = *(gc_loose_eight *)(dbias + i);
+    GC_UNROLL for (int r = 0; r < rows; r++) {
+      const NAME(eight) h = (EIGHT(x + r * n + i) - mean[r]) * rstd[r], g = EIGHT(grad + r * n + i);
+      const gc_eight wide_h = WIDE(h), wide_g = WIDE(g);
+      const gc_eight inner = weighted ? WIDE(g * EIGHT(weight + i)) : wide_g;
+      *(NAME(eight) *)(out + r * n + i) = h;
+      of_weight += wide_g * wide_h;
+      of_bias += wide_g;
+      sums[r] += inner;
+      dots[r] += inner * wide_h;
+    }
+    *(gc_loose_eight *)(dweight + i) = of_weight;
+    *(gc_loose_eight *)(dbias + i) = of_bias;
   }
-  double sum = 0, dot = 0;
-  for (; i < n; i++) {
-    const REAL h = (x[i] - mean) * rstd, g = weighted ? grad[i] * weight[i] : grad[i];
-    out[i] = h;
-    dweight[i] += (double)grad[i] * (double)h;
-    dbias[i] += (double)grad[i];
-    sum += (double)g;
-    dot += (double)g * (double)h;
+  for (; i < n; i++)
+    for (int r = 0; r < rows; r++) {
+      const REAL h = (x[r * n + i] - mean[r]) * rstd[r], g = grad[r * n + i];
+      const REAL inner = weighted ? g * weight[i] : g;
+      out[r * n + i] = h;
+      dweight[i] += (double)g * (double)h;
+      dbias[i] += (double)g;
+      sum[r] += (double)inner;
+      dot[r] += (double)inner * (double)h;
+    }
+  for (int r = 0; r < rows; r++, grad += n, out += n) {
+    const REAL a = (REAL)((sum[r] + gc_sum_of_eight(&sums[r])) / (double)n);
+    const REAL b = (REAL)((dot[r] + gc_sum_of_eight(&dots[r])) / (double)n);
+    for (i = 0; i < n; i++)
+      out[i] = rstd[r] * ((weighted ? grad[i] * weight[i] : grad[i]) - a - out[i] * b);
   }
-  const REAL a = (REAL)((sum + gc_sum_of_eight(&sums)) / (double)n);
-  const REAL b = (REAL)((dot + gc_sum_of_eight(&dots)) / (double)n);
-  for (i = 0; i < n; i++)
-    out[i] = rstd * ((weighted ? grad[i] * weight[i] : grad[i]) - a - out[i] * b);
 }
 
 static void NAME(run_layer_norm_backward)(const gc_job *job) {
@@ -139,15 +150,18 @@ static void NAME(run_layer_norm_backward)(const gc_job *job) {
   for (int64_t i = 0; i < 2 * n; i++)
     dweight[i] = 0;
   const int64_t end = gc_min(rows, (job->task + 1) * group);
-  for (int64_t row = job->task * group; row < end; row++) {
+  for (int64_t row = job->task * group; row < end; row += 2) {
     const REAL *x = (const REAL *)gc_first(&t[0]) + row * n;
     const REAL *grad = (const REAL *)gc_first(&t[1]) + row * n;
-    const REAL mean = ((const REAL *)gc_first(&t[2]))[row];
-    const REAL rstd = ((const REAL *)gc_first(&t[3]))[row];
+    const REAL *mean = (const REAL *)gc_first(&t[2]) + row;
+    const REAL *rstd = (const REAL *)gc_first(&t[3]) + row;
     REAL *out = (REAL *)gc_first(&t[5]) + row * n;
-    if (weight)
-      NAME(layer_norm_slope)(true, x, grad, mean, rstd, weight, out, dweight, dbias, n);
+    if (row + 1 < end && weight)
+      NAME(layer_norm_slopes)(2, true, x, grad, mean, rstd, weight, out, dweight, dbias, n);
+    else if (row + 1 < end)
+      NAME(layer_norm_slopes)(2, false, x, grad, mean, rstd, weight, out, dweight, dbias, n);
     else
-      NAME(layer_norm_slope)(false, x, grad, mean, rstd, weight, out, dweight, dbias, n);
+      NAME(layer_norm_slopes)(1, weight != NULL, x, grad, mean, rstd, weight, out, dweight, dbias,
+                              n);
   }
 }

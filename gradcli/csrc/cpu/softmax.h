@@ -19,43 +19,19 @@ static inline REAL NAME(larger)(REAL a, REAL b) {
   return a > b ? a : b;
 }
 
-typedef REAL NAME(maxima) __attribute__((vector_size(GC_VECTOR_BYTES)));
-#undef LARGER_OF_EACH
-#if defined(__x86_64__) && GC_VECTOR_BYTES == 64 && defined(GC_IS_FLOAT)
-#define LARGER_OF_EACH(a, b) _mm512_max_ps(a, b)
-#elif defined(__x86_64__) && GC_VECTOR_BYTES == 64
-#define LARGER_OF_EACH(a, b) _mm512_max_pd(a, b)
-#elif defined(__x86_64__) && GC_VECTOR_BYTES == 32 && defined(GC_IS_FLOAT)
-#define LARGER_OF_EACH(a, b) _mm256_max_ps(a, b)
-#elif defined(__x86_64__) && GC_VECTOR_BYTES == 32
-#define LARGER_OF_EACH(a, b) _mm256_max_pd(a, b)
-#else
-#define LARGER_OF_EACH(a, b) NAME(larger_of_each)(a, b)
-static inline NAME(maxima) NAME(larger_of_each)(NAME(maxima) a, NAME(maxima) b) {
-  const __typeof__(a > b) first = a > b;
-  return (NAME(maxima))(((__typeof__(first))a & first) | ((__typeof__(first))b & ~first));
-}
-#endif
-
 /* The largest of n numbers, -inf of none. Compilers do not vectorise it: in what order numbers are
  * compared shows where there are NaNs. */
-static REAL NAME(largest)(const REAL *x, int64_t n) {
-  enum { LANES_ = GC_VECTOR_BYTES / sizeof(REAL) };
+static inline REAL NAME(largest)(const REAL *x, int64_t n) {
   REAL top = -(REAL)INFINITY;
-  if (n < LANES_) {
+  if (n < LANES) {
     for (int64_t i = 0; i < n; i++)
       top = NAME(larger)(x[i], top);
     return top;
   }
-  NAME(maxima) best, v;
-  memcpy(&best, x + n - LANES_, sizeof best);
-  for (int64_t i = 0; i + LANES_ < n; i += LANES_) {
-    memcpy(&v, x + i, sizeof v);
-    best = LARGER_OF_EACH(v, best);
-  }
-  for (int64_t k = 0; k < LANES_; k++)
-    top = NAME(larger)(best[k], top);
-  return top;
+  NAME(vec) best = *(const NAME(loose) *)(x + n - LANES);
+  for (int64_t i = 0; i + LANES < n; i += LANES)
+    best = LARGER_OF(*(const NAME(loose) *)(x + i), best);
+  return NAME(larger)(NAME(largest_of_each)(best), top);
 }
 
 /* The largest of a row; 0 for a row of -inf alone, as -inf - -inf is NaN. */
@@ -124,6 +100,12 @@ static void NAME(run_log_softmax_forward)(const gc_job *job) {
 /* y, grad -> y * (grad - sum(y * grad)) */
 static void NAME(softmax_slope)(const REAL *y, const REAL *grad, REAL *out, int64_t n,
                                 int64_t stride) {
+  if (stride == 1) {
+    const REAL dot = (REAL)NAME(dot)(y, grad, n);
+    for (int64_t i = 0; i < n; i++)
+      out[i] = y[i] * (grad[i] - dot);
+    return;
+  }
   GC_SUM(dot, n, i, (double)y[i * stride] * (double)grad[i * stride]);
   for (int64_t i = 0; i < n; i++)
     out[i * stride] = y[i * stride] * (grad[i * stride] - (REAL)dot);
