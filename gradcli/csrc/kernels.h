@@ -91,6 +91,7 @@ KERNEL_REAL(rnn_backward, rnn_backward, 4, 2, 0)
 
 /* conv2d.h, conv2d_weight.h */
 KERNEL_REAL(conv2d_forward, conv2d_forward, 3, 1, 0)
+KERNEL_REAL(conv2d_forward_then, conv2d_forward_then, 4, 2, 0)
 KERNEL_REAL(conv2d_grad_input, conv2d_grad_input, 2, 1, 0)
 KERNEL_REAL(conv2d_grad_weight, conv2d_grad_weight, 2, 1, 0)
 KERNEL_REAL(conv2d_grad_bias, conv2d_grad_bias, 1, 1, 0)

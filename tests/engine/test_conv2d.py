@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gradcli import engine
+from gradcli.engine.array import Array, empty, run
 from gradcli.engine.device import cpu
 
 # images, groups, channels and filters of a group, image, window, stride, padding, dilation. Planes
@@ -102,6 +103,32 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(shape: tuple[Any, ...])
         seen.add(tuple(bytes(t.detach().memoryview()) for t in (y, x.grad, weight.grad)))
     cpu.set_threads(threads)
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("f", ["relu", "tanh", "neg", "relu_backward", "gelu_backward"])
+@pytest.mark.parametrize("shape", [SHAPES[i] for i in (0, 1, 8, 12)], ids=str)
+def test_a_row_behind_a_convolution_has_the_bits_of_its_own_call(
+    isa: str, f: str, shape: tuple[Any, ...]
+) -> None:
+    n, groups, channels, filters, image, window, stride, padding, dilation = shape
+    x = normal(n, groups * channels, *image).to(engine.float32)
+    weight = normal(groups * filters, channels, *window).to(engine.float32)
+    bias, nothing = normal(groups * filters).to(engine.float32).array, empty((0,), engine.float32)
+    y = engine.conv2d(x, weight, stride=stride, padding=padding, dilation=dilation, groups=groups)
+    sizes = (*stride, *padding, *dilation, groups)
+    pre, out, wanted = (empty(y.shape, y.dtype) for _ in range(3))
+    kept = normal(*y.shape).to(engine.float32).array if f.endswith("_backward") else nothing
+    run("conv2d_forward", x.array, weight.array, bias, pre, sizes=sizes)
+    run(f, *([kept] if kept.numel else []), pre, wanted)
+    for asked in (nothing, empty(y.shape, y.dtype)):
+        given = (x.array, weight.array, bias, kept)
+        run("conv2d_forward_then", *given, asked, out, sizes=(*sizes, 0, cpu.KERNELS[f]))
+        assert bits(out) == bits(wanted)
+        assert asked is nothing or bits(asked) == bits(pre)
+
+
+def bits(x: Array) -> bytes:
+    return bytes(engine.Tensor(x).memoryview())
 
 
 def test_what_lies_in_the_padding_is_not_read_from_the_neighbours() -> None:

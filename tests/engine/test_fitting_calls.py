@@ -85,13 +85,30 @@ def matmul(rng: random.Random) -> tuple[list[Spec], list[int]]:
     return [([b, m, k], F32), ([b, k, n], F32), (bias, F32), ([b, m, n], F32)], []
 
 
-def matmul_then(rng: random.Random) -> tuple[list[Spec], list[int]]:
-    (a, b, bias, out), _ = matmul(rng)
+def then(rng: random.Random, out: Spec) -> tuple[list[Spec], int]:
+    """What is kept for a row, what it is done to, and its number."""
     names = ("relu", "clamp", "exp", "neg", "relu_backward", "gelu_tanh_backward", "add", "pow")
     name = rng.choice(names)
     slope = name.endswith("backward") or rng.random() < 0.1
     kept, pre = out if slope else ([0], F32), rng.choice((out, ([0], F32)))
-    return [a, b, bias, kept, pre, out], [rng.choice(FAR) if rng.random() < 0.1 else KERNELS[name]]
+    return [kept, pre, out], rng.choice(FAR) if rng.random() < 0.1 else KERNELS[name]
+
+
+def matmul_then(rng: random.Random) -> tuple[list[Spec], list[int]]:
+    (a, b, bias, out), _ = matmul(rng)
+    rest, row = then(rng, out)
+    return [a, b, bias, *rest], [row]
+
+
+def conv_forward_then(rng: random.Random) -> tuple[list[Spec], list[int]]:
+    x, weight, bias, out, sizes = images(rng)
+    rest, row = then(rng, out)
+    return [x, weight, bias, *rest], [*sizes, 0, row]
+
+
+def conv_grad_bias(rng: random.Random) -> tuple[list[Spec], list[int]]:
+    _, _, _, out, _ = images(rng)
+    return [out, ([out[0][1]], F32)], []
 
 
 def chain(rng: random.Random) -> tuple[list[Spec], list[int]]:
@@ -253,6 +270,8 @@ def drawn(dtype: int) -> Callable[[random.Random], tuple[list[Spec], list[int]]]
 
 BUILDERS: dict[str, Callable[[random.Random], tuple[list[Spec], list[int]]]] = {
     "conv2d_forward": conv_forward,
+    "conv2d_forward_then": conv_forward_then,
+    "conv2d_grad_bias": conv_grad_bias,
     "conv2d_grad_input": conv_grad_input,
     "conv2d_grad_weight": conv_grad_weight,
     "max_pool2d_forward": max_pool,

@@ -186,8 +186,8 @@ static void NAME(run_sweep)(const gc_pass *p, const gc_sweep *s, const int64_t *
 
 /* ---- out = x * weight + bias; tensors x, weight, bias (OC, or empty), out ---- */
 
-static int NAME(plan_conv2d_forward)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  const int status = gc_conv2d_check(call, 0, 1, 3, error);
+static int NAME(check_forward)(const gc_call *call, int32_t out, gc_error *error) {
+  const int status = gc_conv2d_check(call, 0, 1, out, error);
   if (status)
     return status;
   const gc_tensor *bias = &call->tensors[2];
@@ -195,19 +195,29 @@ static int NAME(plan_conv2d_forward)(const gc_call *call, gc_plan *plan, gc_erro
   GC_REQUIRE(bias->dtype == call->tensors[0].dtype, 2, "tensors of one element type");
   GC_REQUIRE(bias->shape[0] == 0 || bias->shape[0] == call->tensors[1].shape[0], 2,
              "a bias for each filter");
-  GC_REQUIRE(NAME(apart)(call->tensors, 3, 3), 3, "an output in memory of its own");
-  if (gc_numel(&call->tensors[3]) == 0)
+  GC_REQUIRE(NAME(apart)(call->tensors, 3, out), out, "an output in memory of its own");
+  return GC_OK;
+}
+
+static int NAME(cut_forward)(const gc_call *call, int32_t out, gc_plan *plan) {
+  if (gc_numel(&call->tensors[out]) == 0)
     return gc_plan_simple(plan, 0);
-  const gc_conv2d s = gc_conv2d_shape(call, 0, 1, 3, LANES);
+  const gc_conv2d s = gc_conv2d_shape(call, 0, 1, out, LANES);
   const gc_pass p = gc_pass_of(&s, false, GC_CONV2D_ROWS);
   return gc_pass_plan(&p, plan);
 }
 
-static void NAME(run_conv2d_forward)(const gc_job *job) {
+static int NAME(plan_conv2d_forward)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const int status = NAME(check_forward)(call, 3, error);
+  return status ? status : NAME(cut_forward)(call, 3, plan);
+}
+
+/* The units of a task, into c, which has the shape of tensor `out`. */
+static void NAME(forward_units)(const gc_job *job, int32_t out, REAL *c, const NAME(then) * then) {
   const gc_tensor *t = job->call->tensors;
   const REAL *x = (const REAL *)gc_first(&t[0]), *bias = (const REAL *)gc_first(&t[2]);
   if (job->phase == 0) {
-    const gc_conv2d s = gc_conv2d_shape(job->call, 0, 1, 3, LANES);
+    const gc_conv2d s = gc_conv2d_shape(job->call, 0, 1, out, LANES);
     const gc_pass p = gc_pass_of(&s, false, GC_CONV2D_ROWS);
     NAME(prepare)(job, &p, (const REAL *)gc_first(&t[1]));
     return;
@@ -221,12 +231,32 @@ static void NAME(run_conv2d_forward)(const gc_job *job) {
   for (int64_t u = job->task * p->each; u < gc_min(p->units, (job->task + 1) * p->each); u++) {
     const int64_t plane = u / p->chunks, group = plane % s->groups;
     const int64_t first = u % p->chunks * p->chunk, rows = gc_min(p->chunk, s->oh - first);
+    REAL *const to = c + plane * s->oc * positions + first * s->ow;
     NAME(copy_source)(sweep, x + plane * s->c * s->h * s->w, first, rows, copy,
                       (LANE_TYPE *)(copy + p->elements));
     NAME(run_sweep)(p, sweep, gc_pass_offsets(job->shared, p), weight + group * s->oc * s->depth,
-                    t[2].shape[0] ? bias + group * s->oc : NULL, copy, first, rows,
-                    (REAL *)gc_first(&t[3]) + plane * s->oc * positions + first * s->ow, positions);
+                    t[2].shape[0] ? bias + group * s->oc : NULL, copy, first, rows, to, positions);
+    NAME(then_rows)(then, to, positions, s->oc, rows * s->ow);
   }
+}
+
+static void NAME(run_conv2d_forward)(const gc_job *job) {
+  NAME(forward_units)(job, 3, gc_first(&job->call->tensors[3]), NULL);
+}
+
+/* ---- out = f(pre) with pre = x * weight + bias; tensors x, weight, bias, kept, pre, out. sizes[8]
+ * is the kernel number of f; kept, pre and the options are those of matmul_then ---- */
+
+static int NAME(plan_conv2d_forward_then)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  int status = NAME(check_forward)(call, 5, error);
+  if (!status)
+    status = NAME(check_then)(call, call->sizes[8], error);
+  return status ? status : NAME(cut_forward)(call, 5, plan);
+}
+
+static void NAME(run_conv2d_forward_then)(const gc_job *job) {
+  const NAME(then) then = NAME(then_of)(job->call, job->call->sizes[8]);
+  NAME(forward_units)(job, 5, NAME(pre_of)(job->call), &then);
 }
 
 /* ---- the gradient of x; tensors grad, weight, grad_x ---- */

@@ -109,14 +109,13 @@ static void NAME(run_matmul)(const gc_job *job) {
  * kernel number of f: a unary row of scalar_ops.h, or the _backward of one, pre * slope(kept). The
  * options are f's own. kept is empty for the former, pre may be for both. ---- */
 
-static int NAME(plan_matmul_then)(const gc_call *call, gc_plan *plan, gc_error *error) {
+/* What both calls of this kind share (conv2d.h has the other): tensors 3, 4 and 5, the function f.
+ */
+static int NAME(check_then)(const gc_call *call, int64_t f, gc_error *error) {
   const gc_tensor *t = call->tensors;
-  const int status = NAME(check_matmul)(call, 5, error);
-  if (status)
-    return status;
-  const int64_t f = call->sizes[0], spans = sizeof NAME(spans) / sizeof NAME(spans)[0];
+  const int64_t spans = sizeof NAME(spans) / sizeof NAME(spans)[0];
   const int32_t kind = f >= 0 && f < spans ? NAME(spans)[f].kind : GC_SPAN_NONE;
-  GC_REQUIRE(kind == GC_SPAN_UNARY || kind == GC_SPAN_SLOPE, 5, "a unary kernel in sizes[0]");
+  GC_REQUIRE(kind == GC_SPAN_UNARY || kind == GC_SPAN_SLOPE, 5, "a unary kernel by its number");
   for (int32_t i = 3; i < 5; i++) {
     const bool whole = gc_same_shape(&t[i], &t[5]) && gc_contiguous(&t[i]);
     GC_REQUIRE(t[i].dtype == t[0].dtype, i, "tensors of one element type");
@@ -125,17 +124,32 @@ static int NAME(plan_matmul_then)(const gc_call *call, gc_plan *plan, gc_error *
   GC_REQUIRE(gc_numel(&t[3]) == (kind == GC_SPAN_SLOPE ? gc_numel(&t[5]) : 0), 3,
              "what was kept for a slope, and else nothing");
   GC_REQUIRE(NAME(apart)(t, 4, 4) && NAME(apart)(t, 4, 5), 5, "an output in memory of its own");
-  return NAME(cut_matmul)(call, plan);
+  return GC_OK;
+}
+
+/* Where the sums go: to pre where it is wanted, else to the output. */
+static REAL *NAME(pre_of)(const gc_call *call) {
+  return gc_first(&call->tensors[gc_numel(&call->tensors[4]) ? 4 : 5]);
+}
+
+static NAME(then) NAME(then_of)(const gc_call *call, int64_t f) {
+  const gc_tensor *t = call->tensors;
+  return (NAME(then)){.span = &NAME(spans)[f],
+                      .c = NAME(pre_of)(call),
+                      .kept = gc_first(&t[3]),
+                      .out = gc_first(&t[5]),
+                      .p = call->options[0],
+                      .q = call->options[1]};
+}
+
+static int NAME(plan_matmul_then)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  int status = NAME(check_matmul)(call, 5, error);
+  if (!status)
+    status = NAME(check_then)(call, call->sizes[0], error);
+  return status ? status : NAME(cut_matmul)(call, plan);
 }
 
 static void NAME(run_matmul_then)(const gc_job *job) {
-  const gc_tensor *t = job->call->tensors;
-  REAL *const out = gc_first(&t[5]), *const c = gc_numel(&t[4]) ? gc_first(&t[4]) : out;
-  const NAME(then) then = {.span = &NAME(spans)[job->call->sizes[0]],
-                           .c = c,
-                           .kept = gc_first(&t[3]),
-                           .out = out,
-                           .p = job->call->options[0],
-                           .q = job->call->options[1]};
-  NAME(matmul_task)(job, c, &then);
+  const NAME(then) then = NAME(then_of)(job->call, job->call->sizes[0]);
+  NAME(matmul_task)(job, NAME(pre_of)(job->call), &then);
 }

@@ -41,6 +41,13 @@ def test_a_batch_of_products_under_another_shape() -> None:
     assert kernels(step, normal(2, 9, 4), normal(2, 4, 5), passes=ONLY) == ["matmul_then"]
 
 
+def test_a_convolution_takes_the_row_behind_it_along() -> None:
+    images, filters = normal(3, 2, 9, 8), normal(5, 2, 3, 3)
+    step = pure(lambda x, w: engine.conv2d(x, w, padding=1, stride=2).relu())
+    assert kernels(step, images, filters, passes=()) == ["conv2d_forward", "relu"]
+    assert kernels(step, images, filters, passes=ONLY) == ["conv2d_forward_then"]
+
+
 def test_a_product_that_is_read_again_is_kept_too() -> None:
     def step(a: Any, b: Any) -> Any:
         x = a @ b

@@ -8,8 +8,9 @@ from gradcli.engine.program.record import Call, View
 from gradcli.engine.program.rows import SLOPE, UNARY
 
 # kernel: the same with a unary row behind it; its tensors are those of the kernel, then what the
-# row keeps (slopes only), the kernel's own output (where somebody else reads it) and the result.
-FUSED = {"matmul": "matmul_then"}
+# row keeps (slopes only), the kernel's own output (where somebody else reads it) and the result;
+# and which of its sizes names the row.
+FUSED = {"matmul": ("matmul_then", 0), "conv2d_forward": ("conv2d_forward_then", 8)}
 
 
 def epilogues(calls: list[Call]) -> list[Call]:
@@ -50,10 +51,12 @@ def _call(product: Call, row: Call, wanted: bool) -> Call | None:
     end = as_shape(row.outputs[0], pre.shape)
     if kept is None or end is None:
         return None
+    kernel, place = FUSED[product.kernel]
+    sizes = (*product.sizes, *[0] * place)[:place]
     return Call(
-        FUSED[product.kernel],
+        kernel,
         (*product.inputs, kept),
         (pre if wanted else none, end),
-        (KERNELS[row.kernel],),
+        (*sizes, KERNELS[row.kernel]),
         row.options,
     )
