@@ -1,5 +1,6 @@
 /* optim.h -- one step of an optimizer on one parameter, and what clipping needs. The formulas and
- * their order are PyTorch's; nothing is fused beyond that, so all instruction sets round alike.
+ * their order are PyTorch's (Adam's denominator excepted); nothing is fused beyond that, so all
+ * instruction sets round alike.
  *
  * What changes from step to step stands in `hyper`, float64 (learning rate, step counted from 1),
  * so that schedules need no new call. What is fixed stands in the options. Outputs are also read. A
@@ -58,7 +59,9 @@ static void NAME(run_sgd_momentum_step)(const gc_job *job) {
 }
 
 /* m = lerp(m, g, 1 - beta1); v = beta2 v + (1 - beta2) g^2;
- * w -= lr / (1 - beta1^step) m / (sqrt(v) / sqrt(1 - beta2^step) + eps).
+ * w -= lr / (1 - beta1^step) m / (sqrt(v) / root + eps) with root = sqrt(1 - beta2^step), written
+ * as lr root / (1 - beta1^step) m / (sqrt(v) + eps root): a division less, and they are what takes
+ * the time.
  * Options: weight decay, beta1, beta2, eps, decoupled (AdamW: w *= 1 - lr decay, instead of g +=
  * decay w). */
 static void NAME(run_adam_step)(const gc_job *job) {
@@ -67,11 +70,12 @@ static void NAME(run_adam_step)(const gc_job *job) {
   const double beta1 = options[1], beta2 = options[2];
   const bool decoupled = options[4] != 0;
   const REAL coupled = decoupled ? 0 : (REAL)options[0];
-  const REAL shrink = (REAL)(1 - lr * options[0]), eps = (REAL)options[3];
+  const REAL shrink = (REAL)(1 - lr * options[0]);
   const REAL fresh1 = (REAL)(1 - beta1), keep1 = (REAL)(1 - (1 - beta1));
   const REAL keep2 = (REAL)beta2, fresh2 = (REAL)(1 - beta2);
-  const REAL rate = (REAL)(lr / (1 - pow(beta1, step)));
-  const REAL root = (REAL)sqrt(1 - pow(beta2, step));
+  const double root = sqrt(1 - pow(beta2, step));
+  const REAL rate = (REAL)(lr * root / (1 - pow(beta1, step)));
+  const REAL eps = (REAL)(options[3] * root);
   BLOCK_OF(job, first, n);
   const REAL *grad = STEP_TENSOR(0);
   REAL *w = STEP_TENSOR(2), *m = STEP_TENSOR(3), *v = STEP_TENSOR(4);
@@ -83,7 +87,7 @@ static void NAME(run_adam_step)(const gc_job *job) {
     const REAL square = v[i] * keep2 + fresh2 * g * g;
     m[i] = mean;
     v[i] = square;
-    w[i] = old - rate * mean / (m_sqrt(square) / root + eps);
+    w[i] = old - rate * mean / (m_sqrt(square) + eps);
   }
 }
 
