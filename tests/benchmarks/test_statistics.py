@@ -81,6 +81,17 @@ def test_who_trained_something_else_is_not_compared() -> None:
     assert targets.best(rows, targets.OURS) == 4.0
 
 
+def test_peak_memory_is_our_largest_against_their_smallest() -> None:
+    rows = {
+        "gradcli eager": {"peak_mib": 30.0},
+        "gradcli scan": {"peak_mib": 50.0},
+        "torch eager": {"peak_mib": 100.0},
+        "torch compile": {"peak_mib": 200.0},
+    }
+    (found,) = targets.of_memory({"workloads": {"W5": rows}})
+    assert (found.figure, found.passed) == (0.5, False)
+
+
 def test_a_target_that_was_not_measured_neither_passes_nor_fails() -> None:
     assert targets.at_least("x", None, 2.0).passed is None
     assert targets.at_least("x", 2.0, 2.0).passed
