@@ -75,12 +75,12 @@ typedef struct {
   int64_t nbytes;
 } gc_block;
 
-/* Step i copies nbytes from `from + i * from_step` to `to + i * to_step`. */
+/* Step i copies nbytes from `source + i * source_step` to `to + i * to_step`. */
 typedef struct {
   char *to;
   int64_t to_step;
-  const char *from;
-  int64_t from_step;
+  const char *source;
+  int64_t source_step;
   int64_t nbytes;
 } gc_transfer;
 
@@ -89,9 +89,11 @@ typedef struct gc_program gc_program;
 /* shared[i]: scratch of call i, as its plan wants it. NULL and an error when something is wrong. */
 gc_program *gc_compile(const gc_call *calls, int64_t ncalls, const gc_part *parts, int64_t nparts,
                        const gc_block *shared, gc_error *error);
-/* Before each step the feeds are copied, after it the takes. `done` counts the whole steps. */
-int gc_replay(gc_program *program, int64_t steps, const gc_transfer *feeds, int64_t nfeeds,
-              const gc_transfer *takes, int64_t ntakes, int64_t *done, gc_error *error);
+/* Runs the steps with the numbers first .. first + steps - 1. Before each the feeds are copied,
+ * after it the takes. `done` counts the whole steps. */
+int gc_replay(gc_program *program, int64_t first, int64_t steps, const gc_transfer *feeds,
+              int64_t nfeeds, const gc_transfer *takes, int64_t ntakes, int64_t *done,
+              gc_error *error);
 void gc_discard(gc_program *program);
 
 int gc_kernel_count(void);

@@ -104,11 +104,6 @@ class Array:
         size = self.dtype.size
         return cpu.window(self.storage, self.offset * size, self.numel * size)
 
-    def write(self, data: bytes) -> None:
-        """Put bytes into a contiguous array; not a kernel call, so a replay does not repeat it."""
-        size = self.dtype.size
-        cpu.window(self.storage, self.offset * size, self.numel * size)[:] = data
-
     def tolist(self) -> Any:
         """Nested lists of Python numbers; a plain number for 0 dimensions."""
         view: Any = self.contiguous().memoryview()

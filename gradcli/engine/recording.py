@@ -19,8 +19,8 @@ class Varying(Protocol):
         """The Array that recorded calls read."""
         ...
 
-    def rows(self, steps: int) -> tuple[bytes, bool]:
-        """What it must hold in the next `steps` steps: one row, or (True) one for each step."""
+    def rows(self, steps: int) -> bytes | None:
+        """Write what the next `steps` steps read; where they differ, give a row for each."""
         ...
 
     def undo(self) -> None:

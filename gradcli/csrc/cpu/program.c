@@ -35,9 +35,8 @@ static int check_parts(const gc_part *parts, int64_t n, const gc_plan *plans, in
     phases += plans[i].phases;
   for (int64_t i = 0; i < n && right; i++) {
     const gc_part *p = &parts[i];
-    right = p->call >= 0 && p->call < ncalls && p->phase >= 0 &&
-            p->phase < plans[p->call].phases && p->phase == next[2 * p->call] &&
-            (p->phase == 0 || p->wave > next[2 * p->call + 1]) &&
+    right = p->call >= 0 && p->call < ncalls && p->phase >= 0 && p->phase < plans[p->call].phases &&
+            p->phase == next[2 * p->call] && (p->phase == 0 || p->wave > next[2 * p->call + 1]) &&
             (p->wave == wave || (i > 0 && p->wave == wave + 1));
     if (right) {
       wave = p->wave;
@@ -126,8 +125,9 @@ static bool make_room(gc_program *p) {
   return p->own != NULL;
 }
 
-int gc_replay(gc_program *program, int64_t steps, const gc_transfer *feeds, int64_t nfeeds,
-              const gc_transfer *takes, int64_t ntakes, int64_t *done, gc_error *error) {
+int gc_replay(gc_program *program, int64_t first, int64_t steps, const gc_transfer *feeds,
+              int64_t nfeeds, const gc_transfer *takes, int64_t ntakes, int64_t *done,
+              gc_error *error) {
   *error = (gc_error){0};
   *done = 0;
   gc_lock();
@@ -141,6 +141,7 @@ int gc_replay(gc_program *program, int64_t steps, const gc_transfer *feeds, int6
                               .nfeeds = nfeeds,
                               .takes = takes,
                               .ntakes = ntakes,
+                              .first = first,
                               .steps = steps,
                               .error = error};
     *done = gc_walk_course(&course);

@@ -47,7 +47,7 @@ static void do_task(const walk *w, int64_t task, int worker) {
 
 static void transfer(const gc_transfer *list, int64_t n, int64_t step) {
   for (int64_t i = 0; i < n; i++)
-    memcpy(list[i].to + step * list[i].to_step, list[i].from + step * list[i].from_step,
+    memcpy(list[i].to + step * list[i].to_step, list[i].source + step * list[i].source_step,
            (size_t)list[i].nbytes);
 }
 
@@ -79,7 +79,7 @@ static void advance(walk *w, int worker) {
       transfer(course->takes, course->ntakes, w->step);
       w->step++;
       w->wave = -1;
-      if (w->step == course->steps)
+      if (w->step == course->first + course->steps)
         break;
     }
     if (w->wave == -1) {
@@ -128,10 +128,11 @@ int64_t gc_walk_course(const gc_course *course) {
   if (course->steps <= 0)
     return 0;
   const int threads = gc_threads();
-  walk w = {.course = course, .wave = -1, .lanes = threads < MAX_LANES ? threads : MAX_LANES};
-  transfer(course->feeds, course->nfeeds, 0);
+  walk w = {.course = course, .wave = -1, .step = course->first};
+  w.lanes = threads < MAX_LANES ? threads : MAX_LANES;
+  transfer(course->feeds, course->nfeeds, w.step);
   advance(&w, 0);
   if (!atomic_load(&w.ended))
     gc_team(help, &w);
-  return w.step;
+  return w.step - course->first;
 }

@@ -1,6 +1,7 @@
-/* waves.h -- how the threads walk a list of calls together. The list is cut into waves; the tasks of
- * a wave are shared by whoever is there, and whoever ends a wave's last task begins the next one. No
- * thread waits for a thread that came late or was put aside, only for tasks that are under way. */
+/* waves.h -- how the threads walk a list of calls together. The list is cut into waves; the tasks
+ * of a wave are shared by whoever is there, and whoever ends a wave's last task begins the next
+ * one. No thread waits for a thread that came late or was put aside, only for tasks that are under
+ * way. */
 #ifndef GC_WAVES_H
 #define GC_WAVES_H
 
@@ -29,7 +30,8 @@ typedef struct {
   char *own; /* scratch of worker 0; that of the others follows */
   int64_t worker_bytes;
   const gc_transfer *feeds, *takes;
-  int64_t nfeeds, ntakes, steps;
+  int64_t nfeeds, ntakes;
+  int64_t first, steps; /* the number of the first step, and how many there are */
   gc_error *error;
 } gc_course;
 

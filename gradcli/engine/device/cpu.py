@@ -82,6 +82,11 @@ def address(storage: Storage) -> int:
     return int(ffi.cast("intptr_t", storage.data))
 
 
+def place(storage: Storage, offset: int) -> Any:
+    """A pointer to a byte of a block."""
+    return ffi.cast("char *", storage.data) + offset
+
+
 def pointer(address: int) -> Any:
     """An address as C wants it."""
     return ffi.cast("void *", address)

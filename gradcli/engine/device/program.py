@@ -63,22 +63,23 @@ class CallList:
         return plans
 
 
-@dataclass(frozen=True)
-class Transfer:
-    """Bytes that are copied before or after each step; steps of 0 repeat one place."""
+class Wires:
+    """What is copied before or after each step, as a C array; its ends can be moved.
 
-    to: int
-    to_step: int
-    source: int
-    source_step: int
-    nbytes: int
+    Each is (to, step, source, step, bytes): places as pointers, a step of 0 repeats one place.
+    """
 
-    def after(self, steps: int) -> Transfer:
-        """The same, so many steps later."""
-        if steps == 0:
-            return self
-        to, source = self.to + steps * self.to_step, self.source + steps * self.source_step
-        return Transfer(to, self.to_step, source, self.source_step, self.nbytes)
+    def __init__(self, transfers: Sequence[tuple[Any, int, Any, int, int]] = ()) -> None:
+        self.listed = list(transfers)
+        self.structs = ffi.new("gc_transfer[]", self.listed or 1)
+
+    def aim(self, number: int, to: Any) -> None:
+        """Move where bytes go to."""
+        self.structs[number].to = to
+
+    def draw(self, number: int, source: Any) -> None:
+        """Move where bytes come from."""
+        self.structs[number].source = source
 
 
 class Compiled:
@@ -102,15 +103,22 @@ class Compiled:
         self._done = ffi.new("int64_t *")
 
     def replay(
-        self, steps: int, feeds: Sequence[Transfer], takes: Sequence[Transfer]
+        self, first: int, steps: int, feeds: Wires, takes: Wires
     ) -> tuple[int, GradcliError | None]:
         """Run so many steps; gives how many ran to their end, and why the next one did not.
 
         A value that a kernel refused is such a reason; anything else is raised.
         """
-        into, out = _transfers(feeds), _transfers(takes)
         status = lib.gc_replay(
-            self._program, steps, into, len(feeds), out, len(takes), self._done, self._error
+            self._program,
+            first,
+            steps,
+            feeds.structs,
+            len(feeds.listed),
+            takes.structs,
+            len(takes.listed),
+            self._done,
+            self._error,
         )
         if not status:
             return steps, None
@@ -140,23 +148,6 @@ class Compiled:
             return DeviceError("no memory left for a program's scratch space")
         call = ffi.addressof(self._calls.structs, error.call)
         return cpu.refusal(self._calls.kernels[error.call], call, error)
-
-
-def _transfers(transfers: Sequence[Transfer]) -> Any:
-    return ffi.new(
-        "gc_transfer[]",
-        [
-            (
-                ffi.cast("char *", t.to),
-                t.to_step,
-                ffi.cast("char *", t.source),
-                t.source_step,
-                t.nbytes,
-            )
-            for t in transfers
-        ]
-        or 1,
-    )
 
 
 def copy(storage: Storage) -> bytes:

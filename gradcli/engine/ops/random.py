@@ -24,9 +24,8 @@ from gradcli.errors import CaptureError, DTypeError, OptionError
 _AT_1 = Draw(key=1, step=2, number=3)
 
 
-def _memory(key: int, step: int, draw: int) -> Array:
+def _memory(numbers: packed[int]) -> Array:
     """What kernels read of a draw: (key, step, number of the first draw)."""
-    numbers = packed("q", (key, step, draw))
     return Array(cpu.borrow(numbers), 0, (3,), (1,), dtypes.int64)
 
 
@@ -41,7 +40,8 @@ class _Draws:
         self._state = generator.get_state()
         self._count = 0
         self._given = False
-        self.array = _memory(*self._state)
+        self._numbers = packed("q", self._state)
+        self.array = _memory(self._numbers)
 
     def next_number(self) -> int:
         """Which draw this is, from 0."""
@@ -62,14 +62,17 @@ class _Draws:
         """Where the state lies."""
         return self.array
 
-    def rows(self, steps: int) -> tuple[bytes, bool]:
+    def rows(self, steps: int) -> bytes | None:
         """The states in which eager steps would find the generator, which moves on."""
         key, step, first = self._generator.get_state()
         if self._given:
-            return packed("q", (key, step, first)).tobytes(), False
+            return None
         after = [first + i * self._count for i in range(steps + 1)]
         self._generator.set_state(key, step, after.pop())
-        return packed("q", [n for draw in after for n in (key, step, draw)]).tobytes(), True
+        if steps > 1:
+            return packed("q", [n for draw in after for n in (key, step, draw)]).tobytes()
+        self._numbers[0], self._numbers[1], self._numbers[2] = key, step, first
+        return None
 
     def undo(self) -> None:
         """The generator stands where it stood before the first of these draws."""
@@ -93,13 +96,13 @@ def _next(generator: Generator | None) -> tuple[Array, int]:
 
 def _at(draw: Draw) -> tuple[Array, int]:
     """A draw that was named, as `_next` gives it."""
-    return _memory(draw.key, draw.step, draw.number), 0
+    return _memory(packed("q", (draw.key, draw.step, draw.number))), 0
 
 
 @function(method=False)
 def get_rng_state() -> Tensor:
     """Where the default generator stands: int64 (key, step, draws made)."""
-    return Tensor(_memory(*default_generator.get_state()))
+    return Tensor(_memory(packed("q", default_generator.get_state())))
 
 
 @function(method=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, ClassVar, Self
 
@@ -46,6 +45,7 @@ class _Slots:
         self.hyper = zeros((len(self.params), 2), dtype=dtypes.float64)
         self._numbers = cpu.doubles(self.hyper.array.storage)
         self._rate = zeros((1,), dtype=dtypes.float64)
+        self._rate_number = cpu.doubles(self._rate.array.storage)
         self._taken = False  # the rate comes from a recorded call
         self.state = [{name: zeros(p.shape, dtype=p.dtype) for name in names} for p in self.params]
 
@@ -56,7 +56,7 @@ class _Slots:
             recorder.varies(self, lambda: self)
             recorder.assume(self, "taken_for_granted")
             if not self._taken:
-                self._rate.array.write(self.rows(1)[0])
+                self.rows(1)
             self._advance_by_calls(active)
             self._taken = False
             return
@@ -88,10 +88,10 @@ class _Slots:
         """Where recorded calls find the learning rate."""
         return self._rate.array
 
-    def rows(self, steps: int) -> tuple[bytes, bool]:
-        """The group's learning rate as it is now."""
+    def rows(self, steps: int) -> None:
+        """The group's learning rate as it is now, for any number of steps."""
         del steps
-        return struct.pack("d", float(self._group["lr"])), False
+        self._rate_number[0] = self._group["lr"]
 
     def undo(self) -> None:
         """Nothing: the calls kept count, and they are undone."""

@@ -10,7 +10,7 @@ from typing import Any
 from gradcli.engine import autograd, recording
 from gradcli.engine.array import Array, copy_into, empty
 from gradcli.engine.device import cpu
-from gradcli.engine.device.program import Transfer, copy, overwrite
+from gradcli.engine.device.program import Wires, copy, overwrite
 from gradcli.engine.program.agree import difference
 from gradcli.engine.program.passes import PASSES, optimized
 from gradcli.engine.program.record import Buffer, Recording
@@ -30,6 +30,7 @@ class _Entry:
         inputs: memory of the program's own for each tensor given.
         outputs: where each tensor that comes back lies.
         refused: why this signature stays eager.
+        wires: what a single replay copies in and out.
     """
 
     inputs: list[Array]
@@ -38,6 +39,7 @@ class _Entry:
     pattern: Pattern = None
     outputs: list[Array] = field(default_factory=list)
     refused: str = ""
+    wires: tuple[Wires, Wires] | None = None
 
     def holds(self) -> bool:
         """True while what Python took for granted is still so."""
@@ -93,10 +95,7 @@ class Captured:
         entry = self._entry(args)
         if entry.program is None:
             return self._eagerly(entry, args)
-        result = self._replay(entry, [_rows(a) for a in _tensors(args)], 1, False)
-        if result.error is not None:
-            raise result.error
-        return result.outputs
+        return self._replay_one(entry, entry.program, args)
 
     def scan(self, *args: Any) -> Any:
         """The step for each row of the tensors given; what comes back is stacked in the same way.
@@ -117,8 +116,8 @@ class Captured:
             row = [a[i] if isinstance(a, Tensor) else a for a in args]
             entry = self._entry(row)
             if entry.program is not None:
-                rest = [_rows(a[i:]) for a in tensors]
-                replayed = self._replay(entry, rest, count - i, True)
+                rest = [a[i:].array.contiguous() for a in tensors]
+                replayed = self._replay(entry, rest, count - i)
                 return _joined(results, replayed)
             try:
                 results.append(self._eagerly(entry, row))
@@ -207,17 +206,29 @@ class Captured:
         entry.program = program
         return ""
 
-    def _replay(self, entry: _Entry, given: Sequence[Array], count: int, stacked: bool) -> Steps:
-        """`count` steps on the rows of what is given; outputs stacked, or those of the one step."""
+    def _replay_one(self, entry: _Entry, program: Program, args: Sequence[Any]) -> Any:
+        """One step; what it copies in and out is listed once, and aimed anew each time."""
+        given = [a.array.contiguous() for a in args if isinstance(a, Tensor)]
+        made = [empty(array.shape, array.dtype) for array in entry.outputs]
+        if entry.wires is None:
+            entry.wires = _feeds(given, entry.inputs), _takes(entry.outputs, made, False)
+        feeds, takes = entry.wires
+        for i, array in enumerate(given):
+            feeds.draw(i, _place(array))
+        for i, array in enumerate(made):
+            takes.aim(i, array.storage.data)
+        _, error = program.replay(1, feeds, takes)
+        if error is not None:
+            raise error
+        return rebuilt(entry.pattern, [Tensor(array) for array in made])
+
+    def _replay(self, entry: _Entry, given: Sequence[Array], count: int) -> Steps:
+        """`count` steps on the rows of what is given, their outputs stacked."""
         assert entry.program is not None
-        feeds = [_feed(array, own) for array, own in zip(given, entry.inputs, strict=True)]
-        made = [
-            empty((count, *array.shape) if stacked else array.shape, array.dtype)
-            for array in entry.outputs
-        ]
-        takes = [_take(array, into) for array, into in zip(entry.outputs, made, strict=True)]
+        made = [empty((count, *array.shape), array.dtype) for array in entry.outputs]
+        feeds, takes = _feeds(given, entry.inputs), _takes(entry.outputs, made, True)
         done, error = entry.program.replay(count, feeds, takes)
-        if error is not None and stacked:
+        if error is not None:
             for array, into in zip(entry.outputs, made, strict=True):
                 copy_into(into.view(array.shape, array.strides, done * array.numel), array)
             made = [Tensor(array)[: done + 1].array for array in made]
@@ -283,22 +294,32 @@ def _count(tensors: Sequence[Tensor]) -> int:
     return lengths.pop()
 
 
-def _rows(tensor: Tensor) -> Array:
-    return tensor.array.contiguous()
+def _place(array: Array) -> Any:
+    if not array.offset:
+        return array.storage.data
+    return cpu.place(array.storage, array.offset * array.dtype.size)
 
 
-def _address(array: Array) -> int:
-    return cpu.address(array.storage) + array.offset * array.dtype.size
+def _feeds(given: Sequence[Array], inputs: Sequence[Array]) -> Wires:
+    """From the rows of the arguments into the program's own memory."""
+    sizes = [own.numel * own.dtype.size for own in inputs]
+    return Wires(
+        [
+            (_place(own), 0, _place(array), nbytes, nbytes)
+            for array, own, nbytes in zip(given, inputs, sizes, strict=True)
+        ]
+    )
 
 
-def _feed(given: Array, own: Array) -> Transfer:
-    nbytes = own.numel * own.dtype.size
-    return Transfer(_address(own), 0, _address(given), nbytes, nbytes)
-
-
-def _take(output: Array, into: Array) -> Transfer:
-    nbytes = output.numel * output.dtype.size
-    return Transfer(_address(into), nbytes, _address(output), 0, nbytes)
+def _takes(outputs: Sequence[Array], made: Sequence[Array], stacked: bool) -> Wires:
+    """From where the program leaves its results into those of the caller."""
+    sizes = [array.numel * array.dtype.size for array in outputs]
+    return Wires(
+        [
+            (_place(into), nbytes if stacked else 0, _place(array), 0, nbytes)
+            for array, into, nbytes in zip(outputs, made, sizes, strict=True)
+        ]
+    )
 
 
 def _put_back(content: dict[Buffer, bytes]) -> None:

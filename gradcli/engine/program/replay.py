@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 
 from gradcli.engine.array import Array
 from gradcli.engine.device import cpu
-from gradcli.engine.device.program import CallList, CallPlan, Compiled, Transfer
+from gradcli.engine.device.program import CallList, CallPlan, Compiled, Wires
 from gradcli.engine.program import plan, schedule
 from gradcli.engine.program.record import Buffer, Call, Recording
 from gradcli.engine.recording import Varying
 from gradcli.errors import GradcliError
 
 STRETCH_SECONDS = 0.1
+NOTHING = Wires()
 _PAGE = 4096
 
 
@@ -76,7 +77,7 @@ class Program:
 
     def prove(self) -> None:
         """One step on the numbers that the recorded step found."""
-        _, error = self._compiled.replay(1, (), ())
+        _, error = self._compiled.replay(0, 1, NOTHING, NOTHING)
         if error is not None:
             raise error
 
@@ -85,40 +86,35 @@ class Program:
         return self._compiled.singly()
 
     def replay(
-        self, steps: int, feeds: Sequence[Transfer] = (), takes: Sequence[Transfer] = ()
+        self, steps: int, feeds: Wires = NOTHING, takes: Wires = NOTHING
     ) -> tuple[int, GradcliError | None]:
         """Run so many steps; gives how many ran to their end, and why the next one did not."""
-        held = []
-        all_feeds = list(feeds)
+        held, more = [], []
         for source in self._varying:
-            rows, each = source.rows(steps)
-            borrowed = cpu.borrow(rows)
-            held.append(borrowed)
+            rows = source.rows(steps)
+            if rows is None:
+                continue
+            held.append(cpu.borrow(rows))
             target: Array = source.varying()
             nbytes = target.numel * target.dtype.size
-            to = cpu.address(target.storage) + target.offset * target.dtype.size
-            step = nbytes if each else 0
-            all_feeds.append(Transfer(to, 0, cpu.address(borrowed), step, nbytes))
+            to = cpu.place(target.storage, target.offset * target.dtype.size)
+            more.append((to, 0, cpu.place(held[-1], 0), nbytes, nbytes))
         for leaf, grad in self._recording.grads.items():
             leaf.grad = grad
-        return self._in_stretches(steps, all_feeds, takes)
+        return self._in_stretches(steps, Wires([*feeds.listed, *more]) if more else feeds, takes)
 
     def _in_stretches(
-        self, steps: int, feeds: Sequence[Transfer], takes: Sequence[Transfer]
+        self, steps: int, feeds: Wires, takes: Wires
     ) -> tuple[int, GradcliError | None]:
         """Back in Python every tenth of a second, so that Ctrl-C is heard."""
         done, length = 0, 1
-        while done < steps:
-            length = min(length, steps - done)
+        while True:
             began = time.perf_counter()
-            made, error = self._compiled.replay(
-                length, [t.after(done) for t in feeds], [t.after(done) for t in takes]
-            )
+            made, error = self._compiled.replay(done, min(length, steps - done), feeds, takes)
             done += made
-            if error is not None:
+            if error is not None or done == steps:
                 return done, error
-            length = max(1, int(STRETCH_SECONDS * length / (time.perf_counter() - began)))
-        return done, None
+            length = max(1, int(STRETCH_SECONDS * made / (time.perf_counter() - began)))
 
 
 def _imagined(calls: Sequence[Call]) -> dict[Buffer, int]:
