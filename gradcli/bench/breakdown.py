@@ -53,7 +53,7 @@ def by_call(found: Sequence[Timed], ceilings: Ceilings, most: int) -> list[dict[
 def _call(one: Timed, ceilings: Ceilings) -> dict[str, Any]:
     figures = rates.of(one.seconds, one.flops, one.nbytes, ceilings)
     return {
-        "kernel": one.call.kernel,
+        "kernel": one.title,
         "shapes": one.shapes,
         "layer": one.turn.owner,
         "backward": one.turn.backward,

@@ -10,10 +10,16 @@ from gradcli.bench import counting, timing
 from gradcli.bench.layers import ELSEWHERE, Turn, Turns
 from gradcli.engine import recording
 from gradcli.engine.array import Array
-from gradcli.engine.program import schedule
+from gradcli.engine.device import cpu
+from gradcli.engine.program import chain, schedule
 from gradcli.engine.program.passes import PASSES, optimized
+from gradcli.engine.program.passes.epilogues import FUSED
 from gradcli.engine.program.record import Call, Recording
 from gradcli.engine.program.replay import Program
+
+_KERNELS = {number: name for name, number in cpu.KERNELS.items()}
+# Kernels with a row behind them, and which of their sizes names the row.
+_ROWS = dict(FUSED.values())
 
 
 @dataclass
@@ -68,9 +74,20 @@ class Timed:
     nbytes: int
 
     @property
+    def title(self) -> str:
+        """Its kernel, with what has become part of it: `matmul_then relu`, `chain mul add`."""
+        parts = [self.call.kernel]
+        if self.call.kernel == "chain":
+            parts += [step.kernel for step in chain.unpacked(self.call.sizes)]
+        if self.call.kernel in _ROWS:
+            parts.append(_KERNELS[self.call.sizes[_ROWS[self.call.kernel]]])
+        return " ".join(parts)
+
+    @property
     def shapes(self) -> str:
-        """The shapes of its tensors, `128x784 784x256 128x256`; a single number is `1`."""
-        return " ".join("x".join(map(str, view.shape)) or "1" for view in self.call.views)
+        """The shapes of its tensors, `128x784 784x256 128x256`, without those left out."""
+        shapes = [view.shape for view in self.call.views if view.shape != (0,)]
+        return " ".join("x".join(map(str, shape)) or "1" for shape in shapes)
 
 
 @dataclass(frozen=True)

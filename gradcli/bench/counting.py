@@ -38,6 +38,11 @@ def _conv(outputs: int, weight: int) -> Formula:
     return count
 
 
+def _chain(call: Call) -> int:
+    """One operation for each step and element; sizes[0] counts the steps."""
+    return call.sizes[0] * _largest(call)
+
+
 def _recurrent(steps: int, weight: int) -> Formula:
     """2 for each weight of the hidden state, in each step of each sample."""
 
@@ -68,8 +73,7 @@ def _attention(of_keys: int, of_values: int) -> Formula:
 
 OPERATIONS: dict[str, Formula] = {
     "matmul": _matmul,
-    "matmul_then": _matmul,
-    "conv2d_forward": _conv(outputs=3, weight=1),
+    "conv2d_forward": _conv(outputs=-1, weight=1),
     "conv2d_grad_input": _conv(outputs=0, weight=1),
     "conv2d_grad_weight": _conv(outputs=0, weight=2),
     # Backward computes the scores again; then the gradients of scores and v, and of q and k.
@@ -81,6 +85,7 @@ OPERATIONS: dict[str, Formula] = {
     "gru_backward": _recurrent(steps=1, weight=4),
     "rnn_forward": _recurrent(steps=0, weight=1),
     "rnn_backward": _recurrent(steps=1, weight=2),
+    "chain": _chain,
     "copy": _nothing,
     "fill": _nothing,
     "index_select": _nothing,
@@ -104,7 +109,9 @@ def work(call: Call) -> tuple[int, int]:
         moved[0] = moved[-1]
     if call.kernel in UPDATES:
         moved += [_bytes(view) for view in call.outputs]
-    return OPERATIONS.get(call.kernel, _largest)(call), sum(moved)
+    # With a row behind it (`matmul_then`), the result still stands last.
+    formula = OPERATIONS.get(call.kernel.removesuffix("_then"), _largest)
+    return formula(call), sum(moved)
 
 
 def _bytes(view: View) -> int:

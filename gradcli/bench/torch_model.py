@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from gradcli.config.modules import States
 from gradcli.errors import ConfigError, DeviceError
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ ARGUMENTS: dict[str, str] = {
     "Sigmoid": "",
 }
 WITH_BIAS = ("Linear", "Conv2d")
+RECURRENT = "input_size hidden_size num_layers bias batch_first dropout bidirectional"
+ARGUMENTS |= {"LSTM": RECURRENT, "GRU": RECURRENT, "RNN": f"{RECURRENT} nonlinearity"}
 
 
 def must_be_installed() -> None:
@@ -84,7 +87,23 @@ def _module(torch: Any, module: nn.Module) -> Any:
     arguments = {name: getattr(module, name) for name in ARGUMENTS[kind].split()}
     if kind in WITH_BIAS:
         arguments["bias"] = module.bias is not None
-    return getattr(torch.nn, kind)(**arguments)
+    made = _states(torch, kind, module.last) if isinstance(module, States) else None
+    return (made or getattr(torch.nn, kind))(**arguments)
+
+
+def _states(torch: Any, kind: str, last: bool) -> Any:
+    """The class of recurrent layers that give one tensor, as in config/modules.py."""
+
+    class OneTensor(getattr(torch.nn, kind)):  # type: ignore[misc]
+        def forward(self, input: Any) -> Any:
+            states, end = super().forward(input)
+            if not last:
+                return states
+            h_n = end[0] if isinstance(end, tuple) else end
+            directions = 2 if self.bidirectional else 1
+            return torch.cat([h_n[-1 - i] for i in reversed(range(directions))], -1)
+
+    return OneTensor
 
 
 def _residual(torch: Any) -> Any:

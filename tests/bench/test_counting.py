@@ -10,7 +10,8 @@ from gradcli import engine
 from gradcli.bench import counting
 from gradcli.engine import recording
 from gradcli.engine.device import cpu
-from gradcli.engine.program.record import Call, Recording
+from gradcli.engine.program.chain import Step, packed
+from gradcli.engine.program.record import Buffer, Call, Recording, View
 
 
 def calls_of(step: Callable[[], object]) -> dict[str, Call]:
@@ -112,3 +113,18 @@ def test_a_recurrent_layer_multiplies_its_state_in_each_step(kind: str, gates: i
     for direction in ("forward", "backward"):
         flops, _ = counting.work(found[f"{kind.lower()}_{direction}"])
         assert flops == 2 * 7 * 2 * gates * 5 * 5
+
+
+def test_a_chain_counts_each_of_its_steps() -> None:
+    x = View(Buffer(4 * 6), 0, (2, 3), (3, 1), engine.float32)
+    steps = [Step("exp", (0,), 8), Step("add", (8, 0), 9), Step("relu", (9,), 5)]
+    chain = Call("chain", (x,), (x,), packed(steps))
+    assert counting.work(chain) == (3 * 6, 2 * 4 * 6)
+
+
+def test_a_row_behind_a_product_changes_no_count() -> None:
+    a = View(Buffer(4 * 6), 0, (1, 2, 3), (6, 3, 1), engine.float32)
+    out = View(Buffer(4 * 4), 0, (1, 2, 2), (4, 2, 1), engine.float32)
+    plain = Call("matmul", (a, a, out), (out,))
+    then = Call("matmul_then", (a, a, out, out), (out, out), (cpu.KERNELS["relu"],))
+    assert counting.work(then)[0] == counting.work(plain)[0] == 2 * 2 * 2 * 3

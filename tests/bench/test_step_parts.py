@@ -11,9 +11,11 @@ import pytest
 
 from gradcli import engine
 from gradcli.bench import layers, step
-from gradcli.bench.calls import Parts, _Origins, _Owned
+from gradcli.bench.calls import Parts, Timed, _Origins, _Owned
 from gradcli.bench.layers import Turn, Turns
 from gradcli.config import build, load
+from gradcli.engine.device import cpu
+from gradcli.engine.program.chain import Step, packed
 from gradcli.engine.program.record import Buffer, Call, View
 from gradcli.errors import NumericsError
 
@@ -102,6 +104,20 @@ def test_a_container_owns_only_what_its_layers_do_not() -> None:
         owners.setdefault(call.turn.owner, set()).add(call.call.kernel)
     assert not any(kernel.startswith("matmul") for kernel in owners["0 residual"])
     assert any(kernel.startswith("matmul") for kernel in owners["0.0 linear 9"])
+
+
+def test_what_has_become_part_of_a_call_is_named() -> None:
+    def timed(kernel: str, *sizes: int) -> Timed:
+        left_out, number = view(0), view()
+        made = Call(kernel, (view(8, 8), left_out, number), (view(8),), sizes)
+        return Timed(made, layers.ELSEWHERE, 1.0, 0, 0)
+
+    steps = [Step("exp", (0,), 8), Step("relu", (8,), 5)]
+    assert timed("chain", *packed(steps)).title == "chain exp relu"
+    assert timed("matmul_then", cpu.KERNELS["gelu"]).title == "matmul_then gelu"
+    assert timed("conv2d_forward_then", *[0] * 8, cpu.KERNELS["relu"]).title.endswith(" relu")
+    assert timed("matmul").title == "matmul"
+    assert timed("matmul").shapes == "8x8 1 8"
 
 
 def test_turns_end_with_their_block() -> None:

@@ -14,13 +14,20 @@ from gradcli import engine  # noqa: E402
 from gradcli.bench import torch_model  # noqa: E402
 from gradcli.bench.compare_torch import Rival  # noqa: E402
 from gradcli.bench.step import Steps, batch_size  # noqa: E402
-from gradcli.config import build, load  # noqa: E402
+from gradcli.config import build, load, modules  # noqa: E402
 from gradcli.config.modules import Residual  # noqa: E402
 from gradcli.engine import nn, optim  # noqa: E402
 from gradcli.errors import ConfigError  # noqa: E402
 
 pytestmark = pytest.mark.parity
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
+
+
+def with_last(layer: Any) -> Any:
+    layer.last = True
+    return layer
+
+
 MODELS = {
     "images": (
         nn.Sequential(
@@ -45,6 +52,17 @@ MODELS = {
             nn.Softmax(dim=-1),
         ),
         (5, 6),
+    ),
+    "states": (
+        nn.Sequential(modules.LSTM(3, 4, batch_first=True), modules.GRU(4, 5, batch_first=True)),
+        (2, 7, 3),
+    ),
+    "last state": (
+        nn.Sequential(
+            modules.RNN(3, 4, nonlinearity="relu", batch_first=True, bias=False),
+            with_last(modules.LSTM(4, 5, num_layers=2, bidirectional=True, batch_first=True)),
+        ),
+        (2, 7, 3),
     ),
 }
 
