@@ -6,6 +6,8 @@
 
 #include "gemm_pack.h"
 
+#include "gemm_row.h"
+
 #ifndef GC_GEMM_DEPTH
 #define GC_GEMM_DEPTH 256   /* of a block of K: a panel of A stays in the first cache */
 #define GC_GEMM_ROWS 264    /* of a block of A, and */
@@ -127,6 +129,18 @@ static void NAME(gemm_strip)(const NAME(product) * p, const NAME(block) * x, int
   }
 }
 
+/* A product of one row, a stretch of columns after the other. */
+static void NAME(multiply_row)(const NAME(product) * p, int64_t depth) {
+  const int64_t width = p->b.cs == 1 ? GC_ROW_VECTORS * LANES : LANES;
+  for (int64_t j = 0; j < p->n; j += width) {
+    const int64_t n = gc_min(width, p->n - j);
+    for (int64_t at = 0; at < p->k; at += depth)
+      NAME(row_strip)(gc_min(depth, p->k - at), p->a.at + at * p->a.cs, p->a.cs,
+                      NAME(part)(p->b, at, j), n, p->c + j, p->add || at > 0);
+    NAME(then_rows)(p->then, p->c + j, p->ldc, 1, n);
+  }
+}
+
 static void NAME(multiply)(const NAME(product) * p) {
   if (p->m == 0 || p->n == 0)
     return;
@@ -137,6 +151,10 @@ static void NAME(multiply)(const NAME(product) * p) {
     return;
   }
   const int64_t depth = NAME(depth_of)(p->k);
+  if (p->m == 1 && (p->b.cs == 1 || p->b.rs == 1)) {
+    NAME(multiply_row)(p, depth);
+    return;
+  }
   for (int64_t i = 0; i < p->m; i += GC_GEMM_ROWS)
     for (int64_t at = 0; at < p->k; at += depth) {
       const NAME(block) x = NAME(block_of)(p, i, at, depth);

@@ -68,7 +68,7 @@ static gc_grid NAME(matmul_grid)(const gc_tensor *t) {
   g.down = gc_ceil_div(g.m, GC_GEMM_ROWS);
   g.across = gc_ceil_div(g.n, GC_MATMUL_WIDTH);
   gc_cut_blocks(&g, wanted, !NAME(reads_b)(b, g.m), gc_between(all / GC_MATMUL_SMALL, 2, 4),
-                GC_TILE_ROWS, TILE_COLUMNS);
+                GC_TILE_ROWS, g.m == 1 && b.cs == 1 ? GC_ROW_VECTORS * LANES : TILE_COLUMNS);
   g.rows = gc_ceil_div(g.m, g.down);
   g.columns = gc_whole(gc_ceil_div(g.n, g.across), TILE_COLUMNS);
   g.down = gc_ceil_div(g.m, g.rows);
