@@ -6,18 +6,19 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.bench import rates
+from gradcli.bench.layers import ELSEWHERE
 
 if TYPE_CHECKING:
-    from gradcli.bench.calls import Timed
+    from gradcli.bench.calls import Parts, Timed
     from gradcli.bench.ceilings import Ceilings
 
 
-def by_layer(found: Sequence[Timed], ceilings: Ceilings) -> list[dict[str, Any]]:
-    """One row for each layer or other part of the step, in the order of their first call."""
-    owners: dict[str, list[Timed]] = {}
-    for one in found:
-        owners.setdefault(one.turn.owner, []).append(one)
-    return [_layer(owner, timed, ceilings) for owner, timed in owners.items()]
+def by_layer(parts: Parts, ceilings: Ceilings) -> list[dict[str, Any]]:
+    """One row for each layer or other part of the step that has calls, in the step's order."""
+    timed: dict[str, list[Timed]] = {owner: [] for owner in [*parts.owners, ELSEWHERE.owner]}
+    for one in parts.calls:
+        timed[one.turn.owner].append(one)
+    return [_layer(owner, mine, ceilings) for owner, mine in timed.items() if mine]
 
 
 def _layer(owner: str, timed: Sequence[Timed], ceilings: Ceilings) -> dict[str, Any]:

@@ -95,12 +95,14 @@ class Parts:
     """The calls of a step.
 
     Attributes:
+        owners: layers and other parts, in the order in which the step comes to them.
         eager: how many calls the step makes eagerly.
         waves: how often the threads of a captured step wait for one another.
         arena: bytes of all intermediates of a captured step.
     """
 
     calls: list[Timed]
+    owners: list[str]
     eager: int
     waves: int
     arena: int
@@ -128,7 +130,8 @@ def measure(step: Callable[[], object], turns: Turns, times: int) -> Parts:
     for number, call in enumerate(program.calls):
         median = statistics.median(seconds[number][1:])
         timed.append(Timed(call, origins.owner(call), median, *counting.work(call)))
-    return Parts(timed, len(recorded.calls), program.waves, program.arena_bytes)
+    owners = list(dict.fromkeys(turn.owner for turn in recorded.owners))
+    return Parts(timed, owners, len(recorded.calls), program.waves, program.arena_bytes)
 
 
 def _order(program: Program) -> Iterable[int]:

@@ -12,6 +12,7 @@ from gradcli.bench.ceilings import Meter
 from gradcli.bench.compare_torch import Rivals
 from gradcli.bench.step import Steps
 from gradcli.engine.device import cpu
+from gradcli.errors import CaptureError
 
 if TYPE_CHECKING:
     from gradcli.config.planner import PlannedLayer
@@ -78,11 +79,6 @@ def of_config(
     spreads = timing.interleaved(contenders, times, rivals.pause if rivals else 0.0)
     if captured.why_not:
         del spreads["captured"]
-    meter = Meter()
-    meter.run()
-    parts = step.parts(job, planned, times)
-    meter.run()
-    limits = meter.ceilings()
     found = {
         "steps": {name: spread.as_json() for name, spread in spreads.items()},
         "samples_per_second": {
@@ -90,7 +86,29 @@ def of_config(
             for name, spread in spreads.items()
         },
         "why_not_captured": captured.why_not if job.settings.capture else NOT_WANTED,
-        "layers": breakdown.by_layer(parts.calls, limits),
+        "memory": used,
+    }
+    if rivals:
+        found["torch"] = rivals.as_json(first_loss, {n: s.ms for n, s in spreads.items()})
+    return found | _parts(job, planned, times, top, found)
+
+
+def _parts(
+    job: Job, planned: Sequence[PlannedLayer], times: int, top: int, found: dict[str, Any]
+) -> dict[str, Any]:
+    """What the step is made of, and the ceilings, measured before and after it."""
+    meter = Meter()
+    meter.run()
+    try:
+        parts = step.parts(job, planned, times)
+    except CaptureError as error:
+        # Then the step runs eagerly too, and its whole time is all there is to say.
+        why = found["why_not_captured"] or error.message
+        return {"why_not_captured": why, "ceilings": meter.ceilings().as_json()}
+    meter.run()
+    limits = meter.ceilings()
+    return {
+        "layers": breakdown.by_layer(parts, limits),
         "calls": breakdown.by_call(parts.calls, limits, top),
         "program": {
             "calls": len(parts.calls),
@@ -98,9 +116,6 @@ def of_config(
             "waves": parts.waves,
             **breakdown.total(parts.calls, limits),
         },
-        "memory": {**used, "arena": parts.arena},
+        "memory": {**found["memory"], "arena": parts.arena},
         "ceilings": limits.as_json(),
     }
-    if rivals:
-        found["torch"] = rivals.as_json(first_loss, {n: s.ms for n, s in spreads.items()})
-    return found

@@ -23,8 +23,9 @@ def of_config(found: Row) -> Iterator[str]:
     """The step of a config, its layers, its longest calls, memory, and what they are held to."""
     yield f"{found['config']}: {found['name']}, batch {found['batch']}; {_where(found)}"
     yield from _steps(found)
-    yield from _layers(found)
-    yield from _calls(found)
+    if "program" in found:
+        yield from _layers(found)
+        yield from _calls(found)
     yield _memory(found["memory"])
     yield from _ceilings(found["ceilings"])
 
@@ -80,8 +81,10 @@ def _calls(found: Row) -> Iterator[str]:
     yield _line(f"{'call':<28}", ("ms", "GFLOP/s", "GB/s", "of ceiling"))
     for row in rows:
         back = ", backward" if row["backward"] else ""
-        where = f"  {row['layer']}{back}: {row['shapes']}"
-        yield _line(f"{row['kernel']:<28}", _figures(row)) + where
+        kernel, _, more = row["kernel"].partition(" ")
+        more = f" ({more})" if more else ""
+        where = f"  {row['layer']}{back}{more}: {row['shapes']}"
+        yield _line(f"{kernel:<28}", _figures(row)) + where
 
 
 def _figures(row: Row) -> list[str]:

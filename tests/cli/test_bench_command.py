@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from gradcli.bench import against, report
+from gradcli.bench import against, report, step
 from gradcli.cli.main import run
 from gradcli.engine.device import cpu
+from gradcli.errors import CaptureError
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 PENGUINS = str(CONFIGS / "penguins.yaml")
@@ -58,6 +59,7 @@ def test_a_config_is_timed_by_step_layer_and_call(capsys: Capture) -> None:
     assert found["why_not_captured"] == ""
     names = [row["name"] for row in found["layers"]]
     assert {"batch", "1 linear 256", "3 linear 'head'", "loss", "optimizer"} <= set(names)
+    assert names.index("1 linear 256") < names.index("3 linear 'head'") < names.index("optimizer")
     total = sum(row["ms"] for row in found["layers"])
     assert total == pytest.approx(found["program"]["ms"], rel=0.01)
     assert sum(row["calls"] for row in found["layers"]) == found["program"]["calls"]
@@ -104,6 +106,21 @@ def test_capture_false_is_told_and_not_measured(capsys: Capture) -> None:
     found = measured(capsys, PENGUINS, "--steps", "1", "-s", "train.capture=false")
     assert set(found["steps"]) == {"eager"}
     assert "train.capture is false" in found["why_not_captured"]
+
+
+def test_a_step_that_cannot_be_recorded_is_timed_as_a_whole(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise CaptureError("the step reads a value")
+
+    monkeypatch.setattr(step, "parts", refuse)
+    found = measured(capsys, PENGUINS, "--steps", "1")
+    assert found["steps"]["eager"]["ms"] > 0
+    assert found["why_not_captured"] == "the step reads a value"
+    assert "program" not in found
+    assert run(["bench", PENGUINS, "--steps", "1"]) == 0
+    assert "the step reads a value" in capsys.readouterr().out
 
 
 def written(path: Path, found: dict[str, Any], factor: float = 1.0) -> str:
