@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from gradcli.engine.device.program import CallPlan
 from gradcli.engine.program import chain
 from gradcli.engine.program.record import Buffer, Call, View
-from gradcli.engine.program.rows import ELEMENTWISE
+from gradcli.engine.program.rows import ELEMENTWISE, OVERWRITES
 from gradcli.engine.program.schedule import Part
 
 _ALIGN = 64
@@ -92,7 +92,8 @@ def _in_place(works: Sequence[_Work], lives: dict[Buffer, _Life]) -> dict[Buffer
                 users[buffer, wave] = users.get((buffer, wave), 0) + 1
     taken: set[Buffer] = set()
     for work in sorted(works, key=lambda one: one.first):
-        for out in work.call.outputs if work.first == work.last else ():
+        at_once = work.first == work.last or work.call.kernel in OVERWRITES
+        for out in work.call.outputs if at_once else ():
             ends = [
                 view.buffer
                 for view in _interchangeable(work.call, out)
@@ -118,6 +119,11 @@ def _overwritable(call: Call, out: View) -> list[View]:
         steps = chain.unpacked(call.sizes)
         output = call.views.index(out)
         return [v for i, v in enumerate(call.inputs) if chain.may_lie_over(steps, output, i)]
+    if call.kernel in OVERWRITES:
+        over = OVERWRITES[call.kernel]
+        return [
+            call.inputs[over[i]] for i, view in enumerate(call.outputs) if view is out and i in over
+        ]
     return list(call.inputs) if call.kernel in ELEMENTWISE else []
 
 

@@ -22,3 +22,13 @@ SLOPE2 = frozenset(
 )
 STRIDED = BINARY | SLOPE2
 ELEMENTWISE = UNARY | SLOPE | STRIDED
+
+# Kernels of several phases that write only in the last one, each task where it has read: which
+# input an output may lie over.
+OVERWRITES = {
+    "lstm_forward": {0: 0},
+    "lstm_backward": {0: 1},
+    "gru_forward": {0: 0},
+    "rnn_forward": {0: 0},
+    "rnn_backward": {0: 1},
+}

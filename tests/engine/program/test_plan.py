@@ -8,6 +8,8 @@ import pytest
 from replays import program, pure
 
 from gradcli import engine
+from gradcli.engine import nn
+from gradcli.engine.program import plan
 
 SIDE = 64
 NBYTES = SIDE * SIDE * 4
@@ -64,3 +66,30 @@ def test_a_result_takes_the_place_of_an_input_that_ends(step: Any, tensors: int)
 
 def test_a_row_that_meets_all_rows_keeps_its_place() -> None:
     assert program(pure(broadcast), X, passes=()).arena_bytes == NBYTES + SIDE * 4
+
+
+@pytest.mark.parametrize(("kind", "gates"), [(nn.LSTM, 4), (nn.GRU, 3), (nn.RNN, 1)])
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_gates_take_the_place_of_their_sums(
+    kind: Any, gates: int, batch_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.manual_seed(1)
+    layer = kind(5, 48, batch_first=batch_first)
+
+    def trained(x: Any) -> Any:
+        layer.zero_grad()
+        loss = layer(x)[0].exp().sum()
+        loss.backward()
+        return (loss.detach(), *(p.grad for p in layer.parameters()))
+
+    @engine.no_grad
+    def evaluated(x: Any) -> Any:
+        return layer(x)[0].exp().sum()
+
+    x = engine.randn(20, 30, 5)
+    steps = (trained, evaluated)
+    less = [program(pure(step), x).arena_bytes for step in steps]
+    monkeypatch.setattr(plan, "OVERWRITES", {})
+    more = [program(pure(step), x).arena_bytes for step in steps]
+    assert more[0] >= less[0]
+    assert more[1] - less[1] >= 20 * 30 * 48 * gates * 4
