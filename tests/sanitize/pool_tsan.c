@@ -105,7 +105,8 @@ static int replay(float start) {
                             SMALL * sizeof(float)};
   const gc_transfer take = {(char *)sums, sizeof(float), (const char *)s, 0, sizeof(float)};
   int64_t done = 0;
-  int wrong = !program || gc_replay(program, 0, STEPS, &feed, 1, &take, 1, &done, &error) != GC_OK ||
+  int wrong = !program ||
+              gc_replay(program, 0, STEPS, &feed, 1, &take, 1, &done, &error) != GC_OK ||
               done != STEPS;
   for (int i = 0; i < STEPS && !wrong; i++) {
     const double v = (double)given[i * SMALL], right = -v * exp(v) * SMALL;

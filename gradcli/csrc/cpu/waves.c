@@ -52,8 +52,8 @@ static void transfer(const gc_transfer *list, int64_t n, int64_t step) {
 }
 
 /* The first task of a lane; that of lane `lanes` is the number of tasks. */
-static int64_t lane_start(const walk *w, int64_t tasks, int lane) {
-  return tasks * lane / w->lanes;
+static int64_t lane_start(const walk *w, int64_t tasks, int number) {
+  return tasks * number / w->lanes;
 }
 
 static void hand_out(walk *w) {
