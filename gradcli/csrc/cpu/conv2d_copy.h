@@ -58,49 +58,61 @@ static inline void NAME(clear)(REAL *line, int64_t from, int64_t to) {
     line[p] = 0;
 }
 
+/* What a band is, the same for all planes: where its first output meets the source, and which of
+ * its rows and columns do. */
+typedef struct {
+  int64_t row, column, extent;
+  gc_inside down, across;
+} NAME(band);
+
+static NAME(band) NAME(band_of)(const gc_sweep *s, int64_t number, int64_t first, int64_t rows) {
+  NAME(band) b = {.extent = rows + s->rows.extent - s->chunk};
+  b.row = gc_band_begin(&s->row, &s->rows, number / s->columns.bands) + first * s->row.step;
+  b.column = gc_band_begin(&s->column, &s->columns, number % s->columns.bands);
+  b.down = NAME(inside_of)(&s->row, b.row, b.extent);
+  b.across = NAME(inside_of)(&s->column, b.column, s->columns.extent);
+  if (b.across.from == b.across.to)
+    b.down.from = b.down.to = b.extent;
+  return b;
+}
+
 /* Rows that meet the source. Where rows follow each other in source and copy alike they are moved
  * as one, and then the ends of each, where it took pixels of its neighbours, are made zero. */
 static void NAME(copy_rows)(const gc_sweep *s, const REAL *from, int64_t rows, gc_inside across,
                             const REAL *end, REAL *to) {
-  const int64_t width = s->columns.extent, step = s->column.step;
+  const int64_t width = s->columns.extent, step = s->column.step, n = across.to - across.from;
+  const int64_t apart = s->row.step * s->column.length;
   const bool whole = step == 1 && s->row.step == 1 && s->column.length == width;
   if (whole)
-    NAME(take_pixels)(from, 1, (rows - 1) * width + across.to - across.from, end, to + across.from);
-  for (int64_t i = 0; i < rows; i++, to += width, from += s->row.step * s->column.length) {
+    NAME(take_pixels)(from, 1, (rows - 1) * width + n, end, to + across.from);
+  for (int64_t i = 0; i < rows; i++, to += width, from += apart) {
     if (!whole)
-      NAME(take_pixels)(from, step, across.to - across.from, end, to + across.from);
+      NAME(take_pixels)(from, step, n, end, to + across.from);
     NAME(clear)(to, 0, across.from);
     NAME(clear)(to, across.to, width);
   }
 }
 
-/* One band of one plane: `extent` rows, the first of which meets the source at (row, column). */
-static void NAME(copy_band)(const gc_sweep *s, const REAL *plane, const REAL *end, int64_t row,
-                            int64_t column, int64_t extent, REAL *to) {
+static void NAME(copy_band)(const gc_sweep *s, const NAME(band) * b, const REAL *plane,
+                            const REAL *end, REAL *to) {
   const int64_t width = s->columns.extent;
-  const gc_inside across = NAME(inside_of)(&s->column, column, width);
-  gc_inside down = NAME(inside_of)(&s->row, row, extent);
-  if (across.from == across.to)
-    down.from = down.to = extent;
-  memset(to, 0, (size_t)(down.from * width) * sizeof(REAL));
-  if (down.from < down.to)
+  if (b->down.from)
+    memset(to, 0, (size_t)(b->down.from * width) * sizeof(REAL));
+  if (b->down.from < b->down.to)
     NAME(copy_rows)(s,
-                    plane + (row + down.from * s->row.step) * s->column.length +
-                        (column + across.from * s->column.step),
-                    down.to - down.from, across, end, to + down.from * width);
-  memset(to + down.to * width, 0, (size_t)((extent - down.to) * width) * sizeof(REAL));
+                    plane + (b->row + b->down.from * s->row.step) * s->column.length +
+                        (b->column + b->across.from * s->column.step),
+                    b->down.to - b->down.from, b->across, end, to + b->down.from * width);
+  if (b->down.to < b->extent)
+    memset(to + b->down.to * width, 0, (size_t)((b->extent - b->down.to) * width) * sizeof(REAL));
 }
 
 /* The mask of one band: all bits where an output of its `extent` rows meets the source. */
-static void NAME(mask_band)(const gc_sweep *s, int64_t row, int64_t column, int64_t extent,
-                            LANE_TYPE *mask) {
-  const int64_t width = s->columns.extent;
-  const gc_inside down = NAME(inside_of)(&s->row, row, extent);
-  const gc_inside across = NAME(inside_of)(&s->column, column, width);
-  for (int64_t i = 0; i < extent; i++, mask += width)
+static void NAME(mask_band)(const NAME(band) * b, int64_t width, LANE_TYPE *mask) {
+  for (int64_t i = 0; i < b->extent; i++, mask += width)
     for (int64_t p = 0; p < width; p++)
-      mask[p] =
-          -(LANE_TYPE)((i >= down.from) & (i < down.to) & (p >= across.from) & (p < across.to));
+      mask[p] = -(LANE_TYPE)((i >= b->down.from) & (i < b->down.to) & (p >= b->across.from) &
+                             (p < b->across.to));
 }
 
 static inline void NAME(move_band)(const REAL *from, const LANE_TYPE *mask, int64_t n, REAL *to) {
@@ -113,23 +125,22 @@ static inline void NAME(move_band)(const REAL *from, const LANE_TYPE *mask, int6
 /* What the outputs of rows first .. first + rows - 1 meet. `masks`: room for one of each band. */
 static void NAME(copy_source)(const gc_sweep *s, const REAL *source, int64_t first, int64_t rows,
                               REAL *to, LANE_TYPE *masks) {
+  enum { KNOWN = 16 }; /* bands that need not be found again for each plane */
   const int64_t pixels = s->row.length * s->column.length, width = s->columns.extent;
-  const int64_t extent = rows + s->rows.extent - s->chunk, bands = s->rows.bands * s->columns.bands;
-  const int64_t room = s->channels * pixels - gc_ceil_div(extent * width, LANES) * LANES;
-  const int64_t bits = gc_sweep_masks(s, LANES);
+  const int64_t bands = s->rows.bands * s->columns.bands, bits = gc_sweep_masks(s, LANES);
+  NAME(band) known[KNOWN];
   for (int64_t c = 0; c < s->channels; c++)
-    for (int64_t b = 0; b < bands; b++, to += s->band) {
-      const int64_t column = gc_band_begin(&s->column, &s->columns, b % s->columns.bands);
-      const int64_t row =
-          gc_band_begin(&s->row, &s->rows, b / s->columns.bands) + first * s->row.step;
-      const int64_t at = c * pixels + row * width + column;
-      LANE_TYPE *const mask = masks + b * (bits / bands);
+    for (int64_t i = 0; i < bands; i++, to += s->band) {
+      NAME(band) *const b = &known[i < KNOWN ? i : KNOWN - 1];
+      if (c == 0 || i >= KNOWN - 1)
+        *b = NAME(band_of)(s, i, first, rows);
+      const int64_t at = c * pixels + b->row * width + b->column, n = b->extent * width;
+      LANE_TYPE *const mask = masks + i * (bits / bands);
       if (bits && c == 0)
-        NAME(mask_band)(s, row, column, extent, mask);
-      if (bits && at >= 0 && at <= room)
-        NAME(move_band)(source + at, mask, extent * width, to);
+        NAME(mask_band)(b, width, mask);
+      if (bits && at >= 0 && at + gc_ceil_div(n, LANES) * LANES <= s->channels * pixels)
+        NAME(move_band)(source + at, mask, n, to);
       else
-        NAME(copy_band)(s, source + c * pixels, source + s->channels * pixels, row, column, extent,
-                        to);
+        NAME(copy_band)(s, b, source + c * pixels, source + s->channels * pixels, to);
     }
 }
