@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from gradcli import engine
+from gradcli.engine.nn import functional as F
 
 INF, NAN = math.inf, math.nan
 
@@ -85,6 +86,32 @@ def test_gelu_which_holds_erf_is_within_4_units_above_0(isa: str) -> None:
         return 0.5 * x * (1 + math.erf(x / math.sqrt(2)))
 
     assert worst("gelu", gelu, between(0, 8, 20_000)) <= 4
+
+
+def test_gelu_by_tanh_is_within_4_units_above_0(isa: str) -> None:
+    def gelu(x: float) -> float:
+        return x / (1 + math.exp(-2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+    numbers = between(0, 8, 20_000)
+    found = F.gelu(engine.tensor(numbers), approximate="tanh").tolist()
+    for x, y in zip(numbers, found, strict=True):
+        assert abs(y - gelu(x)) <= 4 * unit_in_the_last_place(gelu(x))
+
+
+def test_softmax_is_within_4_units_down_to_the_smallest_normal_float(isa: str) -> None:
+    numbers = between(-87, 0, 20_000)
+    rows = engine.stack([engine.zeros(len(numbers)), engine.tensor(numbers)], dim=1)
+    for x, (_, y) in zip(numbers, rows.softmax(1).tolist(), strict=True):
+        wanted = math.exp(x) / (1 + math.exp(x))
+        assert abs(y - wanted) <= 4 * unit_in_the_last_place(wanted)
+
+
+def test_softmax_of_minus_infinity_is_0_and_keeps_nan(isa: str) -> None:
+    row = [0.0] * 40 + [-INF, -1e38, -104.0]
+    assert engine.tensor(row).softmax(0).tolist()[40:] == [0.0, 0.0, 0.0]
+    for at in range(len(row)):
+        eaten = engine.tensor([*row[:at], NAN, *row[at + 1 :]]).softmax(0).tolist()
+        assert all(math.isnan(y) for y in eaten)
 
 
 def signed(x: float) -> str:
