@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -118,3 +119,9 @@ def test_each_pass_alone_and_all_of_them_on_a_network(optimizer: Any, passes: An
     engine.manual_seed(1)
     x, y = engine.randn(6, 1, 8, 8), engine.randint(0, 5, (6,))
     assert kernels(network(optimizer), x, y, passes=passes)
+
+
+def test_the_documentation_names_every_pass() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "capture.md").read_text()
+    rows = [line.split("`")[1] for line in text.splitlines() if line.startswith("| `")]
+    assert [name for name in rows if name in ALL] == list(ALL)
