@@ -172,7 +172,8 @@ WORKLOADS: dict[str, Workload] = {
         ),
         Workload(
             "W5", "ResNet on 3x32x32, SGD momentum, batch 64",
-            tuple(_resnet()), Field((64, 3, 32, 32)), Field((64,), 10), "sgd", 1e-2, 2, 10.2,
+            # A rate of 1e-2 makes rounding grow to 4e-4 of the loss in 16 steps, this one to 4e-5.
+            tuple(_resnet()), Field((64, 3, 32, 32)), Field((64,), 10), "sgd", 3e-3, 2, 10.2,
         ),
         Workload(
             "W6", "GPT of 6 layers, width 128, AdamW, batch 16x128",
