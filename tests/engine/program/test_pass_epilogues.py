@@ -98,6 +98,18 @@ def test_slopes_are_done_by_the_product_that_gives_the_gradient(activation: Any,
     assert fused.count("matmul_then") == 4
 
 
+def test_a_slope_beyond_the_second_cache_is_a_call_of_its_own() -> None:
+    def step(a: Any, b: Any, x: Any) -> Any:
+        grad = product(a, b)
+        out = empty(grad.shape, grad.dtype)
+        run("tanh_backward", x.array.reshape(grad.shape), grad, out)
+        return engine.Tensor(out)
+
+    for rows, found in ((512, ["matmul_then"]), (520, ["matmul", "tanh_backward"])):
+        a, b, x = normal(rows, 3), normal(3, 512), normal(rows, 512)
+        assert kernels(pure(step), a, b, x, passes=ONLY) == found
+
+
 def test_a_product_that_is_changed_in_between_stays() -> None:
     def step(a: Any, b: Any) -> Any:
         x = a @ b

@@ -12,6 +12,10 @@ from gradcli.engine.program.rows import SLOPE, UNARY
 # and which of its sizes names the row.
 FUSED = {"matmul": ("matmul_then", 0), "conv2d_forward": ("conv2d_forward_then", 8)}
 
+# Bytes above which a slope is left to a call of its own: what was kept is no longer in the second
+# cache, and a call by itself reads it in longer runs and streams the result past the caches.
+_LARGEST_SLOPE = 1 << 20
+
 
 def epilogues(calls: list[Call]) -> list[Call]:
     """f(a b + bias) and (a b) * slope(kept) in one call, where f's call followed."""
@@ -31,7 +35,7 @@ def epilogues(calls: list[Call]) -> list[Call]:
 def _fused(flow: Flow, i: int, j: int) -> Call | None:
     """Calls i and j in one, at the place of the first; None when that would change anything."""
     product, row = flow.calls[i], flow.calls[j]
-    if row.kernel not in UNARY | SLOPE:
+    if row.kernel not in UNARY and not _small_slope(row):
         return None
     (pre,), grad, kept, (end,) = product.outputs, row.inputs[-1], row.inputs[:-1], row.outputs
     same = pre.dtype is grad.dtype and pre.offset == grad.offset and pre.numel == grad.numel
@@ -43,6 +47,12 @@ def _fused(flow: Flow, i: int, j: int) -> Call | None:
     if any(meets(view, pre) or flow.written(view, i - 1, j) for view in kept):
         return None
     return _call(product, row, wanted=pre.buffer.kept or flow.readers(pre.buffer) != [j])
+
+
+def _small_slope(row: Call) -> bool:
+    return row.kernel in SLOPE and all(
+        end.numel * end.dtype.size <= _LARGEST_SLOPE for end in row.outputs
+    )
 
 
 def _call(product: Call, row: Call, wanted: bool) -> Call | None:
