@@ -80,8 +80,7 @@ static bool writes_one_place_twice(const gc_tensor *t) {
 }
 
 static bool same_elements(const gc_tensor *a, const gc_tensor *b) {
-  if (a->dtype != b->dtype || a->data != b->data || a->offset != b->offset ||
-      !gc_same_shape(a, b))
+  if (a->dtype != b->dtype || a->data != b->data || a->offset != b->offset || !gc_same_shape(a, b))
     return false;
   for (int32_t d = 0; d < a->ndim; d++)
     if (a->shape[d] > 1 && a->stride[d] != b->stride[d])

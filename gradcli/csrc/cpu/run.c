@@ -94,10 +94,9 @@ void gc_bad_index(const gc_job *job, int tensor, int64_t where, int64_t value, i
 }
 
 void gc_not_finite(const gc_job *job, int tensor, int64_t where) {
-  report_first(job, (gc_error){.status = GC_NOT_FINITE,
-                               .tensor = tensor,
-                               .call = job->number,
-                               .where = where});
+  report_first(
+      job,
+      (gc_error){.status = GC_NOT_FINITE, .tensor = tensor, .call = job->number, .where = where});
 }
 
 int gc_plan_call(const gc_call *call, gc_plan *plan, gc_error *error) {
@@ -131,8 +130,8 @@ static int run_call(const gc_call *call, gc_error *error) {
   gc_stage stages[GC_MAX_PHASES];
   gc_wave waves[GC_MAX_PHASES];
   for (int32_t p = 0; p < plan.phases; p++) {
-    stages[p] = (gc_stage){
-        .call = call, .run = run, .shared = memory, .phase = p, .tasks = plan.tasks[p]};
+    stages[p] =
+        (gc_stage){.call = call, .run = run, .shared = memory, .phase = p, .tasks = plan.tasks[p]};
     waves[p] = (gc_wave){.first = p, .stages = 1, .tasks = plan.tasks[p]};
     waves[p].alone = plan.tasks[p] <= 1 || plan.work < GC_SHARED_WORK;
   }
