@@ -68,7 +68,7 @@ def workloads(
 ) -> dict[str, Any]:
     """Time of a training step, by workload and competitor."""
     probe_ = _probe(say)
-    chosen = {n: c for n, c in COMPETITORS.items() if not only or c.library in only}
+    chosen = {n: c for n, c in COMPETITORS.items() if not only or c.package in only}
     found: dict[str, Any] = {}
     versions: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -129,7 +129,7 @@ def matmul(quick: bool, only: Iterable[str], say: Say) -> dict[str, Any]:
     run = Race(probe_, Effort(wanted=2, seconds=1) if quick else Effort(seconds=12.0), say)
     shapes: dict[str, Any] = {}
     try:
-        run.enter({n: c for n, c in PRODUCTS.items() if not only or c.library in only})
+        run.enter({n: c for n, c in PRODUCTS.items() if not only or c.package in only})
         versions = run.versions()
         for m, k, n in SHAPES:
             rows = run.run(_product(m, k, n), trace=0, chunk=0.02)
@@ -166,7 +166,7 @@ def memory(quick: bool, only: Iterable[str], say: Say) -> dict[str, Any]:
             found[name] = {}
             for peer in PEAKS:
                 competitor = COMPETITORS[peer]
-                if only and competitor.library not in only:
+                if only and competitor.package not in only:
                     continue
                 row = _peak(competitor, name, file)
                 found[name][peer] = row

@@ -31,19 +31,19 @@ class Competitor:
     """A library, and how it is used."""
 
     name: str
-    library: str  # what must be installed
+    package: str  # what must be installed
     module: str
     mode: str
 
     def missing(self) -> str:
         """Why it cannot take part; empty where it can."""
-        if importlib.util.find_spec(self.library) is None:
-            return f"{self.library} is not installed"
+        if importlib.util.find_spec(self.package) is None:
+            return f"{self.package} is not installed"
         return ""
 
 
-def _competitor(name: str, library: str, mode: str, module: str = "") -> Competitor:
-    return Competitor(name, library, f"benchmarks.workloads_{module or library}", mode)
+def _competitor(name: str, package: str, mode: str, module: str = "") -> Competitor:
+    return Competitor(name, package, f"benchmarks.workloads_{module or package}", mode)
 
 
 COMPETITORS: dict[str, Competitor] = {

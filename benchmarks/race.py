@@ -90,7 +90,7 @@ class Race:
             try:
                 found |= child.ask("versions")
             except Failure as failure:
-                found[child.competitor.library] = f"fails: {failure}"
+                found[child.competitor.package] = f"fails: {failure}"
         return found
 
     def run(self, build: Build, trace: int = TRACE, chunk: float = CHUNK) -> dict[str, Any]:

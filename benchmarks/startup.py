@@ -76,7 +76,7 @@ def _first_steps(file: Path) -> dict[str, Command]:
     names = ("gradcli eager", "gradcli captured", "torch eager", "torch compile", "jax jit")
     chosen = {name: COMPETITORS[name] for name in names}
     return {
-        f"first step, {name}": Command(("-c", code, c.module, c.mode, str(file)), (c.library,))
+        f"first step, {name}": Command(("-c", code, c.module, c.mode, str(file)), (c.package,))
         for name, c in chosen.items()
     }
 

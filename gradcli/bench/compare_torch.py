@@ -84,7 +84,7 @@ class Rivals:
     pause = 0.005  # seconds before a turn
 
     def __init__(self, job: Job, start: State) -> None:
-        torch = torch_model.library()
+        torch = torch_model.imported()
         torch.set_num_threads(cpu.threads())
         torch.manual_seed(job.settings.seed)
         self._version = str(torch.__version__)

@@ -53,7 +53,7 @@ def must_be_installed() -> None:
         )
 
 
-def library() -> Any:
+def imported() -> Any:
     """PyTorch, imported now; that takes seconds and a few hundred megabytes."""
     try:
         return importlib.import_module("torch")
