@@ -98,9 +98,7 @@ class Array:
         """The bytes of a contiguous array, shared."""
         if not self.is_contiguous():
             raise ShapeError("memoryview: the array is not contiguous; call contiguous() first")
-        recorder = recording.current()
-        if recorder is not None:
-            recorder.reading("the values of a tensor")
+        recording.reading()
         size = self.dtype.size
         return cpu.window(self.storage, self.offset * size, self.numel * size)
 

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+from gradcli.engine import recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array
 from gradcli.engine.device import cpu, dlpack
@@ -26,8 +27,10 @@ _NATIVE = "<" if struct.pack("=h", 1) == b"\x01\x00" else ">"
 
 
 def _shareable(tensor: Tensor, how: str) -> Array:
+    """Its memory, to be handed out: a step that does so is not captured, as in `item`."""
     if tensor.requires_grad:
         raise AutogradError(f"{how}: this tensor asks for a gradient; use detach() first")
+    recording.reading()
     return tensor.array
 
 

@@ -42,7 +42,7 @@ class Recorder(Protocol):
     def constant(self, storage: Any) -> None:
         """Fresh memory that Python has filled."""
 
-    def reading(self, what: str) -> None:
+    def reading(self) -> None:
         """Python is about to look at values; raises, because a replay would not look again."""
 
     def assume(self, owner: object, attribute: str) -> None:
@@ -61,6 +61,13 @@ _current: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 def current() -> Recorder | None:
     """Whoever records the calls of this thread, if anyone does."""
     return _current.get()
+
+
+def reading() -> None:
+    """Python is about to look at values, or to let others look: whoever records may refuse."""
+    recorder = current()
+    if recorder is not None:
+        recorder.reading()
 
 
 @contextmanager

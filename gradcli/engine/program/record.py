@@ -147,11 +147,11 @@ class Recording:
         """Fresh memory that Python has filled: it is kept as it is."""
         self._buffers[id(storage)] = Buffer(storage.nbytes, storage)
 
-    def reading(self, what: str) -> NoReturn:
+    def reading(self) -> NoReturn:
         """Refuse: a replay would go on with the value of the first time."""
         raise CaptureError(
-            f"capture: the step reads {what} (item, tolist, if x: ...), so it cannot be replayed "
-            "without Python; return what you want to see, or do not capture this step"
+            "capture: the step reads the values of a tensor (item, numpy, print, if x: ...), so it "
+            "cannot be replayed without Python; return what you want to see, or do not capture it"
         )
 
     def assume(self, owner: object, attribute: str) -> None:
