@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import course, probe, process, targets
-from benchmarks.medians import geometric_mean
 from benchmarks.process import COMPETITORS, PRODUCTS, Child, Failure
 from benchmarks.race import Effort, Race, Say
 
@@ -136,17 +135,15 @@ def matmul(quick: bool, only: Iterable[str], say: Say) -> dict[str, Any]:
             for row in rows.values():
                 if "ms" in row:
                     row["gflops"] = round(2 * m * k * n / row["ms"] / 1e6, 2)
-            ours = targets.best(rows, ("gradcli captured",)) or targets.best(rows, targets.OURS)
-            ratio = targets.ratio(targets.best(rows, ("torch", "numpy")), ours)
-            shapes[f"{m}x{k}x{n}"] = {"rows": rows, "ratio": ratio}
+            shapes[f"{m}x{k}x{n}"] = {"rows": rows}
             rates = ", ".join(f"{n} {r['gflops']:g}" for n, r in rows.items() if "gflops" in r)
-            say(f"{m}x{k}x{n}: GFLOP/s: {rates}" + (f"; ratio {ratio:.2f}" if ratio else ""))
+            ratios = targets.compare_products(rows).items()
+            faster = "".join(f"; {what} {ratio:.2f}x" for what, ratio in ratios if ratio)
+            say(f"{m}x{k}x{n}: GFLOP/s: {rates}{faster}")
     finally:
         run.leave()
-    ratios = [entry["ratio"] for entry in shapes.values() if entry["ratio"]]
     return {
         "shapes": shapes,
-        "geometric_mean": geometric_mean(ratios) if ratios else None,
         "versions": versions,
         "placement": _placement(probe_),
     }

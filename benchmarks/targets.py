@@ -6,10 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from benchmarks.medians import geometric_mean
+
 OURS = ("gradcli eager", "gradcli captured", "gradcli scan")
 ONE_CALL = ("gradcli eager", "gradcli captured")
 TORCH = ("torch eager", "torch compile")
 JAX = ("jax jit", "jax scan")
+PRODUCT_WAYS = {"the kernel": "gradcli c", "one captured call": "gradcli captured"}
+PRODUCT_PEERS = ("torch", "numpy")
 
 AGAINST_TORCH = {
     "W1": 8.0, "W2": 3.0, "W3": 1.2, "W4": 3.0, "W5": 1.4, "W6": 1.5, "W7": 1.4, "W8": 100.0,
@@ -119,17 +123,40 @@ def python_between(rows: Mapping[str, Any]) -> float | None:
     return None if called is None or scanned is None else (called - scanned) * 1e3
 
 
+def compare_products(rows: Mapping[str, Any]) -> dict[str, float | None]:
+    """A shape's ratios: the kernel by itself, and a call from Python, against the better peer."""
+    peer = best(rows, PRODUCT_PEERS)
+    return {what: ratio(peer, best(rows, (ours,))) for what, ours in PRODUCT_WAYS.items()}
+
+
+def product_ratios(found: Mapping[str, Any], what: str) -> dict[str, float]:
+    """By shape, where they could be measured."""
+    ratios = {s: compare_products(entry["rows"])[what] for s, entry in found["shapes"].items()}
+    return {shape: value for shape, value in ratios.items() if value is not None}
+
+
+def product_mean(found: Mapping[str, Any], what: str) -> float | None:
+    """Of all shapes together."""
+    ratios = product_ratios(found, what)
+    return geometric_mean(list(ratios.values())) if ratios else None
+
+
 def of_matmul(found: Mapping[str, Any]) -> list[Verdict]:
-    """The worst shape, and all of them together."""
-    shapes = found["shapes"]
-    ratios = {shape: e["ratio"] for shape, e in shapes.items() if e["ratio"] is not None}
-    doubtful = any(noisy(e["rows"], e["rows"]) for e in shapes.values())
-    worst = min(ratios, key=lambda shape: ratios[shape], default=None)
-    figure = None if worst is None else ratios[worst]
-    return [
-        at_least(f"matmul, the worst shape ({worst})", figure, MATMUL_EACH, doubtful),
-        at_least("matmul, geometric mean", found["geometric_mean"], MATMUL_MEAN, doubtful),
-    ]
+    """The worst shape, and all of them together: of the kernel, and of a call from Python."""
+    verdicts = []
+    for what, ours in PRODUCT_WAYS.items():
+        ratios = product_ratios(found, what)
+        names = (ours, *PRODUCT_PEERS)
+        doubtful = any(noisy(entry["rows"], names) for entry in found["shapes"].values())
+        worst = min(ratios, key=lambda shape: ratios[shape], default=None)
+        figure = None if worst is None else ratios[worst]
+        where = f"matmul, {what}, the worst shape ({worst})"
+        mean = product_mean(found, what)
+        verdicts += [
+            at_least(where, figure, MATMUL_EACH, doubtful),
+            at_least(f"matmul, {what}, geometric mean", mean, MATMUL_MEAN, doubtful),
+        ]
+    return verdicts
 
 
 def of_memory(found: Mapping[str, Any]) -> list[Verdict]:

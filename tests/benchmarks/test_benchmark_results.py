@@ -57,6 +57,31 @@ def test_tables_replace_only_what_stands_between_the_markers(tmp_path: Path) -> 
     assert cells[-3:] == ["9.00x (8, yes)", "-", "-"]
 
 
+def test_a_table_of_products_has_a_ratio_for_the_kernel_and_one_for_a_call(tmp_path: Path) -> None:
+    rows = {
+        "gradcli c": row(1.0, gflops=12.0),
+        "gradcli captured": row(4.0, gflops=3.0),
+        "numpy": row(2.0, gflops=6.0),
+    }
+    old = {"ratio": 0.5}  # files of before had one ratio, of the call
+    shapes = {"1x2x3": {"rows": rows, **old}, "4x5x6": {"rows": {"numpy": row(2.0)}, "ratio": None}}
+    made = results.document("matmul", {"shapes": shapes, "geometric_mean": 0.5}, quick=False)
+    results.write(tmp_path, made)
+    lines = tables.tables(tmp_path).splitlines()
+    cells = next(line for line in lines if line.startswith("| 1x2x3")).split(" | ")
+    assert cells == ["| 1x2x3", "12.0", "3.00", "-", "-", "6.00", "2.00x", "0.50x |"]
+    assert next(line for line in lines if line.startswith("| 4x5x6")).endswith("| - | - |")
+    (note,) = (line for line in lines if line.startswith("Geometric means"))
+    assert "the kernel 2.00x (1.2, yes), one captured call 0.50x (1.2, no)" in note
+
+
+@pytest.mark.parametrize("file", sorted(results.FOLDER.glob("*.json")), ids=lambda f: f.stem)
+def test_every_result_that_is_kept_can_be_shown_and_judged(file: Path) -> None:
+    found = json.loads(file.read_text())
+    assert tables.TABLES[found["kind"]](found).startswith("## ")
+    assert targets.VERDICTS[found["kind"]](found)
+
+
 def test_a_page_that_does_not_exist_is_begun(tmp_path: Path) -> None:
     tables.update(tmp_path / "page.md", tmp_path)
     assert "Nothing has been measured yet." in (tmp_path / "page.md").read_text()

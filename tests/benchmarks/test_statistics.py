@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
@@ -96,3 +97,36 @@ def test_a_target_that_was_not_measured_neither_passes_nor_fails() -> None:
     assert targets.at_least("x", None, 2.0).passed is None
     assert targets.at_least("x", 2.0, 2.0).passed
     assert not targets.at_most("x", 3.0, 2.0).passed
+
+
+def product(kernel: float, call: float, torch: float, numpy: float) -> dict[str, Any]:
+    times = {"gradcli c": kernel, "gradcli captured": call, "torch": torch, "numpy": numpy}
+    return {"rows": {name: {"ms": ms} for name, ms in times.items()}}
+
+
+def test_the_kernel_and_a_call_of_it_are_judged_apart() -> None:
+    found = {
+        "shapes": {"1x2x3": product(1.0, 4.0, 2.0, 3.0), "4x5x6": product(2.0, 8.0, 9.0, 16.0)}
+    }
+    verdicts = targets.of_matmul(found)
+    assert [(v.what.removeprefix("matmul, "), v.passed) for v in verdicts] == [
+        ("the kernel, the worst shape (1x2x3)", True),
+        ("the kernel, geometric mean", True),
+        ("one captured call, the worst shape (1x2x3)", False),
+        ("one captured call, geometric mean", False),
+    ]
+    assert [v.figure for v in verdicts] == pytest.approx([2.0, 3.0, 0.5, 0.75])
+
+
+def test_a_call_that_took_no_part_leaves_the_kernel_judged() -> None:
+    shape = product(1.0, 4.0, 2.0, 3.0)
+    del shape["rows"]["gradcli captured"]
+    verdicts = targets.of_matmul({"shapes": {"1x2x3": shape}})
+    assert [v.passed for v in verdicts] == [True, True, None, None]
+
+
+def test_disturbed_calls_do_not_make_the_kernel_doubtful() -> None:
+    shape = product(1.0, 4.0, 2.0, 3.0)
+    shape["rows"]["gradcli captured"]["noisy"] = True
+    verdicts = targets.of_matmul({"shapes": {"1x2x3": shape}})
+    assert [v.doubtful for v in verdicts] == [False, False, True, True]
