@@ -56,7 +56,7 @@ static inline int64_t NAME(step_of)(int64_t m) {
 
 /* Lines that a tile reads one after the other lie in few pages. */
 static inline bool NAME(is_near)(int64_t stride) {
-  return stride * (int64_t)sizeof(REAL) <= 2048;
+  return stride * (int64_t)sizeof(REAL) < 2048;
 }
 
 /* Whether the tiles of n columns read A where it lies. Rows 4 KiB apart fall into the same places
