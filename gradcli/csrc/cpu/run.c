@@ -1,9 +1,11 @@
 /* run.c -- gc_run: each call of a list is checked, planned, and walked phase by phase; and the
  * memory that tensors live in. */
 #define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE /* madvise */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
@@ -14,9 +16,23 @@
 
 /* ---- memory: each block is preceded by a header that remembers its length ---- */
 
-enum { ALIGN = 64 };
+enum { ALIGN = 64, PAGE = 1 << 21 /* bytes of a large page, or a multiple of that */ };
 static atomic_llong allocated;
 static atomic_int fill_on_alloc;
+
+/* Asks for large pages where a block holds whole ones: a step walks over more memory than the
+ * processor can remember the small pages of. It is a wish, and refusing it harms nobody. */
+static void wish_large_pages(char *data, int64_t nbytes) {
+#ifdef MADV_HUGEPAGE
+  const uintptr_t before = (uintptr_t)data % PAGE, skip = before ? PAGE - before : 0;
+  const int64_t whole = (nbytes - (int64_t)skip) / PAGE;
+  if (whole > 0)
+    (void)madvise(data + skip, (size_t)whole * PAGE, MADV_HUGEPAGE);
+#else
+  (void)data;
+  (void)nbytes;
+#endif
+}
 
 void *gc_alloc(int64_t nbytes) {
   void *block;
@@ -26,6 +42,7 @@ void *gc_alloc(int64_t nbytes) {
   *(int64_t *)block = nbytes;
   atomic_fetch_add(&allocated, nbytes);
   char *data = (char *)block + ALIGN;
+  wish_large_pages(data, nbytes);
   if (atomic_load(&fill_on_alloc))
     memset(data, 0xFF, (size_t)nbytes); /* NaN as float and double: unwritten output shows */
   return data;
