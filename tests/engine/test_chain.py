@@ -39,15 +39,6 @@ def chained(steps: list[Step], inputs: list[Array], outputs: int) -> list[Array]
     return made
 
 
-@pytest.fixture(params=["baseline", "avx2", "avx512", "neon"])
-def isa(request: pytest.FixtureRequest) -> Any:
-    before = cpu.isa()
-    if not cpu.set_isa(request.param):
-        pytest.skip(f"this machine has no {request.param}")
-    yield request.param
-    cpu.set_isa(before)
-
-
 @pytest.mark.usefixtures("isa")
 @pytest.mark.parametrize("row", ROWS)
 def test_each_row_has_the_bits_of_its_own_call(row: str) -> None:

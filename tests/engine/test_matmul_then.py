@@ -52,15 +52,6 @@ def product(a: Array, b: Array, bias: Array) -> Array:
     return out
 
 
-@pytest.fixture(params=["baseline", "avx2", "avx512", "neon"])
-def isa(request: pytest.FixtureRequest) -> Any:
-    before = cpu.isa()
-    if not cpu.set_isa(request.param):
-        pytest.skip(f"this machine has no {request.param}")
-    yield request.param
-    cpu.set_isa(before)
-
-
 @pytest.mark.usefixtures("isa")
 @pytest.mark.parametrize("f", PLAIN)
 def test_a_function_has_the_bits_of_the_call_that_would_follow(f: str) -> None:
