@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "performance.md"
 EXIT_MISSED = 6
 
-Measured = Callable[[], dict[str, Any]]
+Measured = Callable[[bool, tuple[str, ...], race.Say], dict[str, Any]]
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -74,39 +74,30 @@ def workloads(options: dict[str, Any], names: tuple[str, ...]) -> None:
     _finish(options, "workloads", found)
 
 
-@main.command()
-@click.pass_obj
-def matmul(options: dict[str, Any]) -> None:
-    """Matrix products of 14 shapes."""
-    _finish(options, "matmul", measure.matmul(options["quick"], options["only"], click.echo))
+def _command(kind: str, measured: Measured, what: str) -> click.Command:
+    """A command that takes no more than the options of all."""
+
+    @main.command(kind, help=what)
+    @click.pass_obj
+    def command(options: dict[str, Any]) -> None:
+        _finish(options, kind, measured(options["quick"], options["only"], click.echo))
+
+    return command
 
 
-@main.command()
-@click.pass_obj
-def memory(options: dict[str, Any]) -> None:
-    """Peak memory of a training process."""
-    _finish(options, "memory", measure.memory(options["quick"], options["only"], click.echo))
-
-
-@main.command("startup")
-@click.pass_obj
-def startup_(options: dict[str, Any]) -> None:
-    """Time to import, to help, to the first step."""
-    _finish(options, "startup", startup.startup(options["quick"], options["only"], click.echo))
-
-
-@main.command()
-@click.pass_obj
-def mnist97(options: dict[str, Any]) -> None:
-    """From a cold process to 97 % of MNIST's test images."""
-    _finish(options, "mnist97", startup.mnist97(options["quick"], options["only"], click.echo))
+OTHERS = (
+    _command("matmul", measure.matmul, "Matrix products of 14 shapes."),
+    _command("memory", measure.memory, "Peak memory of a training process."),
+    _command("startup", startup.startup, "Time to import, to help, to the first step."),
+    _command("mnist97", startup.mnist97, "From a cold process to 97 % of MNIST's test images."),
+)
 
 
 @main.command("all")
 @click.pass_context
 def all_(context: click.Context) -> None:
     """Everything, one after the other."""
-    for command in (workloads, matmul, memory, startup_, mnist97):
+    for command in (workloads, *OTHERS):
         context.invoke(command)
 
 
