@@ -16,20 +16,25 @@ static inline float NAME(m_from_bits)(uint32_t bits) {
   return x;
 }
 
-/* x = n ln 2 + r, |r| <= ln 2 / 2; exp(x) = 2^n (1 + r + r^2 q(r)). 2^n goes on in two halves: it
- * is no float itself where exp(x) is near the largest float or below the smallest normal one. */
-static inline float NAME(m_exp)(float x) {
-  const float round_to_integer = 12582912; /* 1.5 * 2^23: its last bit counts ones */
-  x = x > 89 ? 89 : x;
-  x = x < -104 ? -104 : x;
-  const float shifted = M_FMA(x, 1.44269504f, round_to_integer), n = shifted - round_to_integer;
+/* x = n ln 2 + r, |r| <= ln 2 / 2: exp(r) = 1 + r + r^2 q(r). */
+static inline float NAME(m_exp_rest)(float x, float n) {
   const float r = M_FMA(n, 2.12194440e-4f, M_FMA(n, -0.693359375f, x));
   float q = 0.00138190319f;
   q = M_FMA(q, r, 0.00836871564f);
   q = M_FMA(q, r, 0.0416682884f);
   q = M_FMA(q, r, 0.166665211f);
   q = M_FMA(q, r, 0.49999994f);
-  const float p = 1 + M_FMA(q, r * r, r);
+  return 1 + M_FMA(q, r * r, r);
+}
+
+/* exp(x) = 2^n exp(r). 2^n goes on in two halves: it is no float itself where exp(x) is near the
+ * largest float or below the smallest normal one. */
+static inline float NAME(m_exp)(float x) {
+  const float round_to_integer = 12582912; /* 1.5 * 2^23: its last bit counts ones */
+  x = x > 89 ? 89 : x;
+  x = x < -104 ? -104 : x;
+  const float shifted = M_FMA(x, 1.44269504f, round_to_integer), n = shifted - round_to_integer;
+  const float p = NAME(m_exp_rest)(x, n);
   const int32_t power = (int32_t)(NAME(m_bits)(shifted) - NAME(m_bits)(round_to_integer));
   const int32_t half = power >> 1, rest = power - half;
   return p * NAME(m_from_bits)((uint32_t)(half + 127) << 23) *
@@ -37,20 +42,13 @@ static inline float NAME(m_exp)(float x) {
 }
 
 /* exp where it is a normal float, as softmax and the like want it: 0 below -87.7, infinity above
- * 88.4. The same polynomial; 2^n is made at once, and is 0 or infinity at the ends of its range. */
+ * 88.4. 2^n is made at once, and is 0 or infinity at the ends of its range. */
 static inline float NAME(m_exp_normal)(float x) {
   const float round_to_exponent = 12582912 + 127; /* its last bits are those of 2^n */
   x = x > 89 ? 89 : x;
   x = x < -88 ? -88 : x;
   const float shifted = M_FMA(x, 1.44269504f, round_to_exponent), n = shifted - round_to_exponent;
-  const float r = M_FMA(n, 2.12194440e-4f, M_FMA(n, -0.693359375f, x));
-  float q = 0.00138190319f;
-  q = M_FMA(q, r, 0.00836871564f);
-  q = M_FMA(q, r, 0.0416682884f);
-  q = M_FMA(q, r, 0.166665211f);
-  q = M_FMA(q, r, 0.49999994f);
-  const float p = 1 + M_FMA(q, r * r, r);
-  return p * NAME(m_from_bits)(NAME(m_bits)(shifted) << 23);
+  return NAME(m_exp_rest)(x, n) * NAME(m_from_bits)(NAME(m_bits)(shifted) << 23);
 }
 
 /* x = 2^n (1 + f), 1 + f in [sqrt(1/2), sqrt(2)); log(x) = n ln 2 + f - f^2 / 2 + f^3 p(f). */
