@@ -75,7 +75,8 @@ typedef struct {
   int64_t nbytes;
 } gc_block;
 
-/* Step i copies nbytes from `source + i * source_step` to `to + i * to_step`. */
+/* Step i copies nbytes from `source + i * source_step` to `to + i * to_step`. A feed without `to`
+ * is read where it lies, through its ports. */
 typedef struct {
   char *to;
   int64_t to_step;
@@ -84,11 +85,19 @@ typedef struct {
   int64_t nbytes;
 } gc_transfer;
 
+/* A tensor of a call whose memory is that of a feed. */
+typedef struct {
+  int32_t feed;
+  int32_t call;
+  int32_t tensor;
+} gc_port;
+
 typedef struct gc_program gc_program;
 
 /* shared[i]: scratch of call i, as its plan wants it. NULL and an error when something is wrong. */
 gc_program *gc_compile(const gc_call *calls, int64_t ncalls, const gc_part *parts, int64_t nparts,
-                       const gc_block *shared, gc_error *error);
+                       const gc_port *ports, int64_t nports, const gc_block *shared,
+                       gc_error *error);
 /* Runs the steps with the numbers first .. first + steps - 1. Before each the feeds are copied,
  * after it the takes. `done` counts the whole steps. */
 int gc_replay(gc_program *program, int64_t first, int64_t steps, const gc_transfer *feeds,

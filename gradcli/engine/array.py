@@ -51,6 +51,13 @@ class Array:
             )
         return self._descriptor
 
+    @property
+    def place(self) -> Any:
+        """A pointer to the first element."""
+        if not self.offset:
+            return self.storage.data
+        return cpu.place(self.storage, self.offset * self.dtype.size)
+
     def is_contiguous(self) -> bool:
         """True when the elements lie in row-major order without gaps."""
         return shapes.is_contiguous(self.shape, self.strides)

@@ -11,7 +11,8 @@ struct gc_program {
   gc_call *calls;
   gc_stage *stages;
   gc_wave *waves;
-  int64_t nwaves;
+  gc_socket *sockets;
+  int64_t nwaves, nsockets;
   int64_t worker_bytes;
   int threads; /* that `own` has room for */
   char *own;
@@ -79,6 +80,20 @@ static int fill_stages(gc_program *p, const gc_part *parts, int64_t n, const gc_
   return GC_OK;
 }
 
+/* Only what is read may lie in somebody else's memory. */
+static int fill_sockets(gc_program *p, const gc_port *ports, int64_t n, int64_t ncalls,
+                        gc_error *error) {
+  for (int64_t i = 0; i < n; i++) {
+    const gc_port *port = &ports[i];
+    if (port->feed < 0 || port->call < 0 || port->call >= ncalls || port->tensor < 0 ||
+        port->tensor >= gc_rows[p->calls[port->call].kernel].inputs)
+      return gc_refuse(error, GC_BAD_PROGRAM, 0, "ports that are inputs of its calls");
+    void **data = &p->calls[port->call].tensors[port->tensor].data;
+    p->sockets[p->nsockets++] = (gc_socket){.feed = port->feed, .data = data, .home = *data};
+  }
+  return GC_OK;
+}
+
 static int compile(gc_program *p, const gc_call *calls, int64_t ncalls, const gc_part *parts,
                    int64_t nparts, const gc_block *shared, gc_plan *plans, gc_error *error) {
   for (int64_t i = 0; i < ncalls; i++) {
@@ -94,7 +109,8 @@ static int compile(gc_program *p, const gc_call *calls, int64_t ncalls, const gc
 }
 
 gc_program *gc_compile(const gc_call *calls, int64_t ncalls, const gc_part *parts, int64_t nparts,
-                       const gc_block *shared, gc_error *error) {
+                       const gc_port *ports, int64_t nports, const gc_block *shared,
+                       gc_error *error) {
   *error = (gc_error){0};
   gc_program *p = array_of(1, sizeof *p);
   gc_plan *plans = array_of(ncalls, sizeof *plans);
@@ -102,11 +118,12 @@ gc_program *gc_compile(const gc_call *calls, int64_t ncalls, const gc_part *part
     p->calls = array_of(ncalls, sizeof *p->calls);
     p->stages = array_of(nparts, sizeof *p->stages);
     p->waves = array_of(nparts, sizeof *p->waves);
+    p->sockets = array_of(nports, sizeof *p->sockets);
   }
-  if (!p || !plans || !p->calls || !p->stages || !p->waves)
+  if (!p || !plans || !p->calls || !p->stages || !p->waves || !p->sockets)
     gc_refuse(error, GC_NO_MEMORY, 0, "more memory");
-  else
-    compile(p, calls, ncalls, parts, nparts, shared, plans, error);
+  else if (compile(p, calls, ncalls, parts, nparts, shared, plans, error) == GC_OK)
+    fill_sockets(p, ports, nports, ncalls, error);
   free(plans);
   if (error->status == GC_OK)
     return p;
@@ -141,6 +158,8 @@ int gc_replay(gc_program *program, int64_t first, int64_t steps, const gc_transf
                               .nfeeds = nfeeds,
                               .takes = takes,
                               .ntakes = ntakes,
+                              .sockets = program->sockets,
+                              .nsockets = program->nsockets,
                               .first = first,
                               .steps = steps,
                               .error = error};
@@ -158,6 +177,7 @@ void gc_discard(gc_program *program) {
   free(program->calls);
   free(program->stages);
   free(program->waves);
+  free(program->sockets);
   gc_free(program->own);
   free(program);
 }

@@ -47,8 +47,22 @@ static void do_task(const walk *w, int64_t task, int worker) {
 
 static void transfer(const gc_transfer *list, int64_t n, int64_t step) {
   for (int64_t i = 0; i < n; i++)
-    memcpy(list[i].to + step * list[i].to_step, list[i].source + step * list[i].source_step,
-           (size_t)list[i].nbytes);
+    if (list[i].to)
+      memcpy(list[i].to + step * list[i].to_step, list[i].source + step * list[i].source_step,
+             (size_t)list[i].nbytes);
+}
+
+/* What comes with this step: copied into the program's memory, or looked at where it lies. */
+static void feed(const gc_course *course, int64_t step) {
+  transfer(course->feeds, course->nfeeds, step);
+  for (int64_t i = 0; i < course->nsockets; i++) {
+    const gc_socket *socket = &course->sockets[i];
+    if (socket->feed >= course->nfeeds)
+      continue;
+    const gc_transfer *from = &course->feeds[socket->feed];
+    if (!from->to)
+      *socket->data = (void *)(from->source + step * from->source_step);
+  }
 }
 
 /* The first task of a lane; that of lane `lanes` is the number of tasks. */
@@ -83,7 +97,7 @@ static void advance(walk *w, int worker) {
         break;
     }
     if (w->wave == -1) {
-      transfer(course->feeds, course->nfeeds, w->step);
+      feed(course, w->step);
       continue;
     }
     const gc_wave *wave = &course->waves[w->wave];
@@ -130,9 +144,11 @@ int64_t gc_walk_course(const gc_course *course) {
   const int threads = gc_threads();
   walk w = {.course = course, .wave = -1, .step = course->first};
   w.lanes = threads < MAX_LANES ? threads : MAX_LANES;
-  transfer(course->feeds, course->nfeeds, w.step);
+  feed(course, w.step);
   advance(&w, 0);
   if (!atomic_load(&w.ended))
     gc_team(help, &w);
+  for (int64_t i = 0; i < course->nsockets; i++)
+    *course->sockets[i].data = course->sockets[i].home;
   return w.step - course->first;
 }

@@ -23,6 +23,13 @@ typedef struct {
   bool alone;            /* too little work to share */
 } gc_wave;
 
+/* Where a call looks for a tensor that belongs to a feed; `home` when the feed is copied. */
+typedef struct {
+  int64_t feed;
+  void **data;
+  void *home;
+} gc_socket;
+
 typedef struct {
   const gc_stage *stages;
   const gc_wave *waves;
@@ -31,6 +38,8 @@ typedef struct {
   int64_t worker_bytes;
   const gc_transfer *feeds, *takes;
   int64_t nfeeds, ntakes;
+  const gc_socket *sockets;
+  int64_t nsockets;
   int64_t first, steps; /* the number of the first step, and how many there are */
   gc_error *error;
 } gc_course;

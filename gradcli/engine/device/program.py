@@ -81,6 +81,10 @@ class Wires:
         """Move where bytes come from."""
         self.structs[number].source = source
 
+    def bind(self, number: int) -> None:
+        """Nothing is copied: the program reads where the bytes come from."""
+        self.structs[number].to = ffi.NULL
+
 
 class Compiled:
     """A program that C replays. Its memory must outlive it: the caller holds that."""
@@ -89,13 +93,24 @@ class Compiled:
         self,
         calls: CallList,
         parts: Sequence[tuple[int, int, int]],
+        ports: Sequence[tuple[int, int, int]],
         scratch: Sequence[tuple[int, int]],
     ) -> None:
         self._calls = calls
         error = ffi.new("gc_error *")
         blocks = ffi.new("gc_block[]", [(ffi.cast("void *", at), n) for at, n in scratch] or 1)
         listed = ffi.new("gc_part[]", list(parts) or 1)
-        made = lib.gc_compile(calls.structs, len(calls.kernels), listed, len(parts), blocks, error)
+        open_to = ffi.new("gc_port[]", list(ports) or 1)
+        made = lib.gc_compile(
+            calls.structs,
+            len(calls.kernels),
+            listed,
+            len(parts),
+            open_to,
+            len(ports),
+            blocks,
+            error,
+        )
         if made == ffi.NULL:
             raise self._refusal(error)
         self._program = ffi.gc(made, lib.gc_discard)

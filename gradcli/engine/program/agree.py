@@ -7,7 +7,7 @@ step does.
 from __future__ import annotations
 
 from gradcli.engine.device.program import copy
-from gradcli.engine.program.record import Buffer, Call, Recording, View
+from gradcli.engine.program.record import Buffer, Call, Recording
 
 
 def difference(first: Recording, second: Recording) -> str:
@@ -34,7 +34,7 @@ def difference(first: Recording, second: Recording) -> str:
 
 def _views_differ(a: Call, b: Call, pairs: dict[Buffer, Buffer]) -> str:
     for x, y in zip(a.views, b.views, strict=True):
-        if _layout(x) != _layout(y):
+        if x.layout != y.layout:
             return f"had a tensor of shape {x.shape} the first time and {y.shape} the second"
         if pairs.setdefault(x.buffer, y.buffer) is not y.buffer:
             return "used other memory the second time"
@@ -44,10 +44,6 @@ def _views_differ(a: Call, b: Call, pairs: dict[Buffer, Buffer]) -> str:
                 "keep such values in tensors that are changed in place (copy_), or pass them in"
             )
     return ""
-
-
-def _layout(view: View) -> tuple[object, ...]:
-    return view.offset, view.shape, view.strides, view.dtype, view.buffer.nbytes
 
 
 def _same_memory(x: Buffer, y: Buffer) -> bool:

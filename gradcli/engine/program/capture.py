@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +13,7 @@ from gradcli.engine import autograd, recording
 from gradcli.engine.array import Array, copy_into, empty
 from gradcli.engine.device import cpu
 from gradcli.engine.device.program import Wires, copy, overwrite
+from gradcli.engine.dtype import float32
 from gradcli.engine.program.agree import difference
 from gradcli.engine.program.passes import PASSES, optimized
 from gradcli.engine.program.record import Buffer, Recording
@@ -20,6 +23,7 @@ from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import CaptureError, GradcliError, OptionError, ShapeError
 
 MAX_PROGRAMS = 64  # of one captured step
+_BIND_BYTES = 1 << 14  # a smaller argument is copied faster than it is looked up
 
 
 @dataclass
@@ -29,6 +33,7 @@ class _Entry:
     Attributes:
         inputs: memory of the program's own for each tensor given.
         outputs: where each tensor that comes back lies.
+        private: the inputs that nobody but the program's calls can look at after a step.
         refused: why this signature stays eager.
         wires: what a single replay copies in and out.
     """
@@ -38,6 +43,7 @@ class _Entry:
     program: Program | None = None
     pattern: Pattern = None
     outputs: list[Array] = field(default_factory=list)
+    private: list[int] = field(default_factory=list)
     refused: str = ""
     wires: tuple[Wires, Wires] | None = None
 
@@ -130,6 +136,8 @@ class Captured:
     # One signature.
 
     def _entry(self, args: Sequence[Any]) -> _Entry:
+        if recording.current() is not None:
+            return _Entry([], refused="its calls belong to the step around it")
         key = (autograd.recording(), *(_signature(a) for a in args))
         entries = self._entries.setdefault(key, [])
         for entry in entries:
@@ -156,7 +164,9 @@ class Captured:
         if entry.refused or self._eager:
             return self._step(*args)
         try:
-            return self._record(entry, args)
+            returned = self._record(entry, args)
+            entry.private = _private(entry)
+            return returned
         except CaptureError as error:
             self._refuse(entry, error.message)
             return self._step(*args)
@@ -176,7 +186,7 @@ class Captured:
         except CaptureError:
             recorded.undo()  # the step will be made again, eagerly
             raise
-        del results
+        del results, own
         recorded.close()
         if _overwritten(recorded, entry.inputs):
             for tensor, mine in zip(_tensors(args), entry.inputs, strict=True):
@@ -195,7 +205,7 @@ class Captured:
         """Make the program, and let it prove itself: why it could not, or nothing."""
         changed = {v.buffer for call in recorded.calls for v in call.outputs if v.buffer.kept}
         cpu.trim()  # the eager step's memory, before the program takes its own
-        program = Program(optimized(recorded.calls, self._passes), recorded)
+        program = Program(optimized(recorded.calls, self._passes), recorded, entry.inputs)
         after = {b: copy(b.storage) for b in changed if b.storage is not None}
         _put_back({b: b.before for b in changed if b.before is not None})
         program.prove()
@@ -214,7 +224,8 @@ class Captured:
             entry.wires = _feeds(given, entry.inputs), _takes(entry.outputs, made, False)
         feeds, takes = entry.wires
         for i, array in enumerate(given):
-            feeds.draw(i, _place(array))
+            feeds.draw(i, array.place)
+        _bind(entry, program, feeds, given)
         for i, array in enumerate(made):
             takes.aim(i, array.storage.data)
         _, error = program.replay(1, feeds, takes)
@@ -227,6 +238,7 @@ class Captured:
         assert entry.program is not None
         made = [empty((count, *array.shape), array.dtype) for array in entry.outputs]
         feeds, takes = _feeds(given, entry.inputs), _takes(entry.outputs, made, True)
+        _bind(entry, entry.program, feeds, given)
         done, error = entry.program.replay(count, feeds, takes)
         if error is not None:
             for array, into in zip(entry.outputs, made, strict=True):
@@ -250,6 +262,8 @@ def capture(
     runs eagerly as before, and `on_refusal` is told why (by default with a warning). With `eager`
     nothing is captured at all.
     """
+    if not callable(step):
+        raise OptionError(f"capture: wants a function to capture, got {type(step).__name__}")
     unknown = set(passes) - set(PASSES)
     if unknown:
         raise OptionError(f"capture: no pass '{min(unknown)}'; there are {', '.join(PASSES)}")
@@ -284,20 +298,43 @@ def _own(given: Tensor, own: Array) -> Tensor:
             "capture: an argument asks for a gradient; keep such a tensor outside the arguments"
         )
     copy_into(own, given.array)
-    return Tensor(own)
+    return Tensor(own.view(own.shape, own.strides))  # an Array of its own: see _private
 
 
 def _count(tensors: Sequence[Tensor]) -> int:
     lengths = {t.shape[0] if t.shape else 0 for t in tensors}
     if len(lengths) != 1:
         raise ShapeError(f"scan: needs tensors with one number of rows, got {sorted(lengths)}")
-    return lengths.pop()
+    count = lengths.pop()
+    if count == 0:
+        raise ShapeError("scan: needs tensors with at least one row, got none; give one a step")
+    return count
 
 
-def _place(array: Array) -> Any:
-    if not array.offset:
-        return array.storage.data
-    return cpu.place(array.storage, array.offset * array.dtype.size)
+def _private(entry: _Entry) -> list[int]:
+    """Inputs that the step neither returns nor keeps, told by who holds their memory."""
+    calls = entry.recording.calls if entry.recording is not None else []
+    buffers = {v.buffer for call in calls for v in call.views}
+    ours = Counter(id(buffer.storage) for buffer in buffers)
+    lone = empty((), float32)
+    alone = sys.getrefcount(lone.storage)
+    return [
+        i
+        for i, array in enumerate(entry.inputs)
+        if sys.getrefcount(array.storage) == alone + ours[id(array.storage)]
+    ]
+
+
+def _bind(entry: _Entry, program: Program, feeds: Wires, given: Sequence[Array]) -> None:
+    """Large arguments are read where they lie, unless the step changes that memory."""
+    for i in entry.private:
+        own = entry.inputs[i]
+        if own.storage.nbytes < _BIND_BYTES:
+            continue
+        if program.writes(given[i]):
+            feeds.aim(i, own.place)
+        else:
+            feeds.bind(i)
 
 
 def _feeds(given: Sequence[Array], inputs: Sequence[Array]) -> Wires:
@@ -305,7 +342,7 @@ def _feeds(given: Sequence[Array], inputs: Sequence[Array]) -> Wires:
     sizes = [own.numel * own.dtype.size for own in inputs]
     return Wires(
         [
-            (_place(own), 0, _place(array), nbytes, nbytes)
+            (own.place, 0, array.place, nbytes, nbytes)
             for array, own, nbytes in zip(given, inputs, sizes, strict=True)
         ]
     )
@@ -316,7 +353,7 @@ def _takes(outputs: Sequence[Array], made: Sequence[Array], stacked: bool) -> Wi
     sizes = [array.numel * array.dtype.size for array in outputs]
     return Wires(
         [
-            (_place(into), nbytes if stacked else 0, _place(array), 0, nbytes)
+            (into.place, nbytes if stacked else 0, array.place, 0, nbytes)
             for array, into, nbytes in zip(outputs, made, sizes, strict=True)
         ]
     )

@@ -130,13 +130,9 @@ def _overwritable(call: Call, out: View) -> list[View]:
 def _interchangeable(call: Call, out: View) -> list[View]:
     """The inputs whose memory could be the output's: the same elements of an equal block."""
     fit = [] if out.buffer.kept or 0 in out.shape else _overwritable(call, out)
-    fit = [view for view in fit if _layout(view) == _layout(out)]
+    fit = [view for view in fit if view.layout == out.layout]
     unfit = {view.buffer for view in call.views if view not in fit}
     return [view for view in fit if view.buffer not in unfit and not view.buffer.kept]
-
-
-def _layout(view: View) -> tuple[object, ...]:
-    return view.buffer.nbytes, view.offset, view.shape, view.strides, view.dtype
 
 
 def _place(lives: list[_Life]) -> int:

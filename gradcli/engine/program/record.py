@@ -78,15 +78,14 @@ class View:
         """True when the elements are the whole buffer, in order."""
         return self.contiguous and self.numel * self.dtype.size == self.buffer.nbytes
 
+    @property
+    def layout(self) -> tuple[object, ...]:
+        """Which elements these are of a buffer, and how long that is."""
+        return self.offset, self.shape, self.strides, self.dtype, self.buffer.nbytes
+
     def same(self, other: View) -> bool:
         """True when both are the same elements."""
-        return (
-            self.buffer is other.buffer
-            and self.offset == other.offset
-            and self.shape == other.shape
-            and self.strides == other.strides
-            and self.dtype is other.dtype
-        )
+        return self.buffer is other.buffer and self.layout == other.layout
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 
 from gradcli.engine.array import Array
 from gradcli.engine.device import cpu
@@ -27,7 +29,9 @@ class Program:
         waves: how many times the threads wait for one another in a step.
     """
 
-    def __init__(self, calls: Sequence[Call], recording: Recording) -> None:
+    def __init__(
+        self, calls: Sequence[Call], recording: Recording, inputs: Sequence[Array] = ()
+    ) -> None:
         self.calls = list(calls)
         listed = CallList(len(self.calls))
         self._write(listed, _imagined(self.calls))
@@ -44,7 +48,10 @@ class Program:
             for i, p in enumerate(self.plans)
         ]
         triples = [(part.call, part.phase, part.wave) for part in parts]
-        self._compiled = Compiled(listed, triples, scratch)
+        self._compiled = Compiled(listed, triples, _ports(self.calls, inputs), scratch)
+        outputs = (view.buffer.storage for call in self.calls for view in call.outputs)
+        self._changed = list({id(s): s for s in outputs if s is not None}.values())
+        self._extents = _merged((cpu.address(s), s.nbytes) for s in self._changed)
         self._varying: list[Varying] = [source for _, source in recording.varying.values()]
         self._recording = recording  # holds what the varying numbers and assumptions belong to
 
@@ -75,6 +82,12 @@ class Program:
             return cpu.address(buffer.storage)
         return cpu.address(self._arena) + self.layout.buffers[buffer]
 
+    def writes(self, array: Array) -> bool:
+        """Whether a replay changes memory that this array may share."""
+        low = cpu.address(array.storage)
+        before = bisect_right(self._extents, (low + array.storage.nbytes - 1, math.inf))
+        return before > 0 and self._extents[before - 1][1] > low
+
     def prove(self) -> None:
         """One step on the numbers that the recorded step found."""
         _, error = self._compiled.replay(0, 1, NOTHING, NOTHING)
@@ -97,8 +110,9 @@ class Program:
             held.append(cpu.borrow(rows))
             target: Array = source.varying()
             nbytes = target.numel * target.dtype.size
-            to = cpu.place(target.storage, target.offset * target.dtype.size)
-            more.append((to, 0, cpu.place(held[-1], 0), nbytes, nbytes))
+            more.append((target.place, 0, held[-1].data, nbytes, nbytes))
+        for storage in self._changed:
+            storage.version += 1
         for leaf, grad in self._recording.grads.items():
             leaf.grad = grad
         return self._in_stretches(steps, Wires([*feeds.listed, *more]) if more else feeds, takes)
@@ -115,6 +129,29 @@ class Program:
             if error is not None or done == steps:
                 return done, error
             length = max(1, int(STRETCH_SECONDS * made / (time.perf_counter() - began)))
+
+
+def _ports(calls: Sequence[Call], inputs: Sequence[Array]) -> list[tuple[int, int, int]]:
+    """Where calls read an input: its number, the call and which of the call's tensors it is."""
+    number = {id(array.storage): i for i, array in enumerate(inputs)}
+    return [
+        (number[id(view.buffer.storage)], i, j)
+        for i, call in enumerate(calls)
+        for j, view in enumerate(call.inputs)
+        if view.buffer.storage is not None and id(view.buffer.storage) in number
+    ]
+
+
+def _merged(blocks: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Blocks of memory (start, length) as half-open stretches in order that do not touch."""
+    stretches: list[tuple[int, int]] = []
+    for low, nbytes in sorted(blocks):
+        if stretches and low <= stretches[-1][1]:
+            low, high = stretches[-1][0], max(stretches.pop()[1], low + nbytes)
+            stretches.append((low, high))
+        else:
+            stretches.append((low, low + nbytes))
+    return stretches
 
 
 def _imagined(calls: Sequence[Call]) -> dict[Buffer, int]:

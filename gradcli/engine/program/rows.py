@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from gradcli.engine.device.cpu import KERNELS, kernel_facts, kernel_inputs
 
-_SAVED = {name: kernel_facts(name)[0] for name in KERNELS}
-_DECLARED = frozenset(name for name in KERNELS if kernel_facts(name)[1])
+_FACTS = {name: kernel_facts(name) for name in KERNELS}
+_DECLARED = frozenset(name for name, (_, formula, _) in _FACTS.items() if formula)
 
 UNARY = frozenset(name for name in _DECLARED if kernel_inputs(name) == 1)
 # Of what was kept and the incoming gradient, in this order.
-SLOPE = frozenset(f"{name}_backward" for name in UNARY if _SAVED[name])
+SLOPE = frozenset(f"{name}_backward" for name in UNARY if _FACTS[name][0])
 # These take any strides; of the comparisons the output is of another type.
 BINARY = _DECLARED - UNARY
 # Of a, b, y and the incoming gradient.
