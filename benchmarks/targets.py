@@ -150,7 +150,7 @@ def of_matmul(found: Mapping[str, Any]) -> list[Verdict]:
         doubtful = any(noisy(entry["rows"], names) for entry in found["shapes"].values())
         worst = min(ratios, key=lambda shape: ratios[shape], default=None)
         figure = None if worst is None else ratios[worst]
-        where = f"matmul, {what}, the worst shape ({worst})"
+        where = f"matmul, {what}, the worst shape" + (f" ({worst})" if worst else "")
         mean = product_mean(found, what)
         verdicts += [
             at_least(where, figure, MATMUL_EACH, doubtful),

@@ -123,6 +123,7 @@ def test_a_call_that_took_no_part_leaves_the_kernel_judged() -> None:
     del shape["rows"]["gradcli captured"]
     verdicts = targets.of_matmul({"shapes": {"1x2x3": shape}})
     assert [v.passed for v in verdicts] == [True, True, None, None]
+    assert verdicts[2].what == "matmul, one captured call, the worst shape"
 
 
 def test_disturbed_calls_do_not_make_the_kernel_doubtful() -> None:
