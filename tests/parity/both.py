@@ -22,7 +22,7 @@ def theirs(tensor):
 
 
 def close(found, expected, *, terms=128):
-    """Equal up to rounding.
+    """Equal up to rounding; gives the error as a share of the largest result or 1.
 
     No number here is a sum of more than `terms` products, each rounded once and no larger than the
     largest result or 1: the results differ by at most terms * eps * max(1, largest).
@@ -32,14 +32,17 @@ def close(found, expected, *, terms=128):
     assert found.dtype == expected.dtype
     assert found.shape == expected.shape
     if expected.numel() == 0:
-        return
+        return 0.0
     if not expected.is_floating_point():
         assert torch.equal(found, expected)
-        return
-    scale = max(1.0, expected.abs().max().item())
+        return 0.0
+    scale = max(1.0, expected.nan_to_num(0.0, 0.0, 0.0).abs().max().item())
     limit = terms * torch.finfo(expected.dtype).eps * scale
-    worst = (found - expected).abs().max().item()
+    special = ~expected.isfinite()
+    assert torch.allclose(found[special], expected[special], equal_nan=True)
+    worst = (found - expected)[~special].abs().amax().item() if not special.all() else 0.0
     assert worst <= limit, f"off by {worst:.3g}, allowed {limit:.3g}"
+    return worst / scale
 
 
 def randn(*shape, dtype=torch.float64, seed=0):
