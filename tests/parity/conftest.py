@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -65,4 +66,4 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         written = Path(config.getoption("--parity-check")).read_text()
         if names(written) != names(ledger.table()):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-            print("\nthe table of parity is stale; write it anew with --parity-table")
+            sys.stderr.write("\nthe table of parity is stale; write it with --parity-table\n")

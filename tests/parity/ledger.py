@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 HEAD = """# Parity with PyTorch
 
-Made by the tests: `python -m pytest tests/parity --parity-table docs/parity.md`. Each case gives the
-same numbers to both and compares results, gradients, and for layers and optimizers many steps of
-training. The error is the largest difference, divided by the largest result or 1; float32 has
+Made by the tests: `python -m pytest tests/parity --parity-table docs/parity.md`. Each case gives
+the same numbers to both and compares results, gradients, and for layers and optimizers many steps
+of training. The error is the largest difference, divided by the largest result or 1; float32 has
 1.2e-07 between neighbours, float64 2.2e-16.
 
 | name | cases | worst error, float64 | worst error, float32 |
