@@ -110,13 +110,17 @@ static inline int64_t NAME(seen)(const NAME(head) * h, NAME(tile_at) t, int64_t 
   return h->causal ? gc_max(0, gc_min(t.columns, t.q0 + i + 1 - t.k0)) : t.columns;
 }
 
-/* The same in whole steps: what lies between is -inf, so that loops over a row have no end that is
- * shorter than a vector. */
-static inline int64_t NAME(pad_row)(REAL *row, int64_t seen) {
-  const int64_t padded = gc_whole(seen, GC_STEP);
-  for (int64_t j = seen; j < padded; j++)
-    row[j] = -(REAL)INFINITY;
-  return padded;
+/* The same in whole steps. */
+static inline int64_t NAME(padded)(const NAME(head) * h, NAME(tile_at) t, int64_t i) {
+  return gc_whole(NAME(seen)(h, t, i), GC_STEP);
+}
+
+/* What lies between is -inf, so that loops over a row have no end that is shorter than a vector. It
+ * is done for all rows at once: a vector that was just written in pieces is slow to read. */
+static void NAME(pad_rows)(const NAME(head) * h, NAME(tile_at) t, REAL *scores) {
+  for (int64_t i = 0; i < t.rows; i++)
+    for (int64_t j = NAME(seen)(h, t, i); j < NAME(padded)(h, t, i); j++)
+      scores[i * GC_KEYS + j] = -(REAL)INFINITY;
 }
 
 /* The keys from k0 on that any of these queries sees, at most one tile of them. */
@@ -221,10 +225,14 @@ static inline REAL NAME(exp_steps)(REAL *x, int64_t n, REAL top) {
  * under a smaller one shrinks. */
 static void NAME(take_scores)(const NAME(head) * h, NAME(tile_at) t,
                               const NAME(attention_own) * own) {
+  REAL tops[GC_QUERIES];
+  NAME(pad_rows)(h, t, own->scores);
+  for (int64_t i = 0; i < t.rows; i++)
+    tops[i] = NAME(largest)(own->scores + i * GC_KEYS, NAME(padded)(h, t, i));
   for (int64_t i = 0; i < t.rows; i++) {
     REAL *row = own->scores + i * GC_KEYS, *out = own->out + i * h->width;
-    const int64_t seen = NAME(seen)(h, t, i), padded = NAME(pad_row)(row, seen);
-    const REAL before = own->top[i], top = NAME(larger)(NAME(largest)(row, padded), before);
+    const int64_t padded = NAME(padded)(h, t, i);
+    const REAL before = own->top[i], top = NAME(larger)(tops[i], before);
     const REAL base = top == -(REAL)INFINITY ? 0 : top;
     if (t.k0 > 0 && base != before) {
       const REAL shrink = m_exp_normal(before - base);

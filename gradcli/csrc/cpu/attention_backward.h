@@ -117,47 +117,43 @@ static NAME(backward_own)
   return own;
 }
 
-/* Scores become probabilities, and their gradients those of the scores. */
+/* Scores become probabilities, and their gradients those of q k^T: of the scores times the scale.
+ */
 static void NAME(slope_of_scores)(const NAME(head) * h, NAME(tile_at) t,
                                   const NAME(backward_own) * own) {
+  NAME(pad_rows)(h, t, own->probabilities);
   for (int64_t i = 0; i < t.rows; i++) {
     REAL *p = own->probabilities + i * GC_KEYS, *slope = own->slope + i * GC_KEYS;
     const REAL log_sum = own->logs[t.q0 + i], dot = own->dots[t.q0 + i];
-    const int64_t seen = NAME(seen)(h, t, i), padded = NAME(pad_row)(p, seen);
+    const int64_t seen = NAME(seen)(h, t, i), padded = NAME(padded)(h, t, i);
     for (int64_t j = 0; j < padded; j += LANES) {
       NAME(loose) *const at = (NAME(loose) *)(p + j), *const to = (NAME(loose) *)(slope + j);
       const NAME(vec) y = NAME(exp_each)(*at - log_sum);
       *at = y;
-      *to = y * (*to - dot);
+      *to = h->scale * (y * (*to - dot));
     }
     for (int64_t j = seen; j < t.columns; j++)
       p[j] = slope[j] = 0;
   }
 }
 
-/* What one tile adds to dq, dk and dv. */
+/* What one tile adds to dq, and to dk and dv; or what it begins them with. */
 static void NAME(attention_tile)(const NAME(head) * h, NAME(tile_at) t,
-                                 const NAME(backward_own) * own, const NAME(head_out) * out) {
+                                 const NAME(backward_own) * own, const NAME(head_out) * out,
+                                 bool add_to_q, bool add_to_keys) {
   const NAME(matrix) grad = NAME(part)(own->grad, t.q0, 0);
   const NAME(matrix) p = {own->probabilities, GC_KEYS, 1}, slope = {own->slope, GC_KEYS, 1};
-  const NAME(matrix) scaled = {own->scaled, h->depth, 1};
   NAME(scaled_queries)(h, t.q0, t.rows, own->scaled);
   NAME(scores_of)(h, t, own->scaled, own->keys, own->probabilities, own->scratch);
   NAME(gemm)(t.rows, t.columns, h->width, grad, (NAME(matrix)){own->values, GC_KEYS, 1}, own->slope,
              GC_KEYS, false, own->scratch);
   NAME(slope_of_scores)(h, t, own);
   NAME(gemm)(t.columns, h->width, t.rows, NAME(turned)(p), grad, out->v.at + t.k0 * out->v.ld,
-             out->v.ld, true, own->scratch);
-  NAME(gemm)(t.columns, h->depth, t.rows, NAME(turned)(slope), scaled, out->k.at + t.k0 * out->k.ld,
-             out->k.ld, true, own->scratch);
+             out->v.ld, add_to_keys, own->scratch);
+  NAME(gemm)(t.columns, h->depth, t.rows, NAME(turned)(slope), NAME(part)(h->q, t.q0, 0),
+             out->k.at + t.k0 * out->k.ld, out->k.ld, add_to_keys, own->scratch);
   NAME(gemm)(t.rows, h->depth, t.columns, slope, NAME(part)(h->k, t.k0, 0),
-             out->q.at + t.q0 * out->q.ld, out->q.ld, true, own->scratch);
-}
-
-static void NAME(scale_rows)(NAME(rows_out) x, int64_t rows, int64_t columns, REAL scale) {
-  for (int64_t i = 0; i < rows; i++)
-    for (int64_t j = 0; j < columns; j++)
-      x.at[i * x.ld + j] *= scale;
+             out->q.at + t.q0 * out->q.ld, out->q.ld, add_to_q, own->scratch);
 }
 
 /* dq of one tile of queries: the parts of all groups, added in order. */
@@ -173,7 +169,7 @@ static void NAME(add_groups)(const gc_job *job, const gc_key_cut *cut) {
       REAL sum = 0;
       for (int64_t g = 0; g < cut->groups; g++)
         sum += parts[g * part + i * h.depth + d];
-      to.at[i * to.ld + d] = h.scale * sum;
+      to.at[i * to.ld + d] = sum;
     }
 }
 
@@ -192,20 +188,23 @@ static void NAME(run_attention_backward)(const gc_job *job) {
     out.q = (NAME(rows_out)){(REAL *)job->shared + job->task * h.queries * h.depth, h.depth};
   const int64_t first = group * cut.tiles_of_group * GC_KEYS;
   const int64_t end = gc_min(h.keys, first + cut.tiles_of_group * GC_KEYS);
-  NAME(clear_rows)(out.q, 0, h.queries, h.depth);
-  NAME(clear_rows)(out.k, first, gc_max(0, end - first), h.depth);
-  NAME(clear_rows)(out.v, first, gc_max(0, end - first), h.width);
   const int64_t step = gc_query_tile(h.keys);
+  const int64_t blind = h.causal ? gc_min(h.queries, first / step * step) : 0;
+  NAME(clear_rows)(out.q, 0, first < end ? blind : h.queries, h.depth);
   for (int64_t k0 = first; k0 < end; k0 += GC_KEYS) {
     const int64_t keys = gc_min(GC_KEYS, h.keys - k0);
     NAME(turn_rows)(NAME(part)(h.k, k0, 0), keys, h.depth, own.keys);
     NAME(turn_rows)(NAME(part)(h.v, k0, 0), keys, h.width, own.values);
-    for (int64_t q0 = h.causal ? k0 / step * step : 0; q0 < h.queries; q0 += step) {
+    /* From the last queries down, as those see the most keys: what they leave out nobody sees. */
+    int64_t seen = 0;
+    const int64_t low = h.causal ? k0 / step * step : 0;
+    for (int64_t q0 = (h.queries - 1) / step * step; q0 >= low; q0 -= step) {
       NAME(tile_at) tile = {.q0 = q0, .rows = gc_min(step, h.queries - q0), .k0 = k0};
       tile.columns = NAME(keys_of_tile)(&h, q0, tile.rows, k0);
-      NAME(attention_tile)(&h, tile, &own, &out);
+      NAME(attention_tile)(&h, tile, &own, &out, k0 > first, seen > 0);
+      seen = gc_max(seen, tile.columns);
     }
+    NAME(clear_rows)(out.k, k0 + seen, keys - seen, h.depth);
+    NAME(clear_rows)(out.v, k0 + seen, keys - seen, h.width);
   }
-  if (cut.groups == 1)
-    NAME(scale_rows)(out.q, h.queries, h.depth, h.scale);
 }
