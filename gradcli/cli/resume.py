@@ -53,11 +53,12 @@ def command(
     path = directories.find(runs, run)
     with directories.RunDirectory(path) as directory:
         from gradcli.config import build
+
+        job = build(load_run(path, overrides))
+
         from gradcli.train.loop import check_expectations
 
-        plan = load_run(path, overrides)
         options.compute_with(threads)
-        job = build(plan)
         for note in job.dataset.notes:
             output.say_aside(note)
         result = _go_on(job, directory, as_json, allow_data_change, allow_nonfinite)

@@ -42,13 +42,13 @@ def command(
         check_name(name)
     plan = load(config, overrides)
     output.warnings(plan.warnings)
+    job = build(plan)  # first: it imports the engine while data files are unpacked
 
     from gradcli.train.launch import Circumstances, start
     from gradcli.train.loop import check_expectations
     from gradcli.train.signals import Signals
 
     used = options.compute_with(threads)
-    job = build(plan)
     for note in job.dataset.notes:
         output.say_aside(note)
     if name is not None:

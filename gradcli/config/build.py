@@ -12,10 +12,11 @@ from gradcli.train.job import Job
 
 def build(config: Config) -> Job:
     """Load the data and build the model with the weights that the seed gives."""
+    dataset = config.data.load()  # it may unpack files while it imports the engine
+
     from gradcli import engine
     from gradcli.engine import nn
 
-    dataset = config.data.load()
     engine.manual_seed(config.train.seed)
     model = nn.Sequential(*(layer.make() for layer in config.model))
     plan = config.schedule.made

@@ -95,7 +95,7 @@ class Loaded:
         """The content: gzip is recognised by its first bytes, under any name."""
         if not is_gzip(self.data):
             return self.data
-        return inflate(self.data, UNPACKED_LIMIT, shown(self.path))
+        return bytes(inflate(self.data, UNPACKED_LIMIT, shown(self.path)))
 
     def notes(self) -> tuple[str, ...]:
         """What is worth telling: gzip under a name that does not say so."""

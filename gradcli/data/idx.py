@@ -92,19 +92,20 @@ def parse_header(start: bytes, source: str) -> Header:
 
 def parse(data: bytes, source: str) -> Idx:
     """A whole IDX file, plain or gzipped."""
+    content: bytes | bytearray = data
     if is_gzip(data):
         header = parse_header(peek(data, _LONGEST_HEADER, source), source)
         # A header cannot make us allocate more than the packed bytes can hold.
         if header.total > len(data) * RATIO + _LONGEST_HEADER:
             what = f"header promises {header}, {header.total} bytes"
             _refuse(source, f"{what}; {len(data)} bytes of gzip cannot hold that")
-        data = inflate(data, header.total, source)
+        content = inflate(data, header.total, source)
     else:
         header = parse_header(data[:_LONGEST_HEADER], source)
-    if len(data) != header.total:
+    if len(content) != header.total:
         what = f"expected {header.total} bytes from the header ({header})"
-        _refuse(source, f"{what}, got {len(data)}")
-    return Idx(header, _numbers(memoryview(data)[header.length :], header))
+        _refuse(source, f"{what}, got {len(content)}")
+    return Idx(header, _numbers(memoryview(content)[header.length :], header))
 
 
 def _numbers(payload: memoryview, header: Header) -> memoryview | array[int] | array[float]:

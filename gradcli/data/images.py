@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from gradcli.data.background import Background
 from gradcli.data.dataset import Dataset, Facts, Unseen
 from gradcli.data.files import Loaded, locate, shown
 from gradcli.data.idx import Header, Idx, read_header, read_idx
@@ -82,24 +83,32 @@ class IdxSource:
     def load(self) -> Dataset:
         """All files in memory, every label checked."""
         facts = self.facts()
-        assert facts.classes is not None
-        train = read_pair(self.images, self.labels, facts.classes)
-        whole = train.samples(self.mean, self.std)
+        reading = self._begin_reading(facts.classes)
+        import gradcli.engine  # noqa: F401 -- tensors need it; it is imported while files unpack
+
+        pairs = {name: pair.result() for name, pair in reading.items()}
+        samples = {name: pair.samples(self.mean, self.std) for name, pair in pairs.items()}
+        whole = samples.pop("train")
         splits = {name: whole.part(part) for name, part in self._cuts(whole.size).items()}
-        files = [train.image_file, train.label_file]
-        if self.test_images and self.test_labels:
-            test = read_pair(self.test_images, self.test_labels, facts.classes)
-            splits["test"] = test.samples(self.mean, self.std)
-            files += [test.image_file, test.label_file]
+        files = [file for pair in pairs.values() for file in (pair.image_file, pair.label_file)]
         state = {"input": list(facts.input), "mean": self.mean, "std": self.std}
         return Dataset(
             source=self,
             facts=facts,
-            splits=dict(splits),
+            splits={**splits, **samples},
             sha256={file.path.name: file.sha256 for file in files},
             state=state,
             notes=tuple(note for file in files for note in file.notes()),
         )
+
+    def _begin_reading(self, classes: int | None) -> dict[str, Background[Pair]]:
+        """The training files, and the test files where there are any."""
+        assert classes is not None
+        reading = {"train": Background(lambda: read_pair(self.images, self.labels, classes))}
+        if self.test_images and self.test_labels:
+            test = self.test_images, self.test_labels
+            reading["test"] = Background(lambda: read_pair(*test, classes))
+        return reading
 
     def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
         """Samples from another IDX file of the same shape."""
@@ -198,10 +207,8 @@ def label_numbers(labels: Idx, source: str) -> Any:
 
 def check_labels(labels: Any, classes: int | None, source: str) -> None:
     """Every label lies in 0..classes-1 (None: any limit); names the first that does not."""
-    if not len(labels):
-        return
     limit = math.inf if classes is None else classes
-    if min(labels) >= 0 and max(labels) < limit:
+    if all(0 <= label < limit for label in set(labels)):
         return
     index = next(i for i, label in zip(count(), labels, strict=False) if not 0 <= label < limit)
     allowed = "0 or more" if classes is None else f"0 to {classes - 1} ({classes} classes)"

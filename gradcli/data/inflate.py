@@ -8,7 +8,7 @@ from gradcli.errors import DataError
 
 MAGIC = b"\x1f\x8b"
 RATIO = 1032  # deflate cannot pack better: 258 bytes in 2 bits
-_PIECE = 256 << 10
+_PIECE = 64 << 10  # packed; its content is still in the cache when it is copied to its place
 _MEMBERS = 4096
 
 
@@ -17,12 +17,12 @@ def is_gzip(data: bytes) -> bool:
     return data[:2] == MAGIC
 
 
-def inflate(data: bytes, limit: int, source: str) -> bytes:
+def inflate(data: bytes, limit: int, source: str) -> bytearray:
     """The content of gzip bytes, at most `limit` bytes of it; `source` names the file in errors."""
     stream = _Stream(data, limit, source)
     while stream.position < len(data):
         stream.member()
-    return stream.joined()
+    return stream.content
 
 
 def peek(data: bytes, count: int, source: str) -> bytes:
@@ -40,7 +40,7 @@ def peek(data: bytes, count: int, source: str) -> bytes:
 
 
 class _Stream:
-    """Where we are: `position` in the packed bytes, `total` bytes unpacked so far."""
+    """Where we are: `position` in the packed bytes, and the content up to there."""
 
     def __init__(self, data: bytes, limit: int, source: str) -> None:
         self.data = data
@@ -48,9 +48,8 @@ class _Stream:
         self.limit = limit
         self.source = source
         self.position = 0
-        self.total = 0
         self.members = 0
-        self.pieces: list[bytes] = []
+        self.content = bytearray()
 
     def member(self) -> None:
         start = self.position
@@ -65,17 +64,13 @@ class _Stream:
             if not piece:
                 self.refuse(f"gzip data ends early, at byte {len(self.data)}")
             try:
-                out = unpacker.decompress(piece, self.limit + 1 - self.total)
+                out = unpacker.decompress(piece, self.limit + 1 - len(self.content))
             except zlib.error as error:
                 raise DataError(_damaged(self.source, start, error), code="E302") from None
             self.position += len(piece) - len(unpacker.unused_data) - len(unpacker.unconsumed_tail)
-            self.total += len(out)
-            self.pieces.append(out)
-            if self.total > self.limit:
+            self.content += out
+            if len(self.content) > self.limit:
                 self.refuse(f"gzip data unpacks to more than the {self.limit} bytes allowed here")
-
-    def joined(self) -> bytes:
-        return self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
 
     def refuse(self, what: str) -> None:
         raise DataError(f"{self.source}: {what}", code="E302")

@@ -1,14 +1,21 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from idx_bytes import idx_bytes, images, labels, packed, write
 
+from gradcli.data import images as image_files
 from gradcli.data.images import IdxSource
 from gradcli.errors import ConfigError, DataError
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def source(folder: Path, **files: bytes) -> IdxSource:
@@ -124,3 +131,45 @@ def test_predict_reads_images_of_the_trained_shape_only(tmp_path: Path) -> None:
     assert unseen.inputs.reshape(-1).tolist()[1] == pytest.approx(1 / 255)
     with pytest.raises(DataError, match=r"samples are \(1, 3, 3\), the model was trained on"):
         made.read(tmp_path / "other")
+
+
+def with_test_files(folder: Path, images: bytes, test_images: bytes) -> IdxSource:
+    made = source(folder, images=images, other=test_images)
+    return replace(made, test_images=str(folder / "other"), test_labels=made.labels)
+
+
+def test_a_damaged_training_file_is_told_before_a_damaged_test_file(tmp_path: Path) -> None:
+    whole = packed(images())
+    with pytest.raises(DataError, match="images: gzip data ends early"):
+        with_test_files(tmp_path, whole[:-1], whole[:-1]).load()
+    with pytest.raises(DataError, match="other: gzip data ends early"):
+        with_test_files(tmp_path, whole, whole[:-1]).load()
+
+
+def test_training_and_test_files_are_read_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = threading.Barrier(2)
+    read_pair = image_files.read_pair
+
+    def read_together(*of: Any) -> image_files.Pair:
+        both.wait(10)
+        return read_pair(*of)
+
+    monkeypatch.setattr(image_files, "read_pair", read_together)
+    made = with_test_files(tmp_path, images(), images()).load()
+    assert {name: split.size for name, split in made.splits.items()} == {"train": 4, "test": 4}
+
+
+def test_reading_begins_before_the_engine_is_imported(tmp_path: Path) -> None:
+    write(tmp_path, images=images(), labels=labels())
+    code = (
+        "import sys; from pathlib import Path; from gradcli.data import images; "
+        "begin = images.Background; "
+        "images.Background = lambda call: print('gradcli.engine' in sys.modules) or begin(call); "
+        "images.IdxSource('images', 'labels').locate(Path(sys.argv[1])).load(); "
+        "print('gradcli.engine' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
