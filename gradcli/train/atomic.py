@@ -12,11 +12,16 @@ TEMPORARY = re.compile(r"\.gradcli-[0-9a-f]{16}\.tmp")
 
 
 def write_file(
-    path: Path, parts: Iterable[bytes | memoryview], verify: Callable[[Path], None] | None = None
+    path: Path,
+    parts: Iterable[bytes | memoryview],
+    verify: Callable[[Path], None] | None = None,
+    *,
+    flush: bool = True,
 ) -> None:
     """Write aside in the same directory, fsync, verify, rename, fsync the directory.
 
-    When any of it fails the file called `path` stands as it was, and nothing else is left.
+    When any of it fails the file called `path` stands as it was, and nothing else is left. Without
+    `flush` that holds for a killed process, and not for a power cut.
     """
     aside = path.with_name(f".gradcli-{secrets.token_hex(8)}.tmp")
     try:
@@ -24,19 +29,21 @@ def write_file(
             for part in parts:
                 file.write(part)
             file.flush()
-            os.fsync(file.fileno())
+            if flush:
+                os.fsync(file.fileno())
         if verify is not None:
             verify(aside)
         aside.replace(path)
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
-    sync_directory(path.parent)
+    if flush:
+        sync_directory(path.parent)
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, flush: bool = True) -> None:
     """A small text file, UTF-8, written whole or not at all."""
-    write_file(path, [text.encode("utf-8")])
+    write_file(path, [text.encode("utf-8")], flush=flush)
 
 
 def sync_directory(path: Path) -> None:

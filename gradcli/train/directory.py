@@ -69,11 +69,11 @@ class RunDirectory:
                 write_text(self.path / name, text)
             write_text(self.path / "resolved.yaml", to_yaml(resolved))
 
-    def write_json(self, name: str, value: Mapping[str, Any]) -> None:
+    def write_json(self, name: str, value: Mapping[str, Any], *, flush: bool = True) -> None:
         """manifest.json, plan.json or status.json, whole or not at all."""
         text = json.dumps(value, indent=2, allow_nan=False)
         with _writing(self.path):
-            write_text(self.path / name, text + "\n")
+            write_text(self.path / name, text + "\n", flush=flush)
 
     # Written all along.
 
@@ -84,12 +84,16 @@ class RunDirectory:
         self._log.write(record)
 
     def status(self, record: dict[str, Any]) -> None:
-        """status.json: what the run is doing, or how it ended."""
+        """status.json: what the run is doing, or how it ended.
+
+        Only the end is flushed to disk: how far a run came is told by its checkpoints.
+        """
         metrics = record.get("metrics")
         if metrics is not None:
             record = {**record, "metrics": strict(dict(metrics))}
         now = datetime.now().astimezone().isoformat(timespec="seconds")
-        self.write_json("status.json", {**strict(record), "updated": now})
+        ended = record["status"] != "running"
+        self.write_json("status.json", {**strict(record), "updated": now}, flush=ended)
 
     def save(self, meta: Meta, tensors: Mapping[str, Stored], keep: int) -> Path:
         """A new checkpoint; the pointers move after it stands, and only then old ones go."""

@@ -16,7 +16,14 @@ import yaml
 from gradcli.errors import CheckpointError, ConfigError, RunError
 from gradcli.train import checkpoint, directory
 from gradcli.train.checkpoint import Best, Meta
-from gradcli.train.directory import RunDirectory, create, find, find_checkpoint, read_pointer
+from gradcli.train.directory import (
+    RunDirectory,
+    create,
+    find,
+    find_checkpoint,
+    read_pointer,
+    read_status,
+)
 from gradcli.train.safetensors_file import Stored
 from gradcli.train.yaml_text import to_yaml
 
@@ -221,3 +228,15 @@ def test_resolved_values_are_read_back_as_they_are() -> None:
 
 def test_name_rule_and_directory_rule_are_one() -> None:
     assert directory.check_name("mnist-mlp_2.1") == "mnist-mlp_2.1"
+
+
+def test_only_the_last_status_waits_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[int] = []
+    with create(tmp_path, "r") as run:
+        monkeypatch.setattr(os, "fsync", flushed.append)
+        run.status({"status": "running", "step": 1})
+        assert not flushed and read_status(run.path)["step"] == 1
+        run.status({"status": "finished", "step": 2})
+        assert len(flushed) == 2  # the file, and its name in the directory
