@@ -9,11 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from gradcli import engine
 from gradcli.data.mnist import Mnist
-from gradcli.engine import Tensor, nn, optim
-from gradcli.engine.device import cpu
-from gradcli.engine.nn import functional as F
 
 ROOT = Path(__file__).resolve().parents[1]
 BATCH, EVERY, LIMIT, WANTED = 128, 100, 5000, 0.97
@@ -21,10 +17,16 @@ BATCH, EVERY, LIMIT, WANTED = 128, 100, 5000, 0.97
 
 def main(seed: int) -> None:
     """Train until the test images are right often enough."""
+    splits = Mnist().locate(ROOT).load().splits  # unpacks while it imports the engine
+    train, test = splits["train"], splits["test"]
+
+    from gradcli import engine
+    from gradcli.engine import Tensor, nn, optim
+    from gradcli.engine.device import cpu
+    from gradcli.engine.nn import functional as F
+
     cpu.set_threads(2)
     engine.manual_seed(seed)
-    splits = Mnist().locate(ROOT).load().splits
-    train, test = splits["train"], splits["test"]
     model = nn.Sequential(nn.Flatten(), nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
     optimizer = optim.Adam(model.parameters(), lr=3e-3)
 
