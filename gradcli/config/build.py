@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from gradcli.config.crosscheck import steps_of
 from gradcli.config.load import Config
@@ -39,14 +39,21 @@ def build(config: Config) -> Job:
     )
 
 
-def layer_lines(layers: Sequence[PlannedLayer], depth: int = 0) -> list[str]:
+def layer_lines(layers: Sequence[PlannedLayer]) -> list[str]:
     """One line a layer: index, name, output shape, parameters."""
-    lines: list[str] = []
+    shown = list(_shown(layers, 0))
+    width = max((len(layer.index) for layer, _ in shown), default=0)
+    return [
+        f"{layer.index:>{max(width, 5)}}  {'  ' * depth + layer.title:<28} "
+        f"{layer.output!s:>14} {layer.parameters:>14,}"
+        for layer, depth in shown
+    ]
+
+
+def _shown(layers: Sequence[PlannedLayer], depth: int) -> Iterator[tuple[PlannedLayer, int]]:
     for layer in layers:
-        title = "  " * depth + layer.title
-        lines.append(f"{layer.index:>5}  {title:<28} {layer.output!s:>14} {layer.parameters:>14,}")
+        yield layer, depth
         inside = layer.children
         if layer.kind == "repeat":  # every turn is the same
             inside = inside[: len(inside) // int(layer.fields["times"])]
-        lines += layer_lines(inside, depth + 1)
-    return lines
+        yield from _shown(inside, depth + 1)

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gradcli.config.blocks import form
 from gradcli.config.choices import LOSSES, OPTIMIZERS, SCHEDULES
 from gradcli.config.planner import CONTAINERS, LAYERS, layer_schema
 from gradcli.config.schema import Schema, schema_of
@@ -30,6 +31,7 @@ def json_schema() -> Json:
         "schedule": _choice(SCHEDULES, definitions),
         "train": _map(schema_of(train), definitions),
         "model": {"anyOf": [_layer_list(), {"type": "object"}]},
+        "blocks": {"type": "object", "additionalProperties": _block(definitions)},
         "metrics": {"type": "array", "items": {"enum": list(METRICS)}, "uniqueItems": True},
         "extends": {
             "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
@@ -51,15 +53,27 @@ def json_schema() -> Json:
     }
 
 
+def _block(definitions: Json) -> Json:
+    block = _map(schema_of(form), definitions)
+    block["properties"]["layers"] = _layer_list()
+    return block
+
+
 def _layer_list() -> Json:
     return {"type": "array", "items": {"$ref": "#/$defs/layer"}, "minItems": 1}
 
 
 def _layer(definitions: Json) -> Json:
     """A layer: a name, or a map with the name as its only key."""
-    forms: list[Json] = []
+    known = {**LAYERS, **CONTAINERS}
+    # A name that is no layer's may be that of one of the file's blocks.
+    block: Json = {"not": {"enum": list(known)}}
+    forms: list[Json] = [
+        {"type": "string", **block},
+        {"type": "object", "propertyNames": block, "minProperties": 1, "maxProperties": 1},
+    ]
     bare = []
-    for kind, make in {**LAYERS, **CONTAINERS}.items():
+    for kind, make in known.items():
         schema = layer_schema(kind)
         fields = _map(schema, definitions)
         fields["properties"]["name"] = {"type": "string"}

@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from gradcli.config import crosscheck
+from gradcli.config import blocks, crosscheck
 from gradcli.config.choices import LOSSES, OPTIMIZERS, SCHEDULES
 from gradcli.config.merge import Reading, full, override
 from gradcli.config.node import Node, Report
-from gradcli.config.planner import PlannedLayer, Planner, written_layers
+from gradcli.config.planner import CONTAINERS, LAYERS, PlannedLayer, Planner, written_layers
 from gradcli.config.references import References, fill_facts
 from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import (
@@ -103,6 +103,7 @@ class _Loading:
     def load(self, overrides: Sequence[str]) -> Config | None:
         report = self.report
         written = override(self.reading.file(self.path), overrides, report)
+        written = blocks.expand(written, {**LAYERS, **CONTAINERS}, report)
         references = References(written, report)
         root = references.resolve(written)
         crosscheck.unused_vars(written, references.used, report)

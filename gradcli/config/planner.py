@@ -14,7 +14,7 @@ from gradcli.config.fields import Count, Layers
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.schema import Schema, check, meant, schema_of
 from gradcli.config.signal import Fitted, Signal
-from gradcli.errors import ConfigError, Place, ShapeError
+from gradcli.errors import ConfigError, GradcliError, Place, ShapeError
 
 if TYPE_CHECKING:
     from gradcli.engine import nn
@@ -50,7 +50,15 @@ def residual(layers: Layers) -> None:
     """The input added to what the layers make of it."""
 
 
-CONTAINERS: dict[str, Callable[..., None]] = {"repeat": repeat, "residual": residual}
+def block(layers: Layers, of: str = "") -> None:
+    """Layers one after another, shown as one; each use of one of `blocks:` is such a layer."""
+
+
+CONTAINERS: dict[str, Callable[..., None]] = {
+    "repeat": repeat,
+    "residual": residual,
+    "block": block,
+}
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
@@ -85,11 +93,12 @@ class PlannedLayer:
     @property
     def title(self) -> str:
         """`linear 'head'`, `linear 128` or `gelu`: how messages and tables call it."""
+        kind = self.fields["of"] or self.kind if self.kind == "block" else self.kind
         if self.given_name:
-            return f"{self.kind} '{self.given_name}'"
+            return f"{kind} '{self.given_name}'"
         schema = layer_schema(self.kind)
-        if schema.first is None or self.kind == "residual":
-            return self.kind
+        if schema.first is None or self.kind in ("residual", "block"):
+            return kind
         value = self.fields.get(schema.first)
         told = value != schema.model.model_fields[schema.first].default
         plain = isinstance(value, int | float | str)
@@ -252,7 +261,10 @@ class Planner:
             prefix = f"{index}.{turn}." if kind == "repeat" else f"{index}."
             more, end = self.plan(inside, end, prefix)
             planned += more
-            if len(self.report.errors) > mistakes:
+            new = self.report.errors[mistakes:]
+            if new and values and kind == "block":
+                _say_where_used(new, values["of"], place)
+            if new:
                 return None
         if values is None or signal is None or end is None:
             return None
@@ -271,6 +283,11 @@ class Planner:
         return PlannedLayer(
             index, kind, name, shown, signal, end, parameters, make, place, tuple(planned)
         )
+
+
+def _say_where_used(errors: Sequence[GradcliError], of: str, place: Place) -> None:
+    for error in errors:
+        error.notes += (f"in block '{of}', used at {place}",)
 
 
 def _maker(kind: str, planned: Sequence[PlannedLayer]) -> Callable[[], nn.Module]:

@@ -28,12 +28,16 @@ def test_a_config_says_what_it_is_and_what_it_reaches(path: Path) -> None:
 
 def test_the_reference_shows_a_right_config(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "config.md").read_text()
-    [example] = re.findall(r"```yaml\n(.*?)```", text, re.S)
+    example, *parts = re.findall(r"```yaml\n(.*?)```", text, re.S)
     path = ROOT / "configs" / "mnist.yaml"
     assert path.exists()
     copy = tmp_path / "config.yaml"
     copy.write_text(example)
     assert load(copy).name == "mnist-mlp"
+    for number, part in enumerate(parts):  # what the other examples leave out is the first one's
+        path = tmp_path / f"part{number}.yaml"
+        path.write_text(f"extends: config.yaml\n{part}")
+        assert load(path).model != load(copy).model
 
 
 def test_the_reference_names_every_layer_and_key() -> None:

@@ -1,0 +1,142 @@
+"""`blocks:`: named lists of layers with parameters, put in place of each use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gradcli.config.fields import Layers
+from gradcli.config.merge import without
+from gradcli.config.node import Node, Report, describe
+from gradcli.config.references import is_reference
+from gradcli.config.schema import check, meant, schema_of
+from gradcli.errors import ConfigError
+
+MAX_USES = 10_000
+REQUIRED = "required"
+
+
+def form(
+    layers: Layers,
+    params: dict[str, Any] = {},  # noqa: B006
+) -> None:
+    """Layers under a name; `$p` in them is the value that a use gives to the parameter `p`."""
+
+
+@dataclass(frozen=True)
+class _Block:
+    layers: Node
+    params: Mapping[str, Node]
+
+
+def expand(root: Node, taken: Mapping[str, object], report: Report) -> Node:
+    """`root` without `blocks:`, each use in `model:` replaced by the block's layers."""
+    node = root.map().get("blocks")
+    if node is None:
+        return root
+    blocks = _declared(node, taken, report)
+    root = without(root, "blocks")
+    if "model" not in root.map():
+        return root
+    model = _Expansion(blocks, report).inside(root.map()["model"], ())
+    return replace(root, value={**root.map(), "model": model})
+
+
+def _declared(node: Node, taken: Mapping[str, object], report: Report) -> dict[str, _Block]:
+    """The blocks that are written as they should be."""
+    if not isinstance(node.value, dict) and not node.broken:
+        report.error(
+            "E104", f"blocks must be a map from names to blocks, got {describe(node)}", node.place
+        )
+    found = {}
+    for name, written in node.map().items():
+        if name in taken:
+            report.error("E106", f"block '{name}' has the name of a layer", node.keys[name])
+        elif not written.broken and check(written, schema_of(form), f"blocks.{name}.", report):
+            keys = written.map()
+            params = keys["params"].map() if "params" in keys else {}
+            found[name] = _Block(keys["layers"], params)
+    return found
+
+
+@dataclass
+class _Expansion:
+    """Counts what it puts in, so that blocks of blocks of blocks come to an end."""
+
+    blocks: Mapping[str, _Block]
+    report: Report
+    uses: int = 0
+
+    def inside(self, node: Node, trail: tuple[str, ...]) -> Node:
+        """`node` with every use of a block in one of its lists replaced."""
+        if isinstance(node.value, dict):
+            below = {key: self.inside(item, trail) for key, item in node.value.items()}
+            return replace(node, value=below)
+        if isinstance(node.value, list):
+            return replace(node, value=[self._item(item, trail) for item in node.value])
+        return node
+
+    def _item(self, item: Node, trail: tuple[str, ...]) -> Node:
+        use = _use(item)
+        if use is None or use[0] not in self.blocks:
+            return self.inside(item, trail)
+        name, given = use
+        if name in trail:
+            chain = " -> ".join((*trail[trail.index(name) :], name))
+            raise ConfigError(f"blocks go in a circle: {chain}", code="E109", place=item.place)
+        self.uses += 1
+        if self.uses > MAX_USES:
+            message = f"a model uses blocks at most {MAX_USES} times"
+            raise ConfigError(message, place=item.place)
+        block = self.blocks[name]
+        if not isinstance(given.value, dict) and block.params:
+            first = next(iter(block.params))  # name: value, as for a layer
+            given = Node({first: given}, given.place, {first: given.place})
+        values = self._values(name, block, given)
+        layers = self.inside(_filled(block.layers, values), (*trail, name))
+        fields = {"of": Node(name, item.place), "layers": layers}
+        if "name" in given.map():
+            fields["name"] = given.map()["name"]
+        place = item.keys.get(name, item.place)
+        return Node({"block": Node(fields, place)}, place, {"block": place})
+
+    def _values(self, name: str, block: _Block, given: Node) -> dict[str, Node]:
+        """A value for each parameter: the use's, or the default."""
+        written = {key: item for key, item in given.map().items() if key != "name"}
+        for key in written.keys() - block.params.keys():
+            self.report.error(
+                "E103",
+                f"block '{name}' has no parameter '{key}'",
+                given.keys.get(key, given.place),
+                caret=meant(key, block.params),
+                notes=(f"parameters: {', '.join(block.params) or 'none'}",),
+            )
+        values = {**block.params, **written}
+        for key, value in values.items():
+            if value.value == REQUIRED and not value.quoted and key not in written:
+                message = f"block '{name}' needs a value for its parameter '{key}'"
+                self.report.error("E104", message, given.place)
+                values[key] = replace(value, value=None, broken=True)
+        return values
+
+
+def _use(item: Node) -> tuple[str, Node] | None:
+    """Name and values of `name`, `name: value` or `name: {parameters}`."""
+    if isinstance(item.value, str):
+        return item.value, Node({}, item.place)
+    if len(item.map()) != 1:
+        return None
+    [(name, value)] = item.map().items()
+    return name, value
+
+
+def _filled(node: Node, values: Mapping[str, Node]) -> Node:
+    """`node` with `$p` replaced by the value of the parameter p."""
+    if isinstance(node.value, dict):
+        return replace(node, value={k: _filled(item, values) for k, item in node.value.items()})
+    if isinstance(node.value, list):
+        return replace(node, value=[_filled(item, values) for item in node.value])
+    if is_reference(node):
+        return values.get(str(node.value)[1:], node)
+    return node
