@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from grid import Grid, broadcast_shape
+from grid import Grid, broadcast_shape, indices
 
 Pair = int | tuple[int, int]
 
@@ -177,10 +177,77 @@ def _avg_pool2d(
     return _pool(x, average, kernel_size, stride, padding, 1, ceil_mode)
 
 
+def _conv_transpose2d(
+    x: Grid,
+    weight: Grid,
+    bias: Grid | None,
+    stride: Pair = 1,
+    padding: Pair = 0,
+    output_padding: Pair = 0,
+    groups: int = 1,
+    dilation: Pair = 1,
+) -> Grid:
+    image, step, gap, pad = batched(x), pair(stride), pair(dilation), pair(padding)
+    more, window, per_group = pair(output_padding), weight.shape[2:], weight.shape[1]
+    channels = image.shape[1] // groups
+    size = [
+        (image.shape[2 + d] - 1) * step[d] - 2 * pad[d] + gap[d] * (window[d] - 1) + more[d] + 1
+        for d in (0, 1)
+    ]
+    spots: dict[tuple[int, ...], list[float]] = {}
+    for n, c, i, j in indices(image.shape):
+        for f, kh, kw in indices(weight.shape[1:]):
+            at = (i * step[0] - pad[0] + kh * gap[0], j * step[1] - pad[1] + kw * gap[1])
+            term = image[n, c, i, j] * weight[c, f, kh, kw]
+            spots.setdefault((n, c // channels * per_group + f, *at), []).append(term)
+    return like(
+        Grid.from_function(
+            (image.shape[0], per_group * groups, *size),
+            lambda at: math.fsum(spots.get(at, [])) + (0.0 if bias is None else bias[at[1:2]]),
+        ),
+        x,
+    )
+
+
+def _on_lines(f: Callable[..., Any], options: Sequence[str]) -> Callable[..., Any]:
+    """The reference of an op on images as one on lines: images of height 1."""
+
+    def high(x: Grid | None, i: int) -> Grid | None:
+        if x is None or i == 2:  # the bias
+            return x
+        shape = x.shape if x.ndim == 3 else (1, *x.shape)
+        return Grid((*shape[:2], 1, shape[2]), x.flat)
+
+    def flat(y: Grid, x: Grid) -> Grid:
+        shape = (*y.shape[:2], y.shape[3])
+        return Grid(shape[3 - x.ndim :], y.flat)
+
+    def reference(*given: Grid | None, **named: Any) -> Any:
+        for name in options:
+            value = named.get(name)
+            if value is not None and not isinstance(value, str):
+                one = value[0] if isinstance(value, tuple) else value
+                named[name] = (0 if "padding" in name else 1, one)
+        x = given[0]
+        assert x is not None
+        y = f(*(high(g, i) for i, g in enumerate(given)), **named)
+        return tuple(flat(part, x) for part in y) if isinstance(y, tuple) else flat(y, x)
+
+    return reference
+
+
+_CONV = ("stride", "padding", "output_padding", "dilation")
+_POOL = ("kernel_size", "stride", "padding", "dilation")
+
 REFERENCES: dict[str, Callable[..., Any]] = {
     "matmul": _matmul,
     "linear": _linear,
+    "conv1d": _on_lines(_conv2d, _CONV),
     "conv2d": _conv2d,
+    "conv_transpose1d": _on_lines(_conv_transpose2d, _CONV),
+    "conv_transpose2d": _conv_transpose2d,
     "max_pool2d_with_indices": _max_pool2d,
     "avg_pool2d": _avg_pool2d,
+    "max_pool1d_with_indices": _on_lines(_max_pool2d, _POOL),
+    "avg_pool1d": _on_lines(_avg_pool2d, _POOL),
 }

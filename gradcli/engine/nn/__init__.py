@@ -4,7 +4,7 @@ from gradcli.engine.nn import functional, init
 from gradcli.engine.nn.activation import GELU, ReLU, Sigmoid, Softmax, Tanh
 from gradcli.engine.nn.batch_norm import BatchNorm1d, BatchNorm2d
 from gradcli.engine.nn.containers import ModuleList, Sequential
-from gradcli.engine.nn.conv import Conv2d
+from gradcli.engine.nn.conv import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
 from gradcli.engine.nn.dropout import Dropout
 from gradcli.engine.nn.embedding import Embedding
 from gradcli.engine.nn.flatten import Flatten
@@ -13,14 +13,19 @@ from gradcli.engine.nn.linear import Linear
 from gradcli.engine.nn.loss import CrossEntropyLoss, MSELoss
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
-from gradcli.engine.nn.pooling import AvgPool2d, MaxPool2d
+from gradcli.engine.nn.pooling import AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
 from gradcli.engine.nn.recurrent import GRU, LSTM, RNN
 from gradcli.engine.nn.recurrent_cell import GRUCell, LSTMCell, RNNCell
 
 LAYERS: dict[str, type[Module]] = {
     "Linear": Linear,
+    "Conv1d": Conv1d,
     "Conv2d": Conv2d,
+    "ConvTranspose1d": ConvTranspose1d,
+    "ConvTranspose2d": ConvTranspose2d,
+    "MaxPool1d": MaxPool1d,
     "MaxPool2d": MaxPool2d,
+    "AvgPool1d": AvgPool1d,
     "AvgPool2d": AvgPool2d,
     "Flatten": Flatten,
     "Dropout": Dropout,
@@ -48,10 +53,14 @@ __all__ = [
     "LAYERS",
     "LSTM",
     "RNN",
+    "AvgPool1d",
     "AvgPool2d",
     "BatchNorm1d",
     "BatchNorm2d",
+    "Conv1d",
     "Conv2d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
     "CrossEntropyLoss",
     "Dropout",
     "Embedding",
@@ -62,6 +71,7 @@ __all__ = [
     "LayerNorm",
     "Linear",
     "MSELoss",
+    "MaxPool1d",
     "MaxPool2d",
     "Module",
     "ModuleList",

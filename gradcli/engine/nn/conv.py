@@ -1,6 +1,9 @@
-"""Conv2d: a filter bank slid over images."""
+"""Convolution layers: filter banks slid over lines and images, and the same transposed."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
@@ -9,30 +12,87 @@ from gradcli.engine.nn import init
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.ops.creation import empty
-from gradcli.engine.ops.window import Pair, pair
+from gradcli.engine.ops.window import Pair, Window
+from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import OptionError
+from gradcli.errors import OptionError, ShapeError
 
 
-def _padding(padding: Pair | str, stride: tuple[int, int]) -> tuple[int, int] | str:
-    if not isinstance(padding, str):
-        return pair("Conv2d", "padding", padding, 0)
-    if padding not in ("same", "valid"):
-        raise OptionError(f"Conv2d: padding must be 'same', 'valid' or numbers, got {padding!r}")
-    if padding == "same" and stride != (1, 1):
-        raise OptionError(f"Conv2d: padding 'same' needs stride 1, got {stride}")
-    return padding
+class _Conv(Module):
+    """What convolutions and transposed ones share: the weight, the bias and the sizes."""
 
-
-class Conv2d(Module):
-    """Cross-correlation of (N, C, H, W) with out_channels filters, plus bias.
-
-    `padding` is a number, a pair, "valid" (none) or "same" (the output is as large as the input;
-    stride 1 only).
-    """
-
+    dims: ClassVar[int]
     weight: Parameter
     bias: Parameter | None
+    padding: Shape | str
+
+    def __init__(
+        self,
+        channels: tuple[int, int],
+        kernel_size: Pair,
+        stride: Pair,
+        padding: Pair | str,
+        dilation: Pair,
+        groups: int,
+        padding_mode: str,
+    ) -> None:
+        super().__init__()
+        self.in_channels, self.out_channels = channels
+        whole = isinstance(groups, int) and groups >= 1
+        if not whole or any(count % groups for count in channels):
+            raise OptionError(
+                f"{type(self).__name__}: groups={groups} must divide in_channels="
+                f"{self.in_channels} and out_channels={self.out_channels}"
+            )
+        if padding_mode != "zeros":
+            raise OptionError(
+                f"{type(self).__name__}: padding_mode must be 'zeros', got {padding_mode!r}"
+            )
+        self.kernel_size = self._sizes("kernel_size", kernel_size)
+        self.stride = self._sizes("stride", stride)
+        self.padding = padding if isinstance(padding, str) else self._sizes("padding", padding, 0)
+        self.dilation = self._sizes("dilation", dilation)
+        self.output_padding: Shape = (0,) * self.dims
+        self.groups = groups
+        self.padding_mode = padding_mode
+
+    def _sizes(self, name: str, value: Pair, least: int = 1) -> Shape:
+        """One number for each direction."""
+        return Window(type(self).__name__, self.dims).pair(name, value, least)[2 - self.dims :]
+
+    def _make(self, front: tuple[int, int], bias: bool, dtype: DType) -> None:
+        self.weight = Parameter(empty((*front, *self.kernel_size), dtype=dtype))
+        self.register_parameter("bias", None)
+        if bias:
+            self.bias = Parameter(empty(self.out_channels, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weight and bias evenly spread within 1 / sqrt(inputs of one output)."""
+        init.weight_and_bias_(self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """As torch shows it: options at their defaults are left out."""
+        nothing = (0,) * self.dims
+        parts = [
+            f"{self.in_channels}, {self.out_channels}",
+            f"kernel_size={self.kernel_size}, stride={self.stride}",
+        ]
+        for name, default in (
+            ("padding", nothing),
+            ("dilation", (1,) * self.dims),
+            ("output_padding", nothing),
+            ("groups", 1),
+        ):
+            if getattr(self, name) != default:
+                parts.append(f"{name}={getattr(self, name)}")
+        if self.bias is None:
+            parts.append("bias=False")
+        return ", ".join(parts)
+
+
+class _Straight(_Conv):
+    """A convolution. `padding` is a number or one for each direction, "valid" or "same"."""
 
     def __init__(
         self,
@@ -48,55 +108,110 @@ class Conv2d(Module):
         *,
         dtype: DType = dtypes.float32,
     ) -> None:
-        super().__init__()
-        if (
-            not isinstance(groups, int)
-            or groups < 1
-            or in_channels % groups
-            or out_channels % groups
-        ):
-            raise OptionError(
-                f"Conv2d: groups={groups} must divide in_channels={in_channels} and "
-                f"out_channels={out_channels}"
-            )
-        if padding_mode != "zeros":
-            raise OptionError(f"Conv2d: padding_mode must be 'zeros', got {padding_mode!r}")
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = pair("Conv2d", "kernel_size", kernel_size)
-        self.stride = pair("Conv2d", "stride", stride)
-        self.padding = _padding(padding, self.stride)
-        self.dilation = pair("Conv2d", "dilation", dilation)
-        self.groups = groups
-        size = (out_channels, in_channels // groups, *self.kernel_size)
-        self.weight = Parameter(empty(size, dtype=dtype))
-        self.register_parameter("bias", None)
-        if bias:
-            self.bias = Parameter(empty(out_channels, dtype=dtype))
-        self.reset_parameters()
+        channels = in_channels, out_channels
+        super().__init__(channels, kernel_size, stride, padding, dilation, groups, padding_mode)
+        self._check_padding()
+        self._make((out_channels, in_channels // groups), bias, dtype)
 
-    def reset_parameters(self) -> None:
-        """Weight and bias evenly spread within 1 / sqrt(inputs of one output)."""
-        init.weight_and_bias_(self.weight, self.bias)
+    def _check_padding(self) -> None:
+        name = type(self).__name__
+        if isinstance(self.padding, str) and self.padding not in ("same", "valid"):
+            raise OptionError(
+                f"{name}: padding must be 'same', 'valid' or numbers, got {self.padding!r}"
+            )
+        if self.padding == "same" and self.stride != (1,) * self.dims:
+            raise OptionError(f"{name}: padding 'same' needs stride 1, got {self.stride}")
 
     def forward(self, input: Tensor) -> Tensor:
-        """The filtered images."""
-        return F.conv2d(
-            input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
-        )
+        """What the filters give at each place."""
+        conv = F.conv1d if self.dims == 1 else F.conv2d
+        options = (self.stride, self.padding, self.dilation, self.groups)
+        return conv(input, self.weight, self.bias, *options)
 
-    def extra_repr(self) -> str:
-        """As torch shows it: options at their defaults are left out."""
-        parts = [
-            f"{self.in_channels}, {self.out_channels}",
-            f"kernel_size={self.kernel_size}, stride={self.stride}",
-        ]
-        if self.padding != (0, 0):
-            parts.append(f"padding={self.padding}")
-        if self.dilation != (1, 1):
-            parts.append(f"dilation={self.dilation}")
-        if self.groups != 1:
-            parts.append(f"groups={self.groups}")
-        if self.bias is None:
-            parts.append("bias=False")
-        return ", ".join(parts)
+
+class Conv1d(_Straight):
+    """Cross-correlation of (N, C, L) with out_channels filters, plus bias.
+
+    `padding` is a number, "valid" (none) or "same" (the output is as long as the input; stride 1
+    only).
+    """
+
+    dims = 1
+
+
+class Conv2d(_Straight):
+    """Cross-correlation of (N, C, H, W) with out_channels filters, plus bias.
+
+    `padding` is a number, a pair, "valid" (none) or "same" (the output is as large as the input;
+    stride 1 only).
+    """
+
+    dims = 2
+
+
+class _Transposed(_Conv):
+    """A transposed convolution, which undoes the shapes of a convolution of the same options."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Pair,
+        stride: Pair = 1,
+        padding: Pair = 0,
+        output_padding: Pair = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Pair = 1,
+        padding_mode: str = "zeros",
+        *,
+        dtype: DType = dtypes.float32,
+    ) -> None:
+        channels = in_channels, out_channels
+        super().__init__(channels, kernel_size, stride, padding, dilation, groups, padding_mode)
+        self.output_padding = self._sizes("output_padding", output_padding, 0)
+        self._make((in_channels, out_channels // groups), bias, dtype)
+
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """Each number times each filter; `output_size` chooses among the sizes a stride allows."""
+        more = self.output_padding if output_size is None else self._missing(input, output_size)
+        conv = F.conv_transpose1d if self.dims == 1 else F.conv_transpose2d
+        options = (self.stride, self.padding, more, self.groups, self.dilation)
+        return conv(input, self.weight, self.bias, *options)
+
+    def _missing(self, input: Tensor, output_size: Sequence[int]) -> Shape:
+        """The output_padding that gives `output_size`."""
+        assert not isinstance(self.padding, str)
+        wanted = tuple(output_size)[-self.dims :]
+        least = tuple(
+            (size - 1) * step - 2 * pad + gap * (window - 1) + 1
+            for size, step, pad, gap, window in zip(
+                input.shape[-self.dims :],
+                self.stride,
+                self.padding,
+                self.dilation,
+                self.kernel_size,
+                strict=True,
+            )
+        )
+        most = tuple(low + step - 1 for low, step in zip(least, self.stride, strict=True))
+        if len(wanted) != self.dims or any(
+            not low <= size <= high for low, size, high in zip(least, wanted, most, strict=True)
+        ):
+            raise ShapeError(
+                f"{type(self).__name__}: output_size {tuple(output_size)} must be from {least} to "
+                f"{most} for input {input.shape}"
+            )
+        return tuple(size - low for size, low in zip(wanted, least, strict=True))
+
+
+class ConvTranspose1d(_Transposed):
+    """Each number of (N, C, L) times out_channels filters, laid `stride` apart and summed."""
+
+    dims = 1
+
+
+class ConvTranspose2d(_Transposed):
+    """Each pixel of (N, C, H, W) times out_channels filters, laid `stride` apart and summed."""
+
+    dims = 2

@@ -7,9 +7,13 @@ from collections.abc import Callable
 from gradcli.engine.tensor import OPS, Tensor
 
 NAMES = (
+    "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
+    "conv1d",
     "conv2d",
+    "conv_transpose1d",
+    "conv_transpose2d",
     "cross_entropy",
     "dropout",
     "embedding",
@@ -18,6 +22,7 @@ NAMES = (
     "leaky_relu",
     "linear",
     "log_softmax",
+    "max_pool1d",
     "max_pool2d",
     "mse_loss",
     "nll_loss",

@@ -1,4 +1,4 @@
-"""MaxPool2d and AvgPool2d: one number for each window of an image."""
+"""Pooling layers: one number for each window of a line or an image."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gradcli.engine.ops.window import Pair
 from gradcli.engine.tensor import Tensor
 
 
-class MaxPool2d(Module):
+class _MaxPool(Module):
     """The largest number of each window; windows do not overlap unless `stride` says so."""
 
     def __init__(
@@ -28,6 +28,33 @@ class MaxPool2d(Module):
         self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
+    def extra_repr(self) -> str:
+        """As torch shows it."""
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+        )
+
+
+class MaxPool1d(_MaxPool):
+    """The largest number of each window; windows do not overlap unless `stride` says so."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, L) to (N, C, windows)."""
+        return F.max_pool1d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
+        )
+
+
+class MaxPool2d(_MaxPool):
+    """The largest pixel of each window; windows do not overlap unless `stride` says so."""
+
     def forward(self, input: Tensor) -> Tensor:
         """(N, C, H, W) to (N, C, windows down, windows across)."""
         return F.max_pool2d(
@@ -40,15 +67,59 @@ class MaxPool2d(Module):
             self.return_indices,
         )
 
+
+class _AvgPool(Module):
+    """The mean of each window; padded zeros count unless count_include_pad is False."""
+
+    def __init__(
+        self,
+        kernel_size: Pair,
+        stride: Pair | None = None,
+        padding: Pair = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+
     def extra_repr(self) -> str:
         """As torch shows it."""
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
-            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool1d(_AvgPool):
+    """The mean of each window; padded zeros count unless count_include_pad is False."""
+
+    def __init__(
+        self,
+        kernel_size: Pair,
+        stride: Pair | None = None,
+        padding: Pair = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
+        for name in ("kernel_size", "stride", "padding"):  # torch shows one as a tuple
+            value = getattr(self, name)
+            setattr(self, name, (value,) if isinstance(value, int) else value)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, L) to (N, C, windows)."""
+        return F.avg_pool1d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
         )
 
 
-class AvgPool2d(Module):
+class AvgPool2d(_AvgPool):
     """The mean of each window; padded zeros count unless count_include_pad is False."""
 
     def __init__(
@@ -60,12 +131,7 @@ class AvgPool2d(Module):
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
+        super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
         self.divisor_override = divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
@@ -79,7 +145,3 @@ class AvgPool2d(Module):
             self.count_include_pad,
             self.divisor_override,
         )
-
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"

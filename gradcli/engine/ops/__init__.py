@@ -3,6 +3,7 @@
 from gradcli.engine.ops import (
     attention,
     conv,
+    conv_transpose,
     creation,
     display,
     elementwise,
@@ -27,6 +28,7 @@ from gradcli.engine.ops import (
 __all__ = [
     "attention",
     "conv",
+    "conv_transpose",
     "creation",
     "display",
     "elementwise",

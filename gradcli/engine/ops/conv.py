@@ -1,4 +1,4 @@
-"""Convolution of images."""
+"""Convolution of images and of lines."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats, match
-from gradcli.engine.ops.window import Pair, images, pair, reach, refuse_empty
+from gradcli.engine.ops.window import Pair, Window, reach
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.errors import OptionError, ShapeError
+
+LINES, IMAGES = Window("conv1d", 1), Window("conv2d", 2)
 
 
 @dataclass(frozen=True)
@@ -19,69 +21,123 @@ class _Plan:
 
     x: Shape  # (N, C, H, W)
     y: Shape  # (N, filters, rows, columns)
+    weight: Shape  # (filters, C / groups, rows, columns)
     sizes: tuple[int, ...]  # what the kernels want
 
 
 def _padding(
-    padding: Pair | str, window: tuple[int, int], stride: tuple[int, int]
+    kind: Window, padding: Pair | str, window: tuple[int, int], stride: tuple[int, int]
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """Padding (above, left) and (above + below, left + right)."""
     if padding == "valid":
         return (0, 0), (0, 0)
     if padding == "same":
         if stride != (1, 1):
-            raise OptionError(f"conv2d: padding 'same' needs stride 1, got {stride}")
+            shown = stride if kind.dims == 2 else stride[1]
+            raise OptionError(f"{kind.op}: padding 'same' needs stride 1, got {shown}")
         rows, columns = window[0] - 1, window[1] - 1
         return (rows // 2, columns // 2), (rows, columns)
     if isinstance(padding, str):
-        raise OptionError(
-            f"conv2d: padding must be 'same', 'valid', a number or a pair, got {padding!r}"
-        )
-    rows, columns = pair("conv2d", "padding", padding, 0)
+        numbers = "a number or a pair" if kind.dims == 2 else "or a number"
+        raise OptionError(f"{kind.op}: padding must be 'same', 'valid', {numbers}, got {padding!r}")
+    rows, columns = kind.pair("padding", padding, 0)
     return (rows, columns), (2 * rows, 2 * columns)
 
 
-def _check_filters(x: Array, weight: Array, bias: Array | None, groups: int) -> None:
-    floats("conv2d", x)
-    match("conv2d", x, weight=weight, bias=bias)
+def check_filters(kind: Window, weight: Array, names: str) -> None:
+    """A filter bank has two dimensions and those of a window, which is not empty."""
+    if weight.ndim != kind.dims + 2 or 0 in weight.shape[2:]:
+        window = "rows, columns" if kind.dims == 2 else "length"
+        raise ShapeError(f"{kind.op}: weight must be ({names}, {window}), got shape {weight.shape}")
+
+
+def check_groups(kind: Window, groups: object) -> None:
+    """A whole number of at least 1."""
     if not isinstance(groups, int) or isinstance(groups, bool) or groups < 1:
-        raise OptionError(f"conv2d: groups must be a whole number of at least 1, got {groups!r}")
-    if weight.ndim != 4 or 0 in weight.shape[2:]:
+        raise OptionError(f"{kind.op}: groups must be a whole number of at least 1, got {groups!r}")
+
+
+def check_bias(kind: Window, bias: Array | None, count: int, weight: Array) -> None:
+    """One number a filter."""
+    if bias is not None and bias.shape != (count,):
         raise ShapeError(
-            f"conv2d: weight must be (filters, channels / groups, rows, columns), "
-            f"got shape {weight.shape}"
+            f"{kind.op}: bias {bias.shape} does not fit weight {weight.shape}: expected {(count,)}"
         )
+
+
+def _check(kind: Window, x: Array, weight: Array, bias: Array | None, groups: int) -> None:
+    floats(kind.op, x)
+    match(kind.op, x, weight=weight, bias=bias)
+    check_groups(kind, groups)
+    check_filters(kind, weight, "filters, channels / groups")
     if weight.shape[0] % groups:
         raise ShapeError(
-            f"conv2d: {groups} groups do not divide {weight.shape[0]} filters; "
+            f"{kind.op}: {groups} groups do not divide {weight.shape[0]} filters; "
             f"input {x.shape}, weight {weight.shape}"
         )
-    channels, expected = images("conv2d", x)[1], weight.shape[1] * groups
+    channels, expected = kind.images(x)[1], weight.shape[1] * groups
     if channels != expected:
         raise ShapeError(
-            f"conv2d: input has {channels} channels, the filters expect {expected}; "
+            f"{kind.op}: input has {channels} channels, the filters expect {expected}; "
             f"input {x.shape}, weight {weight.shape}, groups {groups}"
         )
-    if bias is not None and bias.shape != weight.shape[:1]:
-        raise ShapeError(
-            f"conv2d: bias {bias.shape} does not fit weight {weight.shape}: "
-            f"expected {weight.shape[:1]}"
-        )
+    check_bias(kind, bias, weight.shape[0], weight)
 
 
 def _plan(
-    x: Array, weight: Array, stride: Pair, padding: Pair | str, dilation: Pair, groups: int
+    kind: Window,
+    x: Array,
+    weight: Array,
+    stride: Pair,
+    padding: Pair | str,
+    dilation: Pair,
+    groups: int,
 ) -> _Plan:
-    step, gap = pair("conv2d", "stride", stride), pair("conv2d", "dilation", dilation)
-    window = (reach(weight.shape[2], gap[0]), reach(weight.shape[3], gap[1]))
-    before, total = _padding(padding, window, step)
-    n, _, h, w = shape = images("conv2d", x)
+    step, gap = kind.pair("stride", stride), kind.pair("dilation", dilation)
+    filters = kind.image(weight.shape)
+    window = (reach(filters[2], gap[0]), reach(filters[3], gap[1]))
+    before, total = _padding(kind, padding, window, step)
+    n, _, h, w = shape = kind.images(x)
     size = (
         (h + total[0] - window[0]) // step[0] + 1,
         (w + total[1] - window[1]) // step[1] + 1,
     )
-    refuse_empty("conv2d", size, x, f"weight {weight.shape}, padding {padding!r}")
-    return _Plan(shape, (n, weight.shape[0], *size), (*step, *before, *gap, groups))
+    kind.refuse_empty(size, x, f"weight {weight.shape}, padding {padding!r}")
+    sizes = (*step, *before, *gap, groups)
+    return _Plan(shape, (n, filters[0], *size), filters, sizes)
+
+
+def _forward(kind: Window, input: Array, weight: Array, bias: Array | None, plan: _Plan) -> Array:
+    y = empty(plan.y, input.dtype)
+    start = empty((0,), input.dtype) if bias is None else bias.contiguous()
+    x, filters = input.contiguous().reshape(plan.x), weight.contiguous().reshape(plan.weight)
+    run("conv2d_forward", x, filters, start, y, sizes=plan.sizes)
+    return y.reshape(kind.own(plan.y, input))
+
+
+def _gradient(
+    grad: Array, input: Array, weight: Array, plan: _Plan, needs: tuple[bool, ...]
+) -> tuple[Array | None, ...]:
+    grad = grad.contiguous().reshape(plan.y)
+    grad_x = grad_weight = None
+    if needs[0]:
+        grad_x = empty(plan.x, grad.dtype)
+        filters = weight.contiguous().reshape(plan.weight)
+        run("conv2d_grad_input", grad, filters, grad_x, sizes=plan.sizes)
+        grad_x = grad_x.reshape(input.shape)
+    if needs[1]:
+        grad_weight = empty(plan.weight, grad.dtype)
+        x = input.contiguous().reshape(plan.x)
+        run("conv2d_grad_weight", grad, x, grad_weight, sizes=plan.sizes)
+        grad_weight = grad_weight.reshape(weight.shape)
+    return grad_x, grad_weight, grad_bias(grad) if needs[2] else None
+
+
+def grad_bias(grad: Array) -> Array:
+    """The sum of a gradient (N, C, H, W) over all but its channels."""
+    bias = empty(grad.shape[1:2], grad.dtype)
+    run("conv2d_grad_bias", grad, bias)
+    return bias
 
 
 @op(
@@ -135,13 +191,9 @@ def conv2d(
     groups: int = 1,
 ) -> Array:
     """The product of each filter with each window of the image, summed, plus the filter's bias."""
-    _check_filters(input, weight, bias, groups)
-    plan = _plan(input, weight, stride, padding, dilation, groups)
-    y = empty(plan.y, input.dtype)
-    start = empty((0,), input.dtype) if bias is None else bias.contiguous()
-    x = input.contiguous().reshape(plan.x)
-    run("conv2d_forward", x, weight.contiguous(), start, y, sizes=plan.sizes)
-    return y.reshape(plan.y[input.ndim == 3 :])
+    _check(IMAGES, input, weight, bias, groups)
+    plan = _plan(IMAGES, input, weight, stride, padding, dilation, groups)
+    return _forward(IMAGES, input, weight, bias, plan)
 
 
 @conv2d.gradient
@@ -157,21 +209,67 @@ def conv2d_gradient(
     needs: tuple[bool, ...],
 ) -> tuple[Array | None, ...]:
     """What each pixel, each weight and each bias added to the output."""
-    plan = _plan(input, weight, stride, padding, dilation, groups)
-    grad = grad.contiguous().reshape(plan.y)
-    grad_x = grad_weight = None
-    if needs[0]:
-        grad_x = empty(plan.x, grad.dtype)
-        run("conv2d_grad_input", grad, weight.contiguous(), grad_x, sizes=plan.sizes)
-        grad_x = grad_x.reshape(input.shape)
-    if needs[1]:
-        grad_weight = empty(weight.shape, grad.dtype)
-        x = input.contiguous().reshape(plan.x)
-        run("conv2d_grad_weight", grad, x, grad_weight, sizes=plan.sizes)
-    return grad_x, grad_weight, _grad_bias(grad) if needs[2] else None
+    plan = _plan(IMAGES, input, weight, stride, padding, dilation, groups)
+    return _gradient(grad, input, weight, plan, needs)
 
 
-def _grad_bias(grad: Array) -> Array:
-    bias = empty(grad.shape[1:2], grad.dtype)
-    run("conv2d_grad_bias", grad, bias)
-    return bias
+@op(
+    saves=("input", "weight"),
+    samples=[
+        sample((2, 3, 7), (4, 3, 3), (4,)),
+        sample((2, 1, 9), (3, 1, 4), none(), stride=2, padding=1),
+        sample((1, 4, 7), (6, 2, 3), (6,), stride=(3,), padding=(2,), groups=2),
+        sample((2, 2, 8), (2, 2, 2), (2,), dilation=3, padding="same"),
+        sample((3, 11), (3, 1, 3), none(), padding="same", groups=3),
+        sample((2, 5), (3, 2, 2), (3,), padding="valid"),
+        sample((1, 1, 1), (1, 1, 1), (1,)),
+        sample((0, 2, 5), (3, 2, 3), (3,)),
+        sample((1, 2, 4), (0, 2, 2), (0,)),
+    ],
+    wrong=[
+        wrong(sample((2, 3, 5), (4, 1, 3), none()), "conv1d: input has 3 channels"),
+        wrong(sample((2, 3, 5), (4, 3, 3), (3,)), "conv1d: bias (3,) does not fit weight"),
+        wrong(sample((1, 1, 2), (1, 1, 4), none()), "conv1d: the output would be -1; input"),
+        wrong(sample((5,), (1, 1, 3), none()), "conv1d: input must be (N, C, L) or (C, L)"),
+        wrong(sample((1, 1, 5), (1, 1, 3, 3), none()), "conv1d: weight must be (filters, channels"),
+        wrong(sample((1, 2, 5), (3, 1, 3), none(), groups=2), "2 groups do not divide 3"),
+        wrong(
+            sample((1, 1, 5), (1, 1, 3), none(), stride=(1, 1)), "conv1d: stride must be a whole"
+        ),
+        wrong(sample((1, 1, 5), (1, 1, 3), none(), padding="full"), "conv1d: padding must be"),
+        wrong(sample((1, 1, 5), (1, 1, 3), none(), padding="same", stride=2), "stride 1, got 2"),
+        wrong(sample((1, 1, 5), (1, 1, 3), none()), "must be float32 or float64", dtype="int64"),
+    ],
+    method=False,
+)
+def conv1d(
+    input: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    stride: Pair = 1,
+    padding: Pair | str = 0,
+    dilation: Pair = 1,
+    groups: int = 1,
+) -> Array:
+    """The product of each filter with each window of the line, summed, plus the filter's bias."""
+    _check(LINES, input, weight, bias, groups)
+    plan = _plan(LINES, input, weight, stride, padding, dilation, groups)
+    return _forward(LINES, input, weight, bias, plan)
+
+
+@conv1d.gradient
+def conv1d_gradient(
+    grad: Array,
+    *,
+    input: Array,
+    weight: Array,
+    stride: Pair,
+    padding: Pair | str,
+    dilation: Pair,
+    groups: int,
+    needs: tuple[bool, ...],
+) -> tuple[Array | None, ...]:
+    """What each place, each weight and each bias added to the output."""
+    plan = _plan(LINES, input, weight, stride, padding, dilation, groups)
+    return _gradient(grad, input, weight, plan, needs)
