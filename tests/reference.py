@@ -13,6 +13,7 @@ from grid import Grid, broadcast_shape, pick
 from reference_attention import REFERENCES as ATTENTION
 from reference_index import REFERENCES as INDEXING
 from reference_linalg import REFERENCES as LINALG
+from reference_rearrange import REFERENCES as REARRANGED
 from reference_recurrent import REFERENCES as RECURRENT
 from reference_reduce import REFERENCES as REDUCTIONS
 
@@ -142,6 +143,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "expand": _expand,
     "getitem": _getitem,
     **INDEXING,
+    **REARRANGED,
     **REDUCTIONS,
     **LINALG,
     **ATTENTION,

@@ -1,0 +1,172 @@
+"""Products of vectors, matrices and tensors, composed of matmul and broadcasting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.engine import shape as shape_rules
+from gradcli.engine.op import function
+from gradcli.engine.ops.elementwise import add, mul, sub
+from gradcli.engine.ops.join import stack
+from gradcli.engine.ops.matmul import matmul
+from gradcli.engine.ops.movement import getitem, permute, reshape
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import OptionError, ShapeError
+
+
+def _vectors(name: str, a: Tensor, b: Tensor) -> None:
+    if a.ndim != 1 or b.ndim != 1:
+        raise ShapeError(f"{name}: needs two vectors, got shapes {a.shape} and {b.shape}")
+
+
+@function()
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """Each element of one vector times each of another: (n) and (m) give (n, m)."""
+    _vectors("outer", input, vec2)
+    result: Tensor = mul(reshape(input, (input.numel(), 1)), vec2)
+    return result
+
+
+@function()
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """The sum of the products of two vectors."""
+    _vectors("dot", input, tensor)
+    result: Tensor = matmul(input, tensor)
+    return result
+
+
+@function()
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """The sum of the products of two vectors; for real numbers the same as dot."""
+    _vectors("vdot", input, other)
+    result: Tensor = matmul(input, other)
+    return result
+
+
+@function()
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """A matrix times a vector."""
+    if input.ndim != 2 or vec.ndim != 1:
+        raise ShapeError(f"mv: needs a matrix and a vector, got {input.shape} and {vec.shape}")
+    result: Tensor = matmul(input, vec)
+    return result
+
+
+def _scaled_sum(a: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
+    """The tensor beta a + alpha product; a is not looked at where beta is 0."""
+    scaled: Tensor = product if alpha == 1 else mul(product, alpha)
+    if beta == 0:
+        return scaled
+    result: Tensor = add(a if beta == 1 else mul(a, beta), scaled)
+    return result
+
+
+def _fits(name: str, a: Tensor, product: Tensor) -> None:
+    if shape_rules.broadcast(a.shape, product.shape, name) != product.shape:
+        raise ShapeError(f"{name}: input {a.shape} does not fit the product {product.shape}")
+
+
+@function()
+def addmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1
+) -> Tensor:
+    """The matrix beta input + alpha mat1 @ mat2; the input is broadcast."""
+    if mat1.ndim != 2 or mat2.ndim != 2:
+        raise ShapeError(f"addmm: needs two matrices, got {mat1.shape} and {mat2.shape}")
+    product = matmul(mat1, mat2)
+    _fits("addmm", input, product)
+    return _scaled_sum(input, product, beta, alpha)
+
+
+@function()
+def baddbmm(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1
+) -> Tensor:
+    """The matrices beta input + alpha batch1 @ batch2; the input is broadcast."""
+    if batch1.ndim != 3 or batch2.ndim != 3 or batch1.shape[0] != batch2.shape[0]:
+        raise ShapeError(
+            f"baddbmm: needs two batches of as many matrices, got {batch1.shape} and {batch2.shape}"
+        )
+    product = matmul(batch1, batch2)
+    _fits("baddbmm", input, product)
+    return _scaled_sum(input, product, beta, alpha)
+
+
+@function()
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """The sums of products along the last dimension of both, for each pair of their rows."""
+    if not input.ndim or not other.ndim:
+        scaled: Tensor = mul(input, other)
+        return scaled
+    return tensordot(input, other, ([-1], [-1]))
+
+
+@function(method=False)
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """Sums of products over dims of a and of b: lists of both, or how many of a's last, b's first.
+
+    What is left of a comes first in the result.
+    """
+    left, right = _contracted(a, b, dims)
+    if [a.shape[d] for d in left] != [b.shape[d] for d in right]:
+        raise ShapeError(
+            f"tensordot: dims {left} of {a.shape} and {right} of {b.shape} differ in size"
+        )
+    keep_a = [d for d in range(a.ndim) if d not in left]
+    keep_b = [d for d in range(b.ndim) if d not in right]
+    n = shape_rules.numel(tuple(a.shape[d] for d in left))
+    shape_a, shape_b = tuple(a.shape[d] for d in keep_a), tuple(b.shape[d] for d in keep_b)
+    rows = reshape(permute(a, [*keep_a, *left]), (shape_rules.numel(shape_a), n))
+    columns = reshape(permute(b, [*right, *keep_b]), (n, shape_rules.numel(shape_b)))
+    result: Tensor = reshape(matmul(rows, columns), (*shape_a, *shape_b))
+    return result
+
+
+def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
+    if isinstance(dims, int):
+        if not 0 <= dims <= min(a.ndim, b.ndim):
+            raise OptionError(f"tensordot: {dims} dims of shapes {a.shape} and {b.shape}")
+        return list(range(a.ndim - dims, a.ndim)), list(range(dims))
+    if not isinstance(dims, (tuple, list)) or len(dims) != 2:
+        raise OptionError(f"tensordot: dims must be a number or two lists, got {dims!r}")
+    left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
+    found = [shape_rules.dim_index(d, a.ndim, "tensordot") for d in left]
+    others = [shape_rules.dim_index(d, b.ndim, "tensordot") for d in right]
+    if len(set(found)) != len(found) or len(set(others)) != len(others):
+        raise OptionError(f"tensordot: dims {dims} name one dimension twice")
+    return found, others
+
+
+@function()
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """Every element of the input times the whole other tensor, in blocks."""
+    ndim = max(input.ndim, other.ndim)
+    a = (*(1,) * (ndim - input.ndim), *input.shape)
+    b = (*(1,) * (ndim - other.ndim), *other.shape)
+    product = mul(reshape(input, (-1, 1)), reshape(other, (1, -1))) if ndim else mul(input, other)
+    blocks = reshape(product, (*a, *b))
+    pairs = [d for k in range(ndim) for d in (k, ndim + k)]
+    merged = tuple(x * y for x, y in zip(a, b, strict=True))
+    result: Tensor = reshape(permute(blocks, pairs), merged)
+    return result
+
+
+@function()
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """The vectors at right angles to those of length 3 along `dim`; the first such dim without."""
+    shape = shape_rules.broadcast(input.shape, other.shape, "cross")
+    if dim is None:
+        d = next((i for i, size in enumerate(shape) if size == 3), -1)
+    else:
+        d = shape_rules.dim_index(dim, len(shape), "cross")
+    if not shape or d < 0 or shape[d] != 3:
+        raise ShapeError(f"cross: needs a dimension of 3, got shape {shape}, dim {dim}")
+    a, b = (_along(x.expand(shape), d) for x in (input, other))
+    parts = [sub(mul(a[i], b[j]), mul(a[j], b[i])) for i, j in ((1, 2), (2, 0), (0, 1))]
+    return stack(parts, d)
+
+
+def _along(x: Tensor, d: int) -> Sequence[Tensor]:
+    """The slices along d."""
+    return [getitem(x, index=(*[slice(None)] * d, i)) for i in range(3)]

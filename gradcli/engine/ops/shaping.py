@@ -1,0 +1,268 @@
+"""Tensors in other shapes, repeated or put together, composed of views and joins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine import shape as shape_rules
+from gradcli.engine.op import function
+from gradcli.engine.ops.creation import tensor
+from gradcli.engine.ops.index import index_select
+from gradcli.engine.ops.join import cat
+from gradcli.engine.ops.movement import expand, getitem, permute, reshape, transpose
+from gradcli.engine.shape import Shape
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
+
+
+def _listed(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Numbers given one by one or as one tuple."""
+    one = len(given) == 1 and isinstance(given[0], (tuple, list))
+    return tuple(given[0]) if one else given
+
+
+def _one_of(dim: int, index: int | slice) -> tuple[Any, ...]:
+    """The index that takes part of dimension `dim`."""
+    return (*[slice(None)] * dim, index)
+
+
+# -- views ---------------------------------------------------------------------------------------
+
+
+@function()
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """The input repeated to the shape of another tensor, as a view."""
+    result: Tensor = expand(input, other.shape)
+    return result
+
+
+@function()
+def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
+    """The input repeated to a shape, as a view."""
+    result: Tensor = expand(input, tuple(size))
+    return result
+
+
+@function()
+def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """A view with the dims `source` at the places `destination`, the others in their order."""
+    sources = (source,) if isinstance(source, int) else tuple(source)
+    places = (destination,) if isinstance(destination, int) else tuple(destination)
+    found = [shape_rules.dim_index(d, input.ndim, "movedim") for d in sources]
+    wanted = [shape_rules.dim_index(d, input.ndim, "movedim") for d in places]
+    if not len(set(found)) == len(sources) == len(places) == len(set(wanted)):
+        raise OptionError(f"movedim: cannot move dims {sources} to {places} one by one")
+    if not input.ndim:
+        return input
+    moved = dict(zip(wanted, found, strict=True))
+    rest = iter(d for d in range(input.ndim) if d not in found)
+    order = [moved[d] if d in moved else next(rest) for d in range(input.ndim)]
+    result: Tensor = permute(input, order)
+    return result
+
+
+function("moveaxis")(movedim)
+
+
+@function()
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """A view with two dimensions exchanged."""
+    return transpose(input, axis0, axis1)
+
+
+@function()
+def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """A view with two dimensions exchanged."""
+    return transpose(input, dim0, dim1)
+
+
+@function()
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """One dimension cut into several of these sizes, of which one may be -1."""
+    if not input.ndim:
+        raise ShapeError("unflatten: a tensor without dimensions has none to cut")
+    d = shape_rules.dim_index(dim, input.ndim, "unflatten")
+    inside = shape_rules.infer(tuple(sizes), input.shape[d], "unflatten")
+    result: Tensor = reshape(input, (*input.shape[:d], *inside, *input.shape[d + 1 :]))
+    return result
+
+
+@function()
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one dimension."""
+    result: Tensor = reshape(input, -1) if input.numel() else reshape(input, 0)
+    return result
+
+
+@function()
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """A view of `length` slices along `dim` from `start` on."""
+    if not input.ndim:
+        raise ShapeError("narrow: a tensor without dimensions has no slices")
+    d = shape_rules.dim_index(dim, input.ndim, "narrow")
+    size, begin = input.shape[d], int(start)
+    begin += size if begin < 0 else 0
+    if length < 0 or not 0 <= begin <= size - length:
+        raise RangeError(f"narrow: start {start} and length {length} leave a dimension of {size}")
+    result: Tensor = getitem(input, index=_one_of(d, slice(begin, begin + length)))
+    return result
+
+
+@function()
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """A view of one slice along `dim`, without that dimension."""
+    if not input.ndim:
+        raise ShapeError("select: a tensor without dimensions has no slices")
+    d = shape_rules.dim_index(dim, input.ndim, "select")
+    result: Tensor = getitem(input, index=_one_of(d, index))
+    return result
+
+
+@function()
+def tensor_split(
+    input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0
+) -> tuple[Tensor, ...]:
+    """Views along `dim`: this many, the first ones longer by one; or cut before these indices."""
+    if not input.ndim:
+        raise ShapeError("tensor_split: a tensor without dimensions has no parts")
+    d = shape_rules.dim_index(dim, input.ndim, "tensor_split")
+    cuts: Any = indices_or_sections
+    if isinstance(cuts, Tensor):
+        cuts = cuts.tolist()
+    if isinstance(cuts, int):
+        if cuts < 1:
+            raise OptionError(f"tensor_split: sections must be at least 1, got {cuts}")
+        short, longer = divmod(input.shape[d], cuts)
+        cuts = [i * short + min(i, longer) for i in range(1, cuts)]
+    bounds = zip([None, *cuts], [*cuts, None], strict=True)
+    return tuple(getitem(input, index=_one_of(d, slice(a, b))) for a, b in bounds)
+
+
+@function(method=False)
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Each vector expanded over all others' dimensions, as views; 'xy' exchanges the first two."""
+    given = [reshape(t, -1) if t.ndim == 0 else t for t in _listed(tensors)]
+    if indexing not in ("ij", "xy"):
+        raise OptionError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
+    if not given or any(t.ndim != 1 for t in given):
+        raise ShapeError(f"meshgrid: needs vectors, got shapes {[t.shape for t in given]}")
+    swapped = indexing == "xy" and len(given) > 1
+    if swapped:
+        given[:2] = given[1::-1]
+    sizes = [t.numel() for t in given]
+    grids = []
+    for d, t in enumerate(given):
+        shape = [size if d == k else 1 for k, size in enumerate(sizes)]
+        grids.append(expand(reshape(t, shape), sizes))
+    if swapped:
+        grids[:2] = grids[1::-1]
+    return tuple(grids)
+
+
+# -- repeated ------------------------------------------------------------------------------------
+
+
+def _repeated(x: Tensor, outer: int, times: int, inner: int, shape: Shape) -> Tensor:
+    """Each block of `inner` elements `times` times behind itself, in a new shape."""
+    block = expand(reshape(x, (outer, 1, inner)), (outer, times, inner))
+    result: Tensor = reshape(block, shape)
+    return result
+
+
+@function()
+def repeat(input: Tensor, *repeats: Any) -> Tensor:
+    """The whole input as often as told along each dimension; more numbers add dims in front."""
+    times = shape_rules.checked(_listed(repeats), "repeat")
+    if len(times) < input.ndim:
+        raise OptionError(f"repeat: {len(times)} numbers for {input.ndim} dimensions")
+    shape = (*(1,) * (len(times) - input.ndim), *input.shape)
+    x: Tensor = reshape(input, shape).clone()
+    for d, count in enumerate(times):
+        if count != 1:
+            outer, inner = shape_rules.numel(shape[:d]), shape_rules.numel(shape[d:])
+            shape = (*shape[:d], shape[d] * count, *shape[d + 1 :])
+            x = _repeated(x, outer, count, inner, shape)
+    return x
+
+
+@function()
+def tile(input: Tensor, *dims: Any) -> Tensor:
+    """The whole input as often as told along the last dimensions."""
+    times = _listed(dims)
+    return repeat(input, *(1,) * (input.ndim - len(times)), *times)
+
+
+@function()
+def repeat_interleave(
+    input: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each slice along `dim` so many times in a row; without dim the flat elements."""
+    if dim is None:
+        input, dim = ravel(input), 0
+    d = shape_rules.dim_index(dim, input.ndim, "repeat_interleave")
+    size, shape = input.shape[d], input.shape
+    times = _times(repeats, size)
+    if isinstance(times, int):
+        outer, inner = shape_rules.numel(shape[: d + 1]), shape_rules.numel(shape[d + 1 :])
+        made = _repeated(input, outer, times, inner, (*shape[:d], size * times, *shape[d + 1 :]))
+    else:
+        places = [i for i, count in enumerate(times) for _ in range(count)]
+        made = index_select(input, d, tensor(places, dtype=dtypes.int64))
+    if output_size is not None and made.shape[d] != output_size:
+        raise OptionError(
+            f"repeat_interleave: output_size {output_size} given, but there are {made.shape[d]}"
+        )
+    return made
+
+
+def _times(repeats: int | Tensor, size: int) -> int | list[int]:
+    """How often all slices are repeated, or each."""
+    if not isinstance(repeats, Tensor):
+        times: Any = repeats
+    elif repeats.dtype not in (dtypes.int64, dtypes.int32) or repeats.ndim > 1:
+        raise DTypeError(
+            f"repeat_interleave: repeats must be whole numbers in at most 1 dimension, "
+            f"got {repeats.dtype} {repeats.shape}"
+        )
+    else:
+        times = repeats.item() if repeats.numel() == 1 else repeats.tolist()
+    if isinstance(times, list) and len(times) != size:
+        raise ShapeError(f"repeat_interleave: {len(times)} repeats for a dimension of {size}")
+    if min(times if isinstance(times, list) else [times], default=0) < 0:
+        raise OptionError("repeat_interleave: repeats must not be negative")
+    return times  # type: ignore[no-any-return]
+
+
+# -- put together --------------------------------------------------------------------------------
+
+
+def _at_least(ndim: int, x: Tensor) -> Tensor:
+    """Size-1 dimensions as in NumPy: in front for 2, around the others for 3."""
+    shape = x.shape
+    if len(shape) < 2:
+        shape = (*(1,) * (min(ndim, 2) - len(shape)), *shape)
+    if len(shape) < ndim:
+        shape = (*shape, 1)
+    result: Tensor = x if shape == x.shape else reshape(x, shape)
+    return result
+
+
+@function(method=False)
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors side by side: along the columns, for vectors along their only dimension."""
+    parts = [_at_least(1, t) for t in tensors]
+    return cat(parts, 0 if parts and parts[0].ndim == 1 else 1)
+
+
+@function(method=False)
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors below one another; a vector is a row."""
+    return cat([_at_least(2, t) for t in tensors], 0)
+
+
+@function(method=False)
+def dstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors behind one another along the third dimension."""
+    return cat([_at_least(3, t) for t in tensors], 2)
