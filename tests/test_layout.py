@@ -161,6 +161,7 @@ def test_tensors_are_made_in_few_places() -> None:
         "gradcli/engine/interop.py",  # other people's memory
         "gradcli/engine/optim/optimizer.py",  # state
         "gradcli/engine/optim/clip.py",  # the norm, which has no history
+        "gradcli/engine/optim/muon.py",  # gradient and momentum, which have none either
         "gradcli/engine/program/capture.py",  # what a replay gives, which has none either
     }
     engine = (PACKAGE / "engine").rglob("*.py")

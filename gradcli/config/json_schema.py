@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gradcli.config.blocks import form
-from gradcli.config.choices import LOSSES, OPTIMIZERS, SCHEDULES
+from gradcli.config.losses import LOSSES
+from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.config.planner import CONTAINERS, LAYERS, layer_schema
+from gradcli.config.schedules import SCHEDULES
 from gradcli.config.schema import Schema, schema_of
 from gradcli.config.sections import top, train
 from gradcli.data import DATASETS

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.config import blocks, crosscheck
-from gradcli.config.choices import LOSSES, OPTIMIZERS, SCHEDULES
+from gradcli.config.losses import LOSSES
 from gradcli.config.merge import Reading, full, override
 from gradcli.config.node import Node, Report
+from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.config.planner import CONTAINERS, LAYERS, PlannedLayer, Planner, written_layers
 from gradcli.config.references import References, fill_facts
+from gradcli.config.schedules import SCHEDULES
 from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import (
     VERSION,

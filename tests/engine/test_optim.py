@@ -83,9 +83,10 @@ def test_adam_follows_its_formula(kind, options):
     assert found == pytest.approx(expected, rel=1e-13)
 
 
-def test_the_table_has_all_three():
-    assert list(optim.OPTIMIZERS) == ["sgd", "adam", "adamw"]
-    assert list(optim.OPTIMIZERS.values()) == [optim.SGD, optim.Adam, optim.AdamW]
+def test_the_table_has_every_optimizer():
+    kinds = {kind for kind in vars(optim).values() if isinstance(kind, type)} - {optim.Optimizer}
+    assert set(optim.OPTIMIZERS.values()) == kinds
+    assert all(kind.__name__.lower() == name for name, kind in optim.OPTIMIZERS.items())
 
 
 def test_groups_have_options_of_their_own():
@@ -150,9 +151,10 @@ def test_an_empty_parameter_is_no_trouble():
 
 def test_nan_in_the_gradient_reaches_the_parameter():
     for kind in optim.OPTIMIZERS.values():
-        p = parameter()
-        run(kind([p]), p, [[math.nan, 0.0, 1.0]])
-        assert [math.isnan(w) for w in p.tolist()] == [True, False, False]
+        p = parameter([START])
+        run(kind([p]), p, [[[math.nan, 0.0, 1.0]]])
+        others = kind is optim.Muon  # one norm scales the whole matrix
+        assert [math.isnan(w) for w in p.tolist()[0]] == [True, others, others]
 
 
 # -- state -------------------------------------------------------------------------------------
@@ -169,13 +171,14 @@ def test_state_exists_from_the_start_under_plain_names():
     assert all(tensor.tolist() in (0, [0], [0, 0, 0]) for tensor in tensors.values())
 
 
-@pytest.mark.parametrize("name", ["sgd", "adam", "adamw"])
+@pytest.mark.parametrize("name", list(optim.OPTIMIZERS))
 def test_copied_state_goes_on_bit_for_bit(name):
     options = {"momentum": 0.9, "dampening": 0.1} if name == "sgd" else {}
     make = optim.OPTIMIZERS[name]
-    p = parameter(dtype=engine.float32)
+    grads = [[grad] for grad in GRADS]
+    p = parameter([START], dtype=engine.float32)
     whole = make([p], lr=0.1, **options)
-    run(whole, p, GRADS[:2])
+    run(whole, p, grads[:2])
     by_tensors = parameter(p.tolist(), engine.float32)
     by_dict = parameter(p.tolist(), engine.float32)
     first, second = make([by_tensors], lr=0.1, **options), make([by_dict])
@@ -184,9 +187,9 @@ def test_copied_state_goes_on_bit_for_bit(name):
     if name == "sgd":
         second = make([by_dict], momentum=0.5)
     second.load_state_dict(whole.state_dict())
-    expected = run(whole, p, GRADS[2:])
-    assert run(first, by_tensors, GRADS[2:]) == expected
-    assert run(second, by_dict, GRADS[2:]) == expected
+    expected = run(whole, p, grads[2:])
+    assert run(first, by_tensors, grads[2:]) == expected
+    assert run(second, by_dict, grads[2:]) == expected
     assert second.param_groups[0]["lr"] == 0.1
 
 
@@ -244,7 +247,11 @@ def test_a_state_that_does_not_fit_changes_nothing():
         (lambda p: optim.Adam([p], betas=(1.0, 0.9)), "betas must be two numbers"),
         (lambda p: optim.Adam([p], betas=0.9), "betas must be two numbers"),
         (lambda p: optim.Adam([p], eps=-1), "eps must be 0 or more"),
-        (lambda p: optim.AdamW([p], amsgrad=True), "AdamW: amsgrad must be False"),
+        (lambda p: optim.AdamW([p], amsgrad=1), "AdamW: amsgrad must be True or False, got 1"),
+        (lambda p: optim.Adadelta([p], rho=1.5), "Adadelta: rho must be a number from 0 to 1"),
+        (lambda p: optim.Muon([p], ns_steps=100), "ns_steps must be a whole number from 0 to 99"),
+        (lambda p: optim.Muon([p], ns_coefficients=(1, 2)), "ns_coefficients must be three"),
+        (lambda p: optim.Muon([p], adjust_lr_fn="rms"), "must be 'original' or 'match_rms_adamw'"),
         (lambda p: optim.SGD([]), "got no parameters"),
         (lambda p: optim.SGD([p, p]), r"shape \(3,\) is given twice"),
         (lambda p: optim.SGD([p * 2]), "only leaves"),
@@ -263,6 +270,43 @@ def test_what_is_no_list_of_tensors_is_refused():
         optim.SGD(parameter())
     with pytest.raises(DTypeError, match="must be a Tensor, got str"):
         optim.SGD(["weight"])
+
+
+def test_options_that_change_what_is_kept_are_refused():
+    p = parameter()
+    optimizer = optim.RMSprop([p])
+    p.grad = engine.ones(3, dtype=engine.float64)
+    optimizer.param_groups[0]["momentum"] = 0.9
+    with pytest.raises(OptionError, match=r"has to keep \['square_avg', 'momentum_buffer'\]"):
+        optimizer.step()
+
+
+def test_muon_takes_matrices_alone():
+    with pytest.raises(ShapeError, match=r"must be a matrix, got shape \(3,\)"):
+        optim.Muon([parameter()])
+
+
+@pytest.mark.parametrize("name", list(optim.OPTIMIZERS))
+def test_captured_steps_are_the_eager_ones_bit_for_bit(name):
+    found = []
+    for eager in (False, True):
+        p = engine.tensor([[0.5, -1.25, 2.0], [0.1, 0.2, 0.3]], requires_grad=True)
+        optimizer = optim.OPTIMIZERS[name]([p], lr=0.1)
+
+        def step(x, p=p, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = ((x * p).sin() * x).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        captured = engine.capture(step, eager=eager)
+        for i in range(6):
+            optimizer.param_groups[0]["lr"] = 0.1 / (1 + i)
+            captured(engine.full((2, 3), 0.3 * i + 0.1))
+        assert eager or (captured.programs and not captured.why_not)
+        found.append([t.tolist() for t in (p, *optimizer.state_tensors().values())])
+    assert found[0] == found[1]
 
 
 # -- clipping ----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Optimizers, clipping and schedules: 20 steps end where torch's do."""
+"""Optimizers, clipping and schedules: 200 steps end where torch's do."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from gradcli.engine import optim  # noqa: E402
 from gradcli.engine.optim import schedule  # noqa: E402
 
 pytestmark = pytest.mark.parity
-STEPS = 20
+STEPS = 200
 SHAPES = [(7,), (3, 5), (2, 1, 3), (), (0, 4), (4097,)]
+MATRICES = [(3, 5), (5, 2), (1, 4), (6, 1), (4, 4)]
 CASES = [
     ("SGD", {}),
     ("SGD", {"lr": 0.1, "weight_decay": 0.05}),
@@ -26,10 +27,41 @@ CASES = [
     ("Adam", {}),
     ("Adam", {"lr": 0.1, "betas": (0.5, 0.9), "eps": 1e-3}),
     ("Adam", {"lr": 0.1, "betas": (0.0, 0.5)}),
-    ("Adam", {"lr": 0.01, "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.01, "weight_decay": 0.1, "maximize": True}),
+    ("Adam", {"lr": 0.1, "amsgrad": True, "weight_decay": 0.1}),
     ("AdamW", {}),
     ("AdamW", {"lr": 0.1, "weight_decay": 0.5, "betas": (0.8, 0.95)}),
+    ("AdamW", {"lr": 0.1, "weight_decay": 0.1, "amsgrad": True, "maximize": True}),
+    ("NAdam", {}),
+    ("NAdam", {"lr": 0.1, "weight_decay": 0.1, "momentum_decay": 0.1, "maximize": True}),
+    ("NAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True, "betas": (0.4, 0.9)}),
+    ("RAdam", {}),
+    ("RAdam", {"lr": 0.1, "weight_decay": 0.1, "betas": (0.4, 0.9), "maximize": True}),
+    ("RAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True, "eps": 1e-3}),
+    ("RMSprop", {}),
+    ("RMSprop", {"alpha": 0.4, "weight_decay": 0.1, "maximize": True}),
+    ("RMSprop", {"momentum": 0.9, "eps": 1e-4}),
+    ("RMSprop", {"centered": True, "eps": 1e-2}),
+    ("RMSprop", {"centered": True, "momentum": 0.6, "weight_decay": 0.01, "eps": 1e-2}),
+    ("Adagrad", {}),
+    ("Adagrad", {"lr": 0.1, "lr_decay": 0.05, "weight_decay": 0.1, "maximize": True}),
+    ("Adagrad", {"lr": 0.1, "initial_accumulator_value": 0.3, "eps": 1e-3}),
+    ("Adadelta", {}),
+    ("Adadelta", {"lr": 0.3, "rho": 0.5, "eps": 1e-4, "weight_decay": 0.1, "maximize": True}),
+    ("Muon", {}),
+    ("Muon", {"lr": 0.1, "momentum": 0.5, "nesterov": False, "adjust_lr_fn": "match_rms_adamw"}),
+    ("Muon", {"lr": 0.1, "weight_decay": 0.0, "ns_steps": 3, "ns_coefficients": (2, -1.5, 0.5)}),
 ]
+NAMES = sorted({name for name, _ in CASES})
+
+
+@pytest.fixture
+def precise(monkeypatch):
+    """Torch without its own shortcuts: Muon in full precision, NAdam's product in float64."""
+    monkeypatch.setattr(torch.Tensor, "bfloat16", torch.Tensor.clone)
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
 
 
 def pairs(dtype, shapes=SHAPES):
@@ -51,87 +83,124 @@ def give_gradients(mine, reference, step):
 
 @pytest.mark.parametrize("dtype", list(FLOATS), ids=str)
 @pytest.mark.parametrize(("name", "options"), CASES, ids=str)
-def test_20_steps(name, options, dtype):
-    mine, reference = pairs(dtype)
+def test_200_steps_with_a_changing_rate(name, options, dtype, agree, precise):
+    mine, reference = pairs(dtype, MATRICES if name == "Muon" else SHAPES)
     optimizer = getattr(optim, name)(mine, **options)
     other = getattr(torch.optim, name)(reference, **options)
+    rate = optimizer.param_groups[0]["lr"]
     for step in range(STEPS):
+        for both in (optimizer, other):
+            both.param_groups[0]["lr"] = rate * (1 + step % 7) / 7
         give_gradients(mine, reference, step)
         optimizer.step()
         other.step()
     for p, q in zip(mine, reference, strict=True):
-        close(p, q, terms=8 * STEPS)
+        agree(f"optim.{name}", p, q, terms=8 * STEPS)
     for i, kept in other.state_dict()["state"].items():
         for key, value in kept.items():
-            if key != "step" and value is not None:
-                close(optimizer.state_dict()["state"][i][key], value, terms=8 * STEPS)
+            if key not in ("step", "mu_product") and value is not None:
+                found = optimizer.state_dict()["state"][i][key]
+                agree(f"optim.{name}", found, value, terms=8 * STEPS)
 
 
-def test_defaults_are_torchs():
-    for name in ("SGD", "Adam", "AdamW"):
-        mine, reference = pairs(torch.float32)
-        defaults = getattr(torch.optim, name)(reference).defaults
-        found = getattr(optim, name)(mine).defaults
-        assert found == {key: defaults[key] for key in found}
-
-
-def test_groups_and_a_changing_rate():
-    mine, reference = pairs(torch.float64, [(3,), (4,)])
-    optimizer = optim.AdamW([{"params": mine[:1]}, {"params": mine[1:], "lr": 0.5}], lr=0.1)
-    other = torch.optim.AdamW(
-        [{"params": reference[:1]}, {"params": reference[1:], "lr": 0.5}], lr=0.1
-    )
+@pytest.mark.parametrize("dtype", list(FLOATS), ids=str)
+@pytest.mark.parametrize("options", [{}, {"betas": (0.5, 0.8), "weight_decay": 0.1, "lr": 0.01}])
+def test_lion_is_its_papers(options, dtype, agree):
+    """Torch has no Lion: Algorithm 2 of Chen et al. 2023."""
+    mine, reference = pairs(dtype)
+    optimizer = optim.Lion(mine, **options)
+    rate, betas, decay = (optimizer.defaults[key] for key in ("lr", "betas", "weight_decay"))
+    means = [torch.zeros_like(q) for q in reference]
     for step in range(STEPS):
         give_gradients(mine, reference, step)
-        for groups in (optimizer.param_groups, other.param_groups):
-            for group, rate in zip(groups, (0.1, 0.5), strict=True):
-                group["lr"] = rate / (1 + step)
         optimizer.step()
-        other.step()
+        for q, m in zip(reference, means, strict=True):
+            if q.grad is not None:
+                update = torch.sign(betas[0] * m + (1 - betas[0]) * q.grad)
+                q.data -= rate * (update + decay * q.data)
+                m.mul_(betas[1]).add_(q.grad, alpha=1 - betas[1])
     for p, q in zip(mine, reference, strict=True):
-        close(p, q, terms=8 * STEPS)
+        agree("optim.Lion", p, q, terms=8 * STEPS)
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
-def test_torchs_state_is_taken_over_and_goes_on_alike(name):
-    options = {"momentum": 0.9, "dampening": 0.2} if name == "SGD" else {}
-    mine, reference = pairs(torch.float64, [(3,), (2, 2)])
+@pytest.mark.parametrize("name", NAMES)
+def test_defaults_are_torchs(name):
+    mine, reference = pairs(torch.float32, [(2, 3)])
+    defaults = getattr(torch.optim, name)(reference).defaults
+    found = getattr(optim, name)(mine).defaults
+    assert found == {key: defaults[key] for key in found}
+    left = {"foreach", "capturable", "differentiable", "fused", "decoupled_weight_decay"}
+    assert set(defaults) - set(found) <= left
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_groups_and_a_changing_rate(name, precise):
+    mine, reference = pairs(torch.float64, [(3, 2), (2, 4)])
+    made = [
+        getattr(kind, name)([{"params": some[:1]}, {"params": some[1:], "lr": 0.5}], lr=0.1)
+        for kind, some in ((optim, mine), (torch.optim, reference))
+    ]
+    for step in range(20):
+        give_gradients(mine, reference, step)
+        for one in made:
+            for group, rate in zip(one.param_groups, (0.1, 0.5), strict=True):
+                group["lr"] = rate / (1 + step)
+            one.step()
+    for p, q in zip(mine, reference, strict=True):
+        close(p, q, terms=8 * 20)
+
+
+def converted(state):
+    """Torch's state with tensors of our own."""
+    return {
+        number: {
+            key: ours(value) if isinstance(value, torch.Tensor) else value
+            for key, value in kept.items()
+        }
+        for number, kept in state.items()
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_torchs_state_is_taken_over_and_goes_on_alike(name, precise):
+    options = {
+        "SGD": {"momentum": 0.9, "dampening": 0.2},
+        "RMSprop": {"momentum": 0.9, "centered": True},
+        "Adam": {"amsgrad": True},
+    }.get(name, {})
+    mine, reference = pairs(torch.float64, [(3, 1), (2, 2)])
     other = getattr(torch.optim, name)(reference, lr=0.1, **options)
     for step in range(5):
         give_gradients(mine, reference, step)
         other.step()
     state = other.state_dict()
-    converted = {
-        i: {
-            key: ours(value) if isinstance(value, torch.Tensor) else value
-            for key, value in kept.items()
-        }
-        for i, kept in state["state"].items()
-    }
     mine = [ours(q, requires_grad=True) for q in reference]
     optimizer = getattr(optim, name)(mine, **options)
-    optimizer.load_state_dict({"state": converted, "param_groups": state["param_groups"]})
+    groups = state["param_groups"]
+    optimizer.load_state_dict({"state": converted(state["state"]), "param_groups": groups})
     assert optimizer.param_groups[0]["lr"] == 0.1
-    for step in range(5, STEPS):
+    found = optimizer.state_dict()["state"]
+    assert all(set(state["state"][i]) - {"step"} == set(found[i]) - {"step"} for i in range(2))
+    for step in range(5, 20):
         give_gradients(mine, reference, step)
         optimizer.step()
         other.step()
     for p, q in zip(mine, reference, strict=True):
-        close(p, q, terms=8 * STEPS)
+        close(p, q, terms=8 * 20)
 
 
 @pytest.mark.parametrize("dtype", list(FLOATS), ids=str)
 @pytest.mark.parametrize("max_norm", [0.0, 0.5, 1e3])
-def test_clipping(max_norm, dtype):
+def test_clipping(max_norm, dtype, agree):
     mine, reference = pairs(dtype)
     give_gradients(mine, reference, 0)
     found = optim.clip_grad_norm_(mine, max_norm)
     expected = torch.nn.utils.clip_grad_norm_(reference, max_norm)
-    close(found, expected)
+    agree("optim.clip_grad_norm_", found, expected)
     for p, q in zip(mine, reference, strict=True):
         assert (p.grad is None) == (q.grad is None)
         if p.grad is not None:
-            close(p.grad, q.grad)
+            agree("optim.clip_grad_norm_", p.grad, q.grad)
 
 
 def test_schedules_are_torchs_where_torch_has_them():

@@ -28,6 +28,8 @@
 #include "finite.h"
 #include "index_backward.h"
 #include "optim.h"
+
+#include "optim_adaptive.h"
 #include "random.h"
 #include "softmax.h"
 

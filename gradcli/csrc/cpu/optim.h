@@ -6,11 +6,11 @@
  * so that schedules need no new call. What is fixed stands in the options. Outputs are also read. A
  * NaN in the gradient reaches the parameter: nothing is skipped. */
 
-static int NAME(plan_step)(const gc_call *call, gc_plan *plan, gc_error *error) {
+static int NAME(plan_steps)(const gc_call *call, int32_t tensors, gc_plan *plan, gc_error *error) {
   const gc_tensor *t = call->tensors;
   GC_REQUIRE(t[1].dtype == GC_F64 && t[1].ndim == 1 && t[1].shape[0] == 2 && gc_contiguous(&t[1]),
              1, "float64 (learning rate, step)");
-  for (int32_t i = 0; i < call->ntensors; i++) {
+  for (int32_t i = 0; i < tensors; i++) {
     if (i == 1)
       continue;
     GC_REQUIRE(t[i].dtype == t[0].dtype && gc_same_shape(&t[i], &t[0]), i, "like the gradient");
@@ -19,6 +19,11 @@ static int NAME(plan_step)(const gc_call *call, gc_plan *plan, gc_error *error) 
   return gc_plan_simple(plan, gc_ceil_div(gc_numel(&t[0]), GC_BLOCK));
 }
 
+static int NAME(plan_step)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  return NAME(plan_steps)(call, call->ntensors, plan, error);
+}
+
+/* Left defined for optim_adaptive.h. */
 #define STEP_HYPER(lr, step)                                                                       \
   const double *hyper = (const double *)gc_first(&job->call->tensors[1]);                          \
   const double lr = hyper[0], step = hyper[1];                                                     \
@@ -90,9 +95,6 @@ static void NAME(run_adam_step)(const gc_job *job) {
     w[i] = old - rate * mean / (m_sqrt(square) + eps);
   }
 }
-
-#undef STEP_HYPER
-#undef STEP_TENSOR
 
 /* ---- clipping: the norm of all gradients, then a factor for each ---- */
 

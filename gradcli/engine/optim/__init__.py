@@ -1,8 +1,11 @@
 """Optimizers, schedules of the learning rate, and clipping of gradients. torch.optim's names."""
 
 from gradcli.engine.optim import schedule
-from gradcli.engine.optim.adam import Adam, AdamW
+from gradcli.engine.optim.adam import Adam, AdamW, NAdam, RAdam
+from gradcli.engine.optim.adaptive import Adadelta, Adagrad, RMSprop
 from gradcli.engine.optim.clip import clip_grad_norm_
+from gradcli.engine.optim.lion import Lion
+from gradcli.engine.optim.muon import Muon
 from gradcli.engine.optim.optimizer import Optimizer
 from gradcli.engine.optim.sgd import SGD
 
@@ -10,6 +13,28 @@ OPTIMIZERS: dict[str, type[Optimizer]] = {
     "sgd": SGD,
     "adam": Adam,
     "adamw": AdamW,
+    "nadam": NAdam,
+    "radam": RAdam,
+    "rmsprop": RMSprop,
+    "adagrad": Adagrad,
+    "adadelta": Adadelta,
+    "lion": Lion,
+    "muon": Muon,
 }
 
-__all__ = ["Adam", "AdamW", "OPTIMIZERS", "Optimizer", "SGD", "clip_grad_norm_", "schedule"]
+__all__ = [
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Lion",
+    "Muon",
+    "NAdam",
+    "OPTIMIZERS",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "SGD",
+    "clip_grad_norm_",
+    "schedule",
+]

@@ -1,33 +1,34 @@
-"""Adam and AdamW: steps scaled by moving averages of the gradient and of its square."""
+"""Adam and its kin: steps scaled by moving averages of the gradient and of its square."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array, run
-from gradcli.engine.optim.optimizer import Group, Optimizer, Rule, at_least_zero, below_one
-
-
-def _two_below_one(value: Any) -> bool:
-    return isinstance(value, (tuple, list)) and len(value) == 2 and all(map(below_one, value))
+from gradcli.engine.ops.creation import ones
+from gradcli.engine.optim.optimizer import BETAS, FLAG, NUMBER, Group, Optimizer, Rule
+from gradcli.engine.tensor import Tensor
 
 
 class Adam(Optimizer):
     """Adaptive moments: w -= lr m / (sqrt(v) + eps), m and v the averages of g and g^2.
 
     Both averages are corrected for their start (Kingma and Ba 2015). The weight
-    decay is added to the gradient: g += weight_decay w.
+    decay is added to the gradient: g += weight_decay w. With amsgrad the largest v so far divides
+    (Reddi et al. 2018).
     """
 
     state_names = ("exp_avg", "exp_avg_sq")
     decoupled = False
     rules: ClassVar[dict[str, Rule]] = {
-        "lr": (at_least_zero, "0 or more"),
-        "betas": (_two_below_one, "two numbers from 0 to below 1"),
-        "eps": (at_least_zero, "0 or more"),
-        "weight_decay": (at_least_zero, "0 or more"),
-        "amsgrad": (lambda value: value is False, "False; this version has no amsgrad"),
+        "lr": NUMBER,
+        "betas": BETAS,
+        "eps": NUMBER,
+        "weight_decay": NUMBER,
+        "amsgrad": FLAG,
+        "maximize": FLAG,
     }
 
     def __init__(
@@ -38,6 +39,8 @@ class Adam(Optimizer):
         eps: float = 1e-8,
         weight_decay: float = 0.0,
         amsgrad: bool = False,
+        *,
+        maximize: bool = False,
     ) -> None:
         options = {
             "lr": lr,
@@ -45,15 +48,27 @@ class Adam(Optimizer):
             "eps": eps,
             "weight_decay": weight_decay,
             "amsgrad": amsgrad,
+            "maximize": maximize,
         }
         super().__init__(params, options)
+
+    def kept_for(self, group: Group) -> tuple[str, ...]:
+        """Both averages, and with amsgrad the largest second one so far."""
+        return (*self.state_names, "max_exp_avg_sq") if group["amsgrad"] else self.state_names
 
     def update(
         self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
     ) -> None:
         """One step of one parameter."""
         options = (group["weight_decay"], *group["betas"], group["eps"], self.decoupled)
-        run("adam_step", grad, hyper, parameter, *state, options=options)
+        run(
+            "amsgrad_step" if group["amsgrad"] else "adam_step",
+            grad,
+            hyper,
+            parameter,
+            *state,
+            options=options,
+        )
 
 
 class AdamW(Adam):
@@ -72,5 +87,101 @@ class AdamW(Adam):
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
         amsgrad: bool = False,
+        *,
+        maximize: bool = False,
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad)
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+
+
+class RAdam(Optimizer):
+    """Adam whose scale is rectified while few gradients are known (Liu et al. 2020).
+
+    w -= lr m rect / (sqrt(v) + eps), and w -= lr m in the first steps; the weight decay is added
+    to the gradient, or with decoupled_weight_decay w *= 1 - lr weight_decay.
+    """
+
+    state_names = ("exp_avg", "exp_avg_sq")
+    rules: ClassVar[dict[str, Rule]] = {
+        "lr": NUMBER,
+        "betas": BETAS,
+        "eps": NUMBER,
+        "weight_decay": NUMBER,
+        "decoupled_weight_decay": FLAG,
+        "maximize": FLAG,
+    }
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        decoupled_weight_decay: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        options = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "maximize": maximize,
+        }
+        super().__init__(params, options)
+
+    def update(
+        self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
+    ) -> None:
+        """One step of one parameter."""
+        decoupled = group["decoupled_weight_decay"]
+        options = (group["weight_decay"], *group["betas"], group["eps"], decoupled)
+        run("radam_step", grad, hyper, parameter, *state, options=options)
+
+
+class NAdam(Optimizer):
+    """Adam with Nesterov's momentum (Dozat 2016), which grows as momentum_decay says.
+
+    w -= lr ((1 - mu) g / (1 - product of mu) + mu' m / (1 - product of mu mu')) / (sqrt(v) + eps).
+    """
+
+    state_names = ("exp_avg", "exp_avg_sq", "mu_product")
+    rules: ClassVar[dict[str, Rule]] = {**RAdam.rules, "momentum_decay": NUMBER}
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        options = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "maximize": maximize,
+        }
+        super().__init__(params, options)
+
+    def first_state(self, group: Group, name: str, parameter: Tensor) -> Tensor:
+        """Averages of 0, and the product of no factors."""
+        if name == "mu_product":
+            return ones((), dtype=dtypes.float64)
+        return super().first_state(group, name, parameter)
+
+    def update(
+        self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
+    ) -> None:
+        """One step of one parameter."""
+        options = (group["weight_decay"], *group["betas"], group["eps"])
+        options += (group["decoupled_weight_decay"], group["momentum_decay"])
+        run("nadam_step", grad, hyper, parameter, *state, options=options)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
-from gradcli.engine.array import Array, copy_into, fill, run, scalar
+from gradcli.engine.array import Array, copy_into, empty, fill, run, scalar
 from gradcli.engine.device import cpu
 from gradcli.engine.ops.creation import zeros
 from gradcli.engine.tensor import Tensor
@@ -15,6 +16,7 @@ from gradcli.errors import DTypeError, OptionError, ShapeError
 
 Group = dict[str, Any]
 Rule = tuple[Callable[[Any], bool], str]
+First = Callable[[str, Tensor], Tensor]
 
 
 def at_least_zero(value: Any) -> bool:
@@ -32,6 +34,16 @@ def flag(value: Any) -> bool:
     return isinstance(value, bool)
 
 
+def two_below_one(value: Any) -> bool:
+    """Two numbers from 0 to just below 1."""
+    return isinstance(value, (tuple, list)) and len(value) == 2 and all(map(below_one, value))
+
+
+NUMBER: Rule = (at_least_zero, "0 or more")
+BETAS: Rule = (two_below_one, "two numbers from 0 to below 1")
+FLAG: Rule = (flag, "True or False")
+
+
 class _Slots:
     """What is kept for the parameters of a group: their state, and what the kernels read besides.
 
@@ -39,15 +51,16 @@ class _Slots:
     step: a recorded call reads it anew, so a schedule needs no new call.
     """
 
-    def __init__(self, group: Group, names: tuple[str, ...]) -> None:
-        self._group = group
+    def __init__(self, group: Group, names: tuple[str, ...], first: First) -> None:
+        self.group = group
+        self.names = names
         self.params: list[Tensor] = group["params"]
         self.hyper = zeros((len(self.params), 2), dtype=dtypes.float64)
         self._numbers = cpu.doubles(self.hyper.array.storage)
         self._rate = zeros((1,), dtype=dtypes.float64)
         self._rate_number = cpu.doubles(self._rate.array.storage)
         self._taken = False  # the rate comes from a recorded call
-        self.state = [{name: zeros(p.shape, dtype=p.dtype) for name in names} for p in self.params]
+        self.state = [{name: first(name, p) for name in names} for p in self.params]
 
     def advance(self, active: Sequence[int]) -> None:
         """One step further for these parameters, at the group's learning rate."""
@@ -60,7 +73,7 @@ class _Slots:
             self._advance_by_calls(active)
             self._taken = False
             return
-        rate = float(self._group["lr"])
+        rate = float(self.group["lr"])
         for i in active:
             self._numbers[2 * i] = rate
             self._numbers[2 * i + 1] += 1
@@ -81,7 +94,7 @@ class _Slots:
     @property
     def taken_for_granted(self) -> tuple[Any, ...]:
         """What recorded calls were made with: options but the rate, and where gradients go."""
-        options = [v for name, v in self._group.items() if name not in ("params", "lr")]
+        options = [v for name, v in self.group.items() if name not in ("params", "lr")]
         return (*options, *((id(p.leaf), id(p.array)) for p in self.params))
 
     def varying(self) -> Array:
@@ -91,7 +104,7 @@ class _Slots:
     def rows(self, steps: int) -> None:
         """The group's learning rate as it is now, for any number of steps."""
         del steps
-        self._rate_number[0] = self._group["lr"]
+        self._rate_number[0] = self.group["lr"]
 
     def undo(self) -> None:
         """Nothing: the calls kept count, and they are undone."""
@@ -136,6 +149,11 @@ class Optimizer:
         del group
         return self.state_names
 
+    def first_state(self, group: Group, name: str, parameter: Tensor) -> Tensor:
+        """A state tensor as it is before the first step."""
+        del group, name
+        return zeros(parameter.shape, dtype=parameter.dtype)
+
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
         """Add parameters, with options of their own where given."""
         unknown = set(param_group) - {"params", *self.defaults}
@@ -149,7 +167,7 @@ class Optimizer:
         self._check(group)
         for i, p in enumerate(params):
             self._check_parameter(p, {*self._places, *map(id, params[:i])})
-        slots = _Slots(group, self.kept_for(group))
+        slots = _Slots(group, self.kept_for(group), partial(self.first_state, group))
         self._places.update((id(p), (slots, i)) for i, p in enumerate(params))
         self._groups.append(slots)
         self.param_groups.append(group)
@@ -193,6 +211,12 @@ class Optimizer:
     def step(self) -> None:
         """Change every parameter that has a gradient."""
         for group, slots in zip(self.param_groups, self._groups, strict=True):
+            if slots.names != self.kept_for(group):
+                raise OptionError(
+                    f"{self._name}: its options were changed so that it has to keep "
+                    f"{list(self.kept_for(group))} instead of {list(slots.names)}; "
+                    "make a new optimizer"
+                )
             grads = [None if p.leaf is None else p.leaf.grad for p in slots.params]
             slots.advance([i for i, grad in enumerate(grads) if grad is not None])
             for i, grad in enumerate(grads):
@@ -201,6 +225,9 @@ class Optimizer:
 
     def _step_one(self, group: Group, slots: _Slots, i: int, grad: Array) -> None:
         parameter = slots.params[i].array
+        if group.get("maximize"):
+            up, grad = grad, empty(grad.shape, grad.dtype)
+            run("neg", up.contiguous(), grad)
         state = [tensor.array for tensor in slots.state[i].values()]
         self.update(group, grad.contiguous(), slots.hyper[i].array, parameter, state)
         for array in (parameter, *state):
@@ -309,8 +336,11 @@ class Optimizer:
         # In torch SGD keeps no step: a momentum that exists means that there was one.
         new.setdefault("step", int(any(name in new for name in self.state_names)))
         state = self._state_of(parameter)
+        group = self._places[id(parameter)][0].group
         for name, tensor in state.items():
-            value = new.setdefault(name, 0)
+            value = new.get(name)
+            if value is None:
+                value = new[name] = self.first_state(group, name, parameter)
             if isinstance(value, Tensor) and value.shape != tensor.shape:
                 raise ShapeError(
                     f"load_state_dict: {name} of parameter {number} has shape {value.shape}, "

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from gradcli.engine.array import Array, empty, run
-from gradcli.engine.optim.optimizer import Group, Optimizer, Rule, at_least_zero, flag
+from gradcli.engine.array import Array, run
+from gradcli.engine.optim.optimizer import FLAG, NUMBER, Group, Optimizer, Rule
 from gradcli.errors import OptionError
 
 
@@ -18,12 +18,12 @@ class SGD(Optimizer):
 
     state_names = ("momentum_buffer",)
     rules: ClassVar[dict[str, Rule]] = {
-        "lr": (at_least_zero, "0 or more"),
-        "momentum": (at_least_zero, "0 or more"),
+        "lr": NUMBER,
+        "momentum": NUMBER,
         "dampening": (lambda value: isinstance(value, (int, float)), "a number"),
-        "weight_decay": (at_least_zero, "0 or more"),
-        "nesterov": (flag, "True or False"),
-        "maximize": (flag, "True or False"),
+        "weight_decay": NUMBER,
+        "nesterov": FLAG,
+        "maximize": FLAG,
     }
 
     def __init__(
@@ -60,14 +60,6 @@ class SGD(Optimizer):
         self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
     ) -> None:
         """One step of one parameter."""
-        if group["maximize"]:
-            negated = empty(grad.shape, grad.dtype)
-            run("neg", grad, negated)
-            grad = negated
-        if bool(group["momentum"]) != bool(state):
-            raise OptionError(
-                "SGD: momentum was changed between 0 and another value; make a new optimizer"
-            )
         if not state:
             run("sgd_step", grad, hyper, parameter, options=(group["weight_decay"],))
             return

@@ -1,0 +1,44 @@
+"""Lion: steps of one size, along the sign of a moving average."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from gradcli.engine.array import Array, run
+from gradcli.engine.optim.optimizer import BETAS, FLAG, NUMBER, Group, Optimizer, Rule
+
+
+class Lion(Optimizer):
+    """w -= lr (sign(beta1 m + (1 - beta1) g) + weight_decay w); m = beta2 m + (1 - beta2) g.
+
+    Chen et al. 2023, "Symbolic Discovery of Optimization Algorithms", with the decay of their
+    program, w *= 1 - lr weight_decay before the step, which is the same. torch has no Lion.
+    """
+
+    state_names = ("exp_avg",)
+    rules: ClassVar[dict[str, Rule]] = {
+        "lr": NUMBER,
+        "betas": BETAS,
+        "weight_decay": NUMBER,
+        "maximize": FLAG,
+    }
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-4,
+        betas: tuple[float, float] = (0.9, 0.99),
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        options = {"lr": lr, "betas": betas, "weight_decay": weight_decay, "maximize": maximize}
+        super().__init__(params, options)
+
+    def update(
+        self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
+    ) -> None:
+        """One step of one parameter."""
+        options = (group["weight_decay"], *group["betas"])
+        run("lion_step", grad, hyper, parameter, *state, options=options)

@@ -1,0 +1,117 @@
+"""Muon: momentum whose matrix is made nearly orthogonal before the step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import sqrt
+from typing import Any, ClassVar
+
+from gradcli.engine.array import Array, copy_into, run
+from gradcli.engine.autograd import no_grad
+from gradcli.engine.optim.optimizer import FLAG, NUMBER, Group, Optimizer, Rule
+from gradcli.engine.tensor import OPS, Tensor
+from gradcli.errors import ShapeError
+
+COEFFICIENTS = (3.4445, -4.775, 2.0315)
+
+
+def _three_numbers(value: Any) -> bool:
+    right = isinstance(value, (tuple, list)) and len(value) == 3
+    return right and all(isinstance(number, (int, float)) for number in value)
+
+
+def _below_100(value: Any) -> bool:
+    return isinstance(value, int) and 0 <= value < 100
+
+
+class Muon(Optimizer):
+    """w -= lr (ratio O + weight_decay w), O nearly orthogonal to the momentum (Jordan 2024).
+
+    m = momentum m + (1 - momentum) g; O comes of m, or with nesterov of momentum m +
+    (1 - momentum) g, by ns_steps of Newton and Schulz: its singular values, first scaled to at
+    most 1, go through a s + b s^3 + c s^5. `ratio` is sqrt(max(1, rows / columns)), or 0.2
+    sqrt(max(rows, columns)) where adjust_lr_fn is "match_rms_adamw". For matrices only. All is
+    done in the parameter's own precision, where torch computes O in bfloat16.
+    """
+
+    state_names = ("momentum_buffer",)
+    rules: ClassVar[dict[str, Rule]] = {
+        "lr": NUMBER,
+        "weight_decay": NUMBER,
+        "momentum": NUMBER,
+        "nesterov": FLAG,
+        "ns_coefficients": (_three_numbers, "three numbers"),
+        "eps": NUMBER,
+        "ns_steps": (_below_100, "a whole number from 0 to 99"),
+        "adjust_lr_fn": (
+            lambda value: value in (None, "original", "match_rms_adamw"),
+            "'original' or 'match_rms_adamw'",
+        ),
+    }
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = COEFFICIENTS,
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+    ) -> None:
+        options = {
+            "lr": lr,
+            "weight_decay": weight_decay,
+            "momentum": momentum,
+            "nesterov": nesterov,
+            "ns_coefficients": ns_coefficients,
+            "eps": eps,
+            "ns_steps": ns_steps,
+            "adjust_lr_fn": adjust_lr_fn,
+        }
+        super().__init__(params, options)
+
+    def _check_parameter(self, parameter: Any, known: Any) -> None:
+        super()._check_parameter(parameter, known)
+        if parameter.ndim != 2:
+            raise ShapeError(
+                f"Muon: a parameter must be a matrix, got shape {parameter.shape}; "
+                "give the others to AdamW"
+            )
+
+    @no_grad()
+    def update(
+        self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
+    ) -> None:
+        """One step of one parameter; sgd_step does w -= lr (g + decay w)."""
+        g, m, momentum = Tensor(grad), Tensor(state[0]), group["momentum"]
+        moved = m + (1 - momentum) * (g - m)
+        copy_into(state[0], moved.array)
+        aim = g + momentum * (moved - g) if group["nesterov"] else moved
+        step = orthogonal(aim, group["ns_coefficients"], group["ns_steps"], group["eps"])
+        step = (step * _ratio(group["adjust_lr_fn"], *grad.shape)).contiguous()
+        run("sgd_step", step.array, hyper, parameter, options=(group["weight_decay"],))
+
+
+def orthogonal(
+    x: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float
+) -> Tensor:
+    """A matrix with nearly the singular vectors of x, and singular values near 1."""
+    a, b, c = coefficients
+    tall = x.shape[0] > x.shape[1]
+    y: Tensor = x.t() if tall else x
+    y = y / OPS["clamp"](OPS["sqrt"]((y * y).sum()), min=eps)
+    for _ in range(steps):
+        gram = y @ y.t()
+        y = a * y + (b * gram + c * (gram @ gram)) @ y
+    result: Tensor = y.t() if tall else y
+    return result
+
+
+def _ratio(adjust: str | None, rows: int, columns: int) -> float:
+    """How much longer the step of a matrix is, so that rates suit all shapes."""
+    if adjust == "match_rms_adamw":
+        return 0.2 * sqrt(max(rows, columns))
+    return sqrt(max(1, rows / columns)) if columns else 1.0
