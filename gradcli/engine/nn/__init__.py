@@ -5,11 +5,13 @@ from gradcli.engine.nn.activation import GELU, ReLU, Sigmoid, Softmax, Tanh
 from gradcli.engine.nn.batch_norm import BatchNorm1d, BatchNorm2d
 from gradcli.engine.nn.containers import ModuleList, Sequential
 from gradcli.engine.nn.conv import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
-from gradcli.engine.nn.dropout import Dropout
+from gradcli.engine.nn.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d
 from gradcli.engine.nn.embedding import Embedding
-from gradcli.engine.nn.flatten import Flatten
+from gradcli.engine.nn.flatten import Flatten, Identity, Unflatten
+from gradcli.engine.nn.group_norm import GroupNorm, LocalResponseNorm, RMSNorm
+from gradcli.engine.nn.instance_norm import InstanceNorm1d, InstanceNorm2d
 from gradcli.engine.nn.layer_norm import LayerNorm
-from gradcli.engine.nn.linear import Linear
+from gradcli.engine.nn.linear import Bilinear, Linear
 from gradcli.engine.nn.loss import CrossEntropyLoss, MSELoss
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
@@ -39,6 +41,17 @@ LAYERS: dict[str, type[Module]] = {
     "RNNCell": RNNCell,
     "LSTMCell": LSTMCell,
     "GRUCell": GRUCell,
+    "Bilinear": Bilinear,
+    "AlphaDropout": AlphaDropout,
+    "Dropout1d": Dropout1d,
+    "Dropout2d": Dropout2d,
+    "Identity": Identity,
+    "Unflatten": Unflatten,
+    "GroupNorm": GroupNorm,
+    "LocalResponseNorm": LocalResponseNorm,
+    "RMSNorm": RMSNorm,
+    "InstanceNorm1d": InstanceNorm1d,
+    "InstanceNorm2d": InstanceNorm2d,
     "ReLU": ReLU,
     "GELU": GELU,
     "Tanh": Tanh,
@@ -83,5 +96,16 @@ __all__ = [
     "Softmax",
     "Tanh",
     "functional",
+    "Bilinear",
+    "AlphaDropout",
+    "Dropout1d",
+    "Dropout2d",
+    "Identity",
+    "Unflatten",
+    "GroupNorm",
+    "LocalResponseNorm",
+    "RMSNorm",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
     "init",
 ]

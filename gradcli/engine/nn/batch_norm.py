@@ -16,12 +16,8 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
 
-class _BatchNorm(Module):
-    """(x - mean) / sqrt(var + eps) * weight + bias for each channel (Ioffe and Szegedy 2015).
-
-    Training uses the batch's mean and variance and moves the running ones by `momentum`
-    (None: their plain average); evaluation uses the running ones.
-    """
+class RunningNorm(Module):
+    """What batch and instance norm share: a weight and bias, and running statistics."""
 
     ranks: ClassVar[tuple[int, ...]]
     weight: Parameter | None
@@ -77,35 +73,14 @@ class _BatchNorm(Module):
         if self.bias is not None:
             init.zeros_(self.bias)
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The same shape, normalized."""
-        name = type(self).__name__
-        if input.ndim not in self.ranks or input.shape[1] != self.num_features:
+    def _check(self, given: Tensor, x: Tensor) -> None:
+        """`x` is what was given with a batch."""
+        if given.ndim not in self.ranks or x.shape[1] != self.num_features:
             wanted = " or ".join(str(rank) for rank in self.ranks)
             raise ShapeError(
-                f"{name}: expects {wanted} dimensions with {self.num_features} channels second, "
-                f"got shape {input.shape}"
+                f"{type(self).__name__}: expects {wanted} dimensions with {self.num_features} "
+                f"channels second, got shape {given.shape}"
             )
-        rate = self._count_batch()
-        return F.batch_norm(
-            input,
-            self.running_mean,
-            self.running_var,
-            self.weight,
-            self.bias,
-            self.training or self.running_mean is None,
-            rate,
-            self.eps,
-        )
-
-    @no_grad()
-    def _count_batch(self) -> float:
-        """How far the running statistics move in this call."""
-        counted = self.num_batches_tracked
-        if not self.training or counted is None:
-            return 0.0 if self.momentum is None else self.momentum
-        counted.copy_(counted + 1)
-        return 1.0 / counted.item() if self.momentum is None else self.momentum
 
     def extra_repr(self) -> str:
         """As torch shows it."""
@@ -114,6 +89,49 @@ class _BatchNorm(Module):
             f"affine={self.affine}, bias={self.bias is not None}, "
             f"track_running_stats={self.track_running_stats}"
         )
+
+
+class _BatchNorm(RunningNorm):
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel (Ioffe and Szegedy 2015).
+
+    Training uses the batch's mean and variance and moves the running ones by `momentum`
+    (None: their plain average); evaluation uses the running ones.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The same shape, normalized."""
+        self._check(input, input)
+        counts = self.training and self.num_batches_tracked is not None
+        if counts and self.momentum is None:
+            return self._averaging(input)
+        if counts:
+            self._count_batch()
+        rate = 0.0 if self.momentum is None else self.momentum
+        return self._normalized(input, self.running_mean, self.running_var, rate)
+
+    def _normalized(
+        self, input: Tensor, mean: Tensor | None, var: Tensor | None, rate: float
+    ) -> Tensor:
+        own = self.training or self.running_mean is None
+        return F.batch_norm(input, mean, var, self.weight, self.bias, own, rate, self.eps)
+
+    @no_grad()
+    def _count_batch(self) -> Tensor:
+        """The number of batches seen, with this one."""
+        counted = self.num_batches_tracked
+        assert counted is not None
+        return counted.copy_(counted + 1)
+
+    def _averaging(self, input: Tensor) -> Tensor:
+        """The running statistics go 1 / batches of the way to those of this batch."""
+        kept = [x for x in (self.running_mean, self.running_var) if x is not None]
+        found = [zeros(self.num_features, dtype=x.dtype) for x in kept]
+        y = self._normalized(input, found[0], found[1], 1.0)
+        with no_grad():
+            rate = 1.0 / self._count_batch().to(found[0].dtype)
+            for running, new in zip(kept, found, strict=True):
+                running.copy_(running + (new - running) * rate)
+        return y
 
 
 class BatchNorm1d(_BatchNorm):

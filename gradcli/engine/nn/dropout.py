@@ -1,4 +1,4 @@
-"""Dropout: numbers left out at random while training."""
+"""Dropout: numbers, or whole channels, left out at random while training."""
 
 from __future__ import annotations
 
@@ -8,21 +8,50 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
 
 
-class Dropout(Module):
-    """While training, each number becomes 0 with probability p, the others grow by 1 / (1 - p)."""
+class _Dropout(Module):
+    """What all kinds share: a probability."""
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
+        name = type(self).__name__
         if not 0 <= p <= 1:
-            raise OptionError(f"Dropout: p must be from 0 to 1, got {p}")
+            raise OptionError(f"{name}: p must be from 0 to 1, got {p}")
         if inplace:
-            raise OptionError("Dropout: inplace must be False; the result is the same")
+            raise OptionError(f"{name}: inplace must be False; the result is the same")
         self.p = p
+
+    def extra_repr(self) -> str:
+        """As torch shows it."""
+        return f"p={self.p}, inplace=False"
+
+
+class Dropout(_Dropout):
+    """While training, each number becomes 0 with probability p, the others grow by 1 / (1 - p)."""
 
     def forward(self, input: Tensor) -> Tensor:
         """The input itself in evaluation mode."""
         return F.dropout(input, self.p, self.training)
 
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return f"p={self.p}, inplace=False"
+
+class Dropout1d(_Dropout):
+    """While training, each channel of (N, C, L) or (C, L) becomes 0 with probability p."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input itself in evaluation mode."""
+        return F.dropout1d(input, self.p, self.training)
+
+
+class Dropout2d(_Dropout):
+    """While training, each channel of (N, C, H, W) becomes 0 with probability p."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input itself in evaluation mode."""
+        return F.dropout2d(input, self.p, self.training)
+
+
+class AlphaDropout(_Dropout):
+    """Dropout that keeps the mean 0 and variance 1 of what SELU gives (Klambauer et al. 2017)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input itself in evaluation mode."""
+        return F.alpha_dropout(input, self.p, self.training)

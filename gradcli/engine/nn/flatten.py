@@ -1,9 +1,13 @@
-"""Flatten: dimensions merged into one."""
+"""Flatten, Unflatten and Identity: the same numbers, in other dimensions or in the same."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from gradcli.engine.nn.module import Module
-from gradcli.engine.ops.movement import flatten
+from gradcli.engine.ops.movement import flatten, reshape
+from gradcli.engine.shape import Shape, dim_index
 from gradcli.engine.tensor import Tensor
 
 
@@ -22,3 +26,34 @@ class Flatten(Module):
     def extra_repr(self) -> str:
         """As torch shows it."""
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Dimension `dim` spread over several, the opposite of Flatten; one size may be -1."""
+
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
+        super().__init__()
+        self.dim = dim
+        self.unflattened_size: Shape = tuple(unflattened_size)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The same numbers in more dimensions."""
+        at = dim_index(self.dim, input.ndim, "Unflatten")
+        shape = (*input.shape[:at], *self.unflattened_size, *input.shape[at + 1 :])
+        spread: Tensor = reshape(input, shape)
+        return spread
+
+    def extra_repr(self) -> str:
+        """As torch shows it."""
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
+class Identity(Module):
+    """The input itself; takes any arguments, so that it can stand in for any layer."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input itself."""
+        return input

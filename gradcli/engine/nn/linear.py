@@ -1,4 +1,4 @@
-"""Linear: a matrix and a bias."""
+"""Linear: a matrix and a bias; Bilinear: a matrix between two inputs for each output."""
 
 from __future__ import annotations
 
@@ -53,4 +53,50 @@ class Linear(Module):
         return (
             f"in_features={self.in_features}, out_features={self.out_features}, "
             f"bias={self.bias is not None}"
+        )
+
+
+class Bilinear(Module):
+    """input1 weight[k] input2 + bias[k] for each output k: (..., in1), (..., in2) to (..., out)."""
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        *,
+        dtype: DType = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        if in1_features <= 0:
+            raise OptionError(f"Bilinear: in1_features must be above 0, got {in1_features}")
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        self.weight = Parameter(empty(out_features, in1_features, in2_features, dtype=dtype))
+        self.register_parameter("bias", None)
+        if bias:
+            self.bias = Parameter(empty(out_features, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weight and bias evenly spread within 1 / sqrt(in1_features)."""
+        bound = self.in1_features**-0.5
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        """One number for each matrix."""
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """As torch shows it."""
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
         )

@@ -190,3 +190,24 @@ def _exactly(name: str, ndim: int, a: Tensor, b: Tensor) -> Tensor:
         raise ShapeError(f"{name}: both need {ndim} dimensions, got {a.shape} and {b.shape}")
     result: Tensor = OPS["matmul"](a, b)
     return result
+
+
+@function(method=False)
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input1 weight[k] input2 + bias[k] for each matrix k of weight (out, in1, in2)."""
+    if weight.ndim != 3 or (input1.shape[-1:], input2.shape[-1:]) != (
+        weight.shape[1:2],
+        weight.shape[2:],
+    ):
+        raise ShapeError(
+            f"bilinear: weight must be (out, in1, in2) for inputs that end in in1 and in2, got "
+            f"{weight.shape}, {input1.shape} and {input2.shape}"
+        )
+    if input1.shape[:-1] != input2.shape[:-1]:
+        raise ShapeError(f"bilinear: {input1.shape} and {input2.shape} differ before the last")
+    out, first, second = weight.shape
+    turned = OPS["reshape"](OPS["permute"](weight, (0, 2, 1)), (out * second, first))
+    half = OPS["reshape"](linear(input1, turned), (*input1.shape[:-1], out, second))
+    sums: Tensor = OPS["matmul"](half, OPS["unsqueeze"](input2, -1))
+    y: Tensor = OPS["squeeze"](sums, -1)
+    return y if bias is None else y + bias

@@ -1,0 +1,60 @@
+"""InstanceNorm1d and InstanceNorm2d: each channel of each sample brought to mean 0, variance 1."""
+
+from __future__ import annotations
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine.dtype import DType
+from gradcli.engine.nn import functional as F
+from gradcli.engine.nn.batch_norm import RunningNorm
+from gradcli.engine.tensor import Tensor
+
+
+class _InstanceNorm(RunningNorm):
+    """(x - mean) / sqrt(var + eps) for each channel of each sample (Ulyanov et al. 2016).
+
+    Without running statistics, as by default, evaluation does what training does.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        *,
+        bias: bool = True,
+        dtype: DType = dtypes.float32,
+    ) -> None:
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, bias=bias, dtype=dtype
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The same shape, normalized; a sample alone, without a batch, is one of a batch."""
+        alone = input.ndim == self.ranks[0]
+        x = input.unsqueeze(0) if alone else input
+        self._check(input, x)
+        y: Tensor = F.instance_norm(
+            x,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            0.0 if self.momentum is None else self.momentum,
+            self.eps,
+        )
+        return y.squeeze(0) if alone else y
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Instance norm of (N, C, L) or (C, L)."""
+
+    ranks = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Instance norm of (N, C, H, W) or (C, H, W)."""
+
+    ranks = (3, 4)

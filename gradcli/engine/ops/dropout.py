@@ -1,0 +1,70 @@
+"""Kinds of dropout composed of the plain one: whole channels, and SELU's."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from gradcli.engine.op import function
+from gradcli.engine.ops.creation import full_like, ones
+from gradcli.engine.ops.index import where
+from gradcli.engine.ops.random import dropout
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import OptionError, ShapeError
+
+_FLOOR = -1.7580993408473766  # where SELU ends to the left: -scale * alpha
+
+
+def _check(op: str, p: float, inplace: bool) -> None:
+    if not 0 <= p <= 1:
+        raise OptionError(f"{op}: p must be from 0 to 1, got {p}")
+    if inplace:
+        raise OptionError(f"{op}: inplace must be False; the result is the same")
+
+
+def _channels(x: Tensor, p: float, whole: int) -> Tensor:
+    """Each channel, of `whole` dimensions, of each sample kept or dropped as one."""
+    front = x.shape[: x.ndim - whole]
+    mask = dropout(ones(*front, *(1,) * whole, dtype=x.dtype), p=p)
+    y: Tensor = x * mask
+    return y
+
+
+@function(method=False)
+def dropout1d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """While training, whole channels of (N, C, L) or (C, L) become 0 with probability p."""
+    _check("dropout1d", p, inplace)
+    if input.ndim not in (2, 3):
+        raise ShapeError(f"dropout1d: input must be (N, C, L) or (C, L), got shape {input.shape}")
+    return _channels(input, p, 1) if training else input
+
+
+@function(method=False)
+def dropout2d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """While training, whole channels of (N, C, H, W) become 0 with probability p.
+
+    (N, C, L) is taken as `dropout1d` takes it.
+    """
+    _check("dropout2d", p, inplace)
+    if input.ndim not in (3, 4):
+        raise ShapeError(f"dropout2d: input must be (N, C, H, W), got shape {input.shape}")
+    return _channels(input, p, input.ndim - 2) if training else input
+
+
+@function(method=False)
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """Dropout to where SELU ends instead of 0; mean and variance stay (Klambauer et al. 2017)."""
+    _check("alpha_dropout", p, inplace)
+    if not training or p == 0:
+        return input
+    if p == 1:
+        return input * 0
+    scale = 1 / sqrt((_FLOOR * _FLOOR * p + 1) * (1 - p))
+    kept = dropout(ones(*input.shape, dtype=input.dtype), p=p) > 0
+    chosen: Tensor = where(kept, input, full_like(input, _FLOOR))
+    return chosen * scale + -scale * _FLOOR * p

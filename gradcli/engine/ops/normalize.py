@@ -1,0 +1,189 @@
+"""Normalisations composed of layer norm, batch norm and simpler ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine.dtype import DType
+from gradcli.engine.op import function
+from gradcli.engine.ops.elementwise import clamp, rsqrt, sqrt
+from gradcli.engine.ops.extreme import amax
+from gradcli.engine.ops.movement import clone, expand, getitem, reshape
+from gradcli.engine.ops.norm import batch_norm, layer_norm
+from gradcli.engine.ops.pool import avg_pool2d
+from gradcli.engine.ops.reduce import mean
+from gradcli.engine.ops.reduce import sum as total
+from gradcli.engine.shape import Shape, dim_index, numel
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import DTypeError, OptionError, ShapeError
+
+_EPSILON = {dtypes.float32: 2.0**-23, dtypes.float64: 2.0**-52}
+
+
+def _float(op: str, x: Tensor) -> DType:
+    if not x.is_floating_point():
+        raise DTypeError(f"{op}: input must be float32 or float64, got {x.dtype}")
+    return x.dtype
+
+
+def _channels(op: str, x: Tensor, **vectors: Tensor | None) -> int:
+    """The channels of (N, C, ...), which each of the vectors must have too."""
+    _float(op, x)
+    if x.ndim < 2:
+        raise ShapeError(f"{op}: input needs at least 2 dimensions (N, C, ...), got {x.shape}")
+    for name, vector in vectors.items():
+        if vector is not None and vector.shape != x.shape[1:2]:
+            raise ShapeError(
+                f"{op}: input {x.shape} has {x.shape[1]} channels, {name} has {vector.shape}"
+            )
+    return x.shape[1]
+
+
+def _scaled(y: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    """A weight and a bias for each channel of (N, C, ...)."""
+    shape = (1, -1) + (1,) * (y.ndim - 2)
+    y = y if weight is None else y * reshape(weight, shape)
+    return y if bias is None else y + reshape(bias, shape)
+
+
+@function(method=False)
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each group of channels of each sample brought to mean 0 and variance 1 (Wu and He 2018)."""
+    channels = _channels("group_norm", input, weight=weight, bias=bias)
+    if not isinstance(num_groups, int) or num_groups < 1 or channels % num_groups:
+        raise OptionError(
+            f"group_norm: num_groups {num_groups} must divide the {channels} channels of input "
+            f"{input.shape}"
+        )
+    row = channels // num_groups * numel(input.shape[2:])
+    if input.shape[0] * row == 1:
+        raise OptionError(
+            f"group_norm: needs more than 1 value for each group, got shape {input.shape}"
+        )
+    groups = reshape(input, (input.shape[0], num_groups, row))
+    if not row:
+        return _scaled(input, weight, bias)
+    y = reshape(layer_norm(groups, (row,), None, None, eps), input.shape)
+    return _scaled(y, weight, bias)
+
+
+@function(method=False)
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each channel of each sample brought to mean 0 and variance 1 (Ulyanov et al. 2016).
+
+    The running statistics move towards the mean over the samples; without use_input_stats they are
+    used instead.
+    """
+    channels = _channels("instance_norm", input, weight=weight, bias=bias)
+    if (running_mean is None) != (running_var is None):
+        raise OptionError("instance_norm: give both running_mean and running_var, or neither")
+    if not use_input_stats:
+        y: Tensor = batch_norm(
+            input, running_mean, running_var, weight, bias, training=False, eps=eps
+        )
+        return y
+    if input.numel() and numel(input.shape[2:]) == 1:
+        raise OptionError(
+            f"instance_norm: needs more than 1 value for each channel, got shape {input.shape}"
+        )
+    if running_mean is None or running_var is None:
+        return group_norm(input, max(channels, 1), weight, bias, eps)
+    planes = (1, input.shape[0] * channels, *input.shape[2:])
+    own = [_repeated(running, input.shape[0]) for running in (running_mean, running_var)]
+    y = batch_norm(reshape(input, planes), *own, training=True, momentum=momentum, eps=eps)
+    for running, new in zip((running_mean, running_var), own, strict=True):
+        running.copy_(mean(reshape(new, (input.shape[0], channels)), 0))
+    planewise: Tensor = reshape(y, input.shape)
+    return _scaled(planewise, weight, bias)
+
+
+def _repeated(vector: Tensor, times: int) -> Tensor:
+    """A copy of a vector of statistics for each sample, one behind the other."""
+    rows = expand(reshape(vector.detach(), (1, -1)), (times, vector.shape[0]))
+    copied: Tensor = reshape(clone(rows), (-1,))
+    return copied
+
+
+@function(method=False)
+def rms_norm(
+    input: Tensor,
+    normalized_shape: int | Sequence[int],
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Tensor:
+    """X / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich 2019).
+
+    eps is the distance of 1 to the next number where it is left out.
+    """
+    dtype = _float("rms_norm", input)
+    last: Shape = (
+        (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    )
+    if not last or len(last) > input.ndim or input.shape[input.ndim - len(last) :] != last:
+        raise ShapeError(f"rms_norm: input {input.shape} does not end in normalized_shape {last}")
+    if weight is not None and weight.shape != last:
+        raise ShapeError(f"rms_norm: weight {weight.shape} is not of normalized_shape {last}")
+    dims = tuple(range(-len(last), 0))
+    square = mean(input * input, dims, keepdim=True)
+    y: Tensor = input * rsqrt(square + (_EPSILON[dtype] if eps is None else eps))
+    return y if weight is None else y * weight
+
+
+@function(method=False)
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
+    """X / (k + alpha mean(x^2 of `size` channels around))^beta (Krizhevsky et al. 2012)."""
+    _float("local_response_norm", input)
+    if input.ndim < 3:
+        raise ShapeError(
+            f"local_response_norm: input needs 3 or more dimensions, got {input.shape}"
+        )
+    if not isinstance(size, int) or size < 1:
+        raise OptionError(f"local_response_norm: size must be at least 1, got {size}")
+    if not input.numel():
+        return input
+    n, channels = input.shape[:2]
+    lines = reshape(input * input, (n, 1, channels, -1))
+    # With an even size the window reaches one channel further down than up.
+    around = avg_pool2d(
+        lines, kernel_size=(size, 1), stride=1, padding=(size // 2, 0), divisor_override=size
+    )
+    around = reshape(getitem(around, index=(slice(None), 0, slice(0, channels))), input.shape)
+    y: Tensor = input / (around * alpha + k) ** beta
+    return y
+
+
+@function(method=False)
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """X / max(norm, eps), with the p-norm along `dim`."""
+    _float("normalize", input)
+    at = dim_index(dim, input.ndim, "normalize")
+    size = abs(input)
+    if p == 2:
+        # Below eps the bound stands in for the sum, so that 0 has a slope.
+        norm = sqrt(clamp(total(input * input, at, keepdim=True), min=eps * eps))
+    elif p == 1:
+        norm = clamp(total(size, at, keepdim=True), min=eps)
+    elif p == float("inf"):
+        norm = clamp(amax(size, at, keepdim=True), min=eps)
+    else:
+        norm = clamp(total(size**p, at, keepdim=True), min=eps**p) ** (1 / p)
+    y: Tensor = input / norm
+    return y
