@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from gradcli.config import own_code
 from gradcli.config.crosscheck import steps_of
 from gradcli.config.load import Config
 from gradcli.config.planner import PlannedLayer
@@ -13,6 +15,9 @@ from gradcli.train.job import Job
 def build(config: Config) -> Job:
     """Load the data and build the model with the weights that the seed gives."""
     dataset = config.data.load()  # it may unpack files while it imports the engine
+    if config.code:
+        hashes = {**dataset.sha256, **dict(own_code.hashes(config.code))}
+        dataset = replace(dataset, sha256=hashes)
 
     from gradcli import engine
     from gradcli.engine import nn
@@ -35,6 +40,7 @@ def build(config: Config) -> Job:
         expect=config.expect,
         resolved=config.resolved,
         sources=config.sources,
+        code=config.code,
         model_layers=layer_lines(config.model),
     )
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from gradcli.config import blocks, crosscheck
+from gradcli.config import blocks, crosscheck, own_code
 from gradcli.config.losses import LOSSES
 from gradcli.config.merge import Reading, full, override
 from gradcli.config.node import Node, Report
 from gradcli.config.optimizers import OPTIMIZERS
+from gradcli.config.own_code import OwnCode
 from gradcli.config.planner import CONTAINERS, LAYERS, PlannedLayer, Planner, written_layers
 from gradcli.config.references import References, fill_facts
 from gradcli.config.schedules import SCHEDULES
@@ -41,6 +42,7 @@ class Config:
         steps: updates of the whole run.
         resolved: every value, defaults included; written as YAML it loads to the same config.
         sources: the files as written, the config itself first.
+        code: own Python files by name, as they were run.
         root: the folder of the config; relative paths in it begin there.
         warnings: what is allowed and probably not meant.
     """
@@ -58,6 +60,7 @@ class Config:
     steps: int
     resolved: dict[str, Any]
     sources: tuple[tuple[Path, str], ...]
+    code: Mapping[str, str]
     root: Path
     warnings: tuple[GradcliError, ...]
 
@@ -105,13 +108,16 @@ class _Loading:
     def load(self, overrides: Sequence[str]) -> Config | None:
         report = self.report
         written = override(self.reading.file(self.path), overrides, report)
-        written = blocks.expand(written, {**LAYERS, **CONTAINERS}, report)
+        code = own_code.read(
+            written.map().get("code"), self.path.parent, (LAYERS, CONTAINERS, DATASETS), report
+        )
+        written = blocks.expand(written, {**LAYERS, **CONTAINERS, **code.layers}, report)
         references = References(written, report)
         root = references.resolve(written)
         crosscheck.unused_vars(written, references.used, report)
         values = check(root, schema_of(top), "", report)
         self._version(root)
-        data = self._data(root)
+        data = self._data(root, code)
         facts = data[1] if data else None
         root = fill_facts(root, facts, report)
         sections = root.map()
@@ -124,7 +130,7 @@ class _Loading:
         kind = crosscheck.target_kind(facts) if facts else None
         metrics = metric_names(sections.get("metrics"), kind, report)
         expect = expectations(sections.get("expect"), report)
-        layers = self._model(root, facts, loss)
+        layers = self._model(root, facts, loss, code)
         if facts and train and schedule:
             steps = self._together(root, facts, train, layers, schedule)
             crosscheck.watched(root, train, expect, metrics, facts, report)
@@ -152,6 +158,7 @@ class _Loading:
             steps=steps,
             resolved={},
             sources=tuple(self.reading.sources),
+            code=code.files,
             root=self.path.parent,
             warnings=tuple(report.warnings),
         )
@@ -167,10 +174,10 @@ class _Loading:
                 node.place,
             )
 
-    def _data(self, root: Node) -> tuple[Chosen, Facts] | None:
+    def _data(self, root: Node, code: OwnCode) -> tuple[Chosen, Facts] | None:
         """The data source with its paths, and what it says about itself."""
         node = root.map().get("data")
-        chosen = choose("data", node, DATASETS, self.report)
+        chosen = choose("data", node, {**DATASETS, **code.datasets}, self.report)
         if chosen is None or node is None:
             return None
         try:
@@ -183,7 +190,7 @@ class _Loading:
         return Chosen(chosen.name, chosen.values, source), facts
 
     def _model(
-        self, root: Node, facts: Facts | None, loss: Chosen | None
+        self, root: Node, facts: Facts | None, loss: Chosen | None, code: OwnCode
     ) -> list[PlannedLayer] | None:
         """All layers, or None when one is wrong."""
         node = root.map().get("model")
@@ -192,7 +199,7 @@ class _Loading:
         before = len(self.report.errors)
         vocab = facts.vocab if facts and facts.input_kind == "index" else None
         signal = Signal(facts.input, vocab) if facts else None
-        layers, output = Planner(self.report).plan(node, signal)
+        layers, output = Planner(self.report, code.layers).plan(node, signal)
         if facts is None or output is None or len(self.report.errors) > before:
             return None
         crosscheck.lints(root, loss, layers, self.report)
@@ -239,6 +246,7 @@ def _resolved(config: Config, data_name: str) -> dict[str, Any]:
     return {
         "gradcli": VERSION,
         "name": config.name,
+        **({"code": list(config.code)} if config.code else {}),
         "data": {"name": data_name, **_given(data)},
         "model": written_layers(config.model),
         "loss": config.loss.written(),

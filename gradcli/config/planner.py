@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +77,7 @@ class PlannedLayer:
         given_name: its `name:`, or empty.
         fields: every key with its value, defaults included.
         make: builds the module.
+        schema: of the keys.
     """
 
     index: str
@@ -88,6 +89,7 @@ class PlannedLayer:
     parameters: int
     make: Callable[[], nn.Module]
     place: Place
+    schema: Schema
     children: tuple[PlannedLayer, ...] = ()
 
     @property
@@ -96,7 +98,7 @@ class PlannedLayer:
         kind = self.fields["of"] or self.kind if self.kind == "block" else self.kind
         if self.given_name:
             return f"{kind} '{self.given_name}'"
-        schema = layer_schema(self.kind)
+        schema = self.schema
         if schema.first is None or self.kind in ("residual", "block"):
             return kind
         value = self.fields.get(schema.first)
@@ -112,8 +114,11 @@ class PlannedLayer:
 class Planner:
     """Walks the model once, passing the shape along; goes on after a mistake without shapes."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(
+        self, report: Report, own: Mapping[str, Callable[..., Fitted]] | None = None
+    ) -> None:
         self.report = report
+        self.layers = {**LAYERS, **(own or {})}
         self.names: dict[str, Place] = {}
         self.count = 0
         self.trail: list[str] = []
@@ -140,19 +145,24 @@ class Planner:
         kind, fields, place = written
         name, fields = self._name(fields, kind, index)
         where = f"layer {index}, {kind}: "
-        values = check(fields, layer_schema(kind), where, self.report)
+        values = check(fields, self._schema(kind), where, self.report)
         if kind in CONTAINERS:
             return self._container(kind, name, fields, values, signal, index, place)
         if values is None or signal is None:
             return None
         try:
-            fitted = LAYERS[kind](signal, **values)
+            fitted = self.layers[kind](signal, **values)
         except ShapeError as error:
             self._does_not_fit(error, kind, name, index, place)
             return None
         self.trail.append(f"{index} {kind} -> {fitted.output}")
         shown = {key.rstrip("_"): value for key, value in values.items()}
-        return PlannedLayer(index, kind, name, shown, signal, *fitted, place)
+        schema = self._schema(kind)
+        return PlannedLayer(index, kind, name, shown, signal, *fitted, place, schema)
+
+    def _schema(self, kind: str) -> Schema:
+        own = kind in self.layers and kind not in LAYERS
+        return schema_of(self.layers[kind], 1) if own else layer_schema(kind)
 
     def _does_not_fit(
         self, error: ShapeError, kind: str, name: str, index: str, place: Place
@@ -174,14 +184,14 @@ class Planner:
         else:
             self._not_a_layer(node, index)
             return None
-        if kind not in LAYERS and kind not in CONTAINERS:
+        if kind not in self.layers and kind not in CONTAINERS:
             self._unknown(kind, index, place)
             return None
         if value.broken:
             return None
         if isinstance(value.value, dict):
             return kind, value, place
-        first = layer_schema(kind).first
+        first = self._schema(kind).first
         if first is None:
             self.report.error("E104", f"layer {index}: {kind} takes no value", value.place)
             return None
@@ -202,7 +212,7 @@ class Planner:
         )
 
     def _unknown(self, kind: str, index: str, place: Place) -> None:
-        known = {**LAYERS, **CONTAINERS}
+        known = {**self.layers, **CONTAINERS}
         self.report.error(
             "E102",
             f"layer {index}: no layer is called '{kind}'",
@@ -281,7 +291,17 @@ class Planner:
         parameters = sum(layer.parameters for layer in planned)
         make = _maker(kind, planned)
         return PlannedLayer(
-            index, kind, name, shown, signal, end, parameters, make, place, tuple(planned)
+            index,
+            kind,
+            name,
+            shown,
+            signal,
+            end,
+            parameters,
+            make,
+            place,
+            self._schema(kind),
+            tuple(planned),
         )
 
 

@@ -40,6 +40,7 @@ def top(
     metrics: Annotated[list[str], Says("a list of metric names")] = [],  # noqa: B006
     expect: Annotated[dict[str, str], Says('a map such as {val.accuracy: ">= 0.97"}')] = {},  # noqa: B006
     vars: Annotated[dict[str, Any], Says("a map from names to values")] = {},  # noqa: B006
+    code: Annotated[list[str] | str, Says("a Python file or a list of them")] = [],  # noqa: B006
     blocks: Annotated[dict[str, Any], Says("a map from names to blocks")] = {},  # noqa: B006
     extends: Any = None,
 ) -> None:

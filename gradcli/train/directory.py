@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from gradcli.errors import CheckpointError, ConfigError, GradcliError, RunError
@@ -60,12 +61,20 @@ class RunDirectory:
     # Written once.
 
     def write_config(
-        self, sources: Sequence[tuple[Path, str]], resolved: Mapping[str, Any]
+        self,
+        sources: Sequence[tuple[Path, str]],
+        resolved: Mapping[str, Any],
+        code: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """config.yaml and what it extends, as written, and resolved.yaml with every default."""
+        """config.yaml and what it extends, as written, resolved.yaml with every default, own code.
+
+        resolved.yaml names own code by the name of the file alone: it lies beside it.
+        """
         with _writing(self.path):
             for number, (_, text) in enumerate(sources):
                 name = f"config.base{number}.yaml" if number else "config.yaml"
+                write_text(self.path / name, text)
+            for name, text in code.items():
                 write_text(self.path / name, text)
             write_text(self.path / "resolved.yaml", to_yaml(resolved))
 

@@ -124,6 +124,7 @@ class Job:
         optimizer_name: the config's name, kept in checkpoints and compared on resume.
         resolved: the whole config with every default, as plain values.
         sources: the config file and the files it extends, as written; the config itself first.
+        code: own Python files by name; copied into the run, where they are run again.
         model_layers: one line a layer, as shown by `check`.
     """
 
@@ -139,4 +140,5 @@ class Job:
     expect: tuple[Expectation, ...] = ()
     resolved: Mapping[str, Any] = field(default_factory=dict)
     sources: Sequence[tuple[Path, str]] = ()
+    code: Mapping[str, str] = field(default_factory=dict)
     model_layers: Sequence[str] = ()

@@ -77,7 +77,7 @@ def start(
     preflight(job)
     with directories.create(runs, job.name) as directory:
         try:
-            directory.write_config(job.sources, job.resolved)
+            directory.write_config(job.sources, job.resolved, job.code)
             directory.write_json("manifest.json", manifest(job, circumstances))
             directory.write_json("plan.json", plan(job))
             trainer = Trainer(job, directory, reporter, signals, max_steps)

@@ -1,0 +1,170 @@
+"""`code: [file.py]`: the layers and datasets of a user's own Python files."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib.util
+import inspect
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from gradcli import own
+from gradcli.config.node import Node, Report, describe
+from gradcli.config.signal import Fitted, Signal
+from gradcli.data import Source
+from gradcli.data.given import Given
+from gradcli.errors import ConfigError, GradcliError, ShapeError
+
+
+@dataclass(frozen=True)
+class OwnCode:
+    """What the files of a config add.
+
+    Attributes:
+        files: name and text of each file, as it is copied into the run.
+    """
+
+    layers: Mapping[str, Callable[..., Fitted]] = field(default_factory=dict)
+    datasets: Mapping[str, Callable[..., Source]] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+def read(
+    node: Node | None, root: Path, known: Sequence[Mapping[str, object]], report: Report
+) -> OwnCode:
+    """Run the files that `code:` names, relative to `root`, and collect what they mark."""
+    code = OwnCode({}, {}, {})
+    if node is None or node.broken:
+        return code
+    for item in node.list() if isinstance(node.value, list) else [node]:
+        try:
+            _add(code, item, root, {name for table in known for name in table})
+        except GradcliError as error:
+            error.place = error.place or item.place
+            report.errors.append(error)
+    return code
+
+
+def _add(code: OwnCode, item: Node, root: Path, known: set[str]) -> None:
+    if not isinstance(item.value, str) or not item.value.endswith(".py"):
+        raise ConfigError(f"code names Python files, got {describe(item)}", code="E104")
+    path = root / item.value
+    if path.name in code.files:
+        raise ConfigError(f"two files of own code are called {path.name}", code="E106")
+    module = _run(path)
+    code.files[path.name] = path.read_text()  # type: ignore[index]
+    found = [value for value in vars(module).values() if _marked(value, module)]
+    if not found:
+        raise ConfigError(
+            f"{path} has no class with @gradcli.layer or @gradcli.dataset", code="E104"
+        )
+    for cls in found:
+        name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls.__name__).lower()
+        if name in known | {*code.layers, *code.datasets}:
+            raise ConfigError(f"{path}: the name '{name}' is taken; rename the class", code="E106")
+        if getattr(cls, own.MARK) == "layer":
+            code.layers[name] = _layer(cls, path)  # type: ignore[index]
+        else:
+            code.datasets[name] = _dataset(cls, path)  # type: ignore[index]
+
+
+def _run(path: Path) -> ModuleType:
+    """The file as a module of its own; whatever it raises is told with its line."""
+    name = "gradcli_own_" + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where type hints are looked up
+    if not path.is_file():
+        raise ConfigError(f"there is no file {path}", code="E301")
+    with _told(path):
+        spec.loader.exec_module(module)
+    return module
+
+
+def _marked(value: Any, module: ModuleType) -> bool:
+    return (
+        inspect.isclass(value) and value.__module__ == module.__name__ and own.MARK in vars(value)
+    )
+
+
+class _told:  # noqa: N801 -- reads as a verb in `with _told(path)`
+    """Turns what own code raises into one sentence with file and line."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: Any) -> None:
+        if not isinstance(error, Exception):
+            return
+        lines = [s.lineno for s in traceback.extract_tb(trace) if s.filename == str(self._path)]
+        line = error.lineno if isinstance(error, SyntaxError) else (lines or [None])[-1]
+        where = f"{self._path}:{line}" if line else str(self._path)
+        message = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
+        raise ShapeError(f"own code, {where}: {message}") from error
+
+
+def _layer(cls: type, path: Path) -> Callable[..., Fitted]:
+    """A layer as the planner knows them: tried once on zeros to learn what leaves it."""
+    parameters = list(inspect.signature(cls).parameters.values())
+    if not parameters:
+        raise ConfigError(
+            f"{path}: the first parameter of {cls.__name__} must be the shape of one sample",
+            code="E104",
+        )
+
+    def fit(x: Signal, **keys: Any) -> Fitted:
+        with _told(path):
+            module = cls(x.shape, **keys)
+            output = _tried(module, x)
+            count = sum(p.numel() for p in module.parameters())
+        return Fitted(output, count, lambda: cls(x.shape, **keys))
+
+    # Under the class's name, documentation and keys: these are the schema.
+    fit.__name__, fit.__module__, fit.__doc__ = cls.__name__, cls.__module__, inspect.getdoc(cls)
+    fit.__signature__ = inspect.signature(cls)  # type: ignore[attr-defined]
+    return fit
+
+
+def _tried(module: Any, x: Signal) -> Signal:
+    from gradcli import engine
+
+    dtype = engine.float32 if x.vocab is None else engine.int64
+    with engine.no_grad():
+        made = module.eval()(engine.zeros(2, *x.shape, dtype=dtype))
+    if not isinstance(made, engine.Tensor) or made.shape[:1] != (2,):
+        shown = getattr(made, "shape", type(made).__name__)
+        raise ShapeError(
+            f"{type(module).__name__} must give a tensor with the batch in front: for 2 samples of "
+            f"{x} it gave {shown}"
+        )
+    return Signal(made.shape[1:])
+
+
+def _dataset(cls: type, path: Path) -> Callable[..., Source]:
+    """A dataset as configs know them, from fields and `splits()`."""
+    data = dataclasses.dataclass(frozen=True)
+
+    def splits(self: Any) -> Any:
+        with _told(path):
+            return super(made, self).splits()
+
+    names = {"__module__": cls.__module__, "__doc__": inspect.getdoc(cls), "splits": splits}
+    made: Any = data(type(cls.__name__, (data(cls), Given), names))
+    return made  # type: ignore[no-any-return]
+
+
+def hashes(files: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Name and hash of each file, to be compared on resume like those of the data."""
+    for name, text in files.items():
+        yield name, hashlib.sha256(text.encode()).hexdigest()

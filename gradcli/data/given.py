@@ -1,0 +1,125 @@
+"""What a dataset of a user's own gets: it only says its fields and gives its splits as tensors."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from gradcli.data.dataset import Dataset, Facts, Unseen
+from gradcli.data.samples import Samples
+from gradcli.errors import DataError
+
+if TYPE_CHECKING:
+    from gradcli.engine import Tensor
+
+SPLITS = ("train", "val", "test")
+
+
+class Given:
+    """A Source made from `splits()`, which a subclass has; any method may be its own."""
+
+    def splits(self) -> Any:
+        """(inputs, targets) by the name of the split: float inputs or whole-number indices."""
+        raise DataError(f"{type(self).__name__} has no method splits()")
+
+    def locate(self, root: Path) -> Self:
+        """Fields that hold a Path are relative to `root`."""
+        paths: dict[str, Any] = {
+            f.name: root / value
+            for f in dataclasses.fields(self)  # type: ignore[arg-type]
+            if isinstance(value := getattr(self, f.name), Path)
+        }
+        return dataclasses.replace(self, **paths)  # type: ignore[type-var]
+
+    @cached_property
+    def _checked(self) -> dict[str, Samples]:
+        found = self.splits()
+        if not isinstance(found, Mapping) or "train" not in found or set(found) - set(SPLITS):
+            shown = sorted(found) if isinstance(found, Mapping) else type(found).__name__
+            raise DataError(
+                f"splits() of {type(self).__name__} must give a dict with 'train' and maybe 'val' "
+                f"and 'test', got {shown}"
+            )
+        return {name: _samples(name, pair) for name, pair in found.items()}
+
+    def facts(self) -> Facts:
+        """As the tensors of the training split are."""
+        splits = self._checked
+        inputs, targets = splits["train"].inputs, splits["train"].targets
+        whole = not inputs.dtype.is_floating_point
+        labels = not targets.dtype.is_floating_point
+        return Facts(
+            input=inputs.shape[1:],
+            input_kind="index" if whole else "float",
+            target=targets.shape[1:],
+            classes=_bound([s.targets for s in splits.values()]) if labels else None,
+            vocab=_bound([s.inputs for s in splits.values()]) if whole else None,
+            labels=(),
+            sizes={name: split.size for name, split in splits.items()},
+        )
+
+    def load(self) -> Dataset:
+        """The tensors as they are, each split with a hash of its numbers."""
+        splits: dict[str, Any] = dict(self._checked)
+        hashes = {name: _sha256(split.inputs, split.targets) for name, split in splits.items()}
+        return Dataset(source=self, facts=self.facts(), splits=splits, sha256=hashes)
+
+    def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
+        """Only a dataset that says how can read a new file."""
+        del path, state
+        raise DataError(f"{type(self).__name__} reads no new files; give it a method read()")
+
+
+class _Indices(Samples):
+    """Samples whose inputs are indices and stay whole."""
+
+    def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
+        """Inputs as int64."""
+        from gradcli import engine
+
+        _, targets = super().batch(indices)
+        return engine.index_select(self.inputs, 0, indices).to(engine.int64), targets
+
+
+def _samples(name: str, pair: Any) -> Samples:
+    from gradcli import engine
+
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise DataError(f"split '{name}' must be (inputs, targets), got {type(pair).__name__}")
+    for tensor, what in zip(pair, ("inputs", "targets"), strict=True):
+        if not isinstance(tensor, engine.Tensor) or not tensor.shape:
+            found = getattr(tensor, "shape", type(tensor).__name__)
+            raise DataError(f"{what} of split '{name}' must be a tensor with samples, got {found}")
+    inputs, targets = (tensor.detach().contiguous() for tensor in pair)
+    if inputs.shape[0] != targets.shape[0] or not inputs.shape[0]:
+        raise DataError(
+            f"split '{name}' has {inputs.shape[0]} inputs and {targets.shape[0]} targets; it needs "
+            "as many of both, and at least one"
+        )
+    whole = not inputs.dtype.is_floating_point
+    return _Indices(inputs, targets) if whole else Samples(inputs, targets)
+
+
+def _bound(tensors: list[Tensor]) -> int:
+    """One more than the largest index; none may be negative."""
+    least = min(int(t.amin().item()) for t in map(_flat, tensors))
+    if least < 0:
+        raise DataError(f"labels and indices count from 0, got {least}")
+    return 1 + max(int(t.amax().item()) for t in map(_flat, tensors))
+
+
+def _flat(tensor: Tensor) -> Tensor:
+    from gradcli import engine
+
+    return tensor.to(engine.int64).reshape(-1)
+
+
+def _sha256(*tensors: Tensor) -> str:
+    found = hashlib.sha256()
+    for tensor in tensors:
+        found.update(tensor.memoryview())
+    return found.hexdigest()

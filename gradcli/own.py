@@ -1,0 +1,27 @@
+"""Marks for what a user's own Python file adds to configs; see docs/own-code.md."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+C = TypeVar("C", bound=type)
+MARK = "__gradcli_kind__"
+
+
+def layer(cls: C) -> C:
+    """This nn.Module is a layer: `GatedLinear` is called `gated_linear` in YAML.
+
+    The first parameter of its constructor is the shape of one sample, without the batch; the
+    others are its keys, with their types and defaults.
+    """
+    setattr(cls, MARK, "layer")
+    return cls
+
+
+def dataset(cls: C) -> C:
+    """This class is a dataset: its annotated fields are the keys of `data:`.
+
+    Its method `splits()` gives (inputs, targets) by the name of the split: "train", "val", "test".
+    """
+    setattr(cls, MARK, "dataset")
+    return cls

@@ -1,0 +1,129 @@
+"""`code:`: a user's own layers and datasets, from check to resume."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gradcli.cli.main import run
+from gradcli.config import build, load
+from gradcli.errors import ErrorGroup
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFIG, CODE = re.findall(
+    r"```(?:yaml|python)\n(.*?)```", (ROOT / "docs" / "own-code.md").read_text(), re.S
+)
+SHORT = ("-s", "train.epochs=3", "-s", "data.samples=80")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "gates.py").write_text(CODE)
+    (tmp_path / "rings.yaml").write_text(CONFIG)
+    return tmp_path
+
+
+@pytest.fixture
+def gradcli(capfd: pytest.CaptureFixture[str]):
+    def command(*arguments: str) -> tuple[int, str]:
+        code = run(list(arguments))
+        shown = capfd.readouterr()
+        return code, shown.out + shown.err
+
+    return command
+
+
+def mistakes(path: Path) -> str:
+    with pytest.raises(ErrorGroup) as caught:
+        load(path)
+    return "\n".join(f"{e.message} {e.place} {e.caret}" for e in caught.value.errors)
+
+
+def sha256(output: str) -> str:
+    [found] = re.findall(r"weights sha256 (\w+)", output)
+    return found
+
+
+def test_the_documents_example_is_planned_with_shapes_and_parameters(folder: Path) -> None:
+    config = load(folder / "rings.yaml")
+    assert [str(layer.output) for layer in config.model] == ["16", "2"]
+    assert [layer.parameters for layer in config.model] == [2 * (2 * 16 + 16), 2 * 16 * 2]
+    assert config.facts.sizes == {"train": 300, "val": 100}
+    model = build(config).model
+    assert sum(p.numel() for p in model.parameters()) == 96 + 64
+
+
+def test_a_run_is_evaluated_and_resumed_by_its_own_copy(folder: Path, gradcli) -> None:
+    runs, config = ("--runs", str(folder / "runs")), str(folder / "rings.yaml")
+    code, whole = gradcli("train", config, *SHORT, *runs, "--name", "whole")
+    assert code == 0, whole
+    gradcli("train", config, *SHORT, *runs, "--name", "half", "--max-steps", "2")
+    (folder / "gates.py").unlink()
+    code, resumed = gradcli("resume", "half", *runs)
+    assert code == 0, resumed
+    assert sha256(resumed) == sha256(whole)
+    code, measured = gradcli("eval", "whole", "--split", "val", *runs)
+    assert code == 0, measured
+    assert sha256(measured) == sha256(whole)
+
+
+def test_resuming_with_changed_code_is_refused(folder: Path, gradcli) -> None:
+    runs = ("--runs", str(folder / "runs"))
+    short = (*SHORT, "--name", "half", "--max-steps", "2")
+    gradcli("train", str(folder / "rings.yaml"), *short, *runs)
+    [copy] = (folder / "runs").glob("half/*/gates.py")
+    copy.write_text(CODE.replace("self.value(x)", "self.value(x) * 2.0"))
+    code, refused = gradcli("resume", "half", *runs)
+    assert code not in (0, 1)
+    assert "gates.py" in refused
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("import gradcli\n", "import gradcli\n1 / 0\n", "gates.py:2: ZeroDivisionError"),
+        ("import gradcli\n", "import gradcli\ndef (\n", "gates.py:2: SyntaxError"),
+        ("@gradcli.layer\n", "", "no layer is called 'gated_linear'"),
+        ("class GatedLinear", "class Linear", "the name 'linear' is taken"),
+        ("def splits(self)", "def parts(self)", "has no method splits()"),
+        ('{"train"', '{"training"', "must give a dict with 'train'"),
+        (".sigmoid() *", ".sigmoid() @", "own code, "),
+        ("return self", "return x.sum()  #", "must give a tensor with the batch in front"),
+        ("out: int,", "out: str,", "out must be text"),
+    ],
+)
+def test_a_mistake_in_own_code_is_told(folder: Path, old: str, new: str, message: str) -> None:
+    assert CODE.count(old) >= 1
+    (folder / "gates.py").write_text(CODE.replace(old, new))
+    assert message in mistakes(folder / "rings.yaml")
+
+
+def test_an_error_in_own_code_names_its_line(folder: Path) -> None:
+    (folder / "gates.py").write_text(CODE.replace("self.value(x)\n", "self.valu(x)\n"))
+    line = CODE[: CODE.index("self.value(x)")].count("\n") + 1
+    assert f"gates.py:{line}" in mistakes(folder / "rings.yaml")
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("missing.py", "there is no file"),
+        ("rings.yaml", "code names Python files"),
+        ("[gates.py, other/gates.py]", "two files of own code are called gates.py"),
+        ("empty.py", "has no class with @gradcli.layer or @gradcli.dataset"),
+    ],
+)
+def test_a_wrong_file_is_told(folder: Path, code: str, message: str) -> None:
+    (folder / "empty.py").write_text("")
+    (folder / "other").mkdir()
+    shutil.copy(folder / "gates.py", folder / "other")
+    (folder / "rings.yaml").write_text(CONFIG.replace("code: gates.py", f"code: {code}"))
+    assert message in mistakes(folder / "rings.yaml")
+
+
+def test_wrong_keys_of_an_own_layer_are_told_like_any_other(folder: Path) -> None:
+    (folder / "rings.yaml").write_text(CONFIG.replace("bias: false", "bais: false"))
+    assert "did you mean 'bias'?" in mistakes(folder / "rings.yaml")
