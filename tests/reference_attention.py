@@ -18,6 +18,13 @@ def _weights(scores: list[float]) -> list[float]:
     return [value / math.fsum(raised) for value in raised]
 
 
+def _repeated(x: Grid, times: int) -> Grid:
+    """Each head `times` times."""
+    *lead, heads, rows, columns = x.shape
+    shape = (*lead, heads * times, rows, columns)
+    return Grid.from_function(shape, lambda at: x[(*at[:-3], at[-3] // times, *at[-2:])])
+
+
 def _attention(
     query: Grid,
     key: Grid,
@@ -25,7 +32,10 @@ def _attention(
     mask: Grid | None,
     is_causal: bool = False,
     scale: float | None = None,
+    enable_gqa: bool = False,
 ) -> Grid:
+    if enable_gqa:
+        key, value = (_repeated(x, query.shape[-3] // x.shape[-3]) for x in (key, value))
     depth, keys = query.shape[-1], key.shape[-2]
     lead = broadcast_shape(broadcast_shape(query.shape[:-2], key.shape[:-2]), value.shape[:-2])
     factor = scale if scale is not None else 1 / math.sqrt(depth or 1)

@@ -67,6 +67,26 @@ def test_masks(kind, shape, dtype):
     compare(q, k, v, mask > 0 if kind == "bool" else mask)
 
 
+@DTYPES
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"scale": 0.3}], ids=str)
+@pytest.mark.parametrize(("heads", "shared"), [(6, 2), (4, 1), (3, 3)])
+def test_grouped_heads(agree, dtype, heads, shared, options):
+    name = "F.scaled_dot_product_attention"
+    q, k, v = (
+        randn(2, h, rows, columns, dtype=dtype, seed=i).requires_grad_()
+        for i, (h, rows, columns) in enumerate([(heads, 9, 8), (shared, 70, 8), (shared, 70, 5)])
+    )
+    mine = [ours(x, requires_grad=True) for x in (q, k, v)]
+    y = attend(q, k, v, enable_gqa=True, **options)
+    our_y = F.scaled_dot_product_attention(*mine, enable_gqa=True, **options)
+    agree(name, our_y, y, terms=256)
+    grad = randn(*y.shape, dtype=dtype, seed=4)
+    y.backward(grad)
+    our_y.backward(ours(grad))
+    for found, expected in zip(mine, (q, k, v), strict=True):
+        agree(name, found.grad, expected.grad, terms=1024)
+
+
 @pytest.mark.parametrize("kind", ["bool", "float"])
 def test_a_query_that_sees_nothing_gives_0(kind):
     q, k, v = (randn(1, 2, rows, 4, seed=i) for i, rows in enumerate((5, 200, 200)))

@@ -2,6 +2,7 @@
 
 from gradcli.engine.nn import functional, init
 from gradcli.engine.nn.activation import GELU, ReLU, Sigmoid, Softmax, Tanh
+from gradcli.engine.nn.attention import MultiheadAttention
 from gradcli.engine.nn.batch_norm import BatchNorm1d, BatchNorm2d
 from gradcli.engine.nn.containers import ModuleList, Sequential
 from gradcli.engine.nn.conv import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
@@ -16,8 +17,15 @@ from gradcli.engine.nn.loss import CrossEntropyLoss, MSELoss
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.nn.pooling import AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
+from gradcli.engine.nn.positions import Positions, RotaryEmbedding
 from gradcli.engine.nn.recurrent import GRU, LSTM, RNN
 from gradcli.engine.nn.recurrent_cell import GRUCell, LSTMCell, RNNCell
+from gradcli.engine.nn.transformer import TransformerDecoderLayer, TransformerEncoderLayer
+from gradcli.engine.nn.transformer_stack import (
+    Transformer,
+    TransformerDecoder,
+    TransformerEncoder,
+)
 
 LAYERS: dict[str, type[Module]] = {
     "Linear": Linear,
@@ -52,6 +60,14 @@ LAYERS: dict[str, type[Module]] = {
     "RMSNorm": RMSNorm,
     "InstanceNorm1d": InstanceNorm1d,
     "InstanceNorm2d": InstanceNorm2d,
+    "MultiheadAttention": MultiheadAttention,
+    "RotaryEmbedding": RotaryEmbedding,
+    "Positions": Positions,
+    "TransformerEncoderLayer": TransformerEncoderLayer,
+    "TransformerDecoderLayer": TransformerDecoderLayer,
+    "TransformerEncoder": TransformerEncoder,
+    "TransformerDecoder": TransformerDecoder,
+    "Transformer": Transformer,
     "ReLU": ReLU,
     "GELU": GELU,
     "Tanh": Tanh,
@@ -87,14 +103,22 @@ __all__ = [
     "MaxPool1d",
     "MaxPool2d",
     "Module",
+    "MultiheadAttention",
     "ModuleList",
     "Parameter",
+    "Positions",
     "RNNCell",
     "ReLU",
+    "RotaryEmbedding",
     "Sequential",
     "Sigmoid",
     "Softmax",
     "Tanh",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "functional",
     "Bilinear",
     "AlphaDropout",

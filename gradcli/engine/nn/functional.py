@@ -36,6 +36,7 @@ NAMES = (
     "normalize",
     "relu",
     "rms_norm",
+    "rotary_embedding",
     "scaled_dot_product_attention",
     "sigmoid",
     "softmax",

@@ -26,6 +26,7 @@ from gradcli.engine.ops import (
     rearrange,
     recurrent,
     reduce,
+    rotary,
     shaping,
     softmax,
     split,
@@ -58,6 +59,7 @@ __all__ = [
     "recurrent",
     "reduce",
     "shaping",
+    "rotary",
     "softmax",
     "split",
 ]

@@ -87,6 +87,29 @@ def _factor(scale: float | None, depth: int) -> float:
     return 1 / math.sqrt(depth) if depth else 1.0
 
 
+def _for_groups(query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+    """Key and value with each head repeated for the group of query heads that shares it."""
+    if min(query.ndim, key.ndim, value.ndim) < 3:
+        raise ShapeError(
+            f"{_NAME}: enable_gqa needs a dimension of heads, (..., H, L, E), in all of "
+            f"{query.shape}, {key.shape} and {value.shape}"
+        )
+    heads, shared = query.shape[-3], key.shape[-3]
+    if value.shape[-3] != shared or not shared or heads % shared:
+        raise ShapeError(
+            f"{_NAME}: with enable_gqa the heads of query must be a multiple of those of key and "
+            f"value, got {heads}, {shared} and {value.shape[-3]}"
+        )
+    return [_repeated(x, heads // shared) for x in (key, value)]
+
+
+def _repeated(x: Tensor, times: int) -> Tensor:
+    *lead, heads, rows, columns = x.shape
+    wide = OPS["expand"](OPS["unsqueeze"](x, -3), (*lead, heads, times, rows, columns))
+    made: Tensor = OPS["reshape"](wide, (*lead, heads * times, rows, columns))
+    return made
+
+
 def _composed(
     query: Tensor,
     key: Tensor,
@@ -96,7 +119,10 @@ def _composed(
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
+    enable_gqa: bool = False,
 ) -> Tensor:
+    if enable_gqa:
+        key, value = _for_groups(query, key, value)
     nothing = full((), -math.inf, dtype=query.dtype)
     scores = OPS["matmul"](query * _factor(scale, query.shape[-1]), key.mT)
     if is_causal:
@@ -115,7 +141,7 @@ def _composed(
 
 
 class AttentionOp(Op):
-    """Goes through simpler ops where weights are dropped at random."""
+    """Repeats shared heads; goes through simpler ops where weights are dropped at random."""
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The averages of the values."""
@@ -123,13 +149,15 @@ class AttentionOp(Op):
         dropped = options.get("dropout_p", 0.0)
         if not 0 <= dropped <= 1:
             raise OptionError(f"{_NAME}: dropout_p must be from 0 to 1, got {dropped}")
+        query, key, value, mask = inputs
+        assert query is not None and key is not None and value is not None
+        if options.pop("enable_gqa", False):
+            key, value = _for_groups(query, key, value)
         if dropped:
-            query, key, value, mask = inputs
-            assert query is not None and key is not None and value is not None
             seen = None if mask is None else mask.array
             _check(query.array, key.array, value.array, seen, options.get("is_causal", False))
             return _composed(query, key, value, mask, **options)
-        return super().__call__(*inputs, **options)
+        return super().__call__(query, key, value, mask, **options)
 
 
 def attention_forward(
@@ -141,13 +169,15 @@ def attention_forward(
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
+    enable_gqa: bool = False,
 ) -> tuple[Array, Array]:
     """softmax(scale query key^T + attn_mask) value, for (..., L, E), (..., S, E) and (..., S, F).
 
     A bool mask says which keys a query sees; a float one is added. With is_causal query i sees keys
-    0 to i. A query that sees nothing gives 0. The matrix of all L x S weights is never in memory.
+    0 to i. A query that sees nothing gives 0. With enable_gqa key and value have fewer heads, each
+    for a group of query heads (Ainslie et al. 2023). The L x S weights are never all in memory.
     """
-    del dropout_p
+    del dropout_p, enable_gqa  # what AttentionOp has seen to
     _check(query, key, value, attn_mask, is_causal)
     heads = _heads(query, key, value)
     rows = (*heads.folded, query.shape[-2])
@@ -182,6 +212,8 @@ scaled_dot_product_attention = AttentionOp(
         sample((2, 0, 3), (2, 4, 3), (2, 4, 3), none()),
         sample((2, 3, 3), (2, 0, 3), (2, 0, 3), none()),
         sample((2, 3, 0), (2, 4, 0), (2, 4, 3), none()),
+        sample((2, 6, 3, 4), (2, 2, 5, 4), (2, 2, 5, 3), none(), enable_gqa=True),
+        sample((4, 3, 2), (1, 3, 2), (1, 3, 2), none(), enable_gqa=True, is_causal=True),
         sample((1, 70, 3), (1, 130, 3), (1, 130, 2), none(), is_causal=True),
     ],
     wrong=[
@@ -192,6 +224,11 @@ scaled_dot_product_attention = AttentionOp(
         wrong(sample((2, 3), (4, 3), (4, 3), (3, 4)), "cannot expand shape (3, 4) to (2, 4)"),
         wrong(sample((2, 3), (4, 3), (4, 3), (2, 4), is_causal=True), "or is_causal=True, not"),
         wrong(sample((2, 3), (4, 3), (4, 3), none(), dropout_p=1.5), "must be from 0 to 1"),
+        wrong(sample((3, 2, 3), (2, 4, 3), (2, 4, 3), none(), enable_gqa=True), "got 3, 2 and 2"),
+        wrong(sample((4, 2, 3), (2, 4, 3), (4, 4, 3), none(), enable_gqa=True), "got 4, 2 and 4"),
+        wrong(
+            sample((2, 3), (4, 3), (4, 3), none(), enable_gqa=True), "needs a dimension of heads"
+        ),
         wrong(sample((2, 3), (4, 3), (4, 3), none()), "x must be float32 or float64", "int64"),
     ],
 )

@@ -1,0 +1,118 @@
+"""Where a step stands in its sequence: rotary positions, and learnt ones."""
+
+from __future__ import annotations
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine.dtype import DType
+from gradcli.engine.nn import functional as F
+from gradcli.engine.nn import init
+from gradcli.engine.nn.module import Module
+from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.ops.creation import empty, tensor
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import OptionError, ShapeError
+
+
+def _angles(dim: int, steps: int, base: float) -> Tensor:
+    """The angle of pair i at each step, step * base^(-2i / dim), in float64."""
+    rates = [base ** (-2 * i / dim) for i in range(dim // 2)]
+    numbers = [[step * rate for rate in rates] for step in range(steps)]
+    return tensor(numbers, dtype=dtypes.float64).reshape(steps, dim // 2)
+
+
+class RotaryEmbedding(Module):
+    """Pairs of numbers turned by step * base^(-2i / dim) (Su et al. 2021, RoFormer).
+
+    Products of turned queries and keys depend on how far apart their steps are. Pairs are numbers
+    2i and 2i + 1; with interleaved=False numbers i and i + dim / 2.
+    """
+
+    cos: Tensor
+    sin: Tensor
+
+    def __init__(
+        self,
+        dim: int,
+        max_steps: int,
+        base: float = 10000.0,
+        interleaved: bool = True,
+        *,
+        dtype: DType = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        if dim < 2 or dim % 2:
+            raise OptionError(f"RotaryEmbedding: dim must be an even number from 2 on, got {dim}")
+        if max_steps < 1 or not base > 0:
+            raise OptionError(
+                "RotaryEmbedding: max_steps must be 1 or more and base above 0, "
+                f"got {max_steps} and {base}"
+            )
+        self.dim = dim
+        self.max_steps = max_steps
+        self.base = base
+        self.interleaved = interleaved
+        angles = _angles(dim, max_steps, base)
+        self.register_buffer("cos", angles.cos().to(dtype), persistent=False)
+        self.register_buffer("sin", angles.sin().to(dtype), persistent=False)
+
+    def forward(self, input: Tensor, offset: int = 0) -> Tensor:
+        """(..., steps, dim) turned, the first step being number `offset`."""
+        end = last_step("RotaryEmbedding", input, offset, self.max_steps)
+        rows = slice(offset, end)
+        turned: Tensor = F.rotary_embedding(
+            input, self.cos[rows], self.sin[rows], interleaved=self.interleaved
+        )
+        return turned
+
+    def extra_repr(self) -> str:
+        """The options."""
+        shown = f"{self.dim}, max_steps={self.max_steps}, base={self.base}"
+        return shown + ("" if self.interleaved else ", interleaved=False")
+
+
+class Positions(Module):
+    """A learnt row for each step, added to it (Gehring et al. 2017)."""
+
+    weight: Parameter
+
+    def __init__(
+        self, max_steps: int, dim: int, std: float = 0.02, *, dtype: DType = dtypes.float32
+    ) -> None:
+        super().__init__()
+        if max_steps < 1 or dim < 1:
+            raise OptionError(
+                f"Positions: max_steps and dim must be 1 or more, got {max_steps} and {dim}"
+            )
+        self.max_steps = max_steps
+        self.dim = dim
+        self.std = std
+        self.weight = Parameter(empty(max_steps, dim, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Normally distributed, as wide as `std`."""
+        init.normal_(self.weight, 0.0, self.std)
+
+    def forward(self, input: Tensor, offset: int = 0) -> Tensor:
+        """(..., steps, dim) plus the rows of its steps, the first being number `offset`."""
+        end = last_step("Positions", input, offset, self.max_steps)
+        if input.shape[-1] != self.dim:
+            raise ShapeError(
+                f"Positions: input must be (..., steps, {self.dim}), got {input.shape}"
+            )
+        made: Tensor = input + self.weight[offset:end]
+        return made
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return f"{self.max_steps}, {self.dim}"
+
+
+def last_step(name: str, input: Tensor, offset: int, most: int) -> int:
+    """The step after the last; what reaches beyond the known ones is refused."""
+    if input.ndim < 2:
+        raise ShapeError(f"{name}: input must be (..., steps, numbers), got {input.shape}")
+    end = offset + input.shape[-2]
+    if offset < 0 or end > most:
+        raise ShapeError(f"{name}: steps {offset} to {end - 1} are outside the {most} it knows")
+    return end

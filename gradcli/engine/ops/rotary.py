@@ -1,0 +1,36 @@
+"""Rotary positions: pairs of numbers turned by an angle that grows with the step."""
+
+from __future__ import annotations
+
+from gradcli.engine.op import function
+from gradcli.engine.tensor import OPS, Tensor
+from gradcli.errors import ShapeError
+
+
+@function(method=False)
+def rotary_embedding(
+    input: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool = True
+) -> Tensor:
+    """Pairs (a, b) of each row become (a cos - b sin, a sin + b cos) (Su et al. 2021, RoFormer).
+
+    `input` is (..., steps, E), `cos` and `sin` (steps, E / 2). A pair is numbers 2i and 2i + 1, as
+    in the paper; with interleaved=False numbers i and i + E / 2, as in GPT-NeoX and Llama.
+    """
+    if input.ndim < 2 or input.shape[-1] % 2:
+        raise ShapeError(
+            f"rotary_embedding: input must be (..., steps, an even number), got {input.shape}"
+        )
+    steps, half = input.shape[-2], input.shape[-1] // 2
+    if cos.shape != (steps, half) or sin.shape != (steps, half):
+        raise ShapeError(
+            f"rotary_embedding: cos and sin must be ({steps}, {half}) for input {input.shape}, "
+            f"got {cos.shape} and {sin.shape}"
+        )
+    if interleaved:
+        a, b = input[..., 0::2], input[..., 1::2]
+    else:
+        a, b = input[..., :half], input[..., half:]
+    turned = [a * cos - b * sin, a * sin + b * cos]
+    join = OPS["stack" if interleaved else "cat"]
+    made: Tensor = join(turned, -1).reshape(input.shape)
+    return made
