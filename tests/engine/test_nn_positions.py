@@ -65,10 +65,10 @@ def test_learnt_positions_are_added_step_by_step() -> None:
     engine.manual_seed(0)
     layer = nn.Positions(5, 3)
     x = engine.randn(2, 2, 3)
-    found = layer(x, 1)
-    assert found.tolist() == (x + layer.weight[1:3]).tolist()
+    found = layer(x)
+    assert found.tolist() == (x + layer.weight[:2]).tolist()
     found.sum().backward()
-    assert layer.weight.grad.sum(1).tolist() == [0.0, 6.0, 6.0, 0.0, 0.0]
+    assert layer.weight.grad.sum(1).tolist() == [6.0, 6.0, 0.0, 0.0, 0.0]
     assert 0 < layer.weight.abs().amax().item() < 0.1
 
 
@@ -81,7 +81,7 @@ def test_learnt_positions_are_added_step_by_step() -> None:
         (lambda: nn.RotaryEmbedding(4, 3)(engine.zeros(2, 6)), "cos and sin must be (2, 3)"),
         (lambda: nn.RotaryEmbedding(4, 3)(engine.zeros(4)), "must be (..., steps, numbers)"),
         (lambda: nn.Positions(0, 3), "max_steps and dim must be 1 or more"),
-        (lambda: nn.Positions(4, 3)(engine.zeros(2, 3), 3), "steps 3 to 4 are outside the 4"),
+        (lambda: nn.Positions(4, 3)(engine.zeros(5, 3)), "steps 0 to 4 are outside the 4"),
         (lambda: nn.Positions(4, 3)(engine.zeros(2, 4)), "must be (..., steps, 3), got (2, 4)"),
         (
             lambda: F.rotary_embedding(engine.zeros(2, 3), engine.zeros(2, 1), engine.zeros(2, 1)),

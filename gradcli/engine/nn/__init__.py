@@ -11,6 +11,7 @@ from gradcli.engine.nn.embedding import Embedding
 from gradcli.engine.nn.flatten import Flatten, Identity, Unflatten
 from gradcli.engine.nn.group_norm import GroupNorm, LocalResponseNorm, RMSNorm
 from gradcli.engine.nn.instance_norm import InstanceNorm1d, InstanceNorm2d
+from gradcli.engine.nn.key_value_cache import KeyValueCache
 from gradcli.engine.nn.layer_norm import LayerNorm
 from gradcli.engine.nn.linear import Bilinear, Linear
 from gradcli.engine.nn.loss import CrossEntropyLoss, MSELoss
@@ -20,6 +21,7 @@ from gradcli.engine.nn.pooling import AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
 from gradcli.engine.nn.positions import Positions, RotaryEmbedding
 from gradcli.engine.nn.recurrent import GRU, LSTM, RNN
 from gradcli.engine.nn.recurrent_cell import GRUCell, LSTMCell, RNNCell
+from gradcli.engine.nn.self_attention import SelfAttention, TransformerBlock
 from gradcli.engine.nn.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 from gradcli.engine.nn.transformer_stack import (
     Transformer,
@@ -68,6 +70,8 @@ LAYERS: dict[str, type[Module]] = {
     "TransformerEncoder": TransformerEncoder,
     "TransformerDecoder": TransformerDecoder,
     "Transformer": Transformer,
+    "SelfAttention": SelfAttention,
+    "TransformerBlock": TransformerBlock,
     "ReLU": ReLU,
     "GELU": GELU,
     "Tanh": Tanh,
@@ -78,6 +82,9 @@ LAYERS: dict[str, type[Module]] = {
 }
 
 __all__ = [
+    "KeyValueCache",
+    "SelfAttention",
+    "TransformerBlock",
     "GRU",
     "LAYERS",
     "LSTM",

@@ -6,6 +6,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
+from gradcli.engine.nn.key_value_cache import Remembering
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.ops.creation import empty, tensor
@@ -70,7 +71,7 @@ class RotaryEmbedding(Module):
         return shown + ("" if self.interleaved else ", interleaved=False")
 
 
-class Positions(Module):
+class Positions(Remembering):
     """A learnt row for each step, added to it (Gehring et al. 2017)."""
 
     weight: Parameter
@@ -93,8 +94,9 @@ class Positions(Module):
         """Normally distributed, as wide as `std`."""
         init.normal_(self.weight, 0.0, self.std)
 
-    def forward(self, input: Tensor, offset: int = 0) -> Tensor:
-        """(..., steps, dim) plus the rows of its steps, the first being number `offset`."""
+    def forward(self, input: Tensor) -> Tensor:
+        """(..., steps, dim) plus the rows of its steps."""
+        offset = self.steps_before
         end = last_step("Positions", input, offset, self.max_steps)
         if input.shape[-1] != self.dim:
             raise ShapeError(

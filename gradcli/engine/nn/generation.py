@@ -1,0 +1,155 @@
+"""Generation: a model that predicts the next token, asked again and again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine.autograd import no_grad
+from gradcli.engine.nn.activation import GELU, ReLU, Sigmoid, Tanh
+from gradcli.engine.nn.containers import ModuleList, Sequential
+from gradcli.engine.nn.dropout import Dropout
+from gradcli.engine.nn.embedding import Embedding
+from gradcli.engine.nn.key_value_cache import KeyValueCache
+from gradcli.engine.nn.layer_norm import LayerNorm
+from gradcli.engine.nn.linear import Linear
+from gradcli.engine.nn.module import Module
+from gradcli.engine.nn.positions import Positions, RotaryEmbedding
+from gradcli.engine.nn.self_attention import SelfAttention, TransformerBlock
+from gradcli.engine.ops.creation import tensor
+from gradcli.engine.ops.random import rand
+from gradcli.engine.random import Generator
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import NumericsError, OptionError
+
+# Modules that treat each step by itself, or ask the cache for the steps before it.
+STEP_BY_STEP: tuple[type[Module], ...] = (
+    Dropout,
+    Embedding,
+    GELU,
+    LayerNorm,
+    Linear,
+    ModuleList,
+    Positions,
+    ReLU,
+    RotaryEmbedding,
+    SelfAttention,
+    Sequential,
+    Sigmoid,
+    Tanh,
+    TransformerBlock,
+)
+
+
+def can_be_cached(model: Module) -> bool:
+    """Whether a KeyValueCache of the model gives what the model gives for all steps at once."""
+    return all(
+        isinstance(one, STEP_BY_STEP) and getattr(one, "causal", True) for one in model.modules()
+    )
+
+
+def pick(
+    logits: Tensor,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: Generator | None = None,
+) -> int:
+    """A token, with probability softmax(logits / temperature); at temperature 0 the most probable.
+
+    `top_k` leaves the k most probable ones; `top_p` the fewest whose probabilities add up to p
+    (Holtzman et al. 2020). Among equals the lower number goes first. One draw of the generator.
+    """
+    _check_sampling(temperature, top_k, top_p)
+    values = logits.tolist()
+    if not all(math.isfinite(value) for value in values):
+        raise NumericsError("pick: the logits are not all finite, no token can be chosen")
+    order = sorted(range(len(values)), key=lambda i: (-values[i], i))[:top_k]
+    if temperature == 0:
+        return order[0]
+    largest = values[order[0]]
+    weights = [math.exp((values[i] - largest) / temperature) for i in order]
+    if top_p is not None:
+        weights = _nucleus(weights, top_p)
+    left = rand(1, dtype=dtypes.float64, generator=generator).item() * math.fsum(weights)
+    for token, weight in zip(order, weights, strict=False):
+        left -= weight
+        if left < 0:
+            return token
+    return order[len(weights) - 1]  # rounding left a little over
+
+
+def _nucleus(weights: list[float], share: float) -> list[float]:
+    """The first weights, falling, that hold this share of the sum; at least one."""
+    wanted, held = share * math.fsum(weights), 0.0
+    for count, weight in enumerate(weights, 1):
+        held += weight
+        if held >= wanted:
+            return weights[:count]
+    return weights
+
+
+def _check_sampling(temperature: float, top_k: int | None, top_p: float | None) -> None:
+    if not 0 <= temperature < math.inf:
+        raise OptionError(f"pick: temperature must be 0 or more, got {temperature}")
+    if top_k is not None and top_k < 1:
+        raise OptionError(f"pick: top_k must be 1 or more, got {top_k}")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise OptionError(f"pick: top_p must be above 0 and at most 1, got {top_p}")
+
+
+def window_start(tokens: int, context: int) -> int:
+    """Where the model begins to read: all tokens while they fit.
+
+    Then it moves on by half a context at a time, so that a cache is filled anew as rarely.
+    """
+    half = max(1, context // 2)
+    return max(0, -(-(tokens - context) // half)) * half
+
+
+def generate(
+    model: Module,
+    prompt: Sequence[int],
+    count: int,
+    context: int,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: Generator | None = None,
+    cached: bool = True,
+) -> Iterator[int]:
+    """`count` tokens, one by one, each picked behind the prompt and those before it.
+
+    `model` takes (1, steps) tokens, at most `context` of them, and gives (1, steps, tokens) logits.
+    With `cached` earlier steps are not computed again, where the model allows it.
+    """
+    if not len(prompt):
+        raise OptionError("generate: the prompt needs at least one token")
+    _check_sampling(temperature, top_k, top_p)
+    tokens, begun = list(prompt), 0
+    cache = KeyValueCache(model, context) if cached and can_be_cached(model) else None
+    was_training = model.training
+    model.eval()
+    try:
+        for _ in range(count):
+            start = window_start(len(tokens), context)
+            if cache is not None and start != begun:
+                cache.clear()
+            begun = start
+            logits = _logits(model, cache, tokens[start:])
+            tokens.append(pick(logits, temperature, top_k, top_p, generator))
+            yield tokens[-1]
+    finally:
+        model.train(was_training)
+
+
+@no_grad()
+def _logits(model: Module, cache: KeyValueCache | None, window: list[int]) -> Tensor:
+    """What follows the window."""
+    if cache is None:
+        logits: Tensor = model(tensor([window]))
+    else:
+        logits = cache(tensor([window[cache.length :]]))
+    return logits[0, -1]
