@@ -4,7 +4,7 @@ from gradcli.engine.nn import functional, init
 from gradcli.engine.nn.activation import GELU, ReLU, Sigmoid, Softmax, Tanh
 from gradcli.engine.nn.attention import MultiheadAttention
 from gradcli.engine.nn.batch_norm import BatchNorm1d, BatchNorm2d
-from gradcli.engine.nn.containers import ModuleList, Sequential
+from gradcli.engine.nn.containers import ModuleDict, ModuleList, Sequential
 from gradcli.engine.nn.conv import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
 from gradcli.engine.nn.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d
 from gradcli.engine.nn.embedding import Embedding
@@ -17,6 +17,7 @@ from gradcli.engine.nn.linear import Bilinear, Linear
 from gradcli.engine.nn.loss import CrossEntropyLoss, MSELoss
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.nn.parameter_containers import ParameterDict, ParameterList
 from gradcli.engine.nn.pooling import AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
 from gradcli.engine.nn.positions import Positions, RotaryEmbedding
 from gradcli.engine.nn.recurrent import GRU, LSTM, RNN
@@ -111,7 +112,10 @@ __all__ = [
     "MaxPool2d",
     "Module",
     "MultiheadAttention",
+    "ModuleDict",
     "ModuleList",
+    "ParameterDict",
+    "ParameterList",
     "Parameter",
     "Positions",
     "RNNCell",

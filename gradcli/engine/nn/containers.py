@@ -1,12 +1,13 @@
-"""Modules that hold modules: Sequential and ModuleList."""
+"""Modules that hold modules: Sequential, ModuleList and ModuleDict."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from itertools import groupby
 from typing import Any, Self
 
 from gradcli.engine.nn.module import Module
-from gradcli.errors import DTypeError, RangeError
+from gradcli.errors import DTypeError, OptionError, RangeError
 
 
 class _Numbered(Module):
@@ -25,20 +26,32 @@ class _Numbered(Module):
             raise DTypeError(f"{type(self).__name__}: '{name}' is no Module: {module!r:.60}")
         self.register_module(name, module)
 
+    def _renumber(self, rows: Iterable[Module | None]) -> None:
+        """The modules under their positions as names."""
+        numbered = {str(i): module for i, module in enumerate(rows)}
+        self._modules.clear()
+        self._modules.update(numbered)
+
     def __len__(self) -> int:
         return len(self._modules)
 
     def __iter__(self) -> Iterator[Module]:
         return iter([module for module in self._modules.values() if module is not None])
 
+    def __contains__(self, module: object) -> bool:
+        return any(module is one for one in self)
+
     def __setitem__(self, index: int, module: Module) -> None:
         self._enter(self._position(index), module)
 
-    def __delitem__(self, index: int) -> None:
-        del self._modules[self._position(index)]
-        rows = list(self._modules.values())
-        self._modules.clear()
-        self._modules.update({str(i): module for i, module in enumerate(rows)})
+    def __delitem__(self, index: int | slice) -> None:
+        names = list(self._modules)
+        for name in names[index] if isinstance(index, slice) else [self._position(index)]:
+            del self._modules[name]
+        self._renumber(list(self._modules.values()))
+
+    def __iadd__(self, modules: Iterable[Module]) -> Self:
+        return self.extend(modules)
 
     def append(self, module: Module) -> Self:
         """Put one more module at the end."""
@@ -47,9 +60,28 @@ class _Numbered(Module):
 
     def extend(self, modules: Iterable[Module]) -> Self:
         """Put several at the end."""
-        for module in modules:
+        for module in list(modules):
             self.append(module)
         return self
+
+    def insert(self, index: int, module: Module) -> Self:
+        """Put a module before position `index`."""
+        if not -len(self) <= index <= len(self):
+            raise RangeError(
+                f"{type(self).__name__}: insert at {index} is outside {-len(self)}..{len(self)}"
+            )
+        rows = list(self._modules.values())
+        self._enter(str(len(self)), module)
+        rows.insert(index, module)
+        self._renumber(rows)
+        return self
+
+    def pop(self, key: int) -> Module:
+        """Take a module out."""
+        module = self._modules[self._position(key)]
+        del self[key]
+        assert module is not None
+        return module
 
 
 class Sequential(_Numbered):
@@ -71,6 +103,9 @@ class Sequential(_Numbered):
             return type(self)(dict(list(self._modules.items())[index]))
         return self._modules[self._position(index)]
 
+    def __add__(self, other: Iterable[Module]) -> Sequential:
+        return Sequential(*self, *other)
+
     def forward(self, input: Any) -> Any:
         """All modules in turn."""
         for module in self:
@@ -81,11 +116,95 @@ class Sequential(_Numbered):
 class ModuleList(_Numbered):
     """Modules in a list; it has no forward."""
 
-    def __init__(self, modules: Iterable[Module] = ()) -> None:
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
-        self.extend(modules)
+        self.extend(modules or ())
 
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return type(self)(list(self)[index])
         return self._modules[self._position(index)]
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
+
+    def __repr__(self) -> str:
+        """As torch shows it: neighbours that look the same stand in one row."""
+        rows, at = [], 0
+        for shown, same in groupby(map(repr, self)):
+            count = len(list(same))
+            title = f"({at})" if count == 1 else f"({at}-{at + count - 1})"
+            times = "" if count == 1 else f"{count} x "
+            rows.append(f"{title}: {times}{shown}".replace("\n", "\n  "))
+            at += count
+        name = type(self).__name__
+        return f"{name}(\n  " + "\n  ".join(rows) + "\n)" if rows else f"{name}()"
+
+
+class ModuleDict(Module):
+    """Modules by name; it has no forward."""
+
+    def __init__(self, modules: Any = None) -> None:
+        super().__init__()
+        if modules is not None:
+            self.update(modules)
+
+    def _has(self, key: str) -> Module:
+        module = self._modules.get(key)
+        if module is None:
+            known = ", ".join(self._modules) or "none"
+            raise RangeError(f"ModuleDict: no module is called '{key}'; there are: {known}")
+        return module
+
+    def __getitem__(self, key: str) -> Module:
+        return self._has(key)
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        if not isinstance(module, Module):
+            raise DTypeError(f"ModuleDict: '{key}' is no Module: {module!r:.60}")
+        self.register_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        self._has(key)
+        del self._modules[key]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._modules
+
+    def clear(self) -> None:
+        """Take all modules out."""
+        self._modules.clear()
+
+    def pop(self, key: str) -> Module:
+        """Take a module out."""
+        module = self._has(key)
+        del self._modules[key]
+        return module
+
+    def keys(self) -> KeysView[str]:
+        """The names."""
+        return self._modules.keys()
+
+    def items(self) -> ItemsView[str, Module | None]:
+        """Names with their modules."""
+        return self._modules.items()
+
+    def values(self) -> ValuesView[Module | None]:
+        """The modules."""
+        return self._modules.values()
+
+    def update(self, modules: Any) -> None:
+        """Enter modules from a mapping, a ModuleDict or pairs (name, module)."""
+        pairs: Iterable[Any] = (
+            modules.items() if isinstance(modules, Mapping | ModuleDict) else modules
+        )
+        for pair in pairs:
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise OptionError(f"ModuleDict: takes a mapping or pairs, got {pair!r:.60}")
+            self[pair[0]] = pair[1]

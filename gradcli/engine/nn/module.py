@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
 from gradcli.engine.dtype import DType
-from gradcli.engine.nn import state
+from gradcli.engine.nn import hooks, state
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError
@@ -36,6 +36,7 @@ class Module:
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Module | None]
     _not_saved: set[str]
+    _hooks: tuple[hooks.Hook, ...]
 
     def __init__(self) -> None:
         set_plain = super().__setattr__
@@ -44,17 +45,52 @@ class Module:
         set_plain("_buffers", {})
         set_plain("_modules", {})
         set_plain("_not_saved", set())
+        set_plain("_hooks", ())
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; every subclass has its own."""
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What `forward` gives."""
+        """What `forward` gives, between the hooks."""
         recorder = recording.current()
         if recorder is not None:
-            recorder.assume(self, "training")
+            recorder.assume(self, "_taken_for_granted")
+        if self._hooks:
+            return hooks.call(self, args, kwargs)
         return self.forward(*args, **kwargs)
+
+    @property
+    def _taken_for_granted(self) -> tuple[bool, tuple[hooks.Hook, ...]]:
+        """What a recorded call of this module holds for."""
+        return self.training, self._hooks
+
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+    ) -> hooks.RemovableHandle:
+        """Call `hook(module, args, output)` after forward; what it returns is the output instead.
+
+        With `with_kwargs` it is `hook(module, args, kwargs, output)`. A captured step runs it while
+        it is recorded only.
+        """
+        return hooks.register(self, hooks.Hook(hook, False, with_kwargs), prepend)
+
+    def register_forward_pre_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+    ) -> hooks.RemovableHandle:
+        """Call `hook(module, args)` before forward; what it returns are the arguments instead.
+
+        With `with_kwargs` it is `hook(module, args, kwargs)` and gives both.
+        """
+        return hooks.register(self, hooks.Hook(hook, True, with_kwargs), prepend)
 
     # -- attributes ----------------------------------------------------------------------------
 
@@ -208,6 +244,20 @@ class Module:
                     continue
                 seen.add(id(value))
                 yield (f"{path}.{name}" if path else name), value
+
+    def get_submodule(self, target: str) -> Module:
+        """The module of this dotted name; the empty one is this module."""
+        found = dict(self.named_modules(remove_duplicate=False)).get(target)
+        if found is None:
+            raise OptionError(f"{type(self).__name__} has no module '{target}'")
+        return found
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter of this dotted name."""
+        found = dict(self.named_parameters(remove_duplicate=False)).get(target)
+        if found is None:
+            raise OptionError(f"{type(self).__name__} has no parameter '{target}'")
+        return found
 
     # -- saving and loading --------------------------------------------------------------------
 

@@ -1,0 +1,201 @@
+"""Modules that hold parameters: ParameterList and ParameterDict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self
+
+from gradcli.engine.nn.module import Module
+from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import DTypeError, OptionError, RangeError
+
+
+def _as_parameter(owner: Module, name: str, value: Any) -> Parameter:
+    """A tensor becomes a parameter that shares its memory."""
+    if isinstance(value, Parameter):
+        return value
+    if not isinstance(value, Tensor):
+        raise DTypeError(f"{type(owner).__name__}: '{name}' is no Tensor: {value!r:.60}")
+    return Parameter(value)
+
+
+def _row(name: str, parameter: Parameter) -> str:
+    size = "x".join(str(size) for size in parameter.shape)
+    return f"    ({name}): Parameter containing: [{parameter.dtype} of size {size}]"
+
+
+class ParameterList(Module):
+    """Parameters in a list; a tensor becomes a parameter when it enters."""
+
+    def __init__(self, values: Iterable[Tensor] | None = None) -> None:
+        super().__init__()
+        self.extend(values or ())
+
+    def _rows(self) -> list[Parameter]:
+        return [p for p in self._parameters.values() if p is not None]
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def __iter__(self) -> Iterator[Parameter]:
+        return iter(self._rows())
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return type(self)(self._rows()[index])
+        return self._rows()[self._position(index)]
+
+    def _position(self, index: int) -> int:
+        count = len(self)
+        if not -count <= index < count:
+            raise RangeError(f"ParameterList: index {index} is outside {-count}..{count - 1}")
+        return index % count
+
+    def __setitem__(self, index: int, value: Tensor) -> None:
+        name = str(self._position(index))
+        self._parameters[name] = _as_parameter(self, name, value)
+
+    def __iadd__(self, values: Iterable[Tensor]) -> Self:
+        return self.extend(values)
+
+    def append(self, value: Tensor) -> Self:
+        """Put one more at the end."""
+        name = str(len(self))
+        self._parameters[name] = _as_parameter(self, name, value)
+        return self
+
+    def extend(self, values: Iterable[Tensor]) -> Self:
+        """Put several at the end."""
+        if isinstance(values, Tensor):
+            raise DTypeError("ParameterList: extend takes a list of tensors, got one Tensor")
+        for value in list(values):
+            self.append(value)
+        return self
+
+    def extra_repr(self) -> str:
+        """One row a parameter."""
+        return "\n".join(_row(str(i), p) for i, p in enumerate(self))
+
+    def __repr__(self) -> str:
+        return _repr(self)
+
+
+class ParameterDict(Module):
+    """Parameters by name; a tensor becomes a parameter when it enters."""
+
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__()
+        if parameters is not None:
+            self.update(parameters)
+
+    def _has(self, key: str) -> Parameter:
+        parameter = self._parameters.get(key)
+        if parameter is None:
+            known = ", ".join(self._parameters) or "none"
+            raise RangeError(f"ParameterDict: no parameter is called '{key}'; there are: {known}")
+        return parameter
+
+    def __getitem__(self, key: str) -> Parameter:
+        return self._has(key)
+
+    def __setitem__(self, key: str, value: Tensor) -> None:
+        parameter = _as_parameter(self, key, value)
+        if key in self._parameters:
+            self._parameters[key] = parameter
+        else:
+            self.register_parameter(key, parameter)
+
+    def __delitem__(self, key: str) -> None:
+        self._has(key)
+        del self._parameters[key]
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parameters)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._parameters)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._parameters
+
+    def __or__(self, other: Any) -> ParameterDict:
+        both = self.copy()
+        both.update(other)
+        return both
+
+    def __ior__(self, other: Any) -> Self:
+        self.update(other)
+        return self
+
+    def copy(self) -> ParameterDict:
+        """Another one that holds the same parameters."""
+        return ParameterDict(list(self.items()))
+
+    def keys(self) -> Iterable[str]:
+        """The names."""
+        return self._parameters.keys()
+
+    def items(self) -> Iterable[tuple[str, Parameter]]:
+        """Names with their parameters."""
+        return ((key, self[key]) for key in self._parameters)
+
+    def values(self) -> Iterable[Parameter]:
+        """The parameters."""
+        return (self[key] for key in self._parameters)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The parameter of that name, or `default`."""
+        found = self._parameters.get(key)
+        return default if found is None else found
+
+    def setdefault(self, key: str, default: Any = None) -> Parameter:
+        """The parameter of that name, after entering `default` where there was none."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def pop(self, key: str) -> Parameter:
+        """Take a parameter out."""
+        parameter = self._has(key)
+        del self[key]
+        return parameter
+
+    def popitem(self) -> tuple[str, Parameter]:
+        """Take the last one out, with its name."""
+        if not self._parameters:
+            raise RangeError("ParameterDict: popitem of an empty one")
+        key = next(reversed(self._parameters))
+        return key, self.pop(key)
+
+    def clear(self) -> None:
+        """Take all out."""
+        self._parameters.clear()
+
+    def update(self, parameters: Any) -> None:
+        """Enter parameters from a mapping (by name), a ParameterDict or pairs (name, tensor)."""
+        pairs = parameters
+        if isinstance(parameters, ParameterDict):
+            pairs = parameters.items()
+        elif isinstance(parameters, Mapping):
+            pairs = sorted(parameters.items())
+        for pair in pairs:
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise OptionError(f"ParameterDict: takes a mapping or pairs, got {pair!r:.60}")
+            self[pair[0]] = pair[1]
+
+    def extra_repr(self) -> str:
+        """One row a parameter."""
+        return "\n".join(_row(key, p) for key, p in self.items())
+
+    def __repr__(self) -> str:
+        return _repr(self)
+
+
+def _repr(module: Module) -> str:
+    rows = module.extra_repr()
+    name = type(module).__name__
+    return f"{name}(\n{rows}\n)" if rows else f"{name}()"
