@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gradcli.engine.autograd import Leaf, Node
+from gradcli.engine.graph import Gradients, Leaf, Node, Rule
 
 if TYPE_CHECKING:
     from gradcli.config.planner import PlannedLayer
@@ -103,12 +103,19 @@ def _marking(
         with turns.of(Turn("loss")):
             result = loss(outputs, targets)
         for node in _graph(result):
-            assert node.gradient is not None, "a graph is marked before it is walked"
-            turn = turns.born(node)._replace(backward=True)
-            node.gradient = turns.calling(turn, node.gradient)
+            node.rule = _Marked(node.rule, turns, turns.born(node)._replace(backward=True))
         return result
 
     return marked
+
+
+class _Marked:
+    """A node's rule that says whose turn it is."""
+
+    def __init__(self, rule: Rule, turns: Turns, turn: Turn) -> None:
+        self.name = rule.name
+        self.backward: Callable[[Gradients, Any], Gradients] = turns.calling(turn, rule.backward)
+        self.backward_recorded = rule.backward_recorded
 
 
 def _graph(result: Tensor) -> list[Node]:

@@ -7,11 +7,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.engine import nn, ops, optim
-from gradcli.engine.autograd import enable_grad, no_grad, set_grad_enabled
+from gradcli.engine import autograd, nn, ops, optim
+from gradcli.engine.autograd import (
+    detect_anomaly,
+    enable_grad,
+    grad,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+)
 from gradcli.engine.autograd import recording as is_grad_enabled
 from gradcli.engine.dtype import DType, bool_, float32, float64, int32, int64, uint8
 from gradcli.engine.interop import from_dlpack, from_numpy
+from gradcli.engine.op import composed
 from gradcli.engine.ops.creation import (
     empty,
     frombuffer,
@@ -33,9 +41,12 @@ __all__ = [
     "DType",
     "Generator",
     "Tensor",
+    "autograd",
     "bool_",
     "capture",
+    "composed",
     "default_generator",
+    "detect_anomaly",
     "empty",
     "enable_grad",
     "float32",
@@ -44,6 +55,8 @@ __all__ = [
     "from_numpy",
     "frombuffer",
     "full",
+    "grad",
+    "inference_mode",
     "int32",
     "int64",
     "is_grad_enabled",

@@ -1,167 +1,140 @@
-"""The graph of what was computed, and the walk back through it. Knows no op by name.
-
-A Node stands for one call of an op. Nodes are numbered as they are made, and every input of a node
-is older than the node: going back in falling order of the numbers visits each node after all its
-users, without recursion and without counting edges.
-"""
+"""Going back, in torch's words: backward, grad, and what switches remembering on and off."""
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ContextDecorator
-from contextvars import ContextVar
-from itertools import count
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gradcli.engine import recording as recorders
-from gradcli.engine.array import Array, empty, run
-from gradcli.engine.device.cpu import Storage
-from gradcli.errors import AutogradError
+from gradcli.engine import graph
+from gradcli.engine.array import Array, full
+from gradcli.engine.custom import Function
+from gradcli.engine.graph import (
+    Edge,
+    RecordedWalk,
+    Walk,
+    Wanted,
+    detect_anomaly,
+    enable_grad,
+    no_grad,
+    recording,
+    set_grad_enabled,
+)
+from gradcli.engine.op import function
+from gradcli.engine.tensor import Tensor, parents_of
+from gradcli.errors import AutogradError, DTypeError, OptionError
 
-Gradients = Sequence[Array | None]
-_numbers = count()
-_recording: ContextVar[bool] = ContextVar("recording", default=True)
+__all__ = [
+    "Function",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "grad",
+    "inference_mode",
+    "no_grad",
+    "recording",
+    "set_grad_enabled",
+]
 
+inference_mode = no_grad
 
-class Leaf:
-    """Where gradients end up: one for each tensor that the user wants a gradient of."""
-
-    __slots__ = ("grad", "number")
-
-    def __init__(self) -> None:
-        self.grad: Array | None = None
-        self.number = next(_numbers)
-
-
-class Node:
-    """One call of an op: where its inputs came from, and how gradients go back to them.
-
-    `parents` has one entry an input: (node or leaf, which of its outputs), or None where no
-    gradient is wanted. `gradient` maps the outputs' gradients to the inputs'.
-    """
-
-    __slots__ = ("gradient", "name", "number", "outputs", "parents", "versions")
-
-    def __init__(
-        self,
-        name: str,
-        parents: Sequence[tuple[Node | Leaf, int] | None],
-        gradient: Callable[[Gradients], Gradients],
-        outputs: int,
-        saved: Iterable[Array] = (),
-    ) -> None:
-        self.name = name
-        self.number = next(_numbers)
-        self.outputs = outputs
-        self.parents = parents
-        self.gradient: Callable[[Gradients], Gradients] | None = gradient
-        self.versions: list[tuple[Storage, int]] = [(a.storage, a.storage.version) for a in saved]
-
-    def backward(self, grads: Gradients) -> Gradients:
-        """Gradients of the inputs, after checking that nothing saved was overwritten."""
-        if self.gradient is None:
-            raise AutogradError(
-                f"{self.name}: its graph was freed by an earlier backward; "
-                "pass retain_graph=True to the first one to go back twice"
-            )
-        if any(storage.version != version for storage, version in self.versions):
-            raise AutogradError(
-                f"{self.name}: a value kept for its gradient was changed in place since; "
-                "change a clone() instead"
-            )
-        return self.gradient(grads)
+Some = Tensor | Sequence[Tensor]
 
 
-def recording() -> bool:
-    """True when operations on tensors are remembered for backward."""
-    return _recording.get()
+def _listed(name: str, tensors: Any, least: type | None = None) -> list[Any]:
+    """One tensor, or several, as a list; None among them where `least` allows it."""
+    several = isinstance(tensors, Iterable) and not isinstance(tensors, Tensor)
+    listed = list(tensors) if several else [tensors]
+    for tensor in listed:
+        if not isinstance(tensor, Tensor) and not (least and tensor is None):
+            raise DTypeError(f"{name}: takes Tensors, got {type(tensor).__name__}")
+    return listed
 
 
-class set_grad_enabled(ContextDecorator):  # noqa: N801 -- torch's name
-    """Switch remembering on or off inside a `with` block or a decorated function."""
-
-    def __init__(self, mode: bool) -> None:
-        self.mode = mode
-        self._before: list[bool] = []
-
-    def __enter__(self) -> None:
-        self._before.append(_recording.get())
-        _recording.set(self.mode)
-
-    def __exit__(self, *_: object) -> None:
-        _recording.set(self._before.pop())
-
-
-class no_grad(set_grad_enabled):  # noqa: N801 -- torch's name
-    """Remember nothing: values only, no memory kept for backward.
-
-    Decorates a function with and without brackets.
-    """
-
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        """The context, or the function that runs in it."""
-        return super().__new__(cls) if function is None else cls()(function)
-
-    def __init__(self) -> None:
-        super().__init__(False)
+def _roots(name: str, outputs: Any, grads: Any, recorded: bool) -> list[tuple[Edge, Any]]:
+    """Where a way back begins, and with which gradients."""
+    starts = _listed(name, outputs)
+    given = [None] * len(starts) if grads is None else _listed(name, grads, type(None))
+    if len(given) != len(starts):
+        raise OptionError(f"{name}: {len(given)} gradients for {len(starts)} tensors")
+    roots = []
+    for y, first in zip(starts, given, strict=True):
+        edge = parents_of([y])[0]
+        if edge is None:
+            raise AutogradError(f"{name}: this tensor depends on nothing that asks for a gradient")
+        begin = graph.seed(y.array, None if first is None else first.array, name)
+        if recorded:
+            roots.append((edge, Tensor(begin) if first is None else first.to(y.dtype)))
+        else:
+            roots.append((edge, begin))
+    return roots
 
 
-class enable_grad(set_grad_enabled):  # noqa: N801 -- torch's name
-    """Remember again, inside a no_grad block."""
-
-    def __init__(self) -> None:
-        super().__init__(True)
-
-
-def added(a: Array | None, b: Array) -> Array:
-    """The sum, in new memory: either may be a view that another branch still reads."""
-    if a is None:
-        return b
-    out = empty(a.shape, a.dtype)
-    run("add", a, b, out)
-    return out
+def _go_back(
+    roots: list[tuple[Edge, Any]], retain: bool | None, recorded: bool, wanted: Wanted | None
+) -> None:
+    kind = RecordedWalk if recorded else Walk
+    walk = kind(retain_graph=recorded if retain is None else retain, wanted=wanted)
+    for edge, first in roots:
+        walk.begin(edge, first)
+    with set_grad_enabled(recorded):
+        walk.run()
 
 
-def backward(root: Node | Leaf, output: int, grad: Array, *, retain_graph: bool = False) -> None:
-    """Send `grad` back from one output of `root`, and add what arrives at the leaves to theirs."""
-    pending: dict[int, tuple[Node | Leaf, list[Array | None]]] = {}
-    queue: list[int] = []
-
-    def arrive(node: Node | Leaf, output: int, grad: Array) -> None:
-        if node.number not in pending:
-            slots: list[Array | None] = [None] * (node.outputs if isinstance(node, Node) else 1)
-            pending[node.number] = (node, slots)
-            heapq.heappush(queue, -node.number)
-        slots = pending[node.number][1]
-        slots[output] = added(slots[output], grad)
-
-    arrive(root, output, grad)
-    # Storages that a leaf already owns, or that the caller does: a second leaf must not share them.
-    owned = {id(grad.storage)}
-    while queue:
-        node, slots = pending.pop(-heapq.heappop(queue))
-        if isinstance(node, Leaf):
-            _deposit(node, slots[0], owned)
-            continue
-        for parent, upstream in zip(node.parents, node.backward(slots), strict=True):
-            if parent is not None and upstream is not None:
-                arrive(parent[0], parent[1], upstream)
-        if not retain_graph:
-            node.gradient = None
-            node.parents = ()
-            node.versions = []
-
-
-def _deposit(leaf: Leaf, grad: Array | None, owned: set[int]) -> None:
-    assert grad is not None
-    recorder = recorders.current()
-    if recorder is not None:
-        recorder.arrived(leaf)
-    if leaf.grad is not None:
-        leaf.grad = added(leaf.grad, grad)
+@function(method=False)
+def backward(
+    tensors: Some,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Some | None = None,
+) -> None:
+    """Add the gradients of the tensors, times `grad_tensors`, to those of the leaves."""
+    roots = _roots("backward", tensors, grad_tensors, create_graph)
+    if inputs is None:
+        _go_back(roots, retain_graph, create_graph, None)
         return
-    if id(grad.storage) in owned or not grad.is_contiguous():
-        grad = grad.copy()
-    owned.add(id(grad.storage))
-    leaf.grad = grad
+    leaves = _listed("backward", inputs)
+    if any(x.leaf is None for x in leaves):
+        raise AutogradError("backward: inputs must be leaves that ask for a gradient; use grad()")
+    wanted = Wanted([edge for edge, _ in roots], [(x.leaf, 0) for x in leaves])
+    _go_back(roots, retain_graph, create_graph, wanted)
+    arrivals = RecordedWalk(retain_graph=True) if create_graph else Walk(retain_graph=True)
+    for x in leaves:
+        found = wanted.found.pop((x.leaf.number, 0), None)
+        if found is not None:
+            arrivals.deposit(x.leaf, found)
+
+
+def grad(
+    outputs: Some,
+    inputs: Some,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of the outputs, times `grad_outputs`, one for each input; no `grad` changes.
+
+    With create_graph they have a history and can be differentiated again.
+    """
+    roots = _roots("grad", outputs, grad_outputs, create_graph)
+    asked = _listed("grad", inputs)
+    places = parents_of(asked)
+    if any(place is None for place in places):
+        raise AutogradError("grad: an input does not ask for a gradient; see requires_grad_()")
+    known = [place for place in places if place is not None]
+    wanted = Wanted([edge for edge, _ in roots], known)
+    _go_back(roots, retain_graph, create_graph, wanted)
+    found = []
+    for x, (origin, output) in zip(asked, known, strict=True):
+        value = wanted.found[origin.number, output]
+        if value is None and materialize_grads:
+            value = full(x.shape, 0, x.dtype)
+        if value is None and not allow_unused:
+            raise AutogradError(
+                "grad: the outputs do not depend on one of the inputs; "
+                "pass allow_unused=True to get None for it"
+            )
+        found.append(Tensor(value) if isinstance(value, Array) else value)
+    return tuple(found)

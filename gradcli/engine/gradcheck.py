@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradcli.engine import autograd
 from gradcli.engine import dtype as dtypes
+from gradcli.engine import graph
 from gradcli.engine import shape as shapes
 from gradcli.engine.op import Op, declared_ops
 from gradcli.engine.ops.creation import tensor
@@ -81,13 +81,13 @@ class _Case:
         self.sample = sample
         self.inputs = make_inputs(sample)
         rng = random.Random(f"weights of {op.name}{sample}")
-        with autograd.no_grad():
+        with graph.no_grad():
             outputs = call(op, sample, self.inputs)
         self.weights = [[rng.gauss(0, 1) for _ in range(y.numel())] for y in outputs]
 
     def value(self) -> float:
         """sum(weights * outputs), over the float outputs."""
-        with autograd.no_grad():
+        with graph.no_grad():
             outputs = call(self.op, self.sample, self.inputs)
         terms = []
         for weights, y in zip(self.weights, outputs, strict=True):

@@ -9,16 +9,43 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from contextlib import ContextDecorator
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, Literal, TypeVar
 
-from gradcli.engine import autograd
+from gradcli.engine import graph, twice
 from gradcli.engine.array import Array
-from gradcli.engine.autograd import Gradients, Node
+from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.sample import Sample, Wrong
 from gradcli.engine.tensor import OPS, Tensor, install, parents_of
-from gradcli.errors import DTypeError, OptionError
+from gradcli.errors import AutogradError, DTypeError, OptionError
 
 Forward = Callable[..., Any]
+_composing: ContextVar[bool] = ContextVar("composing", default=False)
+
+
+def composing() -> bool:
+    """True where fused ops run as the same thing written with simpler ops."""
+    return _composing.get()
+
+
+class composed(ContextDecorator):  # noqa: N801 -- reads like no_grad
+    """Fused ops run as the same thing written with simpler ops, inside a `with` block.
+
+    Values and gradients are the same up to rounding, and can be differentiated twice.
+    """
+
+    def __init__(self, mode: bool = True) -> None:
+        self.mode = mode
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(_composing.get())
+        _composing.set(self.mode)
+
+    def __exit__(self, *_: object) -> None:
+        _composing.set(self._before.pop())
 
 
 class Op:
@@ -31,7 +58,10 @@ class Op:
             where that is 0 (an op whose options say how many there are).
         saves: names of inputs and outputs that the gradient needs; only those are kept.
         why: why there is no gradient, where there is none.
-        composed: the same thing written with simpler ops, for fused ones.
+        composed: the same thing written with simpler ops, for fused ones. It may also ask for
+            outputs that forward hides, such as what a random draw gave.
+        twice: how the gradient is differentiated again: "linear" where the op is linear in its
+            float inputs, "composed" through the composed form; or see `gradient_graph`.
         variadic: the first option may be given number by number, as in `x.reshape(2, 3)`.
     """
 
@@ -45,7 +75,8 @@ class Op:
         samples: Sequence[Sample] = (),
         wrong: Sequence[Wrong] = (),
         why: str = "",
-        composed: Callable[..., Tensor] | None = None,
+        composed: Callable[..., Any] | None = None,
+        twice: Literal["", "linear", "composed"] = "",
         name: str | None = None,
         formula: str = "",
         variadic: bool = False,
@@ -69,6 +100,9 @@ class Op:
         self.options = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
         self._gradient: Callable[..., Any] | None = None
         self._wanted: frozenset[str] = frozenset()
+        self._again: Callable[[Node, Sequence[Any]], Sequence[Any]] | None = None
+        if twice:
+            self._again = partial(_RULES[twice], self)
 
     def gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Declare the gradient, as a decorator.
@@ -85,10 +119,41 @@ class Op:
         self._wanted = frozenset(names)
         return function
 
+    def gradient_graph(
+        self, rule: Callable[..., Any], also: Sequence[str] = ()
+    ) -> Callable[..., Any]:
+        """Declare the gradient once more, from Tensors to Tensors, so that it has one itself.
+
+        It may ask by name for what the gradient function asks for; `also` are further names.
+        """
+        self._again = twice.written(self, rule, also)
+        return rule
+
     @property
     def differentiable(self) -> bool:
         """True when a gradient is declared."""
         return self._gradient is not None
+
+    @property
+    def twice_differentiable(self) -> bool:
+        """True when the gradient has a gradient."""
+        return self._again is not None
+
+    def backward(self, grads: Gradients, kept: dict[str, Any]) -> Gradients:
+        """Gradients of the inputs from those of the outputs and what the gradient asks for."""
+        assert self._gradient is not None
+        result = self._gradient(grads[0] if self.visible == 1 else tuple(grads), **kept)
+        return result if isinstance(result, tuple) else (result,)
+
+    def backward_recorded(self, node: Node, grads: Sequence[Any]) -> Sequence[Any]:
+        """The same with Tensors, remembered for another way back."""
+        if self._again is None:
+            cure = "compute the values under engine.composed()" if self.composed else self.why
+            raise AutogradError(
+                f"{self.name}: its gradient cannot be differentiated again; "
+                f"{cure or 'write the values with simpler ops'}"
+            )
+        return self._again(node, grads)
 
     def __repr__(self) -> str:
         return f"<op {self.name}{self.signature()}>"
@@ -107,13 +172,27 @@ class Op:
         arrays = [None if t is None else t.array for t in inputs]
         results = self.forward(*arrays, **options)
         made = results if isinstance(results, tuple) else (results,)
-        parents = parents_of(inputs) if self._gradient and autograd.recording() else []
+        if self.composed is not None and _composing.get():
+            return self._composed(inputs, options, made)
+        parents = parents_of(inputs) if self._gradient and graph.recording() else []
         node = self._node(parents, arrays, made, options) if any(parents) else None
         tensors = tuple(
             Tensor(a, node=node if a.dtype.is_floating_point else None, output=i)
             for i, a in enumerate(made[: self.visible or None])
         )
         return tensors[0] if self.visible == 1 else tensors
+
+    def _composed(
+        self, inputs: Sequence[Tensor | None], options: dict[str, Any], made: Sequence[Array]
+    ) -> Any:
+        """The composed form; the fused one ran before, to check, and to draw what it must."""
+        assert self.composed is not None
+        hidden = self.outputs[self.visible :] if self.visible else ()
+        asked = hidden and inspect.signature(self.composed).parameters
+        for name, array in zip(hidden, made[self.visible :], strict=True):
+            if name in asked:
+                options = {**options, name: None if array is None else Tensor(array)}
+        return self.composed(*inputs, **options)
 
     def _bind(
         self, args: Sequence[Any], named: dict[str, Any]
@@ -168,15 +247,10 @@ class Op:
             kept["shapes"] = tuple(None if a is None else a.shape for a in arrays)
         if "dtypes" in self._wanted:
             kept["dtypes"] = tuple(None if a is None else a.dtype for a in arrays)
-        function = self._gradient
-        assert function is not None
-        single = self.visible == 1
+        return Node(self, parents, kept, self.visible or len(made), saved, options)
 
-        def gradient(grads: Gradients) -> Gradients:
-            result = function(grads[0] if single else tuple(grads), **kept)
-            return result if isinstance(result, tuple) else (result,)
 
-        return Node(self.name, parents, gradient, self.visible or len(made), saved)
+_RULES: dict[str, Callable[..., Any]] = {"linear": twice.linear, "composed": twice.composed}
 
 
 def op(*, method: bool = True, **declaration: Any) -> Callable[[Forward], Op]:

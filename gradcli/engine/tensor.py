@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
-from gradcli.engine import autograd
-from gradcli.engine.array import Array, copy_into, full
-from gradcli.engine.autograd import Leaf, Node
+from gradcli.engine import graph
+from gradcli.engine.array import Array, copy_into
 from gradcli.engine.dtype import DType
+from gradcli.engine.graph import Edge, Leaf, Node
 from gradcli.engine.shape import Shape
 from gradcli.errors import AutogradError, DTypeError, OptionError, ShapeError
 from gradcli.registry import Registry
@@ -137,7 +137,10 @@ class Tensor:
         """What backward has added up here so far."""
         if self.leaf is None or self.leaf.grad is None:
             return None
-        return Tensor(self.leaf.grad)
+        found, before = self.leaf.grad, self.leaf.history
+        if before is None or before[0] is not found:
+            return Tensor(found)
+        return Tensor(found, node=before[1], output=before[2])
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -155,28 +158,19 @@ class Tensor:
             )
         self.leaf.grad = value.array
 
-    def backward(self, gradient: Tensor | None = None, *, retain_graph: bool = False) -> None:
-        """Add d self / d leaf, times `gradient`, to the grad of every leaf this depends on."""
-        origin = self.node or self.leaf
-        if origin is None:
-            raise AutogradError("backward: this tensor depends on nothing that asks for a gradient")
-        if gradient is None:
-            if self.numel() != 1:
-                raise AutogradError(
-                    f"backward: shape {self.shape} is not one number; pass a gradient of that shape"
-                )
-            start = full(self.shape, 1, self.dtype)
-        else:
-            if not isinstance(gradient, Tensor):
-                raise DTypeError(
-                    f"backward: gradient must be a Tensor, got {type(gradient).__name__}"
-                )
-            if gradient.shape != self.shape:
-                raise ShapeError(
-                    f"backward: gradient of shape {gradient.shape} for a tensor of {self.shape}"
-                )
-            start = gradient.array.cast(self.dtype)
-        autograd.backward(origin, self.output, start, retain_graph=retain_graph)
+    def backward(
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Sequence[Tensor] | None = None,
+    ) -> None:
+        """Add d self / d leaf, times `gradient`, to the grad of every leaf this depends on.
+
+        With create_graph gradients have a history and can be differentiated again; with `inputs`
+        only the leaves named there get one.
+        """
+        OPS["backward"](self, gradient, retain_graph, create_graph, inputs)
 
     def detach(self) -> Tensor:
         """The same memory without history."""
@@ -353,7 +347,7 @@ _COMPARABLE = (Tensor, Number)  # with anything else, == is Python's: the same o
 
 def refuse_recorded(name: str, *tensors: Any) -> None:
     """Refuse to write in place where a gradient would be lost; torch would record it."""
-    if autograd.recording() and any(isinstance(t, Tensor) and t.requires_grad for t in tensors):
+    if graph.recording() and any(isinstance(t, Tensor) and t.requires_grad for t in tensors):
         raise AutogradError(
             f"{name}: no gradient passes through writing in place; do it under engine.no_grad(), "
             "or make a new tensor, as in x = x + y"
@@ -376,9 +370,9 @@ def install(name: str, function: Callable[..., Any]) -> None:
     setattr(Tensor, name, method)
 
 
-def parents_of(tensors: Sequence[Tensor | None]) -> list[tuple[Node | Leaf, int] | None]:
+def parents_of(tensors: Sequence[Tensor | None]) -> list[Edge | None]:
     """Where the gradients of these inputs go; None where none is wanted."""
-    edges: list[tuple[Node | Leaf, int] | None] = []
+    edges: list[Edge | None] = []
     for t in tensors:
         origin = None if t is None else t.node or t.leaf
         edges.append(None if origin is None or t is None else (origin, t.output))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
-from gradcli.engine.autograd import no_grad
 from gradcli.engine.dtype import DType
+from gradcli.engine.graph import no_grad
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
 from gradcli.engine.nn.module import Module

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from gradcli.engine import dtype as dtypes
-from gradcli.engine.autograd import no_grad
+from gradcli.engine.graph import no_grad
 from gradcli.engine.nn.activation import GELU, ReLU, Sigmoid, Tanh
 from gradcli.engine.nn.containers import ModuleList, Sequential
 from gradcli.engine.nn.dropout import Dropout

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from gradcli.engine.autograd import no_grad
+from gradcli.engine.graph import no_grad
 from gradcli.engine.shape import numel
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError

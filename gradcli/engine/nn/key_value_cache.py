@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradcli.engine.autograd import no_grad
+from gradcli.engine.graph import no_grad
 from gradcli.engine.nn.module import Module
 from gradcli.engine.ops.creation import empty
 from gradcli.engine.tensor import Tensor

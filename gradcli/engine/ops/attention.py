@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from gradcli.engine import autograd
 from gradcli.engine import dtype as dtypes
+from gradcli.engine import graph
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, run, unbroadcast
 from gradcli.engine.op import Op, declare_op
@@ -201,6 +201,7 @@ scaled_dot_product_attention = AttentionOp(
     outputs=("y", "log_sums"),
     saves=("query", "key", "value", "attn_mask", "y", "log_sums"),
     composed=_composed,
+    twice="composed",
     samples=[
         sample((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 6), none()),
         sample((2, 2, 9, 3), (2, 2, 9, 3), (2, 2, 9, 3), none(), is_causal=True),
@@ -312,7 +313,7 @@ def _of_mask(
 ) -> Array | None:
     """The gradient of the mask, which is as large as all weights: through the composed form."""
     assert mask is not None
-    with autograd.enable_grad():
+    with graph.enable_grad():
         leaf = Tensor(mask, requires_grad=True)
         made = _composed(Tensor(query), Tensor(key), Tensor(value), leaf, scale=scale)
         made.backward(Tensor(grad))

@@ -11,10 +11,12 @@ from gradcli.engine.array import Array, empty, run, scalar
 from gradcli.engine.op import op
 from gradcli.engine.ops.family import (
     BinaryOp,
+    Derivative,
     Slope,
     as_float,
     binary,
     comparison,
+    declare_derivative,
     map_binary,
     map_slope,
     map_unary,
@@ -22,7 +24,7 @@ from gradcli.engine.ops.family import (
     unary,
 )
 from gradcli.engine.sample import away_from, distinct, positive, sample, unit, wrong
-from gradcli.engine.tensor import Tensor
+from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import DTypeError, OptionError
 
 _SHAPES = ((3, 5), (2, 1, 4), (), (0, 3))
@@ -30,15 +32,25 @@ _POSITIVE = tuple(sample(positive(shape)) for shape in _SHAPES)
 _NO_ZERO = tuple(sample(away_from(shape)) for shape in _SHAPES)
 _BETWEEN = tuple(sample(unit(shape)) for shape in _SHAPES)
 
-exp = unary("exp", "e to the power x.")
-log = unary("log", "Natural logarithm of x.", samples=_POSITIVE)
-sqrt = unary("sqrt", "Square root of x.", samples=_POSITIVE)
-rsqrt = unary("rsqrt", "1 over the square root of x.", samples=_POSITIVE)
-sin = unary("sin", "Sine of x, in radians.")
-cos = unary("cos", "Cosine of x, in radians.")
-tanh = unary("tanh", "Hyperbolic tangent of x.")
-sigmoid = unary("sigmoid", "1 / (1 + exp(-x)), without overflow on either side.")
-relu = unary("relu", "x where it is positive, otherwise 0.", samples=_NO_ZERO, whole="maximum")
+exp = unary("exp", "e to the power x.", lambda y: y)
+log = unary("log", "Natural logarithm of x.", lambda x: 1 / x, samples=_POSITIVE)
+sqrt = unary("sqrt", "Square root of x.", lambda y: 0.5 / y, samples=_POSITIVE)
+rsqrt = unary(
+    "rsqrt", "1 over the square root of x.", lambda y: -0.5 * y * y * y, samples=_POSITIVE
+)
+sin = unary("sin", "Sine of x, in radians.", lambda x: x.cos())
+cos = unary("cos", "Cosine of x, in radians.", lambda x: -x.sin())
+tanh = unary("tanh", "Hyperbolic tangent of x.", lambda y: 1 - y * y)
+sigmoid = unary(
+    "sigmoid", "1 / (1 + exp(-x)), without overflow on either side.", lambda y: y * (1 - y)
+)
+relu = unary(
+    "relu",
+    "x where it is positive, otherwise 0.",
+    lambda y: y.detach().sign(),
+    samples=_NO_ZERO,
+    whole="maximum",
+)
 
 floor = step("floor", "The largest whole number not above x.", samples=_BETWEEN)
 ceil = step("ceil", "The smallest whole number not below x.", samples=_BETWEEN)
@@ -59,6 +71,12 @@ def neg_gradient(grad: Array) -> Array:
     return map_unary("neg", grad)
 
 
+@neg.gradient_graph
+def neg_gradient_graph(grad: Tensor) -> Tensor:
+    """-grad."""
+    return -grad
+
+
 @op(name="abs", saves="x", samples=_NO_ZERO)
 def absolute(x: Array) -> Array:
     """|x|; the gradient at 0 is 0."""
@@ -69,6 +87,9 @@ def absolute(x: Array) -> Array:
 def absolute_gradient(grad: Array, *, x: Array) -> Array:
     """The gradient times sign(x)."""
     return map_binary("mul", grad, map_unary("sign", x))
+
+
+declare_derivative(absolute, lambda x: x.detach().sign())
 
 
 @op(
@@ -105,6 +126,19 @@ def leaky_relu_gradient(grad: Array, *, x: Array, negative_slope: float) -> Arra
     return map_slope("leaky_relu", x, grad, (negative_slope,))
 
 
+def _leaky_slope(x: Tensor, negative_slope: float) -> Tensor:
+    x = x.detach()
+    return _pick(x > 0, 1.0, _pick(x == x, negative_slope, x))
+
+
+declare_derivative(leaky_relu, _leaky_slope)
+
+
+def _pick(condition: Tensor, input: Any, other: Any) -> Tensor:
+    result: Tensor = OPS["where"](condition, input, other)
+    return result
+
+
 @op(
     saves="x",
     samples=[
@@ -129,6 +163,15 @@ def clamp(x: Array, *, min: float | None = None, max: float | None = None) -> Ar
 def clamp_gradient(grad: Array, *, x: Array, min: float | None, max: float | None) -> Array:
     """1 inside, 0 outside."""
     return map_slope("clamp", x, grad, _limits(min, max))
+
+
+def _inside(x: Tensor, min: float | None, max: float | None) -> Tensor:
+    low, high = _limits(min, max)
+    x = x.detach()
+    return 1 - ((x < low).to(x.dtype) + (x > high).to(x.dtype))
+
+
+declare_derivative(clamp, _inside)
 
 
 def _limits(low: float | None, high: float | None) -> tuple[float, float]:
@@ -159,7 +202,13 @@ def _times_input(grad: Array, *, input: Array, other: Array) -> Array:
     return map_binary("mul", grad, input)
 
 
-add = binary("add", "input + other.", (_through, _through), text="1; 1")
+add = binary(
+    "add",
+    "input + other.",
+    (_through, _through),
+    (lambda grad: grad, lambda grad: grad),
+    text="1; 1",
+)
 
 
 class SubOp(BinaryOp):
@@ -176,9 +225,21 @@ class SubOp(BinaryOp):
         return super()._bind(args, named)
 
 
-sub = binary("sub", "input - other.", (_through, _negated), text="1; -1", kind=SubOp)
+sub = binary(
+    "sub",
+    "input - other.",
+    (_through, _negated),
+    (lambda grad: grad, lambda grad: -grad),
+    text="1; -1",
+    kind=SubOp,
+)
 mul = binary(
-    "mul", "input * other.", (_times_other, _times_input), saves=("input", "other"), text="b; a"
+    "mul",
+    "input * other.",
+    (_times_other, _times_input),
+    (lambda grad, a, b: grad * b, lambda grad, a, b: grad * a),
+    saves=("input", "other"),
+    text="b; a",
 )
 
 
@@ -205,6 +266,7 @@ div = binary(
     "div",
     "input / other; whole numbers give floats.",
     (_slope("div_backward_a"), _slope("div_backward_b")),
+    (lambda grad, a, b, y: grad / b, lambda grad, a, b, y: -grad * (y / b)),
     saves=_KEPT,
     samples=_BY_NUMBERS_ABOVE_0,
     floats=True,
@@ -231,6 +293,10 @@ pow = binary(
     "pow",
     "input to the power other.",
     (_slope("pow_backward_a"), _slope("pow_backward_b")),
+    (
+        lambda grad, a, b, y: _pick(b == 0, 0.0, grad * (b * a ** (b - 1))),
+        lambda grad, a, b, y: grad * (y * _pick(a == 0, 1.0, a).log()),
+    ),
     saves=_KEPT,
     samples=(
         sample(positive((3, 5)), (3, 5)),
@@ -264,11 +330,23 @@ def _winner(loses: str) -> tuple[Slope, Slope]:
     return to_input, to_other
 
 
+def _winner_again(loses: str) -> tuple[Derivative, Derivative]:
+    """The same with Tensors: the shares are constants."""
+
+    def share(grad: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        first, second = first.detach(), second.detach()
+        lost: Tensor = OPS[loses](first, second).to(grad.dtype)
+        return grad * (1 - (lost + 0.5 * (first == second).to(grad.dtype)))
+
+    return share, lambda grad, a, b: share(grad, b, a)
+
+
 _DISTINCT = (sample(distinct((3, 5)), (3, 5)), sample((4, 1), (1, 3)), sample((0,), (1,)))
 maximum = binary(
     "maximum",
     "The larger of two; NaN wins.",
     _winner("lt"),
+    _winner_again("lt"),
     saves=("input", "other"),
     samples=_DISTINCT,
     text="a < b ? 0 : 1 (1/2 where equal); b < a ? 0 : 1",
@@ -277,6 +355,7 @@ minimum = binary(
     "minimum",
     "The smaller of two; NaN wins.",
     _winner("gt"),
+    _winner_again("gt"),
     saves=("input", "other"),
     samples=_DISTINCT,
     text="a > b ? 0 : 1 (1/2 where equal); b > a ? 0 : 1",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,6 +15,7 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.sample import Sample, sample
 from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.twice import sum_to
 from gradcli.errors import DTypeError
 
 UNARY_SAMPLES = (sample((3, 5)), sample((2, 1, 4)), sample(()), sample((0, 3)))
@@ -26,6 +28,7 @@ BINARY_SAMPLES = (
     sample((0, 3), (1, 3)),
 )
 Slope = Callable[..., Array]
+Derivative = Callable[..., Tensor]
 
 
 def as_float(x: Array) -> Array:
@@ -55,10 +58,19 @@ def map_binary(kernel: str, a: Array, b: Array, dtype: DType | None = None) -> A
     return out
 
 
-def unary(name: str, doc: str, *, samples: Sequence[Sample] = UNARY_SAMPLES, whole: str = "") -> Op:
+def unary(
+    name: str,
+    doc: str,
+    derivative: Derivative | None = None,
+    *,
+    samples: Sequence[Sample] = UNARY_SAMPLES,
+    whole: str = "",
+) -> Op:
     """An op of one float input, from its row in scalar_ops.h.
 
-    `whole` names the kernel that does the same to whole numbers and 0, where they stay whole.
+    `derivative` is the row's slope once more, in what is kept, written with ops: with it the
+    gradient can be differentiated again. `whole` names the kernel that does the same to whole
+    numbers and 0, where they stay whole.
     """
     saved, formula, slope = kernel_facts(name)
 
@@ -78,7 +90,25 @@ def unary(name: str, doc: str, *, samples: Sequence[Sample] = UNARY_SAMPLES, who
         return map_slope(name, y, grad)
 
     declared.gradient(from_x if saved == "x" else from_y)
+    if derivative is not None:
+        declare_derivative(declared, derivative)
     return declare_op(declared)
+
+
+def declare_derivative(declared: Op, derivative: Derivative) -> None:
+    """The gradient of an elementwise op as the product with a slope that is written with ops.
+
+    The slope asks by name for options of the op, behind what the op keeps.
+    """
+    asked = list(signature(derivative).parameters)[1:]
+
+    def of_x(grad: Tensor, *, x: Tensor, **options: Any) -> Tensor:
+        return grad * derivative(x, **options)
+
+    def of_y(grad: Tensor, *, y: Tensor, **options: Any) -> Tensor:
+        return grad * derivative(y, **options)
+
+    declared.gradient_graph(of_x if declared.saves == ("x",) else of_y, asked)
 
 
 def step(name: str, doc: str, *, samples: Sequence[Sample]) -> Op:
@@ -96,6 +126,10 @@ def step(name: str, doc: str, *, samples: Sequence[Sample]) -> Op:
     @declared.gradient
     def gradient(grad: Array) -> Array:
         return map_binary("mul", grad, scalar(0, grad.dtype))
+
+    @declared.gradient_graph
+    def gradient_graph(grad: Tensor) -> Tensor:
+        return grad * 0.0
 
     return declare_op(declared)
 
@@ -169,6 +203,7 @@ def binary(
     name: str,
     doc: str,
     slopes: tuple[Slope, Slope],
+    derivatives: tuple[Derivative, Derivative] | None = None,
     *,
     saves: Sequence[str] = (),
     samples: Sequence[Sample] = BINARY_SAMPLES,
@@ -179,7 +214,7 @@ def binary(
     """An op of two broadcast inputs, of which both gradients are declared.
 
     Each of `slopes` maps the incoming gradient and what `saves` names to one full gradient, which
-    is then summed over what broadcasting had repeated.
+    is then summed over what broadcasting had repeated. `derivatives` do the same with Tensors.
     """
 
     def forward(input: Array, other: Array) -> Array:
@@ -200,7 +235,21 @@ def binary(
         )
 
     declared.gradient(gradient)
+    if derivatives is not None:
+        _declare_derivatives(declared, derivatives)
     return declare_op(declared)
+
+
+def _declare_derivatives(declared: Op, derivatives: tuple[Derivative, Derivative]) -> None:
+    def graph(
+        grad: Tensor, *, needs: tuple[bool, ...], shapes: tuple[shapes.Shape, ...], **kept: Tensor
+    ) -> tuple[Tensor | None, ...]:
+        return tuple(
+            sum_to(derivative(grad, *kept.values()), shape) if need else None
+            for derivative, need, shape in zip(derivatives, needs, shapes, strict=True)
+        )
+
+    declared.gradient_graph(graph, declared.saves)
 
 
 def comparison(name: str, doc: str) -> Op:

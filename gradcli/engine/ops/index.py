@@ -15,6 +15,7 @@ from gradcli.engine.sample import index as below
 from gradcli.engine.sample import sample, truth, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
+from gradcli.engine.twice import sum_to
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
 
 
@@ -74,6 +75,7 @@ index_select = _IndexSelect(
     _index_select,
     name="index_select",
     saves="index",
+    twice="linear",
     samples=[
         sample((5, 3), below((4,), 5), dim=0),
         sample((2, 3, 4), below((7,), 3), dim=1),
@@ -204,6 +206,16 @@ def where_gradient(
     return None, to_input, to_other
 
 
+@where.gradient_graph
+def where_gradient_graph(
+    grad: Tensor, *, condition: Tensor, shapes: tuple[Shape, ...], needs: tuple[bool, ...]
+) -> tuple[Tensor | None, ...]:
+    """To the one that was taken; 0 to the other."""
+    to_input = sum_to(where(condition, grad, 0.0), shapes[1]) if needs[1] else None
+    to_other = sum_to(where(condition, 0.0, grad), shapes[2]) if needs[2] else None
+    return None, to_input, to_other
+
+
 @function()
 def masked_fill(input: Tensor, mask: Tensor, value: float) -> Tensor:
     """`value` where the mask is true, otherwise the input."""
@@ -231,7 +243,11 @@ _TRIANGLES = [
 ]
 
 
-@op(samples=_TRIANGLES, wrong=[wrong(sample((3,)), "tril: needs 2 or more dimensions")])
+@op(
+    twice="linear",
+    samples=_TRIANGLES,
+    wrong=[wrong(sample((3,)), "tril: needs 2 or more dimensions")],
+)
 def tril(x: Array, *, diagonal: int = 0) -> Array:
     """The elements on and below a diagonal (counted from the main one, upwards), 0 above it."""
     return _triangle("tril", x, diagonal)
@@ -243,7 +259,11 @@ def tril_gradient(grad: Array, *, diagonal: int) -> Array:
     return _triangle("tril", grad, diagonal)
 
 
-@op(samples=_TRIANGLES, wrong=[wrong(sample((3,)), "triu: needs 2 or more dimensions")])
+@op(
+    twice="linear",
+    samples=_TRIANGLES,
+    wrong=[wrong(sample((3,)), "triu: needs 2 or more dimensions")],
+)
 def triu(x: Array, *, diagonal: int = 0) -> Array:
     """The elements on and above a diagonal (counted from the main one, upwards), 0 below it."""
     return _triangle("triu", x, diagonal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.engine import autograd
+from gradcli.engine import graph
 from gradcli.engine.array import copy_into
 from gradcli.engine.dtype import promote
 from gradcli.engine.op import function
@@ -71,7 +71,7 @@ def _operator(
 
     def operator(input: Tensor, other: Any) -> Tensor:
         wanted = input.requires_grad or (isinstance(other, Tensor) and other.requires_grad)
-        if not (wanted and autograd.recording()):
+        if not (wanted and graph.recording()):
             return write(input, other)
         if input.leaf is not None or _is_view(input):
             refuse_recorded(symbol, input, other)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.engine import autograd
 from gradcli.engine import dtype as dtypes
+from gradcli.engine import graph
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.op import Op, declare_op, op
@@ -78,8 +78,7 @@ def _loss(
 ) -> tuple[Array, Array, Array]:
     """Loss, the rows' (largest logit, logarithm of the sum), and what a mean is divided by."""
     lines = _classes(name, x, target, weight)
-    mode = _reduction(name, reduction)
-    outer, _, inner = lines.lines
+    mode, (outer, _, inner) = _reduction(name, reduction), lines.lines
     loss = lines.empty(x.dtype) if mode == 0 else empty((1,), x.dtype)
     stats, total = empty((outer, 2, inner), x.dtype), empty((1,), x.dtype)
     labels = lines.fold_result(target.cast(dtypes.int64))
@@ -170,7 +169,7 @@ def _of_weight(
 ) -> Array | None:
     """The gradient of the class weights, seldom asked for: through the composed form."""
     assert weight is not None
-    with autograd.enable_grad():
+    with graph.enable_grad():
         leaf = Tensor(weight, requires_grad=True)
         composed(Tensor(x), Tensor(target), leaf, **options).backward(Tensor(grad))
     return None if leaf.grad is None else leaf.grad.array
@@ -244,6 +243,7 @@ cross_entropy = declare_op(
         outputs=("y", "stats", "total"),
         saves=("x", "target", "weight", "stats", "total"),
         composed=_composed_cross_entropy,
+        twice="composed",
         samples=[
             sample((4, 5), index((4,), 5), none()),
             sample((4, 3), index((4,), 3), positive((3,)), label_smoothing=0.1),
@@ -297,6 +297,7 @@ def cross_entropy_gradient(
     outputs=("y", "stats", "total"),
     saves=("x", "target", "weight", "stats", "total"),
     composed=_composed_nll_loss,
+    twice="composed",
     samples=[
         sample((4, 5), index((4,), 5), none()),
         sample((4, 3), index((4,), 3), positive((3,)), ignore_index=0),
@@ -305,7 +306,7 @@ def cross_entropy_gradient(
         sample((3, 1), index((3,), 1), none()),
         sample((0, 4), index((0,), 4), none(), reduction="sum"),
     ],
-    wrong=[wrong(sample((4, 3), index((5,), 3), none()), "needs a target of shape (4,), got (5,)")],
+    wrong=[wrong(sample((4, 3), index((5,), 3), none()), "a target of shape (4,), got (5,)")],
 )
 def nll_loss(
     x: Array,
@@ -352,6 +353,7 @@ def _composed_mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean"
 @op(
     saves=("input", "target"),
     composed=_composed_mse_loss,
+    twice="composed",
     samples=[
         sample((3, 5), (3, 5)),
         sample((2, 1, 4), (2, 1, 4), reduction="sum"),
@@ -392,8 +394,7 @@ def mse_loss_gradient(
 
     def slope(first: Array, second: Array) -> Array:
         out = empty(first.shape, first.dtype)
-        sizes = (_REDUCTIONS[reduction],)
-        run("mse_backward", first, second, _flat(grad), out, sizes=sizes)
+        run("mse_backward", first, second, _flat(grad), out, sizes=(_REDUCTIONS[reduction],))
         return out.reshape(input.shape)
 
     return slope(a, b) if needs[0] else None, slope(b, a) if needs[1] else None

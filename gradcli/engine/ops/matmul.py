@@ -9,6 +9,7 @@ from gradcli.engine.ops.along import floats, match
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.twice import sum_to
 from gradcli.errors import ShapeError
 
 
@@ -112,6 +113,21 @@ def matmul_gradient(
     )
 
 
+@matmul.gradient_graph
+def matmul_gradient_graph(
+    grad: Tensor, *, input: Tensor, other: Tensor, needs: tuple[bool, ...]
+) -> tuple[Tensor | None, ...]:
+    """The same products, of rows and columns where vectors were given."""
+    a = input.reshape(1, -1) if input.ndim == 1 else input
+    b = other.reshape(-1, 1) if other.ndim == 1 else other
+    batch = shapes.broadcast(a.shape[:-2], b.shape[:-2], "matmul")
+    grad = grad.reshape(*batch, a.shape[-2], b.shape[-1])
+    return (
+        sum_to(matmul(grad, b.mT), a.shape).reshape(input.shape) if needs[0] else None,
+        sum_to(matmul(a.mT, grad), b.shape).reshape(other.shape) if needs[1] else None,
+    )
+
+
 def _composed_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     y: Tensor = OPS["matmul"](input, OPS["permute"](weight, (1, 0)))
     return y if bias is None else OPS["add"](y, bias)
@@ -149,6 +165,7 @@ def _check_linear(x: Array, weight: Array, bias: Array | None) -> None:
         wrong(sample((3, 5), (4, 5), none()), "must be float32 or float64", dtype="int32"),
     ],
     composed=_composed_linear,
+    twice="composed",
     method=False,
 )
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:

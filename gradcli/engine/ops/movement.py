@@ -18,6 +18,7 @@ from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
 
 
 @op(
+    twice="linear",
     variadic=True,
     samples=[
         sample((3, 4), shape=(2, -1)),
@@ -40,6 +41,7 @@ def reshape_gradient(grad: Array, *, shapes: tuple[Shape]) -> Array:
 
 
 @op(
+    twice="linear",
     variadic=True,
     samples=[
         sample((2, 3, 4), dims=(2, 0, 1)),
@@ -64,6 +66,7 @@ def permute_gradient(grad: Array, *, dims: Sequence[int]) -> Array:
 
 
 @op(
+    twice="linear",
     variadic=True,
     samples=[
         sample((3, 1), size=(3, 4)),
@@ -89,6 +92,7 @@ def expand_gradient(grad: Array, *, shapes: tuple[Shape]) -> Array:
 
 
 @op(
+    twice="linear",
     method=False,
     samples=[
         sample((5, 6), index=(slice(1, None, 2), slice(None, 3))),
@@ -118,6 +122,7 @@ def getitem_gradient(grad: Array, *, shapes: tuple[Shape], index: Any) -> Array:
 
 
 @op(
+    twice="linear",
     method=False,
     samples=[sample(shape, dtype=dtypes.float64) for shape in ((3, 5), (4, 1), (), (0, 2))],
 )
@@ -132,7 +137,7 @@ def cast_gradient(grad: Array, *, dtypes: tuple[DType]) -> Array:
     return grad.cast(dtypes[0])
 
 
-@op(samples=[sample(shape) for shape in ((3, 5), (4, 1), (), (0, 2))])
+@op(twice="linear", samples=[sample(shape) for shape in ((3, 5), (4, 1), (), (0, 2))])
 def clone(x: Array) -> Array:
     """The same elements in memory of their own; gradients pass through."""
     return x.copy()

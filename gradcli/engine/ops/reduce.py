@@ -52,6 +52,7 @@ def _spread(grad: Array, shape: Shape, dim: Dim, op: str) -> Array:
 
 
 @op(
+    twice="linear",
     samples=[*SAMPLES, sample((0, 3), dim=0), sample((3, 2), dtype=dtypes.float64)],
     wrong=WRONG,
 )
@@ -74,6 +75,7 @@ def sum_gradient(
 
 
 @op(
+    twice="linear",
     samples=[*SAMPLES, sample((0, 3), dim=0), sample((3, 2), dtype=dtypes.float64)],
     wrong=[*WRONG, wrong(sample((3,)), "mean: x must be float32 or float64", dtype="int64")],
 )

@@ -75,6 +75,15 @@ def softmax_gradient(grad: Array, *, y: Array, dim: int, dtypes: tuple[DType, ..
     return _slope("softmax", grad, y, dim, dtypes[0])
 
 
+@softmax.gradient_graph
+def softmax_gradient_graph(
+    grad: Tensor, *, y: Tensor, dim: int, dtypes: tuple[DType, ...]
+) -> Tensor:
+    """(grad - sum(y * grad)) * y."""
+    slope: Tensor = (grad - OPS["sum"](y * grad, dim, keepdim=True)) * y
+    return slope.to(dtypes[0])
+
+
 @op(saves="y", samples=_SAMPLES, wrong=_WRONG, composed=_composed_log_softmax)
 def log_softmax(x: Array, *, dim: int, dtype: DType | None = None) -> Array:
     """Logarithm of softmax, without the underflow of taking one after the other."""
@@ -85,3 +94,12 @@ def log_softmax(x: Array, *, dim: int, dtype: DType | None = None) -> Array:
 def log_softmax_gradient(grad: Array, *, y: Array, dim: int, dtypes: tuple[DType, ...]) -> Array:
     """The gradient minus softmax(x) * sum(grad)."""
     return _slope("log_softmax", grad, y, dim, dtypes[0])
+
+
+@log_softmax.gradient_graph
+def log_softmax_gradient_graph(
+    grad: Tensor, *, y: Tensor, dim: int, dtypes: tuple[DType, ...]
+) -> Tensor:
+    """The gradient minus softmax(x) * sum(grad)."""
+    slope: Tensor = grad - OPS["exp"](y) * OPS["sum"](grad, dim, keepdim=True)
+    return slope.to(dtypes[0])

@@ -53,6 +53,7 @@ def _parts(x: Array, dim: int, sizes: Sequence[int]) -> list[Array]:
 
 
 @op(
+    twice="linear",
     outputs=(),
     visible=0,
     samples=[

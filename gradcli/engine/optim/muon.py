@@ -7,7 +7,7 @@ from math import sqrt
 from typing import Any, ClassVar
 
 from gradcli.engine.array import Array, copy_into, run
-from gradcli.engine.autograd import no_grad
+from gradcli.engine.graph import no_grad
 from gradcli.engine.optim.optimizer import FLAG, NUMBER, Group, Optimizer, Rule
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import ShapeError

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradcli.engine import autograd, recording
+from gradcli.engine import graph, recording
 from gradcli.engine.array import Array, copy_into, empty
 from gradcli.engine.device import cpu
 from gradcli.engine.device.program import Wires, copy, overwrite
 from gradcli.engine.dtype import float32
+from gradcli.engine.op import composing
 from gradcli.engine.program.agree import difference
 from gradcli.engine.program.passes import PASSES, optimized
 from gradcli.engine.program.record import Buffer, Recording
@@ -138,7 +139,7 @@ class Captured:
     def _entry(self, args: Sequence[Any]) -> _Entry:
         if recording.current() is not None:
             return _Entry([], refused="its calls belong to the step around it")
-        key = (autograd.recording(), *(_signature(a) for a in args))
+        key = (graph.recording(), composing(), *(_signature(a) for a in args))
         entries = self._entries.setdefault(key, [])
         for entry in entries:
             if entry.holds():

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from gradcli.engine.array import Array
-from gradcli.engine.autograd import Leaf
 from gradcli.engine.device import cpu, program
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.dtype import DType
+from gradcli.engine.graph import Leaf
 from gradcli.engine.recording import Varying
 from gradcli.engine.shape import Shape, is_contiguous, numel
 from gradcli.errors import CaptureError

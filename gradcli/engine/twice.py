@@ -1,0 +1,246 @@
+"""Gradients of gradients: how an op's gradient is computed by ops, so that it has a history itself.
+
+Gradient functions work on Arrays and are remembered by nobody. Where a second way back is asked for
+(`create_graph=True`), one of three rules goes in their place: that of a linear op, that of a fused
+op through its composed form, or one that is written with ops.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from gradcli.engine import graph
+from gradcli.engine.array import Array, full
+from gradcli.engine.dtype import DType
+from gradcli.engine.graph import Gradients, Node, Wanted
+from gradcli.engine.shape import Shape
+from gradcli.engine.tensor import OPS, Tensor, parents_of
+
+Tensors = Sequence[Tensor | None]
+
+
+class Declared(Protocol):
+    """What these rules know of an op."""
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    options: dict[str, Any]
+    composed: Callable[..., Any] | None
+
+    @property
+    def forward(self) -> Callable[..., Any]:
+        """The op on Arrays."""
+        ...
+
+    def backward(self, grads: Gradients, kept: Any) -> Gradients:
+        """Its gradients, as Arrays."""
+        ...
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """The op on Tensors."""
+        ...
+
+
+def as_tuple(result: Any) -> tuple[Any, ...]:
+    """One result, or several, as several."""
+    return result if isinstance(result, tuple) else (result,)
+
+
+# -- linear ops ------------------------------------------------------------------------------------
+
+
+class Transposed:
+    """The gradient of a linear op, as an op: its own gradient is the linear op again."""
+
+    def __init__(self, op: Declared, constants: dict[str, Array], options: dict[str, Any]) -> None:
+        self.name = f"gradient of {op.name}"
+        self._op = op
+        self._constants = constants
+        self._options = options
+
+    def backward(self, grads: Gradients, kept: list[tuple[Shape, DType]]) -> Gradients:
+        """The op on what arrives; 0 where nothing did."""
+        inputs = self._inputs(
+            [_zeros(*kind).array if g is None else g for g, kind in zip(grads, kept, strict=True)]
+        )
+        made = as_tuple(self._op.forward(*inputs, **self._options))
+        return [array if array.dtype.is_floating_point else None for array in made]
+
+    def backward_recorded(self, node: Node, grads: Tensors) -> Tensors:
+        """The same with Tensors."""
+        floats = [
+            _zeros(*kind) if g is None else g for g, kind in zip(grads, node.kept, strict=True)
+        ]
+        given = [Tensor(x) if isinstance(x, Array) else x for x in self._inputs(floats)]
+        return as_tuple(self._op(*given, **self._options))
+
+    def _inputs(self, floats: Sequence[Any]) -> list[Any]:
+        """In the op's order: constants where there are some, what arrived elsewhere."""
+        rest = iter(floats)
+        return [
+            self._constants[name] if name in self._constants else next(rest)
+            for name in self._op.inputs
+        ]
+
+
+def _zeros(shape: Shape, dtype: DType) -> Tensor:
+    return Tensor(full(shape, 0, dtype))
+
+
+def linear(op: Declared, node: Node, grads: Tensors) -> Tensors:
+    """The gradient of an op that is linear in its float inputs, all others being constants."""
+    found = op.backward([None if g is None else g.array for g in grads], node.kept)
+    constants = {name: node.kept[name] for name in op.inputs if name in node.kept}
+    wanted = [i for i, name in enumerate(op.inputs) if name not in constants]
+    made = [_or_zero(found[i], node, i) for i in wanted]
+    rule = Transposed(op, constants, node.options or {})
+    parents = parents_of(grads) if graph.recording() else []
+    kept = [(array.shape, array.dtype) for array in made]
+    new = None
+    if any(parents):
+        new = Node(rule, parents, kept, len(made), constants.values())
+    result: list[Tensor | None] = [None] * len(op.inputs)
+    for output, (i, array) in enumerate(zip(wanted, made, strict=True)):
+        if node.parents[i] is not None:
+            result[i] = Tensor(array, node=new, output=output)
+    return result
+
+
+# -- fused ops through their composed form ---------------------------------------------------------
+
+
+def through(function: Callable[..., Any], inputs: Tensors, grads: Tensors) -> Tensors:
+    """The gradients of a function made of ops, at inputs of which each counts for itself."""
+    with graph.enable_grad():
+        given = [x if x is None else alias(x) for x in inputs]
+        since = graph.now()
+        made = as_tuple(function(*given))
+        roots = [
+            ((y.node, y.output), grad)
+            for y, grad in zip(made, grads, strict=False)
+            if y is not None and y.node is not None and grad is not None
+        ]
+        places = parents_of(given)
+        wanted = Wanted([edge for edge, _ in roots], [p for p in places if p is not None], since)
+        walk = graph.RecordedWalk(retain_graph=True, wanted=wanted)
+        for edge, grad in roots:
+            walk.begin(edge, grad)
+        walk.run()
+    found = wanted.found
+    return [None if p is None else found[p[0].number, p[1]] for p in places]
+
+
+class _Alias:
+    """The rule of a tensor under another name: gradients pass through."""
+
+    name = "alias"
+
+    def backward(self, grads: Gradients, kept: Any) -> Gradients:
+        """Unchanged."""
+        del kept
+        return grads
+
+    def backward_recorded(self, node: Node, grads: Tensors) -> Tensors:
+        """Unchanged."""
+        del node
+        return grads
+
+
+_ALIAS = _Alias()
+
+
+def alias(x: Tensor) -> Tensor:
+    """The same memory under a node of its own; x itself where it has no history."""
+    parents = parents_of([x])
+    return x if parents[0] is None else Tensor(x.array, node=Node(_ALIAS, parents, (), 1))
+
+
+def composed(op: Declared, node: Node, grads: Tensors) -> Tensors:
+    """The gradient of a fused op through its composed form.
+
+    An input that is not kept has a gradient that does not depend on it, so that 0 stands for it.
+    """
+    lacking = [i for i, name in enumerate(op.inputs) if name not in node.kept and node.parents[i]]
+    first: Gradients = ()
+    if lacking:
+        first = op.backward([None if g is None else g.array for g in grads], node.kept)
+    inputs: list[Tensor | None] = []
+    for i, name in enumerate(op.inputs):
+        array = node.kept.get(name)
+        if i in lacking:
+            array = _or_zero(first[i], node, i)
+            array = full(array.shape, 0, array.dtype)
+        inputs.append(None if array is None else _of_edge(array, node.parents[i]))
+    function = op.composed
+    assert function is not None
+    return through(lambda *given: function(*given, **(node.options or {})), inputs, grads)
+
+
+# -- rules written with ops ------------------------------------------------------------------------
+
+
+def written(
+    op: Declared, rule: Callable[..., Any], also: Sequence[str] = ()
+) -> Callable[[Node, Tensors], Tensors]:
+    """A rule from Tensors to Tensors; it asks by name for what the gradient function asks for.
+
+    What the op keeps comes with its history; also options, `needs`, and the `shapes` and `dtypes`
+    of the inputs if the gradient function asks for them as well.
+    """
+    asked = list(also) + [
+        p.name
+        for p in list(inspect.signature(rule).parameters.values())[1:]
+        if p.kind is not p.VAR_KEYWORD
+    ]
+
+    def recorded(node: Node, grads: Tensors) -> Tensors:
+        known = {name: _value(op, node, name) for name in asked}
+        return as_tuple(rule(grads[0] if node.outputs == 1 else tuple(grads), **known))
+
+    return recorded
+
+
+def _value(op: Declared, node: Node, name: str) -> Any:
+    if name == "needs":
+        return tuple(parent is not None for parent in node.parents)
+    if name in op.options:
+        return (node.options or {}).get(name, op.options[name])
+    array = node.kept[name]
+    if not isinstance(array, Array):
+        return array
+    if name in op.inputs:
+        return _of_edge(array, node.parents[op.inputs.index(name)])
+    output = op.outputs.index(name)
+    shown = output < node.outputs and array.dtype.is_floating_point
+    return Tensor(array, node=node if shown else None, output=output)
+
+
+def _of_edge(array: Array, edge: graph.Edge | None) -> Tensor:
+    """A kept input with the history it had."""
+    if edge is None:
+        return Tensor(array)
+    origin, output = edge
+    if isinstance(origin, Node):
+        return Tensor(array, node=origin, output=output)
+    made = Tensor(array)
+    made.leaf = origin
+    return made
+
+
+def _or_zero(grad: Array | None, node: Node, i: int) -> Array:
+    """The gradient of an input; 0 where none was wanted."""
+    return full(node.kept["shapes"][i], 0, node.kept["dtypes"][i]) if grad is None else grad
+
+
+def sum_to(grad: Tensor, shape: Shape) -> Tensor:
+    """A gradient summed over what broadcasting had repeated, by ops."""
+    if grad.shape == shape:
+        return grad
+    extra = grad.ndim - len(shape)
+    dims = list(range(extra))
+    dims += [d + extra for d, size in enumerate(shape) if size == 1 and grad.shape[d + extra] != 1]
+    total: Tensor = OPS["sum"](grad, dims) if dims else grad
+    return OPS["reshape"](total, shape)  # type: ignore[no-any-return]
