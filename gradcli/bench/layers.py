@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gradcli.engine.graph import Gradients, Leaf, Node, Rule
 
 if TYPE_CHECKING:
-    from gradcli.config.planner import PlannedLayer
+    from gradcli.config.planned import PlannedLayer
     from gradcli.engine import Tensor, nn
     from gradcli.train.job import Job
 

@@ -15,7 +15,7 @@ from gradcli.engine.device import cpu
 from gradcli.errors import CaptureError
 
 if TYPE_CHECKING:
-    from gradcli.config.planner import PlannedLayer
+    from gradcli.config.planned import PlannedLayer
     from gradcli.train.job import Job
 
 

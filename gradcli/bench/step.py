@@ -13,7 +13,7 @@ from gradcli.train.step import OneStep, Order, TrainingStep
 
 if TYPE_CHECKING:
     from gradcli.bench.calls import Parts
-    from gradcli.config.planner import PlannedLayer
+    from gradcli.config.planned import PlannedLayer
     from gradcli.data import Split
     from gradcli.engine import Tensor
     from gradcli.train.job import Job

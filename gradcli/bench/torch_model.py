@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gradcli.config.modules import States
+from gradcli.config.modules import Parallel, Residual, States
 from gradcli.errors import ConfigError, DeviceError
 
 if TYPE_CHECKING:
@@ -75,14 +75,14 @@ def given(torch: Any, tensor: Tensor) -> Any:
 
 def _module(torch: Any, module: nn.Module) -> Any:
     kind = type(module).__name__
-    if kind in ("Sequential", "Residual"):
+    if kind in ("Sequential", "Residual", "Parallel"):
         inside = [_module(torch, child) for child in module.children()]
-        return (torch.nn.Sequential if kind == "Sequential" else _residual(torch))(*inside)
+        return _container(torch, module)(*inside)
     if kind not in ARGUMENTS:
         raise ConfigError(
             f"--compare torch: there is no translation of {kind} to PyTorch yet",
             code="E126",
-            notes=(f"translated: {', '.join([*ARGUMENTS, 'Sequential', 'Residual'])}",),
+            notes=(f"translated: {', '.join([*ARGUMENTS, 'Sequential', 'Residual', 'Parallel'])}",),
         )
     arguments = {name: getattr(module, name) for name in ARGUMENTS[kind].split()}
     if kind in WITH_BIAS:
@@ -106,14 +106,41 @@ def _states(torch: Any, kind: str, last: bool) -> Any:
     return OneTensor
 
 
-def _residual(torch: Any) -> Any:
-    """The class whose modules give x + layers(x), as in config/modules.py."""
+def _container(torch: Any, module: nn.Module) -> Any:
+    """The class that does with its modules what this one does, as in config/modules.py."""
+    if isinstance(module, Parallel):
+        return _parallel(torch, module.join, module.dim)
+    if isinstance(module, Residual):
+        return _residual(torch, module.shortcut is not None)
+    return torch.nn.Sequential
 
-    class Residual(torch.nn.Sequential):  # type: ignore[misc]
+
+def _residual(torch: Any, shortcut: bool) -> Any:
+    """The class whose modules give x + layers(x); a shortcut is the last of them."""
+
+    class Sum(torch.nn.Sequential):  # type: ignore[misc]
+        def __init__(self, *modules: Any) -> None:
+            super().__init__(*(modules[:-1] if shortcut else modules))
+            self.shortcut: Any = modules[-1] if shortcut else None
+
         def forward(self, input: Any) -> Any:
-            return input + super().forward(input)
+            found = input
+            for module in self.children():
+                found = found if module is self.shortcut else module(found)
+            return (self.shortcut(input) if shortcut else input) + found
 
-    return Residual
+    return Sum
+
+
+def _parallel(torch: Any, join: str, dim: int) -> Any:
+    """The class whose modules each take the same input."""
+
+    class Branches(torch.nn.Sequential):  # type: ignore[misc]
+        def forward(self, input: Any) -> Any:
+            found = [branch(input) for branch in self.children()]
+            return torch.cat(found, dim) if join == "concat" else sum(found[1:], found[0])
+
+    return Branches
 
 
 def loss(torch: Any, job: Job) -> Callable[[Any, Any], Any]:

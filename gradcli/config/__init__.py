@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from gradcli.config.build import build
 from gradcli.config.load import Config, load
-from gradcli.config.planner import PlannedLayer
+from gradcli.config.planned import PlannedLayer
 
 __all__ = ["Config", "PlannedLayer", "build", "load"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from gradcli.config import own_code
 from gradcli.config.crosscheck import steps_of
 from gradcli.config.load import Config
-from gradcli.config.planner import PlannedLayer
+from gradcli.config.planned import PlannedLayer
 from gradcli.train.job import Job
 
 

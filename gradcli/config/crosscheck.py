@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcli.config.node import Node, Report, describe
-from gradcli.config.planner import PlannedLayer
+from gradcli.config.planned import PlannedLayer
 from gradcli.config.sections import Chosen
 from gradcli.config.signal import Signal
 from gradcli.errors import ConfigError, DeviceError, Place, ShapeError

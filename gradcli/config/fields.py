@@ -46,6 +46,7 @@ Window = Annotated[
     Says("a whole number >= 1, two of them as [height, width], or global"),
 ]
 Layers = Annotated[list[Any], Says("a list of layers")]
+Branches = Annotated[list[list[Any]], Says("a list of lists of layers")]
 
 _WORDS: dict[object, str] = {
     int: "a whole number",

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gradcli.config.blocks import form
+from gradcli.config.containers import CONTAINERS
 from gradcli.config.losses import LOSSES
 from gradcli.config.optimizers import OPTIMIZERS
-from gradcli.config.planner import CONTAINERS, LAYERS, layer_schema
+from gradcli.config.planner import LAYERS, layer_schema
 from gradcli.config.schedules import SCHEDULES
 from gradcli.config.schema import Schema, schema_of
 from gradcli.config.sections import top, train
@@ -80,7 +81,10 @@ def _layer(definitions: Json) -> Json:
         fields = _map(schema, definitions)
         fields["properties"]["name"] = {"type": "string"}
         if kind in CONTAINERS:
-            fields["properties"]["layers"] = _layer_list()
+            inside = {"branches": {"type": "array", "items": _layer_list()}}
+            inside |= {"layers": _layer_list(), "shortcut": _layer_list()}
+            keys = fields["properties"]
+            keys.update({key: inside[key] for key in keys.keys() & inside.keys()})
         if not fields.get("required"):
             bare.append(kind)
         values = [fields]

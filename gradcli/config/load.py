@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.config import blocks, crosscheck, own_code
+from gradcli.config.containers import CONTAINERS
 from gradcli.config.losses import LOSSES
 from gradcli.config.merge import Reading, full, override
 from gradcli.config.node import Node, Report
 from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.config.own_code import OwnCode
-from gradcli.config.planner import CONTAINERS, LAYERS, PlannedLayer, Planner, written_layers
+from gradcli.config.planned import PlannedLayer, written_layers
+from gradcli.config.planner import LAYERS, Planner
 from gradcli.config.references import References, fill_facts
 from gradcli.config.schedules import SCHEDULES
 from gradcli.config.schema import check, schema_of

@@ -10,11 +10,35 @@ from gradcli.engine.nn.recurrent import Recurrent
 
 
 class Residual(nn.Sequential):
-    """x + layers(x)."""
+    """x + layers(x), or shortcut(x) + layers(x)."""
+
+    shortcut: nn.Module | None
+
+    def __init__(self, *layers: nn.Module, shortcut: nn.Module | None = None) -> None:
+        super().__init__(*layers)
+        self.shortcut = shortcut
 
     def forward(self, input: Any) -> Any:
-        """The input added to what the layers make of it."""
-        return input + super().forward(input)
+        """What the layers make of the input, and the input or what the shortcut makes of it."""
+        found = input
+        for module in self.children():
+            if module is not self.shortcut:
+                found = module(found)
+        return (input if self.shortcut is None else self.shortcut(input)) + found
+
+
+class Parallel(nn.Sequential):
+    """Every branch on the same input: the results side by side along `dim`, or their sum."""
+
+    def __init__(self, *branches: nn.Module, join: str = "concat", dim: int = 1) -> None:
+        super().__init__(*branches)
+        self.join = join
+        self.dim = dim
+
+    def forward(self, input: Any) -> Any:
+        """The results of all branches as one tensor."""
+        found = [branch(input) for branch in self.children()]
+        return engine.cat(found, self.dim) if self.join == "concat" else sum(found[1:], found[0])
 
 
 class States(Recurrent):

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from gradcli.config import layers as on_values
 from gradcli.config import layers_image as on_images
 from gradcli.config import layers_sequence as on_sequences
-from gradcli.config.fields import Count, Layers
+from gradcli.config.containers import CONTAINERS, Use, contain
 from gradcli.config.node import Node, Report, describe
+from gradcli.config.planned import PlannedLayer
 from gradcli.config.schema import Schema, check, meant, schema_of
 from gradcli.config.signal import Fitted, Signal
-from gradcli.errors import ConfigError, GradcliError, Place, ShapeError
-
-if TYPE_CHECKING:
-    from gradcli.engine import nn
+from gradcli.errors import ConfigError, Place, ShapeError
 
 MAX_LAYERS = 10_000
 
@@ -42,73 +39,12 @@ LAYERS: dict[str, Callable[..., Fitted]] = {
 }
 
 
-def repeat(times: Count, layers: Layers) -> None:
-    """The layers `times` times, each time with parameters of their own."""
-
-
-def residual(layers: Layers) -> None:
-    """The input added to what the layers make of it."""
-
-
-def block(layers: Layers, of: str = "") -> None:
-    """Layers one after another, shown as one; each use of one of `blocks:` is such a layer."""
-
-
-CONTAINERS: dict[str, Callable[..., None]] = {
-    "repeat": repeat,
-    "residual": residual,
-    "block": block,
-}
-
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 
 def layer_schema(kind: str) -> Schema:
     """The schema of the layer or container called `kind`."""
     return schema_of(LAYERS[kind], 1) if kind in LAYERS else schema_of(CONTAINERS[kind])
-
-
-@dataclass(frozen=True)
-class PlannedLayer:
-    """A layer with its shapes, ready to be made.
-
-    Attributes:
-        index: where it stands, `3` or `3.1` inside a container.
-        given_name: its `name:`, or empty.
-        fields: every key with its value, defaults included.
-        make: builds the module.
-        schema: of the keys.
-    """
-
-    index: str
-    kind: str
-    given_name: str
-    fields: dict[str, Any]
-    input: Signal
-    output: Signal
-    parameters: int
-    make: Callable[[], nn.Module]
-    place: Place
-    schema: Schema
-    children: tuple[PlannedLayer, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """`linear 'head'`, `linear 128` or `gelu`: how messages and tables call it."""
-        kind = self.fields["of"] or self.kind if self.kind == "block" else self.kind
-        if self.given_name:
-            return f"{kind} '{self.given_name}'"
-        schema = self.schema
-        if schema.first is None or self.kind in ("residual", "block"):
-            return kind
-        value = self.fields.get(schema.first)
-        told = value != schema.model.model_fields[schema.first].default
-        plain = isinstance(value, int | float | str)
-        return f"{self.kind} {value}" if plain and told else self.kind
-
-    def flat(self) -> list[PlannedLayer]:
-        """This layer and all inside it."""
-        return [self, *(deep for child in self.children for deep in child.flat())]
 
 
 class Planner:
@@ -147,7 +83,12 @@ class Planner:
         where = f"layer {index}, {kind}: "
         values = check(fields, self._schema(kind), where, self.report)
         if kind in CONTAINERS:
-            return self._container(kind, name, fields, values, signal, index, place)
+            use = Use(kind, name, fields, values, signal, index, place)
+            try:
+                return contain(use, self.plan, self.report)
+            except ShapeError as error:
+                self._does_not_fit(error, kind, name, index, place)
+                return None
         if values is None or signal is None:
             return None
         try:
@@ -246,91 +187,3 @@ class Planner:
                 given.place,
             )
         return given.value, rest
-
-    def _container(
-        self,
-        kind: str,
-        name: str,
-        fields: Node,
-        values: dict[str, Any] | None,
-        signal: Signal | None,
-        index: str,
-        place: Place,
-    ) -> PlannedLayer | None:
-        inside = fields.map().get("layers")
-        if inside is None:
-            return None
-        if not inside.list() and isinstance(inside.value, list):
-            self.report.error("E104", f"layer {index}: {kind} has no layers", inside.place)
-            return None
-        mistakes = len(self.report.errors)
-        times = values["times"] if values and kind == "repeat" else 1
-        planned: list[PlannedLayer] = []
-        end = signal
-        for turn in range(times):
-            prefix = f"{index}.{turn}." if kind == "repeat" else f"{index}."
-            more, end = self.plan(inside, end, prefix)
-            planned += more
-            new = self.report.errors[mistakes:]
-            if new and values and kind == "block":
-                _say_where_used(new, values["of"], place)
-            if new:
-                return None
-        if values is None or signal is None or end is None:
-            return None
-        if kind == "residual" and end != signal:
-            self._does_not_fit(
-                ShapeError(f"the input is {signal}, its layers give {end}; a sum needs them equal"),
-                kind,
-                name,
-                index,
-                place,
-            )
-            return None
-        shown = {**values, "layers": written_layers(planned[: len(inside.list())])}
-        parameters = sum(layer.parameters for layer in planned)
-        make = _maker(kind, planned)
-        return PlannedLayer(
-            index,
-            kind,
-            name,
-            shown,
-            signal,
-            end,
-            parameters,
-            make,
-            place,
-            self._schema(kind),
-            tuple(planned),
-        )
-
-
-def _say_where_used(errors: Sequence[GradcliError], of: str, place: Place) -> None:
-    for error in errors:
-        error.notes += (f"in block '{of}', used at {place}",)
-
-
-def _maker(kind: str, planned: Sequence[PlannedLayer]) -> Callable[[], nn.Module]:
-    def make() -> nn.Module:
-        from gradcli.config.modules import Residual
-        from gradcli.engine import nn
-
-        container = Residual if kind == "residual" else nn.Sequential
-        return container(*(layer.make() for layer in planned))
-
-    return make
-
-
-def written_layers(planned: Sequence[PlannedLayer]) -> list[Any]:
-    """The layers as they would be written in YAML with every field."""
-    written: list[Any] = []
-    for layer in planned:
-        fields = {key: _listed(value) for key, value in layer.fields.items() if value is not None}
-        if layer.given_name:
-            fields["name"] = layer.given_name
-        written.append({layer.kind: fields} if fields else layer.kind)
-    return written
-
-
-def _listed(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value

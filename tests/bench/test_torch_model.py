@@ -15,7 +15,7 @@ from gradcli.bench import torch_model  # noqa: E402
 from gradcli.bench.compare_torch import Rival  # noqa: E402
 from gradcli.bench.step import Steps, batch_size  # noqa: E402
 from gradcli.config import build, load, modules  # noqa: E402
-from gradcli.config.modules import Residual  # noqa: E402
+from gradcli.config.modules import Parallel, Residual  # noqa: E402
 from gradcli.engine import nn, optim  # noqa: E402
 from gradcli.errors import ConfigError  # noqa: E402
 
@@ -40,6 +40,14 @@ MODELS = {
             nn.Linear(16, 3),
         ),
         (5, 2, 8, 8),
+    ),
+    "branches": (
+        nn.Sequential(
+            Residual(nn.Linear(6, 4), nn.Tanh(), shortcut=nn.Sequential(nn.Linear(6, 4))),
+            Parallel(nn.Sequential(nn.Linear(4, 3)), nn.Sequential(), dim=-1),
+            Parallel(nn.Sequential(nn.Linear(7, 7)), nn.Sequential(), join="add"),
+        ),
+        (5, 6),
     ),
     "rows": (
         nn.Sequential(

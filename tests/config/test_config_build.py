@@ -43,6 +43,10 @@ def job(config_file: Write, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Jo
         "layernorm\nflatten\nlayernorm\ndropout: 0.5",
         "gelu\ngelu: {approximate: tanh}\nsoftmax\nflatten",
         "residual: [conv: {out: 1, kernel: 3, padding: 1}, relu]\nflatten",
+        "residual: {layers: [linear: 5, relu], shortcut: [linear: 5]}\nflatten",
+        "parallel: {branches: [[linear: 5], [linear: 7, relu], []], dim: -1}\nflatten",
+        "parallel: [[maxpool: 4], [conv: {out: 3, kernel: 4, stride: 4}, batchnorm]]\nflatten",
+        "parallel: {branches: [[linear: 28], []], join: add}\nflatten",
         "repeat: {times: 3, layers: [linear: 28, relu]}\nflatten",
     ],
 )

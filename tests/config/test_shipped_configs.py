@@ -41,9 +41,10 @@ def test_the_reference_shows_a_right_config(tmp_path: Path) -> None:
 
 
 def test_the_reference_names_every_layer_and_key() -> None:
+    from gradcli.config.containers import CONTAINERS
     from gradcli.config.losses import LOSSES
     from gradcli.config.optimizers import OPTIMIZERS
-    from gradcli.config.planner import CONTAINERS, LAYERS, layer_schema
+    from gradcli.config.planner import LAYERS, layer_schema
     from gradcli.config.schedules import SCHEDULES
     from gradcli.config.schema import schema_of
     from gradcli.config.sections import top, train

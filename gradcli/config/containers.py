@@ -1,0 +1,210 @@
+"""Layers that hold layers: repeated, summed, side by side, or shown as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from gradcli.config.fields import Branches, Count, Layers
+from gradcli.config.node import Node, Report
+from gradcli.config.planned import PlannedLayer, written_layers
+from gradcli.config.schema import schema_of
+from gradcli.config.signal import Signal, floats
+from gradcli.errors import GradcliError, Place, ShapeError
+
+if TYPE_CHECKING:
+    from gradcli.engine import nn
+
+
+def repeat(times: Count, layers: Layers) -> None:
+    """The layers `times` times, each time with parameters of their own."""
+
+
+def residual(layers: Layers, shortcut: Layers | None = None) -> None:
+    """What the layers make of the input, added to it or to what the shortcut makes of it."""
+
+
+def parallel(branches: Branches, join: Literal["concat", "add"] = "concat", dim: int = 0) -> None:
+    """Each branch on the same input; the results joined along dimension `dim`, or added."""
+
+
+def block(layers: Layers, of: str = "") -> None:
+    """Layers one after another, shown as one; each use of one of `blocks:` is such a layer."""
+
+
+CONTAINERS: dict[str, Callable[..., None]] = {
+    "repeat": repeat,
+    "residual": residual,
+    "parallel": parallel,
+    "block": block,
+}
+
+Plan = Callable[[Node, Signal | None, str], tuple[list[PlannedLayer], Signal | None]]
+
+
+@dataclass(frozen=True)
+class Use:
+    """A container as it is written, and what comes into it; None where a mistake hides it."""
+
+    kind: str
+    name: str
+    fields: Node
+    values: dict[str, Any] | None
+    signal: Signal | None
+    index: str
+    place: Place
+
+    def planned(
+        self,
+        shown: dict[str, Any],
+        output: Signal,
+        children: Sequence[PlannedLayer],
+        make: Callable[[], nn.Module],
+    ) -> PlannedLayer:
+        """This container around what it holds."""
+        assert self.signal is not None and self.values is not None
+        return PlannedLayer(
+            self.index,
+            self.kind,
+            self.name,
+            {**self.values, **shown},
+            self.signal,
+            output,
+            sum(child.parameters for child in children),
+            make,
+            self.place,
+            schema_of(CONTAINERS[self.kind]),
+            tuple(children),
+        )
+
+
+def contain(use: Use, plan: Plan, report: Report) -> PlannedLayer | None:
+    """The container with its layers planned; None after reporting, or where shapes are hidden."""
+    key = "branches" if use.kind == "parallel" else "layers"
+    inside = use.fields.map().get(key)
+    if inside is None:
+        return None
+    if not inside.list() and isinstance(inside.value, list):
+        report.error("E104", f"layer {use.index}: {use.kind} has no {key}", inside.place)
+        return None
+    made = {"residual": _residual, "parallel": _parallel}.get(use.kind, _chain)
+    return made(use, inside, plan, report)
+
+
+def _chain(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer | None:
+    """`repeat` and `block`."""
+    mistakes = len(report.errors)
+    times = use.values["times"] if use.values and use.kind == "repeat" else 1
+    planned: list[PlannedLayer] = []
+    end = use.signal
+    for turn in range(times):
+        prefix = f"{use.index}.{turn}." if use.kind == "repeat" else f"{use.index}."
+        more, end = plan(inside, end, prefix)
+        planned += more
+        new = report.errors[mistakes:]
+        if new and use.values and use.kind == "block":
+            _say_where_used(new, use.values["of"], use.place)
+        if new:
+            return None
+    if use.values is None or use.signal is None or end is None:
+        return None
+    shown = {"layers": written_layers(planned[: len(inside.list())])}
+    return use.planned(shown, end, planned, _sequential(planned))
+
+
+def _residual(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer | None:
+    mistakes = len(report.errors)
+    planned, end = plan(inside, use.signal, f"{use.index}.")
+    written = use.fields.map().get("shortcut")
+    around = _way(use, "shortcut", written, plan) if written and written.list() else None
+    if len(report.errors) > mistakes or use.values is None or use.signal is None or end is None:
+        return None
+    start = around.output if around else use.signal
+    if end != start:
+        what = f"its shortcut gives {start}" if around else f"the input is {start}"
+        cure = "" if around else "; a shortcut of layers may change the input"
+        raise ShapeError(f"{what}, its layers give {end}; a sum needs them equal{cure}")
+    shown = {"layers": written_layers(planned)}
+    if around:
+        shown["shortcut"] = written_layers(around.children)
+
+    def make() -> nn.Module:
+        from gradcli.config.modules import Residual
+
+        layers = [layer.make() for layer in planned]
+        return Residual(*layers, shortcut=around.make() if around else None)
+
+    return use.planned(shown, end, [*planned, *([around] if around else [])], make)
+
+
+def _parallel(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer | None:
+    mistakes = len(report.errors)
+    found = [
+        _way(use, f"branch {number}", branch, plan) for number, branch in enumerate(inside.list())
+    ]
+    ways = [way for way in found if way]
+    if len(report.errors) > mistakes or use.values is None or len(ways) < len(found):
+        return None
+    join, dim = use.values["join"], use.values["dim"]
+    ends = [floats(way.output) for way in ways]
+    output = _sum(ends) if join == "add" else _side_by_side(ends, dim)
+    along = dim + 1 if dim >= 0 else dim  # the batch comes first
+    shown = {"branches": [written_layers(way.children) for way in ways]}
+
+    def make() -> nn.Module:
+        from gradcli.config.modules import Parallel
+
+        return Parallel(*(way.make() for way in ways), join=join, dim=along)
+
+    return use.planned(shown, output, ways, make)
+
+
+def _way(use: Use, title: str, written: Node, plan: Plan) -> PlannedLayer | None:
+    """One of several ways through a container, as a block; without layers it is the input."""
+    index = f"{use.index}.{title.split()[-1]}"
+    planned, end = plan(written, use.signal, f"{index}.")
+    if use.signal is None or end is None:
+        return None
+    values = {"layers": written_layers(planned), "of": title}
+    way = Use("block", "", written, values, use.signal, index, written.place)
+    return way.planned({}, end, planned, _sequential(planned))
+
+
+def _sum(ends: Sequence[Signal]) -> Signal:
+    for number, end in enumerate(ends):
+        if end != ends[0]:
+            raise ShapeError(
+                f"branch 0 gives {ends[0]}, branch {number} gives {end}; a sum needs them equal"
+            )
+    return ends[0]
+
+
+def _side_by_side(ends: Sequence[Signal], dim: int) -> Signal:
+    first = list(ends[0].shape)
+    if not -len(first) <= dim < len(first):
+        raise ShapeError(f"dim {dim} is not one of the {len(first)} dimensions of {ends[0]}")
+    at = dim % len(first)
+    for number, end in enumerate(ends):
+        shape = list(end.shape)
+        if [*shape[:at], 0, *shape[at + 1 :]] != [*first[:at], 0, *first[at + 1 :]]:
+            raise ShapeError(
+                f"branch 0 gives {ends[0]}, branch {number} gives {end}; "
+                f"concat needs all but dimension {at} equal"
+            )
+    first[at] = sum(end.shape[at] for end in ends)
+    return ends[0].to(*first)
+
+
+def _sequential(planned: Sequence[PlannedLayer]) -> Callable[[], nn.Module]:
+    def make() -> nn.Module:
+        from gradcli.engine import nn
+
+        return nn.Sequential(*(layer.make() for layer in planned))
+
+    return make
+
+
+def _say_where_used(errors: Sequence[GradcliError], of: str, place: Place) -> None:
+    for error in errors:
+        error.notes += (f"in block '{of}', used at {place}",)

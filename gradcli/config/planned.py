@@ -1,0 +1,72 @@
+"""A layer of `model:` with its shapes, before anything is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gradcli.config.schema import Schema
+from gradcli.config.signal import Signal
+from gradcli.errors import Place
+
+if TYPE_CHECKING:
+    from gradcli.engine import nn
+
+
+@dataclass(frozen=True)
+class PlannedLayer:
+    """A layer with its shapes, ready to be made.
+
+    Attributes:
+        index: where it stands, `3` or `3.1` inside a container.
+        given_name: its `name:`, or empty.
+        fields: every key with its value, defaults included.
+        make: builds the module.
+        schema: of the keys.
+    """
+
+    index: str
+    kind: str
+    given_name: str
+    fields: dict[str, Any]
+    input: Signal
+    output: Signal
+    parameters: int
+    make: Callable[[], nn.Module]
+    place: Place
+    schema: Schema
+    children: tuple[PlannedLayer, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """`linear 'head'`, `linear 128` or `gelu`: how messages and tables call it."""
+        kind = self.fields["of"] or self.kind if self.kind == "block" else self.kind
+        if self.given_name:
+            return f"{kind} '{self.given_name}'"
+        schema = self.schema
+        if schema.first is None or self.kind in ("residual", "block"):
+            return kind
+        value = self.fields.get(schema.first)
+        told = value != schema.model.model_fields[schema.first].default
+        plain = isinstance(value, int | float | str)
+        return f"{self.kind} {value}" if plain and told else self.kind
+
+    def flat(self) -> list[PlannedLayer]:
+        """This layer and all inside it."""
+        return [self, *(deep for child in self.children for deep in child.flat())]
+
+
+def written_layers(planned: Sequence[PlannedLayer]) -> list[Any]:
+    """The layers as they would be written in YAML with every field."""
+    written: list[Any] = []
+    for layer in planned:
+        fields = {key: _listed(value) for key, value in layer.fields.items() if value is not None}
+        if layer.given_name:
+            fields["name"] = layer.given_name
+        written.append({layer.kind: fields} if fields else layer.kind)
+    return written
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
