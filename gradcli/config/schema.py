@@ -160,7 +160,9 @@ def _field(make: Callable[..., Any], parameter: inspect.Parameter) -> Any:
 def _hints(make: Callable[..., Any], parameters: list[inspect.Parameter]) -> dict[str, Any]:
     """The types of the parameters; what is returned may name types of the engine, and is left."""
     holder = types.SimpleNamespace(__annotations__={p.name: p.annotation for p in parameters})
-    scope = vars(sys.modules[make.__module__])
+    # A dataclass has fields of classes in other modules.
+    classes = reversed(make.__mro__) if isinstance(make, type) else [make]
+    scope = {k: v for each in classes for k, v in vars(sys.modules[each.__module__]).items()}
     return get_type_hints(holder, globalns=scope, include_extras=True)
 
 

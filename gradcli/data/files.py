@@ -15,6 +15,12 @@ from gradcli.errors import DataError
 FILE_LIMIT = 4 << 30
 UNPACKED_LIMIT = 256 << 20  # for formats that do not say how long they are: text and tables
 SUMS = "SHA256SUMS"
+_TITLES = {
+    "mnist": "MNIST",
+    "fashion_mnist": "Fashion-MNIST",
+    "cifar10": "CIFAR-10",
+    "cifar100": "CIFAR-100",
+}
 _SUM_LINE = re.compile(r"([0-9a-f]{64})[ ][ *]([A-Za-z0-9._-]+)")
 
 
@@ -36,6 +42,26 @@ def expanded(written: str) -> Path:
         return Path(written).expanduser()
     except RuntimeError as error:
         raise DataError(f"'{shown(written)}': {str(error).lower()} of '~'") from None
+
+
+def nearest(name: str, root: Path, given: Path | None) -> Path:
+    """The folder of a well-known dataset: the given one, or the nearest `datasets/NAME`.
+
+    That is looked for under the config's folder `root`, under each folder above it, and under the
+    current one.
+    """
+    folder = root.resolve()
+    found = [above / "datasets" / name for above in (folder, *folder.parents)]
+    here = Path.cwd() / "datasets" / name
+    places = [given] if given else [*found, *([] if here in found else [here])]
+    for place in places:
+        if place.is_dir():
+            return place
+    looked = tuple(f"looked in: {shown(place)}" for place in places)
+    raise DataError(
+        f"the {_TITLES.get(name, name)} files are not there",
+        notes=(*looked, f"write data: {{name: {name}, dir: FOLDER}} to say where they are"),
+    )
 
 
 def regular_size(path: Path, written: str = "") -> int:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli.data.background import Background
 from gradcli.data.dataset import Dataset, Facts, Unseen
 from gradcli.data.files import Loaded, locate, shown
 from gradcli.data.idx import Header, Idx, read_header, read_idx
+from gradcli.data.pictures import Pictures, Statistic, padded
 from gradcli.data.samples import Samples, scaled, tensor_of
 from gradcli.data.split import cut
 from gradcli.errors import ConfigError, DataError
 
+if TYPE_CHECKING:
+    from gradcli.engine import Tensor
+
 
 @dataclass(frozen=True)
-class IdxSource:
+class IdxSource(Pictures):
     """Images (or plain vectors) and labels in IDX files, gzipped or not."""
 
     images: str = field(
@@ -38,6 +42,7 @@ class IdxSource:
     std: float = field(default=1.0, metadata={"doc": "divided by, after `mean`"})
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if (self.test_images is None) != (self.test_labels is None):
             raise ConfigError("test_images and test_labels go together", code="E104")
         if self.classes is not None and self.classes < 1:
@@ -54,6 +59,10 @@ class IdxSource:
 
     def facts(self) -> Facts:
         """From the headers; without `classes` the labels are read too."""
+        return self.shown_facts(self._stored())
+
+    def _stored(self) -> Facts:
+        """What the files hold."""
         train = self._headers(self.images, self.labels)
         sizes = {name: len(part) for name, part in self._cuts(train.shape[0]).items()}
         if self.test_images and self.test_labels:
@@ -82,7 +91,8 @@ class IdxSource:
 
     def load(self) -> Dataset:
         """All files in memory, every label checked."""
-        facts = self.facts()
+        facts = self._stored()
+        self.shown_facts(facts)
         reading = self._begin_reading(facts.classes)
         import gradcli.engine  # noqa: F401 -- tensors need it; it is imported while files unpack
 
@@ -92,7 +102,7 @@ class IdxSource:
         splits = {name: whole.part(part) for name, part in self._cuts(whole.size).items()}
         files = [file for pair in pairs.values() for file in (pair.image_file, pair.label_file)]
         state = {"input": list(facts.input), "mean": self.mean, "std": self.std}
-        return Dataset(
+        stored = Dataset(
             source=self,
             facts=facts,
             splits={**splits, **samples},
@@ -100,6 +110,7 @@ class IdxSource:
             state=state,
             notes=tuple(note for file in files for note in file.notes()),
         )
+        return self.shown(stored)
 
     def _begin_reading(self, classes: int | None) -> dict[str, Background[Pair]]:
         """The training files, and the test files where there are any."""
@@ -124,7 +135,7 @@ class Pair:
     image_file: Loaded
     label_file: Loaded
 
-    def samples(self, mean: float, std: float) -> Samples:
+    def samples(self, mean: Statistic, std: Statistic) -> Samples:
         """As tensors; bytes will be divided by 255."""
         header = self.images.header
         inputs = tensor_of(self.images.numbers, (header.shape[0], *sample_shape(header)))
@@ -148,15 +159,26 @@ def read_images(path: Path, state: Mapping[str, Any]) -> Unseen:
     header, source = images.header, shown(path)
     _not_empty(header, source)
     shape = sample_shape(header)
-    if list(shape) != state["input"]:
-        raise DataError(
-            f"{source}: samples are {shape}, the model was trained on {tuple(state['input'])}",
-            code="E305",
-        )
+    check_shape(shape, state, source)
     check_finite(images, source)
     inputs = tensor_of(images.numbers, (header.shape[0], *shape))
-    inputs = scaled(inputs, scale_of(header), state["mean"], state["std"])
-    indices = range(header.shape[0])
+    return unseen(inputs, scale_of(header), state, path)
+
+
+def check_shape(shape: Sequence[int], state: Mapping[str, Any], source: str) -> None:
+    """Samples of a new file have the shape of those that were trained on."""
+    wanted = state.get("stored", state["input"])
+    if list(shape) != wanted:
+        raise DataError(
+            f"{source}: samples are {tuple(shape)}, the model was trained on {tuple(wanted)}",
+            code="E305",
+        )
+
+
+def unseen(stored: Tensor, scale: float, state: Mapping[str, Any], path: Path) -> Unseen:
+    """All samples of one new file, as a model trained with `state` wants them."""
+    inputs = scaled(padded(stored, state["input"]), scale, state["mean"], state["std"])
+    indices = range(stored.shape[0])
     return Unseen(inputs, [f"{path.name}:{index}" for index in indices], indices)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,13 +36,16 @@ class Samples:
     Attributes:
         inputs: (N, ...) of any type; becomes float32 in the batch.
         targets: (N,) labels of a whole type, or (N, K) float32.
+        mean: one number, or one for each channel of (N, C, ...); `std` likewise.
+        itself: the inputs of a batch are its targets as well.
     """
 
     inputs: Tensor
     targets: Tensor
     scale: float = 1.0
-    mean: float = 0.0
-    std: float = 1.0
+    mean: float | Sequence[float] = 0.0
+    std: float | Sequence[float] = 1.0
+    itself: bool = False
 
     @property
     def size(self) -> int:
@@ -52,21 +55,29 @@ class Samples:
     def part(self, positions: range) -> Samples:
         """The samples at these positions, sharing memory."""
         low, high = positions.start, positions.stop
-        inputs, targets = self.inputs[low:high], self.targets[low:high]
-        return Samples(inputs, targets, self.scale, self.mean, self.std)
+        return replace(self, inputs=self.inputs[low:high], targets=self.targets[low:high])
+
+    def normalised(self, mean: float | Sequence[float], std: float | Sequence[float]) -> Samples:
+        """The same samples, less `mean` and divided by `std`."""
+        return replace(self, mean=mean, std=std)
 
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs as float32, targets as int64 (labels) or float32."""
         from gradcli import engine
 
-        inputs = engine.index_select(self.inputs, 0, indices)
+        stored = engine.index_select(self.inputs, 0, indices)
+        inputs = scaled(stored, self.scale, self.mean, self.std)
+        if self.itself:
+            return inputs, inputs
         targets = engine.index_select(self.targets, 0, indices)
         if not targets.dtype.is_floating_point:
             targets = targets.to(engine.int64)
-        return scaled(inputs, self.scale, self.mean, self.std), targets
+        return inputs, targets
 
 
-def scaled(inputs: Tensor, scale: float, mean: float, std: float) -> Tensor:
+def scaled(
+    inputs: Tensor, scale: float, mean: float | Sequence[float], std: float | Sequence[float]
+) -> Tensor:
     """(inputs / scale - mean) / std as float32; steps that change nothing are left out."""
     from gradcli import engine
 
@@ -74,8 +85,15 @@ def scaled(inputs: Tensor, scale: float, mean: float, std: float) -> Tensor:
     if scale != 1.0:
         x = x / scale
     if mean != 0.0:
-        x = x - mean
-    return x if std == 1.0 else x / std
+        x = x - by_channel(mean, x.ndim)
+    return x if std == 1.0 else x / by_channel(std, x.ndim)
+
+
+def by_channel(value: float | Sequence[float], ndim: int) -> float | Tensor:
+    """One number as it is; one for each channel as (C, 1, ...), to go with (N, C, ...)."""
+    if isinstance(value, float | int):
+        return value
+    return tensor_of(array("f", value), (len(value), *[1] * (ndim - 2)))
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,11 @@ from collections.abc import Callable
 import pytest
 from idx_bytes import images, packed
 
+from gradcli.data import cifar
 from gradcli.data.columns import Encoder, Table, categories, numbers
 from gradcli.data.csv_rows import parse_rows
 from gradcli.data.idx import parse
+from gradcli.data.images import check_labels
 from gradcli.data.inflate import inflate, is_gzip
 from gradcli.data.text import decode, encode
 from gradcli.errors import DataError
@@ -59,6 +61,13 @@ def read_text(data: bytes) -> None:
     assert len(encode(text, sorted(set(text)), "f")) == len(text)
 
 
+def read_cifar(data: bytes) -> None:
+    content = inflate(data, 1 << 20, "f") if is_gzip(data) else data
+    labels, pixels = cifar.parse(content, 1, "f")
+    check_labels(labels, 10, "f")
+    assert len(pixels) == len(labels) * 3072
+
+
 TABLE = b'n,c\r\n1.5,a\r\n-2e3,"b ""q"", b"\r\nNA,a\r\n0,"two\nlines"\r\n'
 TEXT = "Größe und Maß\nsecond line\n".encode()
 
@@ -71,9 +80,10 @@ TEXT = "Größe und Maß\nsecond line\n".encode()
         (read_csv, TABLE),
         (read_csv, packed(TABLE)),
         (read_text, TEXT),
+        (read_cifar, bytes(3073 * 2)),
         (read_text, packed(TEXT)),
     ],
-    ids=["idx", "idx-gzip", "csv", "csv-gzip", "text", "text-gzip"],
+    ids=["idx", "idx-gzip", "csv", "csv-gzip", "text", "cifar", "text-gzip"],
 )
 def test_only_values_or_data_errors(reader: Callable[[bytes], None], seed: bytes) -> None:
     draw = random.Random(20240917)

@@ -1,0 +1,175 @@
+"""CIFAR-10 and CIFAR-100 in their binary form: rows of label bytes and 3 x 32 x 32 pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from gradcli.data.dataset import Dataset, Facts, Unseen
+from gradcli.data.files import (
+    Loaded,
+    expanded,
+    load,
+    nearest,
+    read,
+    regular_size,
+    shown,
+)
+from gradcli.data.images import check_labels, unseen
+from gradcli.data.pictures import Pictures, listed, normalization
+from gradcli.data.samples import Samples, tensor_of
+from gradcli.data.split import cut
+from gradcli.errors import DataError
+
+if TYPE_CHECKING:
+    from gradcli.engine import Tensor
+
+SHAPE = (3, 32, 32)
+PIXELS = 3 * 32 * 32
+Triple = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Cifar10(Pictures):
+    """Colour pictures of 10 kinds, 3 x 32 x 32 in 0..1; test_batch.bin is the test split."""
+
+    dir: str | None = field(
+        default=None,
+        metadata={"doc": "folder of the binary files; left out: the nearest datasets/NAME"},
+    )
+    split: dict[str, int | str] | None = field(
+        default=None, metadata={"doc": "counts or percents of the training images: train and val"}
+    )
+    normalize: bool | dict[str, Any] = field(
+        default=False,
+        metadata={"doc": "subtract the usual means and divide by the usual deviations; or these"},
+    )
+
+    NAME: ClassVar[str] = "cifar10"
+    TRAIN: ClassVar[tuple[str, ...]] = tuple(f"data_batch_{i}.bin" for i in range(1, 6))
+    TEST: ClassVar[str] = "test_batch.bin"
+    MARKS: ClassVar[int] = 1  # label bytes of a row, of which the last one counts
+    CLASSES: ClassVar[int] = 10
+    NAMES: ClassVar[str] = "batches.meta.txt"
+    # Of the 50,000 training images, in 0..1.
+    USUAL: ClassVar[tuple[Triple, Triple]] = ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        normalization(self.normalize, self.USUAL, 3)
+
+    def locate(self, root: Path) -> Self:
+        """With the folder that holds the files."""
+        given = None if self.dir is None else root.resolve() / expanded(self.dir)
+        place = nearest(self.NAME, root, given)
+        for name in (*self.TRAIN, self.TEST):
+            regular_size(place / name)
+        return replace(self, dir=str(place))
+
+    @property
+    def _folder(self) -> Path:
+        return Path(self.dir or "")
+
+    def facts(self) -> Facts:
+        """From the lengths of the files."""
+        return self.shown_facts(self._stored())
+
+    def _stored(self) -> Facts:
+        counts = {n: self._count(self._folder / n) for n in (*self.TRAIN, self.TEST)}
+        test = counts.pop(self.TEST)
+        sizes = {name: len(part) for name, part in self._cuts(sum(counts.values())).items()}
+        return Facts(
+            input=SHAPE,
+            input_kind="float",
+            target=(),
+            classes=self.CLASSES,
+            vocab=None,
+            labels=self._labels(),
+            sizes={**sizes, "test": test},
+        )
+
+    def _count(self, path: Path) -> int:
+        return rows_in(regular_size(path), self.MARKS, shown(path))
+
+    def _cuts(self, total: int) -> dict[str, range]:
+        return cut(self.split or {"train": "100%"}, total, ("train", "val"))
+
+    def _labels(self) -> tuple[str, ...]:
+        """The names in the file beside the images, where it names them all."""
+        path = self._folder / self.NAMES
+        lines = read(path, 1 << 16).decode("utf-8", "replace").split() if path.is_file() else []
+        return tuple(lines) if len(set(lines)) == len(lines) == self.CLASSES else ()
+
+    def load(self) -> Dataset:
+        """All files in memory, every label checked."""
+        stored = self._stored()
+        self.shown_facts(stored)
+        mean, std = normalization(self.normalize, self.USUAL, 3)
+        files = {name: load(self._folder / name) for name in (*self.TRAIN, self.TEST)}
+        parts = {name: self._parsed(file) for name, file in files.items()}
+        test = parts.pop(self.TEST)
+        images = b"".join(images for _, images in parts.values())
+        labels = b"".join(labels for labels, _ in parts.values())
+        whole = _samples(labels, images).normalised(mean, std)
+        splits = {name: whole.part(part) for name, part in self._cuts(whole.size).items()}
+        dataset = Dataset(
+            source=self,
+            facts=stored,
+            splits={**splits, "test": _samples(*test).normalised(mean, std)},
+            sha256={name: file.sha256 for name, file in files.items()},
+            state={"mean": listed(mean), "std": listed(std)},
+        )
+        return self.shown(dataset)
+
+    def _parsed(self, file: Loaded) -> tuple[bytes, bytes]:
+        source = shown(file.path)
+        labels, images = parse(file.data, self.MARKS, source)
+        check_labels(labels, self.CLASSES, source)
+        return labels, images
+
+    def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
+        """Images from another file of this form; its labels are not looked at."""
+        _, images = parse(load(path).data, self.MARKS, shown(path))
+        return unseen(_pixels(images), 255.0, state, path)
+
+
+@dataclass(frozen=True)
+class Cifar100(Cifar10):
+    """Colour pictures of 100 kinds, 3 x 32 x 32 in 0..1; test.bin is the test split."""
+
+    NAME: ClassVar[str] = "cifar100"
+    TRAIN: ClassVar[tuple[str, ...]] = ("train.bin",)
+    TEST: ClassVar[str] = "test.bin"
+    MARKS: ClassVar[int] = 2  # the coarse label, then the fine one
+    CLASSES: ClassVar[int] = 100
+    NAMES: ClassVar[str] = "fine_label_names.txt"
+    USUAL: ClassVar[tuple[Triple, Triple]] = ((0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762))
+
+
+def rows_in(length: int, marks: int, source: str) -> int:
+    """How many rows of `marks` label bytes and 3072 pixels a file of this length has."""
+    rows, rest = divmod(length, marks + PIXELS)
+    if rest or not rows:
+        raise DataError(
+            f"{source}: {length} bytes are no whole number of rows of {marks} + {PIXELS} bytes, "
+            "as the binary version of CIFAR has them",
+            code="E302",
+        )
+    return rows
+
+
+def parse(data: bytes, marks: int, source: str) -> tuple[bytes, bytes]:
+    """The last label byte of each row, and the pixels of all rows."""
+    row = marks + PIXELS
+    starts = range(0, rows_in(len(data), marks, source) * row, row)
+    return data[marks - 1 :: row], b"".join(data[at + marks : at + row] for at in starts)
+
+
+def _pixels(images: bytes) -> Tensor:
+    return tensor_of(images, (len(images) // PIXELS, *SHAPE))
+
+
+def _samples(labels: bytes, images: bytes) -> Samples:
+    return Samples(_pixels(images), tensor_of(labels, (len(labels),)), 255.0)

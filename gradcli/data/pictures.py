@@ -1,0 +1,113 @@
+"""What all image sets take: a size to pad to, targets that are the images, numbers to normalise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from gradcli.data.dataset import Dataset, Facts
+from gradcli.data.samples import Samples
+from gradcli.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from gradcli.engine import Tensor
+
+Statistic = float | tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pictures:
+    """The keys that every image set has beside its own."""
+
+    size: int | None = field(
+        default=None,
+        metadata={"doc": "images are padded with zeros on all sides to this height and width"},
+    )
+    target: Literal["label", "input"] = field(
+        default="label",
+        metadata={"doc": "what is predicted: the label, or the image itself (autoencoders)"},
+    )
+
+    def __post_init__(self) -> None:
+        if self.size is not None and not 1 <= self.size <= 1 << 14:
+            raise ConfigError(f"size must be 1 to {1 << 14}, got {self.size}", code="E104")
+
+    def shown_facts(self, facts: Facts) -> Facts:
+        """The facts of the stored images, as a model sees them."""
+        shape = self._padded_shape(facts.input)
+        if self.target == "label":
+            return replace(facts, input=shape)
+        return replace(facts, input=shape, target=shape, classes=None, labels=())
+
+    def _padded_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        if self.size is None:
+            return shape
+        if len(shape) != 3 or max(shape[1:]) > self.size:
+            raise DataError(
+                f"size: {self.size} pads images (C, H, W) that are no larger, here each sample "
+                f"is {shape}",
+                code="E305",
+            )
+        return (shape[0], self.size, self.size)
+
+    def shown(self, dataset: Dataset) -> Dataset:
+        """Stored images and their splits, as a model sees them."""
+        facts = self.shown_facts(dataset.facts)
+        splits: dict[str, Any] = {}
+        for name, split in dataset.splits.items():
+            assert isinstance(split, Samples)
+            inputs = padded(split.inputs, facts.input)
+            splits[name] = replace(split, inputs=inputs, itself=self.target == "input")
+        stored = {"stored": list(dataset.facts.input)} if self.size else {}
+        state = {**dataset.state, "input": list(facts.input), **stored}
+        return replace(dataset, facts=facts, splits=splits, state=state)
+
+
+def padded(images: Tensor, shape: Sequence[int]) -> Tensor:
+    """(N, C, H, W) in the middle of zeros of (N, *shape); one more row or column at the end."""
+    from gradcli import engine
+
+    if images.shape[1:] == tuple(shape):
+        return images
+    height, width = images.shape[2:]
+    top, left = (shape[1] - height) // 2, (shape[2] - width) // 2
+    out = engine.zeros(images.shape[0], *shape, dtype=images.dtype)
+    out[:, :, top : top + height, left : left + width] = images
+    return out
+
+
+def normalization(
+    value: bool | dict[str, Any], usual: tuple[Statistic, Statistic], channels: int
+) -> tuple[Statistic, Statistic]:
+    """(mean, std) that `normalize:` asks for; `usual` are those of `true`."""
+    if value is False:
+        return 0.0, 1.0
+    if value is True:
+        return usual
+    if set(value) != {"mean", "std"}:
+        raise ConfigError(
+            f"normalize must be true, false or {{mean: ..., std: ...}}, got {value}", code="E104"
+        )
+    mean, std = (_statistic(name, value[name], channels) for name in ("mean", "std"))
+    if min(std if isinstance(std, tuple) else (std,)) <= 0:
+        raise ConfigError(f"normalize.std must be above 0, got {value['std']}", code="E104")
+    return mean, std
+
+
+def _statistic(name: str, value: Any, channels: int) -> Statistic:
+    numbers = value if isinstance(value, list) else [value]
+    known = all(type(x) in (int, float) and math.isfinite(x) for x in numbers)
+    if not known or (isinstance(value, list) and len(value) != channels):
+        raise ConfigError(
+            f"normalize.{name} must be a finite number or a list of {channels}, one for each "
+            f"channel, got {value}",
+            code="E104",
+        )
+    return tuple(map(float, numbers)) if len(numbers) > 1 else float(numbers[0])
+
+
+def listed(statistic: Statistic) -> float | list[float]:
+    """As JSON keeps it."""
+    return statistic if isinstance(statistic, float) else list(statistic)
