@@ -48,3 +48,18 @@ def pick(grid: Grid, at: tuple[int, ...]) -> Any:
     """The element that broadcasting shows at `at`."""
     at = at[len(at) - grid.ndim :]
     return grid[tuple(0 if size == 1 else a for size, a in zip(grid.shape, at, strict=True))]
+
+
+def elementwise(f: Callable[..., Any]) -> Callable[..., Grid]:
+    """A reference for f of one number."""
+    return lambda x, **options: Grid(x.shape, [f(v, **options) for v in x.flat])
+
+
+def pairwise(f: Callable[[Any, Any], Any]) -> Callable[[Grid, Grid], Grid]:
+    """A reference for f of two broadcast numbers."""
+
+    def reference(a: Grid, b: Grid) -> Grid:
+        shape = broadcast_shape(a.shape, b.shape)
+        return Grid.from_function(shape, lambda at: f(pick(a, at), pick(b, at)))
+
+    return reference

@@ -9,28 +9,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from grid import Grid, broadcast_shape, pick
+from grid import Grid, elementwise, pairwise, pick
+from reference_activation import REFERENCES as ACTIVATIONS
 from reference_attention import REFERENCES as ATTENTION
 from reference_index import REFERENCES as INDEXING
 from reference_linalg import REFERENCES as LINALG
 from reference_rearrange import REFERENCES as REARRANGED
 from reference_recurrent import REFERENCES as RECURRENT
 from reference_reduce import REFERENCES as REDUCTIONS
-
-
-def elementwise(f: Callable[..., Any]) -> Callable[..., Grid]:
-    """A reference for f of one number."""
-    return lambda x, **options: Grid(x.shape, [f(v, **options) for v in x.flat])
-
-
-def pairwise(f: Callable[[Any, Any], Any]) -> Callable[[Grid, Grid], Grid]:
-    """A reference for f of two broadcast numbers."""
-
-    def reference(a: Grid, b: Grid) -> Grid:
-        shape = broadcast_shape(a.shape, b.shape)
-        return Grid.from_function(shape, lambda at: f(pick(a, at), pick(b, at)))
-
-    return reference
 
 
 def _exp(x: float) -> float:
@@ -106,6 +92,35 @@ def _getitem(x: Grid, index: Any) -> Grid:
 
 
 REFERENCES: dict[str, Callable[..., Any]] = {
+    **ACTIVATIONS,
+    "log1p": elementwise(math.log1p),
+    "log2": elementwise(math.log2),
+    "log10": elementwise(math.log10),
+    "expm1": elementwise(math.expm1),
+    "exp2": elementwise(lambda x: 2**x),
+    "reciprocal": elementwise(lambda x: 1 / x),
+    "tan": elementwise(math.tan),
+    "asin": elementwise(math.asin),
+    "acos": elementwise(math.acos),
+    "atan": elementwise(math.atan),
+    "sinh": elementwise(math.sinh),
+    "cosh": elementwise(math.cosh),
+    "erf": elementwise(math.erf),
+    "erfc": elementwise(math.erfc),
+    "round": elementwise(lambda x, decimals=0: round(x, decimals)),
+    "frac": elementwise(lambda x: x - math.trunc(x)),
+    "atan2": pairwise(math.atan2),
+    "hypot": pairwise(math.hypot),
+    "remainder": pairwise(lambda a, b: a % b),
+    "fmod": pairwise(math.fmod),
+    "floor_divide": pairwise(lambda a, b: a // b),
+    "logical_and": pairwise(lambda a, b: bool(a) and bool(b)),
+    "logical_or": pairwise(lambda a, b: bool(a) or bool(b)),
+    "logical_xor": pairwise(lambda a, b: bool(a) != bool(b)),
+    "bitwise_and": pairwise(lambda a, b: a & b),
+    "bitwise_or": pairwise(lambda a, b: a | b),
+    "bitwise_xor": pairwise(lambda a, b: a ^ b),
+    "trunc": elementwise(math.trunc),
     "exp": elementwise(_exp),
     "log": elementwise(math.log),
     "sqrt": elementwise(math.sqrt),

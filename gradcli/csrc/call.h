@@ -35,6 +35,7 @@ enum {
   GC_OVERLAP,    /* an output shares memory with another tensor */
   GC_NO_MEMORY,
   GC_NOT_FINITE, /* a number that had to be finite is not: `where` says which */
+  GC_ZERO,       /* a number that had to be another is 0: `where` says which */
   GC_BAD_PROGRAM /* parts that do not cover the calls in order */
 };
 

@@ -14,7 +14,8 @@ KERNEL_ALL(copy, copy, 1, 1, 1)
 KERNEL_ALL(fill, fill, 0, 1, 0)
 
 /* finite.h */
-KERNEL_REAL(require_finite, require_finite, 1, 0, 0)
+KERNEL_REAL(require_finite, require, 1, 0, 0)
+KERNEL_ALL(require_nonzero, require, 1, 0, 0)
 
 /* reduce.h, extreme.h */
 KERNEL_ALL(sum, sum, 1, 1, 0)

@@ -6,6 +6,7 @@
  * UNARY_ANY(name, forward): all element types; the gradient is written with other ops.
  * BINARY(name, forward in a, b): all element types, broadcast; gradient written with other ops.
  * BINARY_REAL(name, forward, slope_a, slope_b): slopes in a, b and y.
+ * BINARY_WHOLE(name, forward in a, b): integers and bool only, broadcast.
  * COMPARE(name, truth in a, b): gives bool.
  *
  * NaN in must give NaN out: `x < 0 ? 0 : x` keeps a NaN, `x > 0 ? x : 0` would swallow it.
@@ -14,14 +15,42 @@
 /* clang-format off */
 UNARY(exp,        m_exp(x),                      y, y)
 UNARY(log,        m_log(x),                      x, 1 / x)
+UNARY(log1p,      m_log1p(x),                    x, 1 / (1 + x))
+UNARY(expm1,      m_expm1(x),                    y, y + 1)
+UNARY(log2,       m_log2(x),                     x, R(1.4426950408889634) / x)
+UNARY(log10,      m_log10(x),                    x, R(0.4342944819032518) / x)
+UNARY(exp2,       m_exp2(x),                     y, R(0.6931471805599453) * y)
+UNARY(reciprocal, 1 / x,                         y, -y * y)
 UNARY(sqrt,       m_sqrt(x),                     y, R(0.5) / y)
 UNARY(rsqrt,      1 / m_sqrt(x),                 y, R(-0.5) * y * y * y)
 UNARY(sin,        m_sin(x),                      x, m_cos(x))
 UNARY(cos,        m_cos(x),                      x, -m_sin(x))
+UNARY(tan,        m_tan(x),                      y, 1 + y * y)
+UNARY(asin,       m_asin(x),                     x, 1 / m_sqrt((1 - x) * (1 + x)))
+UNARY(acos,       m_acos(x),                     x, -1 / m_sqrt((1 - x) * (1 + x)))
+UNARY(atan,       m_atan(x),                     x, 1 / (1 + x * x))
+UNARY(sinh,       m_sinh(x),                     x, m_cosh(x))
+UNARY(cosh,       m_cosh(x),                     x, m_sinh(x))
 UNARY(tanh,       m_tanh(x),                     y, 1 - y * y)
+UNARY(erf,        m_erf(x),                      x, R(1.1283791670955126) * m_exp(-x * x))
+UNARY(erfc,       m_erfc(x),                     x, R(-1.1283791670955126) * m_exp(-x * x))
 UNARY(sigmoid,    m_sigmoid(x),                  y, y * (1 - y))
 UNARY(relu,       x < 0 ? 0 : x,                 y, y > 0 ? 1 : (y == 0 ? 0 : y))
 UNARY(leaky_relu, x < 0 ? p * x : x,             x, x > 0 ? 1 : (x == x ? p : x))
+UNARY(elu,        x > 0 ? x : p * m_expm1(x * q), x, x > 0 ? 1 : p * q * m_exp(x * q))
+UNARY(selu,       R(1.0507009873554805) * (x > 0 ? x : R(1.6732632423543772) * m_expm1(x)),
+                                                 x, R(1.0507009873554805) * (x > 0 ? 1 : R(1.6732632423543772) * m_exp(x)))
+UNARY(silu,       x * m_sigmoid(x),              x, m_silu_slope(x))
+UNARY(mish,       x * m_mish_share(x),           x, m_mish_slope(x))
+UNARY(softplus,   x * p > q ? x : m_log1p(m_exp(x * p)) / p,
+                                                 x, x * p > q ? 1 : m_sigmoid(x * p))
+UNARY(logsigmoid, (x < 0 ? x : 0 * x) - m_log1p(m_exp(x < 0 ? x : -x)),
+                                                 x, m_sigmoid(-x))
+UNARY(softsign,   x / (1 + (x < 0 ? -x : x)),    y, (1 - (y < 0 ? -y : y)) * (1 - (y < 0 ? -y : y)))
+UNARY(hardswish,  x * m_hardsigmoid(x),          x, x <= -3 ? 0 : (x < 3 ? x / 3 + R(0.5) : (x == x ? 1 : x)))
+UNARY(hardsigmoid, m_hardsigmoid(x),             x, x > -3 ? (x < 3 ? 1 / R(6) : 0) : (x == x ? 0 : x))
+UNARY(hardtanh,   x < p ? p : (x > q ? q : x),   x, x > p ? (x < q ? 1 : 0) : (x == x ? 0 : x))
+UNARY(threshold,  x <= p ? q : x,                x, x <= p ? 0 : 1)
 UNARY(gelu,       R(0.5) * x * (1 + m_erf(x * R(0.7071067811865476))),
                                                  x, R(0.5) * (1 + m_erf(x * R(0.7071067811865476)))
                                                       + x * R(0.3989422804014327) * m_exp(R(-0.5) * x * x))
@@ -30,6 +59,9 @@ UNARY(clamp,      x < p ? p : (x > q ? q : x),   x, x < p ? 0 : (x > q ? 0 : 1))
 
 UNARY_STEP(floor, m_floor(x))
 UNARY_STEP(ceil,  m_ceil(x))
+UNARY_STEP(round, m_rint(x))
+UNARY_STEP(trunc, m_trunc(x))
+UNARY_STEP(frac,  x - m_trunc(x))
 UNARY_STEP(sign,  x > 0 ? 1 : (x < 0 ? -1 : x))
 
 UNARY_ANY(neg, -x)
@@ -41,8 +73,19 @@ BINARY(mul,     a * b)
 BINARY(maximum, a != a ? a : (b != b ? b : (a > b ? a : b)))
 BINARY(minimum, a != a ? a : (b != b ? b : (a < b ? a : b)))
 
-BINARY_REAL(div, a / b,      1 / b,                            -y / b)
-BINARY_REAL(pow, m_pow(a, b), b == 0 ? 0 : b * m_pow(a, b - 1), m_pow_slope(a, b, y))
+BINARY(remainder,    m_remainder(a, b))
+BINARY(fmod,         m_fmod(a, b))
+BINARY(floor_divide, m_floor_divide(a, b))
+
+BINARY_REAL(div,   a / b,         1 / b,                            -y / b)
+BINARY_REAL(pow,   m_pow(a, b),   b == 0 ? 0 : b * m_pow(a, b - 1), m_pow_slope(a, b, y))
+BINARY_REAL(atan2, m_atan2(a, b), b / (a * a + b * b),              -a / (a * a + b * b))
+BINARY_REAL(hypot, m_hypot(a, b), a / y,                            b / y)
+
+BINARY_WHOLE(pow_whole,   m_pow_whole(a, b))
+BINARY_WHOLE(bitwise_and, a & b)
+BINARY_WHOLE(bitwise_or,  a | b)
+BINARY_WHOLE(bitwise_xor, a ^ b)
 
 COMPARE(eq, a == b)
 COMPARE(ne, a != b)
@@ -50,6 +93,9 @@ COMPARE(lt, a < b)
 COMPARE(le, a <= b)
 COMPARE(gt, a > b)
 COMPARE(ge, a >= b)
+COMPARE(logical_and, a != 0 && b != 0)
+COMPARE(logical_or,  a != 0 || b != 0)
+COMPARE(logical_xor, (a != 0) != (b != 0))
 /* clang-format on */
 
 #undef UNARY
@@ -57,4 +103,5 @@ COMPARE(ge, a >= b)
 #undef UNARY_ANY
 #undef BINARY
 #undef BINARY_REAL
+#undef BINARY_WHOLE
 #undef COMPARE

@@ -269,7 +269,7 @@ class Tensor:
     def __repr__(self) -> str:
         return str(OPS["format"](self))
 
-    # -- operators -----------------------------------------------------------------------------
+    # -- operators; the others stand in ops/operators.py -------------------------------------------
 
     def __getitem__(self, index: Any) -> Tensor:
         parts = index if isinstance(index, tuple) else (index,)
@@ -280,62 +280,11 @@ class Tensor:
     def __setitem__(self, index: Any, value: Any) -> None:
         OPS["setitem"](self, index, value)
 
-    def __add__(self, other: Any) -> Tensor:
-        return _op("add", self, other)
-
-    def __sub__(self, other: Any) -> Tensor:
-        return _op("sub", self, other)
-
-    def __mul__(self, other: Any) -> Tensor:
-        return _op("mul", self, other)
-
-    def __truediv__(self, other: Any) -> Tensor:
-        return _op("div", self, other)
-
-    def __pow__(self, other: Any) -> Tensor:
-        return _op("pow", self, other)
-
-    def __matmul__(self, other: Any) -> Tensor:
-        return _op("matmul", self, other)
-
-    def __radd__(self, other: Any) -> Tensor:
-        return _op("add", other, self)
-
-    def __rsub__(self, other: Any) -> Tensor:
-        return _op("sub", other, self)
-
-    def __rmul__(self, other: Any) -> Tensor:
-        return _op("mul", other, self)
-
-    def __rtruediv__(self, other: Any) -> Tensor:
-        return _op("div", other, self)
-
-    def __rpow__(self, other: Any) -> Tensor:
-        return _op("pow", other, self)
-
-    def __neg__(self) -> Tensor:
-        return _op("neg", self)
-
-    def __abs__(self) -> Tensor:
-        return _op("abs", self)
-
     def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
         return _op("eq", self, other) if isinstance(other, _COMPARABLE) else NotImplemented
 
     def __ne__(self, other: object) -> Tensor:  # type: ignore[override]
         return _op("ne", self, other) if isinstance(other, _COMPARABLE) else NotImplemented
-
-    def __lt__(self, other: Any) -> Tensor:
-        return _op("lt", self, other)
-
-    def __le__(self, other: Any) -> Tensor:
-        return _op("le", self, other)
-
-    def __gt__(self, other: Any) -> Tensor:
-        return _op("gt", self, other)
-
-    def __ge__(self, other: Any) -> Tensor:
-        return _op("ge", self, other)
 
     if TYPE_CHECKING:
         # Ops are installed as methods from the table; tensor.pyi lists them one by one.

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from gradcli import engine
-from gradcli.errors import DTypeError, GradcliError, OptionError, RangeError, ShapeError
+from gradcli.errors import (
+    DTypeError,
+    GradcliError,
+    NumericsError,
+    OptionError,
+    RangeError,
+    ShapeError,
+)
 
 F32, F64, I32, I64, U8, BOOL = (
     engine.float32,
@@ -167,5 +174,31 @@ def test_whole_numbers_to_whole_powers_stay_whole() -> None:
     x = engine.tensor([2, 3])
     assert (x**3).tolist() == [8, 27]
     assert (x**3).dtype is I64
+    assert (engine.tensor([3, -2, -1]) ** engine.tensor([41, 63, -3])).tolist() == [
+        (3**41 + (1 << 63)) % (1 << 64) - (1 << 63),  # wrapped
+        -(1 << 63),
+        -1,
+    ]
     with pytest.raises(OptionError, match="negative powers"):
         x**-1
+
+
+def test_whole_numbers_are_not_divided_by_0() -> None:
+    x = engine.tensor([2, 3])
+    for divide in (engine.remainder, engine.fmod, engine.floor_divide):
+        for zero in (0, engine.tensor([1, 0])):
+            with pytest.raises(NumericsError, match="cannot be divided by 0"):
+                divide(x, zero)
+        with pytest.raises(DTypeError, match="truth values cannot be divided"):
+            divide(x > 2, x > 3)
+    assert (x / 0).tolist() == [float("inf")] * 2
+
+
+def test_a_captured_division_by_0_ends_the_replay() -> None:
+    divide = engine.capture(lambda x, y: x // y)
+    nine = engine.tensor([9, 8])
+    for _ in range(3):
+        assert divide(nine, engine.tensor([2, 3])).tolist() == [4, 2]
+    assert not divide.why_not
+    with pytest.raises(NumericsError, match="number at position 1 is 0"):
+        divide(nine, engine.tensor([2, 0]))

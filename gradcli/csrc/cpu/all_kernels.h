@@ -3,6 +3,8 @@
 
 #ifdef GC_IS_REAL
 #include "maths.h"
+#else
+#include "maths_whole.h"
 #endif
 
 #include "span.h"
@@ -10,6 +12,7 @@
 #include "elementwise.h"
 
 #include "copy.h"
+#include "finite.h"
 #include "index.h"
 #include "random_integers.h"
 
@@ -25,7 +28,6 @@
 #include "vectors.h"
 
 #include "chain.h"
-#include "finite.h"
 #include "index_backward.h"
 #include "optim.h"
 
@@ -59,8 +61,10 @@
 #define NO_ROW {NULL, NULL},
 #ifdef GC_IS_REAL
 #define IF_REAL(row) row
+#define IF_WHOLE(row) NO_ROW
 #else
 #define IF_REAL(row) NO_ROW
+#define IF_WHOLE(row) row
 #endif
 
 static const gc_kernel NAME(table)[] = {
@@ -73,6 +77,7 @@ static const gc_kernel NAME(table)[] = {
 #define BINARY(name, y) ROW(binary, binary)
 #define BINARY_REAL(name, y, slope_a, slope_b)                                                     \
   IF_REAL(ROW(binary, binary)) IF_REAL(ROW(binary, binary)) IF_REAL(ROW(binary, binary))
+#define BINARY_WHOLE(name, y) IF_WHOLE(ROW(binary, binary))
 #define COMPARE(name, truth) ROW(compare, binary)
 #include "../scalar_ops.h"
 };
@@ -80,6 +85,5 @@ static const gc_kernel NAME(table)[] = {
 #undef ROW
 #undef NO_ROW
 #undef IF_REAL
-#ifdef GC_IS_REAL
+#undef IF_WHOLE
 #include "maths_end.h"
-#endif

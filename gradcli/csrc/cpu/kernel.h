@@ -52,10 +52,10 @@ int gc_refuse(gc_error *error, int status, int tensor, const char *expected);
       return gc_refuse(error, GC_BAD_SHAPE, tensor, expected);                                     \
   } while (0)
 
-/* For runs: report a bad index, or a number that is not finite; of several the one at the lowest
- * position wins. */
+/* For runs: report a bad index, or a number that is not finite or 0 where it must not be
+ * (`status`); of several the one at the lowest position wins. */
 void gc_bad_index(const gc_job *job, int tensor, int64_t where, int64_t value, int64_t limit);
-void gc_not_finite(const gc_job *job, int tensor, int64_t where);
+void gc_refuse_number(const gc_job *job, int status, int tensor, int64_t where);
 
 int64_t gc_dtype_size(int32_t dtype);
 int64_t gc_numel(const gc_tensor *t);

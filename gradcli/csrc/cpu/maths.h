@@ -36,20 +36,54 @@ static inline REAL NAME(m_erf)(REAL x) {
 }
 #endif
 
-static inline REAL NAME(m_sqrt)(REAL x) {
-  return M_NAME(sqrt)(x);
+/* Functions that the C library has under the same name. */
+#define M_LIBM(name)                                                                               \
+  static inline REAL NAME(m_##name)(REAL x) {                                                      \
+    return M_NAME(name)(x);                                                                        \
+  }
+M_LIBM(sqrt)
+M_LIBM(sin)
+M_LIBM(cos)
+M_LIBM(tan)
+M_LIBM(floor)
+M_LIBM(ceil)
+M_LIBM(rint)
+M_LIBM(trunc)
+M_LIBM(log1p)
+M_LIBM(expm1)
+M_LIBM(log2)
+M_LIBM(log10)
+M_LIBM(exp2)
+M_LIBM(asin)
+M_LIBM(acos)
+M_LIBM(atan)
+M_LIBM(sinh)
+M_LIBM(cosh)
+M_LIBM(erfc)
+#undef M_LIBM
+
+static inline REAL NAME(m_atan2)(REAL y, REAL x) {
+  return M_NAME(atan2)(y, x);
 }
-static inline REAL NAME(m_sin)(REAL x) {
-  return M_NAME(sin)(x);
+static inline REAL NAME(m_hypot)(REAL a, REAL b) {
+  return M_NAME(hypot)(a, b);
 }
-static inline REAL NAME(m_cos)(REAL x) {
-  return M_NAME(cos)(x);
+static inline REAL NAME(m_fmod)(REAL a, REAL b) {
+  return M_NAME(fmod)(a, b);
 }
-static inline REAL NAME(m_floor)(REAL x) {
-  return M_NAME(floor)(x);
+
+/* The remainder with b's sign. */
+static inline REAL NAME(m_remainder)(REAL a, REAL b) {
+  const REAL rest = M_NAME(fmod)(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
-static inline REAL NAME(m_ceil)(REAL x) {
-  return M_NAME(ceil)(x);
+
+/* floor of the true quotient: a / b may have been rounded up to a whole number. */
+static inline REAL NAME(m_floor_divide)(REAL a, REAL b) {
+  const REAL rest = M_NAME(fmod)(a, b), quotient = a / b;
+  const REAL exact = (a - rest) / b - (rest != 0 && (b < 0) != (rest < 0) ? 1 : 0);
+  const REAL low = M_NAME(floor)(exact), whole = exact - low > R(0.5) ? low + 1 : low;
+  return b == 0 ? quotient : (exact == 0 ? M_NAME(copysign)(0, quotient) : whole);
 }
 static inline REAL NAME(m_pow)(REAL x, REAL y) {
   return M_NAME(pow)(x, y);
@@ -61,6 +95,30 @@ static inline REAL NAME(m_pow)(REAL x, REAL y) {
 static inline REAL NAME(m_sigmoid)(REAL x) {
   const REAL e = NAME(m_exp)(x < 0 ? x : -x), part = (x < 0 ? e : 1) / (1 + e);
   return x < 0 ? M_FMA(-e, part, e) : part;
+}
+
+/* sigmoid(x) (1 + x (1 - sigmoid(x))) */
+static inline REAL NAME(m_silu_slope)(REAL x) {
+  const REAL s = NAME(m_sigmoid)(x);
+  return s * (1 + x * (1 - s));
+}
+
+/* tanh(log(1 + e)) for e = exp(x) is n / (n + 2) with n = e (e + 2); 1 from 30 on. */
+static inline REAL NAME(m_mish_share)(REAL x) {
+  const REAL e = NAME(m_exp)(x > 30 ? 30 : x), n = e * (e + 2);
+  return n / (n + 2);
+}
+
+/* With s the share: s + x (1 - s^2) sigmoid(x), and 1 - s^2 = 4 (n + 1) / (n + 2)^2. */
+static inline REAL NAME(m_mish_slope)(REAL x) {
+  const REAL e = NAME(m_exp)(x > 30 ? 30 : x), n = e * (e + 2), part = 2 / (n + 2);
+  return n / (n + 2) + x * (part * part * (n + 1)) * (e / (1 + e));
+}
+
+/* min(max(x + 3, 0), 6) / 6 */
+static inline REAL NAME(m_hardsigmoid)(REAL x) {
+  const REAL shifted = x + 3, low = shifted < 0 ? 0 : shifted;
+  return (low > 6 ? 6 : low) / 6;
 }
 
 /* d pow(a, b) / db = y log a; where a is 0 the limit is 0 for b > 0. */
@@ -96,3 +154,26 @@ static inline REAL NAME(m_gelu_tanh_slope)(REAL x) {
 #define m_pow_slope NAME(m_pow_slope)
 #define m_gelu_tanh NAME(m_gelu_tanh)
 #define m_gelu_tanh_slope NAME(m_gelu_tanh_slope)
+#define m_tan NAME(m_tan)
+#define m_rint NAME(m_rint)
+#define m_trunc NAME(m_trunc)
+#define m_log1p NAME(m_log1p)
+#define m_expm1 NAME(m_expm1)
+#define m_log2 NAME(m_log2)
+#define m_log10 NAME(m_log10)
+#define m_exp2 NAME(m_exp2)
+#define m_asin NAME(m_asin)
+#define m_acos NAME(m_acos)
+#define m_atan NAME(m_atan)
+#define m_sinh NAME(m_sinh)
+#define m_cosh NAME(m_cosh)
+#define m_erfc NAME(m_erfc)
+#define m_atan2 NAME(m_atan2)
+#define m_hypot NAME(m_hypot)
+#define m_fmod NAME(m_fmod)
+#define m_remainder NAME(m_remainder)
+#define m_floor_divide NAME(m_floor_divide)
+#define m_silu_slope NAME(m_silu_slope)
+#define m_mish_share NAME(m_mish_share)
+#define m_mish_slope NAME(m_mish_slope)
+#define m_hardsigmoid NAME(m_hardsigmoid)

@@ -1,4 +1,5 @@
-/* maths_end.h -- forgets the names of maths.h, so that the next element type can define them. */
+/* maths_end.h -- forgets the names of maths.h and maths_whole.h, so that the next element type can
+ * define them. */
 #undef R
 #undef M_NAME
 #undef M_FMA
@@ -17,3 +18,27 @@
 #undef m_pow_slope
 #undef m_gelu_tanh
 #undef m_gelu_tanh_slope
+#undef m_tan
+#undef m_rint
+#undef m_trunc
+#undef m_log1p
+#undef m_expm1
+#undef m_log2
+#undef m_log10
+#undef m_exp2
+#undef m_asin
+#undef m_acos
+#undef m_atan
+#undef m_sinh
+#undef m_cosh
+#undef m_erfc
+#undef m_atan2
+#undef m_hypot
+#undef m_fmod
+#undef m_remainder
+#undef m_floor_divide
+#undef m_silu_slope
+#undef m_mish_share
+#undef m_mish_slope
+#undef m_hardsigmoid
+#undef m_pow_whole

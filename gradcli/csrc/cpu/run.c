@@ -110,10 +110,9 @@ void gc_bad_index(const gc_job *job, int tensor, int64_t where, int64_t value, i
                                .limit = limit});
 }
 
-void gc_not_finite(const gc_job *job, int tensor, int64_t where) {
-  report_first(
-      job,
-      (gc_error){.status = GC_NOT_FINITE, .tensor = tensor, .call = job->number, .where = where});
+void gc_refuse_number(const gc_job *job, int status, int tensor, int64_t where) {
+  report_first(job,
+               (gc_error){.status = status, .tensor = tensor, .call = job->number, .where = where});
 }
 
 int gc_plan_call(const gc_call *call, gc_plan *plan, gc_error *error) {

@@ -118,10 +118,12 @@ typedef struct {
 #define BINARY_REAL(name, y, slope_a, slope_b)                                                     \
   BINARY_SPAN(name, REAL, y)                                                                       \
   SLOPE2_SPAN(name##_backward_a, slope_a) SLOPE2_SPAN(name##_backward_b, slope_b)
+#define BINARY_WHOLE(name, y)
 #else
 #define UNARY(name, y, saved, slope)
 #define UNARY_STEP(name, y)
 #define BINARY_REAL(name, y, slope_a, slope_b)
+#define BINARY_WHOLE(name, y) BINARY_SPAN(name, REAL, y)
 #endif
 #include "../scalar_ops.h"
 
@@ -130,8 +132,10 @@ typedef struct {
 #define NO_SPAN {NULL, GC_SPAN_NONE},
 #ifdef GC_IS_REAL
 #define REAL_SPAN(name, kind) {NAME(span_##name), kind},
+#define WHOLE_SPAN(name, kind) NO_SPAN
 #else
 #define REAL_SPAN(name, kind) NO_SPAN
+#define WHOLE_SPAN(name, kind) {NAME(span_##name), kind},
 #endif
 static const gc_span NAME(spans)[] = {
 #define KERNEL_ALL(name, plan, inputs, outputs, typed_by) NO_SPAN
@@ -145,8 +149,10 @@ static const gc_span NAME(spans)[] = {
 #define BINARY_REAL(name, y, slope_a, slope_b)                                                     \
   REAL_SPAN(name, GC_SPAN_BINARY)                                                                  \
   REAL_SPAN(name##_backward_a, GC_SPAN_SLOPE2) REAL_SPAN(name##_backward_b, GC_SPAN_SLOPE2)
+#define BINARY_WHOLE(name, y) WHOLE_SPAN(name, GC_SPAN_BINARY)
 #define COMPARE(name, truth) {NAME(span_##name), GC_SPAN_COMPARE},
 #include "../scalar_ops.h"
 };
 #undef REAL_SPAN
+#undef WHOLE_SPAN
 #undef NO_SPAN

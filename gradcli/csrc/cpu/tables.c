@@ -15,6 +15,7 @@ const gc_kernel_row gc_rows[] = {
 #define BINARY_REAL(name, y, slope_a, slope_b)                                                     \
   {#name, 2, 1, 0, "", #y, #slope_a "; " #slope_b}, PLAIN(#name "_backward_a", 4, 1, 0),           \
       PLAIN(#name "_backward_b", 4, 1, 0),
+#define BINARY_WHOLE(name, y) {#name, 2, 1, 0, "", #y, ""},
 #define COMPARE(name, truth) {#name, 2, 1, 0, "", #truth, ""},
 #include "../scalar_ops.h"
 };

@@ -153,6 +153,8 @@ def refusal(kernel: str, call: Any, error: Any) -> Exception:
         return DTypeError(f"{op}: kernel '{kernel}' is not built for {name} on the CPU")
     if error.status == lib.GC_NOT_FINITE:
         return NumericsError(f"{op}: the number at position {error.where} is not finite")
+    if error.status == lib.GC_ZERO:
+        return NumericsError(f"{op}: the number at position {error.where} is 0")
     if error.status == lib.GC_NO_MEMORY:
         return DeviceError(f"{op}: no memory left for the kernel's scratch space")
     expected = _text(error.expected) if error.expected else "another call"

@@ -10,7 +10,7 @@ from gradcli.engine.device import cpu
 from gradcli.engine.device.cpu import Storage, ffi, lib
 from gradcli.errors import DeviceError, GradcliError
 
-_ERRORS_OF_VALUES = (lib.GC_BAD_INDEX, lib.GC_NOT_FINITE)
+_ERRORS_OF_VALUES = (lib.GC_BAD_INDEX, lib.GC_NOT_FINITE, lib.GC_ZERO)
 
 
 @dataclass(frozen=True)

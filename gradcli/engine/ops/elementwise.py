@@ -54,6 +54,7 @@ relu = unary(
 
 floor = step("floor", "The largest whole number not above x.", samples=_BETWEEN)
 ceil = step("ceil", "The smallest whole number not below x.", samples=_BETWEEN)
+trunc = step("trunc", "The whole number next to x towards 0.", samples=_BETWEEN)
 sign = step("sign", "-1, 0 or 1.", samples=_NO_ZERO)
 
 
@@ -273,20 +274,43 @@ div = binary(
 )
 
 
+atan2 = binary(
+    "atan2",
+    "The angle of the point (other, input), from -pi to pi.",
+    (_slope("atan2_backward_a"), _slope("atan2_backward_b")),
+    saves=_KEPT,
+    samples=_BY_NUMBERS_ABOVE_0,
+    floats=True,
+)
+hypot = binary(
+    "hypot",
+    "The root of input^2 + other^2.",
+    (_slope("hypot_backward_a"), _slope("hypot_backward_b")),
+    saves=_KEPT,
+    samples=_BY_NUMBERS_ABOVE_0,
+)
+
+
+def _whole_power(input: Array, other: Array) -> Array:
+    return map_binary("pow_whole", input, other)
+
+
+_pow_whole = BinaryOp(_whole_power, name="pow", why="whole numbers have no slope")
+
+
 class PowerOp(BinaryOp):
     """pow, with whole numbers to whole powers kept whole, as torch does."""
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """Floats as ever; whole numbers through float64 and back."""
-        (base, exponent), _ = self._bind(args, named)
-        assert base is not None and exponent is not None
-        if base.dtype.is_floating_point:
-            return super().__call__(base, exponent)
-        # double holds every whole number up to 2^53, beyond which int64 powers are rare.
-        if base.dtype.kind == "bool" or min(exponent.reshape(-1).tolist(), default=0) < 0:
+        """Floats as ever; whole numbers by a kernel of their own."""
+        exponent = args[1] if len(args) > 1 else named.get("other")
+        (a, b), _ = self._bind(args, named)
+        assert a is not None and b is not None
+        if a.dtype.is_floating_point:
+            return super().__call__(a, b)
+        if a.dtype.kind == "bool" or (isinstance(exponent, int) and exponent < 0):
             raise OptionError("pow: whole numbers to negative powers are not whole; use floats")
-        whole = super().__call__(base.double(), exponent.double())
-        return whole.to(base.dtype)
+        return _pow_whole(a, b)
 
 
 pow = binary(

@@ -1,0 +1,182 @@
+"""Activations. Their maths stands in csrc/scalar_ops.h, or they are made of other ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.engine.array import Array
+from gradcli.engine.op import function, op
+from gradcli.engine.ops.elementwise import mul, relu, sigmoid, sub, tanh
+from gradcli.engine.ops.family import as_float, map_slope, map_unary, unary
+from gradcli.engine.ops.index import where
+from gradcli.engine.ops.softmax import softmax
+from gradcli.engine.ops.split import chunk
+from gradcli.engine.sample import Sample, away_from, sample, wrong
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import OptionError, ShapeError
+
+_SHAPES = ((3, 5), (2, 1, 4), (), (0, 3))
+_NO_ZERO = tuple(sample(away_from(shape)) for shape in _SHAPES)
+
+
+def _between_kinks(*points: float) -> tuple[Sample, ...]:
+    """Samples on every side of the kinks."""
+    return tuple(sample(away_from(shape, point)) for point in points for shape in _SHAPES)
+
+
+silu = unary("silu", "x * sigmoid(x), also known as swish (Elfwing et al. 2017).")
+mish = unary("mish", "x * tanh(log(1 + exp(x))) (Misra 2019).")
+selu = unary(
+    "selu",
+    "elu with the two constants that keep mean 0 and variance 1 (Klambauer et al. 2017).",
+    samples=_NO_ZERO,
+)
+logsigmoid = unary("logsigmoid", "log(sigmoid(x)), without underflow on either side.")
+softsign = unary("softsign", "x / (1 + |x|): like tanh, but slower to arrive.")
+hardsigmoid = unary(
+    "hardsigmoid", "(x + 3) / 6, held between 0 and 1.", samples=_between_kinks(3.0, -3.0)
+)
+hardswish = unary(
+    "hardswish", "x * hardsigmoid(x) (Howard et al. 2019).", samples=_between_kinks(3.0, -3.0)
+)
+
+
+@op(saves="x", samples=[*_NO_ZERO, sample(away_from((4,)), alpha=0.3)])
+def elu(x: Array, *, alpha: float = 1.0) -> Array:
+    """The element where it is positive, otherwise alpha * (exp(x) - 1) (Clevert et al. 2015)."""
+    return map_unary("elu", as_float(x), (alpha, 1.0))
+
+
+@elu.gradient
+def elu_gradient(grad: Array, *, x: Array, alpha: float) -> Array:
+    """1, or alpha * exp(x)."""
+    return map_slope("elu", x, grad, (alpha, 1.0))
+
+
+@op(
+    saves="x",
+    samples=[*_NO_ZERO, sample(away_from((4,)), alpha=0.3)],
+    wrong=[wrong(sample((2,), alpha=0.0), "celu: alpha must not be 0")],
+)
+def celu(x: Array, *, alpha: float = 1.0) -> Array:
+    """The element where it is positive, otherwise alpha * (exp(x / alpha) - 1) (Barron 2017)."""
+    if alpha == 0:
+        raise OptionError("celu: alpha must not be 0")
+    return map_unary("elu", as_float(x), (alpha, 1 / alpha))
+
+
+@celu.gradient
+def celu_gradient(grad: Array, *, x: Array, alpha: float) -> Array:
+    """1, or exp(x / alpha)."""
+    return map_slope("elu", x, grad, (alpha, 1 / alpha))
+
+
+@op(
+    saves="x",
+    samples=[*_NO_ZERO, sample((4,), beta=2.5), sample(away_from((3, 2), 0.5), threshold=0.5)],
+    wrong=[wrong(sample((2,), beta=0.0), "softplus: beta must not be 0")],
+)
+def softplus(x: Array, *, beta: float = 1.0, threshold: float = 20.0) -> Array:
+    """log(1 + exp(beta * x)) / beta; the element itself where beta * x is above the threshold."""
+    if beta == 0:
+        raise OptionError("softplus: beta must not be 0")
+    return map_unary("softplus", as_float(x), (beta, threshold))
+
+
+@softplus.gradient
+def softplus_gradient(grad: Array, *, x: Array, beta: float, threshold: float) -> Array:
+    """sigmoid(beta * x), or 1 above the threshold."""
+    return map_slope("softplus", x, grad, (beta, threshold))
+
+
+@op(
+    saves="x",
+    samples=[*_between_kinks(1.0, -1.0), sample(away_from((3, 1), 0.5), min_val=0.5, max_val=9.0)],
+    wrong=[wrong(sample((2,), min_val=1.0), "hardtanh: min_val must be below max_val")],
+)
+def hardtanh(x: Array, *, min_val: float = -1.0, max_val: float = 1.0) -> Array:
+    """The element held between min_val and max_val; at the ends the gradient is 0."""
+    if not min_val < max_val:
+        raise OptionError(f"hardtanh: min_val must be below max_val, got {min_val} and {max_val}")
+    return map_unary("hardtanh", as_float(x), (min_val, max_val))
+
+
+@hardtanh.gradient
+def hardtanh_gradient(grad: Array, *, x: Array, min_val: float, max_val: float) -> Array:
+    """1 strictly inside, otherwise 0."""
+    return map_slope("hardtanh", x, grad, (min_val, max_val))
+
+
+@op(
+    method=False,
+    saves="x",
+    samples=[
+        sample(away_from((3, 5), 0.5), threshold=0.5, value=0.2),
+        sample(away_from((1, 4)), threshold=0.0, value=-3.0),
+        sample((0, 3), threshold=0.0, value=1.0),
+    ],
+)
+def threshold(x: Array, *, threshold: float, value: float) -> Array:
+    """The element where it is above the threshold, otherwise the value."""
+    return map_unary("threshold", as_float(x), (threshold, value))
+
+
+@threshold.gradient
+def threshold_gradient(grad: Array, *, x: Array, threshold: float, value: float) -> Array:
+    """1 above the threshold, otherwise 0."""
+    return map_slope("threshold", x, grad, (threshold, value))
+
+
+@function(method=False)
+def relu6(input: Tensor) -> Tensor:
+    """The element held between 0 and 6 (Krizhevsky 2010)."""
+    y: Tensor = hardtanh(input, 0.0, 6.0)
+    return y
+
+
+@function(method=False)
+def relu_squared(input: Tensor) -> Tensor:
+    """The square of relu(x) (So et al. 2021)."""
+    positive = relu(input)
+    y: Tensor = mul(positive, positive)
+    return y
+
+
+@function()
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """The element where it is positive, otherwise weight * x; one weight, or one a channel."""
+    channels = input.shape[1] if input.ndim > 1 else 1
+    if weight.ndim > 1 or weight.numel() not in (1, channels):
+        raise ShapeError(
+            f"prelu: weight must hold 1 or {channels} numbers, got shape {weight.shape}"
+        )
+    if input.ndim > 1:
+        weight = weight.reshape(1, -1, *[1] * (input.ndim - 2))
+    elif not input.ndim:
+        weight = weight.reshape(())
+    y: Tensor = where(input > 0, input, mul(weight, input))
+    return y
+
+
+@function(method=False)
+def tanhshrink(input: Tensor) -> Tensor:
+    """The element minus its tanh."""
+    y: Tensor = sub(input, tanh(input))
+    return y
+
+
+@function(method=False)
+def softmin(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """softmax(-x) along `dim`."""
+    y: Tensor = softmax(-input, dim, dtype)
+    return y
+
+
+@function(method=False)
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half along `dim` times the sigmoid of the second (Dauphin et al. 2016)."""
+    if not input.ndim or input.shape[dim] % 2:
+        raise ShapeError(f"glu: dim {dim} of shape {input.shape} has no two halves")
+    first, second = chunk(input, 2, dim)
+    y: Tensor = mul(first, sigmoid(second))
+    return y
