@@ -22,9 +22,15 @@ if TYPE_CHECKING:
 State = Mapping[str, "Tensor"]
 
 # A class of torch.nn, and the arguments that our module keeps under the same names.
+TRANSPOSED = "in_channels out_channels kernel_size stride padding output_padding groups dilation"
 ARGUMENTS: dict[str, str] = {
     "Linear": "in_features out_features",
     "Conv2d": "in_channels out_channels kernel_size stride padding dilation groups",
+    "Conv1d": "in_channels out_channels kernel_size stride padding dilation groups",
+    "ConvTranspose1d": TRANSPOSED,
+    "ConvTranspose2d": TRANSPOSED,
+    "MaxPool1d": "kernel_size stride padding dilation ceil_mode",
+    "AvgPool1d": "kernel_size stride padding ceil_mode count_include_pad",
     "MaxPool2d": "kernel_size stride padding dilation ceil_mode",
     "AvgPool2d": "kernel_size stride padding ceil_mode count_include_pad divisor_override",
     "BatchNorm1d": "num_features eps momentum affine track_running_stats",
@@ -39,7 +45,7 @@ ARGUMENTS: dict[str, str] = {
     "Tanh": "",
     "Sigmoid": "",
 }
-WITH_BIAS = ("Linear", "Conv2d")
+WITH_BIAS = ("Linear", "Conv1d", "Conv2d", "ConvTranspose1d", "ConvTranspose2d")
 RECURRENT = "input_size hidden_size num_layers bias batch_first dropout bidirectional"
 ARGUMENTS |= {"LSTM": RECURRENT, "GRU": RECURRENT, "RNN": f"{RECURRENT} nonlinearity"}
 

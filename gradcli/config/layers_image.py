@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradcli.config.fields import Count, Padded, Padding, Portion, Positive, Sizes, Window
@@ -29,11 +30,9 @@ def conv(
     """Each output pixel is a weighted sum over a window of all input channels."""
     channels, height, width = image(x)
     given_input(in_, channels)
-    for what, count in (("input channels", channels), ("out", out)):
-        if count % groups:
-            raise ShapeError(f"groups {groups} does not divide {what} {count}")
+    dividing(groups, channels, out)
     steps, reach = pair(stride), pair(dilation)
-    pads = _same(pair(kernel), steps, reach) if padding == "same" else pair(padding)
+    pads = same(pair(kernel), steps, reach) if padding == "same" else pair(padding)
     size = (
         window_size("height", height, pair(kernel)[0], steps[0], pads[0], reach[0]),
         window_size("width", width, pair(kernel)[1], steps[1], pads[1], reach[1]),
@@ -106,6 +105,13 @@ def batchnorm(x: Signal, *, eps: Positive = 1e-5, momentum: Portion = 0.1) -> Fi
     return Fitted(x, 2 * channels, make)
 
 
+def dividing(groups: int, channels: int, out: int) -> None:
+    """The groups of a convolution share out its channels evenly."""
+    for what, count in (("input channels", channels), ("out", out)):
+        if count % groups:
+            raise ShapeError(f"groups {groups} does not divide {what} {count}")
+
+
 def pair(value: object) -> Pair:
     """One size for both directions, or two."""
     if isinstance(value, tuple):
@@ -143,11 +149,11 @@ def _pool(
     return output, kernel, steps, pads
 
 
-def _same(kernel: Pair, stride: Pair, dilation: Pair) -> Pair:
-    """The padding that keeps height and width, where one exists."""
-    if stride != (1, 1):
-        raise ShapeError(f"padding 'same' needs stride 1, got {stride[0]}x{stride[1]}")
+def same(kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> tuple[int, ...]:
+    """The padding that keeps the size in each direction, where one exists."""
+    if any(step != 1 for step in stride):
+        raise ShapeError(f"padding 'same' needs stride 1, got {'x'.join(map(str, stride))}")
     total = [reach * (size - 1) for size, reach in zip(kernel, dilation, strict=True)]
     if any(pad % 2 for pad in total):
-        raise ShapeError(f"padding 'same' needs an odd kernel, got {kernel[0]}x{kernel[1]}")
-    return total[0] // 2, total[1] // 2
+        raise ShapeError(f"padding 'same' needs an odd kernel, got {'x'.join(map(str, kernel))}")
+    return tuple(pad // 2 for pad in total)

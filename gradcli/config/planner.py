@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from gradcli.config import layers as on_values
 from gradcli.config import layers_image as on_images
+from gradcli.config import layers_line as on_lines
 from gradcli.config import layers_sequence as on_sequences
 from gradcli.config.containers import CONTAINERS, Use, contain
 from gradcli.config.node import Node, Report, describe
@@ -23,8 +24,13 @@ LAYERS: dict[str, Callable[..., Fitted]] = {
     "linear": on_values.linear,
     "embed": on_values.embed,
     "conv": on_images.conv,
+    "conv_transpose": on_lines.conv_transpose,
+    "conv1d": on_lines.conv1d,
+    "conv1d_transpose": on_lines.conv1d_transpose,
     "maxpool": on_images.maxpool,
     "avgpool": on_images.avgpool,
+    "maxpool1d": on_lines.maxpool1d,
+    "avgpool1d": on_lines.avgpool1d,
     "batchnorm": on_images.batchnorm,
     "layernorm": on_values.layernorm,
     "lstm": on_sequences.lstm,

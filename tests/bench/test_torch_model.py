@@ -49,6 +49,16 @@ MODELS = {
         ),
         (5, 6),
     ),
+    "lines": (
+        nn.Sequential(
+            nn.Conv1d(2, 4, 3, padding=1, bias=False),
+            nn.MaxPool1d(2),
+            nn.ConvTranspose1d(4, 3, 3, stride=2, output_padding=1),
+            nn.AvgPool1d(3, padding=1),
+        ),
+        (5, 2, 8),
+    ),
+    "larger images": (nn.ConvTranspose2d(4, 2, (1, 3), stride=2, groups=2), (5, 4, 3, 4)),
     "rows": (
         nn.Sequential(
             nn.Linear(6, 4, bias=False),

@@ -1,0 +1,109 @@
+"""Layers on other inputs than those of the base config: what was planned is what is built."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gradcli import engine
+from gradcli.config.planner import LAYERS
+from gradcli.config.signal import Signal
+from gradcli.errors import ShapeError
+
+FITTING: list[tuple[str, tuple[int, ...], dict[str, Any], tuple[int, ...], int]] = [
+    ("conv1d", (3, 11), {"out": 4, "kernel": 3}, (4, 9), 4 * 9 + 4),
+    ("conv1d", (4, 11), {"out": 6, "kernel": 5, "padding": "same", "groups": 2}, (6, 11), 66),
+    (
+        "conv1d",
+        (2, 12),
+        {"out": 3, "kernel": 3, "stride": 2, "padding": 1, "dilation": 2, "bias": False},
+        (3, 5),
+        18,
+    ),
+    ("conv1d_transpose", (3, 5), {"out": 4, "kernel": 3}, (4, 7), 3 * 4 * 3 + 4),
+    (
+        "conv1d_transpose",
+        (4, 5),
+        {
+            "out": 6,
+            "kernel": 3,
+            "stride": 2,
+            "padding": 1,
+            "output_padding": 1,
+            "dilation": 2,
+            "groups": 2,
+            "bias": False,
+            "in_": 4,
+        },
+        (6, 12),
+        4 * 3 * 3,
+    ),
+    ("conv_transpose", (3, 5, 4), {"out": 2, "kernel": 2, "stride": 2}, (2, 10, 8), 26),
+    (
+        "conv_transpose",
+        (4, 5, 3),
+        {
+            "out": 2,
+            "kernel": (3, 5),
+            "stride": (2, 3),
+            "padding": (1, 0),
+            "output_padding": (1, 2),
+            "groups": 2,
+        },
+        (2, 10, 13),
+        4 * 15 + 2,
+    ),
+    ("maxpool1d", (3, 11), {"kernel": 2}, (3, 5), 0),
+    ("maxpool1d", (3, 11), {"kernel": 3, "stride": 2, "padding": 1}, (3, 6), 0),
+    ("avgpool1d", (3, 11), {"kernel": 4, "stride": 3, "padding": 2}, (3, 4), 0),
+]
+
+
+@pytest.mark.parametrize(("kind", "shape", "fields", "output", "parameters"), FITTING)
+def test_the_plan_of_a_layer_is_what_it_does(
+    kind: str,
+    shape: tuple[int, ...],
+    fields: dict[str, Any],
+    output: tuple[int, ...],
+    parameters: int,
+) -> None:
+    fitted = LAYERS[kind](Signal(shape), **fields)
+    module = fitted.make()
+    assert fitted.output == Signal(output)
+    assert module(engine.rand(2, *shape)).shape == (2, *output)
+    assert fitted.parameters == parameters
+    assert sum(p.numel() for p in module.parameters()) == parameters
+
+
+MISFITS: list[tuple[str, tuple[int, ...], dict[str, Any], str]] = [
+    ("conv1d", (3, 5, 5), {"out": 4, "kernel": 3}, r"needs lines \(channels x length\), got 3x5x5"),
+    ("conv1d", (3, 5), {"out": 4, "kernel": 6}, "the output length would be 0: input length 5"),
+    ("conv1d", (3, 5), {"out": 4, "kernel": 3, "groups": 2}, "groups 2 does not divide input"),
+    ("conv1d", (3, 5), {"out": 4, "kernel": 3, "in_": 5}, "'in' says 5, the input has 3"),
+    ("conv1d", (3, 5), {"out": 4, "kernel": 2, "padding": "same"}, "needs an odd kernel, got 2"),
+    ("conv1d_transpose", (4, 5), {"out": 3, "kernel": 3, "groups": 2}, "does not divide out 3"),
+    (
+        "conv1d_transpose",
+        (3, 5),
+        {"out": 4, "kernel": 3, "output_padding": 1},
+        "output_padding 1 must be below the larger of stride 1 and dilation 1",
+    ),
+    (
+        "conv_transpose",
+        (3, 5, 1),
+        {"out": 4, "kernel": 2, "padding": 1},
+        "the output width would be 0: input width 1, kernel 2, stride 1, padding 1",
+    ),
+    ("conv_transpose", (3, 5), {"out": 4, "kernel": 2}, "needs images"),
+    ("maxpool1d", (3, 5), {"kernel": 2, "padding": 2}, "padding 2 is more than half of the kernel"),
+    ("avgpool1d", (3, 5), {"kernel": 6}, "the output length would be 0"),
+]
+
+
+@pytest.mark.parametrize(("kind", "shape", "fields", "message"), MISFITS)
+def test_a_layer_says_what_does_not_fit(
+    kind: str, shape: tuple[int, ...], fields: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ShapeError, match=message):
+        LAYERS[kind](Signal(shape), **fields)
