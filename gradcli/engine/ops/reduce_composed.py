@@ -1,0 +1,179 @@
+"""Reductions composed of simpler ops: products, running sums and products, norms, logsumexp."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine import shape as shapes
+from gradcli.engine.dtype import DType
+from gradcli.engine.op import function
+from gradcli.engine.ops.elementwise import add, exp, log, mul, sqrt
+from gradcli.engine.ops.extreme import amax, amin
+from gradcli.engine.ops.index import where
+from gradcli.engine.ops.join import cat
+from gradcli.engine.ops.movement import reshape
+from gradcli.engine.ops.reduce import Dim, mean, std, var
+from gradcli.engine.ops.reduce import sum as total
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import DTypeError, OptionError
+
+
+def _part(x: Tensor, d: int, start: int, stop: int) -> Tensor:
+    """A view of the slices start to stop along d."""
+    view: Tensor = x[(*(slice(None),) * d, slice(start, stop))]
+    return view
+
+
+def _counted(x: Tensor, dtype: DType | None) -> Tensor:
+    """As torch adds and multiplies: whole numbers and bools as int64."""
+    chosen = dtype or (x.dtype if x.is_floating_point() else dtypes.int64)
+    return x if x.dtype is chosen else x.to(chosen)
+
+
+def _floating(name: str, x: Tensor, dtype: DType | None = None) -> Tensor:
+    if dtype is not None:
+        x = x.to(dtype)
+    if not x.is_floating_point():
+        raise DTypeError(f"{name}: input must be float32 or float64, got {x.dtype}")
+    return x
+
+
+@function()
+def prod(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
+    """Product along `dim`, or of everything; 1 for nothing. Halves are multiplied pair by pair."""
+    dims = shapes.dim_set(dim, input.ndim, "prod")
+    shape = shapes.reduced(input.shape, dims, keepdim)
+    x = _counted(input, dtype)
+    d = 0 if dim is None or not dims else dims[0]
+    x = reshape(x, (x.numel(),)) if dim is None or not dims else x
+    size = x.shape[d]
+    if not size:
+        one: Tensor = reshape(add(total(x, d), 1), shape)
+        return one
+    while size > 1:
+        half = size // 2
+        y = mul(_part(x, d, 0, half), _part(x, d, half, 2 * half))
+        x = cat([y, _part(x, d, 2 * half, size)], d) if size % 2 else y
+        size = x.shape[d]
+    result: Tensor = reshape(x, shape)
+    return result
+
+
+def _running(
+    name: str, input: Tensor, dim: int, dtype: DType | None, join: Callable[..., Tensor]
+) -> Tensor:
+    """Each slice joined with all before it, in log2(n) rounds of shifts by 1, 2, 4, ..."""
+    d = shapes.dim_index(dim, input.ndim, name)
+    x = _counted(input, dtype)
+    if not input.ndim:
+        return x
+    size, shift = x.shape[d], 1
+    while shift < size:
+        joined = join(_part(x, d, shift, size), _part(x, d, 0, size - shift))
+        x = cat([_part(x, d, 0, shift), joined], d)
+        shift *= 2
+    return x
+
+
+@function()
+def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+    """The sum of each element and all before it along `dim`."""
+    return _running("cumsum", input, dim, dtype, add)
+
+
+@function()
+def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+    """The product of each element and all before it along `dim`."""
+    return _running("cumprod", input, dim, dtype, mul)
+
+
+@function()
+def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
+    """log(sum(exp(x))) over `dim`, with the maximum taken off first."""
+    x = input if input.is_floating_point() else input.to(dtypes.float32)
+    dims = shapes.dim_set(dim, x.ndim, "logsumexp")
+    shape = shapes.reduced(x.shape, dims, keepdim)
+    if not x.numel():
+        nothing: Tensor = log(total(exp(x), dim, keepdim))
+        return nothing
+    top = amax(x.detach(), dim, keepdim=True)
+    # An infinite maximum is not taken off: inf - inf would be NaN.
+    top = where(abs(top) == inf, 0.0, top)
+    result: Tensor = log(total(exp(x - top), dim, keepdim=True)) + top
+    shaped: Tensor = reshape(result, shape)
+    return shaped
+
+
+def _power_norm(size: Tensor, p: float, dim: Dim, keepdim: bool) -> Tensor:
+    """(sum of size^p)^(1 / p). At 0 the slope is 0, which the powers alone would not give."""
+    if p < 0:
+        below: Tensor = total(size**p, dim, keepdim) ** (1 / p)
+        return below
+    nothing = size == 0
+    powers = total(where(nothing, 0.0, where(nothing, 1.0, size) ** p), dim, keepdim)
+    none = powers == 0
+    y: Tensor = where(none, 0.0, where(none, 1.0, powers) ** (1 / p))
+    return y
+
+
+@function()
+def norm(
+    input: Tensor,
+    p: float | str | None = "fro",
+    dim: Dim = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
+    """The p-norm of the elements over `dim`, or of all; "fro" is 2, and 0 counts what is not 0."""
+    x = _floating("norm", input, dtype)
+    if isinstance(p, str) and p != "fro":
+        raise OptionError(f"norm: p must be a number or 'fro', got {p!r}")
+    order = 2.0 if p is None or isinstance(p, str) else float(p)
+    if order == 0:
+        # |x| is 0 where it is taken, and its slope too.
+        count: Tensor = total(where(x != 0, 1.0, abs(x)), dim, keepdim)
+        return count
+    if order == 2:
+        squares = total(mul(x, x), dim, keepdim)
+        none = squares == 0
+        length: Tensor = where(none, 0.0, sqrt(where(none, 1.0, squares)))
+        return length
+    size = abs(x)
+    plain = {1.0: total, inf: amax, -inf: amin}.get(order)
+    if plain is not None:
+        y: Tensor = plain(size, () if dim is None else dim, keepdim)
+        return y
+    return _power_norm(size, order, dim, keepdim)
+
+
+@function()
+def std_mean(
+    input: Tensor,
+    dim: Dim = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float = 1,
+) -> tuple[Tensor, Tensor]:
+    """Standard deviation and mean over `dim`, or over everything."""
+    spread = std(input, dim, unbiased, keepdim, correction=correction)
+    return spread, mean(input, dim, keepdim)
+
+
+@function()
+def var_mean(
+    input: Tensor,
+    dim: Dim = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float = 1,
+) -> tuple[Tensor, Tensor]:
+    """Variance and mean over `dim`, or over everything."""
+    spread = var(input, dim, unbiased, keepdim, correction=correction)
+    return spread, mean(input, dim, keepdim)
