@@ -138,9 +138,12 @@ class Tensor:
         if self.leaf is None or self.leaf.grad is None:
             return None
         found, before = self.leaf.grad, self.leaf.history
-        if before is None or before[0] is not found:
-            return Tensor(found)
-        return Tensor(found, node=before[1], output=before[2])
+        made = Tensor(found)
+        if before is not None and before[0] is found:  # it can be differentiated itself
+            origin, made.output = before[1:]
+            made.node = origin if isinstance(origin, Node) else None
+            made.leaf = origin if isinstance(origin, Leaf) else None
+        return made
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
