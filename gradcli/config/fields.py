@@ -38,6 +38,7 @@ Padding = Annotated[
     Whole | tuple[Whole, Whole] | Literal["same"],
     Says("a whole number >= 0, two of them as [height, width], or same"),
 ]
+Shape = Annotated[tuple[Count, ...], Field(min_length=1), Says("a list of whole numbers >= 1")]
 LinePadding = Annotated[Whole | Literal["same"], Says("a whole number >= 0, or same")]
 Padded = Annotated[
     Whole | tuple[Whole, Whole], Says("a whole number >= 0, or two of them as [height, width]")

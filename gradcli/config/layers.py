@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
-from gradcli.config.fields import Count, Positive, Share
+from gradcli.config.fields import Count, Positive, Shape, Share
 from gradcli.config.signal import Fitted, Signal, floats, given_input
 from gradcli.errors import ShapeError
 
@@ -26,6 +26,22 @@ def flatten(x: Signal) -> Fitted:
         return nn.Flatten()
 
     return Fitted(x.to(math.prod(x.shape)), 0, make)
+
+
+def reshape(x: Signal, shape: Shape) -> Fitted:
+    """The values of a sample in another shape, in the same order."""
+    if math.prod(floats(x).shape) != math.prod(shape):
+        raise ShapeError(
+            f"the input {x} has {math.prod(x.shape)} values, "
+            f"{'x'.join(map(str, shape))} has {math.prod(shape)}"
+        )
+
+    def make() -> nn.Module:
+        from gradcli.engine import nn
+
+        return nn.Sequential(nn.Flatten(), nn.Unflatten(1, shape))
+
+    return Fitted(x.to(*shape), 0, make)
 
 
 def linear(x: Signal, out: Count, *, bias: bool = True, in_: Count | None = None) -> Fitted:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from gradcli.config import layers as on_values
 from gradcli.config import layers_image as on_images
 from gradcli.config import layers_line as on_lines
+from gradcli.config import layers_norm as norms
 from gradcli.config import layers_sequence as on_sequences
 from gradcli.config.containers import CONTAINERS, Use, contain
 from gradcli.config.node import Node, Report, describe
@@ -21,6 +22,7 @@ MAX_LAYERS = 10_000
 
 LAYERS: dict[str, Callable[..., Fitted]] = {
     "flatten": on_values.flatten,
+    "reshape": on_values.reshape,
     "linear": on_values.linear,
     "embed": on_values.embed,
     "conv": on_images.conv,
@@ -33,10 +35,15 @@ LAYERS: dict[str, Callable[..., Fitted]] = {
     "avgpool1d": on_lines.avgpool1d,
     "batchnorm": on_images.batchnorm,
     "layernorm": on_values.layernorm,
+    "groupnorm": norms.groupnorm,
+    "instancenorm": norms.instancenorm,
+    "rmsnorm": norms.rmsnorm,
     "lstm": on_sequences.lstm,
     "gru": on_sequences.gru,
     "rnn": on_sequences.rnn,
     "dropout": on_values.dropout,
+    "dropout1d": norms.dropout1d,
+    "dropout2d": norms.dropout2d,
     "relu": on_values.relu,
     "gelu": on_values.gelu,
     "tanh": on_values.tanh,

@@ -58,6 +58,20 @@ MODELS = {
         ),
         (5, 2, 8),
     ),
+    "norms": (
+        nn.Sequential(
+            nn.GroupNorm(2, 6),
+            nn.InstanceNorm1d(6, affine=True),
+            nn.Dropout1d(0.0),
+            nn.RMSNorm(5),
+            nn.Flatten(),
+            nn.Unflatten(1, (3, 2, 5)),
+            nn.InstanceNorm2d(3),
+            nn.Dropout2d(0.0),
+            nn.RMSNorm((3, 2, 5), eps=1e-6),
+        ),
+        (4, 6, 5),
+    ),
     "larger images": (nn.ConvTranspose2d(4, 2, (1, 3), stride=2, groups=2), (5, 4, 3, 4)),
     "rows": (
         nn.Sequential(

@@ -57,6 +57,16 @@ FITTING: list[tuple[str, tuple[int, ...], dict[str, Any], tuple[int, ...], int]]
     ("maxpool1d", (3, 11), {"kernel": 2}, (3, 5), 0),
     ("maxpool1d", (3, 11), {"kernel": 3, "stride": 2, "padding": 1}, (3, 6), 0),
     ("avgpool1d", (3, 11), {"kernel": 4, "stride": 3, "padding": 2}, (3, 4), 0),
+    ("reshape", (6, 5), {"shape": (2, 3, 5)}, (2, 3, 5), 0),
+    ("reshape", (2, 3, 5), {"shape": (30,)}, (30,), 0),
+    ("groupnorm", (6,), {"groups": 3}, (6,), 12),
+    ("groupnorm", (6, 5, 3), {"groups": 2}, (6, 5, 3), 12),
+    ("instancenorm", (6, 5), {}, (6, 5), 0),
+    ("instancenorm", (6, 5, 3), {"affine": True}, (6, 5, 3), 12),
+    ("rmsnorm", (6, 5), {}, (6, 5), 5),
+    ("rmsnorm", (6, 5, 3), {"eps": 1e-6}, (6, 5, 3), 90),
+    ("dropout1d", (6, 5), {"p": 0.2}, (6, 5), 0),
+    ("dropout2d", (6, 5, 3), {}, (6, 5, 3), 0),
 ]
 
 
@@ -97,6 +107,12 @@ MISFITS: list[tuple[str, tuple[int, ...], dict[str, Any], str]] = [
     ),
     ("conv_transpose", (3, 5), {"out": 4, "kernel": 2}, "needs images"),
     ("maxpool1d", (3, 5), {"kernel": 2, "padding": 2}, "padding 2 is more than half of the kernel"),
+    ("reshape", (6, 5), {"shape": (4, 7)}, "the input 6x5 has 30 values, 4x7 has 28"),
+    ("groupnorm", (6, 5), {"groups": 4}, "groups 4 does not divide the 6 channels"),
+    ("instancenorm", (6,), {}, "needs lines"),
+    ("instancenorm", (6, 1, 1), {}, "one value a channel has no variance"),
+    ("dropout1d", (6,), {}, "needs lines"),
+    ("dropout2d", (6, 5), {}, "needs images"),
     ("avgpool1d", (3, 5), {"kernel": 6}, "the output length would be 0"),
 ]
 
