@@ -13,9 +13,11 @@ T = TypeVar("T")
 
 def closest(name: str, names: Iterable[str]) -> str | None:
     """The known name most like `name`, or None when nothing is near."""
-    known = sorted(names)
-    by_lower = {candidate.lower(): candidate for candidate in known}
-    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    by_lower = {candidate.lower(): candidate for candidate in sorted(names)}
+    typed = name.lower()
+    found = difflib.get_close_matches(typed, by_lower, n=3, cutoff=0.6)
+    # 'tahn' is 'tanh' before it is 'tan': two letters that changed places are one slip.
+    found.sort(key=lambda known: sorted(known) != sorted(typed))
     return by_lower[found[0]] if found else None
 
 

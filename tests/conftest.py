@@ -12,6 +12,8 @@ import pytest
 
 from gradcli.engine.device import cpu
 
+pytest_plugins = ["agreement"]
+
 BASE = """\
 gradcli: 1
 name: tiny

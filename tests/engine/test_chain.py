@@ -15,8 +15,10 @@ from gradcli.engine.device.cpu import KERNELS, kernel_inputs, lib
 from gradcli.engine.program.chain import Step, packed
 from gradcli.engine.program.rows import ELEMENTWISE, STRIDED
 
-COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
-ROWS = sorted(ELEMENTWISE - COMPARISONS)
+# A chain is of one floating-point type: no truth values and no rows of whole numbers.
+TRUTHS = {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor"}
+WHOLE = {"bitwise_and", "bitwise_or", "bitwise_xor", "pow_whole"}
+ROWS = sorted(ELEMENTWISE - TRUTHS - WHOLE)
 SHAPES = [(1, 1), (3, 5), (1, 16385), (7, 2500)]
 P, Q = 0.25, 1.5
 

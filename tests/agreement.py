@@ -1,4 +1,7 @@
-"""The fixture `agree`, and the table of what agreed."""
+"""The fixture `agree` of tests/parity, and the table of what agreed: a plugin of tests/conftest.py.
+
+Not a second conftest.py: two modules of one name would hide each other from type hints.
+"""
 
 from __future__ import annotations
 
