@@ -107,6 +107,12 @@ class DataError(GradcliError):
     code, exit_code = "E301", 3
 
 
+class WorkerError(DataError, RuntimeError):
+    """A worker process of a DataLoader that failed, died or was too slow."""
+
+    code, exit_code = "E311", 3
+
+
 class DeviceError(GradcliError, RuntimeError):
     """A device, kernel, compiler or memory that is not to be had."""
 

@@ -34,7 +34,7 @@ expect: {test.accuracy: ">= 0.5"}
 
 def fake_source() -> type:
     """A dataset whose facts stand in the config: images, a row of numbers, text or a regression."""
-    from gradcli.data import Dataset, Facts
+    from gradcli.data import Facts, LoadedData
 
     @dataclass(frozen=True)
     class Fake:
@@ -60,7 +60,7 @@ def fake_source() -> type:
                 sizes={split: size for split, size in sizes.items() if size},
             )
 
-        def load(self) -> Dataset:
+        def load(self) -> LoadedData:
             raise AssertionError("checking a config reads no data")
 
     return Fake

@@ -1,13 +1,40 @@
-"""Datasets by name. A reader is one file with a frozen dataclass, and one line in this table."""
+"""Datasets by name, and the names of torch.utils.data for loops of one's own (loader/).
+
+A reader is one file with a frozen dataclass, and one line in the table DATASETS.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from gradcli.data.cifar import Cifar10, Cifar100
 from gradcli.data.csv import CsvSource
-from gradcli.data.dataset import Dataset, Facts, Source, Split, Unseen
+from gradcli.data.dataset import Facts, LoadedData, Source, Split, Unseen
 from gradcli.data.images import IdxSource
 from gradcli.data.mnist import FashionMnist, Mnist
 from gradcli.data.text import TextSource
+
+if TYPE_CHECKING:
+    from gradcli.data.loader import (
+        BatchSampler,
+        ConcatDataset,
+        DataLoader,
+        Dataset,
+        IterableDataset,
+        RandomSampler,
+        Sampler,
+        SequentialSampler,
+        SplitDataset,
+        Subset,
+        SubsetRandomSampler,
+        TensorDataset,
+        WeightedRandomSampler,
+        WorkerInfo,
+        default_collate,
+        default_convert,
+        get_worker_info,
+        random_split,
+    )
 
 DATASETS: dict[str, type[Source]] = {
     "mnist": Mnist,
@@ -19,4 +46,38 @@ DATASETS: dict[str, type[Source]] = {
     "text": TextSource,
 }
 
-__all__ = ["DATASETS", "Dataset", "Facts", "Source", "Split", "Unseen"]
+__all__ = [
+    "BatchSampler",
+    "ConcatDataset",
+    "DATASETS",
+    "DataLoader",
+    "Dataset",
+    "Facts",
+    "IterableDataset",
+    "LoadedData",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "Source",
+    "Split",
+    "SplitDataset",
+    "Subset",
+    "SubsetRandomSampler",
+    "TensorDataset",
+    "Unseen",
+    "WeightedRandomSampler",
+    "WorkerInfo",
+    "default_collate",
+    "default_convert",
+    "get_worker_info",
+    "random_split",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The loader's names; it needs the engine, which `gradcli check` does without."""
+    if name not in __all__:
+        raise AttributeError(f"gradcli.data has no '{name}'")
+    from gradcli.data import loader
+
+    return getattr(loader, name)

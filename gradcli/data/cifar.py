@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from gradcli.data.dataset import Dataset, Facts, Unseen
+from gradcli.data.dataset import Facts, LoadedData, Unseen
 from gradcli.data.files import (
     Loaded,
     expanded,
@@ -102,7 +102,7 @@ class Cifar10(Pictures):
         lines = read(path, 1 << 16).decode("utf-8", "replace").split() if path.is_file() else []
         return tuple(lines) if len(set(lines)) == len(lines) == self.CLASSES else ()
 
-    def load(self) -> Dataset:
+    def load(self) -> LoadedData:
         """All files in memory, every label checked."""
         stored = self._stored()
         self.shown_facts(stored)
@@ -114,7 +114,7 @@ class Cifar10(Pictures):
         labels = b"".join(labels for labels, _ in parts.values())
         whole = _samples(labels, images).normalised(mean, std)
         splits = {name: whole.part(part) for name, part in self._cuts(whole.size).items()}
-        dataset = Dataset(
+        dataset = LoadedData(
             source=self,
             facts=stored,
             splits={**splits, "test": _samples(*test).normalised(mean, std)},

@@ -20,7 +20,7 @@ from gradcli.data.columns import (
     without_gaps,
 )
 from gradcli.data.csv_rows import parse_rows
-from gradcli.data.dataset import Dataset, Facts, Unseen
+from gradcli.data.dataset import Facts, LoadedData, Unseen
 from gradcli.data.files import Loaded, load, locate, shown
 from gradcli.data.samples import Samples, tensor_of
 from gradcli.data.split import cut, shuffled
@@ -79,7 +79,7 @@ class CsvSource:
         """From the whole table."""
         return self._prepared().facts
 
-    def load(self) -> Dataset:
+    def load(self) -> LoadedData:
         """Every row encoded, shuffled and split."""
         made = self._prepared()
         inputs = made.encoder.encode(made.table, self._gaps)
@@ -91,7 +91,7 @@ class CsvSource:
             "labels": list(made.facts.labels),
             "missing": self.missing,
         }
-        return Dataset(
+        return LoadedData(
             source=self,
             facts=made.facts,
             splits={name: whole.part(part) for name, part in made.parts.items()},

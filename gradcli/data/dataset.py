@@ -54,7 +54,7 @@ class Source(Protocol):
     def facts(self) -> Facts:
         """What is known without loading everything."""
 
-    def load(self) -> Dataset:
+    def load(self) -> LoadedData:
         """Everything in memory, checked."""
 
     def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
@@ -78,7 +78,7 @@ class Unseen:
 
 
 @dataclass(frozen=True)
-class Dataset:
+class LoadedData:
     """A source in memory.
 
     Attributes:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from gradcli.data.dataset import Dataset, Facts, Unseen
+from gradcli.data.dataset import Facts, LoadedData, Unseen
 from gradcli.data.samples import Samples
 from gradcli.errors import DataError
 
@@ -62,11 +62,11 @@ class Given:
             sizes={name: split.size for name, split in splits.items()},
         )
 
-    def load(self) -> Dataset:
+    def load(self) -> LoadedData:
         """The tensors as they are, each split with a hash of its numbers."""
         splits: dict[str, Any] = dict(self._checked)
         hashes = {name: _sha256(split.inputs, split.targets) for name, split in splits.items()}
-        return Dataset(source=self, facts=self.facts(), splits=splits, sha256=hashes)
+        return LoadedData(source=self, facts=self.facts(), splits=splits, sha256=hashes)
 
     def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
         """Only a dataset that says how can read a new file."""

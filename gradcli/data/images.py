@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcli.data.background import Background
-from gradcli.data.dataset import Dataset, Facts, Unseen
+from gradcli.data.dataset import Facts, LoadedData, Unseen
 from gradcli.data.files import Loaded, locate, shown
 from gradcli.data.idx import Header, Idx, read_header, read_idx
 from gradcli.data.pictures import Pictures, Statistic, padded
@@ -89,7 +89,7 @@ class IdxSource(Pictures):
         names = ("train", "val") if self.test_images else ("train", "val", "test")
         return cut(self.split or {"train": "100%"}, total, names)
 
-    def load(self) -> Dataset:
+    def load(self) -> LoadedData:
         """All files in memory, every label checked."""
         facts = self._stored()
         self.shown_facts(facts)
@@ -102,7 +102,7 @@ class IdxSource(Pictures):
         splits = {name: whole.part(part) for name, part in self._cuts(whole.size).items()}
         files = [file for pair in pairs.values() for file in (pair.image_file, pair.label_file)]
         state = {"input": list(facts.input), "mean": self.mean, "std": self.std}
-        stored = Dataset(
+        stored = LoadedData(
             source=self,
             facts=facts,
             splits={**splits, **samples},

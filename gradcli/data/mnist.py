@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from gradcli.data.dataset import Dataset, Facts, Unseen
+from gradcli.data.dataset import Facts, LoadedData, Unseen
 from gradcli.data.files import expanded, nearest, regular_size
 from gradcli.data.images import IdxSource, read_images
 from gradcli.data.pictures import Pictures, normalization
@@ -73,7 +73,7 @@ class Mnist(Pictures):
         """From the headers of the four files."""
         return self._named(self._idx().facts())
 
-    def load(self) -> Dataset:
+    def load(self) -> LoadedData:
         """All four files in memory, checked."""
         made = self._idx().load()
         return replace(made, source=self, facts=self._named(made.facts))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from gradcli.data.dataset import Dataset, Facts
+from gradcli.data.dataset import Facts, LoadedData
 from gradcli.data.samples import Samples
 from gradcli.errors import ConfigError, DataError
 
@@ -52,7 +52,7 @@ class Pictures:
             )
         return (shape[0], self.size, self.size)
 
-    def shown(self, dataset: Dataset) -> Dataset:
+    def shown(self, dataset: LoadedData) -> LoadedData:
         """Stored images and their splits, as a model sees them."""
         facts = self.shown_facts(dataset.facts)
         splits: dict[str, Any] = {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from gradcli.data.dataset import Dataset, Facts, Unseen
+from gradcli.data.dataset import Facts, LoadedData, Unseen
 from gradcli.data.files import Loaded, load, locate, shown
 from gradcli.data.samples import Windows, tensor_of, windows
 from gradcli.data.split import cut
@@ -51,11 +51,11 @@ class TextSource:
         """From the whole text."""
         return self._prepared().facts
 
-    def load(self) -> Dataset:
+    def load(self) -> LoadedData:
         """All tokens in memory."""
         made = self._prepared()
         tokens = tensor_of(made.tokens, (len(made.tokens),))
-        return Dataset(
+        return LoadedData(
             source=self,
             facts=made.facts,
             splits={

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gradcli.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gradcli.data import Dataset
+    from gradcli.data import LoadedData
     from gradcli.engine import Tensor, nn, optim
 
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {
@@ -135,7 +135,7 @@ class Job:
     optimizer: optim.Optimizer
     optimizer_name: str
     schedule: Schedule
-    dataset: Dataset
+    dataset: LoadedData
     settings: Settings
     expect: tuple[Expectation, ...] = ()
     resolved: Mapping[str, Any] = field(default_factory=dict)

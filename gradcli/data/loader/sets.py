@@ -1,0 +1,149 @@
+"""Datasets: what has a length and gives sample i, or what gives one sample after the other."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from gradcli import engine
+from gradcli.errors import OptionError, RangeError, ShapeError
+
+if TYPE_CHECKING:
+    from gradcli.data.dataset import Split
+    from gradcli.engine import Generator, Tensor
+
+T = TypeVar("T", covariant=True)
+
+
+class Dataset(Generic[T]):
+    """Gives sample number `index`; a subclass also has __len__, unless a sampler does without."""
+
+    def __getitem__(self, index: int) -> T:
+        raise NotImplementedError(f"{type(self).__name__} has no __getitem__")
+
+    def __add__(self, other: Dataset[Any]) -> ConcatDataset:
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset[T]):
+    """Gives its samples in an order of its own; each worker iterates over a copy of it."""
+
+    def __iter__(self) -> Iterator[T]:
+        raise NotImplementedError(f"{type(self).__name__} has no __iter__")
+
+
+class TensorDataset(Dataset["tuple[Tensor, ...]"]):
+    """Sample i is the tuple of row i of each tensor."""
+
+    def __init__(self, *tensors: Tensor) -> None:
+        if not tensors or any(not t.shape or len(t) != len(tensors[0]) for t in tensors):
+            shapes = ", ".join(str(t.shape) for t in tensors) or "none"
+            raise ShapeError(f"TensorDataset: takes tensors of one length, got shapes {shapes}")
+        self.tensors = tensors
+
+    def __getitem__(self, index: int) -> tuple[Tensor, ...]:
+        return tuple(tensor[index] for tensor in self.tensors)
+
+    def __len__(self) -> int:
+        return len(self.tensors[0])
+
+
+class ConcatDataset(Dataset[Any]):
+    """One dataset behind the other."""
+
+    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise OptionError("ConcatDataset: takes at least one dataset")
+        if any(isinstance(each, IterableDataset) for each in self.datasets):
+            raise OptionError("ConcatDataset: an IterableDataset has no numbered samples")
+        self.cumulative_sizes = list(accumulate(map(_length, self.datasets)))
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, index: int) -> Any:
+        at = index + len(self) if index < 0 else index
+        if not 0 <= at < len(self):
+            raise RangeError(f"ConcatDataset: index {index} of {len(self)} samples")
+        which = bisect_right(self.cumulative_sizes, at)
+        return self.datasets[which][at - (self.cumulative_sizes[which - 1] if which else 0)]
+
+
+class Subset(Dataset[Any]):
+    """The samples of another dataset at these indices."""
+
+    def __init__(self, dataset: Dataset[Any], indices: Sequence[int]) -> None:
+        self.dataset = dataset
+        self.indices = indices
+
+    def __getitem__(self, index: int) -> Any:
+        return self.dataset[self.indices[index]]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class SplitDataset(Dataset["tuple[Tensor, Tensor]"]):
+    """The samples of a split that a config's `data:` has loaded: (input, target)."""
+
+    def __init__(self, split: Split) -> None:
+        self.split = split
+
+    def __len__(self) -> int:
+        return self.split.size
+
+    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
+        [sample] = self.__getitems__([index])
+        return sample
+
+    def __getitems__(self, indices: Sequence[int]) -> list[tuple[Tensor, Tensor]]:
+        size = len(self)
+        inputs, targets = self.split.batch(
+            engine.tensor([_within(i, size) for i in indices], dtype=engine.int64)
+        )
+        return [(inputs[i], targets[i]) for i in range(len(indices))]
+
+
+def _within(index: int, size: int) -> int:
+    at = index + size if index < 0 else index
+    if not 0 <= at < size:
+        raise RangeError(f"SplitDataset: index {index} of {size} samples")
+    return at
+
+
+def _length(dataset: Any) -> int:
+    return len(dataset)
+
+
+def random_split(
+    dataset: Dataset[Any],
+    lengths: Sequence[int | float],
+    generator: Generator | None = None,
+) -> list[Subset]:
+    """Parts of these lengths, or of these fractions, in a random order that `generator` gives."""
+    counts = _counts(lengths, _length(dataset))
+    order = engine.randperm(sum(counts), generator=generator).tolist()
+    ends = list(accumulate(counts))
+    return [
+        Subset(dataset, order[end - count : end]) for end, count in zip(ends, counts, strict=True)
+    ]
+
+
+def _counts(lengths: Sequence[int | float], total: int) -> list[int]:
+    """Whole numbers that add up to `total`; what fractions leave goes to the first parts."""
+    if not lengths or any(not each >= 0 for each in lengths):
+        raise OptionError(f"random_split: takes lengths of 0 or more, got {list(lengths)}")
+    if math.isclose(sum(lengths), 1) and sum(lengths) <= 1 + 1e-9:
+        counts = [math.floor(total * share) for share in lengths]
+        for i in range(total - sum(counts)):
+            counts[i % len(counts)] += 1
+        return counts
+    if sum(lengths) != total or any(not isinstance(each, int) for each in lengths):
+        raise OptionError(
+            f"random_split: lengths {list(lengths)} must add up to the {total} samples, or to 1"
+        )
+    return [int(each) for each in lengths]

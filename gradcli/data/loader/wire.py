@@ -1,0 +1,79 @@
+"""Batches between processes: tensors as raw bytes beside a message that only says where they go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+from gradcli import engine
+from gradcli.engine import Tensor
+from gradcli.engine.dtype import DTYPES
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where tensor number `index` of a message belongs."""
+
+    index: int
+    shape: tuple[int, ...]
+    dtype: str
+
+
+def send(connection: Connection, tag: Any, value: Any) -> None:
+    """`tag` and a value; the bytes of its tensors follow, straight from their memory."""
+    tensors: list[Tensor] = []
+
+    def taken(leaf: Any) -> Any:
+        if not isinstance(leaf, Tensor):
+            return leaf
+        tensors.append(leaf.detach().contiguous())
+        return Place(len(tensors) - 1, leaf.shape, leaf.dtype.name)
+
+    connection.send((tag, _mapped(value, taken)))
+    for tensor in tensors:
+        if tensor.numel():
+            connection.send_bytes(tensor.memoryview())
+
+
+def receive(connection: Connection) -> tuple[Any, Any]:
+    """What `send` has sent; bytes go into the memory of the new tensors."""
+    tag, skeleton = connection.recv()
+
+    def filled(leaf: Any) -> Any:
+        if not isinstance(leaf, Place):
+            return leaf
+        tensor = engine.empty(*leaf.shape, dtype=DTYPES[leaf.dtype])
+        if tensor.numel():
+            connection.recv_bytes_into(tensor.memoryview())
+        return tensor
+
+    return tag, _mapped(skeleton, filled)
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The value with its leaves changed, in the order in which they stand."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_mapped(each, change) for each in value))
+    if type(value) in (list, tuple):
+        return type(value)(_mapped(each, change) for each in value)
+    if type(value) is dict:
+        return {key: _mapped(each, change) for key, each in value.items()}
+    return change(value)
+
+
+def _parts(tensor: Tensor) -> tuple[Any, ...]:
+    """How a tensor inside a dataset reaches a worker: multiprocessing's messages alone know it."""
+    plain = tensor.detach().contiguous()
+    return _whole, (bytes(plain.memoryview()), tensor.shape, tensor.dtype.name)
+
+
+def _whole(data: bytes, shape: tuple[int, ...], dtype: str) -> Tensor:
+    made = engine.empty(*shape, dtype=DTYPES[dtype])
+    made.memoryview()[:] = data
+    return made
+
+
+ForkingPickler.register(Tensor, _parts)
