@@ -1,4 +1,4 @@
-"""`gradcli gradcheck`: the declared gradient of every op against a numeric one, in float64."""
+"""`gradcli gradcheck`: the declared gradients of every op against numeric ones, in float64."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ EXIT_WRONG = 5
 
 @click.command("gradcheck")
 @click.argument("names", nargs=-1, metavar="[OP]...")
+@click.option("--twice", is_flag=True, help="Check gradients of gradients, where an op has them.")
 @options.json
 @options.debug
 @click.pass_context
-def command(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
+def command(ctx: click.Context, names: tuple[str, ...], twice: bool, as_json: bool) -> None:
     """Prove the gradient of each OP (all without one) against finite differences in float64."""
-    from gradcli.engine import gradcheck
+    from gradcli.engine import gradcheck, gradgradcheck
 
     _check_names(names)
-    report = gradcheck.check_all(names or None)
+    check = gradgradcheck.check_all if twice else gradcheck.check_all
+    report = check(names or None)
     if as_json:
         failed = [_as_object(failure) for failure in report.failed]
         output.say_json({"ops": report.ops, "cases": report.cases, "failed": failed})
@@ -34,7 +36,8 @@ def command(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
         for failure in report.failed:
             output.say(str(failure))
         verdict = f"{len(report.failed)} wrong" if report.failed else "all right"
-        output.say(f"gradcheck: {report.ops} ops, {report.cases} cases, {verdict}")
+        what = "gradcheck --twice" if twice else "gradcheck"
+        output.say(f"{what}: {report.ops} ops, {report.cases} cases, {verdict}")
     ctx.exit(EXIT_WRONG if report.failed else 0)
 
 

@@ -10,10 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
-from types import ModuleType
 from typing import Any
 
-from gradcli.engine import ops
 from gradcli.engine.op import Op, declared_ops
 from gradcli.engine.tensor import OPS, Tensor
 
@@ -25,7 +23,9 @@ _HEAD = """\
 Made from the declarations by `gradcli ops --markdown > docs/ops.md`; CI fails when it is stale.
 Names, arguments, defaults and results are torch's; docs/differences.md lists the exceptions.
 The gradient column is the slope of an elementwise op, written in the value that is kept for it;
-"own" is a gradient function below the op; a dash says why there is none.
+"own" is a gradient function below the op; a dash says why there is none. "Twice" says how gradients
+of that gradient are computed: by the op itself where it is linear, by the composed form, or by a
+rule of its own; a dash means under `engine.composed()` only.
 """
 _STUB_HEAD = '''\
 """Tensor as editors and mypy see it: made by `gradcli ops --stub`, with one method an op."""
@@ -45,6 +45,7 @@ class Facts:
     saves: tuple[str, ...]
     samples: int
     composed: str | None
+    twice: str
 
     def as_object(self) -> dict[str, Any]:
         """For JSON."""
@@ -69,19 +70,13 @@ def _facts(op: Op) -> Facts:
         saves=op.saves,
         samples=len(op.samples),
         composed=op.composed.__name__ if op.composed else None,
+        twice=op.again,
     )
 
 
 def _family(op: Op) -> str:
     """The module of gradcli.engine.ops that declares it."""
-    module = inspect.getmodule(op.forward)
-    if module is not None and not module.__name__.endswith(".family"):
-        return module.__name__.rpartition(".")[2]
-    return next(name for name in ops.__all__ if op in _values(getattr(ops, name)))
-
-
-def _values(module: ModuleType) -> list[Any]:
-    return [value for value in vars(module).values() if isinstance(value, Op)]
+    return str(op.forward.__module__).rpartition(".")[2]
 
 
 def functions() -> list[tuple[str, str, str]]:
@@ -116,7 +111,9 @@ def markdown() -> str:
     rows = facts()
     parts = [_HEAD]
     for family in sorted({row.family for row in rows}):
-        parts.append(f"\n## {family}\n\n| op | meaning | gradient | keeps |\n|---|---|---|---|\n")
+        parts.append(
+            f"\n## {family}\n\n| op | meaning | gradient | twice | keeps |\n|---|---|---|---|---|\n"
+        )
         parts += [_row(row) for row in rows if row.family == family]
     parts.append("\n## Composed of other ops\n\n| function | meaning |\n|---|---|\n")
     parts += [f"| {_code(shown)} | {_cell(meaning)} |\n" for _, shown, meaning in functions()]
@@ -131,7 +128,9 @@ def _row(row: Facts) -> str:
         meaning += f" Composed reference: {_code(row.composed)}."
     own = row.gradient == "own" or row.gradient.startswith("- ")
     gradient = _cell(row.gradient) if own else _code(row.gradient)
-    return f"| {_code(row.signature)} | {meaning} | {gradient} | {', '.join(row.saves)} |\n"
+    twice = row.twice or ("" if row.gradient.startswith("- ") else "-")
+    kept = ", ".join(row.saves)
+    return f"| {_code(row.signature)} | {meaning} | {gradient} | {twice} | {kept} |\n"
 
 
 def _cell(text: str) -> str:

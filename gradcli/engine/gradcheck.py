@@ -169,9 +169,8 @@ def check_without_gradient(op: Op, sample: Sample) -> list[Failure]:
 
 def check_all(names: Sequence[str] | None = None) -> Report:
     """Check the named ops, or all that are declared; none is skipped."""
-    chosen = declared_ops() if names is None else [_declared(name) for name in names]
     report = Report()
-    for op in chosen:
+    for op in chosen_ops(names):
         assert op.samples, f"{op.name} declares no samples"
         checker = check if op.differentiable else check_without_gradient
         report.ops += 1
@@ -179,6 +178,11 @@ def check_all(names: Sequence[str] | None = None) -> Report:
             report.cases += 1
             report.failed += checker(op, sample)
     return report
+
+
+def chosen_ops(names: Sequence[str] | None) -> list[Op]:
+    """The named ops, or all."""
+    return declared_ops() if names is None else [_declared(name) for name in names]
 
 
 def _declared(name: str) -> Op:

@@ -60,8 +60,8 @@ class Op:
         why: why there is no gradient, where there is none.
         composed: the same thing written with simpler ops, for fused ones. It may also ask for
             outputs that forward hides, such as what a random draw gave.
-        twice: how the gradient is differentiated again: "linear" where the op is linear in its
-            float inputs, "composed" through the composed form; or see `gradient_graph`.
+        again: how the gradient is differentiated again: "linear" where the op is linear in its
+            float inputs, "composed" through the composed form, "own" as `gradient_graph` says.
         variadic: the first option may be given number by number, as in `x.reshape(2, 3)`.
     """
 
@@ -100,6 +100,7 @@ class Op:
         self.options = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
         self._gradient: Callable[..., Any] | None = None
         self._wanted: frozenset[str] = frozenset()
+        self.again: str = twice
         self._again: Callable[[Node, Sequence[Any]], Sequence[Any]] | None = None
         if twice:
             self._again = partial(_RULES[twice], self)
@@ -126,18 +127,13 @@ class Op:
 
         It may ask by name for what the gradient function asks for; `also` are further names.
         """
-        self._again = twice.written(self, rule, also)
+        self.again, self._again = "own", twice.written(self, rule, also)
         return rule
 
     @property
     def differentiable(self) -> bool:
         """True when a gradient is declared."""
         return self._gradient is not None
-
-    @property
-    def twice_differentiable(self) -> bool:
-        """True when the gradient has a gradient."""
-        return self._again is not None
 
     def backward(self, grads: Gradients, kept: dict[str, Any]) -> Gradients:
         """Gradients of the inputs from those of the outputs and what the gradient asks for."""

@@ -133,6 +133,14 @@ def through(function: Callable[..., Any], inputs: Tensors, grads: Tensors) -> Te
     return [None if p is None else found[p[0].number, p[1]] for p in places]
 
 
+def transposed(function: Callable[[Tensor], Tensor], shape: Shape, grad: Tensor) -> Tensor:
+    """The gradient of a linear function of one tensor of this shape."""
+    point = _zeros(shape, grad.dtype).requires_grad_()
+    (found,) = through(function, [point], [grad])
+    assert found is not None, "a linear function depends on its input"
+    return found
+
+
 class _Alias:
     """The rule of a tensor under another name: gradients pass through."""
 

@@ -34,8 +34,8 @@ def test_ops_shows_one_op_with_its_slope(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_ops_suggests_the_nearest_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["ops", "tahn"]) == 2
-    assert "did you mean 'tanh'?" in capsys.readouterr().err
+    assert run(["ops", "sigmod"]) == 2
+    assert "did you mean 'sigmoid'?" in capsys.readouterr().err
 
 
 def test_gradcheck_of_named_ops_checks_only_these(capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,9 +45,18 @@ def test_gradcheck_of_named_ops_checks_only_these(capsys: pytest.CaptureFixture[
     assert report["failed"] == []
 
 
+def test_gradcheck_twice_checks_the_gradients_of_gradients(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["gradcheck", "--twice", "tanh", "argmax"]) == 0
+    assert capsys.readouterr().out == "gradcheck --twice: 1 ops, 4 cases, all right\n"
+    monkeypatch.setattr(OPS["tanh"], "_again", lambda node, grads: (grads[0] * 2,))
+    assert run(["gradcheck", "--twice", "tanh"]) == 5
+
+
 def test_gradcheck_of_an_unknown_op_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["gradcheck", "tahn"]) == 2
-    assert "did you mean 'tanh'?" in capsys.readouterr().err
+    assert run(["gradcheck", "sigmod"]) == 2
+    assert "did you mean 'sigmoid'?" in capsys.readouterr().err
 
 
 def test_a_broken_gradient_is_named_with_both_numbers(

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from math import pi, sqrt
 from typing import Any
 
 from gradcli.engine.array import Array
 from gradcli.engine.op import function, op
 from gradcli.engine.ops.elementwise import mul, relu, sigmoid, sub, tanh
-from gradcli.engine.ops.family import as_float, map_slope, map_unary, unary
+from gradcli.engine.ops.family import (
+    as_float,
+    declare_derivative,
+    map_slope,
+    map_unary,
+    pick,
+    unary,
+)
 from gradcli.engine.ops.index import where
 from gradcli.engine.ops.softmax import softmax
 from gradcli.engine.ops.split import chunk
@@ -24,21 +32,115 @@ def _between_kinks(*points: float) -> tuple[Sample, ...]:
     return tuple(sample(away_from(shape, point)) for point in points for shape in _SHAPES)
 
 
-silu = unary("silu", "x * sigmoid(x), also known as swish (Elfwing et al. 2017).")
-mish = unary("mish", "x * tanh(log(1 + exp(x))) (Misra 2019).")
+def _silu(x: Tensor) -> Tensor:
+    share = x.sigmoid()
+    return share * (1 + x * (1 - share))
+
+
+def _mish(x: Tensor) -> Tensor:
+    share: Tensor = softplus(x).tanh()
+    return share + x * (1 - share * share) * x.sigmoid()
+
+
+def _elu(x: Tensor, scale: float, alpha: float) -> Tensor:
+    """1, or scale * exp(alpha x) where x is not positive; no overflow where it is."""
+    above = x.detach() > 0
+    return pick(above, 1.0, scale * (alpha * pick(above, 0.0, x)).exp())
+
+
+def _hardswish(x: Tensor) -> Tensor:
+    rising = pick(x.detach() <= -3, 0.0, x / 3 + 0.5)
+    return pick(x.detach() >= 3, 1.0, rising)
+
+
+def _within(x: Tensor, low: float, high: float) -> Tensor:
+    x = x.detach()
+    inside: Tensor = mul((x > low).to(x.dtype), (x < high).to(x.dtype))
+    return inside
+
+
+silu = unary("silu", "x * sigmoid(x), also known as swish (Elfwing et al. 2017).", _silu)
+mish = unary("mish", "x * tanh(log(1 + exp(x))) (Misra 2019).", _mish)
 selu = unary(
     "selu",
     "elu with the two constants that keep mean 0 and variance 1 (Klambauer et al. 2017).",
+    lambda x: 1.0507009873554805 * _elu(x, 1.6732632423543772, 1.0),
     samples=_NO_ZERO,
 )
-logsigmoid = unary("logsigmoid", "log(sigmoid(x)), without underflow on either side.")
-softsign = unary("softsign", "x / (1 + |x|): like tanh, but slower to arrive.")
+logsigmoid = unary(
+    "logsigmoid", "log(sigmoid(x)), without underflow on either side.", lambda x: (-x).sigmoid()
+)
+softsign = unary(
+    "softsign",
+    "x / (1 + |x|): like tanh, but slower to arrive.",
+    lambda y: (1 - y.abs()) * (1 - y.abs()),
+)
 hardsigmoid = unary(
-    "hardsigmoid", "(x + 3) / 6, held between 0 and 1.", samples=_between_kinks(3.0, -3.0)
+    "hardsigmoid",
+    "(x + 3) / 6, held between 0 and 1.",
+    lambda x: _within(x, -3.0, 3.0) / 6,
+    samples=_between_kinks(3.0, -3.0),
 )
 hardswish = unary(
-    "hardswish", "x * hardsigmoid(x) (Howard et al. 2019).", samples=_between_kinks(3.0, -3.0)
+    "hardswish",
+    "x * hardsigmoid(x) (Howard et al. 2019).",
+    _hardswish,
+    samples=_between_kinks(3.0, -3.0),
 )
+
+
+@op(
+    saves="x",
+    samples=[*(sample(shape) for shape in _SHAPES), sample((3, 5), approximate="tanh")],
+    wrong=[wrong(sample((2,), approximate="fast"), "gelu: approximate must be")],
+)
+def gelu(x: Array, *, approximate: str = "none") -> Array:
+    """The element times the normal distribution's share below it (Hendrycks and Gimpel 2016)."""
+    return map_unary(_gelu_kernel(approximate), as_float(x))
+
+
+@gelu.gradient
+def gelu_gradient(grad: Array, *, x: Array, approximate: str) -> Array:
+    """Share below x, plus x times the normal density."""
+    return map_slope(_gelu_kernel(approximate), x, grad)
+
+
+def _gelu_kernel(approximate: str) -> str:
+    if approximate not in ("none", "tanh"):
+        raise OptionError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}")
+    return "gelu" if approximate == "none" else "gelu_tanh"
+
+
+def _gelu_slope(x: Tensor, approximate: str) -> Tensor:
+    if approximate == "none":
+        density = (-0.5 * x * x).exp() / sqrt(2 * pi)
+        return 0.5 * (1 + (x / sqrt(2)).erf()) + x * density
+    t = (sqrt(2 / pi) * (x + 0.044715 * x * x * x)).tanh()
+    inner = sqrt(2 / pi) * (1 + 3 * 0.044715 * x * x)
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner
+
+
+declare_derivative(gelu, _gelu_slope)
+
+
+@op(saves="x", samples=[*_NO_ZERO, sample(away_from((4,)), negative_slope=0.3)])
+def leaky_relu(x: Array, *, negative_slope: float = 0.01) -> Array:
+    """The element where it is positive, otherwise negative_slope times it."""
+    return map_unary("leaky_relu", as_float(x), (negative_slope,))
+
+
+@leaky_relu.gradient
+def leaky_relu_gradient(grad: Array, *, x: Array, negative_slope: float) -> Array:
+    """1 or negative_slope."""
+    return map_slope("leaky_relu", x, grad, (negative_slope,))
+
+
+def _leaky_slope(x: Tensor, negative_slope: float) -> Tensor:
+    x = x.detach()
+    return pick(x > 0, 1.0, pick(x == x, negative_slope, x))
+
+
+declare_derivative(leaky_relu, _leaky_slope)
 
 
 @op(saves="x", samples=[*_NO_ZERO, sample(away_from((4,)), alpha=0.3)])
@@ -51,6 +153,9 @@ def elu(x: Array, *, alpha: float = 1.0) -> Array:
 def elu_gradient(grad: Array, *, x: Array, alpha: float) -> Array:
     """1, or alpha * exp(x)."""
     return map_slope("elu", x, grad, (alpha, 1.0))
+
+
+declare_derivative(elu, lambda x, alpha: _elu(x, alpha, 1.0))
 
 
 @op(
@@ -71,6 +176,9 @@ def celu_gradient(grad: Array, *, x: Array, alpha: float) -> Array:
     return map_slope("elu", x, grad, (alpha, 1 / alpha))
 
 
+declare_derivative(celu, lambda x, alpha: _elu(x, 1.0, 1 / alpha))
+
+
 @op(
     saves="x",
     samples=[*_NO_ZERO, sample((4,), beta=2.5), sample(away_from((3, 2), 0.5), threshold=0.5)],
@@ -87,6 +195,12 @@ def softplus(x: Array, *, beta: float = 1.0, threshold: float = 20.0) -> Array:
 def softplus_gradient(grad: Array, *, x: Array, beta: float, threshold: float) -> Array:
     """sigmoid(beta * x), or 1 above the threshold."""
     return map_slope("softplus", x, grad, (beta, threshold))
+
+
+declare_derivative(
+    softplus,
+    lambda x, beta, threshold: pick(x.detach() * beta > threshold, 1.0, (x * beta).sigmoid()),
+)
 
 
 @op(
@@ -107,6 +221,9 @@ def hardtanh_gradient(grad: Array, *, x: Array, min_val: float, max_val: float) 
     return map_slope("hardtanh", x, grad, (min_val, max_val))
 
 
+declare_derivative(hardtanh, lambda x, min_val, max_val: _within(x, min_val, max_val))
+
+
 @op(
     method=False,
     saves="x",
@@ -125,6 +242,9 @@ def threshold(x: Array, *, threshold: float, value: float) -> Array:
 def threshold_gradient(grad: Array, *, x: Array, threshold: float, value: float) -> Array:
     """1 above the threshold, otherwise 0."""
     return map_slope("threshold", x, grad, (threshold, value))
+
+
+declare_derivative(threshold, lambda x, threshold: (x.detach() > threshold).to(x.dtype))
 
 
 @function(method=False)

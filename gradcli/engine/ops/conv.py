@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.window import Pair, Window, reach
+from gradcli.engine.ops.window_composed import convolved
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
 LINES, IMAGES = Window("conv1d", 1), Window("conv2d", 2)
@@ -140,8 +143,30 @@ def grad_bias(grad: Array) -> Array:
     return bias
 
 
+def _composed(kind: Window) -> Callable[..., Tensor]:
+    def composed(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        *,
+        stride: Pair = 1,
+        padding: Pair | str = 0,
+        dilation: Pair = 1,
+        groups: int = 1,
+    ) -> Tensor:
+        plan = _plan(kind, input.array, weight.array, stride, padding, dilation, groups)
+        x, filters = input.reshape(plan.x), weight.reshape(plan.weight)
+        made = convolved(x, filters, bias, plan.y, plan.sizes)
+        return made.reshape(kind.own(plan.y, input.array))
+
+    composed.__name__ = "convolved"
+    return composed
+
+
 @op(
     saves=("input", "weight"),
+    composed=_composed(IMAGES),
+    twice="composed",
     samples=[
         sample((2, 3, 6, 7), (4, 3, 3, 3), (4,)),
         sample((2, 1, 5, 5), (3, 1, 2, 3), none(), stride=2, padding=1),
@@ -215,6 +240,8 @@ def conv2d_gradient(
 
 @op(
     saves=("input", "weight"),
+    composed=_composed(LINES),
+    twice="composed",
     samples=[
         sample((2, 3, 7), (4, 3, 3), (4,)),
         sample((2, 1, 9), (3, 1, 4), none(), stride=2, padding=1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gradcli.engine.array import Array, empty, run
@@ -10,8 +11,10 @@ from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.conv import check_bias, check_filters, check_groups, grad_bias
 from gradcli.engine.ops.family import map_binary
 from gradcli.engine.ops.window import Pair, Window, reach
+from gradcli.engine.ops.window_composed import spread
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
 LINES, IMAGES = Window("conv_transpose1d", 1), Window("conv_transpose2d", 2)
@@ -95,8 +98,32 @@ def _gradient(
     return grad_x, grad_weight, grad_bias(grad) if needs[2] else None
 
 
+def _composed(kind: Window) -> Callable[..., Tensor]:
+    def composed(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        *,
+        stride: Pair = 1,
+        padding: Pair = 0,
+        output_padding: Pair = 0,
+        groups: int = 1,
+        dilation: Pair = 1,
+    ) -> Tensor:
+        how = stride, padding, output_padding, groups, dilation
+        plan = _plan(kind, input.array, weight.array, *how)
+        x, filters = input.reshape(plan.x), weight.reshape(plan.weight)
+        made = spread(x, filters, bias, plan.y, plan.sizes)
+        return made.reshape(kind.own(plan.y, input.array))
+
+    composed.__name__ = "spread"
+    return composed
+
+
 @op(
     saves=("input", "weight"),
+    composed=_composed(IMAGES),
+    twice="composed",
     samples=[
         sample((2, 3, 4, 5), (3, 4, 3, 3), (4,)),
         sample((2, 1, 3, 4), (1, 3, 2, 3), none(), stride=2, padding=1),
@@ -162,6 +189,8 @@ def conv_transpose2d_gradient(
 
 @op(
     saves=("input", "weight"),
+    composed=_composed(LINES),
+    twice="composed",
     samples=[
         sample((2, 3, 5), (3, 4, 3), (4,)),
         sample((2, 1, 4), (1, 3, 4), none(), stride=2, padding=1),

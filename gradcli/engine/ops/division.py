@@ -7,9 +7,9 @@ from typing import Any
 
 from gradcli.engine.array import Array, run
 from gradcli.engine.op import declare_op
-from gradcli.engine.ops.family import BinaryOp, binary, map_binary, map_unary
+from gradcli.engine.ops.family import BinaryOp, Derivative, binary, map_binary, map_unary
 from gradcli.engine.sample import positive, sample
-from gradcli.engine.tensor import Tensor
+from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import DTypeError, NumericsError
 
 _SAMPLES = (
@@ -52,6 +52,11 @@ def _times_quotient(quotient: Callable[[Array, Array], Array]) -> Callable[..., 
     return slope
 
 
+def _minus_quotient(rounded: str) -> Derivative:
+    """The gradient times -input / other, rounded: a constant."""
+    return lambda grad, a, b: -grad * OPS[rounded](a.detach() / b.detach())
+
+
 def _floored(a: Array, b: Array) -> Array:
     return map_binary("floor_divide", a, b)
 
@@ -64,6 +69,7 @@ remainder = binary(
     "remainder",
     "What is left of input when other is taken off floor(input / other) times; other's sign.",
     (_through, _times_quotient(_floored)),
+    (lambda grad, a, b: grad, _minus_quotient("floor")),
     saves=("input", "other"),
     samples=_SAMPLES,
     text="1; -floor(a / b)",
@@ -73,6 +79,7 @@ fmod = binary(
     "fmod",
     "What is left of input when other is taken off trunc(input / other) times; input's sign.",
     (_through, _times_quotient(_truncated)),
+    (lambda grad, a, b: grad, _minus_quotient("trunc")),
     saves=("input", "other"),
     samples=_SAMPLES,
     text="1; -trunc(a / b)",

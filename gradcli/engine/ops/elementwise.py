@@ -20,6 +20,7 @@ from gradcli.engine.ops.family import (
     map_binary,
     map_slope,
     map_unary,
+    pick,
     step,
     unary,
 )
@@ -91,53 +92,6 @@ def absolute_gradient(grad: Array, *, x: Array) -> Array:
 
 
 declare_derivative(absolute, lambda x: x.detach().sign())
-
-
-@op(
-    saves="x",
-    samples=[*(sample(shape) for shape in _SHAPES), sample((3, 5), approximate="tanh")],
-    wrong=[wrong(sample((2,), approximate="fast"), "gelu: approximate must be")],
-)
-def gelu(x: Array, *, approximate: str = "none") -> Array:
-    """The element times the normal distribution's share below it (Hendrycks and Gimpel 2016)."""
-    return map_unary(_gelu_kernel(approximate), as_float(x))
-
-
-@gelu.gradient
-def gelu_gradient(grad: Array, *, x: Array, approximate: str) -> Array:
-    """Share below x, plus x times the normal density."""
-    return map_slope(_gelu_kernel(approximate), x, grad)
-
-
-def _gelu_kernel(approximate: str) -> str:
-    if approximate not in ("none", "tanh"):
-        raise OptionError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}")
-    return "gelu" if approximate == "none" else "gelu_tanh"
-
-
-@op(saves="x", samples=[*_NO_ZERO, sample(away_from((4,)), negative_slope=0.3)])
-def leaky_relu(x: Array, *, negative_slope: float = 0.01) -> Array:
-    """The element where it is positive, otherwise negative_slope times it."""
-    return map_unary("leaky_relu", as_float(x), (negative_slope,))
-
-
-@leaky_relu.gradient
-def leaky_relu_gradient(grad: Array, *, x: Array, negative_slope: float) -> Array:
-    """1 or negative_slope."""
-    return map_slope("leaky_relu", x, grad, (negative_slope,))
-
-
-def _leaky_slope(x: Tensor, negative_slope: float) -> Tensor:
-    x = x.detach()
-    return _pick(x > 0, 1.0, _pick(x == x, negative_slope, x))
-
-
-declare_derivative(leaky_relu, _leaky_slope)
-
-
-def _pick(condition: Tensor, input: Any, other: Any) -> Tensor:
-    result: Tensor = OPS["where"](condition, input, other)
-    return result
 
 
 @op(
@@ -278,6 +232,10 @@ atan2 = binary(
     "atan2",
     "The angle of the point (other, input), from -pi to pi.",
     (_slope("atan2_backward_a"), _slope("atan2_backward_b")),
+    (
+        lambda grad, a, b, y: grad * (b / (a * a + b * b)),
+        lambda grad, a, b, y: -grad * (a / (a * a + b * b)),
+    ),
     saves=_KEPT,
     samples=_BY_NUMBERS_ABOVE_0,
     floats=True,
@@ -286,6 +244,7 @@ hypot = binary(
     "hypot",
     "The root of input^2 + other^2.",
     (_slope("hypot_backward_a"), _slope("hypot_backward_b")),
+    (lambda grad, a, b, y: grad * (a / y), lambda grad, a, b, y: grad * (b / y)),
     saves=_KEPT,
     samples=_BY_NUMBERS_ABOVE_0,
 )
@@ -318,8 +277,8 @@ pow = binary(
     "input to the power other.",
     (_slope("pow_backward_a"), _slope("pow_backward_b")),
     (
-        lambda grad, a, b, y: _pick(b == 0, 0.0, grad * (b * a ** (b - 1))),
-        lambda grad, a, b, y: grad * (y * _pick(a == 0, 1.0, a).log()),
+        lambda grad, a, b, y: pick(b == 0, 0.0, grad * (b * a ** (b - 1))),
+        lambda grad, a, b, y: grad * (y * pick(a == 0, 1.0, a).log()),
     ),
     saves=_KEPT,
     samples=(

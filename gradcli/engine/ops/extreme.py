@@ -9,11 +9,12 @@ from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, run
 from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops.along import Along, along
+from gradcli.engine.ops.creation import arange
 from gradcli.engine.ops.elementwise import maximum, minimum
 from gradcli.engine.ops.reduce import SAMPLES, WRONG, Dim
 from gradcli.engine.sample import distinct, sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import Tensor
+from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import OptionError, ShapeError
 
 
@@ -65,6 +66,18 @@ def amax_gradient(grad: Array, *, x: Array, y: Array, dim: Dim) -> Array:
     return _shared("amax", grad, x, y, dim)
 
 
+def _shared_again(grad: Tensor, *, x: Tensor, y: Tensor, dim: Dim) -> Tensor:
+    """1 / ties where x is y, otherwise 0."""
+    dims = shapes.dim_set(dim, x.ndim, "amax")
+    shape = shapes.reduced(x.shape, dims, keepdim=True)
+    first: Tensor = (x.detach() == y.detach().reshape(shape)).to(x.dtype)
+    ties: Tensor = OPS["sum"](first, dims, keepdim=True)
+    return grad.reshape(shape) * (first / ties)
+
+
+amax.gradient_graph(_shared_again)
+
+
 @op(saves=("x", "y"), samples=_DISTINCT, wrong=[*WRONG, _NOTHING])
 def amin(x: Array, *, dim: Dim = (), keepdim: bool = False) -> Array:
     """The smallest of x over `dim`, or over everything; ties share the gradient evenly."""
@@ -75,6 +88,9 @@ def amin(x: Array, *, dim: Dim = (), keepdim: bool = False) -> Array:
 def amin_gradient(grad: Array, *, x: Array, y: Array, dim: Dim) -> Array:
     """1 / ties where x is y, otherwise 0."""
     return _shared("amin", grad, x, y, dim)
+
+
+amin.gradient_graph(_shared_again)
 
 
 def _place(name: str, x: Array, dim: int | None, keepdim: bool) -> Array:
@@ -160,6 +176,12 @@ def _extreme(name: str, doc: str, of_all: Op, of_two: Op) -> Op:
     ) -> Array | None:
         return None if grads[0] is None else _selected(grads[0], indices, shapes[0], dim)
 
+    @declared.gradient_graph
+    def gradient_graph(
+        grads: tuple[Tensor | None, ...], *, indices: Tensor, dim: int, shapes: tuple[Shape, ...]
+    ) -> Tensor | None:
+        return None if grads[0] is None else _selected_again(grads[0], indices, shapes[0], dim)
+
     return declare_op(declared)
 
 
@@ -170,6 +192,16 @@ def _selected(grad: Array, indices: Array, shape: Shape, dim: int) -> Array:
     out = lines.whole(grad.dtype)
     run("select_backward", lines.fold_result(indices), lines.fold_result(grad), out)
     return lines.unfold(out)
+
+
+def _selected_again(grad: Tensor, indices: Tensor, shape: Shape, dim: int) -> Tensor:
+    """The same with Tensors: the gradient times 1 at the chosen places."""
+    if not shape:
+        return grad
+    d = shapes.dim_index(dim, len(shape), "max")
+    one = shapes.reduced(shape, (d,), keepdim=True)
+    column = arange(shape[d]).reshape((-1,) + (1,) * (len(shape) - d - 1))
+    return grad.reshape(one) * (indices.reshape(one) == column).to(grad.dtype)
 
 
 max = _extreme("max", "The largest along `dim`, and its place.", amax, maximum)

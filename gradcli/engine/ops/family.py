@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from inspect import signature
 from numbers import Integral, Real
@@ -58,18 +59,30 @@ def map_binary(kernel: str, a: Array, b: Array, dtype: DType | None = None) -> A
     return out
 
 
+def _describe(forward: Callable[..., Any], doc: str) -> None:
+    """What the op means, and that it is declared by the module that calls unary, binary, ..."""
+    forward.__doc__ = doc
+    forward.__module__ = sys._getframe(2).f_globals["__name__"]
+
+
+def pick(condition: Tensor, input: Any, other: Any) -> Tensor:
+    """`input` where the condition holds, otherwise `other`; tensors or numbers."""
+    result: Tensor = OPS["where"](condition, input, other)
+    return result
+
+
 def unary(
     name: str,
     doc: str,
-    derivative: Derivative | None = None,
+    derivative: Derivative,
     *,
     samples: Sequence[Sample] = UNARY_SAMPLES,
     whole: str = "",
 ) -> Op:
     """An op of one float input, from its row in scalar_ops.h.
 
-    `derivative` is the row's slope once more, in what is kept, written with ops: with it the
-    gradient can be differentiated again. `whole` names the kernel that does the same to whole
+    `derivative` is the row's slope once more, in what is kept, written with ops: so the gradient
+    can be differentiated again. `whole` names the kernel that does the same to whole
     numbers and 0, where they stay whole.
     """
     saved, formula, slope = kernel_facts(name)
@@ -79,7 +92,7 @@ def unary(
             return map_binary(whole, x, scalar(0, x.dtype))
         return map_unary(name, as_float(x))
 
-    forward.__doc__ = doc
+    _describe(forward, doc)
     declared = Op(forward, name=name, saves=saved, samples=samples, formula=formula)
     declared.slope = slope
 
@@ -90,8 +103,7 @@ def unary(
         return map_slope(name, y, grad)
 
     declared.gradient(from_x if saved == "x" else from_y)
-    if derivative is not None:
-        declare_derivative(declared, derivative)
+    declare_derivative(declared, derivative)
     return declare_op(declared)
 
 
@@ -119,7 +131,7 @@ def step(name: str, doc: str, *, samples: Sequence[Sample]) -> Op:
             return map_unary(name, x)
         return map_unary(name, x.cast(dtypes.float64)).cast(x.dtype) if name == "sign" else x.copy()
 
-    forward.__doc__ = doc
+    _describe(forward, doc)
     declared = Op(forward, name=name, samples=samples, formula=kernel_facts(name)[1])
     declared.slope = "0"
 
@@ -203,7 +215,7 @@ def binary(
     name: str,
     doc: str,
     slopes: tuple[Slope, Slope],
-    derivatives: tuple[Derivative, Derivative] | None = None,
+    derivatives: tuple[Derivative, Derivative],
     *,
     saves: Sequence[str] = (),
     samples: Sequence[Sample] = BINARY_SAMPLES,
@@ -220,7 +232,7 @@ def binary(
     def forward(input: Array, other: Array) -> Array:
         return map_binary(name, input, other)
 
-    forward.__doc__ = doc
+    _describe(forward, doc)
     _, formula, written = kernel_facts(name)
     declared = kind(forward, name=name, saves=saves, samples=samples, formula=formula)
     declared.floats = floats
@@ -235,8 +247,7 @@ def binary(
         )
 
     declared.gradient(gradient)
-    if derivatives is not None:
-        _declare_derivatives(declared, derivatives)
+    _declare_derivatives(declared, derivatives)
     return declare_op(declared)
 
 
@@ -258,7 +269,7 @@ def comparison(name: str, doc: str) -> Op:
     def forward(input: Array, other: Array) -> Array:
         return map_binary(name, input, other, dtypes.bool_)
 
-    forward.__doc__ = doc
+    _describe(forward, doc)
     return declare_op(
         BinaryOp(
             forward,

@@ -103,9 +103,23 @@ def index_select_gradient(
     return _unpick(grad, _positions("index_select", index), around).reshape(shapes[0]), None
 
 
+def _composed_embedding(
+    indices: Tensor, weight: Tensor, *, padding_idx: int | None = None
+) -> Tensor:
+    rows: Tensor = index_select(weight, indices.reshape(-1), dim=0)
+    rows = rows.reshape(*indices.shape, weight.shape[1])
+    if padding_idx is None:
+        return rows
+    hidden = (indices == padding_idx % weight.shape[0]).unsqueeze(-1)
+    result: Tensor = where(hidden, rows.detach(), rows)
+    return result
+
+
 @op(
     method=False,
     saves="indices",
+    composed=_composed_embedding,
+    twice="composed",
     samples=[
         sample(below((4,), 5), (5, 3)),
         sample(below((2, 3), 3), (4, 2), padding_idx=3),  # row 3 itself must not be drawn:

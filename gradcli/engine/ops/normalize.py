@@ -11,7 +11,7 @@ from gradcli.engine.ops.elementwise import clamp, rsqrt, sqrt
 from gradcli.engine.ops.extreme import amax
 from gradcli.engine.ops.movement import clone, expand, getitem, reshape
 from gradcli.engine.ops.norm import batch_norm, layer_norm
-from gradcli.engine.ops.pool import avg_pool2d
+from gradcli.engine.ops.pool_average import avg_pool2d
 from gradcli.engine.ops.reduce import mean
 from gradcli.engine.ops.reduce import sum as total
 from gradcli.engine.shape import Shape, dim_index, numel

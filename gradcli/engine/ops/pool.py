@@ -1,8 +1,8 @@
-"""Pooling: one number for each window of an image or a line."""
+"""Max pooling, and what all pools share: one number for each window of an image or a line."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
@@ -10,9 +10,11 @@ from gradcli.engine.array import Array, empty, run
 from gradcli.engine.op import function, op
 from gradcli.engine.ops.along import floats
 from gradcli.engine.ops.window import Pair, Window, reach
+from gradcli.engine.ops.window_composed import largest, picked
 from gradcli.engine.sample import distinct, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
+from gradcli.engine.twice import transposed
 from gradcli.errors import OptionError
 
 Sizes = tuple[int, ...]
@@ -27,7 +29,7 @@ def _output(length: int, window: int, stride: int, padding: int, ceil_mode: bool
     return size - 1 if (size - 1) * stride >= length + padding else size
 
 
-def _sizes(
+def sizes_of(
     kind: Window, kernel_size: Pair, stride: Pair | None, padding: Pair, dilation: Pair
 ) -> Sizes:
     """Window, stride, padding, dilation: two numbers each, as the kernels want them."""
@@ -43,7 +45,7 @@ def _sizes(
     return (*window, *step, *pad, *gap)
 
 
-def _planes(kind: Window, x: Array, sizes: Sizes, ceil_mode: bool) -> tuple[Shape, Shape]:
+def planes_of(kind: Window, x: Array, sizes: Sizes, ceil_mode: bool) -> tuple[Shape, Shape]:
     """Shapes (planes, rows, columns) of the input and of the output."""
     floats(kind.op, x)
     n, c, h, w = kind.images(x)
@@ -57,20 +59,20 @@ def _planes(kind: Window, x: Array, sizes: Sizes, ceil_mode: bool) -> tuple[Shap
     return (n * c, h, w), (n * c, rows, columns)
 
 
-def _own(kind: Window, x: Array, planes: Shape) -> Shape:
+def own(kind: Window, x: Array, planes: Shape) -> Shape:
     """(planes, rows, columns) in the dimensions of the input."""
     return (*x.shape[: -kind.dims], *planes[3 - kind.dims :])
 
 
 def _max(kind: Window, x: Array, sizes: Sizes, ceil_mode: bool) -> tuple[Array, Array]:
-    before, after = _planes(kind, x, sizes, ceil_mode)
+    before, after = planes_of(kind, x, sizes, ceil_mode)
     y, indices = empty(after, x.dtype), empty(after, dtypes.int64)
     run("max_pool2d_forward", x.contiguous().reshape(before), y, indices, sizes=sizes)
-    shape = _own(kind, x, after)
+    shape = own(kind, x, after)
     return y.reshape(shape), indices.reshape(shape)
 
 
-def _gradient(
+def in_image(
     kernel: str, kind: Window, grad: Array, shape: Shape, sizes: Sizes, *indices: Array
 ) -> Array:
     """What a backward kernel makes of the gradient, in the shape of the input."""
@@ -86,10 +88,39 @@ def _count(front: list[int]) -> int:
     return shapes.numel(tuple(front))
 
 
+def _composed_max(kind: Window) -> Callable[..., tuple[Tensor, Tensor]]:
+    def composed(
+        input: Tensor,
+        *,
+        kernel_size: Pair,
+        stride: Pair | None = None,
+        padding: Pair = 0,
+        dilation: Pair = 1,
+        ceil_mode: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        sizes = sizes_of(kind, kernel_size, stride, padding, dilation)
+        before, after = planes_of(kind, input.array, sizes, ceil_mode)
+        shape = own(kind, input.array, after)
+        y, indices = largest(input.reshape(before), after, sizes)
+        return y.reshape(shape), indices.reshape(shape)
+
+    composed.__name__ = "largest"
+    return composed
+
+
+def _of_largest(kind: Window, grad: Tensor, indices: Tensor, shape: Shape) -> Tensor:
+    planes = shapes.numel(shape[: -kind.dims])
+    return transposed(lambda x: picked(x, indices, planes), shape, grad)
+
+
+_IMAGES, _LINES = Window("max_pool2d_with_indices", 2), Window("max_pool1d_with_indices", 1)
+
+
 @op(
     outputs=("y", "indices"),
     visible=2,
     saves="indices",
+    composed=_composed_max(_IMAGES),
     samples=[
         sample(distinct((2, 3, 6, 4)), kernel_size=2),
         sample(distinct((1, 2, 7, 5)), kernel_size=(3, 2), stride=(2, 1), padding=1),
@@ -117,8 +148,9 @@ def max_pool2d_with_indices(
     ceil_mode: bool = False,
 ) -> tuple[Array, Array]:
     """The largest pixel of each window, and its index within the plane; the first of equals."""
-    kind = Window("max_pool2d_with_indices", 2)
-    return _max(kind, input, _sizes(kind, kernel_size, stride, padding, dilation), ceil_mode)
+    return _max(
+        _IMAGES, input, sizes_of(_IMAGES, kernel_size, stride, padding, dilation), ceil_mode
+    )
 
 
 @max_pool2d_with_indices.gradient
@@ -133,9 +165,16 @@ def max_pool2d_gradient(
     shapes: tuple[Shape, ...],
 ) -> Array:
     """The gradient of each window goes to its largest pixel."""
-    kind = Window("max_pool2d", 2)
-    sizes = _sizes(kind, kernel_size, stride, padding, dilation)
-    return _gradient("max_pool2d_backward", kind, grads[0], shapes[0], sizes, indices)
+    sizes = sizes_of(_IMAGES, kernel_size, stride, padding, dilation)
+    return in_image("max_pool2d_backward", _IMAGES, grads[0], shapes[0], sizes, indices)
+
+
+@max_pool2d_with_indices.gradient_graph
+def max_pool2d_gradient_graph(
+    grads: tuple[Tensor, ...], *, indices: Tensor, shapes: tuple[Shape, ...]
+) -> Tensor:
+    """The gradient of each window goes to its largest pixel."""
+    return _of_largest(_IMAGES, grads[0], indices, shapes[0])
 
 
 @function(method=False)
@@ -160,83 +199,11 @@ def max_pool2d(
     return (y, indices) if return_indices else y
 
 
-def _average(
-    kind: Window, kernel_size: Pair, stride: Pair | None, padding: Pair, counts: bool, by: Any
-) -> Sizes:
-    whole = by is None or (isinstance(by, int) and not isinstance(by, bool) and by != 0)
-    if not whole:
-        raise OptionError(
-            f"{kind.op}: divisor_override must be a whole number other than 0, got {by!r}"
-        )
-    return (*_sizes(kind, kernel_size, stride, padding, 1), int(counts), by or 0)
-
-
-def _mean(kind: Window, x: Array, sizes: Sizes, ceil_mode: bool) -> Array:
-    before, after = _planes(kind, x, sizes, ceil_mode)
-    y = empty(after, x.dtype)
-    run("avg_pool2d_forward", x.contiguous().reshape(before), y, sizes=sizes)
-    return y.reshape(_own(kind, x, after))
-
-
-@op(
-    samples=[
-        sample((2, 3, 6, 4), kernel_size=2),
-        sample((1, 2, 7, 5), kernel_size=(3, 2), stride=(2, 1), padding=1),
-        sample((2, 5, 6), kernel_size=3, stride=2, padding=1, count_include_pad=False),
-        sample((2, 5, 6), kernel_size=3, stride=2, padding=1, ceil_mode=True),
-        sample((1, 2, 6, 6), kernel_size=2, divisor_override=3),
-        sample((1, 1, 1, 1), kernel_size=1),
-        sample((0, 2, 4, 4), kernel_size=2),
-    ],
-    wrong=[
-        wrong(sample((1, 1, 2, 5), kernel_size=4), "the output would be 0 x 1"),
-        wrong(sample((1, 1, 5, 5), kernel_size=2, padding=2), "more than half of kernel_size 2"),
-        wrong(sample((1, 1, 5, 5), kernel_size=2, stride=(1, 2, 3)), "stride must be"),
-        wrong(sample((1, 1, 5, 5), kernel_size=2, divisor_override=0), "divisor_override must be"),
-        wrong(sample((1, 1, 4, 4), kernel_size=2), "must be float32 or float64", dtype="int64"),
-    ],
-    method=False,
-)
-def avg_pool2d(
-    input: Array,
-    *,
-    kernel_size: Pair,
-    stride: Pair | None = None,
-    padding: Pair = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Array:
-    """The sum of each window over the number of its pixels."""
-    kind = Window("avg_pool2d", 2)
-    sizes = _average(kind, kernel_size, stride, padding, count_include_pad, divisor_override)
-    return _mean(kind, input, sizes, ceil_mode)
-
-
-@avg_pool2d.gradient
-def avg_pool2d_gradient(
-    grad: Array,
-    *,
-    kernel_size: Pair,
-    stride: Pair | None,
-    padding: Pair,
-    count_include_pad: bool,
-    divisor_override: int | None,
-    shapes: tuple[Shape, ...],
-) -> Array:
-    """The gradient of each window in equal shares to its pixels."""
-    kind = Window("avg_pool2d", 2)
-    sizes = _average(kind, kernel_size, stride, padding, count_include_pad, divisor_override)
-    return _gradient("avg_pool2d_backward", kind, grad, shapes[0], sizes)
-
-
-# -- lines -----------------------------------------------------------------------------------------
-
-
 @op(
     outputs=("y", "indices"),
     visible=2,
     saves="indices",
+    composed=_composed_max(_LINES),
     samples=[
         sample(distinct((2, 3, 6)), kernel_size=2),
         sample(distinct((1, 2, 7)), kernel_size=(3,), stride=2, padding=1),
@@ -264,8 +231,7 @@ def max_pool1d_with_indices(
     ceil_mode: bool = False,
 ) -> tuple[Array, Array]:
     """The largest number of each window, and where it is in its line; the first of equals."""
-    kind = Window("max_pool1d_with_indices", 1)
-    return _max(kind, input, _sizes(kind, kernel_size, stride, padding, dilation), ceil_mode)
+    return _max(_LINES, input, sizes_of(_LINES, kernel_size, stride, padding, dilation), ceil_mode)
 
 
 @max_pool1d_with_indices.gradient
@@ -280,9 +246,16 @@ def max_pool1d_gradient(
     shapes: tuple[Shape, ...],
 ) -> Array:
     """The gradient of each window goes to its largest number."""
-    kind = Window("max_pool1d", 1)
-    sizes = _sizes(kind, kernel_size, stride, padding, dilation)
-    return _gradient("max_pool2d_backward", kind, grads[0], shapes[0], sizes, indices)
+    sizes = sizes_of(_LINES, kernel_size, stride, padding, dilation)
+    return in_image("max_pool2d_backward", _LINES, grads[0], shapes[0], sizes, indices)
+
+
+@max_pool1d_with_indices.gradient_graph
+def max_pool1d_gradient_graph(
+    grads: tuple[Tensor, ...], *, indices: Tensor, shapes: tuple[Shape, ...]
+) -> Tensor:
+    """The gradient of each window goes to its largest number."""
+    return _of_largest(_LINES, grads[0], indices, shapes[0])
 
 
 @function(method=False)
@@ -305,51 +278,3 @@ def max_pool1d(
         ceil_mode=ceil_mode,
     )
     return (y, indices) if return_indices else y
-
-
-@op(
-    samples=[
-        sample((2, 3, 6), kernel_size=2),
-        sample((1, 2, 7), kernel_size=3, stride=2, padding=1),
-        sample((5, 6), kernel_size=3, stride=2, padding=1, count_include_pad=False),
-        sample((2, 5, 6), kernel_size=(3,), stride=2, padding=1, ceil_mode=True),
-        sample((1, 1, 1), kernel_size=1),
-        sample((0, 2, 4), kernel_size=2),
-    ],
-    wrong=[
-        wrong(sample((1, 1, 2), kernel_size=4), "avg_pool1d: the output would be 0; input"),
-        wrong(sample((1, 1, 5), kernel_size=2, padding=2), "more than half of kernel_size 2"),
-        wrong(sample((1, 1, 5), kernel_size=2, stride=(1, 2)), "avg_pool1d: stride must be"),
-        wrong(sample((1, 1, 4), kernel_size=2), "must be float32 or float64", dtype="int64"),
-    ],
-    method=False,
-)
-def avg_pool1d(
-    input: Array,
-    *,
-    kernel_size: Pair,
-    stride: Pair | None = None,
-    padding: Pair = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-) -> Array:
-    """The sum of each window over the number of its places."""
-    kind = Window("avg_pool1d", 1)
-    sizes = _average(kind, kernel_size, stride, padding, count_include_pad, None)
-    return _mean(kind, input, sizes, ceil_mode)
-
-
-@avg_pool1d.gradient
-def avg_pool1d_gradient(
-    grad: Array,
-    *,
-    kernel_size: Pair,
-    stride: Pair | None,
-    padding: Pair,
-    count_include_pad: bool,
-    shapes: tuple[Shape, ...],
-) -> Array:
-    """The gradient of each window in equal shares to its places."""
-    kind = Window("avg_pool1d", 1)
-    sizes = _average(kind, kernel_size, stride, padding, count_include_pad, None)
-    return _gradient("avg_pool2d_backward", kind, grad, shapes[0], sizes)

@@ -238,10 +238,30 @@ def normal_(
     return _overwrite(input, "normal_", drawn)
 
 
+def _composed_dropout(
+    x: Tensor,
+    *,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+    draw: Draw | None = None,
+    kept: Tensor | None = None,
+) -> Tensor:
+    """The product with what was drawn."""
+    del training, inplace, draw
+    return x if kept is None else x * _factors(kept, p, x.dtype)
+
+
+def _factors(kept: Tensor, p: float, dtype: DType) -> Tensor:
+    factors: Tensor = kept.to(dtype) * (0.0 if p == 1 else 1 / (1 - p))
+    return factors
+
+
 @op(
     method=False,
     outputs=("y", "kept"),
     saves="kept",
+    composed=_composed_dropout,
     samples=[
         sample((3, 5), draw=_AT_1),
         sample((4, 1), p=0.2, draw=_AT_1),
@@ -291,3 +311,9 @@ def dropout_gradient(grad: Array, *, kept: Array | None, p: float) -> Array:
     out = empty(grad.shape, grad.dtype)
     run("dropout_backward", grad.contiguous(), kept, out, options=(p,))
     return out
+
+
+@dropout.gradient_graph
+def dropout_gradient_graph(grad: Tensor, *, kept: Tensor | None, p: float) -> Tensor:
+    """The same elements times the same factors."""
+    return grad if kept is None else grad * _factors(kept, p, grad.dtype)

@@ -19,6 +19,7 @@ from gradcli.errors import OptionError, RangeError, ShapeError
 
 
 @op(
+    twice="linear",
     variadic=True,
     samples=[
         sample((3, 4), dims=(0,)),
@@ -92,6 +93,7 @@ def _rolled(x: Array, d: int, shift: int) -> Array:
 
 
 @op(
+    twice="linear",
     samples=[
         sample((3, 4), shifts=1, dims=0),
         sample((2, 3, 4), shifts=(-1, 6), dims=(1, -1)),
@@ -173,6 +175,7 @@ def _diagonal_view(x: Array, offset: int, a: int, b: int) -> Array:
 
 
 @op(
+    twice="linear",
     samples=[
         sample((3, 4)),
         sample((4, 3), offset=1),
@@ -204,6 +207,7 @@ def diagonal_gradient(
 
 
 @op(
+    twice="linear",
     samples=[
         sample((3,)),
         sample((2, 3), offset=1),
@@ -263,6 +267,7 @@ def _windows(length: int, size: int, step: int) -> int:
 
 
 @op(
+    twice="linear",
     samples=[
         sample((7,), dimension=0, size=3, step=2),
         sample((2, 6), dimension=1, size=2, step=1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
@@ -12,7 +13,8 @@ from gradcli.engine.op import op
 from gradcli.engine.ops.along import along, floats, neighbours
 from gradcli.engine.ops.family import map_binary
 from gradcli.engine.sample import distinct, sample, wrong
-from gradcli.engine.shape import Shape
+from gradcli.engine.shape import Shape, dim_set, numel, reduced
+from gradcli.engine.tensor import OPS, Tensor
 
 Dim = int | Sequence[int] | None
 
@@ -75,7 +77,6 @@ def sum_gradient(
 
 
 @op(
-    twice="linear",
     samples=[*SAMPLES, sample((0, 3), dim=0), sample((3, 2), dtype=dtypes.float64)],
     wrong=[*WRONG, wrong(sample((3,)), "mean: x must be float32 or float64", dtype="int64")],
 )
@@ -94,6 +95,17 @@ def mean_gradient(
     """1 / count for every element."""
     spread = _spread(_divided(grad, shapes[0], dim), shapes[0], dim, "mean")
     return spread if spread.dtype is dtypes[0] else spread.cast(dtypes[0])
+
+
+@mean.gradient_graph
+def mean_gradient_graph(
+    grad: Tensor, *, dim: Dim, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]
+) -> Tensor:
+    """1 / count for every element."""
+    dims = dim_set(dim, len(shapes[0]), "mean")
+    spread = grad.reshape(reduced(shapes[0], dims, keepdim=True)).expand(shapes[0])
+    # Divided last: where there is nothing to spread over, there is nothing to divide by 0.
+    return (spread / numel(tuple(shapes[0][d] for d in dims))).to(dtypes[0])
 
 
 def _divided(grad: Array, shape: Shape, dim: Dim) -> Array:
@@ -144,7 +156,36 @@ _SPREAD_WRONG = (
 )
 
 
-@op(saves=("x", "y", "mean"), outputs=("y", "mean"), samples=_SPREAD_SAMPLES, wrong=_SPREAD_WRONG)
+def _composed_var(
+    x: Tensor,
+    *,
+    dim: Dim = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    correction: float = 1,
+) -> Tensor:
+    dims = dim_set(dim, x.ndim, "var")
+    lowered = x - OPS["mean"](x, dims, keepdim=True)
+    left = numel(tuple(x.shape[d] for d in dims)) - _correction(unbiased, correction)
+    y: Tensor = OPS["sum"](lowered * lowered, dims, keepdim=keepdim) / max(0.0, left)
+    return y
+
+
+def _composed_std(x: Tensor, **options: Any) -> Tensor:
+    variance = _composed_var(x, **options)
+    flat = variance == 0  # the slope of the root there is 0 by decree
+    y: Tensor = OPS["where"](flat, 0.0, OPS["sqrt"](OPS["where"](flat, 1.0, variance)))
+    return y
+
+
+@op(
+    saves=("x", "y", "mean"),
+    outputs=("y", "mean"),
+    composed=_composed_var,
+    twice="composed",
+    samples=_SPREAD_SAMPLES,
+    wrong=_SPREAD_WRONG,
+)
 def var(
     x: Array,
     *,
@@ -177,6 +218,8 @@ def var_gradient(
 @op(
     saves=("x", "y", "mean"),
     outputs=("y", "mean"),
+    composed=_composed_std,
+    twice="composed",
     samples=[sample(distinct(one.inputs[0].shape), **one.options) for one in _SPREAD_SAMPLES],
     wrong=_SPREAD_WRONG,
 )

@@ -1,0 +1,158 @@
+"""Gradgradcheck: gradients of gradients against finite differences of gradients, in float64.
+
+For fixed random weights w, and gradients v that come in at the outputs, the function
+f(inputs, v) = sum(w * gradient of the inputs) is one number. Its gradient by two ways back must
+equal (f(x + h) - f(x - h)) / 2h, of which each f takes one plain way back, by the fused kernels.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.engine import autograd
+from gradcli.engine.gradcheck import (
+    ABSOLUTE,
+    RELATIVE,
+    STEP,
+    Failure,
+    Report,
+    call,
+    chosen_ops,
+    make_inputs,
+    position,
+)
+from gradcli.engine.op import Op
+from gradcli.engine.ops.creation import tensor
+from gradcli.engine.sample import Sample
+from gradcli.engine.tensor import Tensor
+
+MOST = 24  # elements tried of each tensor: two ways back for each of them
+
+
+class _Case:
+    """One sample of one op, as a function from inputs and incoming gradients to a number."""
+
+    def __init__(self, op: Op, sample: Sample) -> None:
+        self.op = op
+        self.sample = sample
+        self.rng = random.Random(f"twice {op.name}{sample}")
+        self.inputs = make_inputs(sample)
+        self.floats = [x for x in self.inputs if x is not None and x.is_floating_point()]
+        for x in self.floats:
+            x.requires_grad_()
+        self.arriving = [self._normal(y).requires_grad_() for y in self._outputs()]
+        self.weights = [self._normal(x) for x in self.floats]
+
+    def _normal(self, like: Tensor) -> Tensor:
+        numbers = [self.rng.gauss(0, 1) for _ in range(like.numel())]
+        made: Tensor = tensor(numbers, dtype=like.dtype).reshape(like.shape)
+        return made
+
+    def _outputs(self) -> list[Tensor]:
+        return [y for y in call(self.op, self.sample, self.inputs) if y.requires_grad]
+
+    def gradients(self, create_graph: bool) -> Sequence[Tensor | None]:
+        """Of the float inputs, by one way back."""
+        outputs = self._outputs()
+        if not outputs or not self.floats:
+            return [None] * len(self.floats)
+        return autograd.grad(
+            outputs, self.floats, self.arriving, create_graph=create_graph, allow_unused=True
+        )
+
+    def value(self, found: Sequence[Tensor | None]) -> Tensor | None:
+        """The sum of all gradients times their weights."""
+        total: Tensor | None = None
+        for grad, weight in zip(found, self.weights, strict=True):
+            if grad is not None:
+                part = (grad * weight).sum()
+                total = part if total is None else total + part
+        return total
+
+    def number(self) -> float:
+        """The value by a plain way back."""
+        made = self.value(self.gradients(create_graph=False))
+        return 0.0 if made is None else float(made.item())
+
+    def analytic(self) -> list[Tensor | None]:
+        """By a second way back, for each float input and each gradient that comes in."""
+        places = [*self.floats, *self.arriving]
+        made = self.value(self.gradients(create_graph=True))
+        if made is None or not made.requires_grad:
+            return [None] * len(places)
+        return list(autograd.grad(made, places, allow_unused=True))
+
+    def numeric(self, x: Tensor, i: int) -> float:
+        """The slope along element `i`."""
+        numbers: Any = x.array.memoryview().cast("d")
+        before = numbers[i]
+        numbers[i] = before + STEP
+        above = self.number()
+        numbers[i] = before - STEP
+        below = self.number()
+        numbers[i] = before
+        return (above - below) / (2 * STEP)
+
+    def failure(self, name: str, x: Tensor, grad: Tensor | None) -> Failure | None:
+        """The worst of the elements tried."""
+        claimed = [0.0] * x.numel() if grad is None else grad.reshape(-1).tolist()
+        tried = range(x.numel())
+        worst: tuple[float, Failure] | None = None
+        for i in self.rng.sample(tried, MOST) if x.numel() > MOST else tried:
+            numeric = self.numeric(x, i)
+            error = abs(claimed[i] - numeric)
+            within = error <= ABSOLUTE + RELATIVE * abs(numeric)
+            if not within and (worst is None or not error <= worst[0]):
+                at = position(i, x.shape)
+                found = Failure(self.op.name, str(self.sample), name, at, claimed[i], numeric)
+                worst = (error, found)
+        return None if worst is None else worst[1]
+
+
+def check(op: Op, sample: Sample) -> list[Failure]:
+    """The worst element of each input, and of each gradient that comes in, whose slopes differ."""
+    case = _Case(op, sample)
+    named = [
+        name
+        for name, x in zip(op.inputs, case.inputs, strict=True)
+        if x is not None and x.is_floating_point()
+    ]
+    names = [*named, *(f"gradient {i}" for i in range(len(case.arriving)))]
+    places = [*case.floats, *case.arriving]
+    tried = zip(names, places, case.analytic(), strict=True)
+    failures = [case.failure(name, x, grad) for name, x, grad in tried]
+    return [*same_values(op, sample), *(f for f in failures if f is not None)]
+
+
+def same_values(op: Op, sample: Sample) -> list[Failure]:
+    """Where the gradients by ops are not those by the fused kernels, up to rounding."""
+    case = _Case(op, sample)
+    plain, by_ops = case.gradients(create_graph=False), case.gradients(create_graph=True)
+    failures = []
+    for name, a, b in zip(op.inputs, plain, by_ops, strict=False):
+        if (a is None) != (b is None):
+            failures.append(Failure(op.name, str(sample), name, (), math.nan, math.nan))
+        elif a is not None and b is not None:
+            pairs = zip(b.reshape(-1).tolist(), a.reshape(-1).tolist(), strict=True)
+            failures += [
+                Failure(op.name, str(sample), name, position(i, a.shape), x, y)
+                for i, (x, y) in enumerate(pairs)
+                if not (abs(x - y) <= 1e-11 + 1e-10 * abs(y) or (x != x and y != y))
+            ][:1]
+    return failures
+
+
+def check_all(names: Sequence[str] | None = None) -> Report:
+    """Check the named ops, or all that claim to be differentiable twice."""
+    report = Report()
+    for op in chosen_ops(names):
+        if not op.again:
+            continue
+        report.ops += 1
+        for sample in op.samples:
+            report.cases += 1
+            report.failed += check(op, sample)
+    return report
