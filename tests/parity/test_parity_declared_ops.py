@@ -1,0 +1,171 @@
+"""Every declared op, on every sample it declares, against the function of torch with its name."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch")
+from both import FLOATS, ours, theirs  # noqa: E402
+from torch.nn import functional  # noqa: E402
+
+from gradcli.engine import gradcheck  # noqa: E402
+from gradcli.engine.dtype import DType  # noqa: E402
+from gradcli.engine.op import declared_ops  # noqa: E402
+
+pytestmark = pytest.mark.parity
+
+
+def stepped(cell, states):
+    """A recurrent layer over time from the formula of torch's cells; `x` is projected before."""
+
+    def call(x, w_hh, *rest, batch_first=False, reverse=False, **options):
+        x = x.transpose(0, 1) if batch_first else x
+        weights, given = (w_hh, *rest[:-states]), rest[-states:]
+        zero = x.new_zeros(x.shape[1], w_hh.shape[1])
+        now = [zero if state is None else state for state in given]
+        y = []
+        for row in x.flip(0) if reverse else x:
+            now = cell(row, *weights, *now, **options)
+            y.append(now[0])
+        y = torch.stack(y[::-1] if reverse else y)
+        return (y.transpose(0, 1) if batch_first else y, *now)
+
+    return call
+
+
+def rnn(x, w, h, nonlinearity="tanh"):
+    return (getattr(torch, nonlinearity)(x + h @ w.T),)
+
+
+def lstm(x, w, h, c):
+    i, f, g, o = (x + h @ w.T).chunk(4, 1)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
+def gru(x, w, b, h):
+    mine, (r, z, n) = h @ w.T if b is None else h @ w.T + b, x.chunk(3, 1)
+    r_h, z_h, n_h = mine.chunk(3, 1)
+    r, z = (r + r_h).sigmoid(), (z + z_h).sigmoid()
+    return ((1 - z) * (n + r * n_h).tanh() + z * h,)
+
+
+def spread(function):
+    """std and var: torch takes no `unbiased=None`."""
+
+    def call(x, unbiased=None, **options):
+        if unbiased is not None:
+            options.pop("correction", None)
+            options["unbiased"] = unbiased
+        return function(x, **options)
+
+    return call
+
+
+# Where torch has another name, place or order for the same thing.
+SPELLED = {
+    "cast": torch.Tensor.to,
+    "expand": lambda x, size: x.expand(size),
+    "getitem": lambda x, index: x[index],
+    "gru_steps": stepped(gru, 1),
+    # torch's own gradient has the sixth of a float32 in float64 too.
+    "hardsigmoid": lambda x: functional.relu6(x + 3) / 6,
+    "index_select": lambda x, index, dim: torch.index_select(x, dim, index),
+    "join": lambda a, b, dim: torch.cat([a, b], dim),
+    "layer_norm": lambda x, weight, bias, normalized_shape, **options: functional.layer_norm(
+        x, torch.Size(torch.atleast_1d(torch.tensor(normalized_shape))), weight, bias, **options
+    ),
+    "lstm_steps": stepped(lstm, 2),
+    "rnn_steps": stepped(rnn, 1),
+    "split": lambda x, split_size, dim=0: torch.split(x, split_size, dim),
+    "std": spread(torch.std),
+    "threshold": functional.threshold,
+    "unfold": torch.Tensor.unfold,
+    "var": spread(torch.var),
+}
+ALONE = {
+    "dropout": "draws its own random numbers; tests/parity/test_parity_layers.py compares the rest",
+}
+# torch calls these constants: it has no gradient of them.
+CONSTANTS = {
+    ("batch_norm", "running_mean"),
+    ("batch_norm", "running_var"),
+    ("cross_entropy", "weight"),
+    ("nll_loss", "weight"),
+}
+# torch refuses these calls, which have one clear meaning.
+REFUSED = (
+    "weight tensor expected, but got: [2, 0",  # a convolution to no channels
+    "expected weight to be at least 1 at dimension 0",
+    "pad should be smaller than or equal to half",  # of the kernel, its dilation left out
+)
+CASES = [
+    pytest.param(op, sample, id=f"{op.name}{sample}")
+    for op in declared_ops()
+    if op.name not in ALONE
+    for sample in op.samples
+]
+
+
+def in_torch(name):
+    """The function that has this name in torch."""
+    places = (torch.nn.functional, torch, torch.Tensor)
+    found = [getattr(place, name) for place in places if hasattr(place, name)]
+    return SPELLED.get(name) or found[0]
+
+
+def test_every_op_has_a_partner_or_a_reason():
+    lacking = []
+    for op in declared_ops():
+        try:
+            in_torch(op.name)
+        except IndexError:
+            lacking.append(op.name)
+    assert sorted(lacking) == sorted(set(ALONE) - {"dropout"})
+
+
+def translated(option):
+    """Element types are torch's there."""
+    return getattr(torch, option.name) if isinstance(option, DType) else option
+
+
+def backward(outputs):
+    """From fixed numbers, the same for both."""
+    for y in outputs:
+        if y.requires_grad:
+            start = torch.tensor([math.sin(i) for i in range(math.prod(y.shape))])
+            start = start.reshape(tuple(y.shape)).to(getattr(torch, str(y.dtype).partition(".")[2]))
+            y.backward(start if isinstance(y, torch.Tensor) else ours(start), retain_graph=True)
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")
+@pytest.mark.filterwarnings("ignore:(std|var).*degrees of freedom is <= 0")
+@pytest.mark.parametrize("dtype", list(FLOATS), ids=str)
+@pytest.mark.parametrize(("op", "sample"), CASES)
+def test_values_and_gradients(agree, op, sample, dtype):
+    inputs = gradcheck.make_inputs(sample, dtype=FLOATS[dtype])
+    for x in inputs:
+        if op.differentiable and x is not None and x.is_floating_point():
+            x.requires_grad_()
+    found = gradcheck.call(op, sample, inputs)
+    backward(found)
+    partners = [None if x is None else theirs(x).clone() for x in inputs]
+    ends = [
+        (x, partner.requires_grad_())
+        for name, x, partner in zip(op.inputs, inputs, partners, strict=True)
+        if x is not None and x.grad is not None and (op.name, name) not in CONSTANTS
+    ]
+    options = {name: translated(option) for name, option in sample.options.items()}
+    try:
+        expected = in_torch(op.name)(*partners, **options)
+    except RuntimeError as error:
+        assert any(text in str(error) for text in REFUSED)
+        return
+    expected = expected if isinstance(expected, (tuple, list)) else (expected,)
+    for y, want in zip(found, expected, strict=True):
+        agree(op.name, y, want)
+    backward(expected)
+    for x, partner in ends:
+        agree(op.name, x.grad, partner.grad)
