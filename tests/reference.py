@@ -14,6 +14,7 @@ from reference_activation import REFERENCES as ACTIVATIONS
 from reference_attention import REFERENCES as ATTENTION
 from reference_index import REFERENCES as INDEXING
 from reference_linalg import REFERENCES as LINALG
+from reference_losses import LOSSES
 from reference_rearrange import REFERENCES as REARRANGED
 from reference_recurrent import REFERENCES as RECURRENT
 from reference_reduce import REFERENCES as REDUCTIONS
@@ -161,6 +162,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     **REARRANGED,
     **REDUCTIONS,
     **LINALG,
+    **LOSSES,
     **ATTENTION,
     **RECURRENT,
 }

@@ -5,8 +5,8 @@
  * UNARY_STEP(name, forward): flat almost everywhere, no slope.
  * UNARY_ANY(name, forward): all element types; the gradient is written with other ops.
  * BINARY(name, forward in a, b): all element types, broadcast; gradient written with other ops.
- * BINARY_REAL(name, forward, slope_a, slope_b): slopes in a, b and y.
  * BINARY_WHOLE(name, forward in a, b): integers and bool only, broadcast.
+ * BINARY_REAL(name, forward, slope_a, slope_b): slopes in a, b and y; p and q as above.
  * COMPARE(name, truth in a, b): gives bool.
  *
  * NaN in must give NaN out: `x < 0 ? 0 : x` keeps a NaN, `x > 0 ? x : 0` would swallow it.
@@ -86,6 +86,14 @@ BINARY_WHOLE(pow_whole,   m_pow_whole(a, b))
 BINARY_WHOLE(bitwise_and, a & b)
 BINARY_WHOLE(bitwise_or,  a | b)
 BINARY_WHOLE(bitwise_xor, a ^ b)
+
+BINARY_REAL(l1,         a < b ? b - a : a - b,          a > b ? 1 : (a < b ? -1 : a - b),     b > a ? 1 : (b < a ? -1 : b - a))
+BINARY_REAL(smooth_l1,  m_smooth_l1(a - b, p),          m_smooth_l1_slope(a - b, p),          m_smooth_l1_slope(b - a, p))
+BINARY_REAL(huber,      m_huber(a - b, p),              a - b < -p ? -p : (a - b > p ? p : a - b), b - a < -p ? -p : (b - a > p ? p : b - a))
+BINARY_REAL(bce,        m_bce(a, b),                    m_bce_slope(a, b),                    m_log_1_plus(-a) - m_log(a))
+BINARY_REAL(bce_logits, m_bce_logits(a, b),             m_sigmoid(a) - b,                     -a)
+BINARY_REAL(kl,         (b == 0 ? 0 : b * m_log(b)) - a * b, -b,                              m_log(b) + 1 - a)
+BINARY_REAL(kl_log,     m_exp(b) * (b - a),             -m_exp(b),                            m_exp(b) * (b - a + 1))
 
 COMPARE(eq, a == b)
 COMPARE(ne, a != b)

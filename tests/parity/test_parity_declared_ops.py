@@ -66,6 +66,11 @@ def spread(function):
 
 # Where torch has another name, place or order for the same thing.
 SPELLED = {
+    "binary_cross_entropy_with_logits": lambda x, target, weight, pos_weight, **options: (
+        functional.binary_cross_entropy_with_logits(
+            x, target, weight, pos_weight=pos_weight, **options
+        )
+    ),
     "cast": torch.Tensor.to,
     "expand": lambda x, size: x.expand(size),
     "getitem": lambda x, index: x[index],
@@ -92,6 +97,9 @@ ALONE = {
 CONSTANTS = {
     ("batch_norm", "running_mean"),
     ("batch_norm", "running_var"),
+    ("binary_cross_entropy", "weight"),
+    ("binary_cross_entropy_with_logits", "weight"),
+    ("binary_cross_entropy_with_logits", "pos_weight"),
     ("cross_entropy", "weight"),
     ("nll_loss", "weight"),
 }
@@ -142,6 +150,7 @@ def backward(outputs):
 
 @pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")
 @pytest.mark.filterwarnings("ignore:(std|var).*degrees of freedom is <= 0")
+@pytest.mark.filterwarnings("ignore:reduction. 'mean' divides the total loss")
 @pytest.mark.parametrize("dtype", list(FLOATS), ids=str)
 @pytest.mark.parametrize(("op", "sample"), CASES)
 def test_values_and_gradients(agree, op, sample, dtype):

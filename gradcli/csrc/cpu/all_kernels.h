@@ -3,6 +3,8 @@
 
 #ifdef GC_IS_REAL
 #include "maths.h"
+
+#include "maths_loss.h"
 #else
 #include "maths_whole.h"
 #endif

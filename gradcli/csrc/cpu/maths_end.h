@@ -42,3 +42,10 @@
 #undef m_mish_slope
 #undef m_hardsigmoid
 #undef m_pow_whole
+#undef m_log_1_plus
+#undef m_huber
+#undef m_smooth_l1
+#undef m_smooth_l1_slope
+#undef m_bce
+#undef m_bce_slope
+#undef m_bce_logits

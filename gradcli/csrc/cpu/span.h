@@ -75,6 +75,8 @@ typedef struct {
   }
 #define BINARY_SPAN(name, OUT, value)                                                              \
   static void NAME(span_##name)(const gc_operands *o, int64_t n) {                                 \
+    const REAL p = (REAL)o->p, q = (REAL)o->q;                                                     \
+    (void)p, (void)q;                                                                              \
     const REAL *const pa = o->in[0], *const pb = o->in[1];                                         \
     OUT *const out = o->out;                                                                       \
     const int64_t sa = o->in_step[0], sb = o->in_step[1], so = o->out_step;                        \
@@ -99,6 +101,8 @@ typedef struct {
 
 #define SLOPE2_SPAN(name, slope)                                                                   \
   static void NAME(span_##name)(const gc_operands *o, int64_t n) {                                 \
+    const REAL p = (REAL)o->p, q = (REAL)o->q;                                                     \
+    (void)p, (void)q;                                                                              \
     const REAL *const in[4] = {o->in[0], o->in[1], o->in[2], o->in[3]};                            \
     REAL *const out = o->out;                                                                      \
     const int64_t *const s = o->in_step;                                                           \

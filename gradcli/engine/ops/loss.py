@@ -12,6 +12,7 @@ from gradcli.engine.array import Array, empty, run
 from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops.along import Along, along, floats, match
 from gradcli.engine.ops.creation import tensor
+from gradcli.engine.ops.loss_pairs import reduced
 from gradcli.engine.sample import index, none, positive, sample, wrong
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
@@ -23,11 +24,6 @@ def _reduction(name: str, reduction: str) -> int:
     if reduction not in _REDUCTIONS:
         raise OptionError(f"{name}: reduction must be none, mean or sum, got {reduction!r}")
     return _REDUCTIONS[reduction]
-
-
-def _reduced(loss: Tensor, reduction: str) -> Tensor:
-    made: Tensor = loss if reduction == "none" else OPS[reduction](loss)
-    return made
 
 
 # -- cross-entropy ---------------------------------------------------------------------------------
@@ -137,7 +133,7 @@ def _one_by_one(
     if reduction == "mean":
         mean: Tensor = OPS["sum"](loss) / OPS["sum"](OPS["sum"](of_target, at) * kept)
         return mean
-    return _reduced(loss, reduction)
+    return reduced(loss, reduction)
 
 
 def _composed_cross_entropy(
@@ -210,7 +206,7 @@ def _against_probabilities(
         logs = logs * OPS["reshape"](weight, (x.shape[at],) + (1,) * (x.ndim - at - 1))
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / x.shape[at]
-    return _reduced(-OPS["sum"](logs * target, at), reduction)
+    return reduced(-OPS["sum"](logs * target, at), reduction)
 
 
 def _checked_smoothing(smooth: float) -> float:
@@ -347,7 +343,7 @@ def nll_loss_gradient(
 
 
 def _composed_mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    return _reduced((input - target) * (input - target), reduction)
+    return reduced((input - target) * (input - target), reduction)
 
 
 @op(

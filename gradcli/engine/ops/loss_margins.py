@@ -1,0 +1,184 @@
+"""Losses of margins, angles and distributions, written with simpler ops."""
+
+from __future__ import annotations
+
+from math import log, pi
+
+from gradcli.engine.op import function
+from gradcli.engine.ops import creation
+from gradcli.engine.ops.loss_pairs import checked_reduction, reduced
+from gradcli.engine.shape import broadcast, dim_index
+from gradcli.engine.tensor import OPS, Tensor
+from gradcli.errors import OptionError, ShapeError
+
+
+def _at_least(x: Tensor, low: float) -> Tensor:
+    """The larger of both; as in torch all of the gradient goes to x where they are equal."""
+    made: Tensor = OPS["clamp"](x, min=low)
+    return made
+
+
+def _finished(name: str, terms: Tensor, reduction: str) -> Tensor:
+    checked_reduction(name, reduction)
+    return reduced(terms, reduction)
+
+
+@function(method=False)
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between x1 and x2 along `dim`; no length counts as below eps."""
+    shape = broadcast(x1.shape, x2.shape, "cosine_similarity")
+    at = dim_index(dim, len(shape), "cosine_similarity")
+    directions = []
+    for x in (OPS["expand"](x1, shape), OPS["expand"](x2, shape)):
+        squares = OPS["sum"](x * x, at, keepdim=True)
+        directions.append(x / OPS["sqrt"](_at_least(squares, eps * eps)))
+    cosine: Tensor = OPS["sum"](directions[0] * directions[1], at)
+    return cosine
+
+
+@function(method=False)
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last dimension."""
+    distance: Tensor = OPS["norm"](x1 - x2 + eps, p, -1, keepdim)
+    return distance
+
+
+@function(method=False)
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    reduction: str = "mean",
+) -> Tensor:
+    """1 - cos where target is 1, max(0, cos - margin) where it is -1, of two rows each."""
+    if target.ndim > 1 or input1.ndim != target.ndim + 1 or input2.ndim != input1.ndim:
+        raise ShapeError(
+            "cosine_embedding_loss: needs two vectors and a target without dimensions, or two "
+            f"matrices and a vector, got {input1.shape}, {input2.shape} and {target.shape}"
+        )
+    tiny = 1e-12
+    lengths = [OPS["sum"](x * x, -1) + tiny for x in (input1, input2)]
+    cosine = OPS["sum"](input1 * input2, -1) / OPS["sqrt"](lengths[0] * lengths[1])
+    near = OPS["where"](target == 1, 1 - cosine, 0.0)
+    far = OPS["where"](target == -1, _at_least(cosine - margin, 0.0), 0.0)
+    return _finished("cosine_embedding_loss", near + far, reduction)
+
+
+@function(method=False)
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    reduction: str = "mean",
+) -> Tensor:
+    """max(0, margin - target (input1 - input2)): target 1 wants input1 on top, -1 input2."""
+    terms = _at_least(-target * (input1 - input2) + margin, 0.0)
+    return _finished("margin_ranking_loss", terms, reduction)
+
+
+@function(method=False)
+def hinge_embedding_loss(
+    input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean"
+) -> Tensor:
+    """The input, a distance, where target is 1; max(0, margin - input) where it is -1."""
+    far = OPS["where"](target != 1, _at_least(margin - input, 0.0), 0.0)
+    near = OPS["where"](target != -1, input, 0.0)
+    return _finished("hinge_embedding_loss", near + far, reduction)
+
+
+@function(method=False)
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """log(1 + exp(-target input)), the target being 1 or -1; large inputs do not overflow."""
+    towards = OPS["to"](target, input.dtype) * input
+    ones = creation.ones(towards.shape, dtype=towards.dtype)
+    terms = OPS["binary_cross_entropy_with_logits"](towards, ones, reduction="none")
+    return _finished("soft_margin_loss", terms, reduction)
+
+
+@function(method=False)
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """max(0, margin + distance to positive - distance to negative) (Schroff et al. 2015).
+
+    With swap the distance from positive to negative counts where it is the shorter one.
+    """
+    if not margin > 0:
+        raise OptionError(f"triplet_margin_loss: margin must be above 0, got {margin}")
+    near = pairwise_distance(anchor, positive, p, eps)
+    far = pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = OPS["minimum"](far, pairwise_distance(positive, negative, p, eps))
+    return _finished("triplet_margin_loss", _at_least(margin + near - far, 0.0), reduction)
+
+
+@function(method=False)
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Tensor | float,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
+    """(log(var) + (input - target)^2 / var) / 2, var at least eps; with full, + log(2 pi) / 2."""
+    given = var if isinstance(var, Tensor) else creation.full(input.shape, var, dtype=input.dtype)
+    spread = _fitting_variance(input, given)
+    # The gradient goes by where eps is taken instead.
+    spread = spread + (_at_least(spread, eps) - spread).detach()
+    apart = input - target
+    terms = 0.5 * (OPS["log"](spread) + apart * apart / spread)
+    if full:
+        terms = terms + 0.5 * log(2 * pi)
+    return _finished("gaussian_nll_loss", terms, reduction)
+
+
+def _fitting_variance(input: Tensor, var: Tensor) -> Tensor:
+    """One variance for each number, or for all along one dimension."""
+    if var.shape == input.shape:
+        return var
+    if var.shape == input.shape[:-1]:
+        column: Tensor = OPS["unsqueeze"](var, -1)
+        return column
+    pairs = zip(var.shape, input.shape, strict=False)
+    other = [mine for mine, wanted in pairs if mine != wanted]
+    if var.ndim != input.ndim or other != [1]:
+        raise ShapeError(
+            f"gaussian_nll_loss: var {var.shape} does not fit input {input.shape}: it may lack "
+            "the last dimension, or have size 1 in one"
+        )
+    return var
+
+
+@function(method=False)
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    eps: float = 1e-8,
+    reduction: str = "mean",
+) -> Tensor:
+    """exp(input) - target input; input - target log(input + eps) where log_input is false.
+
+    With full, Stirling's approximation of log(target!) is added where target is above 1.
+    """
+    if log_input:
+        terms = OPS["exp"](input) - target * input
+    else:
+        terms = input - target * OPS["log"](input + eps)
+    if full:
+        stirling = target * OPS["log"](target) - target + 0.5 * OPS["log"](2 * pi * target)
+        terms = terms + OPS["where"](target > 1, stirling, 0.0)
+    return _finished("poisson_nll_loss", terms, reduction)

@@ -1,0 +1,263 @@
+"""Losses of pairs: each element of input against that of target, then the mean or sum. Distances.
+
+The terms are rows of csrc/scalar_ops.h, with slopes for both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli.engine.array import Array, empty, run, scalar
+from gradcli.engine.op import Op, op
+from gradcli.engine.ops.along import floats, match
+from gradcli.engine.ops.family import map_binary
+from gradcli.engine.sample import Input, Sample, Wrong, away_from, sample, wrong
+from gradcli.engine.shape import numel
+from gradcli.engine.tensor import OPS, Tensor
+from gradcli.errors import OptionError, ShapeError
+
+Make = Callable[[tuple[int, ...]], Input]
+REDUCTIONS = ("none", "mean", "sum")
+
+
+def checked_reduction(name: str, reduction: str, known: Sequence[str] = REDUCTIONS) -> None:
+    """Refuse a reduction that there is not."""
+    if reduction not in known:
+        said = f"{', '.join(known[:-1])} or {known[-1]}"
+        raise OptionError(f"{name}: reduction must be {said}, got {reduction!r}")
+
+
+def reduced(terms: Tensor, reduction: str) -> Tensor:
+    """The terms themselves, their mean or their sum."""
+    made: Tensor = terms if reduction == "none" else OPS[reduction](terms)
+    return made
+
+
+def paired(
+    name: str,
+    kernel: str,
+    input: Array,
+    target: Array,
+    reduction: str,
+    options: Sequence[float] = (),
+    known: Sequence[str] = REDUCTIONS,
+) -> Array:
+    """The terms of a row of scalar_ops.h, reduced."""
+    checked_reduction(name, reduction, known)
+    match(name, floats(name, input), target=target)
+    if input.shape != target.shape:
+        raise ShapeError(
+            f"{name}: input {input.shape} and target {target.shape} must have one shape"
+        )
+    terms = empty(input.shape, input.dtype)
+    run(kernel, input, target, terms, options=options)
+    if reduction == "none":
+        return terms
+    out, flat = empty((1, 1, 1), input.dtype), terms.reshape((1, input.numel, 1))
+    if reduction == "sum":
+        run("sum", flat, out)
+    else:
+        run("mean", flat, out, options=(_divisor(input, reduction),))
+    return out.reshape(())
+
+
+def _divisor(input: Array | Tensor, reduction: str) -> int:
+    """What the sum of all terms is divided by."""
+    if reduction == "batchmean":
+        return input.shape[0] if input.ndim else 1
+    return 1 if reduction == "sum" else numel(input.shape)
+
+
+def paired_slopes(
+    kernel: str,
+    grad: Array,
+    input: Array,
+    target: Array,
+    reduction: str,
+    needs: Sequence[bool],
+    options: Sequence[float] = (),
+) -> tuple[Array | None, ...]:
+    """The gradients of both sides."""
+    if reduction not in ("none", "sum"):
+        share = scalar(1 / max(_divisor(input, reduction), 1), grad.dtype)
+        grad = map_binary("mul", grad, share)
+    found: list[Array | None] = []
+    for side, need in zip((f"{kernel}_backward_a", f"{kernel}_backward_b"), needs, strict=False):
+        out = empty(input.shape, input.dtype) if need else None
+        if out is not None:
+            run(side, input, target, input, grad.expand(input.shape), out, options=options)
+        found.append(out)
+    return tuple(found)
+
+
+def declare_slopes(
+    declared: Op,
+    of_input: Callable[[Tensor, Tensor], Tensor],
+    of_target: Callable[[Tensor, Tensor], Tensor],
+) -> None:
+    """Declare the gradients once more, as slopes written with ops, so that they have gradients."""
+
+    def graph(
+        grad: Tensor, *, input: Tensor, target: Tensor, reduction: str, needs: Sequence[bool]
+    ) -> tuple[Tensor | None, ...]:
+        if reduction not in ("none", "sum"):
+            grad = grad / max(_divisor(input, reduction), 1)
+        slopes = (of_input, of_target)
+        pairs = zip(slopes, needs, strict=False)
+        found = [grad * slope(input, target) if need else None for slope, need in pairs]
+        return (*found, *(None for _ in needs[2:]))
+
+    declared.gradient_graph(graph)
+
+
+def pair_samples(first: Make, second: Make, *rest: Input, **options: Any) -> list[Sample]:
+    """Shapes and reductions that every loss of pairs is tried with."""
+
+    def one(shape: tuple[int, ...], **more: Any) -> Sample:
+        return sample(first(shape), second(shape), *rest, **more, **options)
+
+    return [
+        one((3, 5)),
+        one((2, 1, 4), reduction="sum"),
+        one((2, 3), reduction="none"),
+        one(()),
+        one((0, 3), reduction="sum"),
+    ]
+
+
+def plain(shape: tuple[int, ...]) -> Input:
+    """Normally distributed numbers."""
+    return Input(shape)
+
+
+def pair_wrong(name: str) -> list[Wrong]:
+    """Calls that every loss of pairs refuses."""
+    return [
+        wrong(sample((3, 5), (3,)), f"{name}: input (3, 5) and target (3,) must have one shape"),
+        wrong(sample((3,), (3,), reduction="avg"), f"{name}: reduction must be none, mean or sum"),
+        wrong(sample((3,), (3,)), "must be float32 or float64, got int64", dtype="int64"),
+    ]
+
+
+# -- distances -------------------------------------------------------------------------------------
+
+
+def _composed_l1(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    return reduced(OPS["abs"](input - target), reduction)
+
+
+@op(
+    method=False,
+    saves=("input", "target"),
+    composed=_composed_l1,
+    twice="composed",
+    samples=pair_samples(away_from, lambda shape: away_from(shape, 5.0)),
+    wrong=pair_wrong("l1_loss"),
+)
+def l1_loss(input: Array, target: Array, *, reduction: str = "mean") -> Array:
+    """Mean of |input - target|; the gradient where they are equal is 0."""
+    return paired("l1_loss", "l1", input, target, reduction)
+
+
+@l1_loss.gradient
+def l1_loss_gradient(
+    grad: Array, *, input: Array, target: Array, reduction: str, needs: tuple[bool, ...]
+) -> tuple[Array | None, ...]:
+    """sign(input - target) / n, and the same with the opposite sign."""
+    return paired_slopes("l1", grad, input, target, reduction, needs)
+
+
+def _composed_huber(
+    input: Tensor, target: Tensor, *, reduction: str = "mean", delta: float = 1.0
+) -> Tensor:
+    size = OPS["abs"](input - target)
+    near = OPS["minimum"](size, delta)
+    return reduced(near * (size - 0.5 * near), reduction)
+
+
+@op(
+    method=False,
+    saves=("input", "target"),
+    composed=_composed_huber,
+    twice="composed",
+    samples=[*pair_samples(plain, plain, delta=0.7), sample((7,), (7,))],
+    wrong=[
+        *pair_wrong("huber_loss"),
+        wrong(sample((3,), (3,), delta=0.0), "delta must be above 0"),
+    ],
+)
+def huber_loss(
+    input: Array, target: Array, *, reduction: str = "mean", delta: float = 1.0
+) -> Array:
+    """Mean of d^2 / 2 where d = |input - target| is at most delta, otherwise delta (d - delta / 2).
+
+    Huber 1964.
+    """
+    if not delta > 0:
+        raise OptionError(f"huber_loss: delta must be above 0, got {delta}")
+    return paired("huber_loss", "huber", input, target, reduction, (delta,))
+
+
+@huber_loss.gradient
+def huber_loss_gradient(
+    grad: Array,
+    *,
+    input: Array,
+    target: Array,
+    reduction: str,
+    delta: float,
+    needs: tuple[bool, ...],
+) -> tuple[Array | None, ...]:
+    """The difference, held between -delta and delta, / n."""
+    return paired_slopes("huber", grad, input, target, reduction, needs, (delta,))
+
+
+def _composed_smooth_l1(
+    input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0
+) -> Tensor:
+    size = OPS["abs"](input - target)
+    near = OPS["minimum"](size, beta)
+    return reduced(size - near + near * near / (2 * beta or 1), reduction)
+
+
+@op(
+    method=False,
+    saves=("input", "target"),
+    composed=_composed_smooth_l1,
+    twice="composed",
+    samples=[
+        *pair_samples(plain, plain, beta=0.7),
+        sample(away_from((7,)), away_from((7,), 5.0), beta=0.0),
+    ],
+    wrong=[
+        *pair_wrong("smooth_l1_loss"),
+        wrong(sample((3,), (3,), beta=-1.0), "beta must be 0 or more"),
+    ],
+)
+def smooth_l1_loss(
+    input: Array, target: Array, *, reduction: str = "mean", beta: float = 1.0
+) -> Array:
+    """Mean of d^2 / (2 beta) where d = |input - target| is below beta, otherwise d - beta / 2."""
+    if not beta >= 0:
+        raise OptionError(f"smooth_l1_loss: beta must be 0 or more, got {beta}")
+    return paired("smooth_l1_loss", _smooth(beta), input, target, reduction, (beta,))
+
+
+@smooth_l1_loss.gradient
+def smooth_l1_loss_gradient(
+    grad: Array,
+    *,
+    input: Array,
+    target: Array,
+    reduction: str,
+    beta: float,
+    needs: tuple[bool, ...],
+) -> tuple[Array | None, ...]:
+    """The difference / beta, held between -1 and 1, / n."""
+    return paired_slopes(_smooth(beta), grad, input, target, reduction, needs, (beta,))
+
+
+def _smooth(beta: float) -> str:
+    """Nothing is smooth where beta is 0."""
+    return "smooth_l1" if beta else "l1"
