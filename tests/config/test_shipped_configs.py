@@ -10,19 +10,19 @@ import pytest
 from gradcli.config.load import load
 
 ROOT = Path(__file__).parents[2]
-CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
+CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=[path.stem for path in CONFIGS])
 def test_a_config_says_what_it_is_and_what_it_reaches(path: Path) -> None:
     head = path.read_text().splitlines()[:3]
     assert head[0].startswith("# What:     ")
-    assert head[1] == f"# Command:  gradcli train configs/{path.name}"
+    assert head[1] == f"# Command:  gradcli train {path.relative_to(ROOT)}"
     assert head[2].startswith("# Expected: ")
     config = load(path)
     assert config.warnings == ()
     [expected] = config.expect
-    assert expected.metric == "test.accuracy"
+    assert expected.metric in head[2]
     assert str(expected.value) in head[2]
 
 
