@@ -5,12 +5,24 @@ from __future__ import annotations
 import importlib.util
 import math
 import random
+import struct
+import sys
+import zlib
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from gradcli import engine
+from gradcli.cli.main import run
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture(autouse=True)
+def _beside_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scripts find each other, as they do when Python runs one of them."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
 
 
 def example(name: str) -> ModuleType:
@@ -49,3 +61,51 @@ def _in_plain_python() -> list[float]:
             b2 -= step
         losses.append(loss)
     return losses
+
+
+def pixels(path: Path) -> list[list[int]]:
+    """The rows of a grey PNG file; its checksums are right."""
+    rest, chunks = path.read_bytes(), {}
+    assert rest[:8] == b"\x89PNG\r\n\x1a\n"
+    rest = rest[8:]
+    while rest:
+        (length,) = struct.unpack(">I", rest[:4])
+        kind, body = rest[4:8], rest[8 : 8 + length]
+        assert struct.unpack(">I", rest[8 + length : 12 + length])[0] == zlib.crc32(kind + body)
+        chunks[kind], rest = body, rest[12 + length :]
+    assert list(chunks) == [b"IHDR", b"IDAT", b"IEND"]
+    width, height, *form = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
+    assert form == [8, 0, 0, 0, 0]
+    flat = zlib.decompress(chunks[b"IDAT"])
+    rows = [list(flat[at : at + width + 1]) for at in range(0, len(flat), width + 1)]
+    assert len(rows) == height
+    assert {row[0] for row in rows} == {0}
+    return [row[1:] for row in rows]
+
+
+def test_a_picture_holds_the_images_in_rows(tmp_path: Path) -> None:
+    images = engine.tensor([[[0.0, 0.5, 1.0]], [[0.2, 0.4, 0.6]], [[-1.0, 2.0, 0.8]]])
+    example("grey_png").save(tmp_path / "three.png", images, across=2, scale=1)
+    first, second = [0, 128, 255, 0, 0, 51, 102, 153, 0, 0], [0, 255, 204, *[0] * 7]
+    empty = [0] * 10
+    assert pixels(tmp_path / "three.png") == [first, empty, empty, second, empty, empty]
+    example("grey_png").save(tmp_path / "wide.png", images[:1], across=1, scale=2)
+    assert pixels(tmp_path / "wide.png")[:2] == [[0, 0, 128, 128, 255, 255, *[0] * 4]] * 2
+
+
+def test_an_autoencoder_is_shown_below_what_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = EXAMPLES.parent / "configs" / "mnist_autoencoder.yaml"
+    assert run(["train", str(config), "--max-steps", "1", "--runs", str(tmp_path)]) == 0
+    picture = tmp_path / "shown.png"
+    options = ["--runs", str(tmp_path), "--checkpoint", "last", "--out", str(picture)]
+    monkeypatch.setattr(sys, "argv", ["show_autoencoder.py", "last", *options, "--across", "3"])
+    example("show_autoencoder").main()
+    rows = pixels(picture)
+    assert (len(rows), len(rows[0])) == (2 * 4 * 30, 2 * 3 * 30)
+    seven = rows[0:56]
+    assert {seven[y][x] for y in (0, 1) for x in range(56)} == {0}  # MNIST has an empty rim
+    assert max(map(max, seven)) == 255
+    guess = [value for row in rows[60:116] for value in row[:56]]
+    assert 100 < min(guess) <= max(guess) < 150  # what an untrained sigmoid says
