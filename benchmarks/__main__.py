@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from benchmarks import course, measure, process, race, results, startup, tables, targets
+from benchmarks import course, measure, process, race, results, shipped, startup, tables, targets
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "performance.md"
@@ -93,10 +93,24 @@ OTHERS = (
 )
 
 
+@main.command("configs")
+@click.argument("names", nargs=-1, type=click.Choice(list(shipped.files())))
+@click.pass_obj
+def configs(options: dict[str, Any], names: tuple[str, ...]) -> None:
+    """Train each of configs/, or those named, to its `expect:`; --quick leaves out configs/long.
+
+    Takes an hour, and is no race. Rows of the newest result stay for what is not trained now.
+    """
+    there = shipped.files(long=not options["quick"])
+    chosen = {name: path for name, path in shipped.files().items() if name in (names or there)}
+    before = results.newest(options["out"], "configs") or {}
+    _finish(options, "configs", shipped.shipped(chosen, before, click.echo))
+
+
 @main.command("all")
 @click.pass_context
 def all_(context: click.Context) -> None:
-    """Everything, one after the other."""
+    """All races, one after the other."""
     for command in (workloads, *OTHERS):
         context.invoke(command)
 

@@ -166,10 +166,28 @@ def _seconds(rows: Mapping[str, Any], facts: tuple[str, ...] = ()) -> str:
     return _rows(("seconds", "median", "10th percentile", *facts), lines)
 
 
+def _configs(found: Mapping[str, Any]) -> str:
+    lines = []
+    for name, row in found["rows"].items():
+        for metric, wanted in row.get("expect", {}).items():
+            verdict = (
+                f"{row['metrics'][metric]:.4g} ({wanted}, {'yes' if row['reached'] else 'no'})"
+            )
+            times = (f"{row[key]:.0f}" for key in ("seconds", "processor_seconds"))
+            lines.append((name, f"{metric} {verdict}", f"{row['steps']:,}", *times))
+    head = ("config", "reached (wanted)", "steps", "seconds", "spent by the processors")
+    note = (
+        "Each trained once from a cold process, not as a race: other work on the machine makes the "
+        "wall clock slower, and hardly changes what the processors spend.\n"
+    )
+    return f"## The configs\n\n{_rows(head, lines)}\n{note}"
+
+
 TABLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "workloads": _workloads,
     "matmul": _matmul,
     "memory": _memory,
     "startup": _startup,
     "mnist97": _mnist97,
+    "configs": _configs,
 }

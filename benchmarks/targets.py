@@ -186,10 +186,22 @@ def of_mnist97(found: Mapping[str, Any]) -> list[Verdict]:
     ]
 
 
+def of_configs(found: Mapping[str, Any]) -> list[Verdict]:
+    """Each config against each figure that it expects of itself."""
+    verdicts = []
+    for name, row in found["rows"].items():
+        for metric, wanted in row.get("expect", {}).items():
+            comparison, value = wanted.split()
+            judge = at_least if comparison.startswith(">") else at_most
+            verdicts.append(judge(f"{name}, {metric}", row["metrics"][metric], float(value)))
+    return verdicts
+
+
 VERDICTS = {
     "workloads": of_workloads,
     "matmul": of_matmul,
     "memory": of_memory,
     "startup": of_startup,
     "mnist97": of_mnist97,
+    "configs": of_configs,
 }

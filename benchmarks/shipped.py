@@ -1,0 +1,94 @@
+"""Every config in configs/ and configs/long/, trained to its end: does it reach its `expect:`?"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.process import ROOT
+from benchmarks.race import Say
+from gradcli.config import load
+from gradcli.errors import DataError, ErrorGroup, GradcliError
+
+FOLDER = ROOT / "configs"
+EXIT_MISSED = 6
+
+
+def files(long: bool = True) -> dict[str, Path]:
+    """The configs by name; with `long` those of an hour's patience too."""
+    found = [*FOLDER.glob("*.yaml"), *(FOLDER.glob("long/*.yaml") if long else ())]
+    return {path.stem: path for path in sorted(found)}
+
+
+def shipped(chosen: Mapping[str, Path], before: Mapping[str, Any], say: Say) -> dict[str, Any]:
+    """A row for each config that is chosen, beside the rows of `before` of those that are not."""
+    rows = {name: row for name, row in before.get("rows", {}).items() if name in files()}
+    for name, path in chosen.items():
+        rows[name] = row = trained(path)
+        say(f"  {name}: {said(row)}")
+    return {"rows": dict(sorted(rows.items()))}
+
+
+def said(row: Mapping[str, Any]) -> str:
+    """A row in one line."""
+    if "missing" in row:
+        return f"takes no part: {row['missing']}"
+    figures = (
+        f"{metric} {row['metrics'][metric]:.4f} ({wanted})"
+        for metric, wanted in row["expect"].items()
+    )
+    verdict = "reached" if row["reached"] else "MISSED"
+    return f"{verdict}: {', '.join(figures)}, {row['steps']} steps, {row['seconds']:.0f} s"
+
+
+def trained(path: Path) -> dict[str, Any]:
+    """What a training in a process of its own ended in; why there is none, where data is absent."""
+    try:
+        config = load(path)
+    except (ErrorGroup, GradcliError) as error:
+        if _without_data(error):
+            return {"missing": str(error)}
+        raise
+    began, spent = time.perf_counter(), _processor_seconds()
+    with tempfile.TemporaryDirectory() as runs:
+        done = _train(path, runs)
+    result = json.loads(done.stdout)
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "seconds": round(time.perf_counter() - began, 1),
+        "processor_seconds": round(_processor_seconds() - spent, 1),
+        "steps": result["steps"],
+        "epochs": config.train.epochs,
+        "expect": {one.metric: f"{one.comparison} {one.value:g}" for one in config.expect},
+        "metrics": {name: round(value, 5) for name, value in result["metrics"].items()},
+        "reached": done.returncode == 0,
+    }
+
+
+def _train(path: Path, runs: str) -> subprocess.CompletedProcess[str]:
+    command = ("-m", "gradcli", "train", str(path), "--json", "--runs", runs, "--threads", "2")
+    done = subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    if done.returncode not in (0, EXIT_MISSED):
+        raise ChildProcessError(f"{path.name}: {done.stderr.strip()}")
+    return done
+
+
+def _processor_seconds() -> float:
+    """Of all processes that we started and that have ended: what another's load does not change."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _without_data(error: GradcliError) -> bool:
+    inside: Iterable[GradcliError] = error.errors if isinstance(error, ErrorGroup) else (error,)
+    return all(isinstance(one, DataError) for one in inside)
