@@ -14,7 +14,27 @@ from gradcli.engine.nn.instance_norm import InstanceNorm1d, InstanceNorm2d
 from gradcli.engine.nn.key_value_cache import KeyValueCache
 from gradcli.engine.nn.layer_norm import LayerNorm
 from gradcli.engine.nn.linear import Bilinear, Linear
-from gradcli.engine.nn.loss import CrossEntropyLoss, MSELoss
+from gradcli.engine.nn.loss import (
+    LOSSES,
+    BCELoss,
+    BCEWithLogitsLoss,
+    CosineEmbeddingLoss,
+    CosineSimilarity,
+    CrossEntropyLoss,
+    GaussianNLLLoss,
+    HingeEmbeddingLoss,
+    HuberLoss,
+    KLDivLoss,
+    L1Loss,
+    MarginRankingLoss,
+    MSELoss,
+    NLLLoss,
+    PairwiseDistance,
+    PoissonNLLLoss,
+    SmoothL1Loss,
+    SoftMarginLoss,
+    TripletMarginLoss,
+)
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.nn.parameter_containers import ParameterDict, ParameterList
@@ -78,11 +98,29 @@ LAYERS: dict[str, type[Module]] = {
     "Tanh": Tanh,
     "Sigmoid": Sigmoid,
     "Softmax": Softmax,
-    "CrossEntropyLoss": CrossEntropyLoss,
-    "MSELoss": MSELoss,
+    **LOSSES,
 }
 
 __all__ = [
+    "LOSSES",
+    "CrossEntropyLoss",
+    "NLLLoss",
+    "MSELoss",
+    "L1Loss",
+    "SmoothL1Loss",
+    "HuberLoss",
+    "BCELoss",
+    "BCEWithLogitsLoss",
+    "KLDivLoss",
+    "CosineEmbeddingLoss",
+    "MarginRankingLoss",
+    "HingeEmbeddingLoss",
+    "SoftMarginLoss",
+    "TripletMarginLoss",
+    "GaussianNLLLoss",
+    "PoissonNLLLoss",
+    "CosineSimilarity",
+    "PairwiseDistance",
     "KeyValueCache",
     "SelfAttention",
     "TransformerBlock",
@@ -98,7 +136,6 @@ __all__ = [
     "Conv2d",
     "ConvTranspose1d",
     "ConvTranspose2d",
-    "CrossEntropyLoss",
     "Dropout",
     "Embedding",
     "Flatten",
@@ -107,7 +144,6 @@ __all__ = [
     "LSTMCell",
     "LayerNorm",
     "Linear",
-    "MSELoss",
     "MaxPool1d",
     "MaxPool2d",
     "Module",
