@@ -1,7 +1,7 @@
 """What was compared with torch: docs/parity.md is made of it.
 
-`python -m pytest tests/parity --parity-table docs/parity.md` writes the table anew, and with
-`--parity-check docs/parity.md` fails when a name or a number of cases in it is no longer true.
+`python -m pytest tests/parity --parity-table=docs/parity.md` writes the table anew, and with
+`--parity-check=docs/parity.md` fails when a name or a number of cases in it is no longer true.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 HEAD = """# Parity with PyTorch
 
-Made by the tests: `python -m pytest tests/parity --parity-table docs/parity.md`. Each case gives
+Made by the tests: `python -m pytest tests/parity --parity-table=docs/parity.md`. Each case gives
 the same numbers to both and compares results, gradients, and for layers and optimizers many steps
 of training. The error is the largest difference, divided by the largest result or 1; float32 has
 1.2e-07 between neighbours, float64 2.2e-16.

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="parity needs the extra: pip install '.[parity]'")
 
-from both import close, copy_weights, ours, randn, theirs  # noqa: E402
+from both import copy_weights, ours, randn, theirs  # noqa: E402
 
 from gradcli import engine  # noqa: E402
 from gradcli.engine import nn  # noqa: E402
@@ -14,10 +14,11 @@ from gradcli.engine.nn import functional as F  # noqa: E402
 
 pytestmark = pytest.mark.parity
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+NAME = "F.scaled_dot_product_attention"
 attend = torch.nn.functional.scaled_dot_product_attention
 
 
-def compare(q, k, v, mask=None, **options):
+def compare(agree, q, k, v, mask=None, **options):
     """The same attention in both: same values, same gradients."""
     floats = [q, k, v] if mask is None or mask.dtype == torch.bool else [q, k, v, mask]
     reference = [x.clone().requires_grad_() for x in floats]
@@ -25,12 +26,12 @@ def compare(q, k, v, mask=None, **options):
     rest = [] if mask is None or len(floats) == 4 else [mask]
     y = attend(*reference, *rest, **options)
     our_y = F.scaled_dot_product_attention(*mine, *map(ours, rest), **options)
-    close(our_y, y, terms=256)
+    agree(NAME, our_y, y, terms=256)
     grad = randn(*y.shape, dtype=y.dtype, seed=99)
     y.backward(grad)
     our_y.backward(ours(grad))
     for found, expected in zip(mine, reference, strict=True):
-        close(found.grad, expected.grad, terms=1024)
+        agree(NAME, found.grad, expected.grad, terms=1024)
 
 
 @DTYPES
@@ -48,12 +49,12 @@ def compare(q, k, v, mask=None, **options):
         ((2, 1, 3), 9, 11, 64, 70),
     ],
 )
-def test_values_and_gradients(lead, queries, keys, depth, width, is_causal, dtype):
+def test_values_and_gradients(agree, lead, queries, keys, depth, width, is_causal, dtype):
     q, k, v = (
         randn(*lead, rows, columns, dtype=dtype, seed=i)
         for i, (rows, columns) in enumerate([(queries, depth), (keys, depth), (keys, width)])
     )
-    compare(q, k, v, is_causal=is_causal)
+    compare(agree, q, k, v, is_causal=is_causal)
 
 
 @DTYPES
@@ -61,17 +62,16 @@ def test_values_and_gradients(lead, queries, keys, depth, width, is_causal, dtyp
 @pytest.mark.parametrize(
     "shape", [(70, 140), (1, 140), (3, 1, 140), (2, 1, 70, 140), (2, 3, 70, 1)]
 )
-def test_masks(kind, shape, dtype):
+def test_masks(agree, kind, shape, dtype):
     q, k, v = (randn(2, 3, rows, 8, dtype=dtype, seed=i) for i, rows in enumerate((70, 140, 140)))
     mask = randn(*shape, dtype=dtype, seed=5)
-    compare(q, k, v, mask > 0 if kind == "bool" else mask)
+    compare(agree, q, k, v, mask > 0 if kind == "bool" else mask)
 
 
 @DTYPES
 @pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"scale": 0.3}], ids=str)
 @pytest.mark.parametrize(("heads", "shared"), [(6, 2), (4, 1), (3, 3)])
 def test_grouped_heads(agree, dtype, heads, shared, options):
-    name = "F.scaled_dot_product_attention"
     q, k, v = (
         randn(2, h, rows, columns, dtype=dtype, seed=i).requires_grad_()
         for i, (h, rows, columns) in enumerate([(heads, 9, 8), (shared, 70, 8), (shared, 70, 5)])
@@ -79,16 +79,16 @@ def test_grouped_heads(agree, dtype, heads, shared, options):
     mine = [ours(x, requires_grad=True) for x in (q, k, v)]
     y = attend(q, k, v, enable_gqa=True, **options)
     our_y = F.scaled_dot_product_attention(*mine, enable_gqa=True, **options)
-    agree(name, our_y, y, terms=256)
+    agree(NAME, our_y, y, terms=256)
     grad = randn(*y.shape, dtype=dtype, seed=4)
     y.backward(grad)
     our_y.backward(ours(grad))
     for found, expected in zip(mine, (q, k, v), strict=True):
-        agree(name, found.grad, expected.grad, terms=1024)
+        agree(NAME, found.grad, expected.grad, terms=1024)
 
 
 @pytest.mark.parametrize("kind", ["bool", "float"])
-def test_a_query_that_sees_nothing_gives_0(kind):
+def test_a_query_that_sees_nothing_gives_0(agree, kind):
     q, k, v = (randn(1, 2, rows, 4, seed=i) for i, rows in enumerate((5, 200, 200)))
     mask = torch.ones(5, 200, dtype=torch.bool)
     mask[1] = False
@@ -96,22 +96,22 @@ def test_a_query_that_sees_nothing_gives_0(kind):
     if kind == "float":
         mask = torch.zeros(5, 200, dtype=torch.float64).masked_fill(~mask, -torch.inf)
         found = F.scaled_dot_product_attention(*map(ours, (q, k, v, mask)))
-        close(found, attend(q, k, v, mask))
+        agree(NAME, found, attend(q, k, v, mask))
     else:
-        compare(q, k, v, mask)
+        compare(agree, q, k, v, mask)
     found = F.scaled_dot_product_attention(*map(ours, (q, k, v, mask)))
     assert theirs(found)[:, :, 1].eq(0).all()
 
 
 @DTYPES
-def test_large_scores_do_not_overflow(dtype):
+def test_large_scores_do_not_overflow(agree, dtype):
     q, k, v = (200 * randn(1, 2, 140, 8, dtype=dtype, seed=i) for i in range(3))
-    close(F.scaled_dot_product_attention(*map(ours, (q, k, v))), attend(q, k, v), terms=4096)
+    agree(NAME, F.scaled_dot_product_attention(*map(ours, (q, k, v))), attend(q, k, v), terms=4096)
 
 
 @DTYPES
 @pytest.mark.parametrize("cut", ["split", "slices", "unbind"])
-def test_heads_cut_from_one_matrix(cut, dtype):
+def test_heads_cut_from_one_matrix(agree, cut, dtype):
     def function(x, library, attention):
         batch, rows, columns = 3, 70, 24
         if cut == "unbind":
@@ -127,11 +127,11 @@ def test_heads_cut_from_one_matrix(cut, dtype):
     x = randn(3, 70, 72, dtype=dtype).requires_grad_()
     our_x = ours(x, requires_grad=True)
     y, our_y = function(x, torch, attend), function(our_x, engine, F.scaled_dot_product_attention)
-    close(our_y, y)
+    agree(NAME, our_y, y)
     grad = randn(*y.shape, dtype=dtype, seed=9)
     y.backward(grad)
     our_y.backward(ours(grad))
-    close(our_x.grad, x.grad, terms=512)
+    agree(NAME, our_x.grad, x.grad, terms=512)
 
 
 def test_dropped_weights_keep_the_mean():
@@ -166,14 +166,14 @@ def block(module, functional):
     return Block()
 
 
-def test_a_block_of_gpt():
+def test_a_block_of_gpt(agree):
     torch.manual_seed(0)
     theirs_block = block(torch.nn, torch.nn.functional)
     our_block = copy_weights(block(nn, F), theirs_block)
     x = randn(2, 67, 24, dtype=torch.float32)
     y, our_y = theirs_block(x), our_block(ours(x))
-    close(our_y, y, terms=512)
+    agree(NAME, our_y, y, terms=512)
     y.square().sum().backward()
     (our_y * our_y).sum().backward()
     for mine, reference in zip(our_block.parameters(), theirs_block.parameters(), strict=True):
-        close(mine.grad, reference.grad, terms=512)
+        agree(NAME, mine.grad, reference.grad, terms=512)

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="parity needs the extra: pip install '.[parity]'")
 
-from both import FLOATS, close, copy_weights, ours, randn, theirs  # noqa: E402
+from both import FLOATS, copy_weights, ours, randn, theirs  # noqa: E402
 
 from gradcli import engine  # noqa: E402
 from gradcli.engine import nn  # noqa: E402
@@ -58,25 +58,26 @@ def flat(result):
     return [one for part in result for one in flat(part)]
 
 
-def assert_same_gradients(layer, reference, results, our_results, leaves):
+def assert_same_gradients(agree, layer, reference, results, our_results, leaves):
+    name = f"nn.{type(reference).__name__}"
     for i, (y, our_y) in enumerate(zip(results, our_results, strict=True)):
-        close(our_y, y)
+        agree(name, our_y, y)
         grad = randn(*y.shape, dtype=y.dtype, seed=20 + i)
         y.backward(grad, retain_graph=True)
         our_y.backward(ours(grad), retain_graph=True)
     for x, our_x in leaves:
-        close(our_x.grad, x.grad, terms=1024)
+        agree(name, our_x.grad, x.grad, terms=1024)
     named = zip(layer.named_parameters(), reference.named_parameters(), strict=True)
-    for (name, p), (their_name, q) in named:
-        assert name == their_name
-        close(p.grad, q.grad, terms=4096)
+    for (key, p), (their_key, q) in named:
+        assert key == their_key
+        agree(name, p.grad, q.grad, terms=4096)
 
 
 @pytest.mark.parametrize("dtype", list(FLOATS), ids=str)
 @pytest.mark.parametrize("given", [False, True], ids=["zeros", "hx"])
 @pytest.mark.parametrize(("options", "shape"), CASES, ids=IDS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_values_and_gradients(kind, options, shape, given, dtype):
+def test_values_and_gradients(agree, kind, options, shape, given, dtype):
     layer, reference = pair(kind, options, dtype)
     x = randn(*shape, dtype=dtype, seed=1).requires_grad_()
     our_x = ours(x, requires_grad=True)
@@ -85,11 +86,11 @@ def test_values_and_gradients(kind, options, shape, given, dtype):
     if given:
         leaves += zip(flat(hx), flat(our_hx), strict=True)
     results, our_results = flat(reference(x, hx)), flat(layer(our_x, our_hx))
-    assert_same_gradients(layer, reference, results, our_results, leaves)
+    assert_same_gradients(agree, layer, reference, results, our_results, leaves)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_gradient_of_one_output_alone(kind):
+def test_a_gradient_of_one_output_alone(agree, kind):
     layer, reference = pair(kind, {"batch_first": True, "num_layers": 2}, torch.float64)
     for which in range(3 if kind == "LSTM" else 2):
         x = randn(3, 4, 5, seed=1)
@@ -98,17 +99,22 @@ def test_a_gradient_of_one_output_alone(kind):
         our_y.sum().backward()
         for p, q in zip(layer.parameters(), reference.parameters(), strict=True):
             wanted = torch.zeros_like(q) if q.grad is None else q.grad
-            close(p.grad if p.grad is not None else ours(torch.zeros_like(q)), wanted, terms=1024)
+            agree(
+                f"nn.{kind}",
+                p.grad if p.grad is not None else ours(torch.zeros_like(q)),
+                wanted,
+                terms=1024,
+            )
         layer.zero_grad()
         reference.zero_grad()
 
 
-def test_relu_instead_of_tanh():
+def test_relu_instead_of_tanh(agree):
     layer, reference = pair("RNN", {"nonlinearity": "relu", "num_layers": 2}, torch.float64)
     x = randn(4, 3, 5, seed=1).requires_grad_()
     our_x = ours(x, requires_grad=True)
     results, our_results = flat(reference(x)), flat(layer(our_x))
-    assert_same_gradients(layer, reference, results, our_results, [(x, our_x)])
+    assert_same_gradients(agree, layer, reference, results, our_results, [(x, our_x)])
 
 
 CELLS = [
@@ -121,7 +127,7 @@ CELLS = [
 
 @pytest.mark.parametrize("given", [False, True], ids=["zeros", "hx"])
 @pytest.mark.parametrize(("kind", "options", "shape"), CELLS)
-def test_cells(kind, options, shape, given):
+def test_cells(agree, kind, options, shape, given):
     layer, reference = pair(kind, options, torch.float64)
     x = randn(*shape, seed=1).requires_grad_()
     our_x = ours(x, requires_grad=True)
@@ -132,7 +138,7 @@ def test_cells(kind, options, shape, given):
         hx, our_hx = (tuple(p[i] for p in leaves[1:]) for i in (0, 1))
         hx, our_hx = (hx, our_hx) if len(hx) == 2 else (hx[0], our_hx[0])
     results, our_results = flat(reference(x, hx)), flat(layer(our_x, our_hx))
-    assert_same_gradients(layer, reference, results, our_results, leaves)
+    assert_same_gradients(agree, layer, reference, results, our_results, leaves)
 
 
 @pytest.mark.parametrize(
@@ -165,13 +171,13 @@ def test_first_weights_have_torchs_distribution(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_state_dict_goes_back_to_torch(kind):
+def test_state_dict_goes_back_to_torch(agree, kind):
     options = {"num_layers": 2, "bidirectional": True}
     layer = getattr(nn, kind)(5, 7, **options)
     reference = getattr(torch.nn, kind)(5, 7, **options)
     reference.load_state_dict({name: theirs(value) for name, value in layer.state_dict().items()})
     x = randn(4, 3, 5, dtype=torch.float32)
-    close(layer(ours(x))[0], reference(x)[0])
+    agree(f"nn.{kind}", layer(ours(x))[0], reference(x)[0])
 
 
 def test_positional_arguments_stand_in_torchs_order():
@@ -185,7 +191,7 @@ def test_positional_arguments_stand_in_torchs_order():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_training_goes_the_same_way(kind):
+def test_training_goes_the_same_way(agree, kind):
     layer, reference = pair(kind, {"batch_first": True}, torch.float64)
     optimizer = engine.optim.Adam(layer.parameters(), lr=1e-2)
     theirs_optimizer = torch.optim.Adam(reference.parameters(), lr=1e-2)
@@ -193,7 +199,7 @@ def test_training_goes_the_same_way(kind):
         x, target = randn(6, 5, 5, seed=step), randn(6, 5, 7, seed=100 + step)
         loss = torch.nn.functional.mse_loss(reference(x)[0], target)
         our_loss = engine.mse_loss(layer(ours(x))[0], ours(target))
-        close(our_loss, loss, terms=4096)
+        agree(f"nn.{kind}", our_loss, loss, terms=4096)
         for one, value in ((theirs_optimizer, loss), (optimizer, our_loss)):
             one.zero_grad()
             value.backward()
