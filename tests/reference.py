@@ -12,6 +12,7 @@ from typing import Any
 from grid import Grid, elementwise, pairwise, pick
 from reference_activation import REFERENCES as ACTIVATIONS
 from reference_attention import REFERENCES as ATTENTION
+from reference_gather import REFERENCES as GATHERED
 from reference_index import REFERENCES as INDEXING
 from reference_linalg import REFERENCES as LINALG
 from reference_losses import LOSSES
@@ -158,6 +159,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "permute": _permute,
     "expand": _expand,
     "getitem": _getitem,
+    **GATHERED,
     **INDEXING,
     **REARRANGED,
     **REDUCTIONS,

@@ -172,7 +172,10 @@ def test_threads_do_not_change_a_bit(op: Op, sample: Sample) -> None:
     assert same_bits(results[0], results[2])
 
 
-@pytest.mark.parametrize(("op", "sample"), CASES)
+ORDERED = ("sort", "topk")  # a NaN moves to the end there: tests/engine/ops/test_sort.py
+
+
+@pytest.mark.parametrize(("op", "sample"), [c for c in CASES if c.values[0].name not in ORDERED])
 def test_nan_in_gives_nan_out(op: Op, sample: Sample) -> None:
     """Whatever depends on an element must be NaN when that element is."""
 

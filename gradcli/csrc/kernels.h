@@ -36,6 +36,17 @@ KERNEL_ALL(tril,   triangle, 1, 1, 0)
 KERNEL_ALL(triu,   triangle, 1, 1, 0)
 KERNEL_REAL(index_select_backward, index_grad, 2, 1, 0)
 
+/* gather.h */
+KERNEL_ALL(gather,     gather,     2, 1, 0)
+KERNEL_ALL(scatter,    scatter,    3, 1, 0)
+KERNEL_ALL(index_copy, index_copy, 3, 1, 0)
+KERNEL_ALL(flat_index, flat_index, 2, 1, 2)
+KERNEL_ALL(nonzero,    nonzero,    1, 1, 0)
+
+/* sort.h */
+KERNEL_ALL(sort,         sort,         1, 2, 0)
+KERNEL_ALL(searchsorted, searchsorted, 2, 1, 0)
+
 /* random.h, random_integers.h */
 KERNEL_REAL(uniform, random, 1, 1, 1)
 KERNEL_REAL(normal,  random, 1, 1, 1)

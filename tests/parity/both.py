@@ -56,3 +56,28 @@ def copy_weights(model, reference):
     assert list(model.state_dict()) == list(state)
     model.load_state_dict(state)
     return model
+
+
+def as_list(result):
+    """One result, or several, as a list."""
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def both_ways(agree, name, call, inputs):
+    """The same call in both libraries, on floats of both sizes: values and gradients agree.
+
+    `call` takes the library and its tensors, and gives a tensor or several.
+    """
+    for dtype in (torch.float64, torch.float32):
+        reference = [x.to(dtype).clone().requires_grad_() for x in inputs]
+        mine = [ours(x, requires_grad=True) for x in reference]
+        expected, found = as_list(call(torch, reference)), as_list(call(engine, mine))
+        assert len(expected) == len(found)
+        weights = [randn(*y.shape, seed=7).to(dtype) for y in expected]
+        sum((y * w).sum() for y, w in zip(expected, weights, strict=True)).backward()
+        total = sum((y * ours(w)).sum() for y, w in zip(found, weights, strict=True))
+        total.backward()
+        for y, want in zip(found, expected, strict=True):
+            agree(name, y, want)
+        for x, want in zip(mine, reference, strict=True):
+            agree(name, x.grad, want.grad)

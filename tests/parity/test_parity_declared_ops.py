@@ -64,6 +64,16 @@ def spread(function):
     return call
 
 
+def along(name):
+    """Torch has the dimension in front of the index, and no gradient of a larger source."""
+
+    def call(x, index, *source, dim, **options):
+        given = [y[tuple(slice(n) for n in index.shape)] if index.ndim > 1 else y for y in source]
+        return getattr(torch, name)(x, dim, index, *given, **options)
+
+    return call
+
+
 # Where torch has another name, place or order for the same thing.
 SPELLED = {
     "binary_cross_entropy_with_logits": lambda x, target, weight, pos_weight, **options: (
@@ -74,9 +84,11 @@ SPELLED = {
     "cast": torch.Tensor.to,
     "expand": lambda x, size: x.expand(size),
     "getitem": lambda x, index: x[index],
+    "gather": along("gather"),
     "gru_steps": stepped(gru, 1),
     # torch's own gradient has the sixth of a float32 in float64 too.
     "hardsigmoid": lambda x: functional.relu6(x + 3) / 6,
+    "index_add": along("index_add"),
     "index_select": lambda x, index, dim: torch.index_select(x, dim, index),
     "join": lambda a, b, dim: torch.cat([a, b], dim),
     "layer_norm": lambda x, weight, bias, normalized_shape, **options: functional.layer_norm(
@@ -84,6 +96,8 @@ SPELLED = {
     ),
     "lstm_steps": stepped(lstm, 2),
     "rnn_steps": stepped(rnn, 1),
+    "scatter_add": along("scatter_add"),
+    "scatter_reduce": along("scatter_reduce"),
     "split": lambda x, split_size, dim=0: torch.split(x, split_size, dim),
     "std": spread(torch.std),
     "threshold": functional.threshold,
@@ -91,6 +105,10 @@ SPELLED = {
     "var": spread(torch.var),
 }
 ALONE = {
+    "flat_index": "part of indexing; tests/parity/test_parity_indexing.py compares the whole",
+    "index_copy": "torch gives what was overwritten a gradient; test_parity_gather.py has the rest",
+    "nonzero_places": "part of nonzero, which tests/parity/test_parity_gather.py compares",
+    "scatter": "torch gives what was overwritten a gradient; test_parity_gather.py has the rest",
     "dropout": "draws its own random numbers; tests/parity/test_parity_layers.py compares the rest",
 }
 # torch calls these constants: it has no gradient of them.
@@ -131,7 +149,7 @@ def test_every_op_has_a_partner_or_a_reason():
             in_torch(op.name)
         except IndexError:
             lacking.append(op.name)
-    assert sorted(lacking) == sorted(set(ALONE) - {"dropout"})
+    assert sorted(lacking) == sorted(set(ALONE) - {"dropout", "index_copy", "scatter"})
 
 
 def translated(option):

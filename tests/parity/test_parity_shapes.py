@@ -9,34 +9,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="parity needs the extra: pip install '.[parity]'")
 
-from both import ours, randn  # noqa: E402
+from both import both_ways, randn  # noqa: E402
 
 from gradcli import engine  # noqa: E402
 
 pytestmark = pytest.mark.parity
 
 Call = Callable[[Any, Any], Any]  # the library and its tensors give a tensor, or several
-
-
-def as_list(result: Any) -> list[Any]:
-    return list(result) if isinstance(result, (tuple, list)) else [result]
-
-
-def both_ways(agree: Any, name: str, call: Call, inputs: list[Any]) -> None:
-    """The same call in both libraries, on floats of both sizes with gradients, and on integers."""
-    for dtype in (torch.float64, torch.float32):
-        reference = [x.to(dtype).clone().requires_grad_() for x in inputs]
-        mine = [ours(x, requires_grad=True) for x in reference]
-        expected, found = as_list(call(torch, reference)), as_list(call(engine, mine))
-        assert len(expected) == len(found)
-        weights = [randn(*y.shape, seed=7).to(dtype) for y in expected]
-        sum((y * w).sum() for y, w in zip(expected, weights, strict=True)).backward()
-        total = sum((y * ours(w)).sum() for y, w in zip(found, weights, strict=True))
-        total.backward()
-        for y, want in zip(found, expected, strict=True):
-            agree(name, y, want)
-        for x, want in zip(mine, reference, strict=True):
-            agree(name, x.grad, want.grad)
 
 
 MOVED: list[tuple[str, tuple[int, ...], Call]] = [

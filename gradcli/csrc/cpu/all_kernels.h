@@ -15,8 +15,10 @@
 
 #include "copy.h"
 #include "finite.h"
+#include "gather.h"
 #include "index.h"
 #include "random_integers.h"
+#include "sort.h"
 
 #include "reduce.h"
 

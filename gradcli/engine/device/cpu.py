@@ -144,9 +144,10 @@ def refusal(kernel: str, call: Any, error: Any) -> Exception:
     tensor = call.tensors[error.tensor]
     shape = tuple(tensor.shape[0 : tensor.ndim])
     if error.status == lib.GC_BAD_INDEX:
-        limit = error.limit - 1
+        low = -error.limit if kernel == "flat_index" else 0  # it counts from the end as well
         return RangeError(
-            f"{op}: index {error.value} at position {error.where} is outside 0..{limit}"
+            f"{op}: index {error.value} at position {error.where} is outside "
+            f"{low}..{error.limit - 1}"
         )
     if error.status == lib.GC_BAD_DTYPE:
         name = _DTYPE_NAMES.get(tensor.dtype, "this element type")

@@ -14,17 +14,30 @@ from gradcli.engine.ops.family import matched
 from gradcli.engine.sample import index as below
 from gradcli.engine.sample import sample, truth, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import Tensor
+from gradcli.engine.tensor import OPS, Tensor
 from gradcli.engine.twice import sum_to
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
 
 
-def _positions(name: str, index: Array) -> Array:
-    """Indices as the kernels take them: contiguous int64, in one dimension."""
+def whole_indices(name: str, index: Array) -> Array:
+    """Indices as the kernels take them: contiguous int64."""
     if index.dtype not in (dtypes.int64, dtypes.int32):
         raise DTypeError(f"{name}: indices must be int64 or int32, got {index.dtype}")
     whole = index if index.dtype is dtypes.int64 else index.cast(dtypes.int64)
-    return whole.contiguous().reshape((index.numel,))
+    return whole.contiguous()
+
+
+def run_as(name: str, kernel: str, *arrays: Array, sizes: Sequence[int] = ()) -> None:
+    """Run a kernel that reports a bad index in the name of the op that the user called."""
+    try:
+        run(kernel, *arrays, sizes=sizes)
+    except RangeError as error:
+        raise RangeError(error.message.replace(f"{kernel}: ", f"{name}: ")) from None
+
+
+def _positions(name: str, index: Array) -> Array:
+    """Indices in one dimension."""
+    return whole_indices(name, index).reshape((index.numel,))
 
 
 def _around(shape: Shape, dim: int) -> Shape:
@@ -47,14 +60,18 @@ def _unpick(grad: Array, index: Array, around: Shape, skipped: int = -1) -> Arra
     return out
 
 
-class _IndexSelect(Op):
-    """Also takes torch's order of arguments: (input, dim, index)."""
+class AlongDim(Op):
+    """An op along a dimension that also takes torch's order of arguments: (input, dim, index)."""
 
     def _bind(
         self, args: Sequence[Any], named: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
         if len(args) > 1 and isinstance(args[1], int):
-            args, named = (args[0], *args[2:]), {**named, "dim": args[1]}
+            behind = len(self.inputs) + 1
+            if len(args) < behind:
+                args, named = (args[0], *args[2:]), {**named, "dim": args[1]}
+            else:
+                args = (args[0], *args[2:behind], args[1], *args[behind:])
         return super()._bind(args, named)
 
 
@@ -71,7 +88,7 @@ def _index_select(x: Array, index: Array, *, dim: int) -> Array:
     return picked.reshape((*x.shape[:d], index.numel, *x.shape[d + 1 :]))
 
 
-index_select = _IndexSelect(
+index_select = AlongDim(
     _index_select,
     name="index_select",
     saves="index",
@@ -164,7 +181,13 @@ def embedding_gradient(
 
 
 class _Where(Op):
-    """Takes Python numbers too, and promotes element types."""
+    """Takes Python numbers too, and promotes element types; of one tensor it gives the places."""
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Chosen elements, or places."""
+        if len(args) + len(named) == 1:
+            return OPS["nonzero"](*args, *named.values(), as_tuple=True)
+        return super().__call__(*args, **named)
 
     def _bind(
         self, args: Sequence[Any], named: dict[str, Any]

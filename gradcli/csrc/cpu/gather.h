@@ -1,0 +1,296 @@
+/* gather.h -- elements picked and put by an index of their own (gather, scatter), rows put by
+ * index, places of what is not 0, and whole-number indices made ready. A bad index is reported with
+ * its position and its element is left alone. */
+
+/* x (outer, n, inner), index (outer, m, inner) -> y[o, j, i] = x[o, index[o, j, i], i]. */
+static int NAME(plan_gather)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const gc_tensor *x = &call->tensors[0], *index = &call->tensors[1], *y = &call->tensors[2];
+  for (int32_t i = 0; i < 3; i++)
+    GC_REQUIRE(call->tensors[i].ndim == 3 && gc_contiguous(&call->tensors[i]), i,
+               "a contiguous (outer, n, inner)");
+  GC_REQUIRE(index->dtype == GC_I64, 1, "int64 indices");
+  GC_REQUIRE(gc_is_reduced(index, x, index->shape[1]), 1, "(outer, m, inner)");
+  GC_REQUIRE(gc_same_shape(y, index) && y->dtype == x->dtype, 2, "like the indices, typed as x");
+  if (gc_numel(y) == 0)
+    return gc_plan_simple(plan, 0);
+  const int64_t rows = gc_max(1, GC_BLOCK / y->shape[2]);
+  return gc_plan_simple(plan, gc_ceil_div(y->shape[0] * y->shape[1], rows));
+}
+
+static void NAME(run_gather)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const int64_t n = t[0].shape[1], inner = t[0].shape[2], m = t[1].shape[1];
+  const int64_t rows = gc_max(1, GC_BLOCK / inner);
+  const int64_t end = gc_min(t[2].shape[0] * m, (job->task + 1) * rows);
+  const int64_t *index = (const int64_t *)gc_first(&t[1]);
+  const REAL *x = (const REAL *)gc_first(&t[0]);
+  REAL *y = (REAL *)gc_first(&t[2]);
+  for (int64_t row = job->task * rows; row < end;) {
+    const int64_t begin = row / m * n * inner; /* of this outer in x */
+    const int64_t stop = gc_min(end, (row / m + 1) * m);
+    for (; row < stop; row++)
+      for (int64_t i = 0; i < inner; i++) {
+        const int64_t at = row * inner + i, from = index[at];
+        if (from < 0 || from >= n)
+          gc_bad_index(job, 1, at, from, n);
+        else
+          y[at] = x[begin + from * inner + i];
+      }
+  }
+}
+
+/* How scatter cuts (outer, n, inner): into tiles of columns, each with all its n rows. Adding needs
+ * a tile in double, so that wide tiles are for short columns. */
+typedef struct {
+  int64_t width, tiles, group, tasks;
+} NAME(put_cut);
+
+static NAME(put_cut) NAME(put_cut_of)(const gc_tensor *out, int64_t m) {
+  const int64_t n = out->shape[1], inner = out->shape[2];
+  NAME(put_cut) c = {.width = gc_max(1, gc_min(gc_min(inner, GC_WIDTH), 4 * GC_BLOCK / n))};
+  c.tiles = gc_ceil_div(inner, c.width);
+  c.group = gc_max(1, GC_BLOCK / (n + m) / c.width);
+  c.tasks = gc_ceil_div(out->shape[0] * c.tiles, c.group);
+  return c;
+}
+
+enum { NAME(PUT), NAME(PUT_SUM), NAME(PUT_PRODUCT), NAME(PUT_MAX), NAME(PUT_MIN), NAME(PUT_WAYS) };
+
+/* x (outer, n, inner), index (outer, m, inner), source like the index -> y: x, in which element
+ * index[o, j, i] of column (o, i) is replaced by source[o, j, i], or joined with it as sizes[0]
+ * says; in the order of j, so that the last of several stays. Sums are carried in double. */
+static int NAME(plan_scatter)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const gc_tensor *x = &call->tensors[0], *index = &call->tensors[1], *y = &call->tensors[3];
+  for (int32_t i = 0; i < 4; i++)
+    GC_REQUIRE(call->tensors[i].ndim == 3 && gc_contiguous(&call->tensors[i]), i,
+               "a contiguous (outer, n, inner)");
+  GC_REQUIRE(index->dtype == GC_I64, 1, "int64 indices");
+  GC_REQUIRE(gc_is_reduced(index, x, index->shape[1]), 1, "(outer, m, inner)");
+  GC_REQUIRE(gc_same_shape(&call->tensors[2], index), 2, "a source like the indices");
+  GC_REQUIRE(gc_same_shape(y, x), 3, "a result like x");
+  for (int32_t i = 2; i < 4; i++)
+    GC_REQUIRE(call->tensors[i].dtype == x->dtype, i, "one element type");
+  GC_REQUIRE(call->sizes[0] >= 0 && call->sizes[0] < NAME(PUT_WAYS), 3, "a known way to join");
+  if (gc_numel(y) == 0)
+    return gc_plan_simple(plan, 0);
+  const NAME(put_cut) c = NAME(put_cut_of)(y, index->shape[1]);
+  if (call->sizes[0] == NAME(PUT_SUM))
+    plan->worker_bytes = c.width * y->shape[1] * (int64_t)sizeof(double);
+  return gc_plan_simple(plan, c.tasks);
+}
+
+#ifdef GC_IS_REAL
+typedef double NAME(put_sum);
+#define PUT_ADD(a, b) ((a) + (double)(b))
+#define PUT_TIMES(a, b) ((a) * (b))
+#define PUT_OVER(a, ORDER, b) ((b) != (b) || (b)ORDER(a))
+#else
+typedef REAL NAME(put_sum);
+static inline REAL NAME(put_add)(REAL a, REAL b) { /* around the end, as everywhere */
+  REAL sum;
+  (void)__builtin_add_overflow(a, b, &sum);
+  return sum;
+}
+static inline REAL NAME(put_times)(REAL a, REAL b) {
+  REAL product;
+  (void)__builtin_mul_overflow(a, b, &product);
+  return product;
+}
+#define PUT_ADD NAME(put_add)
+#define PUT_TIMES NAME(put_times)
+#define PUT_OVER(a, ORDER, b) ((b)ORDER(a))
+#endif
+
+/* One tile: for each row of indices, and each column, `join` with the element `to` stands for. */
+#define PUT_EACH(target, join)                                                                     \
+  for (int64_t j = 0; j < m; j++)                                                                  \
+    for (int64_t i = 0; i < width; i++) {                                                          \
+      const int64_t at = j * inner + i, row = index[at];                                           \
+      if (row < 0 || row >= n)                                                                     \
+        gc_bad_index(job, 1, first + at, row, n);                                                  \
+      else {                                                                                       \
+        target;                                                                                    \
+        join;                                                                                      \
+      }                                                                                            \
+    }
+
+/* x, index, source and y begin at the tile; `first` is the position of its first index. */
+static void NAME(put_tile)(const gc_job *job, const int64_t *index, const REAL *source, REAL *y,
+                           int64_t first, int64_t width) {
+  const gc_tensor *t = job->call->tensors;
+  const int64_t n = t[3].shape[1], inner = t[3].shape[2], m = t[1].shape[1];
+  switch (job->call->sizes[0]) {
+  case NAME(PUT_SUM): {
+    NAME(put_sum) *sum = job->own;
+    for (int64_t row = 0; row < n; row++)
+      for (int64_t i = 0; i < width; i++)
+        sum[row * width + i] = (NAME(put_sum))y[row * inner + i];
+    PUT_EACH(NAME(put_sum) *to = &sum[row * width + i], *to = PUT_ADD(*to, source[at]))
+    for (int64_t row = 0; row < n; row++)
+      for (int64_t i = 0; i < width; i++)
+        y[row * inner + i] = (REAL)sum[row * width + i];
+    break;
+  }
+  case NAME(PUT_PRODUCT):
+    PUT_EACH(REAL *to = &y[row * inner + i], *to = (REAL)PUT_TIMES(*to, source[at]))
+    break;
+  case NAME(PUT_MAX):
+    PUT_EACH(REAL *to = &y[row * inner + i], if (PUT_OVER(*to, >, source[at])) *to = source[at])
+    break;
+  case NAME(PUT_MIN):
+    PUT_EACH(REAL *to = &y[row * inner + i], if (PUT_OVER(*to, <, source[at])) *to = source[at])
+    break;
+  default:
+    PUT_EACH(REAL *to = &y[row * inner + i], *to = source[at])
+  }
+}
+
+#undef PUT_EACH
+#undef PUT_ADD
+#undef PUT_TIMES
+#undef PUT_OVER
+
+static void NAME(run_scatter)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const int64_t n = t[3].shape[1], inner = t[3].shape[2], m = t[1].shape[1];
+  const NAME(put_cut) c = NAME(put_cut_of)(&t[3], m);
+  const int64_t end = gc_min(t[3].shape[0] * c.tiles, (job->task + 1) * c.group);
+  for (int64_t tile = job->task * c.group; tile < end; tile++) {
+    const int64_t outer = tile / c.tiles, column = tile % c.tiles * c.width;
+    const int64_t width = gc_min(c.width, inner - column), at = outer * n * inner + column;
+    const REAL *x = (const REAL *)gc_first(&t[0]) + at;
+    REAL *y = (REAL *)gc_first(&t[3]) + at;
+    for (int64_t row = 0; row < n && x != y; row++)
+      memcpy(y + row * inner, x + row * inner, (size_t)width * sizeof(REAL));
+    const int64_t from = outer * m * inner + column;
+    const int64_t *index = m ? (const int64_t *)gc_first(&t[1]) + from : NULL;
+    const REAL *source = m ? (const REAL *)gc_first(&t[2]) + from : NULL;
+    NAME(put_tile)(job, index, source, y, from, width);
+  }
+}
+
+/* x (outer, n, inner), indices (m), source (outer, m, inner) -> y: x, with row indices[j] replaced
+ * by row j of the source, in the order of j; any strides. Where y is x, the rest is not touched. */
+static int NAME(plan_index_copy)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const gc_tensor *x = &call->tensors[0], *indices = &call->tensors[1], *y = &call->tensors[3];
+  const gc_tensor *source = &call->tensors[2];
+  GC_REQUIRE(x->ndim == 3, 0, "(outer, n, inner)");
+  GC_REQUIRE(indices->ndim == 1 && indices->dtype == GC_I64 && gc_contiguous(indices), 1,
+             "contiguous int64 indices (m)");
+  GC_REQUIRE(source->ndim == 3 && source->shape[0] == x->shape[0] &&
+                 source->shape[1] == indices->shape[0] && source->shape[2] == x->shape[2],
+             2, "(outer, m, inner)");
+  GC_REQUIRE(gc_same_shape(y, x), 3, "a result like x");
+  for (int32_t i = 2; i < 4; i++)
+    GC_REQUIRE(call->tensors[i].dtype == x->dtype, i, "one element type");
+  if (gc_numel(y) == 0)
+    return gc_plan_simple(plan, 0);
+  return gc_plan_simple(plan, y->shape[0] * gc_ceil_div(y->shape[2], 8 * GC_WIDTH));
+}
+
+/* Elements of one row, of any strides. */
+static inline void NAME(copy_row)(const REAL *from, int64_t step, REAL *to, int64_t stride,
+                                  int64_t n) {
+  if (step == 1 && stride == 1 && n > 4)
+    memcpy(to, from, (size_t)n * sizeof(REAL));
+  else
+    for (int64_t i = 0; i < n; i++)
+      to[i * stride] = from[i * step];
+}
+
+static void NAME(run_index_copy)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors, *x = &t[0], *source = &t[2], *y = &t[3];
+  const int64_t tiles = gc_ceil_div(y->shape[2], 8 * GC_WIDTH), m = t[1].shape[0];
+  const int64_t outer = job->task / tiles, column = job->task % tiles * 8 * GC_WIDTH;
+  const int64_t width = gc_min(8 * GC_WIDTH, y->shape[2] - column), n = y->shape[1];
+  const int64_t *indices = (const int64_t *)gc_first(&t[1]);
+  const REAL *old = (const REAL *)gc_first(x) + outer * x->stride[0] + column * x->stride[2];
+  REAL *out = (REAL *)gc_first(y) + outer * y->stride[0] + column * y->stride[2];
+  for (int64_t row = 0; row < n && old != out; row++)
+    NAME(copy_row)(old + row * x->stride[1], x->stride[2], out + row * y->stride[1], y->stride[2],
+                   width);
+  if (m == 0)
+    return;
+  const REAL *from =
+      (const REAL *)gc_first(source) + outer * source->stride[0] + column * source->stride[2];
+  for (int64_t j = 0; j < m; j++)
+    if (indices[j] < 0 || indices[j] >= n)
+      gc_bad_index(job, 1, j, indices[j], n);
+    else
+      NAME(copy_row)(from + j * source->stride[1], source->stride[2],
+                     out + indices[j] * y->stride[1], y->stride[2], width);
+}
+
+/* Indices (m) into several dimensions become one into all: y = before * sizes[0] + index, with
+ * negative ones counted from the end; `before` has no elements for the first dimension. */
+static int NAME(plan_flat_index)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const gc_tensor *t = call->tensors;
+  for (int32_t i = 0; i < 3; i++)
+    GC_REQUIRE(t[i].ndim == 1 && t[i].dtype == GC_I64 && gc_contiguous(&t[i]), i,
+               "contiguous int64 indices (m)");
+  GC_REQUIRE(t[0].shape[0] == 0 || gc_same_shape(&t[0], &t[1]), 0, "as many indices, or none");
+  GC_REQUIRE(gc_same_shape(&t[2], &t[1]), 2, "as many indices");
+  GC_REQUIRE(call->sizes[0] >= 0 && call->sizes[0] <= INT64_MAX / 2, 1, "a size");
+  return gc_plan_simple(plan, gc_ceil_div(t[1].shape[0], GC_BLOCK));
+}
+
+static void NAME(run_flat_index)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const int64_t first = job->task * GC_BLOCK, size = job->call->sizes[0];
+  const int64_t end = gc_min(first + GC_BLOCK, t[1].shape[0]);
+  const int64_t *before = t[0].shape[0] ? (const int64_t *)gc_first(&t[0]) : NULL;
+  const int64_t *index = (const int64_t *)gc_first(&t[1]);
+  int64_t *y = (int64_t *)gc_first(&t[2]);
+  for (int64_t i = first; i < end; i++) {
+    y[i] = 0;
+    if (index[i] < -size || index[i] >= size)
+      gc_bad_index(job, 1, i, index[i], size);
+    else { /* unsigned: what Python did not check may leave the range, and is refused behind */
+      const uint64_t front = before ? (uint64_t)before[i] * (uint64_t)size : 0;
+      y[i] = (int64_t)(front + (uint64_t)(index[i] + (index[i] < 0 ? size : 0)));
+    }
+  }
+}
+
+/* x -> for each element that is not 0, in order, its place (count, ndim). Phase 0 counts in blocks,
+ * phase 1 writes; a count that does not fit is cut or leaves zeros. */
+static int NAME(plan_nonzero)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const gc_tensor *x = &call->tensors[0], *places = &call->tensors[1];
+  GC_REQUIRE(x->ndim > 0 && gc_contiguous(x), 0, "a contiguous tensor with dimensions");
+  GC_REQUIRE(places->ndim == 2 && places->shape[1] == x->ndim && places->dtype == GC_I64 &&
+                 gc_contiguous(places),
+             1, "int64 places (count, ndim)");
+  plan->phases = 2;
+  plan->tasks[0] = plan->tasks[1] = gc_ceil_div(gc_numel(x), GC_BLOCK);
+  plan->shared_bytes = plan->tasks[0] * (int64_t)sizeof(int64_t);
+  return GC_OK;
+}
+
+static void NAME(write_place)(const gc_tensor *x, int64_t at, int64_t *place) {
+  for (int32_t d = x->ndim - 1; d >= 0; d--) {
+    place[d] = at % x->shape[d];
+    at /= x->shape[d];
+  }
+}
+
+static void NAME(run_nonzero)(const gc_job *job) {
+  const gc_tensor *x = &job->call->tensors[0], *places = &job->call->tensors[1];
+  BLOCK_OF(job, first, n);
+  const REAL *in = (const REAL *)gc_first(x) + first;
+  int64_t *counts = job->shared, found = 0;
+  if (job->phase == 0) {
+    for (int64_t i = 0; i < n; i++)
+      found += in[i] != 0;
+    counts[job->task] = found;
+    return;
+  }
+  for (int64_t task = 0; task < job->task; task++)
+    found += counts[task];
+  int64_t *out = (int64_t *)gc_first(places);
+  for (int64_t i = 0; i < n && found < places->shape[0]; i++)
+    if (in[i] != 0)
+      NAME(write_place)(x, first + i, out + found++ * x->ndim);
+  if (job->task == job->tasks - 1)
+    for (; found < places->shape[0]; found++)
+      memset(out + found * x->ndim, 0, (size_t)x->ndim * sizeof *out);
+}
