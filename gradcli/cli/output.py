@@ -29,6 +29,11 @@ def say(text: str = "") -> None:
     print(text)
 
 
+def say_part(text: str) -> None:
+    """A piece of a line, on stdout at once."""
+    print(text, end="", flush=True)
+
+
 def say_json(value: object) -> None:
     """The one JSON object of a command with --json, on stdout."""
     print(json.dumps(value, ensure_ascii=False, allow_nan=False, default=str))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,10 +13,14 @@ from gradcli.cli import options, output
 from gradcli.cli.trained import open_trained
 from gradcli.errors import ConfigError
 
+if TYPE_CHECKING:
+    from gradcli.cli.trained import Trained
+    from gradcli.train.generate import Sampling
+
 
 @click.command("predict")
 @click.argument("run")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @options.checkpoint
 @click.option(
     "--top",
@@ -31,15 +35,57 @@ from gradcli.errors import ConfigError
     metavar="FILE",
     help="Write one JSON object a sample to FILE instead of printing lines.",
 )
+@click.option("--prompt", metavar="TEXT", help="Go on with TEXT; for models of text.")
+@click.option(
+    "--tokens",
+    type=click.IntRange(min=1),
+    default=300,
+    metavar="N",
+    help="How many characters or bytes follow the prompt.  [default: 300]",
+)
+@click.option(
+    "--temperature",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    metavar="T",
+    help="Below 1 what is probable is picked more often, at 0 always.  [default: 1]",
+)
+@click.option(
+    "--top-k",
+    type=click.IntRange(min=1),
+    metavar="K",
+    help="Pick among the K most probable ones.",
+)
+@click.option(
+    "--top-p",
+    type=click.FloatRange(min=0, max=1, min_open=True),
+    metavar="P",
+    help="Pick among the fewest that have the probability P together.",
+)
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    metavar="S",
+    help="The same seed gives the same text.  [default: 0]",
+)
 @options.runs
 @options.common
+@click.pass_context
 def command(
+    ctx: click.Context,
     run: str,
     files: tuple[Path, ...],
     checkpoint: str,
     partial: bool,
     top: int,
     out: Path | None,
+    prompt: str | None,
+    tokens: int,
+    temperature: float,
+    top_k: int | None,
+    top_p: float | None,
+    seed: int,
     runs: Path,
     as_json: bool,
     threads: int | None,
@@ -49,7 +95,11 @@ def command(
 
     A line holds the file, the sample's index in it, the label and its probability; for
     regression the values; for text the token that follows the sample.
+
+    With --prompt a model of text writes on, character by character.
     """
+    if bool(files) == (prompt is not None):
+        raise click.UsageError("predict needs files, or --prompt, and not both", ctx)
     from gradcli.train.directory import find
 
     path = find(runs, run)
@@ -60,6 +110,12 @@ def command(
     trained = open_trained(path, checkpoint, partial=partial)
     for note in trained.notes:
         output.say_aside(note)
+    if prompt is not None:
+        from gradcli.train.generate import Sampling
+
+        how = Sampling(tokens, temperature, top_k, top_p, seed)
+        _write_on(path, trained, prompt, how, as_json)
+        return
     if top > 1 and trained.job.dataset.facts.classes is None:
         raise ConfigError(f"--top {top}: this run predicts values, there are no classes to rank")
     state = trained.meta.state
@@ -73,6 +129,22 @@ def command(
     else:
         for row in rows:
             output.say(line(row))
+
+
+def _write_on(path: Path, trained: Trained, prompt: str, how: Sampling, as_json: bool) -> None:
+    """The prompt and what the model writes behind it, as it comes."""
+    from gradcli.train.generate import continued
+
+    pieces = continued(trained.job, trained.meta.state, prompt, how)
+    if as_json:
+        text = "".join(pieces)
+        found = {"run": str(path), "step": trained.meta.step, "prompt": prompt, "text": text}
+        output.say_json(found)
+        return
+    output.say_part(prompt)
+    for piece in pieces:
+        output.say_part(piece)
+    output.say()
 
 
 def line(row: dict[str, Any]) -> str:

@@ -47,6 +47,10 @@ Window = Annotated[
     Count | tuple[Count, Count] | Literal["global"],
     Says("a whole number >= 1, two of them as [height, width], or global"),
 ]
+Units = Annotated[
+    Count | Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}x$")],
+    Says("a whole number >= 1, or a multiple of the features such as 4x"),
+]
 Layers = Annotated[list[Any], Says("a list of layers")]
 Branches = Annotated[list[list[Any]], Says("a list of lists of layers")]
 

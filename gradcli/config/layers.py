@@ -44,8 +44,11 @@ def reshape(x: Signal, shape: Shape) -> Fitted:
     return Fitted(x.to(*shape), 0, make)
 
 
-def linear(x: Signal, out: Count, *, bias: bool = True, in_: Count | None = None) -> Fitted:
-    """The last dimension becomes x @ weight.T + bias."""
+def linear(
+    x: Signal, out: Count, *, bias: bool = True, in_: Count | None = None, tied: str | None = None
+) -> Fitted:
+    """The last dimension becomes x @ weight.T + bias; the weight may be an embed layer's."""
+    del tied  # config/ties.py knows the layers above
     *rest, features = floats(x, least=1).shape
     given_input(in_, features)
 
@@ -57,8 +60,8 @@ def linear(x: Signal, out: Count, *, bias: bool = True, in_: Count | None = None
     return Fitted(x.to(*rest, out), features * out + (out if bias else 0), make)
 
 
-def embed(x: Signal, dim: Count) -> Fitted:
-    """A learnt row of `dim` numbers for each index."""
+def embed(x: Signal, dim: Count, *, std: Positive = 1.0) -> Fitted:
+    """A learnt row of `dim` numbers for each index, normally distributed at first."""
     if x.vocab is None:
         raise ShapeError(f"needs indices, such as those of text; the input is numbers ({x})")
     vocab = x.vocab
@@ -66,7 +69,10 @@ def embed(x: Signal, dim: Count) -> Fitted:
     def make() -> nn.Module:
         from gradcli.engine import nn
 
-        return nn.Embedding(vocab, dim)
+        made = nn.Embedding(vocab, dim)
+        if std != 1.0:
+            nn.init.normal_(made.weight, 0.0, std)
+        return made
 
     return Fitted(Signal((*x.shape, dim)), vocab * dim, make)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gradcli.config import layers as on_values
+from gradcli.config import layers_attention as on_steps
 from gradcli.config import layers_image as on_images
 from gradcli.config import layers_line as on_lines
 from gradcli.config import layers_norm as norms
@@ -16,6 +17,7 @@ from gradcli.config.node import Node, Report, describe
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.schema import Schema, check, meant, schema_of
 from gradcli.config.signal import Fitted, Signal
+from gradcli.config.ties import Ties
 from gradcli.errors import ConfigError, Place, ShapeError
 
 MAX_LAYERS = 10_000
@@ -41,6 +43,9 @@ LAYERS: dict[str, Callable[..., Fitted]] = {
     "lstm": on_sequences.lstm,
     "gru": on_sequences.gru,
     "rnn": on_sequences.rnn,
+    "positions": on_steps.positions,
+    "attention": on_steps.attention,
+    "transformer": on_steps.transformer,
     "dropout": on_values.dropout,
     "dropout1d": norms.dropout1d,
     "dropout2d": norms.dropout2d,
@@ -71,6 +76,7 @@ class Planner:
         self.names: dict[str, Place] = {}
         self.count = 0
         self.trail: list[str] = []
+        self.ties = Ties()
 
     def plan(
         self, node: Node, signal: Signal | None, above: str = ""
@@ -106,6 +112,7 @@ class Planner:
             return None
         try:
             fitted = self.layers[kind](signal, **values)
+            fitted = self.ties.tie(kind, name, values, signal, fitted)
         except ShapeError as error:
             self._does_not_fit(error, kind, name, index, place)
             return None

@@ -27,7 +27,8 @@ class TextSource:
     )
     context: int = field(default=64, metadata={"doc": "tokens in one sample"})
     stride: int | None = field(
-        default=None, metadata={"doc": "tokens between the starts of samples; left out: `context`"}
+        default=None,
+        metadata={"doc": "tokens between the starts of training samples; left out: `context`"},
     )
     split: dict[str, int | str] | None = field(
         default=None,
@@ -39,9 +40,9 @@ class TextSource:
             if value is not None and not 1 <= value <= 1 << 20:
                 raise ConfigError(f"{name} must be 1 to {1 << 20}, got {value}", code="E104")
 
-    @property
-    def _step(self) -> int:
-        return self.context if self.stride is None else self.stride
+    def _step(self, split: str) -> int:
+        """What is measured on is cut end to end: overlaps would only count tokens twice."""
+        return self.stride if self.stride is not None and split == "train" else self.context
 
     def locate(self, root: Path) -> TextSource:
         """The path made absolute."""
@@ -59,7 +60,7 @@ class TextSource:
             source=self,
             facts=made.facts,
             splits={
-                name: Windows(tokens[part.start : part.stop], self.context, self._step)
+                name: Windows(tokens[part.start : part.stop], self.context, self._step(name))
                 for name, part in made.parts.items()
             },
             sha256={made.loaded.path.name: made.loaded.sha256},
@@ -94,7 +95,7 @@ class TextSource:
         return _Prepared(loaded, tokens, parts, facts)
 
     def _sizes(self, parts: Mapping[str, range], source: str) -> dict[str, int]:
-        sizes = {n: windows(len(p), self.context, self._step) for n, p in parts.items()}
+        sizes = {n: windows(len(p), self.context, self._step(n)) for n, p in parts.items()}
         short = next((name for name, size in sizes.items() if size == 0), None)
         if short is not None:
             raise DataError(

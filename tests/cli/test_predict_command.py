@@ -67,6 +67,66 @@ def test_of_a_text_it_names_the_token_that_comes_next(gradcli) -> None:
     assert [row[:3] for row in rows] == [["new.txt", "0", "b"], ["new.txt", "1", "\\n"]]
 
 
+GPT = """
+gradcli: 1
+data: {name: text, file: long.txt, context: 8, stride: 1, split: {train: 100%}}
+model:
+  - embed: {dim: 16, std: 0.1, name: tokens}
+  - positions
+  - transformer: 2
+  - linear: {out: $data.vocab, tied: tokens}
+loss: cross_entropy
+optim: {name: adam, lr: 0.02}
+train: {steps: 60, batch: 16}
+"""
+
+
+def test_a_model_of_text_writes_on(gradcli) -> None:
+    Path("long.txt").write_text("abcd\n" * 200)
+    Path("gpt.yaml").write_text(GPT)
+    assert gradcli("train", "gpt.yaml").code == 0
+    ended = gradcli("predict", "last", "--prompt", "ab", "--tokens", "23", "--temperature", "0")
+    assert (ended.code, ended.out, ended.err) == (0, "abcd\n" * 5 + "\n", "")
+    hot = ("predict", "last", "--prompt", "ab", "--tokens", "40", "--temperature", "9", "--seed")
+    one, same, other = (gradcli(*hot, seed).out for seed in ("1", "1", "2"))
+    assert one == same != other
+    assert gradcli(*hot, "1", "--top-k", "1").out == gradcli(*hot, "2", "--top-p", "0.01").out
+    found = gradcli(*hot, "1", "--json").json
+    assert (found["prompt"], "ab" + found["text"] + "\n") == ("ab", one)
+
+
+@pytest.mark.parametrize("unit", ["characters", "bytes"])
+def test_a_prompt_is_written_in_the_tokens_of_the_text(gradcli, unit) -> None:
+    Path("long.txt").write_text("äöü\n" * 200)
+    Path("gpt.yaml").write_text(GPT.replace("context", f"unit: {unit}, context"))
+    assert gradcli("train", "gpt.yaml", "-s", "train.steps=150").code == 0
+    count = "7" if unit == "characters" else "12"
+    how = ("--tokens", count, "--temperature", "0")
+    assert gradcli("predict", "last", "--prompt", "ä", *how).out == "äöü\näöü\n\n"
+    ended = gradcli("predict", "last", "--prompt", "z")
+    if unit == "characters":
+        assert (ended.code, "the character 'z' did not occur in the training" in ended.err) == (
+            3,
+            True,
+        )
+    else:
+        assert ended.code == 0
+    assert gradcli("predict", "last", "--prompt", "").code == 2
+
+
+def test_only_models_of_text_take_a_prompt(gradcli, trained) -> None:
+    ended = gradcli("predict", "last", "--prompt", "a")
+    assert (ended.code, "this run has other data" in ended.err) == (2, True)
+
+
+def test_a_tied_weight_stays_tied_when_a_run_goes_on(gradcli) -> None:
+    Path("long.txt").write_text("abcd\n" * 200)
+    Path("gpt.yaml").write_text(GPT)
+    whole = gradcli("train", "gpt.yaml", "--json").json["weights_sha256"]
+    gradcli("train", "gpt.yaml", "--max-steps", "25")
+    assert gradcli("resume", "last", "--json").json["weights_sha256"] == whole
+
+
 TABLE = """
 gradcli: 1
 data: {name: csv, file: line.csv, target: y, task: regression, numeric: [x]}
@@ -111,7 +171,8 @@ def test_data_that_moved_is_found_at_the_place_written_into_the_run(gradcli) -> 
 def test_files_are_needed(gradcli) -> None:
     ended = gradcli("predict", "last")
     assert ended.code == 2
-    assert "FILES" in ended.err
+    assert "predict needs files, or --prompt, and not both" in ended.err
+    assert gradcli("predict", "last", "a.txt", "--prompt", "a").code == 2
 
 
 def test_a_place_that_cannot_be_written_is_named(gradcli, trained) -> None:

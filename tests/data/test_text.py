@@ -54,6 +54,13 @@ def test_splits_are_stretches_in_order(tmp_path: Path) -> None:
     assert made.load().splits["val"].batch(engine.tensor([0]))[0].tolist() == [[16, 17, 18]]
 
 
+def test_only_training_samples_overlap(tmp_path: Path) -> None:
+    split: dict[str, int | str] = {"train": "50%", "val": "50%"}
+    made = source(tmp_path, bytes(20), unit="bytes", stride=1, split=split)
+    assert made.facts().sizes == {"train": 7, "val": 3}
+    assert made.load().splits["val"].size == 3
+
+
 def test_a_split_below_one_window_is_refused_with_counts(tmp_path: Path) -> None:
     made = source(tmp_path, bytes(20), unit="bytes", split={"train": 17, "val": 3})
     with pytest.raises(DataError, match="val split has 3 tokens; a context of 3 needs at least 4"):

@@ -16,6 +16,7 @@ from gradcli.train.step import OneStep, epoch_order
 
 CONFIGS = sorted((Path(__file__).resolve().parents[2] / "configs").glob("*.yaml"))
 STEPS = 5
+SMALLER = {"shakespeare_gpt": ("data.context=16", "train.batch=8")}  # the same calls in a second
 
 
 def refuse(why: str) -> None:
@@ -24,7 +25,7 @@ def refuse(why: str) -> None:
 
 @pytest.fixture(scope="module", params=CONFIGS, ids=lambda path: path.stem)
 def plan(request: pytest.FixtureRequest) -> Any:
-    return load(request.param, ())
+    return load(request.param, SMALLER.get(request.param.stem, ()))
 
 
 def trained(plan: Any, threads: int = 2, **capture: Any) -> tuple[str, list[float]]:

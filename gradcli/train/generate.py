@@ -1,0 +1,75 @@
+"""A trained model of text goes on with a prompt: characters or bytes, as they are picked."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gradcli import engine
+from gradcli.engine.nn.generation import generate
+from gradcli.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from gradcli.train.job import Job
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are picked; see engine.nn.generation.pick."""
+
+    tokens: int
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int = 0
+
+
+def continued(job: Job, state: Mapping[str, Any], prompt: str, how: Sampling) -> Iterator[str]:
+    """What the model writes behind `prompt`, piece by piece; the same seed gives the same text.
+
+    `state` is what the dataset had fitted when the checkpoint was written.
+    """
+    facts = job.dataset.facts
+    if facts.input_kind != "index" or "unit" not in state:
+        raise ConfigError(
+            "--prompt: only models of text go on with a text; this run has other data"
+        )
+    if not prompt:
+        raise ConfigError("--prompt: give at least one character to go on from")
+    made = generate(
+        job.model,
+        _encoded(prompt, state),
+        how.tokens,
+        int(state["context"]),
+        temperature=how.temperature,
+        top_k=how.top_k,
+        top_p=how.top_p,
+        generator=engine.Generator(how.seed, purpose="text"),
+    )
+    if state["unit"] == "bytes":
+        return _as_text(made)
+    labels: Sequence[str] = state["vocab"]
+    return (labels[token] for token in made)
+
+
+def _encoded(prompt: str, state: Mapping[str, Any]) -> list[int]:
+    if state["unit"] == "bytes":
+        return list(prompt.encode())
+    index = {label: i for i, label in enumerate(state["vocab"])}
+    unknown = next((c for c in prompt if c not in index), None)
+    if unknown is not None:
+        raise DataError(
+            f"--prompt: the character {unknown!r} did not occur in the training text",
+            code="E304",
+        )
+    return [index[c] for c in prompt]
+
+
+def _as_text(tokens: Iterator[int]) -> Iterator[str]:
+    """Bytes as the characters they make up; what makes up none is shown as U+FFFD."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    for token in tokens:
+        yield decoder.decode(bytes([token]))
+    yield decoder.decode(b"", final=True)

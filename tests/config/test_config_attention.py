@@ -1,0 +1,89 @@
+"""Layers of transformers from YAML: shapes, parameters, shared weights, and what does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gradcli.config.load import Config, load
+from gradcli.engine import nn
+from gradcli.errors import ErrorGroup, GradcliError
+
+Write = Callable[..., Path]
+LAYERS = "  - flatten\n  - linear: 16\n  - relu\n"
+HEAD = "  - linear: {out: $data.classes, name: head}"
+
+
+def planned(config_file: Write, layers: str, head: str = "linear: $data.vocab") -> Config:
+    """A model of text: embed of 12, these layers, and the head."""
+    lines = "".join(f"  - {line}\n" for line in layers.split("\n"))
+    path = config_file((LAYERS, f"  - embed: {{dim: 12, std: 0.5, name: tokens}}\n{lines}"),
+                       ("fake", "fake, kind: text"))  # fmt: skip
+    text = path.read_text()
+    assert HEAD in text
+    path.write_text(text.replace(HEAD, f"  - {head}"))
+    return load(path)
+
+
+def mistakes(config_file: Write, layers: str, head: str = "linear: $data.vocab") -> str:
+    with pytest.raises(ErrorGroup) as caught:
+        planned(config_file, layers, head)
+    errors: list[GradcliError] = caught.value.errors
+    return " ".join(error.message for error in errors)
+
+
+@pytest.mark.parametrize(
+    ("layer", "parameters"),
+    [
+        ("positions", 8 * 12),
+        ("attention: 3", 12 * 36 + 36 + 12 * 12 + 12),
+        ("attention: {heads: 4, kv_heads: 2, bias: false}", 12 * 24 + 12 * 12),
+        ("attention: {heads: 6, kv_heads: 1, rotary: true, causal: false}", 12 * 16 + 16 + 156),
+        ("transformer: 3", 12 * 36 + 36 + 156 + 2 * 12 * 48 + 60 + 48),
+        ("transformer: {heads: 3, mlp: 7, norm: post, activation: relu}", 624 + 168 + 19 + 48),
+        ("transformer: {heads: 2, mlp: 2x, bias: false, rotary: true}", 432 + 144 + 576 + 24),
+    ],
+)  # fmt: skip
+def test_a_layer_has_the_parameters_that_were_planned(
+    config_file: Write, layer: str, parameters: int
+) -> None:
+    made = planned(config_file, layer).model[1]
+    assert made.output.shape == (8, 12)
+    assert made.parameters == parameters
+    assert sum(p.numel() for p in made.make().parameters()) == parameters
+
+
+def test_a_tied_head_has_the_weight_of_the_table(config_file: Write) -> None:
+    head = "linear: {out: $data.vocab, tied: tokens}"
+    layers = planned(config_file, "repeat: {times: 2, layers: [transformer: 3]}", head).model
+    model = nn.Sequential(*(layer.make() for layer in layers))
+    assert model[-1].weight is model[0].weight
+    assert layers[-1].parameters == 65
+    assert sum(layer.parameters for layer in layers) == sum(p.numel() for p in model.parameters())
+    assert 0.4 < (model[0].weight * model[0].weight).mean().item() ** 0.5 < 0.6
+    again = nn.Sequential(*(layer.make() for layer in layers))
+    assert again[-1].weight is again[0].weight
+    assert again[0].weight is not model[0].weight
+
+
+@pytest.mark.parametrize(
+    ("layers", "head", "message"),
+    [
+        ("attention: 5", "relu", "5 heads do not divide the 12 features evenly"),
+        ("attention: {heads: 4, kv_heads: 3}", "relu", "kv_heads 3 does not divide the 4 heads"),
+        ("attention: {heads: 4, rotary: true}", "relu", "an even number of features a head, got 3"),
+        ("flatten\ntransformer: 3", "relu", "needs sequences (steps x features), got 96"),
+        ("flatten\npositions", "relu", "layer 2, positions: needs sequences"),
+        ("transformer: {heads: 3, mlp: 0x}", "relu", "a multiple of the features such as 4x"),
+        ("transformer: {heads: 3, norm: layer}", "relu", "norm must be one of pre, post"),
+        ("relu", "linear: {out: 65, tied: token}", "named 'token'; named ones: tokens"),
+        ("relu", "linear: {out: 64, tied: tokens}", "needs 12 features and out 65, got 12 and 64"),
+        ("linear: 9", "linear: {out: 65, tied: tokens}", "needs 12 features and out 65, got 9 and"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_said(
+    config_file: Write, layers: str, head: str, message: str
+) -> None:
+    assert message in mistakes(config_file, layers, head)
