@@ -30,6 +30,10 @@ class TextSource:
         default=None,
         metadata={"doc": "tokens between the starts of training samples; left out: `context`"},
     )
+    vocab: int | None = field(
+        default=None,
+        metadata={"doc": "tokens that a model of bytes knows, if more than 256"},
+    )
     split: dict[str, int | str] | None = field(
         default=None,
         metadata={"doc": "counts or percents of tokens for train, val, test; 90%, 10%"},
@@ -39,6 +43,12 @@ class TextSource:
         for name, value in (("context", self.context), ("stride", self.stride)):
             if value is not None and not 1 <= value <= 1 << 20:
                 raise ConfigError(f"{name} must be 1 to {1 << 20}, got {value}", code="E104")
+        if self.vocab is not None and (self.unit != "bytes" or not 256 <= self.vocab <= 1 << 20):
+            raise ConfigError(
+                f"vocab is for `unit: bytes`, from 256 to {1 << 20}, "
+                f"got {self.vocab} for {self.unit}",
+                code="E104",
+            )
 
     def _step(self, split: str) -> int:
         """What is measured on is cut end to end: overlaps would only count tokens twice."""
@@ -82,7 +92,7 @@ class TextSource:
         if not tokens:
             raise DataError(f"{source}: the text is empty", code="E305")
         parts = cut(self.split or DEFAULT_SPLIT, len(tokens))
-        vocab = len(labels) or 256
+        vocab = len(labels) or self.vocab or 256
         facts = Facts(
             input=(self.context,),
             input_kind="index",

@@ -68,8 +68,8 @@ def _encoded(prompt: str, state: Mapping[str, Any]) -> list[int]:
 
 
 def _as_text(tokens: Iterator[int]) -> Iterator[str]:
-    """Bytes as the characters they make up; what makes up none is shown as U+FFFD."""
+    """Bytes as the characters they make up; what is or makes up none is shown as U+FFFD."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     for token in tokens:
-        yield decoder.decode(bytes([token]))
+        yield decoder.decode(bytes([min(token, 255)]))  # 255 is part of no character
     yield decoder.decode(b"", final=True)

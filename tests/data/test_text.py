@@ -54,6 +54,13 @@ def test_splits_are_stretches_in_order(tmp_path: Path) -> None:
     assert made.load().splits["val"].batch(engine.tensor([0]))[0].tolist() == [[16, 17, 18]]
 
 
+def test_a_model_of_bytes_may_know_more_tokens(tmp_path: Path) -> None:
+    assert source(tmp_path, b"abcd", unit="bytes", vocab=300).facts().vocab == 300
+    for unit, vocab in (("bytes", 255), ("characters", 300)):
+        with pytest.raises(ConfigError, match=f"got {vocab} for {unit}"):
+            source(tmp_path, b"abcd", unit=unit, vocab=vocab)
+
+
 def test_only_training_samples_overlap(tmp_path: Path) -> None:
     split: dict[str, int | str] = {"train": "50%", "val": "50%"}
     made = source(tmp_path, bytes(20), unit="bytes", stride=1, split=split)

@@ -14,7 +14,9 @@ from gradcli.engine.program.passes import PASSES
 from gradcli.train.state import weights_sha256
 from gradcli.train.step import OneStep, epoch_order
 
-CONFIGS = sorted((Path(__file__).resolve().parents[2] / "configs").glob("*.yaml"))
+FOLDER = Path(__file__).resolve().parents[2] / "configs"
+# GPT-2 makes the calls of shakespeare_gpt with 124 million weights.
+CONFIGS = sorted(path for path in FOLDER.glob("*.yaml") if path.stem != "gpt2")
 STEPS = 5
 SMALLER = {"shakespeare_gpt": ("data.context=16", "train.batch=8")}  # the same calls in a second
 
