@@ -16,9 +16,11 @@ from gradcli.train.step import OneStep, epoch_order
 
 FOLDER = Path(__file__).resolve().parents[2] / "configs"
 # GPT-2 makes the calls of shakespeare_gpt with 124 million weights.
-CONFIGS = sorted(path for path in FOLDER.glob("*.yaml") if path.stem != "gpt2")
+CONFIGS = sorted(path for path in FOLDER.rglob("*.yaml") if path.stem != "gpt2")
 STEPS = 5
-SMALLER = {"shakespeare_gpt": ("data.context=16", "train.batch=8")}  # the same calls in a second
+# The same calls in a second.
+SMALL = ("data.context=16", "train.batch=8")
+SMALLER = {"shakespeare_gpt": SMALL, "shakespeare_lstm": SMALL}
 
 
 def refuse(why: str) -> None:
