@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib.util
 import math
 import random
+import re
 import struct
 import sys
 import zlib
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -109,3 +111,36 @@ def test_an_autoencoder_is_shown_below_what_it_was_given(
     assert max(map(max, seven)) == 255
     guess = [value for row in rows[60:116] for value in row[:56]]
     assert 100 < min(guess) <= max(guess) < 150  # what an untrained sigmoid says
+
+
+def test_both_networks_of_a_gan_learn_and_draw(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = example("mnist_gan")
+    made: list[Any] = []
+
+    class Watched(script.Gan):  # type: ignore[name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            networks = (self.generator, self.discriminator)
+            made.append((self, [[p.clone() for p in one.parameters()] for one in networks]))
+
+    monkeypatch.setattr(script, "Gan", Watched)
+    picture = tmp_path / "drawings.png"
+    options = ["--epochs", "1", "--steps", "4", "--out", str(picture)]
+    monkeypatch.setattr(sys, "argv", ["mnist_gan.py", *options])
+    script.main()
+    ((gan, before),) = made
+    assert len(gan.step.programs) == 1
+    for network, old in zip((gan.generator, gan.discriminator), before, strict=True):
+        moved = [not one.equal(then) for one, then in zip(network.parameters(), old, strict=True)]
+        assert all(moved)
+    said = re.fullmatch(
+        r"epoch 1: discriminator (\S+), generator (\S+), \S+ s\n", capsys.readouterr().err
+    )
+    assert said is not None
+    # Neither can know anything yet, and one that knows nothing has a loss of log 2.
+    assert all(0.3 < float(loss) < 1.2 for loss in said.groups())
+    rows = pixels(picture)
+    assert (len(rows), len(rows[0])) == (4 * 30, 16 * 30)
+    assert len({value for row in rows for value in row}) > 20
