@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gradcli.config import own_code
-from gradcli.config.crosscheck import steps_of
 from gradcli.config.load import Config
 from gradcli.config.planned import PlannedLayer
 from gradcli.train.job import Job
@@ -24,9 +23,6 @@ def build(config: Config) -> Job:
 
     engine.manual_seed(config.train.seed)
     model = nn.Sequential(*(layer.make() for layer in config.model))
-    plan = config.schedule.made
-    # A run without steps has no points to mark; all of them would be step 0.
-    marks = [steps_of(mark, config.steps) for mark in plan.marks if config.steps]
     return Job(
         name=config.name,
         model=model,
@@ -34,7 +30,7 @@ def build(config: Config) -> Job:
         metrics=config.metrics,
         optimizer=config.optim.made(model.parameters()),
         optimizer_name=config.optim.name,
-        schedule=plan.make(steps_of(plan.warmup, config.steps), marks, config.steps),
+        schedule=config.schedule.made.schedule(config.steps),
         dataset=dataset,
         settings=config.train,
         expect=config.expect,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.planned import PlannedLayer
+from gradcli.config.schedules import Plan, steps_of
 from gradcli.config.sections import Chosen
 from gradcli.config.signal import Signal
 from gradcli.errors import ConfigError, DeviceError, Place, ShapeError
@@ -127,30 +128,32 @@ def _lone_sample(
         )
 
 
-def steps_of(value: int | str, total: int) -> int:
-    """A number of steps, or a share of the run such as 5%."""
-    if isinstance(value, int):
-        return value
-    return round(float(value.rstrip("%")) / 100 * total)
-
-
 def schedule_fits(root: Node, schedule: Chosen, total: int, report: Report) -> None:
-    """The warm-up ends within the run, and the milestones rise."""
-    plan = schedule.made
+    """The warm-up ends within the run, and the milestones rise; so it is in each part."""
+    if total:
+        _plan_fits(root, "schedule", schedule.made, total, report)
+
+
+def _plan_fits(root: Node, title: str, plan: Plan, total: int, report: Report) -> None:
     warm = steps_of(plan.warmup, total)
-    if total and warm > total:
+    whole = "the whole run" if title == "schedule" else "that part of the run"
+    if warm > total:
         report.error(
             "E109",
-            f"schedule.warmup takes {warm} steps, the whole run has {total}",
-            place_of(root, "schedule", "warmup"),
+            f"{title}.warmup takes {warm} steps, {whole} has {total}",
+            place_of(root, "schedule", "warmup" if title == "schedule" else "parts"),
         )
     marks = [steps_of(mark, total) for mark in plan.marks]
     place = place_of(root, "schedule", "at")
-    if total and any(after <= before for before, after in pairwise(marks)):
-        report.error("E109", f"schedule.at must rise, got steps {marks}", place)
+    if any(after <= before for before, after in pairwise(marks)):
+        report.error("E109", f"{title}.at must rise, got steps {marks}", place)
+        return
     for mark in marks:
-        if total and mark >= total:
-            report.warn("W102", f"schedule.at {mark} is never reached: the run has {total}", place)
+        if mark >= total:
+            report.warn("W102", f"{title}.at {mark} is never reached: {whole} has {total}", place)
+    ends = [min(mark, total) for mark in (0, *marks, total)]
+    for number, (part, (begin, end)) in enumerate(zip(plan.parts, pairwise(ends), strict=False)):
+        _plan_fits(root, f"{title}.parts.{number}", part, end - begin, report)
 
 
 def metric_exists(name: str, metrics: Sequence[str], splits: Sequence[str]) -> str:
@@ -174,13 +177,15 @@ def watched(
     expect: Sequence[Expectation],
     metrics: Sequence[str],
     facts: Facts,
+    plateau: str | None,
     report: Report,
 ) -> None:
-    """`best`, `early_stop` and `expect` name figures that the run will have."""
+    """`best`, `early_stop`, a plateau and `expect` name figures that the run will have."""
     during: list[str] = [split for split in ("val",) if split in facts.sizes]
     after: list[str] = [split for split in ("val", "test") if split in facts.sizes]
     wanted: list[tuple[tuple[str, ...], str | None, list[str]]] = [
-        (("train", "best"), settings.best, during)
+        (("train", "best"), settings.best, during),
+        (("schedule", "metric"), plateau, during),
     ]
     if settings.early_stop:
         wanted.append((("train", "early_stop", "metric"), settings.early_stop.metric, during))

@@ -17,7 +17,7 @@ from gradcli.config.own_code import OwnCode
 from gradcli.config.planned import PlannedLayer, written_layers
 from gradcli.config.planner import LAYERS, Planner
 from gradcli.config.references import References, fill_facts
-from gradcli.config.schedules import SCHEDULES
+from gradcli.config.schedules import choose_schedule
 from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import (
     VERSION,
@@ -125,9 +125,7 @@ class _Loading:
         sections = root.map()
         loss = choose("loss", sections.get("loss"), LOSSES, report)
         optim = choose("optim", sections.get("optim"), OPTIMIZERS, report)
-        schedule = choose(
-            "schedule", sections.get("schedule", Node("constant", root.place)), SCHEDULES, report
-        )
+        schedule = choose_schedule(sections.get("schedule", Node("constant", root.place)), report)
         train = settings(sections.get("train"), report)
         kind = crosscheck.target_kind(facts) if facts else None
         metrics = metric_names(sections.get("metrics"), kind, report)
@@ -135,7 +133,7 @@ class _Loading:
         layers = self._model(root, facts, loss, code)
         if facts and train and schedule:
             steps = self._together(root, facts, train, layers, schedule)
-            crosscheck.watched(root, train, expect, metrics, facts, report)
+            crosscheck.watched(root, train, expect, metrics, facts, schedule.made.metric, report)
         if train and optim and layers:
             flat = [deep for layer in layers for deep in layer.flat()]
             place = crosscheck.place_of(root, "model")

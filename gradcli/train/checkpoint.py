@@ -51,6 +51,7 @@ class Meta:
         config: the resolved config, so that a difference can be named.
         data: sha256 of each data file.
         state: what the dataset fitted (category tables, means); predict needs it.
+        schedule: what the schedule has seen of the evaluations, where it looks at them.
     """
 
     step: int
@@ -61,6 +62,7 @@ class Meta:
     config: Mapping[str, Any] = field(default_factory=dict)
     data: Mapping[str, str] = field(default_factory=dict)
     state: Mapping[str, Any] = field(default_factory=dict)
+    schedule: Mapping[str, Any] = field(default_factory=dict)
     evaluated: int = -1
     stale: int = 0
     watched: float | None = None
@@ -202,7 +204,7 @@ def _meta(contents: Contents, path: Path) -> Meta:
 TYPES: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("step", "epoch", "seed", "evaluated", "stale"), int),
     **dict.fromkeys(("optimizer", "config_sha256"), str),
-    **dict.fromkeys(("config", "data", "state", "metrics"), dict),
+    **dict.fromkeys(("config", "data", "state", "metrics", "schedule"), dict),
     "seconds": (int, float),
     "watched": (int, float, NoneType),
     "best": (dict, NoneType),
@@ -211,6 +213,7 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 
 def _typed(values: dict[str, Any], path: Path) -> Meta:
     """The fields, each of the type it must have: a hash proves no origin."""
+    values = {"schedule": {}, **values}  # checkpoints of older versions have none
     for name, kind in TYPES.items():
         if name not in values or not isinstance(values[name], kind):
             raise CheckpointError(f"{path}: the metadata has no usable '{name}'")

@@ -23,10 +23,22 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 
 
 class Schedule(Protocol):
-    """A pure function of the step: what the base learning rate is multiplied by."""
+    """What the base learning rate is multiplied by: a function of the step, and of its state.
+
+    The state comes of evaluations alone, and most schedules have none.
+    """
 
     def factor(self, step: int) -> float:
         """The multiplier at `step`, counted from 0."""
+
+    def watch(self, figures: Mapping[str, float]) -> None:
+        """Take note of an evaluation."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed run must know, fit for JSON."""
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from there."""
 
 
 @dataclass(frozen=True)

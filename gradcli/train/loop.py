@@ -73,6 +73,8 @@ class Trainer:
     def restore(self, found: Checkpoint, source: str) -> None:
         """Go on from a checkpoint: weights, optimizer state, and where the run stood."""
         restore(found.tensors, self.job.model, self.job.optimizer, source)
+        if found.meta.schedule:
+            self.job.schedule.load_state_dict(found.meta.schedule)
         mine = self.meta
         self.meta = replace(
             found.meta, config=mine.config, config_sha256=mine.config_sha256, data=mine.data
@@ -172,7 +174,13 @@ class Trainer:
     def _judge(self, figures: dict[str, float]) -> None:
         """Enter an evaluation: the best so far, and how long nothing has improved."""
         settings = self.job.settings
-        meta = replace(self.meta, evaluated=self.meta.step, metrics=_nullable(figures))
+        self.job.schedule.watch(figures)
+        meta = replace(
+            self.meta,
+            evaluated=self.meta.step,
+            metrics=_nullable(figures),
+            schedule=self.job.schedule.state_dict(),
+        )
         if settings.best in figures:
             value = figures[settings.best]
             if better(settings.best, value, meta.best.value if meta.best else None):

@@ -48,7 +48,7 @@ ROWS: list[tuple[str, tuple[str, str], int, str]] = [
     ("15 layer", ("relu", "relo"), 2, "layers: flatten, "),
     ("15 dotted", ("relu", "torch.nn.ReLU"), 2, "layers: flatten, "),
     ("15 optimizer", ("name: sgd", "name: sdg"), 2, "known here: sgd, adam, adamw"),
-    ("15 schedule", ("name: cosine", "name: cosin"), 2, "known here: constant, step, cosine"),
+    ("15 schedule", ("name: cosine", "name: cosin"), 2, "known here: constant, step, multi_step"),
     ("15 loss", ("cross_entropy", "torch.nn.NLLLoss"), 2, "known here: cross_entropy, mse"),
     ("15 data", ("name: fake", "name: imagenet"), 2, "no data is called 'imagenet'"),
     ("16 sizes", ("linear: 16", "linear: {in: 800, out: 16}"), 2, "layer 1, linear: 'in' says 800"),

@@ -139,6 +139,19 @@ def test_an_optimizer_of_each_kind_takes_a_step(job: Callable[..., Job], optim: 
         ("{name: step, at: [50%, 15], factor: 0.5}", {9: 1.0, 10: 0.5, 15: 0.25}),
         ("{name: cosine, final: 0.2}", {0: 1.0, 10: 0.6}),
         ("{name: linear, warmup: 10%}", {0: 0.5, 2: 1.0, 11: 0.5}),
+        ("{name: step, every: 6, factor: 0.5}", {5: 1.0, 6: 0.5, 18: 0.125}),
+        ("{name: step, every: 50%, warmup: 2}", {0: 0.5, 9: 1.0, 10: 0.1}),
+        ("{name: multi_step, at: [50%, 15], factor: 0.5}", {9: 1.0, 10: 0.5, 15: 0.25}),
+        ("{name: exponential, factor: 0.5, every: 25%}", {0: 1.0, 5: 0.5, 10: 0.25}),
+        ("{name: polynomial, power: 2, final: 0.5, warmup: 4}", {1: 0.5, 4: 1.0, 12: 0.625}),
+        ("{name: cosine, restart: 25%, stretch: 2}", {0: 1.0, 4: 0.0954915, 5: 1.0, 15: 1.0}),
+        ("{name: one_cycle, rise: 0.5, start: 0.1, warmup: 0}", {0: 0.1, 9: 1.0, 19: 4e-6}),
+        ("{name: plateau, warmup: 2, metric: val.accuracy}", {0: 0.5, 19: 1.0}),
+        (
+            "{name: sequential, at: [20%, 60%], parts: [{name: linear, final: 0.5}, constant, "
+            "{name: step, at: [50%], factor: 0.25, warmup: 50%}]}",
+            {0: 1.0, 2: 0.75, 4: 1.0, 11: 1.0, 12: 0.25, 15: 1.0, 16: 0.25},
+        ),
     ],
 )
 def test_schedules_get_the_steps_of_the_run(
@@ -150,7 +163,14 @@ def test_schedules_get_the_steps_of_the_run(
 
 
 def test_a_run_without_steps_is_built(job: Callable[..., Job]) -> None:
-    job(("epochs: 2", "epochs: 0"), ("{name: cosine, warmup: 5%}", "{name: step, at: [5%, 50%]}"))
+    for schedule in (
+        "{name: step, at: [5%, 50%]}",
+        "{name: step, every: 5%}",
+        "{name: cosine, restart: 10%}",
+        "{name: one_cycle}",
+        "{name: sequential, at: [50%], parts: [cosine, constant]}",
+    ):
+        job(("epochs: 2", "epochs: 0"), ("{name: cosine, warmup: 5%}", schedule))
 
 
 def test_the_job_carries_the_config(job: Callable[..., Job]) -> None:

@@ -121,6 +121,24 @@ def test_every_mistake_is_reported_at_its_place(config_file: Write) -> None:
         ("warmup: 5%", "warmup: 500", "schedule.warmup takes 500 steps, the whole run has 20"),
         ("warmup: 5%", "warmup: 105%", "a number of steps or a share such as 5%"),
         ("name: cosine, warmup: 5%", "name: step, at: [50%, 3]", "must rise, got steps [10, 3]"),
+        ("name: cosine, warmup: 5%", "name: step", "needs either at, a list of points, or every"),
+        ("name: cosine, warmup: 5%", "name: step, at: [1], every: 2", "either at, a list of"),
+        ("name: cosine, warmup: 5%", "name: plateau, metric: val.acuracy", "'val.accuracy'?"),
+        ("name: cosine, warmup: 5%", "name: plateau, factor: 1.0", "a number in [0, 1), got 1.0"),
+        ("cosine, warmup: 5%", "one_cycle, three_phase: true, rise: 0.7", "rise must be at most"),
+        ("cosine, warmup: 5%", "sequential, at: [5], parts: [cosin, linear]", "mean 'cosine'?"),
+        ("cosine, warmup: 5%", "sequential, at: [5], parts: [linear]", "1 parts need 0 points"),
+        ("cosine, warmup: 5%", "sequential, at: [5], parts: [linear, plateau]", "cannot be a part"),
+        (
+            "cosine, warmup: 5%",
+            "sequential, at: [5], parts: [linear, {name: cosine, warmup: 16}]",
+            "schedule.parts.1.warmup takes 16 steps, that part of the run has 15",
+        ),
+        (
+            "cosine, warmup: 5%",
+            "sequential, at: [5], parts: [linear, {name: cosine, finale: 1}]",
+            "unknown key 'finale' in schedule (cosine) [did you mean 'final'?]",
+        ),
         ("gradcli: 1", "gradcli: 2", "config format 2 is not known; this gradcli reads gradcli: 1"),
         ("gradcli: 1\n", "", "gradcli is missing"),
         ("name: tiny", "name: ../evil", "1 to 100 letters"),
@@ -155,7 +173,7 @@ def test_a_variable_that_nothing_names_is_a_warning(config_file: Write) -> None:
 
 
 def test_a_share_of_the_run_becomes_steps(config_file: Write) -> None:
-    from gradcli.config.crosscheck import steps_of
+    from gradcli.config.schedules import steps_of
 
     assert [steps_of(value, 4300) for value in ("5%", 7, "0%", "100%")] == [215, 7, 0, 4300]
 

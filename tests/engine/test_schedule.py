@@ -7,7 +7,17 @@ from itertools import pairwise
 
 import pytest
 
-from gradcli.engine.optim.schedule import SCHEDULES, Constant, Cosine, Linear, Step
+from gradcli.engine.optim.schedule import (
+    Constant,
+    Cosine,
+    Exponential,
+    Linear,
+    OneCycle,
+    Plateau,
+    Polynomial,
+    Sequential,
+    Step,
+)
 from gradcli.errors import OptionError
 
 ALL = [
@@ -15,18 +25,19 @@ ALL = [
     Step(total=100, at=[30, 60], factor=0.5),
     Cosine(total=100, final=0.1),
     Linear(total=100, final=0.25),
+    Polynomial(total=100, final=0.25, power=0.5),
+    Exponential(total=100, factor=0.9, every=7),
+    Cosine(total=100, final=0.1, restart=100),
 ]
 WARM = [
     Constant(total=100, warmup=10),
     Step(total=100, at=[30, 60], factor=0.5, warmup=10),
     Cosine(total=100, final=0.1, warmup=10),
     Linear(total=100, final=0.25, warmup=10),
+    Polynomial(total=100, final=0.25, power=2, warmup=10),
+    Exponential(total=100, factor=0.9, every=7, warmup=10),
+    Cosine(total=100, final=0.1, restart=90, warmup=10),
 ]
-
-
-def test_the_table_has_all_four():
-    assert list(SCHEDULES) == ["constant", "step", "cosine", "linear"]
-    assert list(SCHEDULES.values()) == [Constant, Step, Cosine, Linear]
 
 
 @pytest.mark.parametrize("schedule", WARM)
@@ -75,14 +86,86 @@ def test_linear_ends_at_the_final_share():
 
 
 def test_a_warmup_as_long_as_the_training_only_rises():
-    for name in ("cosine", "linear"):
-        schedule = SCHEDULES[name](total=4, warmup=4)
+    for kind in (Cosine, Linear, Polynomial):
+        schedule = kind(total=4, warmup=4)
         assert [schedule.factor(s) for s in range(4)] == [0.25, 0.5, 0.75, 1]
+
+
+def plateau(**options):
+    return Plateau(total=100, metric="val.loss", rising=False, **options)
+
+
+def test_restarts_begin_anew_and_grow():
+    schedule = Cosine(total=100, final=0.5, restart=10, stretch=2, warmup=5)
+    assert [schedule.factor(step) for step in (5, 15, 35, 75)] == [1, 1, 1, 1]
+    assert schedule.factor(10) == pytest.approx(0.75)
+    assert schedule.factor(25) == pytest.approx(0.75)
+    assert schedule.factor(1000) == schedule.factor(99)
+
+
+def test_one_cycle_meets_its_three_levels():
+    schedule = OneCycle(total=100, rise=0.3, start=0.1, final=0.01, warmup=0)
+    assert schedule.factor(0) == pytest.approx(0.1)
+    assert schedule.factor(29) == pytest.approx(1)
+    assert schedule.factor(99) == pytest.approx(0.01)
+    assert schedule.factor(10**6) == schedule.factor(99)
+
+
+def test_one_cycle_begins_behind_the_warmup():
+    schedule = OneCycle(total=110, rise=0.3, start=0.1, final=0.01, warmup=10)
+    assert schedule.factor(10) == pytest.approx(0.1)
+    assert schedule.factor(39) == pytest.approx(1)
+
+
+def test_a_sequence_hands_over_with_a_count_from_0():
+    parts = (Linear(total=10, final=0.5), Cosine(total=20, warmup=4))
+    schedule = Sequential(total=30, parts=parts, at=(10,))
+    assert [schedule.factor(step) for step in (0, 9)] == pytest.approx([1, 0.55])
+    assert [schedule.factor(step) for step in (10, 13, 14)] == pytest.approx([0.25, 1, 1])
+    assert schedule.factor(30) == 0
+
+
+def test_a_plateau_falls_when_its_patience_runs_out():
+    schedule = plateau(patience=1, factor=0.5, cooldown=2, final=0.2)
+    seen = []
+    for loss in [3, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, math.nan, 1, 1, 1, 1]:
+        schedule.watch({"val.loss": loss, "val.accuracy": 0.0})
+        seen.append(schedule.factor(7))
+    assert seen == [1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25, 0.2, 0.2, 0.2, 0.2, 0.2]
+
+
+def test_a_plateau_goes_on_from_its_state():
+    losses = [3, 2.5, 2.5, 2.4999, 2.6, 2.5, 1, 1, 1]
+    whole, first, second = (plateau(patience=1, factor=0.5) for _ in range(3))
+    for i, loss in enumerate(losses):
+        whole.watch({"val.loss": loss})
+        (first if i < 4 else second).watch({"val.loss": loss})
+        if i == 3:
+            second.load_state_dict(first.state_dict())
+    assert second.state_dict() == whole.state_dict()
+    assert second.factor(0) == whole.factor(0) < 1
+
+
+def test_a_plateau_that_saw_nothing_has_no_best():
+    fresh = plateau()
+    fresh.load_state_dict(plateau().state_dict())
+    assert fresh.state_dict() == {"best": None, "bad": 0, "resting": 0, "falls": 0}
 
 
 @pytest.mark.parametrize(
     ("make", "says"),
     [
+        (lambda: Cosine(total=9, restart=0), "restart and stretch must be 1 or more"),
+        (lambda: Polynomial(total=9, power=0), "power must be above 0"),
+        (lambda: Exponential(total=9, factor=0.0), "factor must be above 0"),
+        (lambda: OneCycle(total=9, anneal="steps"), "'cos' or 'linear'"),
+        (lambda: OneCycle(total=9, three_phase=True, rise=0.6), "rise must be from 0 to 1"),
+        (lambda: plateau(factor=1.0), "factor must be from 0 to below 1"),
+        (lambda: plateau(threshold_mode="no"), "threshold_mode must be 'rel' or 'abs'"),
+        (
+            lambda: Sequential(total=9, parts=(Constant(total=9),), at=(3,)),
+            "1 parts need 0 rising steps",
+        ),
         (lambda: Constant(total=-1), "total and warmup"),
         (lambda: Linear(total=3, warmup=-1), "total and warmup"),
         (lambda: Step(total=9, at=[5, 2]), "rising"),

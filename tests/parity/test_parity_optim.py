@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 torch = pytest.importorskip("torch", reason="parity needs the extra: pip install '.[parity]'")
@@ -11,7 +9,6 @@ torch = pytest.importorskip("torch", reason="parity needs the extra: pip install
 from both import FLOATS, close, ours, randn  # noqa: E402
 
 from gradcli.engine import optim  # noqa: E402
-from gradcli.engine.optim import schedule  # noqa: E402
 
 pytestmark = pytest.mark.parity
 STEPS = 200
@@ -201,33 +198,3 @@ def test_clipping(max_norm, dtype, agree):
         assert (p.grad is None) == (q.grad is None)
         if p.grad is not None:
             agree("optim.clip_grad_norm_", p.grad, q.grad)
-
-
-def test_schedules_are_torchs_where_torch_has_them():
-    """factor(step) is what torch's scheduler multiplies the rate by after `step` steps."""
-    base = 0.5
-    optimizer = torch.optim.SGD([torch.zeros(1)], lr=base)
-    kinds = torch.optim.lr_scheduler
-    pairs_of = [
-        (
-            schedule.Step(total=30, at=[5, 12], factor=0.3),
-            lambda: kinds.MultiStepLR(optimizer, [5, 12], gamma=0.3),
-        ),
-        (
-            schedule.Cosine(total=30, final=0.1),
-            lambda: kinds.CosineAnnealingLR(optimizer, 30, eta_min=0.1 * base),
-        ),
-        (
-            schedule.Linear(total=30, final=0.1),
-            lambda: kinds.LinearLR(optimizer, 1.0, 0.1, total_iters=30),
-        ),
-    ]
-    for mine, make in pairs_of:
-        for group in optimizer.param_groups:
-            group["lr"] = base
-            group.pop("initial_lr", None)
-        other = make()
-        for step in range(30):
-            assert math.isclose(base * mine.factor(step), other.get_last_lr()[0], rel_tol=1e-12)
-            optimizer.step()
-            other.step()

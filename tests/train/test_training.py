@@ -14,6 +14,7 @@ from tiny import Falling, go_on, only_run, records, status, tiny_job, train
 
 from gradcli import engine
 from gradcli.engine import nn
+from gradcli.engine.optim.schedule import Plateau
 from gradcli.errors import (
     CheckpointError,
     ConfigError,
@@ -106,6 +107,40 @@ def test_resumed_weights_equal_the_uninterrupted_ones(tmp_path, optimizer, step,
     assert timeless[0] == timeless[1]
 
 
+@pytest.mark.parametrize("step", [3, 6, 9, 14])
+def test_a_plateau_goes_on_where_it_stood(tmp_path, step) -> None:
+    settings = {"checkpoint_every": 2, "eval_every": 3}
+
+    def job():
+        # A figure must fall by a tenth to count, so that the rate falls at nearly each evaluation.
+        plateau = Plateau(
+            total=18, metric="val.loss", rising=False, factor=0.5, patience=0, threshold=0.1
+        )
+        return tiny_job(settings=settings, schedule=plateau)
+
+    whole = train(tmp_path / "a", job())
+    with pytest.raises(Killed):
+        train(tmp_path / "b", job(), reporter=stop_after(step, Killed()))
+    run = only_run(tmp_path / "b")
+    assert go_on(run, job()).weights_sha256 == whole.weights_sha256
+    rates = [one["lr"] for one in records(run) if one["event"] == "step"]
+    assert rates == [one["lr"] for one in records(whole.run) if one["event"] == "step"]
+    assert len(set(rates)) >= 3
+
+
+def test_a_checkpoint_from_before_schedules_had_a_state_is_read(tmp_path, monkeypatch) -> None:
+    dump = checkpoint._dump
+
+    def older(meta):
+        values = json.loads(dump(meta))
+        del values["schedule"]
+        return json.dumps(values)
+
+    monkeypatch.setattr(checkpoint, "_dump", older)
+    run = train(tmp_path).run
+    assert find_checkpoint(Path(run), "last")[1].meta.schedule == {}
+
+
 @pytest.mark.parametrize(
     ("number", "error", "word"),
     [(signal.SIGINT, Interrupted, "interrupted"), (signal.SIGTERM, Stopped, "stopped")],
@@ -183,7 +218,7 @@ def test_an_exploding_rate_names_a_layer_or_weight(tmp_path: Path) -> None:
             return 1e30
 
     with pytest.raises(NumericsError, match="first non-finite: the output of layer 2"):
-        train(tmp_path, tiny_job("sgd", schedule=Huge()))
+        train(tmp_path, tiny_job("sgd", schedule=Huge(total=18)))
 
 
 def test_no_steps_writes_the_initial_checkpoint(tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ class TinyData:
     facts: Any = None
 
 
-@dataclass(frozen=True)
-class Falling:
+@dataclass(frozen=True, kw_only=True)
+class Falling(optim.schedule.Schedule):
     """A rate that falls with the step, so that a wrong step shows in the weights."""
 
     def factor(self, step: int) -> float:
@@ -78,7 +78,7 @@ def tiny_job(optimizer: str = "adam", **changes: Any) -> Job:
         "metrics": ("accuracy",),
         "optimizer": kinds[optimizer](),
         "optimizer_name": optimizer,
-        "schedule": Falling(),
+        "schedule": Falling(total=18),
         "dataset": TinyData(
             {"train": TinySplit(42, 1), "val": TinySplit(20, 2), "test": TinySplit(12, 3)}
         ),

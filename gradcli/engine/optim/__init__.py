@@ -1,6 +1,6 @@
 """Optimizers, schedules of the learning rate, and clipping of gradients. torch.optim's names."""
 
-from gradcli.engine.optim import schedule
+from gradcli.engine.optim import lr_scheduler, schedule
 from gradcli.engine.optim.adam import Adam, AdamW, NAdam, RAdam
 from gradcli.engine.optim.adaptive import Adadelta, Adagrad, RMSprop
 from gradcli.engine.optim.clip import clip_grad_norm_
@@ -36,5 +36,6 @@ __all__ = [
     "RMSprop",
     "SGD",
     "clip_grad_norm_",
+    "lr_scheduler",
     "schedule",
 ]

@@ -17,6 +17,7 @@ from gradcli.errors import DTypeError, OptionError, ShapeError
 Group = dict[str, Any]
 Rule = tuple[Callable[[Any], bool], str]
 First = Callable[[str, Tensor], Tensor]
+FIRST_RATE = "initial_lr"  # of a group: what its schedulers set out from
 
 
 def at_least_zero(value: Any) -> bool:
@@ -156,7 +157,7 @@ class Optimizer:
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
         """Add parameters, with options of their own where given."""
-        unknown = set(param_group) - {"params", *self.defaults}
+        unknown = set(param_group) - {"params", FIRST_RATE, *self.defaults}
         if unknown:
             raise OptionError(
                 f"{self._name}: no option '{min(unknown)}'; it has {', '.join(self.defaults)}"
@@ -324,7 +325,7 @@ class Optimizer:
                 tensor.array.storage.version += 1
 
     def _options_of(self, new: Mapping[str, Any], mine: Group) -> Group:
-        options = {name: new[name] for name in self.defaults if name in new}
+        options = {name: new[name] for name in (*self.defaults, FIRST_RATE) if name in new}
         self._check({**mine, **options})
         return options
 

@@ -1,0 +1,94 @@
+"""The shapes of rates over time, as plain functions: schedules and lr_scheduler draw on them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+RELATIVE, ABSOLUTE = "rel", "abs"
+
+
+def half_cosine(start: float, end: float, done: float) -> float:
+    """From start to end along half a cosine, as `done` goes from 0 to 1."""
+    return end + (start - end) / 2 * (1 + math.cos(math.pi * done))
+
+
+def straight(start: float, end: float, done: float) -> float:
+    """From start to end in a straight line, as `done` goes from 0 to 1."""
+    return start + (end - start) * done
+
+
+Curve = Callable[[float, float, float], float]
+CURVES: dict[str, Curve] = {"cos": half_cosine, "linear": straight}
+
+
+def in_cycle(time: float, first: int, stretch: int) -> tuple[float, int]:
+    """How far into its cycle a time is, and how long that is: each `stretch` times the last."""
+    if stretch == 1:
+        return time % first, first
+    length = first
+    while time >= length:
+        time -= length
+        length *= stretch
+    return time, length
+
+
+def one_cycle_phase(step: int, total: int, rise: float, three: bool) -> tuple[int, float]:
+    """Which phase of one cycle a step is in, and how much of it is done.
+
+    The phases: up to the peak at rise * total - 1 steps; with `three` down again in as many; then
+    to the end at total - 1 (Smith and Topin 2018).
+    """
+    ends = [rise * total - 1.0, *([2 * rise * total - 2.0] if three else []), total - 1.0]
+    begin = 0.0
+    for phase, end in enumerate(ends[:-1]):
+        if step <= end:
+            return phase, _share(step, begin, end)
+        begin = end
+    return len(ends) - 1, _share(step, begin, ends[-1])
+
+
+def _share(step: int, begin: float, end: float) -> float:
+    return (step - begin) / (end - begin) if end != begin else 1.0
+
+
+@dataclass
+class Patience:
+    """Counts how long a figure has not become better, with a rest after each time it ran out.
+
+    Better by more than `threshold`: a share of the best figure so far ("rel"), or a distance
+    ("abs"). `best`, `bad` and `resting` are what a resumed run must know.
+    """
+
+    falling: bool
+    patience: int
+    threshold: float
+    kind: str
+    cooldown: int
+    best: float = field(init=False)
+    bad: int = field(init=False, default=0)
+    resting: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        self.best = math.inf if self.falling else -math.inf
+
+    def better(self, figure: float) -> bool:
+        """Whether a figure beats the best so far; NaN never does."""
+        margin = -self.threshold if self.falling else self.threshold
+        bar = self.best * (1 + margin) if self.kind == RELATIVE else self.best + margin
+        return figure < bar if self.falling else figure > bar
+
+    def ran_out(self, figure: float) -> bool:
+        """Enter a figure; True when it is one too many without anything better."""
+        if self.better(figure):
+            self.best, self.bad = figure, 0
+        else:
+            self.bad += 1
+        if self.resting:
+            self.resting -= 1
+            self.bad = 0
+        if self.bad <= self.patience:
+            return False
+        self.bad, self.resting = 0, self.cooldown
+        return True

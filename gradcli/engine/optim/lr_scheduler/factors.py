@@ -1,0 +1,245 @@
+"""Schedulers that multiply the first rate by a function of the count."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+
+from gradcli.engine.optim.curves import half_cosine, in_cycle
+from gradcli.engine.optim.lr_scheduler.scheduler import LRScheduler, whole
+from gradcli.engine.optim.optimizer import Optimizer
+from gradcli.errors import OptionError
+
+Factor = Callable[[int], float]
+
+
+class LambdaLR(LRScheduler):
+    """lr0 f(epoch), f one function or one for each group."""
+
+    def __init__(
+        self, optimizer: Optimizer, lr_lambda: Factor | Sequence[Factor], last_epoch: int = -1
+    ) -> None:
+        self.lr_lambdas = functions("LambdaLR", lr_lambda, optimizer)
+        super().__init__(optimizer, last_epoch)
+
+    def rates(self, epoch: int) -> list[float]:
+        """The first rates times what the functions give."""
+        return [base * f(epoch) for base, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
+
+
+class MultiplicativeLR(LRScheduler):
+    """lr0 f(1) f(2) ... f(epoch), f one function or one for each group."""
+
+    def __init__(
+        self, optimizer: Optimizer, lr_lambda: Factor | Sequence[Factor], last_epoch: int = -1
+    ) -> None:
+        self.lr_lambdas = functions("MultiplicativeLR", lr_lambda, optimizer)
+        super().__init__(optimizer, last_epoch)
+
+    def rates(self, epoch: int) -> list[float]:
+        """The rates as they are, times what the functions give now, which is 1 at the start."""
+        if epoch == 0:
+            return self._found()
+        return [now * f(epoch) for now, f in zip(self._found(), self.lr_lambdas, strict=True)]
+
+
+def functions(owner: str, given: Factor | Sequence[Factor], optimizer: Optimizer) -> list[Factor]:
+    """One function for each group."""
+    groups = len(optimizer.param_groups)
+    listed = [given] * groups if callable(given) else list(given)
+    if len(listed) != groups:
+        raise OptionError(f"{owner}: lr_lambda must be one or {groups}, got {len(listed)}")
+    return listed
+
+
+class StepLR(LRScheduler):
+    """lr0 gamma^(epoch // step_size)."""
+
+    carries = True
+
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.step_size = whole("StepLR", "step_size", step_size, 1)
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, epoch: int) -> float:
+        """Gamma for each whole stretch of step_size."""
+        return float(self.gamma ** (epoch // self.step_size))
+
+
+class MultiStepLR(LRScheduler):
+    """lr0 gamma^(how many milestones have come); one that is listed twice counts twice."""
+
+    carries = True
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        milestones: Iterable[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ) -> None:
+        self.milestones = sorted(milestones)
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, epoch: int) -> float:
+        """Gamma for each milestone up to here."""
+        return float(self.gamma ** bisect_right(self.milestones, epoch))
+
+
+class ConstantLR(LRScheduler):
+    """lr0 factor for the first total_iters counts, lr0 from there on."""
+
+    carries = True
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 <= factor <= 1:
+            raise OptionError(f"ConstantLR: factor must be from 0 to 1, got {factor}")
+        self.start_factor = factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, epoch: int) -> float:
+        """The factor, and 1 after it."""
+        return self.start_factor if epoch < self.total_iters else 1.0
+
+
+class LinearLR(LRScheduler):
+    """lr0 times a factor that goes in a straight line from start_factor to end_factor."""
+
+    carries = True
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 < start_factor <= 1:
+            raise OptionError(f"LinearLR: start_factor must be in (0, 1], got {start_factor}")
+        if not 0 <= end_factor <= 1:
+            raise OptionError(f"LinearLR: end_factor must be from 0 to 1, got {end_factor}")
+        self.start_factor = start_factor
+        self.end_factor = end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, epoch: int) -> float:
+        """The point of the line, which ends after total_iters."""
+        done = min(epoch, self.total_iters) / self.total_iters if self.total_iters > 0 else 1.0
+        return self.start_factor + (self.end_factor - self.start_factor) * done
+
+
+class ExponentialLR(LRScheduler):
+    """lr0 gamma^epoch."""
+
+    carries = True
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, epoch: int) -> float:
+        """Gamma once for each count."""
+        return float(self.gamma**epoch)
+
+
+class PolynomialLR(LRScheduler):
+    """lr0 (1 - epoch / total_iters)^power, 0 after total_iters."""
+
+    carries = True
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        total_iters: int = 5,
+        power: float = 1.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.total_iters = whole("PolynomialLR", "total_iters", total_iters, 1)
+        self.power = power
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, epoch: int) -> float:
+        """What is left, to the power."""
+        return float((1 - min(epoch, self.total_iters) / self.total_iters) ** self.power)
+
+
+class CosineAnnealingLR(LRScheduler):
+    """From lr0 to eta_min along half a cosine in T_max counts, and up again behind that."""
+
+    carries = True
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_max: int,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.T_max = whole("CosineAnnealingLR", "T_max", T_max, 1)
+        self.eta_min = eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def rates(self, epoch: int) -> list[float]:
+        """eta_min + (lr0 - eta_min) (1 + cos(pi epoch / T_max)) / 2."""
+        return [half_cosine(base, self.eta_min, epoch / self.T_max) for base in self.base_lrs]
+
+    def carried(self, base: float, rate: float, epoch: int) -> float:
+        """The distance to eta_min shrinks as it does from lr0; at the bottom it begins to rise."""
+        before = half_cosine(base, self.eta_min, (epoch - 1) / self.T_max) - self.eta_min
+        now = half_cosine(base, self.eta_min, epoch / self.T_max) - self.eta_min
+        if epoch == 0:
+            return rate
+        bottom = (epoch - 1 - self.T_max) % (2 * self.T_max) == 0
+        return (
+            rate + now
+            if bottom or not before
+            else self.eta_min + (rate - self.eta_min) * now / before
+        )
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """From lr0 to eta_min along half a cosine, again and again (Loshchilov and Hutter 2017).
+
+    The first time takes T_0 counts, each further one T_mult times as many as the last.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.T_0 = whole("CosineAnnealingWarmRestarts", "T_0", T_0, 1)
+        self.T_mult = whole("CosineAnnealingWarmRestarts", "T_mult", T_mult, 1)
+        self.eta_min = eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def rates(self, epoch: float) -> list[float]:
+        """eta_min + (lr0 - eta_min) (1 + cos(pi T_cur / T_i)) / 2."""
+        current, length = in_cycle(epoch, self.T_0, self.T_mult)
+        return [half_cosine(base, self.eta_min, current / length) for base in self.base_lrs]
+
+    def step(self, epoch: float | None = None) -> None:
+        """Count one further, or go to an epoch, which may be a fraction, such as 2.25."""
+        if epoch is None:
+            self.go_to(self.last_epoch + 1)
+            return
+        if epoch < 0:
+            raise OptionError(f"CosineAnnealingWarmRestarts: epoch must be 0 or more, got {epoch}")
+        self.last_epoch = int(epoch)
+        self._set(self.rates(epoch))

@@ -1,0 +1,104 @@
+"""OneCycleLR: up to a large rate and down to almost nothing, the momentum the other way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.engine.optim.curves import CURVES, one_cycle_phase
+from gradcli.engine.optim.lr_scheduler.scheduler import LRScheduler, each_group, whole
+from gradcli.engine.optim.optimizer import Group, Optimizer
+from gradcli.errors import OptionError, RangeError
+
+
+class OneCycleLR(LRScheduler):
+    """One cycle (Smith and Topin 2018): max_lr / div_factor, max_lr, then its final share.
+
+    With cycle_momentum the momentum (the first of betas) goes from max_momentum to base_momentum
+    and back. That is an option of the optimizer: a captured step is recorded anew for each value.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        max_lr: float | list[float],
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.85,
+        max_momentum: float | list[float] = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
+        self.total_steps = _length(total_steps, epochs, steps_per_epoch)
+        if not 0 <= pct_start <= 1:
+            raise OptionError(f"OneCycleLR: pct_start must be from 0 to 1, got {pct_start}")
+        if anneal_strategy not in CURVES:
+            raise OptionError(
+                f"OneCycleLR: anneal_strategy must be 'cos' or 'linear', got {anneal_strategy!r}"
+            )
+        if cycle_momentum and not {"momentum", "betas"} & optimizer.defaults.keys():
+            raise OptionError(
+                f"OneCycleLR: {type(optimizer).__name__} has neither momentum nor betas to cycle; "
+                "set cycle_momentum to False"
+            )
+        self.pct_start = pct_start
+        self.anneal_strategy = anneal_strategy
+        self.three_phase = three_phase
+        self.div_factor = div_factor
+        self.final_div_factor = final_div_factor
+        self.cycle_momentum = cycle_momentum
+        self.max_lrs = each_group("OneCycleLR: max_lr", max_lr, optimizer)
+        self.max_momentums = each_group("OneCycleLR: max_momentum", max_momentum, optimizer)
+        self.base_momentums = each_group("OneCycleLR: base_momentum", base_momentum, optimizer)
+        if last_epoch == -1:
+            for group, peak in zip(optimizer.param_groups, self.max_lrs, strict=True):
+                group["initial_lr"] = peak / div_factor
+        super().__init__(optimizer, last_epoch)
+
+    def rates(self, epoch: int) -> list[float]:
+        """The rates between the ends of the phase."""
+        if epoch > self.total_steps:
+            raise RangeError(
+                f"OneCycleLR: was made for {self.total_steps} steps, this is step {epoch}"
+            )
+        return [
+            self._between(epoch, base, peak, base / self.final_div_factor)
+            for base, peak in zip(self.base_lrs, self.max_lrs, strict=True)
+        ]
+
+    def _between(self, epoch: int, start: float, peak: float, end: float) -> float:
+        """Where a value is that goes from start to peak, with three phases to start, to end."""
+        phase, done = one_cycle_phase(epoch, self.total_steps, self.pct_start, self.three_phase)
+        ways = [start, peak, start, end] if self.three_phase else [start, peak, end]
+        return CURVES[self.anneal_strategy](ways[phase], ways[phase + 1], done)
+
+    def _set(self, rates: list[float]) -> None:
+        super()._set(rates)
+        if not self.cycle_momentum:
+            return
+        for group, high, low in zip(
+            self.optimizer.param_groups, self.max_momentums, self.base_momentums, strict=True
+        ):
+            _give_momentum(group, self._between(self.last_epoch, high, low, high))
+
+
+def _length(total: Any, epochs: Any, each: Any) -> int:
+    if total is not None:
+        return whole("OneCycleLR", "total_steps", total, 1)
+    if epochs is None or each is None:
+        raise OptionError("OneCycleLR: give total_steps, or both epochs and steps_per_epoch")
+    return whole("OneCycleLR", "epochs", epochs, 1) * whole(
+        "OneCycleLR", "steps_per_epoch", each, 1
+    )
+
+
+def _give_momentum(group: Group, momentum: float) -> None:
+    if "betas" in group:
+        group["betas"] = (momentum, *group["betas"][1:])
+    else:
+        group["momentum"] = momentum

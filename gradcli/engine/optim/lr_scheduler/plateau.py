@@ -1,0 +1,87 @@
+"""ReduceLROnPlateau: a smaller rate whenever a figure has not become better for a while."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from gradcli.engine.optim.curves import ABSOLUTE, RELATIVE, Patience
+from gradcli.engine.optim.lr_scheduler.scheduler import LRScheduler, each_group
+from gradcli.engine.optim.optimizer import Optimizer
+from gradcli.errors import OptionError
+
+STATE = {"best": "best", "num_bad_epochs": "bad", "cooldown_counter": "resting"}
+
+
+class ReduceLROnPlateau(LRScheduler):
+    """lr becomes max(lr factor, min_lr) once `patience` steps have brought nothing better.
+
+    Better means below best (1 - threshold), or with mode "max" above best (1 + threshold); with
+    threshold_mode "abs" by threshold itself. After each change `cooldown` steps count for nothing.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = RELATIVE,
+        cooldown: int = 0,
+        min_lr: float | list[float] = 0.0,
+        eps: float = 1e-8,
+    ) -> None:
+        if not factor < 1:
+            raise OptionError(f"ReduceLROnPlateau: factor must be below 1, got {factor}")
+        if mode not in ("min", "max"):
+            raise OptionError(f"ReduceLROnPlateau: mode must be 'min' or 'max', got {mode!r}")
+        if threshold_mode not in (RELATIVE, ABSOLUTE):
+            raise OptionError(
+                f"ReduceLROnPlateau: threshold_mode must be 'rel' or 'abs', got {threshold_mode!r}"
+            )
+        self._patience = Patience(
+            falling=mode == "min",
+            patience=patience,
+            threshold=threshold,
+            kind=threshold_mode,
+            cooldown=cooldown,
+        )
+        self._factor = factor
+        self.eps = eps
+        self.min_lrs = each_group("ReduceLROnPlateau: min_lr", min_lr, optimizer)
+        super().__init__(optimizer)
+
+    def rates(self, epoch: int) -> list[float]:
+        """The rates as they are: only figures change them."""
+        del epoch
+        return self._found()
+
+    def step(self, metrics: Any = math.nan) -> None:
+        """Enter a figure: a number, or a tensor of one element."""
+        self.last_epoch += 1
+        rates = self._found()
+        if self.last_epoch and self._patience.ran_out(float(metrics)):
+            rates = [self._less(*pair) for pair in zip(rates, self.min_lrs, strict=True)]
+        self._set(rates)
+
+    def _less(self, rate: float, least: float) -> float:
+        new = max(rate * self._factor, least)
+        return new if rate - new > self.eps else rate
+
+    def state_dict(self) -> dict[str, Any]:
+        """The count and what has been seen, in torch's names."""
+        seen = {name: getattr(self._patience, ours) for name, ours in STATE.items()}
+        return {**super().state_dict(), **seen}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over what another one has seen."""
+        given = {"base_lrs": self.base_lrs, **state_dict}
+        for name, ours in STATE.items():
+            if name not in given:
+                raise OptionError(
+                    f"load_state_dict: ReduceLROnPlateau has no '{name}' in its state"
+                )
+            setattr(self._patience, ours, given.pop(name))
+        super().load_state_dict(given)
