@@ -14,7 +14,6 @@ from tiny import Falling, go_on, only_run, records, status, tiny_job, train
 
 from gradcli import engine
 from gradcli.engine import nn
-from gradcli.engine.optim.schedule import Plateau
 from gradcli.errors import (
     CheckpointError,
     ConfigError,
@@ -105,40 +104,6 @@ def test_resumed_weights_equal_the_uninterrupted_ones(tmp_path, optimizer, step,
     assert resumed.metrics == whole.metrics
     timeless = [[{**record, "seconds": 0} for record in records(one)] for one in (whole.run, run)]
     assert timeless[0] == timeless[1]
-
-
-@pytest.mark.parametrize("step", [3, 6, 9, 14])
-def test_a_plateau_goes_on_where_it_stood(tmp_path, step) -> None:
-    settings = {"checkpoint_every": 2, "eval_every": 3}
-
-    def job():
-        # A figure must fall by a tenth to count, so that the rate falls at nearly each evaluation.
-        plateau = Plateau(
-            total=18, metric="val.loss", rising=False, factor=0.5, patience=0, threshold=0.1
-        )
-        return tiny_job(settings=settings, schedule=plateau)
-
-    whole = train(tmp_path / "a", job())
-    with pytest.raises(Killed):
-        train(tmp_path / "b", job(), reporter=stop_after(step, Killed()))
-    run = only_run(tmp_path / "b")
-    assert go_on(run, job()).weights_sha256 == whole.weights_sha256
-    rates = [one["lr"] for one in records(run) if one["event"] == "step"]
-    assert rates == [one["lr"] for one in records(whole.run) if one["event"] == "step"]
-    assert len(set(rates)) >= 3
-
-
-def test_a_checkpoint_from_before_schedules_had_a_state_is_read(tmp_path, monkeypatch) -> None:
-    dump = checkpoint._dump
-
-    def older(meta):
-        values = json.loads(dump(meta))
-        del values["schedule"]
-        return json.dumps(values)
-
-    monkeypatch.setattr(checkpoint, "_dump", older)
-    run = train(tmp_path).run
-    assert find_checkpoint(Path(run), "last")[1].meta.schedule == {}
 
 
 @pytest.mark.parametrize(
