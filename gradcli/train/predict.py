@@ -47,13 +47,18 @@ def predict(
 
 
 def _outputs_of(job: Job) -> Callable[[Tensor], Tensor]:
-    """For the inputs of some samples: a row each, of probabilities where there are classes."""
+    """For the inputs of some samples: a row each, of probabilities where there are classes.
+
+    An image that stands for values, as an autoencoder's does, is the row of its pixels.
+    """
 
     @engine.no_grad()
     def outputs(inputs: Tensor) -> Tensor:
         found: Tensor = job.model(inputs)
         if job.dataset.facts.input_kind == "index":
             found = found[:, -1]  # what follows the sample's last token
+        if job.dataset.facts.classes is None and found.ndim > 2:
+            found = found.flatten(1)
         if found.ndim != 2:
             raise ConfigError(
                 f"predict needs one row of outputs a sample, the model gives {found.shape}"

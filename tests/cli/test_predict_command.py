@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from points import gradcli
 
+from gradcli import engine
+from gradcli.cli.trained import open_trained
+from gradcli.train.directory import find
+
 __all__ = ["gradcli"]
 
 
@@ -178,3 +182,28 @@ def test_files_are_needed(gradcli) -> None:
 def test_a_place_that_cannot_be_written_is_named(gradcli, trained) -> None:
     ended = gradcli("predict", "last", "a.txt", "--out", "no/such/folder.jsonl")
     assert (ended.code, "cannot write no/such/folder.jsonl" in ended.err) == (7, True)
+
+
+AUTOENCODER = """\
+gradcli: 1
+name: again
+data: {name: idx, images: bytes, labels: labels, target: input}
+model: [conv: {out: 2, kernel: 3, padding: 1}, tanh, conv: {out: 1, kernel: 1}]
+loss: mse
+optim: {name: adam, lr: 0.01}
+train: {steps: 2, batch: 4}
+"""
+
+
+def test_the_values_of_an_image_are_its_pixels_row_by_row(gradcli) -> None:
+    pixels = bytes(range(0, 240, 2))
+    Path("bytes").write_bytes(bytes([0, 0, 8, 3, 0, 0, 0, 6, 0, 0, 0, 4, 0, 0, 0, 5]) + pixels)
+    Path("labels").write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 6, *[0] * 6]))
+    Path("again.yaml").write_text(AUTOENCODER)
+    assert gradcli("train", "again.yaml").code == 0
+    rows = gradcli("predict", "last", "bytes", "--json").json["predictions"]
+    job = open_trained(find(Path("runs"), "last"), "last").job
+    x = engine.tensor(list(pixels), dtype=engine.float32).reshape(6, 1, 4, 5) / 255.0
+    with engine.no_grad():
+        wanted = job.model(x).reshape(6, 20).tolist()
+    assert [row["values"] for row in rows] == [pytest.approx(one, abs=1e-6) for one in wanted]
