@@ -60,6 +60,8 @@ def _show_one(row: describe.Facts) -> None:
         ("gradient", row.gradient),
         ("keeps", ", ".join(row.saves) or "nothing"),
         ("composed", row.composed or ""),
+        ("types", ", ".join(row.dtypes)),
+        ("devices", ", ".join(row.devices)),
         ("samples", str(row.samples)),
     ):
         if value:

@@ -12,6 +12,7 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any
 
+from gradcli.engine.accepted import DEVICES, accepted, shown
 from gradcli.engine.op import Op, declared_ops
 from gradcli.engine.tensor import OPS, Tensor
 
@@ -25,7 +26,9 @@ Names, arguments, defaults and results are torch's; docs/differences.md lists th
 The gradient column is the slope of an elementwise op, written in the value that is kept for it;
 "own" is a gradient function below the op; a dash says why there is none. "Twice" says how gradients
 of that gradient are computed: by the op itself where it is linear, by the composed form, or by a
-rule of its own; a dash means under `engine.composed()` only.
+rule of its own; a dash means under `engine.composed()` only. The types are those of the inputs that
+leave a choice, found by trying: floats (float32 and float64), numbers (these and int32, int64 and
+uint8), all (these and bool), or their names.
 """
 _STUB_HEAD = '''\
 """Tensor as editors and mypy see it: made by `gradcli ops --stub`, with one method an op."""
@@ -34,7 +37,7 @@ _STUB_HEAD = '''\
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of one op without running it."""
+    """What is known of one op."""
 
     name: str
     family: str
@@ -46,10 +49,12 @@ class Facts:
     samples: int
     composed: str | None
     twice: str
+    dtypes: tuple[str, ...]
+    devices: tuple[str, ...]
 
     def as_object(self) -> dict[str, Any]:
         """For JSON."""
-        return {**vars(self), "saves": list(self.saves)}
+        return {**vars(self), "saves": list(self.saves), "dtypes": list(self.dtypes)}
 
 
 def facts() -> list[Facts]:
@@ -71,6 +76,8 @@ def _facts(op: Op) -> Facts:
         samples=len(op.samples),
         composed=op.composed.__name__ if op.composed else None,
         twice=op.again,
+        dtypes=accepted(op),
+        devices=DEVICES,
     )
 
 
@@ -112,7 +119,8 @@ def markdown() -> str:
     parts = [_HEAD]
     for family in sorted({row.family for row in rows}):
         parts.append(
-            f"\n## {family}\n\n| op | meaning | gradient | twice | keeps |\n|---|---|---|---|---|\n"
+            f"\n## {family}\n\n| op | meaning | gradient | twice | keeps | types | devices |\n"
+            "|---|---|---|---|---|---|---|\n"
         )
         parts += [_row(row) for row in rows if row.family == family]
     parts.append("\n## Composed of other ops\n\n| function | meaning |\n|---|---|\n")
@@ -130,7 +138,8 @@ def _row(row: Facts) -> str:
     gradient = _cell(row.gradient) if own else _code(row.gradient)
     twice = row.twice or ("" if row.gradient.startswith("- ") else "-")
     kept = ", ".join(row.saves)
-    return f"| {_code(row.signature)} | {meaning} | {gradient} | {twice} | {kept} |\n"
+    types = f"{shown(row.dtypes)} | {', '.join(row.devices)}"
+    return f"| {_code(row.signature)} | {meaning} | {gradient} | {twice} | {kept} | {types} |\n"
 
 
 def _cell(text: str) -> str:

@@ -30,7 +30,7 @@ def test_ops_shows_one_op_with_its_slope(capsys: pytest.CaptureFixture[str]) -> 
     (row,) = json_of(["ops", "tanh"], capsys)["ops"]
     assert row["gradient"] == "1 - y * y"
     assert row["saves"] == ["y"]
-    assert row["family"] == "activation"
+    assert row["family"] == "elementwise"
 
 
 def test_ops_suggests_the_nearest_name(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,58 @@
+"""Which element types an op takes: found by calling it on its first sample with each of them."""
+
+from __future__ import annotations
+
+from gradcli.engine import graph
+from gradcli.engine.dtype import DTYPES, DType
+from gradcli.engine.op import Op
+from gradcli.engine.ops.creation import tensor
+from gradcli.engine.sample import Input
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import GradcliError
+
+DEVICES = ("cpu",)  # every op runs on each of them
+
+
+def accepted(op: Op) -> tuple[str, ...]:
+    """The names of these types, in the order of `DTYPES`; none where no input leaves a choice."""
+    kinds = {one.kind for one in op.samples[0].inputs} - {"none"}
+    if not kinds:
+        return ()
+    # Indices and conditions have a type of their own, unless there is nothing else.
+    fixed = {"index": DTYPES["int64"], "bool": DTYPES["bool"]} if kinds - {"index", "bool"} else {}
+    return tuple(name for name, dtype in DTYPES.items() if _takes(op, dtype, fixed))
+
+
+def shown(names: tuple[str, ...]) -> str:
+    """In a word where there is one: floats, numbers (floats and whole ones), whole, all."""
+    kinds = {
+        kind: {name for name, dtype in DTYPES.items() if dtype.kind == kind}
+        for kind in ("float", "int", "bool")
+    }
+    words = {
+        frozenset(): "-",
+        frozenset(kinds["float"]): "floats",
+        frozenset(kinds["float"] | kinds["int"]): "numbers",
+        frozenset(kinds["int"] | kinds["bool"]): "whole, bool",
+        frozenset(DTYPES): "all",
+    }
+    return words.get(frozenset(names), ", ".join(names))
+
+
+def _takes(op: Op, dtype: DType, fixed: dict[str, DType]) -> bool:
+    sample = op.samples[0]
+    try:
+        with graph.no_grad():
+            op(*(_ones(one, fixed.get(one.kind, dtype)) for one in sample.inputs), **sample.options)
+    except GradcliError:
+        return False
+    return True
+
+
+def _ones(one: Input, dtype: DType) -> Tensor | None:
+    """Ones: they divide, and every type has them."""
+    if one.kind == "none":
+        return None
+    number = 0 if one.kind == "index" else 1
+    made: Tensor = tensor(number, dtype=dtype).expand(one.shape).clone()
+    return made

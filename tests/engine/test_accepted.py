@@ -1,0 +1,26 @@
+"""Which element types an op says it takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradcli.engine.accepted import accepted, shown
+from gradcli.engine.dtype import DTYPES
+from gradcli.engine.op import Op
+from gradcli.engine.tensor import OPS
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [("cross_entropy", "floats"), ("bitwise_and", "whole, bool"), ("add", "all")],
+)
+def test_the_word_in_the_table(name: str, word: str) -> None:
+    op = OPS[name]
+    assert isinstance(op, Op)
+    assert shown(accepted(op)) == word
+
+
+def test_words_and_names() -> None:
+    assert shown(()) == "-"
+    assert shown(tuple(DTYPES)[:5]) == "numbers"
+    assert shown(("int32", "bool")) == "int32, bool"
