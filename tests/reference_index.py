@@ -40,6 +40,36 @@ def _dropout(
     return Grid(x.shape, [v * (scale if k else 0.0) for v, k in zip(x.flat, kept, strict=True)])
 
 
+def _rand_at(state: Grid, draws: Grid, count: int) -> Grid:
+    key, step, first = state.flat
+
+    def unit(at: tuple[int, ...]) -> float:
+        counter = (at[1] % 64, first + draws.flat[at[0]] & WORD, step & WORD, step >> 32)
+        return (philox(key, counter)[at[1] // 64] >> 8) / 2**24
+
+    return Grid.from_function((len(draws.flat), count), unit)
+
+
+def _affine(x: Grid, maps: Grid) -> Grid:
+    """The sum over all pixels of how near they are: 1 - distance in each direction."""
+    rows, columns = x.shape[2:]
+
+    def near(place: float, pixel: int) -> float:
+        return max(0.0, 1 - abs(place - pixel))
+
+    def element(at: tuple[int, ...]) -> float:
+        image, channel, i, j = at
+        m = [maps[(image, k)] for k in range(6)]
+        row, column = m[0] * i + m[1] * j + m[2], m[3] * i + m[4] * j + m[5]
+        return sum(
+            near(row, r) * near(column, c) * x[(image, channel, r, c)]
+            for r in range(rows)
+            for c in range(columns)
+        )
+
+    return Grid.from_function(x.shape, element)
+
+
 def _index_select(x: Grid, index: Grid, dim: int) -> Grid:
     dim %= x.ndim
     shape = (*x.shape[:dim], len(index.flat), *x.shape[dim + 1 :])
@@ -98,7 +128,9 @@ def _split(x: Grid, split_size: int | Sequence[int], dim: int = 0) -> tuple[Grid
 
 
 REFERENCES: dict[str, Callable[..., Any]] = {
+    "affine": _affine,
     "dropout": _dropout,
+    "rand_at": _rand_at,
     "embedding": _embedding,
     "index_select": _index_select,
     "join": _join,

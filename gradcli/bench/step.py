@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcli import engine
@@ -14,8 +14,6 @@ from gradcli.train.step import OneStep, Order, TrainingStep
 if TYPE_CHECKING:
     from gradcli.bench.calls import Parts
     from gradcli.config.planned import PlannedLayer
-    from gradcli.data import Split
-    from gradcli.engine import Tensor
     from gradcli.train.job import Job
 
 BATCH, UPDATE = Turn("batch"), Turn("optimizer")
@@ -59,22 +57,6 @@ class Steps:
         self.why_not = why
 
 
-@dataclass(frozen=True)
-class _Taking:
-    """A split that says when a batch is taken."""
-
-    split: Split
-    turns: Turns
-
-    @property
-    def size(self) -> int:
-        return self.split.size
-
-    def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
-        with self.turns.of(BATCH):
-            return self.split.batch(indices)
-
-
 def parts(job: Job, planned: Sequence[PlannedLayer], times: int) -> Parts:
     """The calls of the first step, timed, and whose each is."""
     turns = Turns()
@@ -86,6 +68,7 @@ def parts(job: Job, planned: Sequence[PlannedLayer], times: int) -> Parts:
         engine.get_rng_state(),
     )
     with layers.watched(job, planned, turns) as watched:
-        step = OneStep(watched, _Taking(job.dataset.splits["train"], turns))
+        step = OneStep(watched, job.dataset.splits["train"])
+        step.__dict__["batch"] = turns.calling(BATCH, step.batch)
         step.__dict__["update"] = turns.calling(UPDATE, step.update)
         return calls.measure(lambda: step(*arguments), turns, times)

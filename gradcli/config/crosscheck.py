@@ -57,6 +57,14 @@ def output_fits(
             caret="use cross_entropy" if kind == "labels" else "use mse",
         )
         return
+    if facts.mixed and not loss.made.mixed:
+        report.error(
+            "E109",
+            f"loss '{loss.name}' takes one class a sample, and mixup gives probabilities of two",
+            root.map()["loss"].place,
+            caret="use cross_entropy",
+        )
+        return
     if kind == "values":
         wanted, fits = facts.target, math.prod(output.shape) == math.prod(facts.target)
     else:

@@ -16,10 +16,15 @@ LossFunction = Callable[["Tensor", "Tensor"], "Tensor"]
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss and the targets it is for: "labels" (class numbers) or "values"."""
+    """A loss and the targets it is for: "labels" (class numbers) or "values".
+
+    Attributes:
+        mixed: it takes labels that are probabilities of the classes as well.
+    """
 
     targets: str
     make: Callable[[], LossFunction]
+    mixed: bool = False
 
 
 def cross_entropy(label_smoothing: Portion = 0.0) -> Loss:
@@ -29,13 +34,15 @@ def cross_entropy(label_smoothing: Portion = 0.0) -> Loss:
         from gradcli.engine.nn import functional as F
 
         def loss(outputs: Tensor, targets: Tensor) -> Tensor:
-            # Labels of a sequence are as many single labels; classes stand last.
+            # Labels of a sequence are as many single labels; classes stand last. Labels that were
+            # mixed are probabilities of them.
             rows = outputs.reshape(-1, outputs.shape[-1])
-            return F.cross_entropy(rows, targets.reshape(-1), label_smoothing=label_smoothing)
+            shape = rows.shape if targets.dtype.is_floating_point else (-1,)
+            return F.cross_entropy(rows, targets.reshape(shape), label_smoothing=label_smoothing)
 
         return loss
 
-    return Loss("labels", make)
+    return Loss("labels", make, mixed=True)
 
 
 def mse() -> Loss:

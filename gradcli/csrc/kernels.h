@@ -50,6 +50,7 @@ KERNEL_ALL(searchsorted, searchsorted, 2, 1, 0)
 /* random.h, random_integers.h */
 KERNEL_REAL(uniform, random, 1, 1, 1)
 KERNEL_REAL(normal,  random, 1, 1, 1)
+KERNEL_REAL(uniform_at, uniform_at, 2, 1, 2)
 KERNEL_REAL(dropout_forward,  dropout,      2, 2, 0)
 KERNEL_REAL(dropout_backward, dropout_grad, 2, 1, 0)
 KERNEL_ALL(randint,  random_integers, 1, 1, 1)
@@ -123,6 +124,9 @@ KERNEL_REAL(max_pool2d_forward, max_pool2d_forward, 1, 2, 0)
 KERNEL_REAL(max_pool2d_backward, max_pool2d_backward, 2, 1, 0)
 KERNEL_REAL(avg_pool2d_forward, avg_pool2d_forward, 1, 1, 0)
 KERNEL_REAL(avg_pool2d_backward, avg_pool2d_backward, 1, 1, 0)
+
+/* affine.h */
+KERNEL_REAL(affine, affine, 2, 1, 0)
 
 /* ceilings.h */
 KERNEL_REAL(fma_rate, fma_rate, 1, 1, 0)

@@ -23,6 +23,7 @@ class Facts:
         vocab: tokens are 0..vocab-1; None for float inputs.
         labels: names of the classes, sorted by bytes; () if they have none.
         sizes: samples by the name of the split.
+        mixed: while training, a label is probabilities of the classes.
     """
 
     input: tuple[int, ...]
@@ -32,6 +33,7 @@ class Facts:
     vocab: int | None
     labels: tuple[str, ...]
     sizes: dict[str, int]
+    mixed: bool = False
 
 
 class Split(Protocol):

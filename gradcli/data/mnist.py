@@ -64,6 +64,7 @@ class Mnist(Pictures):
             std=std,
             size=self.size,
             target=self.target,
+            augment=self.augment,
         )
 
     def _named(self, facts: Facts) -> Facts:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from gradcli.data.augment import Mixup, transforms
+from gradcli.data.augmented import Augmented
 from gradcli.data.dataset import Facts, LoadedData
 from gradcli.data.samples import Samples
 from gradcli.errors import ConfigError, DataError
@@ -30,15 +32,26 @@ class Pictures:
         metadata={"doc": "what is predicted: the label, or the image itself (autoencoders)"},
     )
 
+    augment: list[str | dict[str, Any]] | None = field(
+        default=None,
+        metadata={"doc": "what happens to training images, anew in each epoch: [crop, hflip]"},
+    )
+
     def __post_init__(self) -> None:
+        transforms(self.augment or ())
         if self.size is not None and not 1 <= self.size <= 1 << 14:
             raise ConfigError(f"size must be 1 to {1 << 14}, got {self.size}", code="E104")
 
     def shown_facts(self, facts: Facts) -> Facts:
         """The facts of the stored images, as a model sees them."""
         shape = self._padded_shape(facts.input)
+        if self.augment and len(shape) != 3:
+            raise DataError(
+                f"augment changes images (C, H, W), here each sample is {shape}", code="E305"
+            )
         if self.target == "label":
-            return replace(facts, input=shape)
+            mixed = any(isinstance(each, Mixup) for each in transforms(self.augment or ()))
+            return replace(facts, input=shape, mixed=mixed)
         return replace(facts, input=shape, target=shape, classes=None, labels=())
 
     def _padded_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -60,6 +73,9 @@ class Pictures:
             assert isinstance(split, Samples)
             inputs = padded(split.inputs, facts.input)
             splits[name] = replace(split, inputs=inputs, itself=self.target == "input")
+        if self.augment:
+            changes = transforms(self.augment)
+            splits["train"] = Augmented(splits["train"], changes, facts.classes)
         stored = {"stored": list(dataset.facts.input)} if self.size else {}
         state = {**dataset.state, "input": list(facts.input), **stored}
         return replace(dataset, facts=facts, splits=splits, state=state)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gradcli.engine import Tensor
 
+Statistic = float | Sequence[float]
 Numbers = memoryview | bytes | array  # type: ignore[type-arg]
 
 
@@ -43,8 +44,8 @@ class Samples:
     inputs: Tensor
     targets: Tensor
     scale: float = 1.0
-    mean: float | Sequence[float] = 0.0
-    std: float | Sequence[float] = 1.0
+    mean: Statistic = 0.0
+    std: Statistic = 1.0
     itself: bool = False
 
     @property
@@ -57,16 +58,25 @@ class Samples:
         low, high = positions.start, positions.stop
         return replace(self, inputs=self.inputs[low:high], targets=self.targets[low:high])
 
-    def normalised(self, mean: float | Sequence[float], std: float | Sequence[float]) -> Samples:
+    def normalised(self, mean: Statistic, std: Statistic) -> Samples:
         """The same samples, less `mean` and divided by `std`."""
         return replace(self, mean=mean, std=std)
 
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs as float32, targets as int64 (labels) or float32."""
+        return self.made(self.stored(indices), indices)
+
+    def stored(self, indices: Tensor) -> Tensor:
+        """The inputs before they are normalised: stored / scale as float32."""
         from gradcli import engine
 
-        stored = engine.index_select(self.inputs, 0, indices)
-        inputs = scaled(stored, self.scale, self.mean, self.std)
+        return unit(engine.index_select(self.inputs, 0, indices), self.scale)
+
+    def made(self, stored: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+        """Inputs from what `stored` gave, and the targets of the same samples."""
+        from gradcli import engine
+
+        inputs = normalised(stored, self.mean, self.std)
         if self.itself:
             return inputs, inputs
         targets = engine.index_select(self.targets, 0, indices)
@@ -75,21 +85,27 @@ class Samples:
         return inputs, targets
 
 
-def scaled(
-    inputs: Tensor, scale: float, mean: float | Sequence[float], std: float | Sequence[float]
-) -> Tensor:
+def scaled(inputs: Tensor, scale: float, mean: Statistic, std: Statistic) -> Tensor:
     """(inputs / scale - mean) / std as float32; steps that change nothing are left out."""
+    return normalised(unit(inputs, scale), mean, std)
+
+
+def unit(inputs: Tensor, scale: float) -> Tensor:
+    """Inputs / scale as float32."""
     from gradcli import engine
 
     x: Tensor = inputs.to(engine.float32)
-    if scale != 1.0:
-        x = x / scale
+    return x / scale if scale != 1.0 else x
+
+
+def normalised(x: Tensor, mean: Statistic, std: Statistic) -> Tensor:
+    """(x - mean) / std."""
     if mean != 0.0:
         x = x - by_channel(mean, x.ndim)
     return x if std == 1.0 else x / by_channel(std, x.ndim)
 
 
-def by_channel(value: float | Sequence[float], ndim: int) -> float | Tensor:
+def by_channel(value: Statistic, ndim: int) -> float | Tensor:
     """One number as it is; one for each channel as (C, 1, ...), to go with (N, C, ...)."""
     if isinstance(value, float | int):
         return value

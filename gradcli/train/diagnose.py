@@ -11,17 +11,14 @@ from gradcli.errors import NumericsError
 from gradcli.train.state import count_nonfinite, finite, weights
 
 if TYPE_CHECKING:
-    from gradcli.data import Split
     from gradcli.engine import Tensor
     from gradcli.train.job import Job
 
 
-def nonfinite_loss(
-    job: Job, split: Split, indices: Tensor, step: int, loss: float
-) -> NumericsError:
+def nonfinite_loss(job: Job, batch: tuple[Tensor, Tensor], step: int, loss: float) -> NumericsError:
     """The error for a non-finite loss of step `step` (from 1), naming the first bad place."""
     return NumericsError(
-        f"the loss of step {step} is {loss}; first non-finite: {_first(job, split, indices)}",
+        f"the loss of step {step} is {loss}; first non-finite: {_first(job, *batch)}",
         notes=(
             "the update of this step was not applied; the last checkpoint is finite",
             "lower optim.lr, or set train.clip, or look at the data of this batch",
@@ -29,8 +26,7 @@ def nonfinite_loss(
     )
 
 
-def _first(job: Job, split: Split, indices: Tensor) -> str:
-    inputs, targets = split.batch(indices)
+def _first(job: Job, inputs: Tensor, targets: Tensor) -> str:
     for name, tensor in (("the inputs", inputs), ("the targets", targets)):
         if not finite(tensor):
             return f"{name} of the batch ({count_nonfinite(tensor)} of {tensor.numel()})"

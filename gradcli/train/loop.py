@@ -144,7 +144,7 @@ class Trainer:
         epoch, rate = self.meta.step // self.per_epoch, self._step.rates(step)[0]
         self._log("step", step, epoch=epoch, loss=loss, lr=rate, seconds=self._seconds())
         engine.manual_seed(self.job.settings.seed, step=step)
-        raise nonfinite_loss(self.job, self.split, indices, step, loss)
+        raise nonfinite_loss(self.job, self._step.batch(indices), step, loss)
 
     # Evaluation.
 

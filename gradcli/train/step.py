@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradcli import engine
+from gradcli.data.augmented import Augmented, epoch_state
 from gradcli.engine import optim
+from gradcli.train.job import steps_per_epoch
 
 if TYPE_CHECKING:
     from gradcli.data import Split
@@ -63,6 +65,10 @@ class TrainingStep:
             losses.append(self._one.loss.item())  # an eager step that was refused gave nothing back
         return Progress(losses, result.done, result.error)
 
+    def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
+        """The samples as the step sees them at which the default generator stands."""
+        return self._one.batch(indices, engine.get_rng_state())
+
 
 class OneStep:
     """What is captured."""
@@ -77,12 +83,12 @@ class OneStep:
         """One step; a loss that is not finite ends it before the update."""
         engine.set_rng_state(state)
         self._job.optimizer.take_rates(rates)
-        self.loss = loss = self.gradients(indices)
+        self.loss = loss = self.gradients(indices, state)
         engine.require_finite(loss)
         self.update()
         return loss
 
-    def gradients(self, indices: Tensor) -> Tensor:
+    def gradients(self, indices: Tensor, state: Tensor) -> Tensor:
         """The batch's mean loss, with its gradients in the parameters.
 
         A batch cut into micro-batches weighs each by its size, so that the cut changes nothing
@@ -95,7 +101,7 @@ class OneStep:
         total: Tensor | None = None
         for begin in range(0, size, portion):
             part = indices[begin : min(begin + portion, size)]
-            inputs, targets = self._split.batch(part)
+            inputs, targets = self.batch(part, state)
             loss = job.loss(job.model(inputs), targets)
             if portion < size:
                 loss = loss * (part.shape[0] / size)
@@ -103,6 +109,14 @@ class OneStep:
             total = loss.detach() if total is None else total + loss.detach()
         assert total is not None, "a step has at least one sample"
         return total
+
+    def batch(self, indices: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Inputs and targets of these samples, changed by `augment:` where there is any."""
+        job, split = self._job, self._split
+        if not isinstance(split, Augmented):
+            return split.batch(indices)
+        epoch = (state[1:2] - 1) // steps_per_epoch(job.settings, split.size)
+        return split.changed(indices, epoch_state(job.settings.seed, epoch))
 
     def update(self) -> None:
         """Clip the gradients and take the optimizer's step."""

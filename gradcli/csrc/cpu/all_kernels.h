@@ -58,6 +58,7 @@
 
 #include "conv2d.h"
 
+#include "affine.h"
 #include "pool2d.h"
 #endif
 

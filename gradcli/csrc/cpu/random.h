@@ -51,6 +51,39 @@ static void NAME(run_uniform)(const gc_job *job) {
   })
 }
 
+/* ---- state, draws (n) -> u (n, k): row i holds the first k units of draw number draws[i] ---- */
+
+static int NAME(plan_uniform_at)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const gc_tensor *t = call->tensors;
+  const int status = gc_plan_random(call, 0, 2, error);
+  if (status)
+    return status;
+  GC_REQUIRE(t[1].dtype == GC_I64 && t[1].ndim == 1 && gc_contiguous(&t[1]), 1, "int64 (n)");
+  GC_REQUIRE(t[2].ndim == 2 && t[2].shape[0] == t[1].shape[0], 2, "a row for each draw");
+  GC_REQUIRE(t[2].shape[1] <= NAME(per_fill), 2, "at most 128 numbers of a draw");
+  return gc_plan_simple(plan, gc_ceil_div(t[1].shape[0], GC_ROWS));
+}
+
+static void NAME(run_uniform_at)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const int64_t n = t[1].shape[0], k = t[2].shape[1];
+  const int64_t *draws = (const int64_t *)gc_first(&t[1]);
+  REAL *out = (REAL *)gc_first(&t[2]);
+  for (int64_t i = job->task * GC_ROWS; i < gc_min(n, (job->task + 1) * GC_ROWS); i++) {
+    if (draws[i] < 0 || draws[i] > UINT32_MAX) {
+      gc_bad_index(job, 1, i, draws[i], (int64_t)UINT32_MAX + 1);
+      continue;
+    }
+    gc_philox philox = gc_philox_of(job->call, 0);
+    gc_fill fill;
+    REAL u[NAME(per_fill)];
+    philox.counter[1] += (uint32_t)draws[i];
+    gc_philox_fill(&philox, 0, &fill);
+    NAME(random_units)(&fill, u);
+    memcpy(out + i * k, u, (size_t)k * sizeof(REAL));
+  }
+}
+
 /* sin and cos of a whole turn times u, u in [0, 1). In float: the nearest quarter turn is taken
  * off, what is left lies within an eighth of a turn. */
 static inline void NAME(random_turn)(REAL u, REAL *sine, REAL *cosine) {

@@ -1,0 +1,137 @@
+"""A training split whose samples change with each epoch: by seed, epoch and sample alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from gradcli.data.augment import Mixup, Transform
+from gradcli.data.samples import Samples
+
+if TYPE_CHECKING:
+    from gradcli.engine import Tensor
+
+PURPOSE = "augment"  # of the generator whose step is the epoch and whose draw is the sample
+POINTS = 2048  # of the table of a Beta distribution
+
+
+@dataclass(frozen=True)
+class Augmented:
+    """Samples with transforms.
+
+    Attributes:
+        classes: labels become probabilities of so many where they are mixed; None: no labels.
+    """
+
+    plain: Samples
+    chain: tuple[Transform, ...]
+    classes: int | None
+
+    @property
+    def size(self) -> int:
+        """The number of samples."""
+        return self.plain.size
+
+    def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
+        """The samples as they are stored."""
+        return self.plain.batch(indices)
+
+    def changed(self, indices: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """The samples of an epoch; `state` is int64 (key, epoch, 0), and sample i draw number i."""
+        u = self._drawn(indices, state)
+        inputs, targets = self._transformed(indices, u)
+        mixup = next((each for each in self.chain if isinstance(each, Mixup)), None)
+        if mixup is None:
+            return inputs, targets
+        at = sum(each.NUMBERS for each in self.chain[: self.chain.index(mixup)])
+        partners = (u[:, at] * self.size).floor().to(indices.dtype).clamp(max=self.size - 1)
+        theirs = self._transformed(partners, self._drawn(partners, state))
+        share = shares(u[:, at + 1], mixup.alpha).to(inputs.dtype)
+        mixed = _mixed(inputs, theirs[0], share)
+        if self.plain.itself:
+            return mixed, mixed
+        pair = (self._soft(targets), self._soft(theirs[1]))
+        return mixed, _mixed(*pair, share)
+
+    def _drawn(self, indices: Tensor, state: Tensor) -> Tensor:
+        from gradcli import engine
+
+        count = sum(each.NUMBERS for each in self.chain)
+        drawn: Tensor = engine.rand_at(state, indices, count=count, dtype=engine.float64)
+        return drawn
+
+    def _transformed(self, indices: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
+        x = self.plain.stored(indices)
+        at = 0
+        for each in self.chain:
+            x = each.apply(x, u[:, at : at + each.NUMBERS])
+            at += each.NUMBERS
+        return self.plain.made(x, indices)
+
+    def _soft(self, targets: Tensor) -> Tensor:
+        """Labels as probabilities of the classes."""
+        from gradcli import engine
+
+        if self.classes is None:
+            return targets
+        numbers = engine.arange(self.classes).reshape(1, -1)
+        soft: Tensor = targets.reshape(-1, 1).eq(numbers).to(engine.float32)
+        return soft
+
+
+def _mixed(a: Tensor, b: Tensor, share: Tensor) -> Tensor:
+    t = share.reshape(-1, *[1] * (a.ndim - 1))
+    return t * a + (1 - t) * b
+
+
+def shares(u: Tensor, alpha: float) -> Tensor:
+    """Numbers of [0, 1) as numbers of Beta(alpha, alpha): the inverse of its distribution."""
+    from gradcli import engine
+
+    mirrored = (u >= 0.5).to(u.dtype)
+    half = u * (1 - mirrored) + (1 - u) * mirrored  # 0 to 0.5; the distribution is symmetric
+    table = engine.tensor(_table(alpha), dtype=engine.float64)
+    place = half * (2 * POINTS)
+    low = place.floor().clamp(max=POINTS - 1)
+    index = low.long()
+    left = engine.index_select(table, 0, index)
+    right = engine.index_select(table, 0, index + 1)
+    t = (left + (right - left) * (place - low)).clamp(min=0.0) ** (1 / alpha)
+    share: Tensor = t * (1 - mirrored) + (1 - t) * mirrored
+    return share
+
+
+@cache
+def _table(alpha: float) -> list[float]:
+    """t^alpha of the quantile t at 0, ..., 0.5, which is nearly a straight line where t is small.
+
+    With v = t^alpha the density is proportional to (1 - t)^(alpha - 1) dv, which has no pole.
+    """
+    end = 0.5**alpha
+    steps = 4 * POINTS
+
+    def density(step: float) -> float:
+        t = (end * step / steps) ** (1 / alpha)
+        return float((1 - t) ** (alpha - 1))
+
+    sums = [0.0]
+    for step in range(steps):  # Simpson
+        sums.append(sums[-1] + density(step) + 4 * density(step + 0.5) + density(step + 1))
+    found, step = [], 0
+    for point in range(POINTS + 1):
+        wanted = sums[-1] * point / POINTS
+        while step < steps - 1 and sums[step + 1] < wanted:
+            step += 1
+        within = (wanted - sums[step]) / (sums[step + 1] - sums[step])
+        found.append(end * min(1.0, (step + within) / steps))
+    return found
+
+
+def epoch_state(seed: int, epoch: Tensor) -> Tensor:
+    """What `changed` takes; `epoch` is int64 (1,)."""
+    from gradcli import engine
+
+    key = engine.tensor([engine.Generator(seed, purpose=PURPOSE).key])
+    state: Tensor = engine.cat([key, epoch, engine.tensor([0])])
+    return state
