@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gradcli.data.arrays import NpySource, NpzSource
 from gradcli.data.cifar import Cifar10, Cifar100
 from gradcli.data.csv import CsvSource
 from gradcli.data.dataset import Facts, LoadedData, Source, Split, Unseen
@@ -42,6 +43,8 @@ DATASETS: dict[str, type[Source]] = {
     "cifar10": Cifar10,
     "cifar100": Cifar100,
     "idx": IdxSource,
+    "npy": NpySource,
+    "npz": NpzSource,
     "csv": CsvSource,
     "text": TextSource,
 }

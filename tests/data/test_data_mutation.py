@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import math
 import random
+import zipfile
 from collections.abc import Callable
 
 import pytest
 from idx_bytes import images, packed
 
-from gradcli.data import cifar
+from gradcli.data import cifar, npy
 from gradcli.data.columns import Encoder, Table, categories, numbers
 from gradcli.data.csv_rows import parse_rows
 from gradcli.data.idx import parse
@@ -68,23 +71,50 @@ def read_cifar(data: bytes) -> None:
     assert len(pixels) == len(labels) * 3072
 
 
+def read_npy(data: bytes) -> None:
+    found = npy.parse(data, "f")
+    assert len(found.numbers) == math.prod(found.header.shape)
+
+
+def read_npz(data: bytes) -> None:
+    found = npy.unpack(data, "x", "f")
+    assert npy.peek(io.BytesIO(data), "x", "f") == found.header
+
+
+def npy_bytes(shape: str = "(3, 2)", kind: str = ">i2", size: int = 12) -> bytes:
+    text = f"{{'descr': '{kind}', 'fortran_order': True, 'shape': {shape}, }}"
+    text += " " * (64 - 10 - len(text) % 64) + "\n"
+    return npy.MAGIC + b"\1\0" + len(text).to_bytes(2, "little") + text.encode() + bytes(size)
+
+
+def npz_bytes(method: int) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        archive.writestr("y.npy", npy_bytes())
+        archive.writestr("x.npy", npy_bytes())
+    return file.getvalue()
+
+
 TABLE = b'n,c\r\n1.5,a\r\n-2e3,"b ""q"", b"\r\nNA,a\r\n0,"two\nlines"\r\n'
 TEXT = "Größe und Maß\nsecond line\n".encode()
 
 
-@pytest.mark.parametrize(
-    ("reader", "seed"),
-    [
-        (read_idx, images()),
-        (read_idx, packed(images())),
-        (read_csv, TABLE),
-        (read_csv, packed(TABLE)),
-        (read_text, TEXT),
-        (read_cifar, bytes(3073 * 2)),
-        (read_text, packed(TEXT)),
-    ],
-    ids=["idx", "idx-gzip", "csv", "csv-gzip", "text", "cifar", "text-gzip"],
-)
+SEEDS = {
+    "idx": (read_idx, images()),
+    "idx-gzip": (read_idx, packed(images())),
+    "csv": (read_csv, TABLE),
+    "csv-gzip": (read_csv, packed(TABLE)),
+    "text": (read_text, TEXT),
+    "cifar": (read_cifar, bytes(3073 * 2)),
+    "text-gzip": (read_text, packed(TEXT)),
+    "npy": (read_npy, npy_bytes()),
+    "npy-half": (read_npy, npy_bytes("()", "<f2", 2)),
+    "npz": (read_npz, npz_bytes(zipfile.ZIP_STORED)),
+    "npz-deflated": (read_npz, npz_bytes(zipfile.ZIP_DEFLATED)),
+}
+
+
+@pytest.mark.parametrize(("reader", "seed"), SEEDS.values(), ids=SEEDS)
 def test_only_values_or_data_errors(reader: Callable[[bytes], None], seed: bytes) -> None:
     draw = random.Random(20240917)
     reader(seed)

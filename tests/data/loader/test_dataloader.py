@@ -6,7 +6,6 @@ from collections import namedtuple
 from collections.abc import Iterator
 from typing import Any
 
-import numpy
 import pytest
 
 from gradcli import data, engine
@@ -97,6 +96,7 @@ def test_own_samplers_and_batches() -> None:
 
 
 def test_containers_are_gone_through() -> None:
+    numpy = pytest.importorskip("numpy")
     samples = [
         {"a": 1.5, "b": Pair(numpy.float32([i, 2]), f"n{i}"), "c": [True, b"x"], "d": (i,)}
         for i in range(2)

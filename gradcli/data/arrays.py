@@ -1,0 +1,299 @@
+"""Samples that lie in arrays: `data: {name: npy}` of .npy files, `{name: npz}` of one archive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from gradcli.data import npy
+from gradcli.data.dataset import Facts, LoadedData, Unseen
+from gradcli.data.files import Loaded, load, locate, read, regular_size, shown
+from gradcli.data.images import check_labels, check_shape, unseen
+from gradcli.data.npy import Header, Npy
+from gradcli.data.pictures import Pictures
+from gradcli.data.samples import Samples, tensor_of
+from gradcli.data.split import cut
+from gradcli.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from gradcli.engine import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrays(Pictures):
+    """What both formats share: which array is what, and how it is cut and scaled."""
+
+    inputs: str = field(metadata={"doc": "the samples, the first dimension counts them"})
+    targets: str | None = field(
+        default=None, metadata={"doc": "one whole number a sample, or one or more other numbers"}
+    )
+    test_inputs: str | None = field(default=None, metadata={"doc": "samples of the test split"})
+    test_targets: str | None = field(default=None, metadata={"doc": "targets of the test split"})
+    classes: int | None = field(
+        default=None, metadata={"doc": "labels are 0..classes-1; left out: the highest label + 1"}
+    )
+    split: dict[str, int | str] | None = field(
+        default=None, metadata={"doc": "counts or percents of samples for train, val (and test)"}
+    )
+    mean: float = field(default=0.0, metadata={"doc": "subtracted, after bytes became 0..1"})
+    std: float = field(default=1.0, metadata={"doc": "divided by, after `mean`"})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.targets is None and self.target == "label":
+            raise ConfigError("targets is missing; only target: input does without", code="E104")
+        if self.test_targets is not None and self.test_inputs is None:
+            raise ConfigError("test_targets needs test_inputs", code="E104")
+        if self.test_inputs and (self.test_targets is None) != (self.targets is None):
+            raise ConfigError("targets and test_targets go together", code="E104")
+        if self.classes is not None and self.classes < 1:
+            raise ConfigError(f"classes must be 1 or more, got {self.classes}", code="E104")
+        if not self.std > 0:
+            raise ConfigError(f"std must be above 0, got {self.std}", code="E104")
+
+    # What a format says.
+
+    def locate(self, root: Path) -> Self:
+        """With absolute paths."""
+        raise NotImplementedError(f"{type(self).__name__} has no locate")
+
+    def header(self, name: str) -> Header:
+        """The header of an array, without its numbers."""
+        raise NotImplementedError(f"{type(self).__name__} has no header")
+
+    def array(self, name: str, opened: dict[Path, Loaded]) -> Npy:
+        """An array whole; `opened` keeps the files that were read."""
+        raise NotImplementedError(f"{type(self).__name__} has no array")
+
+    def named(self, name: str) -> str:
+        """An array's name for messages."""
+        raise NotImplementedError(f"{type(self).__name__} has no named")
+
+    # What follows from that.
+
+    def facts(self) -> Facts:
+        """From the headers; without `classes` the labels are read too."""
+        return self.shown_facts(self._stored())
+
+    def _pairs(self) -> dict[str, tuple[str, str | None]]:
+        found = {"train": (self.inputs, self.targets)}
+        if self.test_inputs:
+            found["test"] = (self.test_inputs, self.test_targets)
+        return found
+
+    def _stored(self) -> Facts:
+        heads = {name: self._heads(*pair) for name, pair in self._pairs().items()}
+        inputs, targets = heads["train"]
+        sizes = {name: len(part) for name, part in self._cuts(inputs.shape[0]).items()}
+        if "test" in heads:
+            self._same(heads["train"], heads["test"])
+            sizes["test"] = heads["test"][0].shape[0]
+        values = targets is not None and is_float(targets)
+        width = targets.shape[1:] or (1,) if targets is not None else ()
+        return Facts(
+            input=sample_shape(inputs),
+            input_kind="float",
+            target=width if values else (),
+            classes=None if values or targets is None else self.classes or self._count_classes(),
+            vocab=None,
+            labels=(),
+            sizes=sizes,
+        )
+
+    def _heads(self, inputs: str, targets: str | None) -> tuple[Header, Header | None]:
+        """The headers of samples and targets that go together."""
+        x, source = self.header(inputs), self.named(inputs)
+        if len(x.shape) < 2 or 0 in x.shape:
+            raise DataError(f"{source}: {x} holds no samples", code="E305")
+        if targets is None:
+            return x, None
+        y, theirs = self.header(targets), self.named(targets)
+        if not y.shape or y.shape[0] != x.shape[0]:
+            raise DataError(f"{source} holds {x}, but {theirs} holds {y}", code="E305")
+        if len(y.shape) > 2 or 0 in y.shape or (len(y.shape) == 2 and not is_float(y)):
+            raise DataError(
+                f"{theirs}: targets must be (N) whole numbers, or (N) or (N, K) floats, found {y}",
+                code="E305",
+            )
+        return x, y
+
+    def _same(
+        self, train: tuple[Header, Header | None], test: tuple[Header, Header | None]
+    ) -> None:
+        for ours, theirs in zip(train, test, strict=True):
+            if ours and theirs and (ours.dtype, ours.shape[1:]) != (theirs.dtype, theirs.shape[1:]):
+                raise DataError(
+                    f"the test split holds {theirs}, which does not go with {ours}", code="E305"
+                )
+
+    def _cuts(self, total: int) -> dict[str, range]:
+        names = ("train", "val") if self.test_inputs else ("train", "val", "test")
+        return cut(self.split or {"train": "100%"}, total, names)
+
+    def _count_classes(self) -> int:
+        highest, opened = 0, dict[Path, Loaded]()
+        for _, targets in self._pairs().values():
+            if targets is not None:
+                numbers = self.array(targets, opened).numbers
+                check_labels(numbers, None, self.named(targets))
+                highest = max(highest, *numbers, 0)
+        return highest + 1
+
+    def load(self) -> LoadedData:
+        """All arrays in memory, every label and number checked."""
+        facts = self._stored()
+        self.shown_facts(facts)
+        opened: dict[Path, Loaded] = {}
+        whole = {
+            name: self._samples(*pair, facts.classes, opened)
+            for name, pair in self._pairs().items()
+        }
+        train = whole.pop("train")
+        splits = {name: train.part(part) for name, part in self._cuts(train.size).items()}
+        state = {"input": list(facts.input), "mean": self.mean, "std": self.std}
+        stored = LoadedData(
+            source=self,
+            facts=facts,
+            splits={**splits, **whole},
+            sha256={path.name: file.sha256 for path, file in opened.items()},
+            state={**state, "array": self.inputs},
+        )
+        return self.shown(stored)
+
+    def _samples(
+        self, inputs: str, targets: str | None, classes: int | None, opened: dict[Path, Loaded]
+    ) -> Samples:
+        from gradcli import engine
+
+        made = []
+        for name in (inputs, targets):
+            if name is not None:
+                made.append(tensor(self.array(name, opened), self.named(name)))
+        x = made[0].reshape(made[0].shape[0], *sample_shape(self.header(inputs)))
+        scale = scale_of(self.header(inputs))
+        if targets is None:
+            y = engine.zeros(x.shape[0], dtype=engine.uint8)
+        elif made[1].dtype.is_floating_point:
+            y = made[1].reshape(x.shape[0], -1)
+        else:
+            y = made[1]
+            check_labels(y.tolist(), classes, self.named(targets))
+        return Samples(x, y, scale, self.mean, self.std)
+
+    def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
+        """Samples from an .npy file, or from an archive under the name they were trained under."""
+        data, source = load(path).data, shown(path)
+        packed = data[:4] == npy.ZIP
+        found = npy.unpack(data, state["array"], source) if packed else npy.parse(data, source)
+        if not found.header.shape or not found.header.shape[0]:
+            raise DataError(f"{source}: {found.header} holds no samples", code="E305")
+        shape = sample_shape(found.header)
+        check_shape(shape, state, source)
+        x = tensor(found, source)
+        return unseen(x.reshape(x.shape[0], *shape), scale_of(found.header), state, path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NpySource(Arrays):
+    """Samples and targets in .npy files."""
+
+    def locate(self, root: Path) -> Self:
+        """The paths made absolute."""
+        names = ("inputs", "targets", "test_inputs", "test_targets")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        located: dict[str, Any] = {name: str(locate(p, root)) for name, p in given.items()}
+        return replace(self, **located)
+
+    def header(self, name: str) -> Header:
+        """From the first bytes; the length of the file is compared with it."""
+        path = Path(name)
+        found = npy.parse_header(read(path, npy.LONGEST + 12), shown(path))
+        size = regular_size(path)
+        if size != found.total:
+            raise DataError(
+                f"{shown(path)}: expected {found.total} bytes from the header ({found}), "
+                f"got {size}",
+                code="E302",
+            )
+        return found
+
+    def array(self, name: str, opened: dict[Path, Loaded]) -> Npy:
+        """The file whole."""
+        return npy.parse(_opened(Path(name), opened).data, shown(name))
+
+    def named(self, name: str) -> str:
+        """Its path."""
+        return shown(name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NpzSource(Arrays):
+    """Samples and targets as arrays of one .npz archive."""
+
+    file: str = field(metadata={"doc": "the archive; the other keys name arrays in it"})
+
+    def locate(self, root: Path) -> Self:
+        """The path made absolute."""
+        return replace(self, file=str(locate(self.file, root)))
+
+    def header(self, name: str) -> Header:
+        """From the first bytes of the array."""
+        path = Path(self.file)
+        regular_size(path)
+        return npy.peek(path, name, shown(path))
+
+    def array(self, name: str, opened: dict[Path, Loaded]) -> Npy:
+        """The array unpacked."""
+        return npy.unpack(_opened(Path(self.file), opened).data, name, shown(self.file))
+
+    def named(self, name: str) -> str:
+        """The archive, then the array."""
+        return f"{shown(self.file)}, {name}"
+
+
+def _opened(path: Path, opened: dict[Path, Loaded]) -> Loaded:
+    """A file, read the first time that it is asked for."""
+    if path not in opened:
+        opened[path] = load(path)
+    return opened[path]
+
+
+def is_float(header: Header) -> bool:
+    """Whether the numbers are floats."""
+    return header.dtype.startswith("float")
+
+
+def sample_shape(header: Header) -> tuple[int, ...]:
+    """(H, W) of bytes are images and get one channel; all else stays as it is."""
+    inner = header.shape[1:]
+    return (1, *inner) if len(inner) == 2 and header.dtype == "uint8" else inner
+
+
+def scale_of(header: Header) -> float:
+    """Bytes are divided by 255, so that they lie in 0..1; other types are taken as they are."""
+    return 255.0 if header.dtype == "uint8" else 1.0
+
+
+def tensor(found: Npy, source: str) -> Tensor:
+    """The array as a tensor, rows first; floats are checked to be numbers."""
+    from gradcli import engine
+
+    header = found.header
+    if header.fortran:
+        turned = tensor_of(found.numbers, header.shape[::-1])
+        made = turned.permute(*range(turned.ndim)[::-1]).contiguous()
+    else:
+        made = tensor_of(found.numbers, header.shape)
+    if made.is_floating_point() and made.numel():
+        bad = engine.isfinite(made).logical_not().reshape(-1).to(engine.uint8)
+        if bad.amax().item():
+            index = int(bad.argmax().item())
+            sample = index * header.shape[0] // made.numel()
+            raise DataError(
+                f"{source}: sample {sample} holds {made.reshape(-1)[index].item()}, "
+                "expected numbers of float32",
+                code="E305",
+            )
+    return made

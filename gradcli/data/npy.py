@@ -1,0 +1,250 @@
+"""NumPy's formats without NumPy and without pickle: .npy files, and .npz archives of them.
+
+An .npy file is a magic number, the length of a header, the header (a dict of three entries, written
+as Python, which is matched here and never evaluated), then the numbers.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import struct
+import sys
+import zipfile
+import zlib
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from gradcli.data.inflate import RATIO
+from gradcli.errors import DataError
+
+MAGIC = b"\x93NUMPY"
+ZIP = b"PK\x03\x04"
+LONGEST = 10_000  # bytes of a header; what NumPy itself reads without being asked twice
+_MAX_DIMS = 8
+_MAX_BYTES = 4 << 30
+# What stands for a type in the header -> its name, and its code for array.
+TYPES = {
+    "b1": ("bool", "B"),
+    "i1": ("int8", "b"),
+    "i2": ("int16", "h"),
+    "i4": ("int32", "i"),
+    "i8": ("int64", "q"),
+    "u1": ("uint8", "B"),
+    "u2": ("uint16", "H"),
+    "u4": ("uint32", "I"),
+    "u8": ("uint64", "Q"),
+    "f2": ("float16", "H"),
+    "f4": ("float32", "f"),
+    "f8": ("float64", "d"),
+}
+_ENTRY = re.compile(
+    r"""\s*(?P<q>['"])(?P<key>\w{1,20})(?P=q)\s*:\s*
+    (?:(?P<t>['"])(?P<text>[^'"\\]{0,100})(?P=t)
+     |(?P<truth>True|False)
+     |\((?P<sizes>[\d,\s]{0,400})\)
+     |(?P<fields>\[[^\]]{0,8000}\]))\s*(?:,|(?=\}))""",
+    re.VERBOSE,
+)
+_SIZES = re.compile(r"\s*(?:\d{1,19}\s*,\s*)*(?:\d{1,19}\s*)?")
+
+
+@dataclass(frozen=True)
+class Header:
+    """What stands before the numbers.
+
+    Attributes:
+        type: one of the keys of TYPES.
+        swapped: the numbers are in the other byte order.
+        fortran: the first dimension runs fastest.
+        length: bytes up to the numbers.
+    """
+
+    type: str
+    swapped: bool
+    fortran: bool
+    shape: tuple[int, ...]
+    length: int
+
+    @property
+    def dtype(self) -> str:
+        """The name of the type."""
+        return TYPES[self.type][0]
+
+    @property
+    def total(self) -> int:
+        """Bytes of the whole file."""
+        return self.length + math.prod(self.shape) * int(self.type[1])
+
+    def __str__(self) -> str:
+        return f"{self.dtype} {' x '.join(map(str, self.shape)) or 'scalar'}"
+
+
+@dataclass(frozen=True)
+class Npy:
+    """A parsed file: its header and the numbers as they lie there, in this machine's byte order."""
+
+    header: Header
+    numbers: memoryview | array[Any]
+
+
+def parse_header(start: bytes, source: str) -> Header:
+    """The header at the beginning of `start`, which may hold more; `source` names the file."""
+    if start[:6] != MAGIC:
+        _refuse(
+            source,
+            f"not an .npy file: it must begin with 93 4e 55 4d 50 59 (\\x93NUMPY), "
+            f"found {start[:6].hex(' ') or 'nothing'}",
+        )
+    version, width = start[6:8], 2 if start[6:7] == b"\1" else 4
+    if version not in (b"\1\0", b"\2\0", b"\3\0") or len(start) < 8 + width:
+        _refuse(source, f"version {version.hex(' ') or 'none'} of .npy; 1.0, 2.0 and 3.0 are read")
+    length = int.from_bytes(start[8 : 8 + width], "little")
+    begin = 8 + width
+    if length > LONGEST or len(start) < begin + length:
+        _refuse(source, f"its header of {length} bytes is cut off or longer than {LONGEST}")
+    entries = _entries(start[begin : begin + length].decode("latin-1"), source)
+    if set(entries) != {"descr", "fortran_order", "shape"}:
+        _refuse(
+            source,
+            f"its header has the entries {sorted(entries)}, "
+            "expected descr, fortran_order and shape",
+        )
+    kind, swapped = _type(entries["descr"], source)
+    header = Header(
+        kind,
+        swapped,
+        _truth(entries["fortran_order"], source),
+        _shape(entries["shape"], source),
+        begin + length,
+    )
+    if header.total > _MAX_BYTES:
+        _refuse(source, f"header promises {header}, {header.total} bytes; {_MAX_BYTES} are read")
+    return header
+
+
+def _entries(text: str, source: str) -> dict[str, re.Match[str]]:
+    """The entries of the dict, each as it was matched."""
+    text = text.strip()
+    found: dict[str, re.Match[str]] = {}
+    at = 1
+    while text[:1] == "{" and (match := _ENTRY.match(text, at)):
+        if match["key"] in found:
+            _refuse(source, f"its header has '{match['key']}' twice")
+        if match["fields"]:
+            _refuse(source, "it holds records of several fields; save one array of plain numbers")
+        found[match["key"]] = match
+        at = match.end()
+    if text[:1] != "{" or text[at:].strip() != "}":
+        _refuse(source, f"its header is no dict of descr, fortran_order and shape: {text[:80]!r}")
+    return found
+
+
+def _type(entry: re.Match[str], source: str) -> tuple[str, bool]:
+    written = entry["text"] or ""
+    order, kind = written[:1], written[1:]
+    if kind.startswith("O"):
+        _refuse(
+            source,
+            "it holds Python objects, which only pickle could read; save numbers, "
+            "such as numpy.save(file, array.astype('float32'))",
+        )
+    if kind not in TYPES or order not in "<>|=" or (order == "|" and kind[1] != "1"):
+        known = ", ".join(name for name, _ in TYPES.values())
+        _refuse(source, f"its type is '{written}'; read are {known}")
+    other = ">" if sys.byteorder == "little" else "<"
+    return kind, order == other
+
+
+def _truth(entry: re.Match[str], source: str) -> bool:
+    if entry["truth"] is None:
+        _refuse(source, "fortran_order in its header is not True or False")
+    return entry["truth"] == "True"
+
+
+def _shape(entry: re.Match[str], source: str) -> tuple[int, ...]:
+    written = entry["sizes"]
+    if written is None or not _SIZES.fullmatch(written):
+        _refuse(source, "shape in its header is no tuple of whole numbers")
+    sizes = tuple(int(size) for size in written.split(",") if size.strip())
+    if len(sizes) > _MAX_DIMS:
+        _refuse(source, f"it has {len(sizes)} dimensions; at most {_MAX_DIMS} are read")
+    return sizes
+
+
+def parse(data: bytes | memoryview, source: str) -> Npy:
+    """A whole .npy file."""
+    header = parse_header(bytes(data[: LONGEST + 12]), source)
+    if len(data) != header.total:
+        what = f"expected {header.total} bytes from the header ({header})"
+        _refuse(source, f"{what}, got {len(data)}")
+    payload = memoryview(data)[header.length :]
+    if header.type in ("u1", "b1"):
+        if header.type == "b1" and set(payload.tobytes()) - {0, 1}:
+            _refuse(source, "a truth value is neither 0 nor 1")
+        return Npy(header, payload)
+    numbers = array(TYPES[header.type][1], payload.tobytes())
+    if header.swapped:
+        numbers.byteswap()
+    return Npy(header, _plain(header, numbers, source))
+
+
+def _plain(header: Header, numbers: array[Any], source: str) -> array[Any]:
+    """Numbers of a type that tensors are made of: half floats as floats, large whole ones int64."""
+    if header.type == "f2":
+        return array("f", (x for (x,) in struct.iter_unpack("=e", numbers.tobytes())))
+    if header.type in ("u4", "u8"):
+        if numbers and max(numbers) >> 63:
+            _refuse(source, f"its number {max(numbers)} is beyond int64")
+        return array("q", numbers)
+    return numbers
+
+
+def peek(data: Any, key: str, source: str) -> Header:
+    """The header of one array of an archive, which is an open file."""
+    with _archive(data, source) as archive:
+        return parse_header(_member(archive, key, LONGEST + 12, source), f"{source}, {key}")
+
+
+def unpack(data: bytes, key: str, source: str) -> Npy:
+    """One array of an archive."""
+    with _archive(io.BytesIO(data), source) as archive:
+        start = _member(archive, key, LONGEST + 12, source)
+        header = parse_header(start, f"{source}, {key}")
+        if header.total > len(data) * RATIO + LONGEST:
+            _refuse(source, f"{len(data)} packed bytes cannot hold the {header.total} of '{key}'")
+        return parse(_member(archive, key, header.total + 1, source), f"{source}, {key}")
+
+
+def _member(archive: zipfile.ZipFile, key: str, count: int, source: str) -> bytes:
+    """The first bytes of one array."""
+    names = {name.removesuffix(".npy"): name for name in archive.namelist()}
+    if key not in names:
+        _refuse(source, f"it holds no array '{key}'; it has {', '.join(sorted(names)) or 'none'}")
+    info = archive.getinfo(names[key])
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        _refuse(source, f"'{key}' is packed by method {info.compress_type}; 0 and 8 are read")
+    with archive.open(info) as member:
+        return member.read(count)
+
+
+@contextmanager
+def _archive(data: Any, source: str) -> Iterator[zipfile.ZipFile]:
+    """The archive while it is open; what zipfile raises over damaged bytes becomes a DataError."""
+    try:
+        with zipfile.ZipFile(data) as archive:
+            yield archive
+    except DataError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, struct.error) as error:
+        _refuse(source, f"not a whole .npz archive: {error}")
+    except (RuntimeError, NotImplementedError, OverflowError, UnicodeError) as error:
+        _refuse(source, f"an archive that is not read: {error}")
+
+
+def _refuse(source: str, what: str) -> NoReturn:
+    raise DataError(f"{source}: {what}", code="E302")
