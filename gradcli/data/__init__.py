@@ -11,6 +11,7 @@ from gradcli.data.arrays import NpySource, NpzSource
 from gradcli.data.cifar import Cifar10, Cifar100
 from gradcli.data.csv import CsvSource
 from gradcli.data.dataset import Facts, LoadedData, Source, Split, Unseen
+from gradcli.data.folder import ImageFolder
 from gradcli.data.images import IdxSource
 from gradcli.data.mnist import FashionMnist, Mnist
 from gradcli.data.text import TextSource
@@ -43,6 +44,7 @@ DATASETS: dict[str, type[Source]] = {
     "cifar10": Cifar10,
     "cifar100": Cifar100,
     "idx": IdxSource,
+    "image_folder": ImageFolder,
     "npy": NpySource,
     "npz": NpzSource,
     "csv": CsvSource,

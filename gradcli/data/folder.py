@@ -1,0 +1,213 @@
+"""Pictures in files: `data: {name: image_folder}`, a folder for each class, PNG and JPEG."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from array import array
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from gradcli.data.dataset import Facts, LoadedData, Unseen
+from gradcli.data.decode import COLORS, planes, require_pillow
+from gradcli.data.files import expanded, read, shown
+from gradcli.data.images import check_shape, unseen
+from gradcli.data.pictures import Pictures, Statistic, listed, normalization
+from gradcli.data.samples import Samples, tensor_of
+from gradcli.data.split import cut, shuffled
+from gradcli.errors import ConfigError, DataError
+
+SUFFIXES = (".png", ".jpg", ".jpeg")
+MOST = 4 << 30  # bytes of all pictures together
+# Of ImageNet, in 0..1; for one channel their weighted mean.
+USUAL: dict[str, tuple[Statistic, Statistic]] = {
+    "rgb": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    "gray": (0.456, 0.224),
+}
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The pictures of one folder: paths, the number of the class of each, and what is left out."""
+
+    paths: tuple[Path, ...]
+    labels: tuple[int, ...]
+    left_out: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageFolder(Pictures):
+    """A folder for each class; all pictures are made one size."""
+
+    dir: str = field(metadata={"doc": "folder of the class folders"})
+    size: int = field(
+        metadata={"doc": "the shorter side becomes this long, of the longer one the middle is kept"}
+    )
+    test_dir: str | None = field(
+        default=None, metadata={"doc": "the same with the pictures of the test split"}
+    )
+    color: Literal["rgb", "gray"] = field(default="rgb", metadata={"doc": "3 channels, or 1"})
+    split: dict[str, int | str] | None = field(
+        default=None, metadata={"doc": "counts or percents for train, val (and test)"}
+    )
+    seed: int = field(default=0, metadata={"doc": "which picture goes to which split"})
+    normalize: bool | dict[str, Any] = field(
+        default=False,
+        metadata={"doc": "subtract ImageNet's means and divide by its deviations; or these"},
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.size > 4096:
+            raise ConfigError(f"size must be 1 to 4096, got {self.size}", code="E104")
+        self._statistics()
+
+    def _statistics(self) -> Any:
+        return normalization(self.normalize, USUAL[self.color], COLORS[self.color][1])
+
+    @property
+    def _shape(self) -> tuple[int, int, int]:
+        return (COLORS[self.color][1], self.size, self.size)
+
+    def locate(self, root: Path) -> Self:
+        """With absolute folders; Pillow must be there."""
+        require_pillow()
+        found: dict[str, Any] = {}
+        for key in ("dir", "test_dir"):
+            if (written := getattr(self, key)) is not None:
+                folder = Path(os.path.abspath(root / expanded(written)))  # noqa: PTH100
+                if not folder.is_dir():
+                    raise DataError(
+                        f"data folder '{shown(written)}' ({shown(folder)}) is no folder"
+                    )
+                found[key] = str(folder)
+        return replace(self, **found)
+
+    def facts(self) -> Facts:
+        """From the names of the folders and files."""
+        return self.shown_facts(self._stored(*self._found()))
+
+    def _found(self) -> tuple[tuple[str, ...], dict[str, Listed]]:
+        """The classes, and the pictures of each folder."""
+        classes = class_names(Path(self.dir))
+        found = {"train": pictures(Path(self.dir), classes)}
+        if self.test_dir is not None:
+            odd = set(class_names(Path(self.test_dir))) - set(classes)
+            if odd:
+                raise DataError(
+                    f"{shown(self.test_dir)} has the class '{shown(min(odd))}', which "
+                    f"{shown(self.dir)} does not have",
+                    code="E305",
+                )
+            found["test"] = pictures(Path(self.test_dir), classes)
+        return classes, found
+
+    def _stored(self, classes: tuple[str, ...], found: Mapping[str, Listed]) -> Facts:
+        sizes = {name: len(part) for name, part in self._cuts(len(found["train"].paths)).items()}
+        if "test" in found:
+            sizes["test"] = len(found["test"].paths)
+        return Facts(self._shape, "float", (), len(classes), None, classes, sizes)
+
+    def _cuts(self, total: int) -> dict[str, range]:
+        names = ("train", "val") if self.test_dir else ("train", "val", "test")
+        return cut(self.split or {"train": "100%"}, total, names)
+
+    def load(self) -> LoadedData:
+        """Every picture decoded, in an order that `seed` gives."""
+        classes, found = self._found()
+        facts = self._stored(classes, found)
+        whole, hashes = {}, {}
+        for name, each in found.items():
+            folder = self.dir if name == "train" else self.test_dir
+            whole[name], hashes[Path(folder or "").name] = self._samples(each, folder or "")
+        train = whole.pop("train")
+        splits = {name: train.part(part) for name, part in self._cuts(train.size).items()}
+        mean, std = self._statistics()
+        left_out = sum(each.left_out for each in found.values())
+        stored = LoadedData(
+            source=self,
+            facts=facts,
+            splits={**splits, **whole},
+            sha256=hashes,
+            state={"mean": listed(mean), "std": listed(std)},
+            notes=(f"{left_out} files are no .png or .jpg and are left out",) if left_out else (),
+        )
+        return self.shown(stored)
+
+    def _samples(self, found: Listed, folder: str) -> tuple[Samples, str]:
+        """The pictures as tensors, and one hash of all files with their names."""
+        total = len(found.paths) * self._bytes
+        if total > MOST:
+            raise DataError(
+                f"{shown(folder)}: {len(found.paths)} pictures of {self._shape} are {total} bytes; "
+                f"at most {MOST} are read; use a smaller size",
+                code="E305",
+            )
+        order = shuffled(len(found.paths), self.seed)
+        pixels, digest = bytearray(), hashlib.sha256()
+        with ThreadPoolExecutor() as pool:
+            made = pool.map(self._picture, (found.paths[i] for i in order))
+            for i, (data, file_hash) in zip(order, made, strict=True):
+                pixels += data
+                name = found.paths[i].relative_to(folder).as_posix()
+                digest.update(f"{file_hash}  {name}\n".encode("utf-8", "surrogateescape"))
+        inputs = tensor_of(memoryview(pixels), (len(order), *self._shape))
+        labels = tensor_of(array("i", (found.labels[i] for i in order)), (len(order),))
+        return Samples(inputs, labels, 255.0, *self._statistics()), digest.hexdigest()
+
+    @property
+    def _bytes(self) -> int:
+        channels, height, width = self._shape
+        return channels * height * width
+
+    def _picture(self, path: Path) -> tuple[bytes, str]:
+        data = read(path)
+        return planes(data, self.size, self.color, shown(path)), hashlib.sha256(data).hexdigest()
+
+    def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
+        """One picture."""
+        check_shape(self._shape, state, shown(path))
+        made = tensor_of(self._picture(path)[0], (1, *self._shape))
+        return replace(unseen(made, 255.0, state, path), names=[path.name])
+
+
+def class_names(folder: Path) -> tuple[str, ...]:
+    """The names of the folders in a folder, sorted by bytes."""
+    found = [each.name for each in _entries(folder) if each.is_dir()]
+    if not found:
+        raise DataError(
+            f"{shown(folder)} holds no folders; each class is a folder of pictures", code="E305"
+        )
+    return tuple(sorted(found, key=os.fsencode))
+
+
+def pictures(folder: Path, classes: tuple[str, ...]) -> Listed:
+    """The pictures of each class that has a folder, sorted by bytes; none may be empty."""
+    paths: list[Path] = []
+    labels: list[int] = []
+    left_out = 0
+    for number, name in enumerate(classes):
+        if not (folder / name).is_dir():
+            continue  # the test split need not have each class
+        inside = sorted(_entries(folder / name), key=os.fsencode)
+        fit = [each for each in inside if each.suffix.lower() in SUFFIXES]
+        if not fit:
+            raise DataError(
+                f"{shown(folder / name)} holds no picture; {', '.join(SUFFIXES)} are read",
+                code="E305",
+            )
+        paths += fit
+        labels += [number] * len(fit)
+        left_out += len(inside) - len(fit)
+    return Listed(tuple(paths), tuple(labels), left_out)
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    """What lies in a folder, but for hidden files."""
+    try:
+        yield from (each for each in folder.iterdir() if not each.name.startswith("."))
+    except OSError as error:
+        raise DataError(f"{shown(folder)} cannot be read: {error.strerror}") from None
