@@ -107,6 +107,16 @@ def configs(options: dict[str, Any], names: tuple[str, ...]) -> None:
     _finish(options, "configs", shipped.shipped(chosen, before, click.echo))
 
 
+@main.command("text")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("names", nargs=-1, required=True, type=click.Choice(list(shipped.files())))
+@click.pass_obj
+def text(options: dict[str, Any], file: Path, names: tuple[str, ...]) -> None:
+    """Train these configs of text on FILE instead, and let them write on."""
+    chosen = {name: shipped.files()[name] for name in names}
+    _finish(options, "text", shipped.on_text(chosen, file, click.echo))
+
+
 @main.command("all")
 @click.pass_context
 def all_(context: click.Context) -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-KINDS = ("workloads", "matmul", "memory", "startup", "mnist97", "configs")
+KINDS = ("workloads", "matmul", "memory", "startup", "mnist97", "configs", "text")
 FORMAT = 1
 FOLDER = Path(__file__).with_name("results")
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from gradcli.errors import DataError, ErrorGroup, GradcliError
 
 FOLDER = ROOT / "configs"
 EXIT_MISSED = 6
+PROMPT = "ROMEO:"
+TEMPERATURE = 0.8
 
 
 def files(long: bool = True) -> dict[str, Path]:
@@ -49,38 +52,66 @@ def said(row: Mapping[str, Any]) -> str:
     return f"{verdict}: {', '.join(figures)}, {row['steps']} steps, {row['seconds']:.0f} s"
 
 
-def trained(path: Path) -> dict[str, Any]:
+def on_text(chosen: Mapping[str, Path], file: Path, say: Say) -> dict[str, Any]:
+    """A row for each of these configs of text, trained on another text than its own."""
+    rows = {}
+    for name, path in chosen.items():
+        rows[name] = row = trained(path, [f"data.file={file.resolve()}"])
+        say(f"  {name}: {said(row)}")
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    return {"text": {"file": file.name, "sha256": digest}, "rows": rows}
+
+
+def trained(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     """What a training in a process of its own ended in; why there is none, where data is absent."""
     try:
-        config = load(path)
+        config = load(path, changes)
     except (ErrorGroup, GradcliError) as error:
         if _without_data(error):
             return {"missing": str(error)}
         raise
     began, spent = time.perf_counter(), _processor_seconds()
     with tempfile.TemporaryDirectory() as runs:
-        done = _train(path, runs)
+        done = _train(path, changes, runs)
+        times = {
+            "seconds": round(time.perf_counter() - began, 1),
+            "processor_seconds": round(_processor_seconds() - spent, 1),
+        }
+        sample = _written_on(runs) if config.facts.input_kind == "index" else {}
     result = json.loads(done.stdout)
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "seconds": round(time.perf_counter() - began, 1),
-        "processor_seconds": round(_processor_seconds() - spent, 1),
+        **times,
         "steps": result["steps"],
         "epochs": config.train.epochs,
         "expect": {one.metric: f"{one.comparison} {one.value:g}" for one in config.expect},
         "metrics": {name: round(value, 5) for name, value in result["metrics"].items()},
         "reached": done.returncode == 0,
+        **sample,
     }
 
 
-def _train(path: Path, runs: str) -> subprocess.CompletedProcess[str]:
-    command = ("-m", "gradcli", "train", str(path), "--json", "--runs", runs, "--threads", "2")
-    done = subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, cwd=ROOT, check=False
-    )
+def _train(path: Path, changes: Sequence[str], runs: str) -> subprocess.CompletedProcess[str]:
+    settings = [part for change in changes for part in ("-s", change)]
+    done = _command("train", str(path), *settings, "--runs", runs, "--threads", "2")
     if done.returncode not in (0, EXIT_MISSED):
         raise ChildProcessError(f"{path.name}: {done.stderr.strip()}")
     return done
+
+
+def _written_on(runs: str) -> dict[str, Any]:
+    """What the model of a text writes behind a prompt; nothing where the prompt is not its own."""
+    how = ("--prompt", PROMPT, "--temperature", str(TEMPERATURE), "--runs", runs)
+    done = _command("predict", "last", *how)
+    if done.returncode:
+        return {}
+    text = json.loads(done.stdout)["text"]
+    return {"sample": {"prompt": PROMPT, "temperature": TEMPERATURE, "text": text}}
+
+
+def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "gradcli", *arguments, "--json"]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
 
 
 def _processor_seconds() -> float:

@@ -167,6 +167,25 @@ def _seconds(rows: Mapping[str, Any], facts: tuple[str, ...] = ()) -> str:
 
 
 def _configs(found: Mapping[str, Any]) -> str:
+    note = (
+        "Each trained once from a cold process, not as a race: other work on the machine makes the "
+        "wall clock slower, and hardly changes what the processors spend.\n"
+    )
+    return f"## The configs\n\n{_trainings(found)}\n{note}"
+
+
+def _text(found: Mapping[str, Any]) -> str:
+    rows = found["rows"].items()
+    samples = "".join(
+        f"\n{name} goes on, at temperature {sample['temperature']}:\n\n"
+        f"```\n{sample['prompt']}{sample['text']}\n```\n"
+        for name, row in rows
+        if (sample := row.get("sample"))
+    )
+    return f"## Models of {found['text']['file']}\n\n{_trainings(found)}{samples}"
+
+
+def _trainings(found: Mapping[str, Any]) -> str:
     lines = []
     for name, row in found["rows"].items():
         for metric, wanted in row.get("expect", {}).items():
@@ -176,11 +195,7 @@ def _configs(found: Mapping[str, Any]) -> str:
             times = (f"{row[key]:.0f}" for key in ("seconds", "processor_seconds"))
             lines.append((name, f"{metric} {verdict}", f"{row['steps']:,}", *times))
     head = ("config", "reached (wanted)", "steps", "seconds", "spent by the processors")
-    note = (
-        "Each trained once from a cold process, not as a race: other work on the machine makes the "
-        "wall clock slower, and hardly changes what the processors spend.\n"
-    )
-    return f"## The configs\n\n{_rows(head, lines)}\n{note}"
+    return _rows(head, lines)
 
 
 TABLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -190,4 +205,5 @@ TABLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "startup": _startup,
     "mnist97": _mnist97,
     "configs": _configs,
+    "text": _text,
 }

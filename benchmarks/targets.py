@@ -204,4 +204,5 @@ VERDICTS = {
     "startup": of_startup,
     "mnist97": of_mnist97,
     "configs": of_configs,
+    "text": of_configs,
 }

@@ -71,3 +71,25 @@ def test_what_was_trained_is_there_and_reached_what_it_expects() -> None:
     assert set(found["rows"]) <= set(shipped.files())
     for name, row in found["rows"].items():
         assert row["reached"], name
+
+
+def test_a_model_of_text_is_trained_on_another_text_and_writes_on(tmp_path: Path) -> None:
+    text = tmp_path / "play.txt"
+    text.write_text("ROMEO:\nabcd\n" * 40)
+    path = tmp_path / "letters.yaml"
+    path.write_text(
+        "gradcli: 1\ndata: {name: text, file: absent.txt, context: 8}\n"
+        "model: [{embed: 8}, {gru: 8}, {linear: $data.vocab}]\nloss: cross_entropy\n"
+        "optim: {name: adam, lr: 0.02}\ntrain: {steps: 3, batch: 8}\nexpect: {val.loss: '<= 9'}\n"
+    )
+    said: list[str] = []
+    found = shipped.on_text({"letters": path}, text, said.append)
+    row = found["rows"]["letters"]
+    assert (row["reached"], len(row["sample"]["text"])) == (True, 300)
+    assert found["text"]["file"] == "play.txt"
+    assert "letters: reached: val.loss" in said[0]
+    (verdict,) = targets.VERDICTS["text"](found)
+    assert (verdict.passed, verdict.wanted) == (True, 9.0)
+    shown = tables.TABLES["text"](found)
+    assert "## Models of play.txt" in shown
+    assert f"```\nROMEO:{row['sample']['text']}\n```" in shown
