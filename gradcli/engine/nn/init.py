@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import ceil, erf, isfinite, sqrt
 from typing import Any
 
+from gradcli.engine import dtype as dtypes
 from gradcli.engine.graph import no_grad
+from gradcli.engine.ops.creation import empty_like, zeros
+from gradcli.engine.ops.random import randperm
 from gradcli.engine.shape import numel
-from gradcli.engine.tensor import Tensor
+from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import OptionError, ShapeError
 
-_GAINS = {"linear": 1.0, "conv2d": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": sqrt(2.0)}
+_GAINS = {
+    "linear": 1.0,
+    **dict.fromkeys((f"conv{n}d" for n in (1, 2, 3)), 1.0),
+    **dict.fromkeys((f"conv_transpose{n}d" for n in (1, 2, 3)), 1.0),
+    "sigmoid": 1.0,
+    "tanh": 5 / 3,
+    "relu": sqrt(2.0),
+    "selu": 3 / 4,
+}
 
 
 @no_grad()
@@ -44,9 +55,41 @@ def ones_(tensor: Tensor) -> Tensor:
     return constant_(tensor, 1)
 
 
+@no_grad()
+def eye_(tensor: Tensor) -> Tensor:
+    """1 on the diagonal of a matrix, 0 elsewhere."""
+    _dimensions("eye_", tensor, (2,))
+    zeros_(tensor)
+    for i in range(min(tensor.shape)):
+        tensor[i, i] = 1
+    return tensor
+
+
+@no_grad()
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """1 in the middle of the window from each input channel to its own output, 0 elsewhere.
+
+    Such a convolution (out, in, ...) hands on as many channels as it can; each group its own.
+    """
+    _dimensions("dirac_", tensor, (3, 4, 5))
+    if groups < 1 or tensor.shape[0] % groups:
+        raise OptionError(
+            f"dirac_: groups must divide the first size {tensor.shape[0]}, got {groups}"
+        )
+    zeros_(tensor)
+    each = tensor.shape[0] // groups
+    middle = tuple(size // 2 for size in tensor.shape[2:])
+    for group in range(groups):
+        for channel in range(min(each, tensor.shape[1])):
+            tensor[(group * each + channel, channel, *middle)] = 1
+    return tensor
+
+
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """How much wider weights must be for outputs of unit variance after an activation."""
     if nonlinearity == "leaky_relu":
+        if isinstance(param, bool) or not isinstance(param, int | float | None):
+            raise OptionError(f"calculate_gain: the slope must be a number, got {param!r}")
         return sqrt(2 / (1 + (0.01 if param is None else param) ** 2))
     if nonlinearity not in _GAINS:
         raise OptionError(
@@ -63,6 +106,18 @@ def fans(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * window, tensor.shape[0] * window
 
 
+def _dimensions(name: str, tensor: Tensor, fitting: tuple[int, ...]) -> None:
+    if tensor.ndim not in fitting:
+        wanted = " or ".join(map(str, fitting))
+        raise ShapeError(f"{name}: the tensor must have {wanted} dimensions, got {tensor.shape}")
+
+
+def _fan(name: str, tensor: Tensor, mode: str) -> int:
+    if mode.lower() not in ("fan_in", "fan_out"):
+        raise OptionError(f"{name}: mode must be 'fan_in' or 'fan_out', got {mode!r}")
+    return fans(tensor)[mode.lower() == "fan_out"]
+
+
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0.0,
@@ -71,13 +126,24 @@ def kaiming_uniform_(
     generator: Any = None,
 ) -> Tensor:
     """Evenly spread with variance gain^2 / fan (He et al. 2015); `a` is leaky_relu's slope."""
-    if mode not in ("fan_in", "fan_out"):
-        raise OptionError(f"kaiming_uniform_: mode must be 'fan_in' or 'fan_out', got {mode!r}")
     if tensor.numel() == 0:
         return tensor
-    fan = fans(tensor)[mode == "fan_out"]
-    bound = calculate_gain(nonlinearity, a) * sqrt(3 / fan)
+    bound = calculate_gain(nonlinearity, a) * sqrt(3 / _fan("kaiming_uniform_", tensor, mode))
     return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Any = None,
+) -> Tensor:
+    """Normally distributed with variance gain^2 / fan (He et al. 2015)."""
+    if tensor.numel() == 0:
+        return tensor
+    std = calculate_gain(nonlinearity, a) / sqrt(_fan("kaiming_normal_", tensor, mode))
+    return normal_(tensor, 0.0, std, generator)
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
@@ -86,6 +152,118 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
         return tensor
     bound = gain * sqrt(6 / sum(fans(tensor)))
     return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Normally distributed with variance 2 gain^2 / (fan_in + fan_out)."""
+    if tensor.numel() == 0:
+        return tensor
+    return normal_(tensor, 0.0, gain * sqrt(2 / sum(fans(tensor))), generator)
+
+
+@no_grad()
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Any = None,
+) -> Tensor:
+    """Normally distributed within a..b: what falls outside is drawn again."""
+    if not (a < b and std > 0 and isfinite(mean)):
+        raise OptionError(
+            f"trunc_normal_: a must be below b and std above 0, got a={a}, b={b}, std={std}"
+        )
+    inside = _below((b - mean) / std) - _below((a - mean) / std)
+    if inside > 0.3:
+        return _redraw_normal(tensor, mean, std, a, b, generator)
+    # Few normal numbers would fall in there: even ones, each kept as often as its density says.
+    peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    tensor.uniform_(a, b, generator=generator)
+    luck = empty_like(tensor)
+    pending = _too_seldom(tensor, luck, mean, std, peak, generator)
+    while OPS["any"](pending).item():
+        again = empty_like(tensor)
+        again.uniform_(a, b, generator=generator)
+        tensor.copy_(OPS["where"](pending, again, tensor))
+        pending = OPS["logical_and"](pending, _too_seldom(again, luck, mean, std, peak, generator))
+    return tensor
+
+
+def _below(x: float) -> float:
+    """The share of normal numbers below x."""
+    return (1 + erf(x / sqrt(2))) / 2
+
+
+def _redraw_normal(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any
+) -> Tensor:
+    tensor.normal_(mean, std, generator=generator)
+    while True:
+        outside = OPS["logical_or"](tensor < a, tensor > b)
+        if not OPS["any"](outside).item():
+            return tensor
+        again = empty_like(tensor)
+        again.normal_(mean, std, generator=generator)
+        tensor.copy_(OPS["where"](outside, again, tensor))
+
+
+def _too_seldom(
+    x: Tensor, luck: Tensor, mean: float, std: float, peak: float, generator: Any
+) -> Tensor:
+    """Where an even number between 0 and 1 is above the density, as a share of its peak."""
+    luck.uniform_(0.0, 1.0, generator=generator)
+    scaled = (x - mean) / std
+    result: Tensor = OPS["log"](luck) > scaled * scaled * -0.5 - peak
+    return result
+
+
+@no_grad()
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+    """Normal numbers, but 0 in a share `sparsity` of each column (Martens 2010)."""
+    _dimensions("sparse_", tensor, (2,))
+    if not 0 <= sparsity <= 1:
+        raise OptionError(f"sparse_: sparsity must be from 0 to 1, got {sparsity}")
+    rows, columns = tensor.shape
+    count = ceil(sparsity * rows)
+    tensor.normal_(0.0, std, generator=generator)
+    for column in range(columns):
+        for row in randperm(rows, generator=generator)[:count].tolist():
+            tensor[row, column] = 0
+    return tensor
+
+
+@no_grad()
+def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Gain times rows, or columns where there are more rows, that are orthonormal.
+
+    Any such matrix is as likely as any other (Saxe et al. 2014); what stands behind the second
+    dimension counts as columns.
+    """
+    if tensor.ndim < 2:
+        raise ShapeError(f"orthogonal_: needs 2 or more dimensions, got {tensor.shape}")
+    if tensor.numel() == 0:
+        return tensor
+    rows = tensor.shape[0]
+    drawn = empty_like(tensor).reshape(rows, -1)
+    drawn.normal_(0.0, 1.0, generator=generator)
+    tall = rows >= drawn.shape[1]
+    found = _orthonormal((drawn.t() if tall else drawn).to(dtypes.float64))
+    turned = found.t() if tall else found
+    tensor.copy_((gain * turned).to(tensor.dtype).reshape(tensor.shape))
+    return tensor
+
+
+def _orthonormal(matrix: Tensor) -> Tensor:
+    """Each row without its share in those above, at length 1 (Gram and Schmidt, done twice)."""
+    found = zeros(matrix.shape, dtype=matrix.dtype)
+    for i in range(matrix.shape[0]):
+        row = matrix[i]
+        for _ in range(2 if i else 0):
+            row = row - (found[:i] @ row) @ found[:i]
+        found[i] = row / OPS["sqrt"]((row * row).sum())
+    return found
 
 
 def weight_and_bias_(weight: Tensor, bias: Tensor | None) -> None:
