@@ -31,6 +31,7 @@ from gradcli.engine.ops.creation import (
 )
 from gradcli.engine.program import Captured, capture
 from gradcli.engine.random import Generator, default_generator, manual_seed
+from gradcli.engine.recompute import checkpoint, checkpoint_sequential
 from gradcli.engine.tensor import OPS, Tensor
 
 # torch's short names
@@ -44,6 +45,8 @@ __all__ = [
     "autograd",
     "bool_",
     "capture",
+    "checkpoint",
+    "checkpoint_sequential",
     "composed",
     "default_generator",
     "detect_anomaly",

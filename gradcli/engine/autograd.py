@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gradcli.engine import graph
+from gradcli.engine import walk
 from gradcli.engine.array import Array, full
 from gradcli.engine.custom import Function
 from gradcli.engine.graph import (
     Edge,
-    RecordedWalk,
-    Walk,
-    Wanted,
-    detect_anomaly,
     enable_grad,
     no_grad,
     recording,
@@ -21,6 +17,7 @@ from gradcli.engine.graph import (
 )
 from gradcli.engine.op import function
 from gradcli.engine.tensor import Tensor, parents_of
+from gradcli.engine.walk import RecordedWalk, Walk, Wanted, detect_anomaly
 from gradcli.errors import AutogradError, DTypeError, OptionError
 
 __all__ = [
@@ -61,7 +58,7 @@ def _roots(name: str, outputs: Any, grads: Any, recorded: bool) -> list[tuple[Ed
         edge = parents_of([y])[0]
         if edge is None:
             raise AutogradError(f"{name}: this tensor depends on nothing that asks for a gradient")
-        begin = graph.seed(y.array, None if first is None else first.array, name)
+        begin = walk.seed(y.array, None if first is None else first.array, name)
         if recorded:
             roots.append((edge, Tensor(begin) if first is None else first.to(y.dtype)))
         else:
@@ -73,11 +70,11 @@ def _go_back(
     roots: list[tuple[Edge, Any]], retain: bool | None, recorded: bool, wanted: Wanted | None
 ) -> None:
     kind = RecordedWalk if recorded else Walk
-    walk = kind(retain_graph=recorded if retain is None else retain, wanted=wanted)
+    way = kind(retain_graph=recorded if retain is None else retain, wanted=wanted)
     for edge, first in roots:
-        walk.begin(edge, first)
+        way.begin(edge, first)
     with set_grad_enabled(recorded):
-        walk.run()
+        way.run()
 
 
 @function(method=False)
@@ -94,7 +91,7 @@ def backward(
         _go_back(roots, retain_graph, create_graph, None)
         return
     leaves = _listed("backward", inputs)
-    if any(x.leaf is None for x in leaves):
+    if any(x.leaf is None or not x.is_leaf for x in leaves):
         raise AutogradError("backward: inputs must be leaves that ask for a gradient; use grad()")
     wanted = Wanted([edge for edge, _ in roots], [(x.leaf, 0) for x in leaves])
     _go_back(roots, retain_graph, create_graph, wanted)

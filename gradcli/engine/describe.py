@@ -163,6 +163,7 @@ _NAMES = {
     "DType": "from gradcli.engine.dtype import DType",
     "Generator": "from gradcli.engine.random import Generator",
     "Leaf": "from gradcli.engine.graph import Leaf",
+    "RemovableHandle": "from gradcli.engine.hooks import RemovableHandle",
     "Node": "from gradcli.engine.graph import Node",
     "Registry": "from gradcli.registry import Registry",
     "Shape": "from gradcli.engine.shape import Shape",

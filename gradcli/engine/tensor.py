@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
-from gradcli.engine import graph
+from gradcli.engine import graph, hooks
 from gradcli.engine.array import Array, copy_into
 from gradcli.engine.dtype import DType
 from gradcli.engine.graph import Edge, Leaf, Node
+from gradcli.engine.hooks import RemovableHandle
 from gradcli.engine.shape import Shape
 from gradcli.errors import AutogradError, DTypeError, OptionError, ShapeError
 from gradcli.registry import Registry
@@ -131,6 +132,39 @@ class Tensor:
         if requires_grad != (self.leaf is not None):
             self.leaf = Leaf() if requires_grad else None
         return self
+
+    def retain_grad(self) -> None:
+        """Have `grad` here too, though an op made this tensor; it is what the hooks leave."""
+        hooks.asks_for_gradient("retain_grad", self.requires_grad)
+        if self.node is not None and self.leaf is None:
+            self.leaf = Leaf()
+            keep = hooks.Hook(self.output, lambda grad: grad, self.leaf)
+            hooks.enter(self.node, "hooks", keep)
+
+    @property
+    def retains_grad(self) -> bool:
+        """True where an op made the tensor and retain_grad() was called."""
+        return self.node is not None and self.leaf is not None
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+        """Call `hook(grad)` when the gradient of this tensor is known; what it gives is taken on.
+
+        A captured step runs it while it is recorded only.
+        """
+        hooks.asks_for_gradient("register_hook", self.requires_grad)
+        function = hooks.checked("register_hook", hook)
+        wrapped = hooks.of_tensors(function, Tensor, self.shape, self.dtype)
+        return hooks.enter(self.node or self.leaf, "hooks", hooks.Hook(self.output, wrapped))
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
+        """Call `hook(tensor)` each time that a gradient has been added to this leaf's `grad`."""
+        hooks.asks_for_gradient("register_post_accumulate_grad_hook", self.requires_grad)
+        function = hooks.checked("register_post_accumulate_grad_hook", hook)
+        if self.node is not None:
+            raise AutogradError(
+                "register_post_accumulate_grad_hook: takes leaves; use register_hook here"
+            )
+        return hooks.enter(self.leaf, "after", lambda: function(self))
 
     @property
     def grad(self) -> Tensor | None:

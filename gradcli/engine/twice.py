@@ -14,9 +14,10 @@ from typing import Any, Protocol
 from gradcli.engine import graph
 from gradcli.engine.array import Array, full
 from gradcli.engine.dtype import DType
-from gradcli.engine.graph import Gradients, Node, Wanted
+from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import OPS, Tensor, parents_of
+from gradcli.engine.walk import RecordedWalk, Wanted
 
 Tensors = Sequence[Tensor | None]
 
@@ -125,7 +126,7 @@ def through(function: Callable[..., Any], inputs: Tensors, grads: Tensors) -> Te
         ]
         places = parents_of(given)
         wanted = Wanted([edge for edge, _ in roots], [p for p in places if p is not None], since)
-        walk = graph.RecordedWalk(retain_graph=True, wanted=wanted)
+        walk = RecordedWalk(retain_graph=True, wanted=wanted)
         for edge, grad in roots:
             walk.begin(edge, grad)
         walk.run()

@@ -12,6 +12,7 @@ from gradcli.engine.nn import init
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.ops.creation import empty, ones, tensor, zeros
+from gradcli.engine.recompute import repeating
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
@@ -101,7 +102,7 @@ class _BatchNorm(RunningNorm):
     def forward(self, input: Tensor) -> Tensor:
         """The same shape, normalized."""
         self._check(input, input)
-        counts = self.training and self.num_batches_tracked is not None
+        counts = self.training and self.num_batches_tracked is not None and not repeating()
         if counts and self.momentum is None:
             return self._averaging(input)
         if counts:

@@ -1,10 +1,12 @@
-"""Hooks: functions of the user that run before or after a module's forward."""
+"""Hooks: functions of the user that run before or after a module's forward, or on the way back."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gradcli.engine.hooks import RemovableHandle, checked, enter
+from gradcli.engine.nn.backward_hooks import BackwardHook, Call
 from gradcli.errors import DTypeError
 
 if TYPE_CHECKING:
@@ -19,46 +21,27 @@ class Hook(NamedTuple):
     with_kwargs: bool
 
 
-class RemovableHandle:
-    """What registering a hook gives: `remove()` takes it away, and so does the end of a `with`."""
-
-    def __init__(self, module: Module, hook: Hook) -> None:
-        self._module = module
-        self._hook = hook
-
-    def remove(self) -> None:
-        """Take the hook away; a second time does nothing."""
-        module = self._module
-        module._hooks = tuple(hook for hook in module._hooks if hook is not self._hook)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        self.remove()
-
-
-def register(module: Module, hook: Hook, prepend: bool) -> RemovableHandle:
+def register(module: Module, hook: Hook | BackwardHook, prepend: bool) -> RemovableHandle:
     """Enter a hook behind those that are there, or before them."""
-    if not callable(hook.function):
-        raise DTypeError(f"a hook must be a function, got {type(hook.function).__name__}")
-    module._hooks = (hook, *module._hooks) if prepend else (*module._hooks, hook)
-    return RemovableHandle(module, hook)
+    checked(type(module).__name__, hook.function)
+    return enter(module, "_hooks", hook, prepend=prepend)
 
 
 def call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The module's forward between its hooks; what a hook returns replaces what it was given."""
-    hooks = module._hooks
+    hooks = [hook for hook in module._hooks if isinstance(hook, Hook)]
+    back = [hook for hook in module._hooks if isinstance(hook, BackwardHook)]
     for hook in hooks:
         if hook.before:
             args, kwargs = _before(hook, module, args, kwargs)
-    result = module.forward(*args, **kwargs)
+    border = Call(module, back)
+    result = module.forward(*(border.entered(args) if back else args), **kwargs)
     for hook in hooks:
         if not hook.before:
             given = (module, args, kwargs) if hook.with_kwargs else (module, args)
             replaced = hook.function(*given, result)
             result = result if replaced is None else replaced
-    return result
+    return border.left(result) if back else result
 
 
 def _before(

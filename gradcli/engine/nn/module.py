@@ -8,7 +8,9 @@ from typing import Any, NamedTuple, Self, TypeVar
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
 from gradcli.engine.dtype import DType
+from gradcli.engine.hooks import RemovableHandle
 from gradcli.engine.nn import hooks, state
+from gradcli.engine.nn.backward_hooks import BackwardHook
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError
@@ -36,7 +38,7 @@ class Module:
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Module | None]
     _not_saved: set[str]
-    _hooks: tuple[hooks.Hook, ...]
+    _hooks: tuple[hooks.Hook | BackwardHook, ...]
 
     def __init__(self) -> None:
         set_plain = super().__setattr__
@@ -61,7 +63,7 @@ class Module:
         return self.forward(*args, **kwargs)
 
     @property
-    def _taken_for_granted(self) -> tuple[bool, tuple[hooks.Hook, ...]]:
+    def _taken_for_granted(self) -> tuple[bool, tuple[hooks.Hook | BackwardHook, ...]]:
         """What a recorded call of this module holds for."""
         return self.training, self._hooks
 
@@ -71,7 +73,7 @@ class Module:
         *,
         prepend: bool = False,
         with_kwargs: bool = False,
-    ) -> hooks.RemovableHandle:
+    ) -> RemovableHandle:
         """Call `hook(module, args, output)` after forward; what it returns is the output instead.
 
         With `with_kwargs` it is `hook(module, args, kwargs, output)`. A captured step runs it while
@@ -85,12 +87,28 @@ class Module:
         *,
         prepend: bool = False,
         with_kwargs: bool = False,
-    ) -> hooks.RemovableHandle:
+    ) -> RemovableHandle:
         """Call `hook(module, args)` before forward; what it returns are the arguments instead.
 
         With `with_kwargs` it is `hook(module, args, kwargs)` and gives both.
         """
         return hooks.register(self, hooks.Hook(hook, True, with_kwargs), prepend)
+
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, grad_input, grad_output)` when the arguments' gradients are known.
+
+        What it returns are the arguments' gradients instead. A captured step runs it while it is
+        recorded only.
+        """
+        return hooks.register(self, BackwardHook(hook, False), prepend)
+
+    def register_full_backward_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, grad_output)` before; what it returns are the results' gradients."""
+        return hooks.register(self, BackwardHook(hook, True), prepend)
 
     # -- attributes ----------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from gradcli.engine.array import Array, copy_into, empty, run, scalar
 from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.family import map_binary
+from gradcli.engine.recompute import repeating
 from gradcli.engine.sample import none, positive, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import OPS, Tensor
@@ -255,13 +256,13 @@ def batch_norm(
     """
     folded = _channels(x)
     x = floats("batch_norm", x)
-    running = running_mean, running_var
+    running = (None, None) if training and repeating() else (running_mean, running_var)
     _check_channels(x, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     _check_batch(x, running, training)
     y = empty(x.shape, x.dtype)
     mean, rstd = empty(x.shape[1:2], x.dtype), empty(x.shape[1:2], x.dtype)
     given = x.contiguous().reshape(folded), _vector(weight, x), _vector(bias, x)
-    kept = _vector(running_mean, x), _vector(running_var, x)
+    kept = _vector(running[0], x), _vector(running[1], x)
     made = y.reshape(folded), mean, rstd
     if training:
         run("batch_norm_train", *given, *made, *kept, options=(eps, momentum))

@@ -14,6 +14,7 @@ from gradcli.engine.ops.norm import batch_norm, layer_norm
 from gradcli.engine.ops.pool_average import avg_pool2d
 from gradcli.engine.ops.reduce import mean
 from gradcli.engine.ops.reduce import sum as total
+from gradcli.engine.recompute import repeating
 from gradcli.engine.shape import Shape, dim_index, numel
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
@@ -107,7 +108,8 @@ def instance_norm(
     planes = (1, input.shape[0] * channels, *input.shape[2:])
     own = [_repeated(running, input.shape[0]) for running in (running_mean, running_var)]
     y = batch_norm(reshape(input, planes), *own, training=True, momentum=momentum, eps=eps)
-    for running, new in zip((running_mean, running_var), own, strict=True):
+    moved = () if repeating() else zip((running_mean, running_var), own, strict=True)
+    for running, new in moved:
         running.copy_(mean(reshape(new, (input.shape[0], channels)), 0))
     planewise: Tensor = reshape(y, input.shape)
     return _scaled(planewise, weight, bias)

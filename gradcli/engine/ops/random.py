@@ -48,8 +48,9 @@ class _Draws:
         draw = self._generator.next_draw()
         if (draw.key, draw.step) != self._state[:2]:
             raise CaptureError("manual_seed: cannot be captured; seed before the captured step")
-        self._count += 1
-        return self._count - 1
+        number = draw.number - self._state[2]
+        self._count = max(self._count, number + 1)  # a checkpoint makes draws again
+        return number
 
     def give(self, state: Array) -> None:
         """From here on the state is what a recorded call copies from `state`."""

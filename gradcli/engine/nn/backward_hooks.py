@@ -1,0 +1,124 @@
+"""Backward hooks of modules: what arrives at a call's results, and what leaves by its arguments.
+
+The arguments of a call pass through one node on their way in, and its results through another on
+their way out. All gradients of a call stand together there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gradcli.engine import graph
+from gradcli.engine.graph import Gradients, Node
+from gradcli.engine.tensor import Tensor, parents_of
+from gradcli.engine.twice import as_tuple
+from gradcli.errors import DTypeError, ShapeError
+
+if TYPE_CHECKING:
+    from gradcli.engine.nn.module import Module
+
+Tensors = Sequence[Tensor | None]
+
+
+class BackwardHook(NamedTuple):
+    """One function, called before a module's gradients are computed or after."""
+
+    function: Callable[..., Any]
+    before: bool
+
+
+class Call:
+    """One call of a module that has backward hooks."""
+
+    def __init__(self, module: Module, hooks: Sequence[BackwardHook]) -> None:
+        self._module = module
+        self._hooks = hooks
+        self._arrived: Tensors = ()
+        self._places: list[int] = []  # of the arguments that want a gradient
+        self._arguments = 0
+
+    def entered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments behind their node."""
+        made, self._places = _behind(_Gate("arguments", self._leave), args)
+        self._arguments = len(args)
+        return made
+
+    def left(self, result: Any) -> Any:
+        """The results behind theirs."""
+        made, _ = _behind(_Gate("results", self._arrive), as_tuple(result))
+        return made if isinstance(result, tuple) else made[0]
+
+    def _arrive(self, grads: Tensors) -> Tensors:
+        """Hooks that come before see the gradients of the results; what they give goes in."""
+        for hook in self._hooks:
+            if hook.before:
+                grads = _replaced(hook.function(self._module, tuple(grads)), grads)
+        self._arrived = tuple(grads)
+        if not self._places:
+            self._tell([None] * self._arguments)
+        return grads
+
+    def _leave(self, grads: Tensors) -> Tensors:
+        """The others see those of the arguments too; what they give goes on."""
+        full: list[Tensor | None] = [None] * self._arguments
+        for place, grad in zip(self._places, grads, strict=True):
+            full[place] = grad
+        told = self._tell(full)
+        return [told[place] for place in self._places]
+
+    def _tell(self, grads: Tensors) -> Tensors:
+        for hook in self._hooks:
+            if not hook.before:
+                made = hook.function(self._module, tuple(grads), self._arrived)
+                grads = _replaced(made, grads)
+        self._arrived = ()
+        return grads
+
+
+def _behind(gate: _Gate, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]]:
+    """The tensors that want a gradient with one node of their own, and where they stand."""
+    places = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v.requires_grad]
+    if not places or not graph.recording():
+        return values, []
+    node = Node(gate, parents_of([values[i] for i in places]), (), len(places))
+    made = list(values)
+    for output, i in enumerate(places):
+        made[i] = Tensor(values[i].array, node=node, output=output)
+    return tuple(made), places
+
+
+class _Gate:
+    """The rule of such a node: gradients pass as the hooks leave them."""
+
+    def __init__(self, what: str, change: Callable[[Tensors], Tensors]) -> None:
+        self.name = f"backward hook of {what}"
+        self._change = change
+
+    def backward(self, grads: Gradients, kept: Any) -> Gradients:
+        """The hooks may store what they get, so that they get and give copies."""
+        del kept
+        made = self._change([None if g is None else Tensor(g.copy()) for g in grads])
+        return [None if g is None else g.array.copy() for g in made]
+
+    def backward_recorded(self, node: Node, grads: Tensors) -> Tensors:
+        """The same with Tensors."""
+        del node
+        return self._change(list(grads))
+
+
+def _replaced(made: Any, grads: Tensors) -> Tensors:
+    """What a hook gave in place of some gradients; those where it gave None."""
+    if made is None:
+        return grads
+    given = as_tuple(made)
+    if len(given) != len(grads):
+        raise ShapeError(
+            f"a backward hook must give {len(grads)} gradients or None, it gave {len(given)}"
+        )
+    for new, old in zip(given, grads, strict=True):
+        if new is not None and not isinstance(new, Tensor):
+            raise DTypeError(f"a backward hook must give Tensors, got {type(new).__name__}")
+        if new is not None and old is not None and new.shape != old.shape:
+            raise ShapeError(f"a backward hook gave a gradient of {new.shape} for {old.shape}")
+    return given

@@ -1,0 +1,184 @@
+"""checkpoint: a part of the graph keeps nothing, and computes again what its gradients need.
+
+After the part has run, each of its nodes gives up what it kept. When the way back comes to the
+first of them, the part runs once more, with the random numbers it had, and what the nodes of this
+second run keep is handed to those of the first, one by one. Edges and hooks stay as they are: so
+gradients are the same bits, `grad()` reaches into the part and gradients of gradients go on.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from itertools import pairwise
+from typing import Any
+
+from gradcli.engine import graph
+from gradcli.engine.device.cpu import Storage
+from gradcli.engine.graph import Later, Leaf, Node, Versions
+from gradcli.engine.op import composed, composing
+from gradcli.engine.random import default_generator
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import AutogradError, DTypeError, OptionError
+
+_repeating: ContextVar[bool] = ContextVar("repeating", default=False)
+
+
+def repeating() -> bool:
+    """True while a part runs again: what counts each run, such as statistics, stays as it is."""
+    return _repeating.get()
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool = False,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """`function(*args, **kwargs)`, of which nothing but the arguments is kept for backward.
+
+    It runs again on the way back, once, and must do the same then: dropout draws the same numbers
+    (unless preserve_rng_state is off), and a changed argument or parameter is refused.
+    """
+    if use_reentrant:
+        raise OptionError("checkpoint: use_reentrant must be False; there is one kind")
+    if not callable(function):
+        raise DTypeError(f"checkpoint: takes a function, got {type(function).__name__}")
+    if not graph.recording():
+        return function(*args, **kwargs)
+    since = graph.now()
+    part = _Part(lambda: function(*args, **kwargs), preserve_rng_state)
+    result = part.run()
+    part.give_up(_nodes(result, since))
+    return result
+
+
+def checkpoint_sequential(
+    functions: Sequence[Callable[[Any], Any]], segments: int, input: Any
+) -> Any:
+    """The functions (or layers) in a row, in segments: each but the last is a checkpoint."""
+    steps = list(functions)
+    if isinstance(segments, bool) or not isinstance(segments, int) or segments < 1:
+        raise OptionError(f"checkpoint_sequential: segments must be at least 1, got {segments!r}")
+    size = max(1, len(steps) // segments)
+    cuts = [min(i * size, len(steps)) for i in range(segments)]
+    for first, last in pairwise(cuts):
+        input = checkpoint(_Chain(steps[first:last]), input)
+    return _Chain(steps[cuts[-1] :])(input)
+
+
+class _Chain:
+    """Functions one after the other."""
+
+    def __init__(self, steps: list[Callable[[Any], Any]]) -> None:
+        self._steps = steps
+
+    def __call__(self, value: Any) -> Any:
+        """What the last one gives."""
+        for step in self._steps:
+            value = step(value)
+        return value
+
+
+class _Part:
+    """A function that can run again as it ran before, and what its nodes kept the second time."""
+
+    def __init__(self, function: Callable[[], Any], preserve: bool) -> None:
+        self._function = function
+        self._random = default_generator.get_state() if preserve else None
+        self._composed = composing()
+        self._names: list[str] = []
+        self._watched: list[tuple[str, weakref.ref[Storage], int]] = []
+        self._made: list[tuple[Any, Versions] | None] = []
+
+    def run(self) -> Any:
+        """The function, remembered."""
+        with graph.enable_grad(), composed(self._composed):
+            return self._function()
+
+    def give_up(self, nodes: list[Node]) -> None:
+        """The nodes keep no values from here on; what outlives them is watched for changes."""
+        for place, node in enumerate(nodes):
+            self._names.append(node.name)
+            for storage, version in node.versions:
+                self._watched.append((node.name, weakref.ref(storage), version))
+            node.kept, node.versions = _Again(self, place), []
+
+    def take(self, place: int) -> tuple[Any, Versions]:
+        """What one node keeps, by running again where that has not been done yet."""
+        if not self._made:
+            self._made = [*self._run_again()]
+        found, self._made[place] = self._made[place], None
+        assert found is not None, "a node takes what it keeps once"
+        return found
+
+    def _run_again(self) -> list[tuple[Any, Versions]]:
+        for name, reference, version in self._watched:
+            storage = reference()
+            if storage is not None and storage.version != version:
+                raise graph.overwritten(name)
+        since = graph.now()
+        nodes = _nodes(self._as_before(), since)
+        names = [node.name for node in nodes]
+        if names != self._names:
+            raise AutogradError(
+                f"checkpoint: the function made other calls when it ran again on the way back "
+                f"({_apart(self._names, names)}); it must depend on its arguments alone"
+            )
+        return [(node.kept, node.versions) for node in nodes]
+
+    def _as_before(self) -> Any:
+        """The function, with the random numbers of the first time."""
+        now = default_generator.get_state()
+        if self._random is not None:
+            default_generator.set_state(*self._random)
+        token = _repeating.set(True)
+        try:
+            return self.run()
+        finally:
+            _repeating.reset(token)
+            if self._random is not None:
+                default_generator.set_state(*now)
+
+
+class _Again(Later):
+    """What one node kept: to be had from its part."""
+
+    def __init__(self, part: _Part, place: int) -> None:
+        self._part = part
+        self._place = place
+
+    def take(self) -> tuple[Any, Versions]:
+        """Run the part again, or take what another node's run has left here."""
+        return self._part.take(self._place)
+
+
+def _nodes(result: Any, since: int) -> list[Node]:
+    """The nodes made since then on which the tensors of a result depend, in order."""
+    found: dict[int, Node] = {}
+    waiting: list[Node | Leaf | None] = [tensor.node for tensor in _tensors(result)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Node) and node.number > since and node.number not in found:
+            found[node.number] = node
+            waiting += [parent[0] for parent in node.parents if parent is not None]
+    return [found[number] for number in sorted(found)]
+
+
+def _tensors(result: Any) -> Iterator[Tensor]:
+    """The tensors in nested tuples, lists and dicts."""
+    if isinstance(result, Tensor):
+        yield result
+    elif isinstance(result, (tuple, list, dict)):
+        for part in result.values() if isinstance(result, dict) else result:
+            yield from _tensors(part)
+
+
+def _apart(first: list[str], second: list[str]) -> str:
+    """Where two lists of calls differ."""
+    for number, (a, b) in enumerate(zip(first, second, strict=False)):
+        if a != b:
+            return f"call {number} was '{a}' and then '{b}'"
+    return f"{len(first)} at first, then {len(second)}"

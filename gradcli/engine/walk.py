@@ -1,0 +1,256 @@
+"""The walk back through the graph: what arrives at each place is added up and handed on.
+
+Nothing else adds gradients together.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ContextDecorator
+from contextvars import ContextVar
+from typing import Any
+
+from gradcli.engine import hooks as hooking
+from gradcli.engine import recording as recorders
+from gradcli.engine.array import Array, empty, full, run
+from gradcli.engine.graph import Edge, Gradients, Leaf, Node
+from gradcli.errors import AutogradError, NumericsError, ShapeError
+
+_watching: ContextVar[bool] = ContextVar("watching", default=False)
+
+
+class detect_anomaly(ContextDecorator):  # noqa: N801 -- torch's name
+    """Ways back inside a `with` block name the first op whose gradient has a NaN."""
+
+    def __init__(self) -> None:
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(_watching.get())
+        _watching.set(True)
+
+    def __exit__(self, *_: object) -> None:
+        _watching.set(self._before.pop())
+
+
+def added(a: Array | None, b: Array) -> Array:
+    """The sum, in new memory: either may be a view that another branch still reads."""
+    if a is None:
+        return b
+    out = empty(a.shape, a.dtype)
+    run("add", a, b, out)
+    return out
+
+
+def seed(y: Array, gradient: Array | None, name: str = "backward") -> Array:
+    """The gradient with which a way back from y begins: 1 for one number, where none is given."""
+    if gradient is None:
+        if y.numel != 1:
+            raise AutogradError(
+                f"{name}: shape {y.shape} is not one number; pass a gradient of that shape"
+            )
+        return full(y.shape, 1, y.dtype)
+    if gradient.shape != y.shape:
+        raise ShapeError(f"{name}: gradient of shape {gradient.shape} for a tensor of {y.shape}")
+    return gradient.cast(y.dtype)
+
+
+class Wanted:
+    """The places at which a way back is to end, beside which it leaves everything alone.
+
+    Nodes that are not newer than `since` are places to end at, but none to pass through.
+    """
+
+    def __init__(self, roots: Iterable[Edge], places: Iterable[Edge], since: int = -1) -> None:
+        self.found: dict[tuple[int, int], Any] = {(o.number, i): None for o, i in places}
+        self._ends = {number for number, _ in self.found}
+        self._passed = self._on_the_way([origin for origin, _ in roots], since)
+
+    def _on_the_way(self, waiting: list[Node | Leaf], since: int) -> set[int]:
+        """Numbers of the nodes from whose inputs a place can be reached."""
+        oldest = max(since + 1, min(self._ends, default=0))
+        seen: dict[int, Node] = {}
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, Leaf) or node.number in seen or node.number < oldest:
+                continue
+            seen[node.number] = node
+            waiting += [parent[0] for parent in node.parents if parent is not None]
+        reach: set[int] = set()
+        for number in sorted(seen):  # inputs before what is made of them
+            origins = {parent[0].number for parent in seen[number].parents if parent is not None}
+            if not origins.isdisjoint(self._ends) or not origins.isdisjoint(reach):
+                reach.add(number)
+        return reach
+
+    def holds(self, number: int) -> bool:
+        """True where a gradient is of use."""
+        return number in self._ends or number in self._passed
+
+    def take(self, node: Node | Leaf, slots: Sequence[Any]) -> bool:
+        """Keep what has arrived at a place; true if the way goes on behind it."""
+        if node.number in self._ends:
+            for output, value in enumerate(slots):
+                if (node.number, output) in self.found:
+                    self.found[node.number, output] = value
+        return node.number in self._passed
+
+
+class Walk:
+    """One way back: gradients go from the roots on, and what arrives at a leaf is added to its own.
+
+    Values are Arrays; a RecordedWalk goes the same way with Tensors.
+    """
+
+    def __init__(self, *, retain_graph: bool, wanted: Wanted | None = None) -> None:
+        self._retain = retain_graph
+        self._wanted = wanted
+        self._pending: dict[int, tuple[Node | Leaf, list[Any]]] = {}
+        self._queue: list[int] = []
+        # Storages that a leaf already owns, or that the caller does: a second must not share them.
+        self._owned: set[int] = set()
+
+    def begin(self, root: Edge, grad: Any) -> None:
+        """Send this gradient back from one output of a node."""
+        self._owned.add(id(grad.storage))
+        self._arrive(root, grad)
+
+    def run(self) -> None:
+        """Until everything has arrived."""
+        pending, queue = self._pending, self._queue
+        through = _watched(self.through) if _watching.get() else self.through
+        while queue:
+            node, slots = pending.pop(-heapq.heappop(queue))
+            slots = self.hooked(node, slots)
+            if self._wanted is not None and not self._wanted.take(node, slots):
+                continue
+            if isinstance(node, Leaf):
+                self.deposit(node, slots[0])
+                continue
+            node.check()
+            for parent, grad in zip(node.parents, through(node, slots), strict=True):
+                if parent is not None and grad is not None:
+                    self._arrive(parent, grad)
+            if not self._retain:
+                node.free()
+
+    def _arrive(self, edge: Edge, grad: Any) -> None:
+        node, output = edge
+        number = node.number
+        if self._wanted is not None and not self._wanted.holds(number):
+            return
+        if number not in self._pending:
+            slots: list[Any] = [None] * (node.outputs if isinstance(node, Node) else 1)
+            self._pending[number] = (node, slots)
+            heapq.heappush(self._queue, -number)
+        slots = self._pending[number][1]
+        slots[output] = self.add(slots[output], grad)
+
+    def hooked(self, node: Node | Leaf, slots: list[Any]) -> list[Any]:
+        """What hooks make of the gradients; where these are to be kept too, that comes last."""
+        if isinstance(node, Leaf):
+            _assume(node)
+        if not node.hooks:
+            return slots
+        slots = hooking.ran(node.hooks, slots)
+        self.lend(slots)
+        for hook in node.hooks:
+            if hook.cell is not None and slots[hook.output] is not None:
+                self.put(hook.cell, slots[hook.output])
+        return slots
+
+    def deposit(self, leaf: Leaf, grad: Any) -> None:
+        """Add to a leaf's gradient, and tell whoever waits for that."""
+        recorder = recorders.current()
+        if recorder is not None:
+            recorder.arrived(leaf)
+        self.put(leaf, grad)
+        for hook in leaf.after:
+            hook()
+
+    # What a walk does with its values.
+
+    add = staticmethod(added)
+
+    @staticmethod
+    def through(node: Node, grads: Gradients) -> Gradients:
+        """Gradients of a node's inputs."""
+        return node.rule.backward(grads, node.kept)
+
+    def lend(self, slots: Sequence[Any]) -> None:
+        """A hook may have stored these: no leaf must share their memory."""
+        self._owned.update(id(grad.storage) for grad in slots if grad is not None)
+
+    def put(self, leaf: Leaf, grad: Any) -> None:
+        """Add to a leaf's gradient."""
+        if leaf.grad is not None:
+            leaf.grad = added(leaf.grad, grad)
+        else:
+            if id(grad.storage) in self._owned or not grad.is_contiguous():
+                grad = grad.copy()
+            self._owned.add(id(grad.storage))
+            leaf.grad = grad
+
+
+class RecordedWalk(Walk):
+    """A way back whose values are Tensors, and whose steps are remembered."""
+
+    def begin(self, root: Edge, grad: Any) -> None:
+        """Send this gradient back from one output of a node."""
+        self._arrive(root, grad)
+
+    @staticmethod
+    def add(a: Any, b: Any) -> Any:
+        """The sum, by an op."""
+        return b if a is None else a + b
+
+    @staticmethod
+    def through(node: Node, grads: Sequence[Any]) -> Sequence[Any]:
+        """Gradients of a node's inputs, by ops."""
+        return node.rule.backward_recorded(node, grads)
+
+    def lend(self, slots: Sequence[Any]) -> None:
+        """What is put into a leaf is new memory in any case."""
+
+    def put(self, leaf: Leaf, grad: Any) -> None:
+        """Add to a leaf's gradient, and remember where that came from."""
+        before = leaf.history
+        if leaf.grad is None:
+            grad = grad.clone()
+        elif before is not None and before[0] is leaf.grad:
+            grad = type(grad)(leaf.grad, node=before[1], output=before[2]) + grad
+        else:
+            grad = type(grad)(leaf.grad) + grad
+        leaf.grad = grad.array
+        leaf.history = None if grad.node is None else (grad.array, grad.node, grad.output)
+
+
+def _assume(leaf: Leaf) -> None:
+    """A recorded step has run the hooks of this leaf: it holds for these alone."""
+    recorder = recorders.current()
+    if recorder is not None:
+        recorder.assume(leaf, "hooks")
+        recorder.assume(leaf, "after")
+
+
+def _watched(through: Callable[[Node, Any], Any]) -> Callable[[Node, Any], Any]:
+    def watched(node: Node, grads: Any) -> Any:
+        made = through(node, grads)
+        for i, grad in enumerate(made):
+            if grad is not None and _has_nan(getattr(grad, "array", grad)):
+                raise NumericsError(
+                    f"{node.name}: its gradient gave NaN for input {i}, of shape {grad.shape}; "
+                    "look at the values that go into it"
+                )
+        return made
+
+    return watched
+
+
+def _has_nan(grad: Array) -> bool:
+    if not grad.dtype.is_floating_point:
+        return False
+    recorders.reading()
+    numbers: Any = grad.contiguous().memoryview()
+    return any(v != v for v in numbers.cast(grad.dtype.format))
