@@ -90,7 +90,7 @@ def test_norms(agree, p, dtype):
             agree_with_gradient(agree, "norm", x, p, dim, keepdim)
 
 
-@pytest.mark.parametrize("p", [2, 1, 3, 1.5, INF, -INF], ids=str)
+@pytest.mark.parametrize("p", [2, 1, 3, 1.5, INF, -INF, -1, -2.5], ids=str)
 def test_norms_at_zeros_have_torchs_slopes(agree, p):
     x = torch.tensor([[0.0, 0.0], [3.0, 0.0], [-2.0, 2.0]], dtype=torch.float64)
     agree_with_gradient(agree, "norm", x, p, 1)

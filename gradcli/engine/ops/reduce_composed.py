@@ -109,13 +109,11 @@ def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
 
 
 def _power_norm(size: Tensor, p: float, dim: Dim, keepdim: bool) -> Tensor:
-    """(sum of size^p)^(1 / p). At 0 the slope is 0, which the powers alone would not give."""
-    if p < 0:
-        below: Tensor = total(size**p, dim, keepdim) ** (1 / p)
-        return below
+    """(sum of size^p)^(1 / p). Where it is 0 so is the slope: the powers alone would give NaN."""
+    end = 0.0 if p > 0 else inf  # what 0 to the power p is, and the sum where the norm is 0
     nothing = size == 0
-    powers = total(where(nothing, 0.0, where(nothing, 1.0, size) ** p), dim, keepdim)
-    none = powers == 0
+    powers = total(where(nothing, end, where(nothing, 1.0, size) ** p), dim, keepdim)
+    none = powers == end
     y: Tensor = where(none, 0.0, where(none, 1.0, powers) ** (1 / p))
     return y
 
