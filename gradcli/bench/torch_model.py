@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from gradcli.bench.torch_transformer import WRITTEN, tie
 from gradcli.config.modules import Parallel, Residual, States
 from gradcli.errors import ConfigError, DeviceError
 
@@ -52,7 +53,7 @@ ARGUMENTS: dict[str, str] = {
     "Tanh": "",
     "Sigmoid": "",
 }
-WITH_BIAS = ("Linear", "Conv1d", "Conv2d", "ConvTranspose1d", "ConvTranspose2d")
+WITH_BIAS = ("Linear", "LayerNorm", "Conv1d", "Conv2d", "ConvTranspose1d", "ConvTranspose2d")
 RECURRENT = "input_size hidden_size num_layers bias batch_first dropout bidirectional"
 ARGUMENTS |= {"LSTM": RECURRENT, "GRU": RECURRENT, "RNN": f"{RECURRENT} nonlinearity"}
 
@@ -77,6 +78,7 @@ def imported() -> Any:
 def model(torch: Any, job: Job, start: State) -> Any:
     """The job's model in PyTorch, with these weights."""
     made = _module(torch, job.model)
+    tie(made, job.model)
     made.load_state_dict({name: given(torch, tensor) for name, tensor in start.items()})
     return made.train()
 
@@ -91,11 +93,14 @@ def _module(torch: Any, module: nn.Module) -> Any:
     if kind in ("Sequential", "Residual", "Parallel"):
         inside = [_module(torch, child) for child in module.children()]
         return _container(torch, module)(*inside)
+    if kind in WRITTEN:
+        return WRITTEN[kind](torch, module, _module)
     if kind not in ARGUMENTS:
+        known = [*ARGUMENTS, *WRITTEN, "Sequential", "Residual", "Parallel"]
         raise ConfigError(
             f"--compare torch: there is no translation of {kind} to PyTorch yet",
             code="E126",
-            notes=(f"translated: {', '.join([*ARGUMENTS, 'Sequential', 'Residual', 'Parallel'])}",),
+            notes=(f"translated: {', '.join(known)}",),
         )
     arguments = {name: getattr(module, name) for name in ARGUMENTS[kind].split()}
     if kind in WITH_BIAS:

@@ -99,6 +99,21 @@ MODELS = {
 }
 
 
+MODELS |= {
+    "transformers": (
+        nn.Sequential(
+            nn.Positions(9, 12),
+            nn.TransformerBlock(nn.SelfAttention(12, 3), 20, "gelu_tanh"),
+            nn.TransformerBlock(
+                nn.SelfAttention(12, 3, 1, rotary_steps=9, bias=False), 7, "relu", False, bias=False
+            ),
+            nn.SelfAttention(12, 4, causal=False),
+        ),
+        (2, 7, 12),
+    ),
+}
+
+
 def job_of(model: nn.Module, **more: Any) -> Any:
     return SimpleNamespace(model=model, resolved={"loss": "mse"}, **more)
 
@@ -128,6 +143,14 @@ def test_weights_are_copies() -> None:
     with torch.no_grad():
         theirs[0].weight.zero_()
     assert model[0].weight.tolist() == before
+
+
+def test_a_shared_weight_is_shared() -> None:
+    model = nn.Sequential(nn.Embedding(5, 3), nn.Linear(3, 5, bias=False))
+    model[1].weight = model[0].weight
+    theirs = torch_model.model(torch, job_of(model), model.state_dict())
+    assert theirs[1].weight is theirs[0].weight
+    assert theirs[1].weight.tolist() == model[0].weight.tolist()
 
 
 def test_groups_keep_their_parameters_and_options() -> None:
