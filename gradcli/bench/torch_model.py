@@ -49,10 +49,28 @@ ARGUMENTS: dict[str, str] = {
     "Flatten": "start_dim end_dim",
     "GELU": "approximate",
     "Softmax": "dim",
-    "ReLU": "",
-    "Tanh": "",
-    "Sigmoid": "",
+    "LogSoftmax": "dim",
+    "Softmin": "dim",
+    "GLU": "dim",
+    "LeakyReLU": "negative_slope",
+    "PReLU": "num_parameters",
+    "ELU": "alpha",
+    "CELU": "alpha",
+    "Softplus": "beta threshold",
+    "Hardtanh": "min_val max_val",
+    "Threshold": "threshold value",
 }
+PLAIN = (
+    "ReLU ReLU6 SELU SiLU Mish Softsign Hardswish Hardsigmoid Tanh Tanhshrink Sigmoid LogSigmoid "
+    "Identity"
+)
+ARGUMENTS |= dict.fromkeys(PLAIN.split(), "")
+# What torch has no class for: a function of torch, our module and the input.
+OWN: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "ReLUSquared": lambda torch, module, x: torch.relu(x).square(),
+    "SwiGLU": lambda torch, module, x: _swiglu(torch, *x.chunk(2, module.dim)),
+}
+CONTAINERS = ("Sequential", "Residual", "Parallel")
 WITH_BIAS = ("Linear", "LayerNorm", "Conv1d", "Conv2d", "ConvTranspose1d", "ConvTranspose2d")
 RECURRENT = "input_size hidden_size num_layers bias batch_first dropout bidirectional"
 ARGUMENTS |= {"LSTM": RECURRENT, "GRU": RECURRENT, "RNN": f"{RECURRENT} nonlinearity"}
@@ -90,13 +108,15 @@ def given(torch: Any, tensor: Tensor) -> Any:
 
 def _module(torch: Any, module: nn.Module) -> Any:
     kind = type(module).__name__
-    if kind in ("Sequential", "Residual", "Parallel"):
+    if kind in CONTAINERS:
         inside = [_module(torch, child) for child in module.children()]
         return _container(torch, module)(*inside)
     if kind in WRITTEN:
         return WRITTEN[kind](torch, module, _module)
+    if kind in OWN:
+        return _own(torch, module)
     if kind not in ARGUMENTS:
-        known = [*ARGUMENTS, *WRITTEN, "Sequential", "Residual", "Parallel"]
+        known = [*ARGUMENTS, *WRITTEN, *OWN, *CONTAINERS]
         raise ConfigError(
             f"--compare torch: there is no translation of {kind} to PyTorch yet",
             code="E126",
@@ -107,6 +127,20 @@ def _module(torch: Any, module: nn.Module) -> Any:
         arguments["bias"] = module.bias is not None
     made = _states(torch, kind, module.last) if isinstance(module, States) else None
     return (made or getattr(torch.nn, kind))(**arguments)
+
+
+def _own(torch: Any, module: nn.Module) -> Any:
+    """A module that does what ours does, where torch has no class for it."""
+
+    class Own(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, input: Any) -> Any:
+            return OWN[type(module).__name__](torch, module, input)
+
+    return Own()
+
+
+def _swiglu(torch: Any, first: Any, second: Any) -> Any:
+    return torch.nn.functional.silu(first) * second
 
 
 def _states(torch: Any, kind: str, last: bool) -> Any:

@@ -25,6 +25,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**63), Says("a whole number from 0 to 2^63
 Batch = Annotated[int, Field(ge=1, le=1_000_000), Says("a whole number from 1 to 1000000")]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), Says("a finite number >= 0")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), Says("a finite number > 0")]
+Finite = Annotated[float, Field(allow_inf_nan=False), Says("a finite number")]
 Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False), Says("a number in [0, 1)")]
 Portion = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), Says("a number from 0 to 1")]
 Percent = Annotated[str, Field(pattern=r"^(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?)%$")]

@@ -7,7 +7,7 @@ It says what leaves the layer and how many parameters it has; only the thunk it 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from gradcli.config.fields import Count, Positive, Shape, Share
 from gradcli.config.signal import Fitted, Signal, floats, given_input
@@ -97,60 +97,5 @@ def dropout(x: Signal, p: Share = 0.5) -> Fitted:
         from gradcli.engine import nn
 
         return nn.Dropout(p)
-
-    return Fitted(floats(x), 0, make)
-
-
-def relu(x: Signal) -> Fitted:
-    """max(x, 0)."""
-
-    def make() -> nn.Module:
-        from gradcli.engine import nn
-
-        return nn.ReLU()
-
-    return Fitted(floats(x), 0, make)
-
-
-def gelu(x: Signal, *, approximate: Literal["none", "tanh"] = "none") -> Fitted:
-    """The input times P(normal <= input)."""
-
-    def make() -> nn.Module:
-        from gradcli.engine import nn
-
-        return nn.GELU(approximate=approximate)
-
-    return Fitted(floats(x), 0, make)
-
-
-def tanh(x: Signal) -> Fitted:
-    """Hyperbolic tangent of x."""
-
-    def make() -> nn.Module:
-        from gradcli.engine import nn
-
-        return nn.Tanh()
-
-    return Fitted(floats(x), 0, make)
-
-
-def sigmoid(x: Signal) -> Fitted:
-    """1 / (1 + exp(-x))."""
-
-    def make() -> nn.Module:
-        from gradcli.engine import nn
-
-        return nn.Sigmoid()
-
-    return Fitted(floats(x), 0, make)
-
-
-def softmax(x: Signal) -> Fitted:
-    """exp(x) / sum(exp(x)) over the last dimension."""
-
-    def make() -> nn.Module:
-        from gradcli.engine import nn
-
-        return nn.Softmax(dim=-1)
 
     return Fitted(floats(x), 0, make)

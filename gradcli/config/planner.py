@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gradcli.config import layers as on_values
+from gradcli.config import layers_activation as activations
 from gradcli.config import layers_attention as on_steps
 from gradcli.config import layers_image as on_images
 from gradcli.config import layers_line as on_lines
@@ -49,11 +50,33 @@ LAYERS: dict[str, Callable[..., Fitted]] = {
     "dropout": on_values.dropout,
     "dropout1d": norms.dropout1d,
     "dropout2d": norms.dropout2d,
-    "relu": on_values.relu,
-    "gelu": on_values.gelu,
-    "tanh": on_values.tanh,
-    "sigmoid": on_values.sigmoid,
-    "softmax": on_values.softmax,
+    "relu": activations.relu,
+    "relu6": activations.relu6,
+    "relusquared": activations.relusquared,
+    "leakyrelu": activations.leakyrelu,
+    "prelu": activations.prelu,
+    "elu": activations.elu,
+    "selu": activations.selu,
+    "celu": activations.celu,
+    "gelu": activations.gelu,
+    "silu": activations.silu,
+    "mish": activations.mish,
+    "softplus": activations.softplus,
+    "softsign": activations.softsign,
+    "hardswish": activations.hardswish,
+    "hardsigmoid": activations.hardsigmoid,
+    "hardtanh": activations.hardtanh,
+    "threshold": activations.threshold,
+    "tanh": activations.tanh,
+    "tanhshrink": activations.tanhshrink,
+    "sigmoid": activations.sigmoid,
+    "logsigmoid": activations.logsigmoid,
+    "softmax": activations.softmax,
+    "logsoftmax": activations.logsoftmax,
+    "softmin": activations.softmin,
+    "glu": activations.glu,
+    "swiglu": activations.swiglu,
+    "identity": activations.identity,
 }
 
 

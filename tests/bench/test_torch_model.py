@@ -72,6 +72,24 @@ MODELS = {
         ),
         (4, 6, 5),
     ),
+    "activations": (
+        nn.Sequential(
+            *(getattr(nn, name)() for name in torch_model.PLAIN.split()),
+            nn.LeakyReLU(0.2),
+            nn.PReLU(6, init=0.3),
+            nn.ELU(0.5),
+            nn.CELU(0.7),
+            nn.Softplus(2.0, 5.0),
+            nn.Hardtanh(-0.5, 0.9),
+            nn.Threshold(-0.2, -0.1),
+            nn.ReLUSquared(),
+            nn.SwiGLU(1),
+            nn.GLU(),
+            nn.LogSoftmax(-1),
+            nn.Softmin(1),
+        ),
+        (4, 6, 4),
+    ),
     "larger images": (nn.ConvTranspose2d(4, 2, (1, 3), stride=2, groups=2), (5, 4, 3, 4)),
     "rows": (
         nn.Sequential(

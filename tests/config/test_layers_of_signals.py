@@ -11,6 +11,31 @@ from gradcli.config.planner import LAYERS
 from gradcli.config.signal import Signal
 from gradcli.errors import ShapeError
 
+PLAIN = [
+    "relu",
+    "relu6",
+    "relusquared",
+    "leakyrelu",
+    "elu",
+    "selu",
+    "celu",
+    "gelu",
+    "silu",
+    "mish",
+    "softplus",
+    "softsign",
+    "hardswish",
+    "hardsigmoid",
+    "hardtanh",
+    "tanh",
+    "tanhshrink",
+    "sigmoid",
+    "logsigmoid",
+    "softmax",
+    "logsoftmax",
+    "softmin",
+    "identity",
+]
 FITTING: list[tuple[str, tuple[int, ...], dict[str, Any], tuple[int, ...], int]] = [
     ("conv1d", (3, 11), {"out": 4, "kernel": 3}, (4, 9), 4 * 9 + 4),
     ("conv1d", (4, 11), {"out": 6, "kernel": 5, "padding": "same", "groups": 2}, (6, 11), 66),
@@ -67,6 +92,19 @@ FITTING: list[tuple[str, tuple[int, ...], dict[str, Any], tuple[int, ...], int]]
     ("rmsnorm", (6, 5, 3), {"eps": 1e-6}, (6, 5, 3), 90),
     ("dropout1d", (6, 5), {"p": 0.2}, (6, 5), 0),
     ("dropout2d", (6, 5, 3), {}, (6, 5, 3), 0),
+    *((name, (6, 5), {}, (6, 5), 0) for name in PLAIN),
+    ("prelu", (6, 5, 3), {}, (6, 5, 3), 1),
+    ("prelu", (6, 5, 3), {"init": 0.1, "per_channel": True}, (6, 5, 3), 6),
+    ("leakyrelu", (7,), {"negative_slope": 0.3}, (7,), 0),
+    ("elu", (7,), {"alpha": 0.3}, (7,), 0),
+    ("celu", (7,), {"alpha": 0.3}, (7,), 0),
+    ("softplus", (7,), {"beta": 2.0, "threshold": 3.0}, (7,), 0),
+    ("hardtanh", (7,), {"min_val": -2.0, "max_val": 0.5}, (7,), 0),
+    ("threshold", (7,), {"threshold": 0.5, "value": 0.1}, (7,), 0),
+    ("logsoftmax", (4, 5), {"dim": 0}, (4, 5), 0),
+    ("glu", (4, 6), {}, (4, 3), 0),
+    ("glu", (4, 5, 3), {"dim": 0}, (2, 5, 3), 0),
+    ("swiglu", (4, 6), {"dim": -2}, (2, 6), 0),
 ]
 
 
@@ -114,7 +152,23 @@ MISFITS: list[tuple[str, tuple[int, ...], dict[str, Any], str]] = [
     ("dropout1d", (6,), {}, "needs lines"),
     ("dropout2d", (6, 5), {}, "needs images"),
     ("avgpool1d", (3, 5), {"kernel": 6}, "the output length would be 0"),
+    ("glu", (4, 5), {}, "dimension -1 of 4x5 has no two halves"),
+    ("swiglu", (4, 5), {"dim": 2}, "dim 2 is not one of the 2 dimensions of 4x5"),
+    ("hardtanh", (4,), {"min_val": 2.0}, "min_val 2.0 must be below max_val 1.0"),
 ]
+
+
+def test_the_keys_of_a_layer_reach_its_module() -> None:
+    for kind, fields in (
+        ("leakyrelu", {"negative_slope": 0.3}),
+        ("prelu", {"init": 0.3}),
+        ("celu", {"alpha": 0.3}),
+        ("softplus", {"beta": 2.0, "threshold": 3.0}),
+        ("hardtanh", {"min_val": -2.0, "max_val": 0.5}),
+        ("threshold", {"threshold": 0.5, "value": 0.1}),
+    ):
+        module = LAYERS[kind](Signal((4,)), **fields).make()
+        assert {key: getattr(module, key) for key in fields} == fields
 
 
 @pytest.mark.parametrize(("kind", "shape", "fields", "message"), MISFITS)

@@ -1,28 +1,141 @@
-"""Activations as modules: ReLU, GELU, Tanh, Sigmoid, Softmax. They have no weights."""
+"""Activations as modules: each calls the function in `options`' order with what it was given."""
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine.dtype import DType
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.module import Module
+from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.ops.creation import full
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
 
 
-class ReLU(Module):
-    """max(x, 0)."""
+class _Activation(Module):
+    """`function` of nn.functional, with the attributes that `options` names."""
+
+    function: ClassVar[str]
+    options: ClassVar[tuple[str, ...]] = ()
+
+    def forward(self, input: Tensor) -> Tensor:
+        """What the function makes of the input."""
+        given = (getattr(self, name) for name in self.options)
+        return getattr(F, self.function)(input, *given)  # type: ignore[no-any-return]
+
+    def extra_repr(self) -> str:
+        """As torch shows it."""
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in self.options)
+
+
+class _InPlace(_Activation):
+    """An activation that torch can also write over its input."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         if inplace:
-            raise OptionError("ReLU: inplace must be False; the result is the same")
+            name = type(self).__name__
+            raise OptionError(f"{name}: inplace must be False; the result is the same")
+
+
+class _AlongDim(_Activation):
+    """An activation of all numbers along `dim`."""
+
+    options = ("dim",)
+
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__()
+        self.dim = dim
 
     def forward(self, input: Tensor) -> Tensor:
-        """Elementwise."""
-        return F.relu(input)
+        """What the function makes of the input."""
+        if self.dim is None:
+            name = type(self).__name__
+            raise OptionError(f"{name}: say along which dimension: {name}(dim=-1)")
+        return super().forward(input)
 
 
-class GELU(Module):
+class ReLU(_InPlace):
+    """max(x, 0)."""
+
+    function = "relu"
+
+
+class ReLU6(_InPlace):
+    """x held between 0 and 6 (Krizhevsky 2010)."""
+
+    function = "relu6"
+
+
+class ReLUSquared(_Activation):
+    """max(x, 0)^2 (So et al. 2021)."""
+
+    function = "relu_squared"
+
+
+class LeakyReLU(_InPlace):
+    """x where it is positive, otherwise negative_slope * x."""
+
+    function = "leaky_relu"
+    options = ("negative_slope",)
+
+    def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.negative_slope = negative_slope
+
+
+class PReLU(Module):
+    """x where it is positive, otherwise weight * x: one learnt weight, or one a channel."""
+
+    weight: Parameter
+
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, *, dtype: DType = dtypes.float32
+    ) -> None:
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.init = init
+        self.weight = Parameter(full((num_parameters,), init, dtype=dtype))
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Elementwise; channels are the second dimension."""
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        """As torch shows it."""
+        return f"num_parameters={self.num_parameters}"
+
+
+class ELU(_InPlace):
+    """x where it is positive, otherwise alpha * (exp(x) - 1) (Clevert et al. 2015)."""
+
+    function = "elu"
+    options = ("alpha",)
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.alpha = alpha
+
+
+class SELU(_InPlace):
+    """ELU with the two constants that keep mean 0 and variance 1 (Klambauer et al. 2017)."""
+
+    function = "selu"
+
+
+class CELU(ELU):
+    """x where it is positive, otherwise alpha * (exp(x / alpha) - 1) (Barron 2017)."""
+
+    function = "celu"
+
+
+class GELU(_Activation):
     """x times the normal distribution's share below x."""
+
+    function = "gelu"
+    options = ("approximate",)
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
@@ -30,44 +143,131 @@ class GELU(Module):
             raise OptionError(f"GELU: approximate must be 'none' or 'tanh', got {approximate!r}")
         self.approximate = approximate
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Elementwise."""
-        return F.gelu(input, self.approximate)
 
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return f"approximate={self.approximate!r}"
+class SiLU(_InPlace):
+    """x * sigmoid(x)."""
+
+    function = "silu"
 
 
-class Tanh(Module):
+class Mish(_InPlace):
+    """x * tanh(log(1 + exp(x))) (Misra 2019)."""
+
+    function = "mish"
+
+
+class Softplus(_Activation):
+    """log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold."""
+
+    function = "softplus"
+    options = ("beta", "threshold")
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        super().__init__()
+        self.beta = beta
+        self.threshold = threshold
+
+
+class Softsign(_Activation):
+    """x / (1 + |x|)."""
+
+    function = "softsign"
+
+
+class Hardswish(_InPlace):
+    """x * hardsigmoid(x) (Howard et al. 2019)."""
+
+    function = "hardswish"
+
+
+class Hardsigmoid(_InPlace):
+    """(x + 3) / 6, held between 0 and 1."""
+
+    function = "hardsigmoid"
+
+
+class Hardtanh(_InPlace):
+    """x held between min_val and max_val."""
+
+    function = "hardtanh"
+    options = ("min_val", "max_val")
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        if not min_val < max_val:
+            raise OptionError(
+                f"Hardtanh: min_val must be below max_val, got {min_val} and {max_val}"
+            )
+        self.min_val = min_val
+        self.max_val = max_val
+
+
+class Threshold(_InPlace):
+    """x where it is above the threshold, otherwise the value."""
+
+    function = "threshold"
+    options = ("threshold", "value")
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.threshold = threshold
+        self.value = value
+
+
+class Tanh(_Activation):
     """Hyperbolic tangent."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Elementwise."""
-        return F.tanh(input)
+    function = "tanh"
 
 
-class Sigmoid(Module):
+class Tanhshrink(_Activation):
+    """x - tanh(x)."""
+
+    function = "tanhshrink"
+
+
+class Sigmoid(_Activation):
     """1 / (1 + exp(-x))."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Elementwise."""
-        return F.sigmoid(input)
+    function = "sigmoid"
 
 
-class Softmax(Module):
+class LogSigmoid(_Activation):
+    """log(sigmoid(x))."""
+
+    function = "logsigmoid"
+
+
+class Softmax(_AlongDim):
     """exp(x) / sum(exp(x)) along `dim`."""
 
-    def __init__(self, dim: int | None = None) -> None:
+    function = "softmax"
+
+
+class LogSoftmax(_AlongDim):
+    """The logarithm of softmax along `dim`."""
+
+    function = "log_softmax"
+
+
+class Softmin(_AlongDim):
+    """softmax(-x) along `dim`."""
+
+    function = "softmin"
+
+
+class GLU(_Activation):
+    """The first half along `dim` times the sigmoid of the second (Dauphin et al. 2016)."""
+
+    function = "glu"
+    options = ("dim",)
+
+    def __init__(self, dim: int = -1) -> None:
         super().__init__()
         self.dim = dim
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The same shape; sums along dim are 1."""
-        if self.dim is None:
-            raise OptionError("Softmax: say along which dimension: Softmax(dim=-1)")
-        return F.softmax(input, self.dim)
 
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return f"dim={self.dim}"
+class SwiGLU(GLU):
+    """silu of the first half along `dim` times the second (Shazeer 2020)."""
+
+    function = "swiglu"

@@ -70,6 +70,7 @@ NAMES = (
     "softmin",
     "softplus",
     "softsign",
+    "swiglu",
     "tanh",
     "tanhshrink",
     "threshold",

@@ -20,6 +20,7 @@ from gradcli.engine.ops.index import where
 from gradcli.engine.ops.softmax import softmax
 from gradcli.engine.ops.split import chunk
 from gradcli.engine.sample import Sample, away_from, sample, wrong
+from gradcli.engine.shape import dim_index
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
@@ -295,8 +296,22 @@ def softmin(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 @function(method=False)
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along `dim` times the sigmoid of the second (Dauphin et al. 2016)."""
-    if not input.ndim or input.shape[dim] % 2:
-        raise ShapeError(f"glu: dim {dim} of shape {input.shape} has no two halves")
-    first, second = chunk(input, 2, dim)
+    first, second = _halves("glu", input, dim)
     y: Tensor = mul(first, sigmoid(second))
     return y
+
+
+@function(method=False)
+def swiglu(input: Tensor, dim: int = -1) -> Tensor:
+    """The silu of the first half along `dim` times the second (Shazeer 2020)."""
+    first, second = _halves("swiglu", input, dim)
+    y: Tensor = mul(silu(first), second)
+    return y
+
+
+def _halves(name: str, input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    d = dim_index(dim, input.ndim, name)
+    if not input.ndim or input.shape[d] % 2:
+        raise ShapeError(f"{name}: dim {dim} of shape {input.shape} has no two halves")
+    first, second = chunk(input, 2, d)
+    return first, second
