@@ -19,6 +19,7 @@ from reference_losses import LOSSES
 from reference_rearrange import REFERENCES as REARRANGED
 from reference_recurrent import REFERENCES as RECURRENT
 from reference_reduce import REFERENCES as REDUCTIONS
+from reference_window import REFERENCES as WINDOWS
 
 
 def _exp(x: float) -> float:
@@ -167,4 +168,5 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     **LOSSES,
     **ATTENTION,
     **RECURRENT,
+    **WINDOWS,
 }

@@ -35,6 +35,10 @@ Sizes = Annotated[
     Count | tuple[Count, Count],
     Says("a whole number >= 1, or two of them as [height, width]"),
 ]
+Factors = Annotated[
+    Positive | tuple[Positive, Positive],
+    Says("a number > 0, or two of them as [height, width]"),
+]
 Padding = Annotated[
     Whole | tuple[Whole, Whole] | Literal["same"],
     Says("a whole number >= 0, two of them as [height, width], or same"),

@@ -12,6 +12,7 @@ from gradcli.config import layers_attention as on_steps
 from gradcli.config import layers_image as on_images
 from gradcli.config import layers_line as on_lines
 from gradcli.config import layers_norm as norms
+from gradcli.config import layers_resize as sizes
 from gradcli.config import layers_sequence as on_sequences
 from gradcli.config.containers import CONTAINERS, Use, contain
 from gradcli.config.node import Node, Report, describe
@@ -36,6 +37,13 @@ LAYERS: dict[str, Callable[..., Fitted]] = {
     "avgpool": on_images.avgpool,
     "maxpool1d": on_lines.maxpool1d,
     "avgpool1d": on_lines.avgpool1d,
+    "adaptiveavgpool": sizes.adaptiveavgpool,
+    "adaptivemaxpool": sizes.adaptivemaxpool,
+    "adaptiveavgpool1d": sizes.adaptiveavgpool1d,
+    "adaptivemaxpool1d": sizes.adaptivemaxpool1d,
+    "upsample": sizes.upsample,
+    "pixelshuffle": sizes.pixelshuffle,
+    "pixelunshuffle": sizes.pixelunshuffle,
     "batchnorm": on_images.batchnorm,
     "layernorm": on_values.layernorm,
     "groupnorm": norms.groupnorm,

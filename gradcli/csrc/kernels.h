@@ -128,6 +128,15 @@ KERNEL_REAL(avg_pool2d_backward, avg_pool2d_backward, 1, 1, 0)
 /* affine.h */
 KERNEL_REAL(affine, affine, 2, 1, 0)
 
+/* pool2d_adaptive.h */
+KERNEL_REAL(adaptive_avg_pool2d_forward, adaptive_avg_forward, 1, 1, 0)
+KERNEL_REAL(adaptive_avg_pool2d_backward, adaptive_avg_backward, 1, 1, 0)
+KERNEL_REAL(adaptive_max_pool2d_forward, adaptive_max_forward, 1, 2, 0)
+
+/* resize.h */
+KERNEL_REAL(resize_forward, resize_forward, 1, 1, 0)
+KERNEL_REAL(resize_backward, resize_backward, 1, 1, 0)
+
 /* ceilings.h */
 KERNEL_REAL(fma_rate, fma_rate, 1, 1, 0)
 KERNEL_REAL(copy_rate, copy_rate, 1, 1, 0)

@@ -90,6 +90,20 @@ MODELS = {
         ),
         (4, 6, 4),
     ),
+    "other sizes": (
+        nn.Sequential(
+            nn.AdaptiveAvgPool2d((6, None)),
+            nn.Upsample(scale_factor=1.5),
+            nn.AdaptiveMaxPool2d((4, 6)),
+            nn.Upsample(size=(5, 4), mode="bilinear", align_corners=True),
+            nn.PixelShuffle(2),
+            nn.PixelUnshuffle(2),
+            nn.Flatten(2),
+            nn.AdaptiveMaxPool1d(9),
+            nn.AdaptiveAvgPool1d(4),
+        ),
+        (5, 4, 8, 7),
+    ),
     "larger images": (nn.ConvTranspose2d(4, 2, (1, 3), stride=2, groups=2), (5, 4, 3, 4)),
     "rows": (
         nn.Sequential(

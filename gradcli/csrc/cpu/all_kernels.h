@@ -60,6 +60,9 @@
 
 #include "affine.h"
 #include "pool2d.h"
+
+#include "pool2d_adaptive.h"
+#include "resize.h"
 #endif
 
 #define ROW(plan, run) {NAME(plan_##plan), NAME(run_##run)},

@@ -20,9 +20,7 @@ static inline gc_pool2d gc_pool2d_shape(const gc_call *call, int32_t big, int32_
   return s;
 }
 
-/* Part of a window may lie outside the plane, so that any number of outputs is safe. */
-static inline int gc_pool2d_plan(const gc_call *call, int32_t big, int32_t small, gc_plan *plan,
-                                 gc_error *error) {
+static inline int gc_pool2d_check(const gc_call *call, gc_error *error) {
   for (int32_t i = 0; i < call->ntensors; i++) {
     const gc_tensor *t = &call->tensors[i];
     GC_REQUIRE(t->ndim == 3 && gc_contiguous(t), i, "a contiguous tensor of 3 dimensions");
@@ -31,6 +29,15 @@ static inline int gc_pool2d_plan(const gc_call *call, int32_t big, int32_t small
     GC_REQUIRE(t->shape[0] == call->tensors[0].shape[0], i, "the same number of planes");
     GC_REQUIRE(t->shape[1] <= INT32_MAX && t->shape[2] <= INT32_MAX, i, "dimensions below 2^31");
   }
+  return GC_OK;
+}
+
+/* Part of a window may lie outside the plane, so that any number of outputs is safe. */
+static inline int gc_pool2d_plan(const gc_call *call, int32_t big, int32_t small, gc_plan *plan,
+                                 gc_error *error) {
+  const int status = gc_pool2d_check(call, error);
+  if (status)
+    return status;
   for (int i = 0; i < 8; i++)
     GC_REQUIRE(call->sizes[i] >= (i / 2 != 2) && call->sizes[i] <= INT32_MAX, big,
                "window, stride and dilation of at least 1 and padding of at least 0");

@@ -65,10 +65,20 @@ from gradcli.engine.nn.loss import (
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.nn.parameter_containers import ParameterDict, ParameterList
-from gradcli.engine.nn.pooling import AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
+from gradcli.engine.nn.pooling import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AvgPool1d,
+    AvgPool2d,
+    MaxPool1d,
+    MaxPool2d,
+)
 from gradcli.engine.nn.positions import Positions, RotaryEmbedding
 from gradcli.engine.nn.recurrent import GRU, LSTM, RNN
 from gradcli.engine.nn.recurrent_cell import GRUCell, LSTMCell, RNNCell
+from gradcli.engine.nn.resize import PixelShuffle, PixelUnshuffle, Upsample
 from gradcli.engine.nn.self_attention import SelfAttention, TransformerBlock
 from gradcli.engine.nn.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 from gradcli.engine.nn.transformer_stack import (
@@ -87,6 +97,13 @@ LAYERS: dict[str, type[Module]] = {
     "MaxPool2d": MaxPool2d,
     "AvgPool1d": AvgPool1d,
     "AvgPool2d": AvgPool2d,
+    "AdaptiveAvgPool1d": AdaptiveAvgPool1d,
+    "AdaptiveAvgPool2d": AdaptiveAvgPool2d,
+    "AdaptiveMaxPool1d": AdaptiveMaxPool1d,
+    "AdaptiveMaxPool2d": AdaptiveMaxPool2d,
+    "PixelShuffle": PixelShuffle,
+    "PixelUnshuffle": PixelUnshuffle,
+    "Upsample": Upsample,
     "Flatten": Flatten,
     "Dropout": Dropout,
     "BatchNorm1d": BatchNorm1d,
@@ -170,6 +187,13 @@ __all__ = [
     "CosineSimilarity",
     "PairwiseDistance",
     "ReLU",
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "PixelShuffle",
+    "PixelUnshuffle",
+    "Upsample",
     "ReLU6",
     "ReLUSquared",
     "LeakyReLU",

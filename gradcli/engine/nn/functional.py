@@ -7,6 +7,10 @@ from collections.abc import Callable
 from gradcli.engine.tensor import OPS, Tensor
 
 NAMES = (
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
     "alpha_dropout",
     "avg_pool1d",
     "avg_pool2d",
@@ -39,6 +43,7 @@ NAMES = (
     "instance_norm",
     "kl_div",
     "l1_loss",
+    "interpolate",
     "layer_norm",
     "leaky_relu",
     "linear",
@@ -54,6 +59,8 @@ NAMES = (
     "normalize",
     "pairwise_distance",
     "poisson_nll_loss",
+    "pixel_shuffle",
+    "pixel_unshuffle",
     "prelu",
     "relu",
     "relu6",

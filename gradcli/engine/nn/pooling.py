@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.module import Module
+from gradcli.engine.ops.pool_adaptive import Wanted
 from gradcli.engine.ops.window import Pair
 from gradcli.engine.tensor import Tensor
 
@@ -145,3 +146,53 @@ class AvgPool2d(_AvgPool):
             self.count_include_pad,
             self.divisor_override,
         )
+
+
+class _Adaptive(Module):
+    """A pool of which the number of windows is given, and their size follows from the input."""
+
+    def __init__(self, output_size: Wanted) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def extra_repr(self) -> str:
+        """As torch shows it."""
+        return f"output_size={self.output_size}"
+
+
+class _AdaptiveMax(_Adaptive):
+    def __init__(self, output_size: Wanted, return_indices: bool = False) -> None:
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+
+class AdaptiveAvgPool1d(_Adaptive):
+    """The mean of each of `output_size` windows of a line."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, L) to (N, C, output_size)."""
+        return F.adaptive_avg_pool1d(input, self.output_size)
+
+
+class AdaptiveAvgPool2d(_Adaptive):
+    """The mean of each of as many windows of an image as wanted; None keeps a size."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, H, W) to (N, C, windows down, windows across)."""
+        return F.adaptive_avg_pool2d(input, self.output_size)
+
+
+class AdaptiveMaxPool1d(_AdaptiveMax):
+    """The largest number of each of `output_size` windows of a line."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, L) to (N, C, output_size)."""
+        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool2d(_AdaptiveMax):
+    """The largest pixel of each of as many windows of an image as wanted; None keeps a size."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, H, W) to (N, C, windows down, windows across)."""
+        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)

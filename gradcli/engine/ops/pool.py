@@ -108,7 +108,8 @@ def _composed_max(kind: Window) -> Callable[..., tuple[Tensor, Tensor]]:
     return composed
 
 
-def _of_largest(kind: Window, grad: Tensor, indices: Tensor, shape: Shape) -> Tensor:
+def of_largest(kind: Window, grad: Tensor, indices: Tensor, shape: Shape) -> Tensor:
+    """What a gradient of maxima adds to the planes that they came from, with a history."""
     planes = shapes.numel(shape[: -kind.dims])
     return transposed(lambda x: picked(x, indices, planes), shape, grad)
 
@@ -174,7 +175,7 @@ def max_pool2d_gradient_graph(
     grads: tuple[Tensor, ...], *, indices: Tensor, shapes: tuple[Shape, ...]
 ) -> Tensor:
     """The gradient of each window goes to its largest pixel."""
-    return _of_largest(_IMAGES, grads[0], indices, shapes[0])
+    return of_largest(_IMAGES, grads[0], indices, shapes[0])
 
 
 @function(method=False)
@@ -255,7 +256,7 @@ def max_pool1d_gradient_graph(
     grads: tuple[Tensor, ...], *, indices: Tensor, shapes: tuple[Shape, ...]
 ) -> Tensor:
     """The gradient of each window goes to its largest number."""
-    return _of_largest(_LINES, grads[0], indices, shapes[0])
+    return of_largest(_LINES, grads[0], indices, shapes[0])
 
 
 @function(method=False)
