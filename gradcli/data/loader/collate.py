@@ -13,7 +13,7 @@ from gradcli.errors import DTypeError, ShapeError
 def default_collate(batch: Sequence[Any]) -> Any:
     """Tensors and arrays are stacked, numbers become a tensor, containers are gone through.
 
-    Floats give float64 and whole numbers int64, as in torch; text stays a list.
+    Floats give float64 and whole numbers int64, as in torch; text stays as it is.
     """
     first = batch[0]
     if isinstance(first, Tensor) or hasattr(first, "__array_interface__"):
@@ -23,7 +23,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if isinstance(first, int):
         return engine.tensor(list(batch))
     if isinstance(first, str | bytes):
-        return list(batch)
+        return batch
     if isinstance(first, Mapping):
         return {key: default_collate([each[key] for each in batch]) for key in first}
     if isinstance(first, tuple) and hasattr(first, "_fields"):
@@ -40,7 +40,7 @@ def _transposed(batch: Sequence[Any]) -> list[Any]:
     lengths = {len(each) for each in batch}
     if len(lengths) != 1:
         raise ShapeError(f"default_collate: samples of {sorted(lengths)} parts in one batch")
-    return [default_collate(list(parts)) for parts in zip(*batch, strict=True)]
+    return [default_collate(parts) for parts in zip(*batch, strict=True)]
 
 
 def _tensor(value: Any) -> Tensor:

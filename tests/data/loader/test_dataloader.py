@@ -105,8 +105,8 @@ def test_containers_are_gone_through() -> None:
     assert batch["a"].dtype is engine.float64
     assert isinstance(batch["b"], Pair)
     assert batch["b"].x.dtype is engine.float32 and batch["b"].x.tolist() == [[0, 2], [1, 2]]
-    assert batch["b"].name == ["n0", "n1"]
-    assert batch["c"][0].dtype is engine.bool_ and batch["c"][1] == [b"x", b"x"]
+    assert batch["b"].name == ("n0", "n1")
+    assert batch["c"][0].dtype is engine.bool_ and batch["c"][1] == (b"x", b"x")
     assert batch["d"][0].dtype is engine.int64
 
 
