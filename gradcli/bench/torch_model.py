@@ -202,20 +202,42 @@ def _parallel(torch: Any, join: str, dim: int) -> Any:
     return Branches
 
 
+# A loss of a config, and its function in torch.nn.functional.
+LOSSES = {
+    "cross_entropy": "cross_entropy",
+    "nll": "nll_loss",
+    "mse": "mse_loss",
+    "l1": "l1_loss",
+    "smooth_l1": "smooth_l1_loss",
+    "huber": "huber_loss",
+    "bce": "binary_cross_entropy",
+    "bce_with_logits": "binary_cross_entropy_with_logits",
+    "kl": "kl_div",
+    "poisson_nll": "poisson_nll_loss",
+}
+
+
 def loss(torch: Any, job: Job) -> Callable[[Any, Any], Any]:
     """The config's loss: (outputs, targets) to their mean loss."""
-    F = torch.nn.functional
     chosen = job.resolved["loss"]
     options = {"name": chosen} if isinstance(chosen, str) else dict(chosen)
     name = options.pop("name")
-    if name == "mse":
-        return lambda outputs, targets: F.mse_loss(outputs.reshape(targets.shape), targets)
-    if name == "cross_entropy":
-        return lambda outputs, targets: F.cross_entropy(
+    if name not in LOSSES:
+        raise ConfigError(
+            f"--compare torch: there is no translation of the loss '{name}' to PyTorch yet",
+            code="E126",
+        )
+    function = getattr(torch.nn.functional, LOSSES[name])
+    for key in ("weight", "pos_weight"):
+        numbers = options.pop(key, None)
+        if numbers:
+            options[key] = torch.tensor(numbers, dtype=torch.float32)
+    if name in ("cross_entropy", "nll"):
+        return lambda outputs, targets: function(
             outputs.reshape(-1, outputs.shape[-1]), targets.reshape(-1), **options
         )
-    raise ConfigError(
-        f"--compare torch: there is no translation of the loss '{name}' to PyTorch yet", code="E126"
+    return lambda outputs, targets: function(
+        outputs.reshape(targets.shape), targets.to(outputs.dtype), **options
     )
 
 

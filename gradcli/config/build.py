@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from gradcli.config import own_code
 from gradcli.config.load import Config
+from gradcli.config.loss_fits import target_kind
 from gradcli.config.planned import PlannedLayer
-from gradcli.train.job import Job
+from gradcli.train.job import Job, as_they_are
 
 
 def build(config: Config) -> Job:
@@ -27,6 +28,7 @@ def build(config: Config) -> Job:
         name=config.name,
         model=model,
         loss=config.loss.made.make(),
+        answers=config.loss.made.answers.get(target_kind(config.facts), as_they_are),
         metrics=config.metrics,
         optimizer=config.optim.made(model.parameters()),
         optimizer_name=config.optim.name,

@@ -1,4 +1,4 @@
-"""What only shows when sections are seen together: the model's end, the lengths, the memory."""
+"""What only shows when sections are seen together: lengths, figures, names, the memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from gradcli.config.node import Node, Report, describe
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.schedules import Plan, steps_of
 from gradcli.config.sections import Chosen
-from gradcli.config.signal import Signal
 from gradcli.errors import ConfigError, DeviceError, Place, ShapeError
 from gradcli.registry import closest
 from gradcli.train.job import Expectation, Settings, steps_per_epoch, total_steps
@@ -30,62 +29,6 @@ def place_of(root: Node, *path: str) -> Place:
     """Where a key stands, or the section that should have it."""
     node, done = root.at(path[:-1])
     return node.keys.get(path[-1], node.place) if len(done) == len(path) - 1 else node.place
-
-
-def target_kind(facts: Facts) -> str:
-    """Whether the targets are "labels" or "values"."""
-    return "labels" if _classes(facts) is not None else "values"
-
-
-def _classes(facts: Facts) -> int | None:
-    if facts.classes is None and facts.target and facts.input_kind == "index":
-        return facts.vocab  # the next token of a text
-    return facts.classes
-
-
-def output_fits(
-    root: Node, loss: Chosen, facts: Facts, last: PlannedLayer, output: Signal, report: Report
-) -> None:
-    """The model must end in one number a class and label, or in one number a value."""
-    kind = target_kind(facts)
-    if loss.made.targets != kind:
-        report.error(
-            "E109",
-            f"loss '{loss.name}' is for {loss.made.targets}, this data has {kind} as targets"
-            + (f" ({_classes(facts)} classes)" if kind == "labels" else ""),
-            root.map()["loss"].place,
-            caret="use cross_entropy" if kind == "labels" else "use mse",
-        )
-        return
-    if facts.mixed and not loss.made.mixed:
-        report.error(
-            "E109",
-            f"loss '{loss.name}' takes one class a sample, and mixup gives probabilities of two",
-            root.map()["loss"].place,
-            caret="use cross_entropy",
-        )
-        return
-    if kind == "values":
-        wanted, fits = facts.target, math.prod(output.shape) == math.prod(facts.target)
-    else:
-        wanted = (*facts.target, _classes(facts) or 0)
-        fits = output.shape == wanted
-    if fits:
-        return
-    what = "classes" if kind == "labels" else "target values"
-    notes: tuple[str, ...] = ()
-    if kind == "labels" and len(output.shape) == len(wanted):
-        notes = ("write $data.classes instead of a number",)
-    elif len(output.shape) > len(wanted):
-        notes = ("put flatten before the linear layers",)
-    report.errors.append(
-        ShapeError(
-            f"layer {last.index}, {last.title}, the last one, gives {output} values a sample; "
-            f"the data has {wanted[-1] if wanted else 1} {what}, so it must give {Signal(wanted)}",
-            place=last.place,
-            notes=notes,
-        )
-    )
 
 
 def lengths(
@@ -281,16 +224,8 @@ def _address_space() -> int | None:
     return None if limit == resource.RLIM_INFINITY else limit
 
 
-def lints(root: Node, loss: Chosen | None, layers: Sequence[PlannedLayer], report: Report) -> None:
+def lints(layers: Sequence[PlannedLayer], report: Report) -> None:
     """Allowed, and probably not meant."""
-    if loss and loss.name == "cross_entropy" and layers[-1].kind in ("softmax", "sigmoid"):
-        report.warn(
-            "W101",
-            f"cross_entropy takes the softmax itself; layer {layers[-1].index}, "
-            f"{layers[-1].kind}, makes it a softmax of a softmax",
-            layers[-1].place,
-            caret="leave it out",
-        )
     for before, after in pairwise(layers):
         if after.kind == "batchnorm" and before.fields.get("bias"):
             report.warn(

@@ -28,6 +28,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), Says("a finite num
 Finite = Annotated[float, Field(allow_inf_nan=False), Says("a finite number")]
 Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False), Says("a number in [0, 1)")]
 Portion = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), Says("a number from 0 to 1")]
+Weights = Annotated[tuple[NotNegative, ...], Says("a list of finite numbers >= 0")]
 Percent = Annotated[str, Field(pattern=r"^(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?)%$")]
 StepsOrPercent = Annotated[Whole | Percent, Says("a number of steps or a share such as 5%")]
 Betas = Annotated[tuple[Share, Share], Says("two numbers, each in [0, 1)")]

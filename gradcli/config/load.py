@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from gradcli.config import blocks, crosscheck, own_code
+from gradcli.config import blocks, crosscheck, loss_fits, own_code
 from gradcli.config.containers import CONTAINERS
 from gradcli.config.losses import LOSSES
 from gradcli.config.merge import Reading, full, override
@@ -127,7 +127,7 @@ class _Loading:
         optim = choose("optim", sections.get("optim"), OPTIMIZERS, report)
         schedule = choose_schedule(sections.get("schedule", Node("constant", root.place)), report)
         train = settings(sections.get("train"), report)
-        kind = crosscheck.target_kind(facts) if facts else None
+        kind = loss_fits.target_kind(facts) if facts else None
         metrics = metric_names(sections.get("metrics"), kind, report)
         expect = expectations(sections.get("expect"), report)
         layers = self._model(root, facts, loss, code)
@@ -202,9 +202,10 @@ class _Loading:
         layers, output = Planner(self.report, code.layers).plan(node, signal)
         if facts is None or output is None or len(self.report.errors) > before:
             return None
-        crosscheck.lints(root, loss, layers, self.report)
+        crosscheck.lints(layers, self.report)
         if loss:
-            crosscheck.output_fits(root, loss, facts, layers[-1], output, self.report)
+            loss_fits.end_lint(root, loss, layers[-1], self.report)
+            loss_fits.output_fits(root, loss, facts, layers[-1], output, self.report)
         return layers
 
     def _together(

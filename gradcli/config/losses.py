@@ -2,58 +2,188 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
-from gradcli.config.fields import Portion
+from gradcli.config.fields import NotNegative, Portion, Positive, Weights
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor
 
 LossFunction = Callable[["Tensor", "Tensor"], "Tensor"]
+Answers = Callable[["Tensor"], "Tensor"]
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss and the targets it is for: "labels" (class numbers) or "values".
+    """A loss, and what it is for.
 
     Attributes:
+        targets: kinds of targets: "labels" (class numbers), "values" or both.
+        make: gives the function of outputs and targets; it may import the engine.
+        binary: labels are of two classes, and one output stands for the second of them.
+        weights: how many weights it was given, one a class or value; None for any number.
+        answers: by kind of targets, what outputs say where that is not themselves: scores of the
+            classes, or values. Metrics and predictions are of these.
         mixed: it takes labels that are probabilities of the classes as well.
     """
 
-    targets: str
+    targets: tuple[str, ...]
     make: Callable[[], LossFunction]
+    binary: bool = False
+    weights: int | None = None
+    answers: Mapping[str, Answers] = field(default_factory=dict)
     mixed: bool = False
 
 
-def cross_entropy(label_smoothing: Portion = 0.0) -> Loss:
-    """-log softmax(outputs)[label], the mean over all labels."""
+def cross_entropy(label_smoothing: Portion = 0.0, weight: Weights = ()) -> Loss:
+    """-log softmax(outputs)[label], the mean over all labels by the weights of their classes."""
+    return _of_labels("cross_entropy", weight, label_smoothing=label_smoothing)
+
+
+def nll(weight: Weights = ()) -> Loss:
+    """-outputs[label], the outputs being logarithms of probabilities."""
+    return _of_labels("nll_loss", weight)
+
+
+def mse() -> Loss:
+    """(output - target)^2, the mean over all values."""
+    return _of_values("mse_loss")
+
+
+def l1() -> Loss:
+    """|output - target|, the mean over all values."""
+    return _of_values("l1_loss")
+
+
+def smooth_l1(beta: NotNegative = 1.0) -> Loss:
+    """|output - target|, but with a square below beta; the mean over all values."""
+    return _of_values("smooth_l1_loss", beta=beta)
+
+
+def huber(delta: Positive = 1.0) -> Loss:
+    """Half of (output - target)^2, a straight line from delta on; the mean over all values."""
+    return _of_values("huber_loss", delta=delta)
+
+
+def bce() -> Loss:
+    """Binary cross-entropy of probabilities: of targets from 0 to 1, or of two classes."""
+    answers = {"labels": _scores_of_probabilities}
+    return _of_values("binary_cross_entropy", binary=True, answers=answers)
+
+
+def bce_with_logits(pos_weight: Positive | Weights = 1.0) -> Loss:
+    """Binary cross-entropy of sigmoid(outputs); targets of 1 count pos_weight times."""
+    many = len(pos_weight) if isinstance(pos_weight, tuple) else None
+    return _of_values(
+        "binary_cross_entropy_with_logits",
+        binary=True,
+        weights=many,
+        answers={"labels": _scores_of_logits, "values": _sigmoid},
+        **({} if pos_weight == 1 else {"pos_weight": pos_weight}),
+    )
+
+
+def kl(log_target: bool = False, reduction: Literal["batchmean", "mean"] = "batchmean") -> Loss:
+    """Target (log(target) - output), the outputs being logarithms of probabilities."""
+    options: dict[str, Any] = {"log_target": log_target, "reduction": reduction}
+    return _of_values("kl_div", answers={} if log_target else {"values": _exp}, **options)
+
+
+def poisson_nll(log_input: bool = True, full: bool = False, eps: Positive = 1e-8) -> Loss:
+    """Minus the logarithm of a Poisson distribution: of counts, exp(outputs) being the rates."""
+    options: dict[str, Any] = {"log_input": log_input, "full": full, "eps": eps}
+    return _of_values("poisson_nll_loss", answers={"values": _exp} if log_input else {}, **options)
+
+
+def _of_labels(name: str, weight: Sequence[float], **options: Any) -> Loss:
+    """A loss of torch's functions that takes one output a class."""
 
     def make() -> LossFunction:
+        from gradcli import engine
         from gradcli.engine.nn import functional as F
+
+        given = {"weight": engine.tensor(list(weight))} if weight else {}
+        function = getattr(F, name)
 
         def loss(outputs: Tensor, targets: Tensor) -> Tensor:
             # Labels of a sequence are as many single labels; classes stand last. Labels that were
             # mixed are probabilities of them.
             rows = outputs.reshape(-1, outputs.shape[-1])
             shape = rows.shape if targets.dtype.is_floating_point else (-1,)
-            return F.cross_entropy(rows, targets.reshape(shape), label_smoothing=label_smoothing)
+            found: Tensor = function(rows, targets.reshape(shape), **given, **options)
+            return found
 
         return loss
 
-    return Loss("labels", make, mixed=True)
+    mixed = name == "cross_entropy"
+    return Loss(("labels",), make, weights=len(weight) or None, mixed=mixed)
 
 
-def mse() -> Loss:
-    """(output - target)^2, the mean over all values."""
+def _of_values(
+    name: str,
+    *,
+    binary: bool = False,
+    weights: int | None = None,
+    answers: Mapping[str, Answers] | None = None,
+    **options: Any,
+) -> Loss:
+    """A loss of torch's functions that takes one output a value, or for each of binary labels."""
 
     def make() -> LossFunction:
+        from gradcli import engine
         from gradcli.engine.nn import functional as F
 
-        return lambda outputs, targets: F.mse_loss(outputs.reshape(targets.shape), targets)
+        function, given = getattr(F, name), dict(options)
+        if "pos_weight" in given:
+            many = given["pos_weight"]
+            given["pos_weight"] = engine.tensor(list(many) if isinstance(many, tuple) else [many])
 
-    return Loss("values", make)
+        def loss(outputs: Tensor, targets: Tensor) -> Tensor:
+            wanted = targets if targets.is_floating_point() else targets.to(outputs.dtype)
+            found: Tensor = function(outputs.reshape(targets.shape), wanted, **given)
+            return found
+
+        return loss
+
+    kinds = ("labels", "values") if binary else ("values",)
+    return Loss(kinds, make, binary, weights, answers or {})
 
 
-LOSSES: dict[str, Callable[..., Any]] = {"cross_entropy": cross_entropy, "mse": mse}
+def _exp(outputs: Tensor) -> Tensor:
+    return outputs.exp()
+
+
+def _sigmoid(outputs: Tensor) -> Tensor:
+    return outputs.sigmoid()
+
+
+def _scores_of_logits(outputs: Tensor) -> Tensor:
+    """Scores whose softmax is 1 - sigmoid(output) and sigmoid(output)."""
+    from gradcli import engine
+
+    scores: Tensor = engine.cat([engine.zeros_like(outputs), outputs], -1)
+    return scores
+
+
+def _scores_of_probabilities(outputs: Tensor) -> Tensor:
+    """Scores whose softmax is 1 - output and output."""
+    from gradcli import engine
+
+    scores: Tensor = engine.cat([1 - outputs, outputs], -1).log()
+    return scores
+
+
+LOSSES: dict[str, Callable[..., Any]] = {
+    "cross_entropy": cross_entropy,
+    "mse": mse,
+    "l1": l1,
+    "smooth_l1": smooth_l1,
+    "huber": huber,
+    "bce": bce,
+    "bce_with_logits": bce_with_logits,
+    "nll": nll,
+    "kl": kl,
+    "poisson_nll": poisson_nll,
+}

@@ -110,8 +110,14 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "slope": ("negative_slope",),
     "embedding": ("embed",),
     "crossentropy": ("cross_entropy",),
-    "nll": ("cross_entropy",),
     "l2_loss": ("mse",),
+    "l1_loss": ("l1",),
+    "mae": ("l1",),
+    "nll_loss": ("nll",),
+    "kl_div": ("kl",),
+    "binary_cross_entropy": ("bce",),
+    "binary_crossentropy": ("bce",),
+    "binary_cross_entropy_with_logits": ("bce_with_logits",),
     "acc": ("accuracy",),
 }
 

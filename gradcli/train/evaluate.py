@@ -66,7 +66,8 @@ def _sums_of(job: Job, split: Split) -> Callable[[Tensor], dict[str, Any]]:
     def sums(indices: Tensor) -> dict[str, Any]:
         inputs, targets = split.batch(indices)
         outputs = job.model(inputs)
-        totals = {metric: METRICS[metric].total(outputs, targets) for metric in job.metrics}
+        answers = job.answers(outputs)
+        totals = {metric: METRICS[metric].total(answers, targets) for metric in job.metrics}
         return {"loss": job.loss(outputs, targets), "targets": targets.numel(), **totals}
 
     return sums

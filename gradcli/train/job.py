@@ -126,12 +126,19 @@ def total_steps(settings: Settings, samples: int) -> int:
     return (settings.epochs or 0) * steps_per_epoch(settings, samples)
 
 
+def as_they_are(outputs: Tensor) -> Tensor:
+    """Outputs that are scores of the classes, or values."""
+    return outputs
+
+
 @dataclass(frozen=True)
 class Job:
     """Everything a training needs, built and loaded.
 
     Attributes:
         loss: takes (outputs, targets) of a batch, gives their mean loss.
+        answers: what the model's outputs say, a score for each class or values: metrics and
+            predictions are of these.
         metrics: names of gradcli.train.metrics.METRICS, beside the loss.
         optimizer_name: the config's name, kept in checkpoints and compared on resume.
         resolved: the whole config with every default, as plain values.
@@ -149,6 +156,7 @@ class Job:
     schedule: Schedule
     dataset: LoadedData
     settings: Settings
+    answers: Callable[[Tensor], Tensor] = as_they_are
     expect: tuple[Expectation, ...] = ()
     resolved: Mapping[str, Any] = field(default_factory=dict)
     sources: Sequence[tuple[Path, str]] = ()

@@ -54,7 +54,7 @@ def _outputs_of(job: Job) -> Callable[[Tensor], Tensor]:
 
     @engine.no_grad()
     def outputs(inputs: Tensor) -> Tensor:
-        found: Tensor = job.model(inputs)
+        found = job.answers(job.model(inputs))
         if job.dataset.facts.input_kind == "index":
             found = found[:, -1]  # what follows the sample's last token
         if job.dataset.facts.classes is None and found.ndim > 2:

@@ -15,6 +15,7 @@ from gradcli.bench import torch_model  # noqa: E402
 from gradcli.bench.compare_torch import Rival  # noqa: E402
 from gradcli.bench.step import Steps, batch_size  # noqa: E402
 from gradcli.config import build, load, modules  # noqa: E402
+from gradcli.config.losses import LOSSES  # noqa: E402
 from gradcli.config.modules import Parallel, Residual  # noqa: E402
 from gradcli.engine import nn, optim  # noqa: E402
 from gradcli.errors import ConfigError  # noqa: E402
@@ -146,8 +147,8 @@ MODELS |= {
 }
 
 
-def job_of(model: nn.Module, **more: Any) -> Any:
-    return SimpleNamespace(model=model, resolved={"loss": "mse"}, **more)
+def job_of(model: nn.Module, loss: Any = "mse", **more: Any) -> Any:
+    return SimpleNamespace(model=model, resolved={"loss": loss}, **more)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -218,6 +219,38 @@ def test_a_training_of_a_config_stays_beside_ours(overrides: list[str]) -> None:
     whole = job.dataset.splits["train"].size // batch_size(job)
     for _ in range(min(whole, 5)):
         assert ours.run(1) == pytest.approx(theirs.step(), rel=1e-4)
+
+
+WEIGHTS = [2.0, 0.5, 1.0]
+OF_LOSSES = [
+    {"name": "cross_entropy", "weight": WEIGHTS, "label_smoothing": 0.1},
+    {"name": "nll", "weight": []},
+    {"name": "mse"},
+    {"name": "l1"},
+    {"name": "smooth_l1", "beta": 0.3},
+    {"name": "huber", "delta": 0.3},
+    {"name": "bce"},
+    {"name": "bce_with_logits", "pos_weight": 3.0},
+    {"name": "bce_with_logits", "pos_weight": WEIGHTS},
+    {"name": "kl", "log_target": False, "reduction": "batchmean"},
+    {"name": "poisson_nll", "log_input": False, "full": True, "eps": 1e-3},
+]
+
+
+@pytest.mark.parametrize("chosen", OF_LOSSES, ids=str)
+def test_a_loss_and_its_translation_agree(chosen: dict[str, Any]) -> None:
+    options = {k: tuple(v) if isinstance(v, list) else v for k, v in chosen.items()}
+    ours = LOSSES[options.pop("name")](**options).make()
+    theirs = torch_model.loss(torch, job_of(nn.Sequential(), loss=chosen))
+    outputs = engine.rand(5, 3)
+    labels = chosen["name"] in ("cross_entropy", "nll")
+    targets = engine.tensor([0, 2, 1, 1, 0]) if labels else engine.rand(5, 3)
+    given = (torch_model.given(torch, x) for x in (outputs, targets))
+    assert ours(outputs, targets).item() == pytest.approx(theirs(*given).item(), rel=1e-5)
+
+
+def test_every_loss_has_a_translation() -> None:
+    assert set(torch_model.LOSSES) == set(LOSSES) == {one["name"] for one in OF_LOSSES}
 
 
 def test_what_has_no_translation_is_named() -> None:

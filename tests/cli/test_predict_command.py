@@ -155,6 +155,38 @@ def test_of_a_regression_it_gives_the_values(gradcli) -> None:
     assert (ended.code, "there are no classes to rank" in ended.err) == (2, True)
 
 
+BINARY = """
+gradcli: 1
+data: {name: csv, file: side.csv, target: side, numeric: [x]}
+model: [{linear: 1}]
+loss: {name: bce_with_logits, pos_weight: 1.5}
+metrics: [accuracy]
+optim: {name: adam, lr: 0.1}
+train: {epochs: 40, batch: 8, best: val.accuracy}
+expect: {test.accuracy: ">= 0.99"}
+"""
+
+
+@pytest.mark.parametrize("loss", ["bce_with_logits", "bce"])
+def test_one_output_predicts_one_of_two_classes(gradcli, loss: str) -> None:
+    rows = "".join(f"{x},{'high' if x > 20 else 'low'}\n" for x in range(42))
+    Path("side.csv").write_text("x,side\n" + rows)
+    text = BINARY.replace("bce_with_logits, pos_weight: 1.5", loss)
+    if loss == "bce":
+        text = text.replace("{linear: 1}", "{linear: 1}, sigmoid")
+    Path("side.yaml").write_text(text)
+    ended = gradcli("train", "side.yaml")
+    assert ended.code == 0
+    assert "warning" not in ended.err and "eager" not in ended.err
+    Path("new.csv").write_text("x\n3\n40\n")
+    ended = gradcli("predict", "last", "new.csv", "--json", "--top", "2")
+    found = ended.json["predictions"]
+    assert [row["label"] for row in found] == ["low", "high"]
+    for row in found:
+        assert sum(one["probability"] for one in row["top"]) == pytest.approx(1)
+        assert row["probability"] > 0.5
+
+
 def test_data_that_moved_is_found_at_the_place_written_into_the_run(gradcli) -> None:
     Path("long.txt").write_text("ab\n" * 200)
     Path("text.yaml").write_text(TEXT)

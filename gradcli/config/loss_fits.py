@@ -1,0 +1,129 @@
+"""The loss beside the data and the model's end: kinds of targets, numbers of outputs, weights."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from gradcli.config.node import Node, Report
+from gradcli.config.planned import PlannedLayer
+from gradcli.config.sections import Chosen
+from gradcli.config.signal import Signal
+from gradcli.errors import ShapeError
+
+if TYPE_CHECKING:
+    from gradcli.data import Facts
+
+_TAKES_LOGITS = {"cross_entropy": "softmax", "bce_with_logits": "sigmoid"}
+_PROBABILITIES = ("softmax", "sigmoid")
+
+
+def target_kind(facts: Facts) -> str:
+    """Whether the targets are "labels" or "values"."""
+    return "labels" if _classes(facts) is not None else "values"
+
+
+def _classes(facts: Facts) -> int | None:
+    if facts.classes is None and facts.target and facts.input_kind == "index":
+        return facts.vocab  # the next token of a text
+    return facts.classes
+
+
+def output_fits(
+    root: Node, loss: Chosen, facts: Facts, last: PlannedLayer, output: Signal, report: Report
+) -> None:
+    """The model must end in one number a class and label, a binary label, or a value."""
+    problem, cure = _wrong_kind(loss, facts) or _wrong_weights(loss, facts) or ("", "")
+    if problem:
+        report.error("E109", problem, root.map()["loss"].place, caret=cure)
+        return
+    kind, binary = target_kind(facts), loss.made.binary
+    if kind == "values":
+        wanted, fits = facts.target, math.prod(output.shape) == math.prod(facts.target)
+    else:
+        wanted = (*facts.target, 1 if binary else _classes(facts) or 0)
+        fits = output.shape == wanted
+    if fits:
+        return
+    what = "target values" if kind == "values" else "classes"
+    count = wanted[-1] if wanted else 1
+    has = f"the data has {count} {what}, so it must give {Signal(wanted)}"
+    notes: tuple[str, ...] = ()
+    if kind == "labels" and binary:
+        has = f"'{loss.name}' takes one for the second of two classes, {Signal(wanted)}"
+    elif kind == "labels" and len(output.shape) == len(wanted):
+        notes = ("write $data.classes instead of a number",)
+    if len(output.shape) > len(wanted):
+        notes = ("put flatten before the linear layers",)
+    report.errors.append(
+        ShapeError(
+            f"layer {last.index}, {last.title}, the last one, gives {output} values a sample; "
+            f"{has}",
+            place=last.place,
+            notes=notes,
+        )
+    )
+
+
+def _wrong_kind(loss: Chosen, facts: Facts) -> tuple[str, str] | None:
+    """A loss for other targets than the data has, and the cure."""
+    kind, classes = target_kind(facts), _classes(facts)
+    if kind not in loss.made.targets:
+        has = f" ({classes} classes)" if kind == "labels" else ""
+        return (
+            f"loss '{loss.name}' is for {loss.made.targets[0]}, this data has {kind} as targets"
+            + has,
+            "use cross_entropy" if kind == "labels" else "use mse",
+        )
+    if kind == "labels" and loss.made.binary and classes != 2:
+        return (
+            f"loss '{loss.name}' is for two classes, this data has {classes}",
+            "use cross_entropy",
+        )
+    if facts.mixed and not loss.made.mixed:
+        return (
+            f"loss '{loss.name}' takes one class a sample, and mixup gives probabilities of two",
+            "use cross_entropy",
+        )
+    return None
+
+
+def _wrong_weights(loss: Chosen, facts: Facts) -> tuple[str, str] | None:
+    """Other weights than one for each class or value, and the cure."""
+    kind, given = target_kind(facts), loss.made.weights
+    if kind == "values":
+        wanted, what = (facts.target[-1] if facts.target else 1), "target values"
+    elif loss.made.binary:
+        wanted, what = 1, "output"
+    else:
+        wanted, what = _classes(facts) or 0, "classes"
+    if given is None or given == wanted:
+        return None
+    return f"loss '{loss.name}' has {given} weights for {wanted} {what}", f"give {wanted}"
+
+
+def end_lint(root: Node, loss: Chosen, last: PlannedLayer, report: Report) -> None:
+    """A last layer that is allowed before this loss, and probably not meant."""
+    twice = _TAKES_LOGITS.get(loss.name)
+    if twice and last.kind in _PROBABILITIES:
+        report.warn(
+            "W101",
+            f"{loss.name} takes the {twice} itself; layer {last.index}, "
+            f"{last.kind}, makes it a {twice} of a {last.kind}",
+            last.place,
+            caret="leave it out",
+        )
+    if loss.name == "bce" and last.kind == "linear":
+        report.warn(
+            "W101",
+            f"bce takes probabilities; layer {last.index}, {last.title}, gives any number",
+            root.map()["loss"].place,
+            caret="use bce_with_logits",
+        )
+    if loss.name in ("nll", "kl") and last.kind in _PROBABILITIES:
+        report.warn(
+            "W101",
+            f"{loss.name} takes logarithms of probabilities; layer {last.index}, "
+            f"{last.kind}, gives probabilities",
+            last.place,
+        )
