@@ -94,6 +94,12 @@ def _getitem(x: Grid, index: Any) -> Grid:
     return Grid(shape, [x.flat[i] for i in flat])
 
 
+def _with_part(x: Grid, value: Grid, index: Any) -> Grid:
+    places = _getitem(Grid(x.shape, range(len(x.flat))), index)
+    new = dict(zip(places.flat, value.flat, strict=True))
+    return Grid(x.shape, [new.get(i, v) for i, v in enumerate(x.flat)])
+
+
 REFERENCES: dict[str, Callable[..., Any]] = {
     **ACTIVATIONS,
     "log1p": elementwise(math.log1p),
@@ -160,6 +166,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "permute": _permute,
     "expand": _expand,
     "getitem": _getitem,
+    "with_part": _with_part,
     **GATHERED,
     **INDEXING,
     **REARRANGED,

@@ -162,14 +162,15 @@ def full(shape: Shape, value: float, dtype: DType) -> Array:
     return out
 
 
-def _writable(array: Array, op: str) -> None:
+def writable(array: Array, op: str) -> None:
+    """Refuse memory that may only be read."""
     if not array.storage.writable:
         raise OptionError(f"{op}: this tensor shares read-only memory; write to a clone()")
 
 
 def fill(array: Array, value: float) -> None:
     """Overwrite every element with one value."""
-    _writable(array, "fill")
+    writable(array, "fill")
     if array.dtype.is_floating_point:
         run("fill", array, options=(value,))
     else:
@@ -193,7 +194,7 @@ def scalar(value: float, dtype: DType, sign: str = "") -> Array:
 
 def copy_into(target: Array, source: Array) -> None:
     """Write `source` (any strides and type, broadcast) over the elements of `target`."""
-    _writable(target, "copy_")
+    writable(target, "copy_")
     run("copy", source.expand(target.shape, "copy_"), target)
     target.storage.version += 1
 

@@ -310,7 +310,7 @@ class Tensor:
 
     def __getitem__(self, index: Any) -> Tensor:
         parts = index if isinstance(index, tuple) else (index,)
-        if any(isinstance(p, list) or (isinstance(p, Tensor) and p.ndim) for p in parts):
+        if any(map(_picks, parts)):
             return _op("getitem_by_tensor", self, index)
         return _op("getitem", self, index)
 
@@ -326,6 +326,13 @@ class Tensor:
     if TYPE_CHECKING:
         # Ops are installed as methods from the table; tensor.pyi lists them one by one.
         def __getattr__(self, name: str) -> Callable[..., Any]: ...
+
+
+def _picks(part: Any) -> bool:
+    """True for parts of an index that pick elements, instead of showing a view."""
+    if isinstance(part, Tensor):
+        return part.ndim > 0 or part.dtype.kind == "bool"
+    return isinstance(part, (list, tuple, range, bool))
 
 
 _COMPARABLE = (Tensor, Number)  # with anything else, == is Python's: the same object or not

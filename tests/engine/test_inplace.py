@@ -70,9 +70,11 @@ def test_writing_is_refused_where_gradients_are_recorded(
     write: Callable[[Tensor], object],
 ) -> None:
     leaf = engine.ones(2, requires_grad=True)
-    for x in (leaf, leaf * 2):
+    with pytest.raises(AutogradError, match="no_grad"):
+        write(leaf)
+    if write is not WRITES[-1]:  # an assignment becomes a part of the history: test_assign.py
         with pytest.raises(AutogradError, match="no_grad"):
-            write(x)
+            write(leaf * 2)
 
 
 @pytest.mark.parametrize("write", WRITES)
@@ -93,7 +95,6 @@ def test_writing_over_a_saved_value_is_noticed_by_backward(
     [
         lambda x, y: x.add_(y),
         lambda x, y: x.copy_(y),
-        lambda x, y: x.__setitem__(slice(None), y),
     ],
 )
 def test_a_value_that_wants_a_gradient_is_not_written_away(

@@ -105,6 +105,7 @@ SPELLED = {
     "var": spread(torch.var),
 }
 ALONE = {
+    "with_part": "assignment; tests/parity/test_parity_indexing.py compares x[index] = value",
     "flat_index": "part of indexing; tests/parity/test_parity_indexing.py compares the whole",
     "index_copy": "torch gives what was overwritten a gradient; test_parity_gather.py has the rest",
     "nonzero_places": "part of nonzero, which tests/parity/test_parity_gather.py compares",

@@ -52,13 +52,13 @@ def div_(input: Tensor, other: Any) -> Tensor:
     return _overwrite("div_", input, div(input, other))
 
 
-def _is_view(x: Tensor) -> bool:
+def is_view(x: Tensor) -> bool:
     """True where other tensors surely see what is written to this one."""
     partial = x.array.storage.nbytes != x.numel() * x.dtype.size
     return partial or (x.node is not None and x.node.name in _VIEWS)
 
 
-_VIEWS = ("getitem", "reshape", "permute", "expand")
+_VIEWS = ("getitem", "reshape", "permute", "expand", "diagonal", "unfold", "split")
 
 
 def _operator(
@@ -73,7 +73,7 @@ def _operator(
         wanted = input.requires_grad or (isinstance(other, Tensor) and other.requires_grad)
         if not (wanted and graph.recording()):
             return write(input, other)
-        if input.leaf is not None or _is_view(input):
+        if input.leaf is not None or is_view(input):
             refuse_recorded(symbol, input, other)
         result = plain(input, other)
         if result.shape != input.shape:

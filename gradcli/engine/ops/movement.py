@@ -10,10 +10,9 @@ from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, copy_into, full, unbroadcast
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import function, op
-from gradcli.engine.ops.creation import tensor
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import Tensor, refuse_recorded
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
 
 
@@ -110,14 +109,14 @@ def expand_gradient(grad: Array, *, shapes: tuple[Shape]) -> Array:
 )
 def getitem(x: Array, *, index: Any) -> Array:
     """A view of part of x: whole numbers, slices, None and Ellipsis, as in torch."""
-    return _basic_view(x, index)
+    return basic_view(x, index)
 
 
 @getitem.gradient
 def getitem_gradient(grad: Array, *, shapes: tuple[Shape], index: Any) -> Array:
     """Zeros, with the gradient where the view lies."""
     whole = full(shapes[0], 0, grad.dtype)
-    copy_into(_basic_view(whole, index), grad)
+    copy_into(basic_view(whole, index), grad)
     return whole
 
 
@@ -149,77 +148,61 @@ def clone_gradient(grad: Array) -> Array:
     return grad
 
 
-def _basic_view(x: Array, index: Any) -> Array:
+def basic_view(x: Array, index: Any, name: str = "getitem") -> Array:
     """The view that whole numbers, slices, None and Ellipsis describe."""
     parts = index if isinstance(index, tuple) else (index,)
     used = sum(part is not None and part is not Ellipsis for part in parts)
     if used > x.ndim:
-        raise RangeError(f"getitem: {used} indices for {x.ndim} dimension(s) of shape {x.shape}")
+        raise RangeError(f"{name}: {used} indices for {x.ndim} dimension(s) of shape {x.shape}")
     shape: list[int] = []
     strides: list[int] = []
     offset, d = x.offset, 0
-    for part in _spelled_out(parts, x.ndim - used):
+    for part in _spelled_out(name, parts, x.ndim - used):
         if part is None:
             shape.append(1)
             strides.append(0)
             continue
         size, stride = x.shape[d], x.strides[d]
         if isinstance(part, slice):
-            start, stop, step = _slice(part, size)
+            start, stop, step = _slice(name, part, size)
             count = max(0, -(-(stop - start) // step))
             shape.append(count)
             strides.append(stride * step)
             offset += start * stride if count else 0
         else:
-            offset += _position(part, size, d) * stride
+            offset += _position(name, part, size, d) * stride
         d += 1
-    return x.view(shape_rules.checked(shape, "getitem"), tuple(strides), offset)
+    return x.view(shape_rules.checked(shape, name), tuple(strides), offset)
 
 
-def _spelled_out(parts: tuple[Any, ...], missing: int) -> list[Any]:
+def _spelled_out(name: str, parts: tuple[Any, ...], missing: int) -> list[Any]:
     """Ellipsis, or the end, replaced by the full slices it stands for."""
     if sum(part is Ellipsis for part in parts) > 1:
-        raise OptionError("getitem: only one Ellipsis is possible")
+        raise OptionError(f"{name}: only one Ellipsis is possible")
     at = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
     return [*parts[:at], *[slice(None)] * missing, *parts[at + 1 :]]
 
 
-def _slice(part: slice, size: int) -> tuple[int, int, int]:
+def _slice(name: str, part: slice, size: int) -> tuple[int, int, int]:
     step = 1 if part.step is None else part.step
     if step <= 0:
-        raise OptionError(f"getitem: a slice's step must be positive, got {step}")
+        raise OptionError(f"{name}: a slice's step must be positive, got {step}")
     try:
         return part.indices(size)
     except TypeError as error:
-        raise DTypeError(f"getitem: {error}") from None
+        raise DTypeError(f"{name}: {error}") from None
 
 
-def _position(part: Any, size: int, d: int) -> int:
+def _position(name: str, part: Any, size: int, d: int) -> int:
     if isinstance(part, bool) or not hasattr(part, "__index__"):
-        raise DTypeError(f"getitem: cannot index with {type(part).__name__}")
-    if getattr(part, "shape", ()):
-        raise DTypeError("setitem: cannot write through an index tensor; use engine.where")
+        raise DTypeError(f"{name}: cannot index with {type(part).__name__}")
     i = int(part.__index__())
     if not -size <= i < size:
-        raise RangeError(f"getitem: index {i} is outside {-size}..{size - 1} of dimension {d}")
+        raise RangeError(f"{name}: index {i} is outside {-size}..{size - 1} of dimension {d}")
     return i % size
 
 
 # -- functions in torch's form, composed of the ops above ----------------------------------------
-
-
-@function("setitem", method=False)
-def setitem(input: Tensor, index: Any, value: Any) -> None:
-    """Overwrite part of a tensor that is not waiting for a gradient."""
-    refuse_recorded("setitem", input, value)
-    view = _basic_view(input.array, index)
-    if isinstance(value, (bool, int, float)):
-        source = tensor(value, dtype=input.dtype).array
-    else:
-        source = value.array if isinstance(value, Tensor) else tensor(value).array
-    while source.ndim > view.ndim and source.shape[0] == 1:
-        source = source.view(source.shape[1:], source.strides[1:])
-    copy_into(view, source)
 
 
 @function()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gradcli import engine
-from gradcli.errors import DTypeError, GradcliError, RangeError, ShapeError
+from gradcli.errors import DTypeError, RangeError, ShapeError
 
 X = engine.arange(24).reshape(2, 3, 4)
 I = engine.tensor  # noqa: E741
@@ -67,11 +67,14 @@ def test_gradients_of_repeated_rows_add_up() -> None:
 @pytest.mark.parametrize(
     ("index", "error", "text"),
     [
-        (I([2]), RangeError, r"index 2 is outside -2..1"),
-        ((I([0]), I([-4])), RangeError, r"index -4 is outside -3..2 of dimension 1"),
+        (I([2]), RangeError, r"index 2 at .* outside -2..1 of dimension 0"),
+        (
+            (I([0]), I([-4])),
+            RangeError,
+            r"index -4 .*outside -3..2 of dimension 1, which has size 3",
+        ),
         (I([1.0]), DTypeError, "must be int64, int32 or bool"),
-        (I([True, False, True]), RangeError, "a mask"),
-        ((I([0]), slice(None), I([0])), GradcliError, "side by side"),
+        (I([True, False, True]), ShapeError, "a mask"),
         ((I([0]), 0, 0, 0), RangeError, "4 indices for 3"),
         ((I([0, 1]), I([0, 1, 2])), ShapeError, "do not broadcast"),
         (slice(0, 1.5), DTypeError, "slice indices"),
@@ -80,12 +83,6 @@ def test_gradients_of_repeated_rows_add_up() -> None:
 def test_wrong_indices_are_refused(index: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         X[index]
-
-
-def test_writing_through_an_index_tensor_is_refused() -> None:
-    x = engine.zeros(3)
-    with pytest.raises(DTypeError, match="where"):
-        x[I([0])] = 1.0
 
 
 def test_a_ninth_dimension_is_refused() -> None:
