@@ -62,6 +62,8 @@ class Op:
             outputs that forward hides, such as what a random draw gave.
         again: how the gradient is differentiated again: "linear" where the op is linear in its
             float inputs, "composed" through the composed form, "own" as `gradient_graph` says.
+        rebuilt: gives inputs that are not saved but follow from what is, to the composed form on
+            its second way back; from what is kept, and the options.
         variadic: the first option may be given number by number, as in `x.reshape(2, 3)`.
     """
 
@@ -77,6 +79,7 @@ class Op:
         why: str = "",
         composed: Callable[..., Any] | None = None,
         twice: Literal["", "linear", "composed"] = "",
+        rebuilt: Callable[..., dict[str, Array | None]] | None = None,
         name: str | None = None,
         formula: str = "",
         variadic: bool = False,
@@ -90,6 +93,7 @@ class Op:
         self.wrong = tuple(wrong)
         self.why = why
         self.composed = composed
+        self.rebuilt = rebuilt
         self.variadic = variadic
         self.__doc__ = inspect.getdoc(forward) or ""
         self.formula = formula or self.__doc__.split("\n", 1)[0]

@@ -30,6 +30,7 @@ class Declared(Protocol):
     outputs: tuple[str, ...]
     options: dict[str, Any]
     composed: Callable[..., Any] | None
+    rebuilt: Callable[..., dict[str, Array | None]] | None
 
     @property
     def forward(self) -> Callable[..., Any]:
@@ -170,22 +171,27 @@ def alias(x: Tensor) -> Tensor:
 def composed(op: Declared, node: Node, grads: Tensors) -> Tensors:
     """The gradient of a fused op through its composed form.
 
-    An input that is not kept has a gradient that does not depend on it, so that 0 stands for it.
+    An input that is not kept has a gradient that does not depend on it, so that 0 stands for it,
+    unless it is rebuilt.
     """
-    lacking = [i for i, name in enumerate(op.inputs) if name not in node.kept and node.parents[i]]
+    options = node.options or {}
+    kept = node.kept
+    if op.rebuilt is not None:
+        kept = {**kept, **op.rebuilt(kept, {**op.options, **options})}
+    lacking = [i for i, name in enumerate(op.inputs) if name not in kept and node.parents[i]]
     first: Gradients = ()
     if lacking:
         first = op.backward([None if g is None else g.array for g in grads], node.kept)
     inputs: list[Tensor | None] = []
     for i, name in enumerate(op.inputs):
-        array = node.kept.get(name)
+        array = kept.get(name)
         if i in lacking:
             array = _or_zero(first[i], node, i)
             array = full(array.shape, 0, array.dtype)
         inputs.append(None if array is None else _of_edge(array, node.parents[i]))
     function = op.composed
     assert function is not None
-    return through(lambda *given: function(*given, **(node.options or {})), inputs, grads)
+    return through(lambda *given: function(*given, **options), inputs, grads)
 
 
 # -- rules written with ops ------------------------------------------------------------------------

@@ -181,6 +181,16 @@ def _composed_batch_norm(
     return y if bias is None else y + OPS["reshape"](bias, shape)
 
 
+def _running(kept: dict[str, Any], options: dict[str, Any]) -> dict[str, Array | None]:
+    """The running statistics; training has made no use of them."""
+    if kept["training"]:
+        return {"running_mean": None, "running_var": None}
+    rstd = kept["rstd"]
+    squared = map_binary("div", scalar(1, rstd.dtype), map_binary("mul", rstd, rstd))
+    variance = map_binary("sub", squared, scalar(options["eps"], rstd.dtype))
+    return {"running_mean": kept["mean"], "running_var": variance}
+
+
 def _channels(x: Array) -> Shape:
     """The shape as (N, C, L)."""
     if x.ndim < 2:
@@ -213,6 +223,8 @@ def _check_batch(x: Array, running: tuple[Array | None, Array | None], training:
     outputs=("y", "mean", "rstd"),
     saves=("x", "weight", "mean", "rstd"),
     composed=_composed_batch_norm,
+    twice="composed",
+    rebuilt=_running,
     samples=[
         sample((4, 3), none(), none(), (3,), (3,), training=True),
         sample((2, 3, 5), none(), none(), none(), (3,), training=True, eps=1e-2),
