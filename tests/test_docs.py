@@ -69,8 +69,10 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_ops_of_the_guide_pass_gradcheck(extended: Path) -> None:
-    printed = run(["-m", "gradcli.cli.main", "gradcheck", "bent", "fading_sum"], extended)
-    assert re.search(r"gradcheck: 2 ops, \d+ cases, all right", printed)
+    check = ["-m", "gradcli.cli.main", "gradcheck", "bent", "fading_sum"]
+    for options, name in ([], "gradcheck"), (["--twice"], "gradcheck --twice"):
+        printed = run([*check, *options], extended)
+        assert re.search(name + r": 2 ops, \d+ cases, all right", printed)
 
 
 def test_the_ops_of_the_guide_pass_the_suite(extended: Path) -> None:
@@ -83,6 +85,20 @@ def test_the_ops_of_the_guide_are_described(extended: Path) -> None:
     table = run(["-m", "gradcli.cli.main", "ops", "--markdown"], extended)
     assert "| `bent(x)` |" in table
     assert "## fading\n" in table
+
+
+def test_the_layer_of_the_guide_is_known_to_python_and_yaml(extended: Path) -> None:
+    printed = run(
+        ["-c", "from gradcli.engine import nn, ones; print(nn.Bent(2.0)(ones(1)).item())"], extended
+    )
+    assert float(printed) == pytest.approx(2 + 2**0.5 - 1)
+    (extended / "a.csv").write_text("x,y,z\n" + "1,2,3\n4,5,6\n7,9,8\n" * 10)
+    (extended / "a.yaml").write_text(
+        "gradcli: 1\ndata: {name: csv, file: a.csv, target: z, numeric: [x, y], task: regression}\n"
+        "model: [{linear: 4}, {bent: {scale: 0.5}}, {linear: 1}]\n"
+        "loss: mse\noptim: {name: sgd, lr: 0.01}\ntrain: {batch: 3, epochs: 1}\n"
+    )
+    assert "bent" in run(["-m", "gradcli.cli.main", "check", "a.yaml"], extended)
 
 
 def test_the_example_of_the_readme_prints_what_it_says() -> None:
