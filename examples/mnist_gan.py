@@ -6,7 +6,7 @@ convolutions (Radford et al. 2015), which need a tenth of the passes. Each netwo
 with Adam on what the other does, the generator on the loss that does not saturate. After each pass
 64 drawings of the same numbers are written.
 
-    python examples/mnist_gan.py --epochs 8 --out drawings.png
+    python examples/mnist_gan.py --epochs 6 --out drawings.png
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def noise(count: int) -> engine.Tensor:
 def main() -> None:
     """Read the options, train, write the drawings after each epoch."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--steps", type=int, default=600, help="steps of an epoch")
     parser.add_argument("--out", type=Path, default=Path("drawings.png"))
     options = parser.parse_args()
@@ -125,7 +125,7 @@ def main() -> None:
     for epoch in range(1, options.epochs + 1):
         began = time.monotonic()
         told, fooled = gan.epoch(images, options.steps)
-        grey_png.save(options.out, gan.drawings(numbers), across=16, scale=1)
+        grey_png.save(options.out, gan.drawings(numbers), across=16)
         sys.stderr.write(
             f"epoch {epoch}: discriminator {told:.3f}, generator {fooled:.3f}, "
             f"{time.monotonic() - began:.1f} s\n"

@@ -142,5 +142,5 @@ def test_both_networks_of_a_gan_learn_and_draw(
     # Neither can know anything yet, and one that knows nothing has a loss of log 2.
     assert all(0.3 < float(loss) < 1.2 for loss in said.groups())
     rows = pixels(picture)
-    assert (len(rows), len(rows[0])) == (4 * 30, 16 * 30)
+    assert (len(rows), len(rows[0])) == (2 * 4 * 30, 2 * 16 * 30)
     assert len({value for row in rows for value in row}) > 20
