@@ -9,6 +9,7 @@ from gradcli.config import own_code
 from gradcli.config.load import Config
 from gradcli.config.loss_fits import target_kind
 from gradcli.config.planned import PlannedLayer
+from gradcli.config.selection import select
 from gradcli.train.job import Job, as_they_are
 
 
@@ -24,13 +25,17 @@ def build(config: Config) -> Job:
 
     engine.manual_seed(config.train.seed)
     model = nn.Sequential(*(layer.make() for layer in config.model))
+    frozen = select(model, config.freeze, "freeze")
+    for name, parameter in model.named_parameters():
+        if name in frozen:
+            parameter.requires_grad_(False)
     return Job(
         name=config.name,
         model=model,
         loss=config.loss.made.make(),
         answers=config.loss.made.answers.get(target_kind(config.facts), as_they_are),
         metrics=config.metrics,
-        optimizer=config.optim.made(model.parameters()),
+        optimizer=config.optim.made.optimizer(model),
         optimizer_name=config.optim.name,
         schedule=config.schedule.made.schedule(config.steps),
         dataset=dataset,

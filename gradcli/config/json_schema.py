@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli.config.blocks import form
 from gradcli.config.containers import CONTAINERS
+from gradcli.config.grouping import grouping
 from gradcli.config.losses import LOSSES
 from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.config.planner import LAYERS, layer_schema
@@ -30,7 +31,7 @@ def json_schema() -> Json:
     properties |= {
         "data": _choice(DATASETS, definitions),
         "loss": _choice(LOSSES, definitions),
-        "optim": _choice(OPTIMIZERS, definitions),
+        "optim": _choice(OPTIMIZERS, definitions, grouping),
         "schedule": _choice(SCHEDULES, definitions),
         "train": _map(schema_of(train), definitions),
         "model": {"anyOf": [_layer_list(), {"type": "object"}]},
@@ -102,15 +103,20 @@ def _layer(definitions: Json) -> Json:
     return {"anyOf": [{"enum": bare}, *forms]}
 
 
-def _choice(table: Mapping[str, Callable[..., Any]], definitions: Json) -> Json:
-    """A section that is a name, or a map with `name` and its keys."""
+def _choice(
+    table: Mapping[str, Callable[..., Any]],
+    definitions: Json,
+    shared: Callable[..., Any] | None = None,
+) -> Json:
+    """A section that is a name, or a map with `name`, its keys and those that all share."""
+    more = _keys(schema_of(shared), definitions) if shared else {}
     forms: list[Json] = []
     bare = []
     for name, make in table.items():
         form = _map(schema_of(make), definitions)
         if not form.get("required"):
             bare.append(name)
-        form["properties"] = {"name": {"const": name}, **form["properties"]}
+        form["properties"] = {"name": {"const": name}, **form["properties"], **more}
         form["required"] = ["name", *form.get("required", [])]
         forms.append({"description": inspect.getdoc(make), **form})
     return {"anyOf": [{"enum": bare}, *forms]}

@@ -9,10 +9,10 @@ from typing import Any
 
 from gradcli.config import blocks, crosscheck, loss_fits, own_code
 from gradcli.config.containers import CONTAINERS
+from gradcli.config.grouping import choose_optimizer
 from gradcli.config.losses import LOSSES
 from gradcli.config.merge import Reading, full, override
 from gradcli.config.node import Node, Report
-from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.config.own_code import OwnCode
 from gradcli.config.planned import PlannedLayer, written_layers
 from gradcli.config.planner import LAYERS, Planner
@@ -45,6 +45,7 @@ class Config:
         resolved: every value, defaults included; written as YAML it loads to the same config.
         sources: the files as written, the config itself first.
         code: own Python files by name, as they were run.
+        freeze: patterns of the parameters that are not trained.
         root: the folder of the config; relative paths in it begin there.
         warnings: what is allowed and probably not meant.
     """
@@ -63,6 +64,7 @@ class Config:
     resolved: dict[str, Any]
     sources: tuple[tuple[Path, str], ...]
     code: Mapping[str, str]
+    freeze: tuple[str, ...]
     root: Path
     warnings: tuple[GradcliError, ...]
 
@@ -124,7 +126,7 @@ class _Loading:
         root = fill_facts(root, facts, report)
         sections = root.map()
         loss = choose("loss", sections.get("loss"), LOSSES, report)
-        optim = choose("optim", sections.get("optim"), OPTIMIZERS, report)
+        optim = choose_optimizer(sections.get("optim"), report)
         schedule = choose_schedule(sections.get("schedule", Node("constant", root.place)), report)
         train = settings(sections.get("train"), report)
         kind = loss_fits.target_kind(facts) if facts else None
@@ -159,6 +161,7 @@ class _Loading:
             resolved={},
             sources=tuple(self.reading.sources),
             code=code.files,
+            freeze=tuple(values["freeze"]),
             root=self.path.parent,
             warnings=tuple(report.warnings),
         )
@@ -250,6 +253,7 @@ def _resolved(config: Config, data_name: str) -> dict[str, Any]:
         **({"code": list(config.code)} if config.code else {}),
         "data": {"name": data_name, **_given(data)},
         "model": written_layers(config.model),
+        **({"freeze": list(config.freeze)} if config.freeze else {}),
         "loss": config.loss.written(),
         "metrics": list(config.metrics),
         "optim": config.optim.written(),

@@ -38,6 +38,16 @@ class PlannedLayer:
     schema: Schema
     children: tuple[PlannedLayer, ...] = ()
 
+    def __post_init__(self) -> None:
+        make, told = self.make, (self.kind, self.given_name, self.fields.get("of"))
+
+        def with_names() -> nn.Module:
+            module = make()
+            module.told = told  # by which patterns find its parameters
+            return module
+
+        object.__setattr__(self, "make", with_names)
+
     @property
     def title(self) -> str:
         """`linear 'head'`, `linear 128` or `gelu`: how messages and tables call it."""

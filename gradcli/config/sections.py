@@ -14,6 +14,7 @@ from gradcli.config.fields import Batch, Count, NotNegative, Positive, Says, See
 from gradcli.config.merge import full, without
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.schema import check, meant, schema_of
+from gradcli.config.selection import Patterns
 from gradcli.errors import GradcliError
 from gradcli.train.job import COMPARISONS, EarlyStop, Expectation, Settings
 from gradcli.train.metrics import METRICS
@@ -42,6 +43,7 @@ def top(
     vars: Annotated[dict[str, Any], Says("a map from names to values")] = {},  # noqa: B006
     code: Annotated[list[str] | str, Says("a Python file or a list of them")] = [],  # noqa: B006
     blocks: Annotated[dict[str, Any], Says("a map from names to blocks")] = {},  # noqa: B006
+    freeze: Patterns = [],  # noqa: B006
     extends: Any = None,
 ) -> None:
     """The keys of a config file."""
@@ -64,6 +66,7 @@ def train(
     seed: Seed = 1,
     micro_batch: Batch | None = None,
     clip: Positive | None = None,
+    clip_value: Positive | None = None,
     drop_last: bool = False,
     best: Metric | None = None,
     early_stop: EarlyStopping | None = None,
@@ -82,6 +85,7 @@ def train(
         steps=steps,
         micro_batch=micro_batch,
         clip=clip,
+        clip_value=clip_value,
         drop_last=drop_last,
         best=best,
         early_stop=stop,

@@ -76,6 +76,7 @@ class Settings:
         epochs: passes over the training split; None when `steps` says how long.
         steps: updates; None when `epochs` says how long.
         clip: largest norm of all gradients together; None leaves them alone.
+        clip_value: largest size of each number in a gradient, before that.
         drop_last: leave out an epoch's last, smaller batch.
         best: the metric whose best checkpoint is kept, such as `val.accuracy`.
         eval_every: steps between evaluations; None evaluates after each epoch.
@@ -91,6 +92,7 @@ class Settings:
     steps: int | None = None
     micro_batch: int | None = None
     clip: float | None = None
+    clip_value: float | None = None
     drop_last: bool = False
     best: str | None = None
     early_stop: EarlyStop | None = None

@@ -120,8 +120,11 @@ class OneStep:
 
     def update(self) -> None:
         """Clip the gradients and take the optimizer's step."""
-        if self._job.settings.clip is not None:
-            optim.clip_grad_norm_(self._parameters, self._job.settings.clip)
+        settings = self._job.settings
+        if settings.clip_value is not None:
+            optim.clip_grad_value_(self._parameters, settings.clip_value)
+        if settings.clip is not None:
+            optim.clip_grad_norm_(self._parameters, settings.clip)
         self._job.optimizer.step()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="parity needs the extra: pip install '.[parity]'")
 
-from both import FLOATS, close, ours, randn  # noqa: E402
+from both import FLOATS, ours, randn  # noqa: E402
 
 from gradcli.engine import optim  # noqa: E402
 
@@ -131,20 +131,44 @@ def test_defaults_are_torchs(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_groups_and_a_changing_rate(name, precise):
+def test_groups_and_a_changing_rate(name, agree, precise):
     mine, reference = pairs(torch.float64, [(3, 2), (2, 4)])
     made = [
-        getattr(kind, name)([{"params": some[:1]}, {"params": some[1:], "lr": 0.5}], lr=0.1)
+        getattr(kind, name)(
+            [{"params": some[:1]}, {"params": some[1:], "lr": 0.5, "weight_decay": 0.3}], lr=0.1
+        )
         for kind, some in ((optim, mine), (torch.optim, reference))
     ]
-    for step in range(20):
+    for step in range(STEPS):
         give_gradients(mine, reference, step)
         for one in made:
             for group, rate in zip(one.param_groups, (0.1, 0.5), strict=True):
                 group["lr"] = rate / (1 + step)
             one.step()
     for p, q in zip(mine, reference, strict=True):
-        close(p, q, terms=8 * 20)
+        agree(f"optim.{name}", p, q, terms=8 * STEPS)
+    found, expected = (one.state_dict() for one in made)
+    for group, other in zip(found["param_groups"], expected["param_groups"], strict=True):
+        assert group == {key: other[key] for key in group}
+    assert found["state"].keys() == expected["state"].keys()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_group_that_comes_later(name, agree, precise):
+    mine, reference = pairs(torch.float64, [(3, 2), (2, 4)])
+    made = [
+        getattr(kind, name)(some[:1], lr=0.1)
+        for kind, some in ((optim, mine), (torch.optim, reference))
+    ]
+    for step in range(STEPS):
+        if step == 50:
+            for one, some in zip(made, (mine, reference), strict=True):
+                one.add_param_group({"params": some[1:], "lr": 0.02})
+        give_gradients(mine, reference, step)
+        for one in made:
+            one.step()
+    for p, q in zip(mine, reference, strict=True):
+        agree(f"optim.{name}", p, q, terms=8 * STEPS)
 
 
 def converted(state):
@@ -159,7 +183,7 @@ def converted(state):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_torchs_state_is_taken_over_and_goes_on_alike(name, precise):
+def test_torchs_state_is_taken_over_and_goes_on_alike(name, agree, precise):
     options = {
         "SGD": {"momentum": 0.9, "dampening": 0.2},
         "RMSprop": {"momentum": 0.9, "centered": True},
@@ -183,7 +207,7 @@ def test_torchs_state_is_taken_over_and_goes_on_alike(name, precise):
         optimizer.step()
         other.step()
     for p, q in zip(mine, reference, strict=True):
-        close(p, q, terms=8 * 20)
+        agree(f"optim.{name}", p, q, terms=8 * 20)
 
 
 @pytest.mark.parametrize("dtype", list(FLOATS), ids=str)
@@ -198,3 +222,16 @@ def test_clipping(max_norm, dtype, agree):
         assert (p.grad is None) == (q.grad is None)
         if p.grad is not None:
             agree("optim.clip_grad_norm_", p.grad, q.grad)
+
+
+@pytest.mark.parametrize("dtype", list(FLOATS), ids=str)
+@pytest.mark.parametrize("value", [0.0, 0.5, 1e3])
+def test_clipping_by_value(value, dtype, agree):
+    mine, reference = pairs(dtype)
+    give_gradients(mine, reference, 0)
+    optim.clip_grad_value_(mine, value)
+    torch.nn.utils.clip_grad_value_(reference, value)
+    for p, q in zip(mine, reference, strict=True):
+        assert (p.grad is None) == (q.grad is None)
+        if p.grad is not None:
+            agree("optim.clip_grad_value_", p.grad, q.grad, terms=1)

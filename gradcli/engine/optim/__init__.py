@@ -3,7 +3,7 @@
 from gradcli.engine.optim import lr_scheduler, schedule
 from gradcli.engine.optim.adam import Adam, AdamW, NAdam, RAdam
 from gradcli.engine.optim.adaptive import Adadelta, Adagrad, RMSprop
-from gradcli.engine.optim.clip import clip_grad_norm_
+from gradcli.engine.optim.clip import clip_grad_norm_, clip_grad_value_
 from gradcli.engine.optim.lion import Lion
 from gradcli.engine.optim.muon import Muon
 from gradcli.engine.optim.optimizer import Optimizer
@@ -36,6 +36,7 @@ __all__ = [
     "RMSprop",
     "SGD",
     "clip_grad_norm_",
+    "clip_grad_value_",
     "lr_scheduler",
     "schedule",
 ]

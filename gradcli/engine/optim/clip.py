@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable
 
 from gradcli.engine import dtype as dtypes
-from gradcli.engine.array import Array, run
+from gradcli.engine.array import Array, copy_into, run
+from gradcli.engine.graph import no_grad
 from gradcli.engine.ops.creation import zeros
-from gradcli.engine.tensor import Tensor
+from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import NumericsError, OptionError
 
 
@@ -39,6 +40,19 @@ def clip_grad_norm_(
         run("scale_by", factor.array, grad)
         grad.storage.version += 1
     return result
+
+
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+    """Each number of each gradient at most clip_value away from 0."""
+    if not clip_value >= 0:
+        raise OptionError(f"clip_grad_value_: clip_value must be 0 or more, got {clip_value}")
+    listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    for parameter in listed:
+        if parameter.leaf is not None and parameter.leaf.grad is not None:
+            grad = parameter.leaf.grad
+            with no_grad():
+                near = OPS["clamp"](Tensor(grad), -clip_value, clip_value)
+            copy_into(grad, near.array)
 
 
 def _norm_and_factor(grads: list[Array], max_norm: float) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,96 @@
+"""The keys that every optimizer has: which parameters get a rate or a decay of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from gradcli.config.fields import NotNegative, Says
+from gradcli.config.merge import full
+from gradcli.config.node import Node, Report
+from gradcli.config.optimizers import OPTIMIZERS, MakeOptimizer
+from gradcli.config.schema import check, schema_of
+from gradcli.config.sections import Chosen, choose
+from gradcli.config.selection import Patterns, select
+from gradcli.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gradcli.engine import nn, optim
+
+SOME = Annotated[list[str], Field(min_length=1), Says("a list of patterns such as bias or head")]
+
+
+class Options(BaseModel):
+    """What the parameters that `match` have instead of the optimizer's own options."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    match: SOME
+    lr: NotNegative | None = None
+    weight_decay: NotNegative | None = None
+
+
+Groups = Annotated[list[Options], Says("a list of maps such as {match: [head], lr: 1e-3}")]
+
+
+def grouping(
+    no_decay: Patterns = [],  # noqa: B006
+    groups: Groups = [],  # noqa: B006
+) -> None:
+    """No weight decay for `no_decay`; `groups` with `lr` or `weight_decay` of their own."""
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """An optimizer before there is a model, and what is different for some of its parameters."""
+
+    make: MakeOptimizer
+    no_decay: Sequence[str] = ()
+    groups: Sequence[Mapping[str, Any]] = ()
+
+    def optimizer(self, model: nn.Module) -> optim.Optimizer:
+        """The optimizer of all parameters that are trained."""
+        trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        if not trained:
+            raise ConfigError("freeze: nothing is left to train", code="E104")
+        options = self._options(model)
+        if not any(options.values()):
+            return self.make(trained.values())
+        # Those with the same options make one group, in the order of the model.
+        groups: dict[tuple[tuple[str, Any], ...], list[Any]] = {}
+        for name, parameter in trained.items():
+            key = tuple(sorted(options.get(name, {}).items()))
+            groups.setdefault(key, []).append(parameter)
+        return self.make({"params": some, **dict(key)} for key, some in groups.items())
+
+    def _options(self, model: nn.Module) -> dict[str, dict[str, float]]:
+        """What each parameter by name has of its own; a later group goes over an earlier one."""
+        found: dict[str, dict[str, float]] = {}
+        for name in select(model, self.no_decay, "optim.no_decay"):
+            found[name] = {"weight_decay": 0.0}
+        for number, group in enumerate(self.groups):
+            own = {key: value for key, value in group.items() if key != "match"}
+            for name in select(model, group["match"], f"optim.groups.{number}.match"):
+                found[name] = {**found.get(name, {}), **own}
+        return found
+
+
+def choose_optimizer(node: Node | None, report: Report) -> Chosen | None:
+    """The `optim:` section: the optimizer's own keys, and those of its groups."""
+    if node is None or node.broken:
+        return None
+    section = full(node)
+    shared = schema_of(grouping).hints.keys() & section.map().keys()
+    own = {key: item for key, item in section.map().items() if key not in shared}
+    chosen = choose("optim", replace(section, value=own), OPTIMIZERS, report) if own else None
+    given = {key: section.map()[key] for key in sorted(shared)}
+    values = check(replace(section, value=given), schema_of(grouping), "optim.", report)
+    if chosen is None or values is None:
+        return None
+    groups = [group.model_dump(exclude_none=True) for group in values["groups"]]
+    made = Grouped(chosen.made, values["no_decay"], groups)
+    written = {"no_decay": values["no_decay"], "groups": groups}
+    shown = {key: value for key, value in written.items() if key in shared}
+    return Chosen(chosen.name, {**chosen.values, **shown}, made)

@@ -1,0 +1,76 @@
+"""Patterns that name parameters: of which layer, called what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Annotated
+
+from gradcli.config.fields import Says
+from gradcli.errors import ConfigError
+from gradcli.registry import did_you_mean
+
+if TYPE_CHECKING:
+    from gradcli.engine import nn
+
+Patterns = Annotated[list[str], Says("a list of patterns such as bias, head or conv.weight")]
+Path = tuple[frozenset[str], ...]
+
+
+def paths(model: nn.Module) -> dict[str, Path]:
+    """For each parameter by name: what each step on the way to it is called.
+
+    A step into a layer has the layer's kind and its `name:` beside its number; whatever is called
+    something with "norm" is also called norm.
+    """
+    return {name: _path(model, name) for name, _ in model.named_parameters()}
+
+
+def _path(model: nn.Module, name: str) -> Path:
+    *steps, last = name.split(".")
+    found = []
+    module = model
+    for step in steps:
+        module = getattr(module, step)
+        told = getattr(module, "told", ())
+        words = {step, type(module).__name__.lower(), *(word for word in told if word)}
+        found.append(
+            frozenset(words | ({"norm"} if any("norm" in word for word in words) else set()))
+        )
+    return (*found, frozenset({last}))
+
+
+def matches(pattern: str, path: Path) -> bool:
+    """Whether the pattern's pieces, between dots, name steps of the path that follow each other."""
+    pieces = pattern.split(".")
+    return any(
+        all(
+            any(fnmatchcase(word, piece) for word in words)
+            for piece, words in zip(pieces, path[begin:], strict=False)
+        )
+        for begin in range(len(path) - len(pieces) + 1)
+    )
+
+
+def select(model: nn.Module, patterns: Sequence[str], where: str) -> set[str]:
+    """The names of the parameters that one of the patterns matches; each must match some."""
+    known = paths(model)
+    chosen: set[str] = set()
+    for pattern in patterns:
+        found = {name for name, path in known.items() if matches(pattern, path)}
+        if not found:
+            _nothing(pattern, known.values(), where)
+        chosen |= found
+    return chosen
+
+
+def _nothing(pattern: str, known: Iterable[Path], where: str) -> None:
+    words = {word for path in known for step in path for word in step}
+    told = sorted(word for word in words if not re.fullmatch(r"\d+", word))
+    unknown = next((piece for piece in pattern.split(".") if piece not in words), pattern)
+    raise ConfigError(
+        f"{where}: '{pattern}' matches no parameter of the model; "
+        + did_you_mean(unknown, words, f"known: {', '.join(told)}"),
+        code="E103",
+    )

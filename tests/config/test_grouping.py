@@ -1,0 +1,183 @@
+"""Groups of parameters by pattern: rates, decays, and what is not trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gradcli import engine
+from gradcli.config import build, load
+from gradcli.errors import ConfigError, ErrorGroup, OptionError
+from gradcli.train.job import Job
+from gradcli.train.step import OneStep
+
+Write = Callable[..., Path]
+MODEL = "  - conv: {out: 2, kernel: 3, name: stem}\n  - batchnorm\n  - flatten\n  - linear: 16\n"
+SGD = "{name: sgd, lr: 0.1}"
+
+
+@pytest.fixture
+def job(config_file: Write, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Job]:
+    """Builds the base config with a convolution and changes; its data are never loaded."""
+    from gradcli.data import DATASETS
+
+    config_file()
+    monkeypatch.setattr(DATASETS["fake"], "load", lambda self: None)
+
+    def make(optim: str, extra: str = "", *changes: tuple[str, str]) -> Job:
+        model = ("  - flatten\n  - linear: 16\n", MODEL)
+        return build(load(config_file(model, (SGD, optim), ("loss:", f"{extra}loss:"), *changes)))
+
+    return make
+
+
+def groups(made: Job) -> list[tuple[list[str], float, float]]:
+    """Names, rate and decay of each group."""
+    names = {id(p): name for name, p in made.model.named_parameters()}
+    return [
+        ([names[id(p)] for p in group["params"]], group["lr"], group["weight_decay"])
+        for group in made.optimizer.param_groups
+    ]
+
+
+def test_without_patterns_there_is_one_group(job: Callable[..., Job]) -> None:
+    assert [one[1:] for one in groups(job("{name: adamw, lr: 0.1}"))] == [(0.1, 0.01)]
+
+
+def test_biases_and_norms_have_no_decay(job: Callable[..., Job]) -> None:
+    made = job("{name: adamw, lr: 0.1, no_decay: [bias, norm]}")
+    assert groups(made) == [
+        (["0.weight", "3.weight", "5.weight"], 0.1, 0.01),
+        (["0.bias", "1.weight", "1.bias", "3.bias", "5.bias"], 0.1, 0.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("head", ["5.weight", "5.bias"]),
+        ("linear", ["3.weight", "3.bias", "5.weight", "5.bias"]),
+        ("linear.bias", ["3.bias", "5.bias"]),
+        ("conv.*", ["0.weight", "0.bias"]),
+        ("stem", ["0.weight", "0.bias"]),
+        ("b*norm.w*", ["1.weight"]),
+        ("3", ["3.weight", "3.bias"]),
+    ],
+)
+def test_a_pattern_names_layers_and_parameters(
+    job: Callable[..., Job], pattern: str, names: list[str]
+) -> None:
+    made = job(f"{{name: sgd, lr: 0.1, groups: [{{match: ['{pattern}'], lr: 0.5}}]}}")
+    assert (names, 0.5, 0.0) in groups(made)
+
+
+def test_a_later_group_goes_over_an_earlier_one(job: Callable[..., Job]) -> None:
+    made = job(
+        "{name: adamw, lr: 0.1, no_decay: [bias], groups: [{match: [linear], lr: 0.2}, "
+        "{match: [head], lr: 0.3, weight_decay: 0.5}]}"
+    )
+    assert groups(made) == [
+        (["0.weight", "1.weight"], 0.1, 0.01),
+        (["0.bias", "1.bias"], 0.1, 0.0),
+        (["3.weight"], 0.2, 0.01),
+        (["3.bias"], 0.2, 0.0),
+        (["5.weight", "5.bias"], 0.3, 0.5),
+    ]
+
+
+def test_what_is_frozen_is_not_trained(job: Callable[..., Job]) -> None:
+    made = job(SGD, "freeze: [stem, norm]\n")
+    assert groups(made)[0][0] == ["3.weight", "3.bias", "5.weight", "5.bias"]
+    frozen = [name for name, p in made.model.named_parameters() if not p.requires_grad]
+    assert frozen == ["0.weight", "0.bias", "1.weight", "1.bias"]
+    assert made.resolved["freeze"] == ["stem", "norm"]
+
+
+def test_the_resolved_config_makes_the_same_groups(
+    job: Callable[..., Job], config_file: Write
+) -> None:
+    made = job("{name: adamw, no_decay: [bias], groups: [{match: [head], lr: 0.3}]}")
+    assert made.resolved["optim"]["no_decay"] == ["bias"]
+    assert made.resolved["optim"]["groups"] == [{"match": ["head"], "lr": 0.3}]
+    assert "no_decay" not in job(SGD).resolved["optim"]
+
+
+@pytest.mark.parametrize(
+    ("optim", "extra", "says"),
+    [
+        ("{name: sgd, lr: 0.1, no_decay: [bais]}", "", "optim.no_decay: 'bais' .*'bias'"),
+        ("{name: sgd, lr: 0.1, no_decay: [head.kernel]}", "", "'head.kernel' matches no parameter"),
+        (
+            "{name: sgd, lr: 0.1, groups: [{match: [bias]}, {match: [haed], lr: 1}]}",
+            "",
+            r"optim.groups.1.match: 'haed' matches no parameter of the model; did you mean 'head'",
+        ),
+        (SGD, "freeze: [heads]\n", "freeze: 'heads' matches no parameter.*'head'"),
+        (SGD, "freeze: ['*']\n", "nothing is left to train"),
+    ],
+)
+def test_a_pattern_that_matches_nothing_is_named(
+    job: Callable[..., Job], optim: str, extra: str, says: str
+) -> None:
+    with pytest.raises(ConfigError, match=says):
+        job(optim, extra)
+
+
+@pytest.mark.parametrize(
+    ("optim", "says"),
+    [
+        ("{name: sgd, lr: 0.1, groups: [{lr: 1}]}", "optim.groups.0.match is missing"),
+        ("{name: sgd, lr: 0.1, groups: [{match: [], lr: 1}]}", "must be a list of patterns"),
+        ("{name: sgd, lr: 0.1, no_decay: bias}", "optim.no_decay must be a list of patterns"),
+        (
+            "{name: sgd, lr: 0.1, groups: [{match: [a], lrr: 1}]}",
+            "unknown key 'lrr' in optim.groups.0",
+        ),
+        ("{name: sgd, lr: 0.1, no_dekay: [bias]}", "did you mean 'no_decay'?"),
+        ("{no_decay: [bias]}", "optim must be a name"),
+    ],
+)
+def test_a_wrong_group_is_named(config_file: Write, optim: str, says: str) -> None:
+    with pytest.raises(ErrorGroup) as caught:
+        load(config_file((SGD, optim)))
+    told = [f"{error.message} {error.caret}" for error in caught.value.errors]
+    assert any(says in line for line in told), told
+
+
+def test_groups_and_clipping_train_captured_as_eagerly(job: Callable[..., Job]) -> None:
+    ends = []
+    for eager in (False, True):
+        made = job(
+            "{name: adamw, lr: 0.01, no_decay: [bias, norm], groups: [{match: [head], lr: 0.1}]}",
+            "freeze: [stem.bias]\n",
+            ("batch: 10", "batch: 10, clip_value: 0.01, clip: 0.02"),
+        )
+        before = made.model.state_dict()["0.bias"].tolist()
+        x, y = engine.randn(6, 10, 1, 28, 28), engine.randint(0, 10, (6, 10))
+        step = OneStep(made, None)
+        rates = engine.full((6, len(made.optimizer.param_groups)), 0.01, dtype=engine.float64)
+
+        def update(x, y, rates, made=made, step=step):
+            made.optimizer.take_rates(rates)
+            made.optimizer.zero_grad()
+            loss = made.loss(made.model(x), y)
+            loss.backward()
+            step.update()
+            return loss
+
+        engine.manual_seed(3)
+        captured = engine.capture(update, eager=eager)
+        captured.scan(x, y, rates)
+        assert eager or not captured.why_not
+        assert made.model.state_dict()["0.bias"].tolist() == before
+        ends.append({key: value.tolist() for key, value in made.model.state_dict().items()})
+    assert ends[0] == ends[1]
+
+
+def test_a_clip_value_below_0_is_refused() -> None:
+    from gradcli.engine import optim
+
+    with pytest.raises(OptionError, match="clip_value must be 0 or more, got -1"):
+        optim.clip_grad_value_([engine.ones(2)], -1)
