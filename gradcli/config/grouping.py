@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from gradcli.config.fields import NotNegative, Says
 from gradcli.config.merge import full
@@ -20,19 +20,8 @@ from gradcli.errors import ConfigError
 if TYPE_CHECKING:
     from gradcli.engine import nn, optim
 
-SOME = Annotated[list[str], Field(min_length=1), Says("a list of patterns such as bias or head")]
-
-
-class Options(BaseModel):
-    """What the parameters that `match` have instead of the optimizer's own options."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-    match: SOME
-    lr: NotNegative | None = None
-    weight_decay: NotNegative | None = None
-
-
-Groups = Annotated[list[Options], Says("a list of maps such as {match: [head], lr: 1e-3}")]
+Some = Annotated[list[str], Field(min_length=1), Says("a list of patterns such as bias or head")]
+Groups = Annotated[list[Any], Says("a list of maps such as {match: [head], lr: 1e-3}")]
 
 
 def grouping(
@@ -40,6 +29,12 @@ def grouping(
     groups: Groups = [],  # noqa: B006
 ) -> None:
     """No weight decay for `no_decay`; `groups` with `lr` or `weight_decay` of their own."""
+
+
+def group(
+    match: Some, *, lr: NotNegative | None = None, weight_decay: NotNegative | None = None
+) -> None:
+    """What the parameters that `match` have instead of the optimizer's own options."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +65,9 @@ class Grouped:
         found: dict[str, dict[str, float]] = {}
         for name in select(model, self.no_decay, "optim.no_decay"):
             found[name] = {"weight_decay": 0.0}
-        for number, group in enumerate(self.groups):
-            own = {key: value for key, value in group.items() if key != "match"}
-            for name in select(model, group["match"], f"optim.groups.{number}.match"):
+        for number, given in enumerate(self.groups):
+            own = {key: value for key, value in given.items() if key != "match"}
+            for name in select(model, given["match"], f"optim.groups.{number}.match"):
                 found[name] = {**found.get(name, {}), **own}
         return found
 
@@ -82,15 +77,28 @@ def choose_optimizer(node: Node | None, report: Report) -> Chosen | None:
     if node is None or node.broken:
         return None
     section = full(node)
+    if not isinstance(section.value, dict):
+        return choose("optim", node, OPTIMIZERS, report)
     shared = schema_of(grouping).hints.keys() & section.map().keys()
     own = {key: item for key, item in section.map().items() if key not in shared}
-    chosen = choose("optim", replace(section, value=own), OPTIMIZERS, report) if own else None
+    chosen = choose("optim", replace(section, value=own), OPTIMIZERS, report)
     given = {key: section.map()[key] for key in sorted(shared)}
     values = check(replace(section, value=given), schema_of(grouping), "optim.", report)
-    if chosen is None or values is None:
+    groups = _groups(given.get("groups"), report)
+    if chosen is None or values is None or groups is None:
         return None
-    groups = [group.model_dump(exclude_none=True) for group in values["groups"]]
     made = Grouped(chosen.made, values["no_decay"], groups)
     written = {"no_decay": values["no_decay"], "groups": groups}
     shown = {key: value for key, value in written.items() if key in shared}
     return Chosen(chosen.name, {**chosen.values, **shown}, made)
+
+
+def _groups(node: Node | None, report: Report) -> list[dict[str, Any]] | None:
+    """Each group's keys that are given."""
+    found = []
+    for number, item in enumerate(node.list() if node else []):
+        values = check(item, schema_of(group), f"optim.groups.{number}.", report)
+        if values is None:
+            return None
+        found.append({key: value for key, value in values.items() if value is not None})
+    return found

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gradcli.config.fields import Batch, Count, NotNegative, Positive, Says, Seed, Whole
+from gradcli.config.fields import Batch, Count, NotNegative, Positive, Says, Seed, Share, Whole
 from gradcli.config.merge import full, without
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.schema import check, meant, schema_of
@@ -67,6 +67,7 @@ def train(
     micro_batch: Batch | None = None,
     clip: Positive | None = None,
     clip_value: Positive | None = None,
+    ema: Share | None = None,
     drop_last: bool = False,
     best: Metric | None = None,
     early_stop: EarlyStopping | None = None,
@@ -86,6 +87,7 @@ def train(
         micro_batch=micro_batch,
         clip=clip,
         clip_value=clip_value,
+        ema=ema,
         drop_last=drop_last,
         best=best,
         early_stop=stop,

@@ -77,6 +77,7 @@ class Settings:
         steps: updates; None when `epochs` says how long.
         clip: largest norm of all gradients together; None leaves them alone.
         clip_value: largest size of each number in a gradient, before that.
+        ema: the share that the average of the weights keeps at each step; None has no average.
         drop_last: leave out an epoch's last, smaller batch.
         best: the metric whose best checkpoint is kept, such as `val.accuracy`.
         eval_every: steps between evaluations; None evaluates after each epoch.
@@ -93,6 +94,7 @@ class Settings:
     micro_batch: int | None = None
     clip: float | None = None
     clip_value: float | None = None
+    ema: float | None = None
     drop_last: bool = False
     best: str | None = None
     early_stop: EarlyStop | None = None

@@ -72,7 +72,7 @@ class Trainer:
 
     def restore(self, found: Checkpoint, source: str) -> None:
         """Go on from a checkpoint: weights, optimizer state, and where the run stood."""
-        restore(found.tensors, self.job.model, self.job.optimizer, source)
+        restore(found.tensors, self.job.model, self.job.optimizer, source, self._step.average)
         if found.meta.schedule:
             self.job.schedule.load_state_dict(found.meta.schedule)
         mine = self.meta
@@ -162,9 +162,11 @@ class Trainer:
         self._status("running")
 
     def _evaluate(self, split: str) -> dict[str, float]:
-        """The split's figures, unless a signal comes in between."""
+        """The split's figures, of the average where there is one; unless a signal comes."""
+        average = self._step.average
         try:
-            return self._evaluations[split].run(lambda: self.signals.asked is not None)
+            with average.in_place() if average else contextlib.nullcontext():
+                return self._evaluations[split].run(lambda: self.signals.asked is not None)
         except Cancelled:
             if self._saved != self.meta.step:
                 self._save()
@@ -210,7 +212,7 @@ class Trainer:
 
     def _save(self) -> None:
         meta = replace(self.meta, seconds=self._seconds())
-        tensors = tensors_of(self.job.model, self.job.optimizer)
+        tensors = tensors_of(self.job.model, self.job.optimizer, self._step.average)
         path = self.directory.save(meta, tensors, self.job.settings.keep)
         self._saved = meta.step
         self.reporter.saved(meta.step, str(path))

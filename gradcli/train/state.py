@@ -13,8 +13,9 @@ from gradcli.train.safetensors_file import Stored
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor, nn, optim
+    from gradcli.train.average import Average
 
-MODEL, OPTIMIZER = "model.", "optim."
+MODEL, OPTIMIZER, AVERAGE = "model.", "optim.", "ema."
 
 # safetensors' names for the engine's dtypes.
 DTYPES = {
@@ -43,19 +44,34 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
     return dict(model.state_dict())
 
 
-def tensors_of(model: nn.Module, optimizer: optim.Optimizer) -> dict[str, Stored]:
+def tensors_of(
+    model: nn.Module, optimizer: optim.Optimizer, average: Average | None = None
+) -> dict[str, Stored]:
     """Everything a checkpoint stores, as views of the tensors' bytes."""
     return {
         name: Stored(dtype_name(tensor), tuple(tensor.shape), bytes_of(tensor))
-        for name, tensor in _named(model, optimizer).items()
+        for name, tensor in _named(model, optimizer, average).items()
     }
 
 
-def _named(model: nn.Module, optimizer: optim.Optimizer | None) -> dict[str, Tensor]:
+def _named(
+    model: nn.Module, optimizer: optim.Optimizer | None, average: Average | None = None
+) -> dict[str, Tensor]:
     named = {MODEL + name: tensor for name, tensor in weights(model).items()}
     if optimizer is not None:
         state = optimizer.state_tensors()
         named.update({OPTIMIZER + name: tensor for name, tensor in state.items()})
+    if average is not None:
+        named.update({AVERAGE + name: tensor for name, tensor in average.tensors.items()})
+    return named
+
+
+def _as_evaluated(stored: Mapping[str, Stored]) -> dict[str, Stored]:
+    """The model's own tensors, with the averages of weights instead where there are any."""
+    named = {name: one for name, one in stored.items() if name.startswith(MODEL)}
+    for name, one in stored.items():
+        if name.startswith(AVERAGE):
+            named[MODEL + name.removeprefix(AVERAGE)] = one
     return named
 
 
@@ -64,18 +80,21 @@ def restore(
     model: nn.Module,
     optimizer: optim.Optimizer | None,
     source: str,
+    average: Average | None = None,
     *,
     partial: bool = False,
 ) -> list[str]:
-    """Copy a checkpoint into the model, and into the optimizer unless it is None.
+    """Copy a checkpoint into the model, the optimizer and the average of the weights.
+
+    Without an optimizer the model is to be used: it gets the averages, where there are any.
 
     Everything is compared before anything is copied. Where they differ, a list of all that is
     missing, left over and of another shape or dtype is raised; with `partial` what fits is copied
     and the list is given back.
     """
-    wanted = _named(model, optimizer)
+    wanted = _named(model, optimizer, average)
     if optimizer is None:
-        stored = {name: one for name, one in stored.items() if name.startswith(MODEL)}
+        stored = _as_evaluated(stored)
     differences = _differences(stored, wanted, source)
     if differences is not None and not partial:
         raise differences

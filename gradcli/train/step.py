@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from gradcli import engine
 from gradcli.data.augmented import Augmented, epoch_state
 from gradcli.engine import optim
+from gradcli.train.average import Average
 from gradcli.train.job import steps_per_epoch
 
 if TYPE_CHECKING:
@@ -43,6 +44,11 @@ class TrainingStep:
             on_refusal=lambda why: note(f"the steps run eagerly, one by one: {why}"),
             eager=not job.settings.capture,
         )
+
+    @property
+    def average(self) -> Average | None:
+        """The average of the weights, where there is one."""
+        return self._one.average
 
     def rates(self, step: int) -> list[float]:
         """The learning rate of each group at a step, from 1."""
@@ -77,6 +83,8 @@ class OneStep:
         self._job = job
         self._split = split
         self._parameters = list(job.model.parameters())
+        decay = job.settings.ema
+        self.average = None if decay is None else Average(job.model, decay)
         self.loss: Tensor | None = None  # of the latest step that Python made
 
     def __call__(self, indices: Tensor, rates: Tensor, state: Tensor) -> Tensor:
@@ -126,6 +134,8 @@ class OneStep:
         if settings.clip is not None:
             optim.clip_grad_norm_(self._parameters, settings.clip)
         self._job.optimizer.step()
+        if self.average is not None:
+            self.average.update()
 
 
 class Order:

@@ -135,7 +135,8 @@ def test_a_pattern_that_matches_nothing_is_named(
             "{name: sgd, lr: 0.1, groups: [{match: [a], lrr: 1}]}",
             "unknown key 'lrr' in optim.groups.0",
         ),
-        ("{name: sgd, lr: 0.1, no_dekay: [bias]}", "did you mean 'no_decay'?"),
+        ("{name: sgd, lr: 0.1, groups: [head]}", "optim.groups.0"),
+        ("[sgd]", "optim must be a name"),
         ("{no_decay: [bias]}", "optim must be a name"),
     ],
 )
