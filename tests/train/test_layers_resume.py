@@ -25,18 +25,16 @@ optim: {{name: adamw, lr: 0.02}}
 schedule: cosine
 train: {{steps: 6, batch: 7, seed: 3, best: val.loss}}
 """
-# What a layer must be told, by the name of the key.
+# What a layer must be told, by the name of the key; else 0.5 or 2.
 NEEDED: dict[str, Any] = {
     "out": 6,
     "dim": 12,
-    "kernel": 2,
     "shape": [6, 16],
     "heads": 3,
-    "groups": 2,
-    "times": 2,
     "layers": [{"linear": 12}, "tanh"],
     "branches": [[{"linear": 3}], [], ["sigmoid", {"dropout": 0.4}]],
 }
+TOLD: dict[str, dict[str, Any]] = {"upsample": {"scale": 2}}
 TABLE = {"embed": {"dim": 12, "std": 0.5, "name": "tokens"}}
 HEAD = ["flatten", {"linear": 40}, {"reshape": [8, 5]}]
 # 8 steps of 12 features are lines too; else images, else rows.
@@ -91,12 +89,16 @@ def written(folder: Path, kind: str) -> Path:
         except ErrorGroup:
             continue
         return path
-    raise AssertionError(f"{kind} fits nowhere; NEEDED lacks a key of it?")
+    raise AssertionError(f"{kind} fits nowhere; NEEDED or TOLD lacks a key of it?")
 
 
 def model(kind: str, before: list[Any]) -> list[Any]:
     fields = layer_schema(kind).model.model_fields.items()
-    told = {name: NEEDED[name] for name, field in fields if field.is_required()}
+    told = {
+        name: NEEDED.get(name, 0.5 if field.annotation is float else 2)
+        for name, field in fields
+        if field.is_required()
+    } | TOLD.get(kind, {})
     if kind == "embed":
         return [{kind: told}, *HEAD]
     return [TABLE, {"linear": 12}, *before, {kind: told}, *HEAD]
