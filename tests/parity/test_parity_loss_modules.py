@@ -50,6 +50,8 @@ MODULES = {
     "L1Loss": ({"reduction": "sum"}, plain, (VALUES,)),
     "MSELoss": ({}, plain, (VALUES,)),
     "MarginRankingLoss": ({"margin": 0.5}, lambda y: (y[:, 0], y[:, 1]), (SIGNS,)),
+    "MultiLabelSoftMarginLoss": ({"weight": WEIGHT}, plain, (TRUTHS.round(),)),
+    "MultiMarginLoss": ({"p": 2, "margin": 0.5, "weight": WEIGHT}, plain, (LABELS,)),
     "NLLLoss": ({"weight": WEIGHT, "ignore_index": 1}, logs, (LABELS,)),
     "PairwiseDistance": ({"p": 1.0, "keepdim": True}, plain, (VALUES,)),
     "PoissonNLLLoss": ({"log_input": False, "eps": 0.1}, lambda y: (y.exp(),), (3 * TRUTHS,)),

@@ -201,3 +201,20 @@ def test_nll(shape, reduction, dtype, compare):
     weight = torch.tensor([0.5, 1.0, 2.0, 0.1, 1.5], dtype=dtype)
     compare("nll_loss", logs, labels, reduction=reduction, ignore_index=2)
     compare("nll_loss", logs, labels, reduction=reduction, weight=weight)
+
+
+@every_dtype
+@every_reduction
+@pytest.mark.parametrize("weighted", [False, True])
+def test_margins_of_several_classes(weighted, reduction, dtype, compare):
+    weight = {"weight": torch.tensor([0.5, 1.0, 2.0, 0.0], dtype=dtype)} if weighted else {}
+    for shape in ((5, 4), (4,)):
+        x = randn(*shape, dtype=dtype)
+        labels = torch.randint(0, 4, shape[:-1], generator=torch.Generator().manual_seed(2))
+        for scores in (x, (2 * x).round() / 2):
+            compare("multi_margin_loss", scores, labels, reduction=reduction, **weight)
+        options = {"p": 2, "margin": 0.3, "reduction": reduction, **weight}
+        compare("multi_margin_loss", x, labels, **options)
+        truths = (randn(*shape, dtype=dtype, seed=4) > 0).to(dtype)
+        for scores in (x, 50 * x):
+            compare("multilabel_soft_margin_loss", scores, truths, reduction=reduction, **weight)

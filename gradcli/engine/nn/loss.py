@@ -219,6 +219,44 @@ class SoftMarginLoss(Loss):
         return F.soft_margin_loss(input, target, self.reduction)
 
 
+class MultiLabelSoftMarginLoss(Loss):
+    """Binary cross-entropy of logits, its mean over the classes."""
+
+    weight: Tensor | None
+
+    def __init__(self, weight: Tensor | None = None, *, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.register_buffer("weight", weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Scores (..., C), and 0 or 1 for each."""
+        return F.multilabel_soft_margin_loss(input, target, self.weight, self.reduction)
+
+
+class MultiMarginLoss(Loss):
+    """Every other class should be below the target's by the margin."""
+
+    weight: Tensor | None
+
+    def __init__(
+        self,
+        p: int = 1,
+        margin: float = 1.0,
+        weight: Tensor | None = None,
+        *,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(reduction)
+        self.p = p
+        self.margin = margin
+        self.register_buffer("weight", weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Scores (N, C) against classes (N,)."""
+        options = (self.p, self.margin, self.weight, self.reduction)
+        return F.multi_margin_loss(input, target, *options)
+
+
 class TripletMarginLoss(Loss):
     """max(0, margin + distance to the positive - distance to the negative)."""
 
@@ -319,6 +357,8 @@ LOSSES: dict[str, type[Module]] = {
     "MarginRankingLoss": MarginRankingLoss,
     "HingeEmbeddingLoss": HingeEmbeddingLoss,
     "SoftMarginLoss": SoftMarginLoss,
+    "MultiLabelSoftMarginLoss": MultiLabelSoftMarginLoss,
+    "MultiMarginLoss": MultiMarginLoss,
     "TripletMarginLoss": TripletMarginLoss,
     "GaussianNLLLoss": GaussianNLLLoss,
     "PoissonNLLLoss": PoissonNLLLoss,

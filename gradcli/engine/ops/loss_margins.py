@@ -100,6 +100,48 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
 
 
 @function(method=False)
+def multilabel_soft_margin_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
+    """Binary cross-entropy of logits, its mean over the classes in the last dimension."""
+    truths = OPS["to"](target, input.dtype)
+    terms = OPS["binary_cross_entropy_with_logits"](input, truths, weight, reduction="none")
+    means = OPS["sum"](terms, -1) / input.shape[-1]
+    return _finished("multilabel_soft_margin_loss", means, reduction)
+
+
+@function(method=False)
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Sum of max(0, margin - input[target] + input[i])^p / classes over every i but the target.
+
+    With weight each sample counts as often as its target's class.
+    """
+    if p not in (1, 2):
+        raise OptionError(f"multi_margin_loss: p must be 1 or 2, got {p}")
+    if input.ndim not in (1, 2) or target.shape != input.shape[:-1]:
+        raise ShapeError(
+            "multi_margin_loss: needs scores (N, C) or (C,) and a class for each row, got "
+            f"{input.shape} and {target.shape}"
+        )
+    column = OPS["unsqueeze"](target, -1)
+    terms = OPS["relu"](margin - OPS["gather"](input, -1, column) + input)
+    if p == 2:
+        terms = terms * terms
+    others = column != creation.arange(input.shape[-1])
+    if weight is not None:
+        terms = terms * OPS["unsqueeze"](weight[target], -1)
+    sums = OPS["sum"](terms * OPS["to"](others, input.dtype), -1) / input.shape[-1]
+    return _finished("multi_margin_loss", sums, reduction)
+
+
+@function(method=False)
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,

@@ -9,6 +9,7 @@ import pytest
 
 from gradcli import engine
 from gradcli.engine.nn import functional as F
+from gradcli.errors import GradcliError
 
 PAIRS = [
     ("l1_loss", {}),
@@ -109,3 +110,49 @@ def test_a_captured_step_gives_the_same_bits(name: str, options: dict[str, Any])
         for found, wanted in zip(fast(inputs[i]), step(inputs[i]), strict=True):
             assert found.tolist() == wanted.tolist()
     assert fast.why_not == ""
+
+
+LABELS, SIGNS = engine.tensor([2, 0, 1, 1]), engine.tensor([1.0, -1.0, -1.0, 1.0])
+MARGINS = {
+    "cosine_embedding_loss": lambda x: F.cosine_embedding_loss(x, 1 - x, SIGNS, 0.2),
+    "cosine_similarity": lambda x: F.cosine_similarity(x, x * x).sum(),
+    "gaussian_nll_loss": lambda x: F.gaussian_nll_loss(x, 1 - x, x * x),
+    "hinge_embedding_loss": lambda x: F.hinge_embedding_loss(x[:, 0], SIGNS),
+    "margin_ranking_loss": lambda x: F.margin_ranking_loss(x[:, 0], x[:, 1], SIGNS, 0.1),
+    "multi_margin_loss": lambda x: F.multi_margin_loss(x, LABELS, weight=engine.ones((3,))),
+    "multilabel_soft_margin_loss": lambda x: F.multilabel_soft_margin_loss(x, x.detach().round()),
+    "pairwise_distance": lambda x: F.pairwise_distance(x, 1 - x, p=3.0).sum(),
+    "poisson_nll_loss": lambda x: F.poisson_nll_loss(x, 3 - x, full=True),
+    "soft_margin_loss": lambda x: F.soft_margin_loss(x[:, 0], SIGNS),
+    "triplet_margin_loss": lambda x: F.triplet_margin_loss(x, 1 - x, x * x, swap=True),
+}
+
+
+@pytest.mark.parametrize("name", MARGINS)
+def test_a_captured_step_under_a_composed_loss_gives_the_same_bits(name: str) -> None:
+    inputs = engine.rand(5, 4, 3, generator=engine.Generator().manual_seed(3))
+
+    def step(x: engine.Tensor) -> tuple[engine.Tensor, engine.Tensor]:
+        leaf = x.detach().requires_grad_()
+        loss = MARGINS[name](leaf)
+        return loss.detach(), engine.grad(loss, leaf)[0]
+
+    fast = engine.capture(step)
+    for i in range(4):
+        for found, wanted in zip(fast(inputs[i]), step(inputs[i]), strict=True):
+            assert found.tolist() == wanted.tolist()
+    assert fast.why_not == ""
+
+
+def test_margins_refuse_what_does_not_fit() -> None:
+    x = engine.zeros(2, 3)
+    for call, message in (
+        (lambda: F.multi_margin_loss(x, LABELS[:2], p=3), "p must be 1 or 2, got 3"),
+        (lambda: F.multi_margin_loss(x, LABELS), r"got \(2, 3\) and \(4,\)"),
+        (lambda: F.cosine_embedding_loss(x, x, x), "two matrices and a vector"),
+        (lambda: F.triplet_margin_loss(x, x, x, margin=0.0), "margin must be above 0"),
+        (lambda: F.gaussian_nll_loss(x, x, engine.ones(3)), r"var \(3,\) does not fit input"),
+        (lambda: F.soft_margin_loss(x, x, "avg"), "must be none, mean or sum, got 'avg'"),
+    ):
+        with pytest.raises(GradcliError, match=message):
+            call()
