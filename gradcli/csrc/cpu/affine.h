@@ -37,12 +37,45 @@ static inline bool NAME(affine_find)(REAL row, REAL column, int64_t h, int64_t w
   return true;
 }
 
+/* Whether whole pixels are moved: a shift, with or without a flip in each direction. */
+static inline bool NAME(affine_whole)(const REAL *m) {
+  const REAL most = 0x1p24;
+  return m[1] == 0 && m[3] == 0 && (m[0] == 1 || m[0] == -1) && (m[4] == 1 || m[4] == -1) &&
+         m[2] > -most && m[2] < most && m[5] > -most && m[5] < most &&
+         (REAL)(int64_t)m[2] == m[2] && (REAL)(int64_t)m[5] == m[5];
+}
+
+/* One plane of such a map: y[i, j] = x[down i + top, right j + left]. */
+static void NAME(affine_move)(const REAL *x, REAL *y, int64_t h, int64_t w, const REAL *m) {
+  const int64_t down = (int64_t)m[0], top = (int64_t)m[2];
+  const int64_t right = (int64_t)m[4], left = (int64_t)m[5];
+  const int64_t from = gc_max(0, right > 0 ? -left : left - w + 1);
+  const int64_t to = gc_min(w, right > 0 ? w - left : left + 1);
+  for (int64_t i = 0; i < h; i++, y += w) {
+    const int64_t row = down * i + top;
+    memset(y, 0, (size_t)w * sizeof(REAL));
+    if (row < 0 || row >= h || from >= to)
+      continue;
+    const REAL *source = x + row * w;
+    if (right > 0)
+      memcpy(y + from, source + (left + from), (size_t)(to - from) * sizeof(REAL));
+    else
+      for (int64_t j = from; j < to; j++)
+        y[j] = source[left - j];
+  }
+}
+
 static void NAME(run_affine)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
   const int64_t c = t[0].shape[1], h = t[0].shape[2], w = t[0].shape[3], image = job->task;
   const REAL *x = (const REAL *)gc_first(&t[0]) + image * c * h * w;
   const REAL *m = (const REAL *)gc_first(&t[1]) + image * 6;
   REAL *y = (REAL *)gc_first(&t[2]) + image * c * h * w;
+  if (NAME(affine_whole)(m)) {
+    for (int64_t plane = 0; plane < c; plane++)
+      NAME(affine_move)(x + plane * h * w, y + plane * h * w, h, w, m);
+    return;
+  }
   for (int64_t at = 0; at < h * w; at++) {
     const REAL i = (REAL)(at / w), j = (REAL)(at % w);
     const REAL row = m[0] * i + m[1] * j + m[2], column = m[3] * i + m[4] * j + m[5];
