@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,8 @@ H, W = 3, 5
 
 
 @pytest.mark.parametrize("dtype", [engine.float32, engine.float64], ids=str)
-@pytest.mark.parametrize(("down", "right"), itertools.product((1, -1), repeat=2))
-def test_shifts_and_flips_are_the_very_pixels(down: int, right: int, dtype: engine.DType) -> None:
+@pytest.mark.parametrize(("down", "right"), [*itertools.product((1, -1), repeat=2)])
+def test_shifts_and_flips_are_the_very_pixels(down: int, right: int, dtype: Any) -> None:
     shifts = list(itertools.product(range(-5, 9), range(-7, 13)))
     x = engine.rand(len(shifts), 2, H, W, dtype=dtype) + 1
     maps = [[down, 0, top, 0, right, left] for top, left in shifts]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import engine
+from gradcli.data.loader.sets import Rows
 from gradcli.engine import Tensor
 from gradcli.errors import DTypeError, ShapeError
 
@@ -15,13 +16,13 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
     Floats give float64 and whole numbers int64, as in torch; text stays as it is.
     """
+    if isinstance(batch, Rows):
+        return list(batch.tensors)
     first = batch[0]
     if isinstance(first, Tensor) or hasattr(first, "__array_interface__"):
-        return engine.stack([_tensor(each) for each in batch])
-    if isinstance(first, float):
-        return engine.tensor(list(batch), dtype=engine.float64)
-    if isinstance(first, int):
-        return engine.tensor(list(batch))
+        return _stacked([_tensor(each) for each in batch])
+    if isinstance(first, int | float):
+        return engine.tensor(list(batch), dtype=engine.float64 if type(first) is float else None)
     if isinstance(first, str | bytes):
         return batch
     if isinstance(first, Mapping):
@@ -34,6 +35,24 @@ def default_collate(batch: Sequence[Any]) -> Any:
         "default_collate: takes tensors, arrays, numbers, text, lists, tuples and dicts, got "
         f"{type(first).__name__}; give DataLoader a collate_fn"
     )
+
+
+def _stacked(tensors: Sequence[Tensor]) -> Tensor:
+    """`engine.stack` of data: the bytes of one tensor behind those of the other."""
+    first = tensors[0]
+    kinds = {(each.shape, each.dtype.name) for each in tensors}
+    if len(kinds) > 1:
+        raise ShapeError(
+            "default_collate: tensors of one batch must have one shape and type, got "
+            + ", ".join(f"{name} {shape}" for shape, name in sorted(kinds))
+        )
+    made = engine.empty(len(tensors), *first.shape, dtype=first.dtype)
+    if made.numel():
+        memory = made.memoryview()
+        size = len(memory) // len(tensors)
+        for i, each in enumerate(tensors):
+            memory[i * size : (i + 1) * size] = each.detach().contiguous().memoryview()
+    return made
 
 
 def _transposed(batch: Sequence[Any]) -> list[Any]:

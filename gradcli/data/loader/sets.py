@@ -35,6 +35,19 @@ class IterableDataset(Dataset[T]):
         raise NotImplementedError(f"{type(self).__name__} has no __iter__")
 
 
+class Rows(Sequence["tuple[Tensor, ...]"]):
+    """Samples that lie side by side already: default_collate takes the tensors as they are."""
+
+    def __init__(self, tensors: tuple[Tensor, ...]) -> None:
+        self.tensors = tensors
+
+    def __getitem__(self, index: Any) -> Any:
+        return tuple(tensor[index] for tensor in self.tensors)
+
+    def __len__(self) -> int:
+        return len(self.tensors[0])
+
+
 class TensorDataset(Dataset["tuple[Tensor, ...]"]):
     """Sample i is the tuple of row i of each tensor."""
 
@@ -46,6 +59,10 @@ class TensorDataset(Dataset["tuple[Tensor, ...]"]):
 
     def __getitem__(self, index: int) -> tuple[Tensor, ...]:
         return tuple(tensor[index] for tensor in self.tensors)
+
+    def __getitems__(self, indices: Sequence[int]) -> Rows:
+        rows = _positions("TensorDataset", indices, len(self))
+        return Rows(tuple(engine.index_select(tensor, 0, rows) for tensor in self.tensors))
 
     def __len__(self) -> int:
         return len(self.tensors[0])
@@ -83,6 +100,12 @@ class Subset(Dataset[Any]):
     def __getitem__(self, index: int) -> Any:
         return self.dataset[self.indices[index]]
 
+    def __getitems__(self, indices: Sequence[int]) -> Sequence[Any]:
+        at = [self.indices[index] for index in indices]
+        many = getattr(self.dataset, "__getitems__", None)
+        found: Sequence[Any] = many(at) if many else [self.dataset[index] for index in at]
+        return found
+
     def __len__(self) -> int:
         return len(self.indices)
 
@@ -97,22 +120,20 @@ class SplitDataset(Dataset["tuple[Tensor, Tensor]"]):
         return self.split.size
 
     def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
-        [sample] = self.__getitems__([index])
+        sample: tuple[Tensor, Tensor] = self.__getitems__([index])[0]
         return sample
 
-    def __getitems__(self, indices: Sequence[int]) -> list[tuple[Tensor, Tensor]]:
-        size = len(self)
-        inputs, targets = self.split.batch(
-            engine.tensor([_within(i, size) for i in indices], dtype=engine.int64)
-        )
-        return [(inputs[i], targets[i]) for i in range(len(indices))]
+    def __getitems__(self, indices: Sequence[int]) -> Rows:
+        return Rows(self.split.batch(_positions("SplitDataset", indices, len(self))))
 
 
-def _within(index: int, size: int) -> int:
-    at = index + size if index < 0 else index
-    if not 0 <= at < size:
-        raise RangeError(f"SplitDataset: index {index} of {size} samples")
-    return at
+def _positions(what: str, indices: Sequence[int], size: int) -> Tensor:
+    """Indices as positions from 0 on."""
+    for index in indices:
+        if not -size <= index < size:
+            raise RangeError(f"{what}: index {index} of {size} samples")
+    found: Tensor = engine.tensor([i + size if i < 0 else i for i in indices], dtype=engine.int64)
+    return found
 
 
 def _length(dataset: Any) -> int:

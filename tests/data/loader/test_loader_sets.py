@@ -91,6 +91,24 @@ def test_a_sample_without_a_rule_needs_a_collate_fn() -> None:
         default_collate([object()])
 
 
+def test_many_samples_at_once_are_the_samples_one_by_one() -> None:
+    data = TensorDataset(engine.arange(12).reshape(4, 3), engine.tensor([7, 8, 9, 6]))
+    for many in (data, Subset(data, [3, 0, 2]), Subset(Subset(data, [1, 2]), [1, 0])):
+        wanted = default_collate([many[i] for i in (1, 0, -1)])
+        found = default_collate(many.__getitems__([1, 0, -1]))
+        assert [each.tolist() for each in found] == [each.tolist() for each in wanted]
+    with pytest.raises(RangeError, match="TensorDataset: index 4 of 4 samples"):
+        data.__getitems__([4])
+
+
+def test_tensors_of_other_shapes_make_no_batch() -> None:
+    with pytest.raises(ShapeError, match=r"one shape and type, got int64 \(2,\), int64 \(3,\)"):
+        default_collate([engine.arange(3), engine.arange(2)])
+    views = [engine.arange(6).reshape(2, 3).t()[1:], engine.zeros(2, 2, dtype=engine.int64)]
+    assert default_collate(views).tolist() == engine.stack(views).tolist()
+    assert default_collate([engine.zeros(0, 3)] * 2).shape == (2, 0, 3)
+
+
 def test_samples_of_other_lengths_make_no_batch() -> None:
     with pytest.raises(ShapeError, match=r"samples of \[1, 2\] parts"):
         default_collate([(1,), (1, 2)])
