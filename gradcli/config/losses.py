@@ -27,6 +27,7 @@ class Loss:
         answers: by kind of targets, what outputs say where that is not themselves: scores of the
             classes, or values. Metrics and predictions are of these.
         mixed: it takes labels that are probabilities of the classes as well.
+        mixed: it takes labels that are probabilities of the classes as well.
     """
 
     targets: tuple[str, ...]

@@ -59,6 +59,8 @@ NAMES = (
     "multilabel_soft_margin_loss",
     "nll_loss",
     "normalize",
+    "one_hot",
+    "pad",
     "pairwise_distance",
     "poisson_nll_loss",
     "pixel_shuffle",
@@ -85,14 +87,18 @@ NAMES = (
     "threshold",
     "triplet_margin_loss",
 )
+# `engine.unfold` is torch.Tensor.unfold, which is another thing.
+_OTHERWISE = {"fold": "col2im", "unfold": "im2col"}
 
 
 def __getattr__(name: str) -> Callable[..., Tensor]:
     """Ops by name, from the table they are declared in."""
     if name in NAMES:
         return OPS[name]
+    if name in _OTHERWISE:
+        return OPS[_OTHERWISE[name]]
     raise AttributeError(f"gradcli.engine.nn.functional has no '{name}'")
 
 
 def __dir__() -> list[str]:
-    return list(NAMES)
+    return [*NAMES, *_OTHERWISE]

@@ -14,7 +14,7 @@ from gradcli.engine.tensor import Tensor, refuse_recorded
 from gradcli.errors import DTypeError, ShapeError
 
 
-def _overwrite(name: str, input: Tensor, result: Tensor) -> Tensor:
+def overwrite(name: str, input: Tensor, result: Tensor) -> Tensor:
     """`result` written over the input, whose shape and kind of numbers must hold it."""
     if result.shape != input.shape:
         raise ShapeError(f"{name}: the result {result.shape} does not fit into {input.shape}")
@@ -28,28 +28,28 @@ def _overwrite(name: str, input: Tensor, result: Tensor) -> Tensor:
 def add_(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """The elements of input + alpha * other, written over the input."""
     refuse_recorded("add_", input, other)
-    return _overwrite("add_", input, add(input, other if alpha == 1 else mul(other, alpha)))
+    return overwrite("add_", input, add(input, other if alpha == 1 else mul(other, alpha)))
 
 
 @function("sub_")
 def sub_(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """The elements of input - alpha * other, written over the input."""
     refuse_recorded("sub_", input, other)
-    return _overwrite("sub_", input, sub(input, other if alpha == 1 else mul(other, alpha)))
+    return overwrite("sub_", input, sub(input, other if alpha == 1 else mul(other, alpha)))
 
 
 @function("mul_")
 def mul_(input: Tensor, other: Any) -> Tensor:
     """The elements of input * other, written over the input."""
     refuse_recorded("mul_", input, other)
-    return _overwrite("mul_", input, mul(input, other))
+    return overwrite("mul_", input, mul(input, other))
 
 
 @function("div_")
 def div_(input: Tensor, other: Any) -> Tensor:
     """The elements of input / other, written over the input."""
     refuse_recorded("div_", input, other)
-    return _overwrite("div_", input, div(input, other))
+    return overwrite("div_", input, div(input, other))
 
 
 def is_view(x: Tensor) -> bool:
@@ -94,4 +94,4 @@ _operator("/=", "truediv", div_, div)
 def clamp_(input: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
     """The input held between min and max, in place."""
     refuse_recorded("clamp_", input)
-    return _overwrite("clamp_", input, clamp(input, min=min, max=max))
+    return overwrite("clamp_", input, clamp(input, min=min, max=max))
