@@ -18,7 +18,7 @@ EXIT_WRONG = 5
 
 @click.command("gradcheck")
 @click.argument("names", nargs=-1, metavar="[OP]...")
-@click.option("--twice", is_flag=True, help="Check gradients of gradients, where an op has them.")
+@click.option("--twice", is_flag=True, help="Check the gradients of gradients instead.")
 @options.json
 @options.debug
 @click.pass_context

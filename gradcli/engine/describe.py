@@ -26,9 +26,10 @@ Names, arguments, defaults and results are torch's; docs/differences.md lists th
 The gradient column is the slope of an elementwise op, written in the value that is kept for it;
 "own" is a gradient function below the op; a dash says why there is none. "Twice" says how gradients
 of that gradient are computed: by the op itself where it is linear, by the composed form, or by a
-rule of its own; a dash means under `engine.composed()` only. The types are those of the inputs that
-leave a choice, found by trying: floats (float32 and float64), numbers (these and int32, int64 and
-uint8), all (these and bool), or their names.
+rule of its own; a dash means under `engine.composed()` only. `gradcli gradcheck --twice`
+proves all of them. The types are those of the inputs that leave a choice, found by trying: floats
+(float32 and float64), numbers (these and int32, int64 and uint8), all (these and bool), or their
+names.
 """
 _STUB_HEAD = '''\
 """Tensor as editors and mypy see it: made by `gradcli ops --stub`, with one method an op."""
