@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gradcli.config import own_code
 from gradcli.config.load import Config
 from gradcli.config.loss_fits import target_kind
 from gradcli.config.planned import PlannedLayer
-from gradcli.config.selection import select
+from gradcli.config.selection import select, select_state
 from gradcli.train.job import Job, as_they_are
+
+if TYPE_CHECKING:
+    from gradcli.engine import nn
 
 
 def build(config: Config) -> Job:
@@ -29,6 +34,9 @@ def build(config: Config) -> Job:
     for name, parameter in model.named_parameters():
         if name in frozen:
             parameter.requires_grad_(False)
+    begin = None
+    if config.pretrained is not None:
+        begin = _taking_over(model, *config.pretrained)
     return Job(
         name=config.name,
         model=model,
@@ -44,8 +52,16 @@ def build(config: Config) -> Job:
         resolved=config.resolved,
         sources=config.sources,
         code=config.code,
+        begin=begin,
         model_layers=layer_lines(config.model),
     )
+
+
+def _taking_over(model: nn.Module, file: Path, layers: Sequence[str]) -> Callable[[], str]:
+    from gradcli.train.pretrained import take_over
+
+    names = select_state(model, layers, "pretrained.layers")
+    return lambda: take_over(model, file, names)
 
 
 def layer_lines(layers: Sequence[PlannedLayer]) -> list[str]:

@@ -14,7 +14,7 @@ from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.config.planner import LAYERS, layer_schema
 from gradcli.config.schedules import SCHEDULES
 from gradcli.config.schema import Schema, schema_of
-from gradcli.config.sections import top, train
+from gradcli.config.sections import pretrained, top, train
 from gradcli.data import DATASETS
 from gradcli.train.metrics import METRICS
 
@@ -34,6 +34,7 @@ def json_schema() -> Json:
         "optim": _choice(OPTIMIZERS, definitions, grouping),
         "schedule": _choice(SCHEDULES, definitions),
         "train": _map(schema_of(train), definitions),
+        "pretrained": _map(schema_of(pretrained), definitions),
         "model": {"anyOf": [_layer_list(), {"type": "object"}]},
         "blocks": {"type": "object", "additionalProperties": _block(definitions)},
         "metrics": {"type": "array", "items": {"enum": list(METRICS)}, "uniqueItems": True},

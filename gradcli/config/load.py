@@ -26,6 +26,7 @@ from gradcli.config.sections import (
     expectations,
     listed,
     metric_names,
+    pretrained,
     settings,
     top,
 )
@@ -46,6 +47,7 @@ class Config:
         sources: the files as written, the config itself first.
         code: own Python files by name, as they were run.
         freeze: patterns of the parameters that are not trained.
+        pretrained: a file of first weights, and patterns of those that are taken from it.
         root: the folder of the config; relative paths in it begin there.
         warnings: what is allowed and probably not meant.
     """
@@ -65,6 +67,7 @@ class Config:
     sources: tuple[tuple[Path, str], ...]
     code: Mapping[str, str]
     freeze: tuple[str, ...]
+    pretrained: tuple[Path, tuple[str, ...]] | None
     root: Path
     warnings: tuple[GradcliError, ...]
 
@@ -129,6 +132,7 @@ class _Loading:
         optim = choose_optimizer(sections.get("optim"), report)
         schedule = choose_schedule(sections.get("schedule", Node("constant", root.place)), report)
         train = settings(sections.get("train"), report)
+        taken = self._pretrained(sections.get("pretrained"))
         kind = loss_fits.target_kind(facts) if facts else None
         metrics = metric_names(sections.get("metrics"), kind, report)
         expect = expectations(sections.get("expect"), report)
@@ -162,11 +166,23 @@ class _Loading:
             sources=tuple(self.reading.sources),
             code=code.files,
             freeze=tuple(values["freeze"]),
+            pretrained=taken,
             root=self.path.parent,
             warnings=tuple(report.warnings),
         )
         config.resolved.update(_resolved(config, data[0].name))
         return config
+
+    def _pretrained(self, node: Node | None) -> tuple[Path, tuple[str, ...]] | None:
+        """The file with first weights; it need not be there any more when a run goes on."""
+        values = check(node, schema_of(pretrained), "pretrained.", self.report) if node else None
+        if values is None or node is None:
+            return None
+        name, layers = pretrained(**values)
+        file = (self.path.parent / name).resolve()
+        if not file.is_file():
+            self.report.warn("W105", f"pretrained.from: there is no file {file}", node.place)
+        return file, layers
 
     def _version(self, root: Node) -> None:
         node = root.map().get("gradcli")
@@ -253,6 +269,7 @@ def _resolved(config: Config, data_name: str) -> dict[str, Any]:
         **({"code": list(config.code)} if config.code else {}),
         "data": {"name": data_name, **_given(data)},
         "model": written_layers(config.model),
+        **_taken(config),
         **({"freeze": list(config.freeze)} if config.freeze else {}),
         "loss": config.loss.written(),
         "metrics": list(config.metrics),
@@ -261,6 +278,13 @@ def _resolved(config: Config, data_name: str) -> dict[str, Any]:
         "train": _given(train),
         "expect": {e.metric: f"{e.comparison} {e.value!r}" for e in config.expect},
     }
+
+
+def _taken(config: Config) -> dict[str, Any]:
+    if config.pretrained is None:
+        return {}
+    file, layers = config.pretrained
+    return {"pretrained": {"from": str(file), "layers": list(layers)}}
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:

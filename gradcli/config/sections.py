@@ -44,9 +44,15 @@ def top(
     code: Annotated[list[str] | str, Says("a Python file or a list of them")] = [],  # noqa: B006
     blocks: Annotated[dict[str, Any], Says("a map from names to blocks")] = {},  # noqa: B006
     freeze: Patterns = [],  # noqa: B006
+    pretrained: Any = None,
     extends: Any = None,
 ) -> None:
     """The keys of a config file."""
+
+
+def pretrained(from_: str, *, layers: Patterns = []) -> tuple[str, tuple[str, ...]]:  # noqa: B006
+    """A safetensors file from which weights are taken by name, and for which layers."""
+    return from_, tuple(layers)
 
 
 class EarlyStopping(BaseModel):

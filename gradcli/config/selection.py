@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,13 +18,13 @@ Patterns = Annotated[list[str], Says("a list of patterns such as bias, head or c
 Path = tuple[frozenset[str], ...]
 
 
-def paths(model: nn.Module) -> dict[str, Path]:
-    """For each parameter by name: what each step on the way to it is called.
+def paths(model: nn.Module, names: Iterable[str]) -> dict[str, Path]:
+    """For each parameter or buffer in names: what each step on the way to it is called.
 
     A step into a layer has the layer's kind and its `name:` beside its number; whatever is called
     something with "norm" is also called norm.
     """
-    return {name: _path(model, name) for name, _ in model.named_parameters()}
+    return {name: _path(model, name) for name in names}
 
 
 def _path(model: nn.Module, name: str) -> Path:
@@ -55,7 +55,16 @@ def matches(pattern: str, path: Path) -> bool:
 
 def select(model: nn.Module, patterns: Sequence[str], where: str) -> set[str]:
     """The names of the parameters that one of the patterns matches; each must match some."""
-    known = paths(model)
+    return _selected(paths(model, dict(model.named_parameters())), patterns, where)
+
+
+def select_state(model: nn.Module, patterns: Sequence[str], where: str) -> set[str]:
+    """The same among parameters and buffers, all of them where there are no patterns."""
+    known = paths(model, model.state_dict())
+    return _selected(known, patterns, where) if patterns else set(known)
+
+
+def _selected(known: Mapping[str, Path], patterns: Sequence[str], where: str) -> set[str]:
     chosen: set[str] = set()
     for pattern in patterns:
         found = {name for name, path in known.items() if matches(pattern, path)}

@@ -19,8 +19,9 @@ FREE = frozenset(
 )
 OUTSIDE = ("name", "expect", "gradcli")
 # Where the data lies; what it holds is compared by its hash.
-PLACES = tuple(
-    f"data.{key}" for key in ("file", "dir", "images", "labels", "test_images", "test_labels")
+PLACES = (
+    *(f"data.{key}" for key in ("file", "dir", "images", "labels", "test_images", "test_labels")),
+    "pretrained.from",
 )
 
 

@@ -148,6 +148,7 @@ class Job:
         resolved: the whole config with every default, as plain values.
         sources: the config file and the files it extends, as written; the config itself first.
         code: own Python files by name; copied into the run, where they are run again.
+        begin: gives a new run its pretrained weights, and says so in a line.
         model_layers: one line a layer, as shown by `check`.
     """
 
@@ -165,4 +166,5 @@ class Job:
     resolved: Mapping[str, Any] = field(default_factory=dict)
     sources: Sequence[tuple[Path, str]] = ()
     code: Mapping[str, str] = field(default_factory=dict)
+    begin: Callable[[], str] | None = None
     model_layers: Sequence[str] = ()

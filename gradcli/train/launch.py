@@ -74,6 +74,8 @@ def start(
     max_steps: int | None = None,
 ) -> Result:
     """A new run, from its directory to its test figures."""
+    if job.begin is not None:
+        reporter.note(job.begin())
     preflight(job)
     with directories.create(runs, job.name) as directory:
         try:

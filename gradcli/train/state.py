@@ -66,7 +66,7 @@ def _named(
     return named
 
 
-def _as_evaluated(stored: Mapping[str, Stored]) -> dict[str, Stored]:
+def as_evaluated(stored: Mapping[str, Stored]) -> dict[str, Stored]:
     """The model's own tensors, with the averages of weights instead where there are any."""
     named = {name: one for name, one in stored.items() if name.startswith(MODEL)}
     for name, one in stored.items():
@@ -94,7 +94,7 @@ def restore(
     """
     wanted = _named(model, optimizer, average)
     if optimizer is None:
-        stored = _as_evaluated(stored)
+        stored = as_evaluated(stored)
     differences = _differences(stored, wanted, source)
     if differences is not None and not partial:
         raise differences
