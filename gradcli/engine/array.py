@@ -206,13 +206,11 @@ def unbroadcast(grad: Array, shape: Shape) -> Array:
     extra = grad.ndim - len(shape)
     dims = list(range(extra))
     dims += [d + extra for d, size in enumerate(shape) if size == 1 and grad.shape[d + extra] != 1]
-    kept = [d for d in range(grad.ndim) if d not in dims]
-    columns = shapes.numel(tuple(grad.shape[d] for d in dims))
-    outer = shapes.numel(tuple(grad.shape[d] for d in kept))
-    if dims == list(range(len(dims))):  # repeated in front: the usual bias
-        rows = grad.contiguous().reshape((1, columns, outer))
-    else:
-        rows = grad.permute([*kept, *dims]).contiguous().reshape((outer, columns, 1))
-    out = empty((rows.shape[0], 1, rows.shape[2]), grad.dtype)
-    run("sum", rows, out)
-    return out.reshape(shape)
+    for group in reversed(shapes.neighbours(dims)):
+        first, last = group[0], group[-1] + 1
+        outer, inner = shapes.numel(grad.shape[:first]), shapes.numel(grad.shape[last:])
+        lines = grad.contiguous().reshape((outer, shapes.numel(grad.shape[first:last]), inner))
+        out = empty((outer, 1, inner), grad.dtype)
+        run("sum", lines, out)
+        grad = out.reshape((*grad.shape[:first], *(1 for _ in group), *grad.shape[last:]))
+    return grad.reshape(shape)

@@ -51,6 +51,17 @@ def checked(shape: Sequence[int], op: str) -> Shape:
     return tuple(shape)
 
 
+def neighbours(dims: Sequence[int]) -> list[tuple[int, ...]]:
+    """Ascending dims in runs of neighbours: (0, 2, 3) is (0,) and (2, 3)."""
+    runs: list[tuple[int, ...]] = []
+    for d in dims:
+        if runs and runs[-1][-1] == d - 1:
+            runs[-1] = (*runs[-1], d)
+        else:
+            runs.append((d,))
+    return runs
+
+
 def broadcast(a: Shape, b: Shape, op: str) -> Shape:
     """The common shape of two: sizes match from the right, or one of them is 1."""
     if a == b:

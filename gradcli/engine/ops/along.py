@@ -70,17 +70,6 @@ def along(shape: Shape, dims: Sequence[int]) -> Along:
     return Along(shape, dims, kept + dims, (outer, n, 1))
 
 
-def neighbours(dims: Sequence[int]) -> list[tuple[int, ...]]:
-    """Ascending dims in runs of neighbours: (0, 2, 3) is (0,) and (2, 3)."""
-    runs: list[tuple[int, ...]] = []
-    for d in dims:
-        if runs and runs[-1][-1] == d - 1:
-            runs[-1] = (*runs[-1], d)
-        else:
-            runs.append((d,))
-    return runs
-
-
 def floats(op: str, x: Array, dtype: DType | None = None) -> Array:
     """`x`, cast to `dtype` if one is given; refuses what is no float then."""
     x = x if dtype is None or dtype is x.dtype else x.cast(dtype)

@@ -10,7 +10,7 @@ from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, run, scalar
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import op
-from gradcli.engine.ops.along import along, floats, neighbours
+from gradcli.engine.ops.along import along, floats
 from gradcli.engine.ops.family import map_binary
 from gradcli.engine.sample import distinct, sample, wrong
 from gradcli.engine.shape import Shape, dim_set, numel, reduced
@@ -35,7 +35,7 @@ WRONG = (
 
 def _total(x: Array, dims: tuple[int, ...], divisor: float | None = None) -> Array:
     """The sum over `dims`, which stay with size 1; divided at the end where a divisor is given."""
-    runs = neighbours(dims) or [()]
+    runs = shapes.neighbours(dims) or [()]
     for i, group in enumerate(reversed(runs)):
         lines = along(x.shape, group)
         out = lines.empty(x.dtype if x.dtype.is_floating_point else dtypes.int64)
