@@ -195,7 +195,25 @@ def _mse_loss(x: Grid, target: Grid, reduction: str = "mean") -> Grid:
     return reduced(Grid(x.shape, squares), reduction, len(squares))
 
 
+def _running(join: Callable[[float, float], float], start: float) -> Callable[..., Grid]:
+    def run(x: Grid, dim: int, dtype: Any = None) -> Grid:
+        def until(at: tuple[int, ...]) -> float:
+            if not at:
+                return x[at]
+            d = dim % x.ndim
+            value = start
+            for i in range(at[d] + 1):
+                value = join(value, x[(*at[:d], i, *at[d + 1 :])])
+            return value
+
+        return Grid.from_function(x.shape, until)
+
+    return run
+
+
 REFERENCES: dict[str, Callable[..., Any]] = {
+    "cumsum": _running(lambda a, b: a + b, 0.0),
+    "cumprod": _running(lambda a, b: a * b, 1.0),
     "sum": _sum,
     "mean": _mean,
     "var": _var,

@@ -74,6 +74,7 @@ def _attention(of_keys: int, of_values: int) -> Formula:
 OPERATIONS: dict[str, Formula] = {
     "matmul": _matmul,
     "conv2d_forward": _conv(outputs=-1, weight=1),
+    "depthwise_grad_weight": _conv(outputs=0, weight=2),
     "conv2d_grad_input": _conv(outputs=0, weight=1),
     "conv2d_grad_weight": _conv(outputs=0, weight=2),
     # Backward computes the scores again; then the gradients of scores and v, and of q and k.

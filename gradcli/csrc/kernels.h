@@ -27,6 +27,11 @@ KERNEL_ALL(min_along, extreme, 1, 2, 0)
 KERNEL_REAL(select_backward, select_backward, 2, 1, 1)
 KERNEL_REAL(ties_backward, ties_backward, 3, 1, 0)
 
+/* scan.h */
+KERNEL_ALL(cumsum, scan, 1, 1, 0)
+KERNEL_ALL(cumprod, scan, 1, 1, 0)
+KERNEL_REAL(cumprod_backward, scan, 3, 1, 0)
+
 /* index.h, index_backward.h */
 KERNEL_ALL(index_select, index_select, 2, 1, 0)
 KERNEL_ALL(embedding,    index_select, 2, 1, 0)
@@ -118,6 +123,9 @@ KERNEL_REAL(conv2d_forward_then, conv2d_forward_then, 4, 2, 0)
 KERNEL_REAL(conv2d_grad_input, conv2d_grad_input, 2, 1, 0)
 KERNEL_REAL(conv2d_grad_weight, conv2d_grad_weight, 2, 1, 0)
 KERNEL_REAL(conv2d_grad_bias, conv2d_grad_bias, 1, 1, 0)
+
+/* depthwise.h */
+KERNEL_REAL(depthwise_grad_weight, depthwise_grad_weight, 2, 1, 0)
 
 /* pool2d.h */
 KERNEL_REAL(max_pool2d_forward, max_pool2d_forward, 1, 2, 0)

@@ -24,6 +24,8 @@
 
 #include "extreme.h"
 
+#include "scan.h"
+
 #ifdef GC_IS_REAL
 #include "gemm.h"
 
@@ -61,6 +63,7 @@
 #include "affine.h"
 #include "pool2d.h"
 
+#include "depthwise.h"
 #include "pool2d_adaptive.h"
 #include "resize.h"
 #endif

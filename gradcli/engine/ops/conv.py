@@ -131,7 +131,10 @@ def _gradient(
     if needs[1]:
         grad_weight = empty(plan.weight, grad.dtype)
         x = input.contiguous().reshape(plan.x)
-        run("conv2d_grad_weight", grad, x, grad_weight, sizes=plan.sizes)
+        # Where each channel has filters of its own there are no matrices to multiply.
+        alone = plan.weight[1] == 1 and plan.sizes[-1] > 1
+        kernel = "depthwise_grad_weight" if alone else "conv2d_grad_weight"
+        run(kernel, grad, x, grad_weight, sizes=plan.sizes)
         grad_weight = grad_weight.reshape(weight.shape)
     return grad_x, grad_weight, grad_bias(grad) if needs[2] else None
 
@@ -173,6 +176,8 @@ def _composed(kind: Window) -> Callable[..., Tensor]:
         sample((1, 4, 7, 5), (6, 2, 3, 1), (6,), stride=(2, 1), padding=(0, 2), groups=2),
         sample((2, 2, 8, 6), (2, 2, 3, 2), (2,), dilation=(2, 3), padding="same"),
         sample((1, 3, 4, 4), (3, 1, 3, 3), none(), padding="same", groups=3),
+        sample((2, 2, 7, 5), (4, 1, 3, 2), (4,), stride=(2, 1), padding=(2, 1), groups=2),
+        sample((1, 2, 6, 7), (2, 1, 2, 3), (2,), stride=(1, 3), dilation=(3, 2), groups=2),
         sample((2, 5, 5), (3, 2, 2, 2), (3,), padding="valid"),
         sample((1, 1, 1, 1), (1, 1, 1, 1), (1,)),
         sample((0, 2, 5, 5), (3, 2, 3, 3), (3,)),

@@ -10,8 +10,8 @@ from gradcli.engine.ops.count import count_nonzero
 from gradcli.engine.ops.elementwise import clamp, mul
 from gradcli.engine.ops.index import index_select, where
 from gradcli.engine.ops.movement import expand, getitem, reshape
-from gradcli.engine.ops.reduce_composed import cumsum
 from gradcli.engine.ops.rows import counted
+from gradcli.engine.ops.running import cumsum
 from gradcli.engine.sample import sample, truth
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, RangeError, ShapeError

@@ -1,8 +1,7 @@
-"""Reductions composed of simpler ops: products, running sums and products, norms, logsumexp."""
+"""Reductions composed of simpler ops: products, norms, logsumexp."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import inf
 
 from gradcli.engine import dtype as dtypes
@@ -61,34 +60,6 @@ def prod(
         size = x.shape[d]
     result: Tensor = reshape(x, shape)
     return result
-
-
-def _running(
-    name: str, input: Tensor, dim: int, dtype: DType | None, join: Callable[..., Tensor]
-) -> Tensor:
-    """Each slice joined with all before it, in log2(n) rounds of shifts by 1, 2, 4, ..."""
-    d = shapes.dim_index(dim, input.ndim, name)
-    x = _counted(input, dtype)
-    if not input.ndim:
-        return x
-    size, shift = x.shape[d], 1
-    while shift < size:
-        joined = join(_part(x, d, shift, size), _part(x, d, 0, size - shift))
-        x = cat([_part(x, d, 0, shift), joined], d)
-        shift *= 2
-    return x
-
-
-@function()
-def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
-    """The sum of each element and all before it along `dim`."""
-    return _running("cumsum", input, dim, dtype, add)
-
-
-@function()
-def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
-    """The product of each element and all before it along `dim`."""
-    return _running("cumprod", input, dim, dtype, mul)
 
 
 @function()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gradcli import engine
+from gradcli.engine import array
 from gradcli.errors import GradcliError, ShapeError
 
 NAN = math.nan
@@ -169,3 +170,22 @@ def test_softmax_of_huge_logits_does_not_overflow() -> None:
 def test_softmax_wants_its_dim() -> None:
     with pytest.raises(GradcliError, match="softmax: argument 'dim' is missing"):
         engine.softmax(engine.zeros((2, 3)))
+
+
+def test_a_gradient_over_dimensions_apart_is_summed_where_it_lies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    grad = engine.randn(2, 3, 4, 5, dtype=engine.float64)
+    kernels: list[str] = []
+    run = array.run
+
+    def spy(kernel: str, *arrays: array.Array, **more: Any) -> None:
+        kernels.append(kernel)
+        run(kernel, *arrays, **more)
+
+    monkeypatch.setattr(array, "run", spy)
+    found = array.unbroadcast(grad.array, (1, 3, 1, 1))
+    monkeypatch.undo()
+    assert kernels == ["sum", "sum"]
+    assert found.shape == (1, 3, 1, 1)
+    assert found.reshape((3,)).tolist() == pytest.approx(grad.sum((0, 2, 3)).tolist(), rel=1e-14)
