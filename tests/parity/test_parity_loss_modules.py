@@ -52,11 +52,13 @@ MODULES = {
     "MarginRankingLoss": ({"margin": 0.5}, lambda y: (y[:, 0], y[:, 1]), (SIGNS,)),
     "MultiLabelSoftMarginLoss": ({"weight": WEIGHT}, plain, (TRUTHS.round(),)),
     "MultiMarginLoss": ({"p": 2, "margin": 0.5, "weight": WEIGHT}, plain, (LABELS,)),
+    "MultiLabelMarginLoss": ({}, plain, (torch.tensor([[2, 0, -1]] * 5 + [[1, -1, 0]]),)),
     "NLLLoss": ({"weight": WEIGHT, "ignore_index": 1}, logs, (LABELS,)),
     "PairwiseDistance": ({"p": 1.0, "keepdim": True}, plain, (VALUES,)),
     "PoissonNLLLoss": ({"log_input": False, "eps": 0.1}, lambda y: (y.exp(),), (3 * TRUTHS,)),
     "SmoothL1Loss": ({"beta": 0.2, "reduction": "none"}, plain, (VALUES,)),
     "SoftMarginLoss": ({}, plain, (torch.sign(VALUES),)),
+    "TripletMarginWithDistanceLoss": ({"margin": 0.5, "swap": True}, plain, (VALUES, OTHERS)),
     "TripletMarginLoss": ({"margin": 0.5, "swap": True}, plain, (VALUES, OTHERS)),
 }
 every_module = pytest.mark.parametrize("name", sorted(MODULES))
@@ -121,9 +123,10 @@ def test_training_under_each_loss(name, agree):
 
 
 def test_the_table_has_every_loss_of_this_page():
-    assert set(nn.LOSSES) == set(MODULES)
+    table = {**nn.LOSSES, **nn.MARGIN_LOSSES}
+    assert set(table) == set(MODULES)
     old = {"size_average", "reduce"}
-    for name, kind in nn.LOSSES.items():
+    for name, kind in table.items():
         theirs = inspect.signature(getattr(torch.nn, name)).parameters
         mine = inspect.signature(kind).parameters
         assert set(theirs) - old == set(mine)

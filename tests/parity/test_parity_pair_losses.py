@@ -218,3 +218,26 @@ def test_margins_of_several_classes(weighted, reduction, dtype, compare):
         truths = (randn(*shape, dtype=dtype, seed=4) > 0).to(dtype)
         for scores in (x, 50 * x):
             compare("multilabel_soft_margin_loss", scores, truths, reduction=reduction, **weight)
+
+
+@every_dtype
+@every_reduction
+def test_margins_of_several_labels(reduction, dtype, compare):
+    labels = torch.tensor(
+        [[3, 0, -1, 1], [1, -1, 2, 2], [-1, 0, 1, 2], [2, 0, 3, 1], [0, 0, -1, 0]]
+    )
+    x = randn(5, 4, dtype=dtype)
+    for scores in (x, (2 * x).round() / 2):
+        compare("multilabel_margin_loss", scores, labels, reduction=reduction)
+    compare("multilabel_margin_loss", x[0], labels[0], reduction=reduction)
+
+
+@every_dtype
+@every_reduction
+@pytest.mark.parametrize("swap", [False, True])
+def test_triplets_with_a_distance_of_ones_own(swap, reduction, dtype, compare):
+    three = [randn(6, 4, dtype=dtype, seed=i) for i in range(3)]
+    options = {"swap": swap, "reduction": reduction}
+    name = "triplet_margin_with_distance_loss"
+    compare(name, *three, distance_function=lambda a, b: (a - b).abs().sum(1), **options)
+    compare(name, *three, margin=0.3, **options)

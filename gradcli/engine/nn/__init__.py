@@ -64,6 +64,11 @@ from gradcli.engine.nn.loss import (
     SoftMarginLoss,
     TripletMarginLoss,
 )
+from gradcli.engine.nn.loss_margins import (
+    MARGIN_LOSSES,
+    MultiLabelMarginLoss,
+    TripletMarginWithDistanceLoss,
+)
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.nn.parameter_containers import ParameterDict, ParameterList
@@ -166,6 +171,7 @@ LAYERS: dict[str, type[Module]] = {
     "GLU": GLU,
     "SwiGLU": SwiGLU,
     **LOSSES,
+    **MARGIN_LOSSES,
 }
 
 __all__ = [
@@ -185,6 +191,9 @@ __all__ = [
     "SoftMarginLoss",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
+    "MARGIN_LOSSES",
+    "MultiLabelMarginLoss",
+    "TripletMarginWithDistanceLoss",
     "TripletMarginLoss",
     "GaussianNLLLoss",
     "PoissonNLLLoss",

@@ -56,6 +56,7 @@ NAMES = (
     "mish",
     "mse_loss",
     "multi_margin_loss",
+    "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
     "nll_loss",
     "normalize",
@@ -86,6 +87,7 @@ NAMES = (
     "tanhshrink",
     "threshold",
     "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
 )
 # `engine.unfold` is torch.Tensor.unfold, which is another thing.
 _OTHERWISE = {"fold": "col2im", "unfold": "im2col"}

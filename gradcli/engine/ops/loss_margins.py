@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import log, pi
 
 from gradcli.engine.op import function
@@ -10,6 +11,8 @@ from gradcli.engine.ops.loss_pairs import checked_reduction, reduced
 from gradcli.engine.shape import broadcast, dim_index
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import OptionError, ShapeError
+
+Distance = Callable[[Tensor, Tensor], Tensor]
 
 
 def _at_least(x: Tensor, low: float) -> Tensor:
@@ -142,6 +145,29 @@ def multi_margin_loss(
 
 
 @function(method=False)
+def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """Sum of max(0, 1 - input[label] + input[i]) / classes over all labels and other classes i.
+
+    The labels of a row are the classes in its target before the first -1.
+    """
+    if input.ndim not in (1, 2) or target.shape != input.shape:
+        raise ShapeError(
+            "multilabel_margin_loss: needs scores (N, C) or (C,) and a target of the same shape, "
+            f"got {input.shape} and {target.shape}"
+        )
+    classes = input.shape[-1]
+    named = OPS["to"](OPS["cumprod"](OPS["to"](target >= 0, input.dtype), -1), input.dtype)
+    # (..., labels, classes): where a label stands, and which classes are none.
+    hit = OPS["to"](OPS["unsqueeze"](target, -1) == creation.arange(classes), input.dtype)
+    others = 1 - OPS["sum"](hit * OPS["unsqueeze"](named, -1), -2, keepdim=True)
+    scores = OPS["unsqueeze"](input, -2)
+    chosen = OPS["sum"](hit * scores, -1, keepdim=True)
+    pairs = OPS["relu"](1 - chosen + scores) * OPS["unsqueeze"](named, -1) * _at_least(others, 0.0)
+    sums = OPS["sum"](OPS["sum"](pairs, -1), -1) / classes
+    return _finished("multilabel_margin_loss", sums, reduction)
+
+
+@function(method=False)
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -156,13 +182,46 @@ def triplet_margin_loss(
 
     With swap the distance from positive to negative counts where it is the shorter one.
     """
+
+    def distance(a: Tensor, b: Tensor) -> Tensor:
+        return pairwise_distance(a, b, p, eps)
+
+    three = (anchor, positive, negative)
+    return _triplets("triplet_margin_loss", three, distance, margin, swap, reduction)
+
+
+@function(method=False)
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Distance | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """triplet_margin_loss with a distance of one's own, such as 1 - cosine_similarity."""
+    three, distance = (anchor, positive, negative), distance_function or pairwise_distance
+    name = "triplet_margin_with_distance_loss"
+    return _triplets(name, three, distance, margin, swap, reduction)
+
+
+def _triplets(
+    name: str,
+    three: tuple[Tensor, Tensor, Tensor],
+    distance: Distance,
+    margin: float,
+    swap: bool,
+    reduction: str,
+) -> Tensor:
     if not margin > 0:
-        raise OptionError(f"triplet_margin_loss: margin must be above 0, got {margin}")
-    near = pairwise_distance(anchor, positive, p, eps)
-    far = pairwise_distance(anchor, negative, p, eps)
+        raise OptionError(f"{name}: margin must be above 0, got {margin}")
+    anchor, positive, negative = three
+    near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
-        far = OPS["minimum"](far, pairwise_distance(positive, negative, p, eps))
-    return _finished("triplet_margin_loss", _at_least(margin + near - far, 0.0), reduction)
+        far = OPS["minimum"](far, distance(positive, negative))
+    return _finished(name, _at_least(margin + near - far, 0.0), reduction)
 
 
 @function(method=False)

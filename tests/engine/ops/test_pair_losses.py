@@ -112,6 +112,7 @@ def test_a_captured_step_gives_the_same_bits(name: str, options: dict[str, Any])
     assert fast.why_not == ""
 
 
+ROWS = engine.tensor([[2, 0, -1], [1, -1, 0], [-1, 0, 0], [0, 1, 2]])
 LABELS, SIGNS = engine.tensor([2, 0, 1, 1]), engine.tensor([1.0, -1.0, -1.0, 1.0])
 MARGINS = {
     "cosine_embedding_loss": lambda x: F.cosine_embedding_loss(x, 1 - x, SIGNS, 0.2),
@@ -121,6 +122,7 @@ MARGINS = {
     "margin_ranking_loss": lambda x: F.margin_ranking_loss(x[:, 0], x[:, 1], SIGNS, 0.1),
     "multi_margin_loss": lambda x: F.multi_margin_loss(x, LABELS, weight=engine.ones((3,))),
     "multilabel_soft_margin_loss": lambda x: F.multilabel_soft_margin_loss(x, x.detach().round()),
+    "multilabel_margin_loss": lambda x: F.multilabel_margin_loss(x, ROWS),
     "pairwise_distance": lambda x: F.pairwise_distance(x, 1 - x, p=3.0).sum(),
     "poisson_nll_loss": lambda x: F.poisson_nll_loss(x, 3 - x, full=True),
     "soft_margin_loss": lambda x: F.soft_margin_loss(x[:, 0], SIGNS),
