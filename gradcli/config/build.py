@@ -41,6 +41,7 @@ def build(config: Config) -> Job:
         name=config.name,
         model=model,
         loss=config.loss.made.make(),
+        mass=config.loss.made.mass,
         answers=config.loss.made.answers.get(target_kind(config.facts), as_they_are),
         metrics=config.metrics,
         optimizer=config.optim.made.optimizer(model),

@@ -27,7 +27,7 @@ class Loss:
         answers: by kind of targets, what outputs say where that is not themselves: scores of the
             classes, or values. Metrics and predictions are of these.
         mixed: it takes labels that are probabilities of the classes as well.
-        mixed: it takes labels that are probabilities of the classes as well.
+        mass: what targets count in the mean, where not all count alike.
     """
 
     targets: tuple[str, ...]
@@ -36,6 +36,7 @@ class Loss:
     weights: int | None = None
     answers: Mapping[str, Answers] = field(default_factory=dict)
     mixed: bool = False
+    mass: Callable[[Tensor], Tensor] | None = None
 
 
 def cross_entropy(label_smoothing: Portion = 0.0, weight: Weights = ()) -> Loss:
@@ -119,7 +120,23 @@ def _of_labels(name: str, weight: Sequence[float], **options: Any) -> Loss:
         return loss
 
     mixed = name == "cross_entropy"
-    return Loss(("labels",), make, weights=len(weight) or None, mixed=mixed)
+    mass = _mass(weight) if weight else None
+    return Loss(("labels",), make, weights=len(weight) or None, mixed=mixed, mass=mass)
+
+
+def _mass(weight: Sequence[float]) -> Callable[[Tensor], Tensor]:
+    """The sum of the weights of the labels' classes; probabilities of classes count alike."""
+
+    def mass(targets: Tensor) -> Tensor:
+        from gradcli import engine
+
+        if targets.is_floating_point():
+            return engine.full((), targets.shape[0])
+        table = engine.tensor(list(weight))
+        total: Tensor = table.index_select(index=targets.reshape(-1), dim=0).sum()
+        return total
+
+    return mass
 
 
 def _of_values(

@@ -141,6 +141,7 @@ class Job:
 
     Attributes:
         loss: takes (outputs, targets) of a batch, gives their mean loss.
+        mass: what targets count in that mean; None where all samples count alike.
         answers: what the model's outputs say, a score for each class or values: metrics and
             predictions are of these.
         metrics: names of gradcli.train.metrics.METRICS, beside the loss.
@@ -161,6 +162,7 @@ class Job:
     schedule: Schedule
     dataset: LoadedData
     settings: Settings
+    mass: Callable[[Tensor], Tensor] | None = None
     answers: Callable[[Tensor], Tensor] = as_they_are
     expect: tuple[Expectation, ...] = ()
     resolved: Mapping[str, Any] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.data.augmented import Augmented, epoch_state
@@ -99,24 +99,32 @@ class OneStep:
     def gradients(self, indices: Tensor, state: Tensor) -> Tensor:
         """The batch's mean loss, with its gradients in the parameters.
 
-        A batch cut into micro-batches weighs each by its size, so that the cut changes nothing
-        but rounding.
+        A batch cut into micro-batches weighs each by its size, or by what its targets count in
+        the mean, so that the cut changes nothing but rounding.
         """
         job = self._job
         job.optimizer.zero_grad()
         size = indices.shape[0]
         portion = job.settings.micro_batch or size
         total: Tensor | None = None
-        for begin in range(0, size, portion):
-            part = indices[begin : min(begin + portion, size)]
+        parts = [indices[begin : min(begin + portion, size)] for begin in range(0, size, portion)]
+        for part, share in zip(parts, self._shares(parts, state), strict=True):
             inputs, targets = self.batch(part, state)
             loss = job.loss(job.model(inputs), targets)
             if portion < size:
-                loss = loss * (part.shape[0] / size)
+                loss = loss * share
             loss.backward()
             total = loss.detach() if total is None else total + loss.detach()
         assert total is not None, "a step has at least one sample"
         return total
+
+    def _shares(self, parts: Sequence[Tensor], state: Tensor) -> list[Any]:
+        """How much of the batch's mean each part is."""
+        sizes: list[Any] = [part.shape[0] for part in parts]
+        if self._job.mass is not None and len(parts) > 1:
+            sizes = [self._job.mass(self.batch(part, state)[1]) for part in parts]
+        total = sum(sizes[1:], sizes[0])
+        return [size / total for size in sizes]
 
     def batch(self, indices: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs and targets of these samples, changed by `augment:` where there is any."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 import pytest
 from tiny import TinyData, TinySplit, tiny_job, train
 
+from gradcli import engine
+from gradcli.config.losses import cross_entropy
 from gradcli.engine import nn
 from gradcli.train.evaluate import Evaluation
 from gradcli.train.job import Settings, steps_per_epoch, total_steps
 from gradcli.train.state import weights_sha256
+from gradcli.train.step import OneStep
 
 
 def test_micro_batches_give_the_gradients_of_the_batch(tmp_path: Path) -> None:
@@ -22,6 +26,22 @@ def test_micro_batches_give_the_gradients_of_the_batch(tmp_path: Path) -> None:
         figures.append(train(tmp_path, job).metrics["val.loss"])
     assert figures[1] == figures[0]
     assert figures[2:] == pytest.approx([figures[0]] * 2, rel=1e-5)
+
+
+def test_micro_batches_of_a_loss_with_class_weights_are_weighed_by_their_labels() -> None:
+    """8 x 1 = 2 x 4 = 5 + 3."""
+    found = []
+    for micro in (None, 1, 4, 5):
+        job = tiny_job(settings={"micro_batch": micro})
+        loss = cross_entropy(weight=(0.2, 3.0))
+        job = replace(job, loss=loss.make(), mass=loss.mass)
+        job.model[1].p = 0.0
+        step = OneStep(job, job.dataset.splits["train"])
+        value = step.gradients(engine.arange(8), engine.get_rng_state())
+        grads = [p.grad.reshape(-1).tolist() for p in job.model.parameters() if p.grad is not None]
+        found.append([value.item(), *chain(*grads)])
+    for parts in found[1:]:
+        assert parts == pytest.approx(found[0], rel=1e-5, abs=1e-6)
 
 
 @pytest.mark.parametrize("batch", [1, 3, 7, 20, 100])
