@@ -26,8 +26,8 @@ State = Mapping[str, "Tensor"]
 TRANSPOSED = "in_channels out_channels kernel_size stride padding output_padding groups dilation"
 ARGUMENTS: dict[str, str] = {
     "Linear": "in_features out_features",
-    "Conv2d": "in_channels out_channels kernel_size stride padding dilation groups",
-    "Conv1d": "in_channels out_channels kernel_size stride padding dilation groups",
+    "Conv2d": "in_channels out_channels kernel_size stride padding dilation groups padding_mode",
+    "Conv1d": "in_channels out_channels kernel_size stride padding dilation groups padding_mode",
     "ConvTranspose1d": TRANSPOSED,
     "ConvTranspose2d": TRANSPOSED,
     "MaxPool1d": "kernel_size stride padding dilation ceil_mode",
@@ -66,6 +66,11 @@ ARGUMENTS: dict[str, str] = {
     "Softplus": "beta threshold",
     "Hardtanh": "min_val max_val",
     "Threshold": "threshold value",
+}
+ARGUMENTS |= {
+    name: "padding value" if "Constant" in name else "padding"
+    for mode in ("Constant", "Zero", "Reflection", "Replication", "Circular")
+    for name in (f"{mode}Pad1d", f"{mode}Pad2d")
 }
 PLAIN = (
     "ReLU ReLU6 SELU SiLU Mish Softsign Hardswish Hardsigmoid Tanh Tanhshrink Sigmoid LogSigmoid "

@@ -46,6 +46,10 @@ Padding = Annotated[
 ]
 Shape = Annotated[tuple[Count, ...], Field(min_length=1), Says("a list of whole numbers >= 1")]
 LinePadding = Annotated[Whole | Literal["same"], Says("a whole number >= 0, or same")]
+Border = Annotated[
+    Whole | tuple[Whole, Whole] | tuple[Whole, Whole, Whole, Whole],
+    Says("a whole number >= 0, or [left, right] or [left, right, top, bottom]"),
+]
 Padded = Annotated[
     Whole | tuple[Whole, Whole], Says("a whole number >= 0, or two of them as [height, width]")
 ]

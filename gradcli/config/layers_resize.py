@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
-from gradcli.config.fields import Count, Factors, Sizes
+from gradcli.config.fields import Border, Count, Factors, Finite, Sizes
 from gradcli.config.layers_image import pair
 from gradcli.config.layers_line import line
 from gradcli.config.signal import Fitted, Signal, floats, image
@@ -94,6 +94,47 @@ def _each(value: object, dims: int) -> tuple[float, ...]:
     if len(given) != dims:
         raise ShapeError("a line has one size, not two")
     return tuple(n for n in given if isinstance(n, (int, float)))
+
+
+def pad(
+    x: Signal,
+    size: Border,
+    *,
+    mode: Literal["constant", "reflect", "replicate", "circular"] = "constant",
+    value: Finite = 0.0,
+) -> Fitted:
+    """More around a line or an image: one value, its mirror image, its edge, or its other end."""
+    channels, *inside = floats(x).shape
+    if len(inside) not in (1, 2):
+        raise ShapeError(f"needs lines (channels x length) or images, got {x}")
+    sides = size if isinstance(size, tuple) else (size,) * (2 * len(inside))
+    if len(sides) != 2 * len(inside):
+        raise ShapeError(f"size has {2 * len(inside)} numbers for the input {x}, got {len(sides)}")
+    if value and mode != "constant":
+        raise ShapeError(f"value is for constant, not {mode}")
+    # The last direction stands first: left, right, top, bottom.
+    pairs = [sides[i : i + 2] for i in range(0, len(sides), 2)][::-1]
+    for length, pair_ in zip(inside, pairs, strict=True):
+        most = {"reflect": length - 1, "circular": length}.get(mode, max(pair_))
+        if max(pair_) > most:
+            raise ShapeError(f"{mode} adds at most {most} to {length}, got {max(pair_)}")
+    output = [n + sum(p) for n, p in zip(inside, pairs, strict=True)]
+
+    def make() -> nn.Module:
+        from gradcli.engine import nn
+
+        kind = f"{_PADS[mode]}Pad{len(inside)}d"
+        return nn.LAYERS[kind](sides, *([value] if mode == "constant" else []))  # type: ignore[call-arg]
+
+    return Fitted(x.to(channels, *output), 0, make)
+
+
+_PADS = {
+    "constant": "Constant",
+    "reflect": "Reflection",
+    "replicate": "Replication",
+    "circular": "Circular",
+}
 
 
 def pixelshuffle(x: Signal, factor: Count) -> Fitted:

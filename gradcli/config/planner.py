@@ -42,6 +42,7 @@ LAYERS: dict[str, Callable[..., Fitted]] = {
     "adaptiveavgpool1d": sizes.adaptiveavgpool1d,
     "adaptivemaxpool1d": sizes.adaptivemaxpool1d,
     "upsample": sizes.upsample,
+    "pad": sizes.pad,
     "pixelshuffle": sizes.pixelshuffle,
     "pixelunshuffle": sizes.pixelunshuffle,
     "batchnorm": on_images.batchnorm,

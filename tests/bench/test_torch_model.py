@@ -105,6 +105,17 @@ MODELS = {
         ),
         (5, 4, 8, 7),
     ),
+    "borders": (
+        nn.Sequential(
+            nn.ReflectionPad2d(1),
+            nn.ConstantPad2d((1, 0, 2, 1), 0.5),
+            nn.Conv2d(2, 3, 3, padding=1, padding_mode="circular"),
+            nn.ZeroPad2d((0, 1, 0, 0)),
+            nn.Flatten(2),
+            nn.ReplicationPad1d((2, 1)),
+        ),
+        (3, 2, 5, 4),
+    ),
     "larger images": (nn.ConvTranspose2d(4, 2, (1, 3), stride=2, groups=2), (5, 4, 3, 4)),
     "rows": (
         nn.Sequential(

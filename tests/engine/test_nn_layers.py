@@ -18,7 +18,15 @@ from gradcli.errors import OptionError, RangeError, ShapeError
         (lambda: nn.Conv2d(1, 1, 3, stride=(1, 2, 3)), "Conv2d: stride must be"),
         (lambda: nn.Conv2d(1, 1, 3, padding="full"), "padding must be 'same', 'valid'"),
         (lambda: nn.Conv2d(1, 1, 3, 2, "same"), "padding 'same' needs stride 1"),
-        (lambda: nn.Conv2d(1, 1, 3, padding_mode="reflect"), "padding_mode must be 'zeros'"),
+        (lambda: nn.Conv2d(1, 1, 3, padding_mode="wrap"), "padding_mode must be 'zeros' or 'refl"),
+        (
+            lambda: nn.ConvTranspose2d(1, 1, 3, padding_mode="reflect"),
+            "ConvTranspose2d: padding_mode must be 'zeros', got 'reflect'",
+        ),
+        (
+            lambda: nn.ZeroPad2d((1, 2)),
+            r"ZeroPad2d: padding is a number or 4 of them, got \(1, 2\)",
+        ),
         (lambda: nn.Dropout(1.5), "Dropout: p must be from 0 to 1"),
         (lambda: nn.Dropout(inplace=True), "Dropout: inplace must be False"),
         (lambda: nn.ReLU(inplace=True), "ReLU: inplace must be False"),

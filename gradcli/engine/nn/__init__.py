@@ -70,6 +70,18 @@ from gradcli.engine.nn.loss_margins import (
     TripletMarginWithDistanceLoss,
 )
 from gradcli.engine.nn.module import Module
+from gradcli.engine.nn.padding import (
+    CircularPad1d,
+    CircularPad2d,
+    ConstantPad1d,
+    ConstantPad2d,
+    ReflectionPad1d,
+    ReflectionPad2d,
+    ReplicationPad1d,
+    ReplicationPad2d,
+    ZeroPad1d,
+    ZeroPad2d,
+)
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.nn.parameter_containers import ParameterDict, ParameterList
 from gradcli.engine.nn.pooling import (
@@ -111,6 +123,16 @@ LAYERS: dict[str, type[Module]] = {
     "PixelShuffle": PixelShuffle,
     "PixelUnshuffle": PixelUnshuffle,
     "Upsample": Upsample,
+    "CircularPad1d": CircularPad1d,
+    "CircularPad2d": CircularPad2d,
+    "ConstantPad1d": ConstantPad1d,
+    "ConstantPad2d": ConstantPad2d,
+    "ReflectionPad1d": ReflectionPad1d,
+    "ReflectionPad2d": ReflectionPad2d,
+    "ReplicationPad1d": ReplicationPad1d,
+    "ReplicationPad2d": ReplicationPad2d,
+    "ZeroPad1d": ZeroPad1d,
+    "ZeroPad2d": ZeroPad2d,
     "Flatten": Flatten,
     "Dropout": Dropout,
     "BatchNorm1d": BatchNorm1d,
@@ -207,6 +229,16 @@ __all__ = [
     "PixelShuffle",
     "PixelUnshuffle",
     "Upsample",
+    "CircularPad1d",
+    "CircularPad2d",
+    "ConstantPad1d",
+    "ConstantPad2d",
+    "ReflectionPad1d",
+    "ReflectionPad2d",
+    "ReplicationPad1d",
+    "ReplicationPad2d",
+    "ZeroPad1d",
+    "ZeroPad2d",
     "ReLU6",
     "ReLUSquared",
     "LeakyReLU",

@@ -22,6 +22,7 @@ class _Conv(Module):
     """What convolutions and transposed ones share: the weight, the bias and the sizes."""
 
     dims: ClassVar[int]
+    padding_modes: ClassVar[tuple[str, ...]] = ("zeros",)
     weight: Parameter
     bias: Parameter | None
     padding: Shape | str
@@ -44,9 +45,10 @@ class _Conv(Module):
                 f"{type(self).__name__}: groups={groups} must divide in_channels="
                 f"{self.in_channels} and out_channels={self.out_channels}"
             )
-        if padding_mode != "zeros":
+        if padding_mode not in self.padding_modes:
+            known = " or ".join(map(repr, self.padding_modes))
             raise OptionError(
-                f"{type(self).__name__}: padding_mode must be 'zeros', got {padding_mode!r}"
+                f"{type(self).__name__}: padding_mode must be {known}, got {padding_mode!r}"
             )
         self.kernel_size = self._sizes("kernel_size", kernel_size)
         self.stride = self._sizes("stride", stride)
@@ -88,11 +90,18 @@ class _Conv(Module):
                 parts.append(f"{name}={getattr(self, name)}")
         if self.bias is None:
             parts.append("bias=False")
+        if self.padding_mode != "zeros":
+            parts.append(f"padding_mode={self.padding_mode}")
         return ", ".join(parts)
 
 
 class _Straight(_Conv):
-    """A convolution. `padding` is a number or one for each direction, "valid" or "same"."""
+    """A convolution. `padding` is a number or one for each direction, "valid" or "same".
+
+    What lies there is said by `padding_mode`: zeros, reflect, replicate or circular.
+    """
+
+    padding_modes = ("zeros", "reflect", "replicate", "circular")
 
     def __init__(
         self,
@@ -125,8 +134,20 @@ class _Straight(_Conv):
     def forward(self, input: Tensor) -> Tensor:
         """What the filters give at each place."""
         conv = F.conv1d if self.dims == 1 else F.conv2d
-        options = (self.stride, self.padding, self.dilation, self.groups)
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = F.pad(input, self._borders(), self.padding_mode), (0,) * self.dims
+        options = (self.stride, padding, self.dilation, self.groups)
         return conv(input, self.weight, self.bias, *options)
+
+    def _borders(self) -> list[int]:
+        """The padding in front and behind, of the last direction first, as F.pad wants it."""
+        borders: list[int] = []
+        for d in reversed(range(self.dims)):
+            spread = self.dilation[d] * (self.kernel_size[d] - 1) if self.padding == "same" else 0
+            front = spread // 2 if isinstance(self.padding, str) else self.padding[d]
+            borders += [front, spread - front if isinstance(self.padding, str) else front]
+        return borders
 
 
 class Conv1d(_Straight):
