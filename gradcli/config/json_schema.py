@@ -9,6 +9,7 @@ from typing import Any
 from gradcli.config.blocks import form
 from gradcli.config.containers import CONTAINERS
 from gradcli.config.grouping import grouping
+from gradcli.config.inits import INITS
 from gradcli.config.losses import LOSSES
 from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.config.planner import LAYERS, layer_schema
@@ -26,6 +27,7 @@ _REFERENCE: Json = {"type": "string", "pattern": r"^\$[A-Za-z_]", "description":
 def json_schema() -> Json:
     """The schema, with every name and key of this version."""
     definitions: Json = {}
+    definitions["init"] = _choice(INITS, definitions)
     definitions["layer"] = _layer(definitions)
     properties = _keys(schema_of(top), definitions)
     properties |= {
@@ -82,6 +84,8 @@ def _layer(definitions: Json) -> Json:
         schema = layer_schema(kind)
         fields = _map(schema, definitions)
         fields["properties"]["name"] = {"type": "string"}
+        if kind not in CONTAINERS:
+            fields["properties"]["init"] = {"$ref": "#/$defs/init"}
         if kind in CONTAINERS:
             inside = {"branches": {"type": "array", "items": _layer_list()}}
             inside |= {"layers": _layer_list(), "shortcut": _layer_list()}

@@ -15,9 +15,11 @@ from gradcli.config import layers_norm as norms
 from gradcli.config import layers_resize as sizes
 from gradcli.config import layers_sequence as on_sequences
 from gradcli.config.containers import CONTAINERS, Use, contain
+from gradcli.config.inits import chosen_init, filled
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.schema import Schema, check, meant, schema_of
+from gradcli.config.sections import Chosen
 from gradcli.config.signal import Fitted, Signal
 from gradcli.config.ties import Ties
 from gradcli.errors import ConfigError, Place, ShapeError
@@ -132,6 +134,7 @@ class Planner:
         kind, fields, place = written
         name, fields = self._name(fields, kind, index)
         where = f"layer {index}, {kind}: "
+        init, fields = self._init(kind, fields, where)
         values = check(fields, self._schema(kind), where, self.report)
         if kind in CONTAINERS:
             use = Use(kind, name, fields, values, signal, index, place)
@@ -145,17 +148,38 @@ class Planner:
         try:
             fitted = self.layers[kind](signal, **values)
             fitted = self.ties.tie(kind, name, values, signal, fitted)
+            fitted = self._filled(fitted, init)
         except ShapeError as error:
             self._does_not_fit(error, kind, name, index, place)
             return None
         self.trail.append(f"{index} {kind} -> {fitted.output}")
         shown = {key.rstrip("_"): value for key, value in values.items()}
+        shown |= {"init": init.written()} if init else {}
         schema = self._schema(kind)
         return PlannedLayer(index, kind, name, shown, signal, *fitted, place, schema)
 
     def _schema(self, kind: str) -> Schema:
         own = kind in self.layers and kind not in LAYERS
         return schema_of(self.layers[kind], 1) if own else layer_schema(kind)
+
+    def _init(self, kind: str, fields: Node, where: str) -> tuple[Chosen | None, Node]:
+        """What the layer's `init:` names, and its fields without it; a container has none.
+
+        A layer of the user's own may have such a key itself.
+        """
+        if kind in CONTAINERS or "init" in self._schema(kind).hints:
+            return None, fields
+        return chosen_init(fields, where.rstrip(": "), self.report)
+
+    @staticmethod
+    def _filled(fitted: Fitted, init: Chosen | None) -> Fitted:
+        if init is None:
+            return fitted
+        if not fitted.parameters:
+            raise ShapeError(
+                f"init '{init.name}' is given, and the layer has no weights of its own"
+            )
+        return filled(fitted, init.made)
 
     def _does_not_fit(
         self, error: ShapeError, kind: str, name: str, index: str, place: Place
