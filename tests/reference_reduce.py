@@ -195,6 +195,10 @@ def _mse_loss(x: Grid, target: Grid, reduction: str = "mean") -> Grid:
     return reduced(Grid(x.shape, squares), reduction, len(squares))
 
 
+def _vector_norm(x: Grid, dim: Dim = None, keepdim: bool = False) -> Grid:
+    return reduce(x, dim, keepdim, lambda values: math.sqrt(sum(v * v for v in values)))
+
+
 def _running(join: Callable[[float, float], float], start: float) -> Callable[..., Grid]:
     def run(x: Grid, dim: int, dtype: Any = None) -> Grid:
         def until(at: tuple[int, ...]) -> float:
@@ -212,6 +216,7 @@ def _running(join: Callable[[float, float], float], start: float) -> Callable[..
 
 
 REFERENCES: dict[str, Callable[..., Any]] = {
+    "vector_norm": _vector_norm,
     "cumsum": _running(lambda a, b: a + b, 0.0),
     "cumprod": _running(lambda a, b: a * b, 1.0),
     "sum": _sum,

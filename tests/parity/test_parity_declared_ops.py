@@ -103,6 +103,7 @@ SPELLED = {
     "threshold": functional.threshold,
     "unfold": torch.Tensor.unfold,
     "var": spread(torch.var),
+    "vector_norm": lambda x, dim=None, keepdim=False: torch.linalg.vector_norm(x, 2, dim, keepdim),
 }
 ALONE = {
     "with_part": "assignment; tests/parity/test_parity_indexing.py compares x[index] = value",

@@ -8,10 +8,11 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import function
-from gradcli.engine.ops.elementwise import add, exp, log, mul, sqrt
+from gradcli.engine.ops.elementwise import add, exp, log, mul
 from gradcli.engine.ops.extreme import amax, amin
 from gradcli.engine.ops.index import where
 from gradcli.engine.ops.join import cat
+from gradcli.engine.ops.length import vector_norm
 from gradcli.engine.ops.movement import reshape
 from gradcli.engine.ops.reduce import Dim, mean, std, var
 from gradcli.engine.ops.reduce import sum as total
@@ -108,9 +109,7 @@ def norm(
         count: Tensor = total(where(x != 0, 1.0, abs(x)), dim, keepdim)
         return count
     if order == 2:
-        squares = total(mul(x, x), dim, keepdim)
-        none = squares == 0
-        length: Tensor = where(none, 0.0, sqrt(where(none, 1.0, squares)))
+        length: Tensor = vector_norm(x, dim, keepdim)
         return length
     size = abs(x)
     plain = {1.0: total, inf: amax, -inf: amin}.get(order)
