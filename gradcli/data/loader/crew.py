@@ -7,7 +7,7 @@ import queue
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -27,7 +27,9 @@ class Crew:
         try:
             with _no_interrupt():
                 for work in works:
-                    self._members.append(_Member(work))
+                    self._members.append(_Member(work.id))
+            for member, work in zip(self._members, works, strict=True):
+                member.take(work)
         except BaseException:
             self.close()
             raise
@@ -81,26 +83,36 @@ _GUARD = (
 class _Member:
     """One process, the pipe for its tasks, and what came back."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, number: int) -> None:
         context = get_context("spawn")
         theirs, self.tasks = context.Pipe(duplex=False)
         results, sending = context.Pipe(duplex=False)
         self.process = context.Process(
-            target=worker.main, args=(work, theirs, sending), daemon=True, name=f"loader-{work.id}"
+            target=worker.main, args=(theirs, sending), daemon=True, name=f"loader-{number}"
         )
         try:
             self.process.start()
-        except (AttributeError, TypeError, ValueError, ImportError) as error:
-            raise WorkerError(
-                f"DataLoader: the dataset cannot be sent to a worker: {error}",
-                notes=("define its class and collate_fn at the top of a module",),
-            ) from error
         finally:
             theirs.close()
             sending.close()
         self.inbox: queue.SimpleQueue[tuple[Any, Any]] = queue.SimpleQueue()
         self._listener = threading.Thread(target=_listen, args=(results, self.inbox), daemon=True)
         self._listener.start()
+
+    def take(self, work: Work) -> None:
+        """Tell the worker what its work is; one that has died is noticed when an answer is due.
+
+        Not as an argument of the process: its start would wait for ever for one that died.
+        """
+        try:
+            self.tasks.send(work)
+        except OSError:
+            return
+        except Exception as error:  # a dataset's own way to be sent may fail in any way
+            raise WorkerError(
+                f"DataLoader: the dataset cannot be sent to a worker: {error}",
+                notes=("define its class and collate_fn at the top of a module",),
+            ) from error
 
     def ending(self) -> str:
         """How the process ended, in words."""
@@ -135,6 +147,7 @@ def _listen(results: Connection, inbox: queue.SimpleQueue[tuple[Any, Any]]) -> N
 @contextlib.contextmanager
 def _no_interrupt() -> Iterator[None]:
     """Ctrl-C waits meanwhile: a starting worker inherits that, until it ignores the signal."""
+    resource_tracker.ensure_running()  # the first start would do it, and let Ctrl-C in again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

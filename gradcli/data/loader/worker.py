@@ -99,20 +99,36 @@ class Fetch:
         return self._collate(found if self._batched else found[0])
 
 
-def main(work: Work, tasks: Connection, results: Connection) -> None:
+def main(tasks: Connection, results: Connection) -> None:
     """Serve until the parent says so or is gone. Ctrl-C is the parent's to answer."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     cpu.set_threads(1)
-    _info.append(WorkerInfo(work.id, work.count, work.seed, work.dataset))
-    fetch = Fetch(work.dataset, work.collate, work.batched, work.drop_last)
     try:
+        work = _told(tasks, results)
+        if work is None:
+            return
+        _info.append(WorkerInfo(work.id, work.count, work.seed, work.dataset))
+        fetch = Fetch(work.dataset, work.collate, work.batched, work.drop_last)
         if work.init is not None:
             _answer(results, (-1, -1), lambda: work.init and work.init(work.id), fetch)
         while (task := tasks.recv()) is not None:
             _serve(work, fetch, task, results)
     except (EOFError, ConnectionError):
         return  # the parent is gone
+
+
+def _told(tasks: Connection, results: Connection) -> Work | None:
+    """What this worker is to do; None where that cannot be read, which the parent is told."""
+    try:
+        work: Work = tasks.recv()
+    except (EOFError, ConnectionError):
+        raise
+    except Exception as error:
+        text = f"cannot read its dataset: {type(error).__name__}: {error}"
+        wire.send(results, ("failed", -1, -1), (text, traceback.format_exc()))
+        return None
+    return work
 
 
 def _serve(work: Work, fetch: Fetch, task: Any, results: Connection) -> None:

@@ -149,10 +149,38 @@ def test_a_stream_is_shared_among_workers() -> None:
     assert batches == [[0, 2], [1, 3], [4, 6], [5, 7], [8, 10], [9]]
 
 
-def test_what_cannot_be_sent_to_a_worker_is_refused() -> None:
-    loader = DataLoader(Numbered(), num_workers=1, collate_fn=lambda samples: samples)
+nameless = [lambda samples: samples][0]
+
+
+@pytest.mark.parametrize("collate", [lambda samples: samples, nameless])
+def test_what_cannot_be_sent_to_a_worker_is_refused(collate: Any) -> None:
+    loader = DataLoader(Numbered(), num_workers=1, collate_fn=collate)
     with pytest.raises(WorkerError, match="cannot be sent to a worker"):
         iter(loader)
+    assert multiprocessing.active_children() == []
+
+
+UNGUARDED = """
+import sys
+sys.path.insert(0, {folder!r})
+from gradcli import engine
+from gradcli.data import DataLoader, TensorDataset
+
+for _ in DataLoader(TensorDataset(engine.zeros({rows}, 100)), num_workers=1):
+    pass
+"""
+
+
+@pytest.mark.parametrize("rows", [10, 10_000])
+def test_a_script_without_a_guard_is_told_so(tmp_path: Path, rows: int) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(UNGUARDED.format(folder=str(HERE.parents[2]), rows=rows))
+    done = subprocess.run(
+        [sys.executable, str(path)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert "WorkerError: DataLoader: worker 0 ended" in done.stderr
+    assert "__name__ == '__main__'" in done.stderr
 
 
 PROGRAM = """
