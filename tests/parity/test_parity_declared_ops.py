@@ -106,6 +106,8 @@ SPELLED = {
     "vector_norm": lambda x, dim=None, keepdim=False: torch.linalg.vector_norm(x, 2, dim, keepdim),
 }
 ALONE = {
+    "affine": "torch does it in two steps; tests/reference_index.py has its maths",
+    "rand_at": "numbers of a generator of our own; tests/reference_index.py draws them again",
     "with_part": "assignment; tests/parity/test_parity_indexing.py compares x[index] = value",
     "flat_index": "part of indexing; tests/parity/test_parity_indexing.py compares the whole",
     "index_copy": "torch gives what was overwritten a gradient; test_parity_gather.py has the rest",
