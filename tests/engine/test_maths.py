@@ -43,6 +43,10 @@ def log(x: float) -> float:
     return math.log(x) if x > 0 else (-INF if x == 0 else NAN)
 
 
+def log1p(x: float) -> float:
+    return math.log1p(x) if x > -1 else (-INF if x == -1 else NAN)
+
+
 def sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x >= 0 else exp(x) / (1 + exp(x))
 
@@ -50,6 +54,7 @@ def sigmoid(x: float) -> float:
 FUNCTIONS = [
     pytest.param("exp", exp, (-104.5, 89.0), id="exp"),
     pytest.param("log", log, (0.4, 3.0), id="log"),
+    pytest.param("log1p", log1p, (-0.95, 2.0), id="log1p"),
     pytest.param("tanh", math.tanh, (-10.0, 10.0), id="tanh"),
     pytest.param("sigmoid", sigmoid, (-104.5, 20.0), id="sigmoid"),
 ]

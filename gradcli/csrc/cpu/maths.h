@@ -49,7 +49,9 @@ M_LIBM(floor)
 M_LIBM(ceil)
 M_LIBM(rint)
 M_LIBM(trunc)
+#ifndef GC_IS_FLOAT
 M_LIBM(log1p)
+#endif
 M_LIBM(expm1)
 M_LIBM(log2)
 M_LIBM(log10)

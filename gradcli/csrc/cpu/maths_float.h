@@ -1,6 +1,6 @@
-/* maths_float.h -- exp, log, tanh, erf and 2^n for float: no branches and no tables, so that the
- * loops which call them vectorise; at most 2 units in the last place from the true value, over all
- * floats (tests/engine/test_maths.py measures it). The polynomials are minimax fits of our own,
+/* maths_float.h -- exp, log, log1p, tanh, erf and 2^n for float: no branches and no tables, so that
+ * the loops which call them vectorise; at most 2 units in the last place from the true value, over
+ * all floats (tests/engine/test_maths.py measures it). The polynomials are minimax fits of our own,
  * each coefficient rounded to float before the next ones were fitted.
  *
  * A select reads `x > hi ? hi : x`: written this way round it keeps a NaN. */
@@ -112,4 +112,11 @@ static inline float NAME(m_erf)(float x) {
   q = M_FMA(q, t, -0.000183444223f);
   const float far = 1 - NAME(m_exp)(-q);
   return size < 0.95f ? near : copysignf(far, x);
+}
+
+/* log(1 + x): what is lost in rounding 1 + x is small, and as much of the result as of 1 + x. */
+static inline float NAME(m_log1p)(float x) {
+  const float u = 1 + x, lost = x - (u - 1);
+  const float y = NAME(m_log)(u) + lost / u;
+  return u > 0 && u < INFINITY ? y : NAME(m_log)(u);
 }
