@@ -43,6 +43,10 @@ def log(x: float) -> float:
     return math.log(x) if x > 0 else (-INF if x == 0 else NAN)
 
 
+def expm1(x: float) -> float:
+    return math.expm1(x) if x < 709 else INF
+
+
 def log1p(x: float) -> float:
     return math.log1p(x) if x > -1 else (-INF if x == -1 else NAN)
 
@@ -54,6 +58,7 @@ def sigmoid(x: float) -> float:
 FUNCTIONS = [
     pytest.param("exp", exp, (-104.5, 89.0), id="exp"),
     pytest.param("log", log, (0.4, 3.0), id="log"),
+    pytest.param("expm1", expm1, (-18.0, 5.0), id="expm1"),
     pytest.param("log1p", log1p, (-0.95, 2.0), id="log1p"),
     pytest.param("tanh", math.tanh, (-10.0, 10.0), id="tanh"),
     pytest.param("sigmoid", sigmoid, (-104.5, 20.0), id="sigmoid"),

@@ -51,8 +51,8 @@ M_LIBM(rint)
 M_LIBM(trunc)
 #ifndef GC_IS_FLOAT
 M_LIBM(log1p)
-#endif
 M_LIBM(expm1)
+#endif
 M_LIBM(log2)
 M_LIBM(log10)
 M_LIBM(exp2)

@@ -1,7 +1,7 @@
-/* maths_float.h -- exp, log, log1p, tanh, erf and 2^n for float: no branches and no tables, so that
- * the loops which call them vectorise; at most 2 units in the last place from the true value, over
- * all floats (tests/engine/test_maths.py measures it). The polynomials are minimax fits of our own,
- * each coefficient rounded to float before the next ones were fitted.
+/* maths_float.h -- exp, expm1, log, log1p, tanh, erf and 2^n for float: no branches and no tables,
+ * so that the loops which call them vectorise; at most 2 units in the last place from the true
+ * value, over all floats (tests/engine/test_maths.py measures it). The polynomials are minimax fits
+ * of our own, each coefficient rounded to float before the next ones were fitted.
  *
  * A select reads `x > hi ? hi : x`: written this way round it keeps a NaN. */
 
@@ -17,14 +17,17 @@ static inline float NAME(m_from_bits)(uint32_t bits) {
 }
 
 /* x = n ln 2 + r, |r| <= ln 2 / 2: exp(r) = 1 + r + r^2 q(r). */
-static inline float NAME(m_exp_rest)(float x, float n) {
+static inline float NAME(m_exp_part)(float x, float n) {
   const float r = M_FMA(n, 2.12194440e-4f, M_FMA(n, -0.693359375f, x));
   float q = 0.00138190319f;
   q = M_FMA(q, r, 0.00836871564f);
   q = M_FMA(q, r, 0.0416682884f);
   q = M_FMA(q, r, 0.166665211f);
   q = M_FMA(q, r, 0.49999994f);
-  return 1 + M_FMA(q, r * r, r);
+  return M_FMA(q, r * r, r);
+}
+static inline float NAME(m_exp_rest)(float x, float n) {
+  return 1 + NAME(m_exp_part)(x, n);
 }
 
 /* exp(x) = 2^n exp(r). 2^n goes on in two halves: it is no float itself where exp(x) is near the
@@ -49,6 +52,16 @@ static inline float NAME(m_exp_normal)(float x) {
   x = x < -88 ? -88 : x;
   const float shifted = M_FMA(x, 1.44269504f, round_to_exponent), n = shifted - round_to_exponent;
   return NAME(m_exp_rest)(x, n) * NAME(m_from_bits)(NAME(m_bits)(shifted) << 23);
+}
+
+/* 2^n e^r - 1 = 2^n (e^r - 1) + (2^n - 1); half of it, because 2^128 is no float. */
+static inline float NAME(m_expm1)(float x) {
+  const float round_to_exponent = 12582912 + 126; /* its last bits are those of 2^(n - 1) */
+  x = x > 89 ? 89 : x;
+  x = x < -20 ? -20 : x;
+  const float shifted = M_FMA(x, 1.44269504f, round_to_exponent), n = shifted - round_to_exponent;
+  const float scale = NAME(m_from_bits)(NAME(m_bits)(shifted) << 23);
+  return 2 * M_FMA(scale, NAME(m_exp_part)(x, n), scale - 0.5f);
 }
 
 /* x = 2^n (1 + f), 1 + f in [sqrt(1/2), sqrt(2)); log(x) = n ln 2 + f - f^2 / 2 + f^3 p(f). */
