@@ -16,6 +16,7 @@ from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import Chosen, choose
 from gradcli.config.selection import Patterns, select
 from gradcli.errors import ConfigError
+from gradcli.registry import closest
 
 if TYPE_CHECKING:
     from gradcli.engine import nn, optim
@@ -79,7 +80,7 @@ def choose_optimizer(node: Node | None, report: Report) -> Chosen | None:
     section = full(node)
     if not isinstance(section.value, dict):
         return choose("optim", node, OPTIMIZERS, report)
-    shared = schema_of(grouping).hints.keys() & section.map().keys()
+    shared = {key for key in section.map() if _is_shared(key, section)}
     own = {key: item for key, item in section.map().items() if key not in shared}
     chosen = choose("optim", replace(section, value=own), OPTIMIZERS, report)
     given = {key: section.map()[key] for key in sorted(shared)}
@@ -91,6 +92,15 @@ def choose_optimizer(node: Node | None, report: Report) -> Chosen | None:
     written = {"no_decay": values["no_decay"], "groups": groups}
     shown = {key: value for key, value in written.items() if key in shared}
     return Chosen(chosen.name, {**chosen.values, **shown}, made)
+
+
+def _is_shared(key: str, section: Node) -> bool:
+    """A key of every optimizer, or a word that is no key of this one and most like such a key."""
+    shared = schema_of(grouping).hints
+    name = section.map().get("name")
+    make = OPTIMIZERS.get(str(name.value)) if name else None
+    own = schema_of(make).hints if make else {}
+    return closest(key, ["name", *own, *shared]) in shared
 
 
 def _groups(node: Node | None, report: Report) -> list[dict[str, Any]] | None:

@@ -136,6 +136,8 @@ def test_a_pattern_that_matches_nothing_is_named(
             "unknown key 'lrr' in optim.groups.0",
         ),
         ("{name: sgd, lr: 0.1, groups: [head]}", "optim.groups.0"),
+        ("{name: sgd, lr: 0.1, no_dekay: [a]}", "in optim did you mean 'no_decay'?"),
+        ("{name: sgd, lr: 0.1, nestorov: true}", "(sgd) did you mean 'nesterov'?"),
         ("[sgd]", "optim must be a name"),
         ("{no_decay: [bias]}", "optim must be a name"),
     ],
