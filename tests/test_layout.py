@@ -18,8 +18,13 @@ LONGEST = 400
 
 PYTHON = sorted(p for p in PACKAGE.rglob("*.py"))
 C = sorted(p for p in CSRC.rglob("*") if p.suffix in (".c", ".h"))
-# Written by cffi and by `gradcli ops`: nobody reads or edits them.
-GENERATED = {"docs/ops.md", "gradcli/engine/device/_cpu.c", "gradcli/engine/tensor.pyi"}
+# Written by cffi, by `gradcli ops` and by the tests: nobody edits them.
+GENERATED = {
+    "docs/ops.md",
+    "docs/parity.md",
+    "gradcli/engine/device/_cpu.c",
+    "gradcli/engine/tensor.pyi",
+}
 
 
 def named(path: Path) -> str:

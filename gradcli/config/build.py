@@ -51,6 +51,7 @@ def build(config: Config) -> Job:
         settings=config.train,
         expect=config.expect,
         resolved=config.resolved,
+        stated=config.stated,
         sources=config.sources,
         code=config.code,
         begin=begin,

@@ -44,6 +44,7 @@ class Config:
         data: the located source; its files exist.
         steps: updates of the whole run.
         resolved: every value, defaults included; written as YAML it loads to the same config.
+        stated: what the file and the overrides say, without defaults.
         sources: the files as written, the config itself first.
         code: own Python files by name, as they were run.
         freeze: patterns of the parameters that are not trained.
@@ -64,6 +65,7 @@ class Config:
     expect: tuple[Expectation, ...]
     steps: int
     resolved: dict[str, Any]
+    stated: dict[str, Any]
     sources: tuple[tuple[Path, str], ...]
     code: Mapping[str, str]
     freeze: tuple[str, ...]
@@ -163,6 +165,7 @@ class _Loading:
             expect=expect,
             steps=steps,
             resolved={},
+            stated=root.plain(),
             sources=tuple(self.reading.sources),
             code=code.files,
             freeze=tuple(values["freeze"]),

@@ -53,7 +53,9 @@ def check_same(meta: Meta, job: Job, source: str, *, allow_data_change: bool) ->
         )
         if theirs != ours
     ]
-    if not differences and meta.config_sha256 != config_sha256(job.resolved):
+    # A key that this version has and the run's own config does not had its default there too.
+    same = (config_sha256(job.resolved), config_sha256(job.stated))
+    if not differences and meta.config_sha256 not in same:
         differences = _differences(dict(flat(meta.config)), dict(flat(job.resolved)))
     if differences:
         raise CheckpointError(

@@ -147,6 +147,7 @@ class Job:
         metrics: names of gradcli.train.metrics.METRICS, beside the loss.
         optimizer_name: the config's name, kept in checkpoints and compared on resume.
         resolved: the whole config with every default, as plain values.
+        stated: the same without defaults: of a run that an older version began, all that it knew.
         sources: the config file and the files it extends, as written; the config itself first.
         code: own Python files by name; copied into the run, where they are run again.
         begin: gives a new run its pretrained weights, and says so in a line.
@@ -166,6 +167,7 @@ class Job:
     answers: Callable[[Tensor], Tensor] = as_they_are
     expect: tuple[Expectation, ...] = ()
     resolved: Mapping[str, Any] = field(default_factory=dict)
+    stated: Mapping[str, Any] = field(default_factory=dict)
     sources: Sequence[tuple[Path, str]] = ()
     code: Mapping[str, str] = field(default_factory=dict)
     begin: Callable[[], str] | None = None

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 from points import gradcli
+
+from gradcli.train import checkpoint
+from gradcli.train.compare import config_sha256
 
 __all__ = ["gradcli"]
 
@@ -28,6 +33,21 @@ def test_a_checkpoint_can_be_chosen(gradcli, which: str) -> None:
     ended = gradcli("eval", "dots", "--json", "--checkpoint", which)
     assert ended.code == 0
     assert {"12": 12, "last": 18}.get(which, ended.json["steps"]) == ended.json["steps"]
+
+
+def test_a_run_of_a_version_that_knew_fewer_keys(gradcli) -> None:
+    trained = gradcli("train", "dots.yaml", "--json").json
+    run = Path(trained["run"])
+    known = yaml.safe_load((run / "resolved.yaml").read_text())
+    del known["optim"]["amsgrad"]
+    (run / "resolved.yaml").write_text(yaml.safe_dump(known))
+    found = checkpoint.read(run / "checkpoints" / "step-00000018.safetensors")
+    meta = replace(found.meta, config=known, config_sha256=config_sha256(known))
+    checkpoint.write(run / "checkpoints", meta, found.tensors)
+    ended = gradcli("eval", "last", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.json["metrics"]["test.loss"] == trained["metrics"]["test.loss"]
+    assert gradcli("resume", "last", "-s", "train.epochs=4").code == 0
 
 
 def test_an_unknown_checkpoint_or_split_is_named(gradcli) -> None:
