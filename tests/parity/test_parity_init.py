@@ -67,11 +67,17 @@ CASES = [
 
 @pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
 @pytest.mark.parametrize("dtype", list(FLOATS), ids=str)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize(("name", "options"), CASES, ids=str)
+@pytest.mark.parametrize(
+    ("name", "options", "shape"),
+    [
+        (name, options, shape)
+        for name, options in CASES
+        for shape in SHAPES
+        # There torch draws with the deviation of one side.
+        if not (shape == (0, 4) and name.startswith("xavier"))
+    ],
+)
 def test_the_same_draws_give_the_same_weights(name, options, shape, dtype, agree, our_draws):
-    if shape == (0, 4) and name.startswith("xavier"):
-        pytest.skip("torch draws with the deviation of one side")
     compare(agree, name, shape, dtype, options)
 
 
