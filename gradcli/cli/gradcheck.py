@@ -42,9 +42,9 @@ def command(ctx: click.Context, names: tuple[str, ...], twice: bool, as_json: bo
 
 
 def _check_names(names: tuple[str, ...]) -> None:
-    from gradcli.engine.op import declared_ops
+    from gradcli.engine.gradcheck import every_op
 
-    known = [op.name for op in declared_ops()]
+    known = [op.name for op in every_op()]
     for name in names:
         if name not in known:
             hint = did_you_mean(name, known, "`gradcli ops` lists them all")

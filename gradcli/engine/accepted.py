@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradcli.engine import graph
 from gradcli.engine.dtype import DTYPES, DType
+from gradcli.engine.function import Function
 from gradcli.engine.op import Op
 from gradcli.engine.ops.creation import tensor
 from gradcli.engine.sample import Input
@@ -13,7 +14,7 @@ from gradcli.errors import GradcliError
 DEVICES = ("cpu",)  # every op runs on each of them
 
 
-def accepted(op: Op) -> tuple[str, ...]:
+def accepted(op: Op | Function) -> tuple[str, ...]:
     """The names of these types, in the order of `DTYPES`; none where no input leaves a choice."""
     kinds = {one.kind for one in op.samples[0].inputs} - {"none"}
     if not kinds:
@@ -39,7 +40,7 @@ def shown(names: tuple[str, ...]) -> str:
     return words.get(frozenset(names), ", ".join(names))
 
 
-def _takes(op: Op, dtype: DType, fixed: dict[str, DType]) -> bool:
+def _takes(op: Op | Function, dtype: DType, fixed: dict[str, DType]) -> bool:
     sample = op.samples[0]
     try:
         with graph.no_grad():

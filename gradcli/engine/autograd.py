@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.engine import walk
 from gradcli.engine.array import Array, full
 from gradcli.engine.custom import Function
+from gradcli.engine.function import function
 from gradcli.engine.graph import (
     Edge,
     enable_grad,
@@ -15,7 +16,6 @@ from gradcli.engine.graph import (
     recording,
     set_grad_enabled,
 )
-from gradcli.engine.op import function
 from gradcli.engine.tensor import Tensor, parents_of
 from gradcli.engine.walk import RecordedWalk, Walk, Wanted, detect_anomaly
 from gradcli.errors import AutogradError, DTypeError, OptionError

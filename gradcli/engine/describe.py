@@ -13,7 +13,9 @@ from textwrap import indent
 from typing import Any
 
 from gradcli.engine.accepted import DEVICES, accepted, shown
-from gradcli.engine.op import Op, declared_ops
+from gradcli.engine.function import Function
+from gradcli.engine.gradcheck import Row, behind, every_op
+from gradcli.engine.op import Op
 from gradcli.engine.tensor import OPS, Tensor
 
 STUB = Path(__file__).with_name("tensor.pyi")
@@ -24,12 +26,13 @@ _HEAD = """\
 Made from the declarations by `gradcli ops --markdown > docs/ops.md`; CI fails when it is stale.
 Names, arguments, defaults and results are torch's; docs/differences.md lists the exceptions.
 The gradient column is the slope of an elementwise op, written in the value that is kept for it;
-"own" is a gradient function below the op; a dash says why there is none. "Twice" says how gradients
-of that gradient are computed: by the op itself where it is linear, by the composed form, or by a
-rule of its own; a dash means under `engine.composed()` only. `gradcli gradcheck --twice`
-proves all of them. The types are those of the inputs that leave a choice, found by trying: floats
-(float32 and float64), numbers (these and int32, int64 and uint8), all (these and bool), or their
-names.
+"own" is a gradient function below the op; "through" names the ops of which a function is composed,
+whose gradients are its own; a dash says why there is none. "Twice" says how gradients of that
+gradient are computed: by the op itself where it is linear, by the composed form, by a rule of its
+own, or through the ops it is composed of; a dash means under `engine.composed()` only.
+`gradcli gradcheck` and `gradcli gradcheck --twice` prove all of them. The types are those of the
+inputs that leave a choice, found by trying: floats (float32 and float64), numbers (these and int32,
+int64 and uint8), all (these and bool), or their names.
 """
 _STUB_HEAD = '''\
 """Tensor as editors and mypy see it: made by `gradcli ops --stub`, with one method an op."""
@@ -59,50 +62,52 @@ class Facts:
 
 
 def facts() -> list[Facts]:
-    """Every declared op, by family and name."""
-    return sorted((_facts(op) for op in declared_ops()), key=lambda f: (f.family, f.name))
+    """Every op and every function composed of ops, by family and name."""
+    return sorted((_facts(op) for op in every_op()), key=lambda f: (f.family, f.name))
 
 
-def _facts(op: Op) -> Facts:
+def _facts(op: Row) -> Facts:
     meaning = (op.__doc__ or "").split("\n\n", 1)[0].replace("\n", " ")
-    gradient = op.slope or ("own" if op.differentiable else f"- ({op.why})")
+    written = _of_op(op) if isinstance(op, Op) else _of_function(op)
     return Facts(
         name=op.name,
-        family=_family(op),
         signature=op.name + op.signature(),
         meaning=meaning,
-        formula=op.formula if op.formula not in meaning else "",
-        gradient=gradient if op.differentiable else f"- ({op.why})",
-        saves=op.saves,
         samples=len(op.samples),
-        composed=op.composed.__name__ if op.composed else None,
-        twice=op.again,
         dtypes=accepted(op),
         devices=DEVICES,
+        **written,
     )
 
 
-def _family(op: Op) -> str:
+def _of_op(op: Op) -> dict[str, Any]:
+    gradient = op.slope or ("own" if op.differentiable else f"- ({op.why})")
+    return {
+        "family": _family(op.forward),
+        "formula": op.formula if op.formula not in (op.__doc__ or "") else "",
+        "gradient": gradient if op.differentiable else f"- ({op.why})",
+        "saves": op.saves,
+        "composed": op.composed.__name__ if op.composed else None,
+        "twice": op.again,
+    }
+
+
+def _of_function(op: Function) -> dict[str, Any]:
+    through = behind(op, op.samples[0]) if op.differentiable else []
+    names = ", ".join(step.name for step in through)
+    return {
+        "family": _family(op.plain),
+        "formula": "",
+        "gradient": f"through {names}" if names else f"- ({op.why})",
+        "saves": (),
+        "composed": None,
+        "twice": "through these" if names and all(step.again for step in through) else "",
+    }
+
+
+def _family(function: Callable[..., Any]) -> str:
     """The module of gradcli.engine.ops that declares it."""
-    return str(op.forward.__module__).rpartition(".")[2]
-
-
-def functions() -> list[tuple[str, str, str]]:
-    """Name, signature and meaning of what is entered in the table but composed of ops."""
-    found = []
-    for name, row in sorted(OPS.items()):
-        if not isinstance(row, Op) and not name.startswith("_"):
-            meaning = (inspect.getdoc(row) or "").split("\n\n", 1)[0].replace("\n", " ")
-            found.append((name, _plain_signature(name, row), meaning))
-    return found
-
-
-def _plain_signature(name: str, row: Callable[..., Any]) -> str:
-    parameters = []
-    for p in inspect.signature(row).parameters.values():
-        default = "" if p.default is p.empty else f"={p.default!r}"
-        parameters.append(f"{_star(p)}{p.name}{default}")
-    return f"{name}({', '.join(parameters)})"
+    return str(function.__module__).rpartition(".")[2]
 
 
 def _star(p: inspect.Parameter) -> str:
@@ -124,8 +129,6 @@ def markdown() -> str:
             "|---|---|---|---|---|---|---|\n"
         )
         parts += [_row(row) for row in rows if row.family == family]
-    parts.append("\n## Composed of other ops\n\n| function | meaning |\n|---|---|\n")
-    parts += [f"| {_code(shown)} | {_cell(meaning)} |\n" for _, shown, meaning in functions()]
     return "".join(parts)
 
 
@@ -135,7 +138,7 @@ def _row(row: Facts) -> str:
         meaning += f" {_code(row.formula)}"
     if row.composed:
         meaning += f" Composed reference: {_code(row.composed)}."
-    own = row.gradient == "own" or row.gradient.startswith("- ")
+    own = row.gradient.startswith(("own", "- ", "through "))
     gradient = _cell(row.gradient) if own else _code(row.gradient)
     twice = row.twice or ("" if row.gradient.startswith("- ") else "-")
     kept = ", ".join(row.saves)
@@ -217,7 +220,7 @@ def _signature_of(node: ast.FunctionDef) -> str:
 
 
 def _method(name: str) -> str:
-    row = OPS[name]
+    row = inspect.unwrap(OPS[name])
     arguments, result = _op_arguments(row) if isinstance(row, Op) else _plain_arguments(row)
     return f"def {name}({', '.join(['self', *arguments])}) -> {result}: ..."
 
@@ -225,12 +228,14 @@ def _method(name: str) -> str:
 def _op_arguments(op: Op) -> tuple[list[str], str]:
     """An op's options may follow its inputs by position; the first of a variadic one is spread."""
     parameters = inspect.signature(op.forward).parameters
-    arguments = []
-    for name in op.inputs[1:]:
-        number = " | float" if name == "other" else ""
-        arguments.append(f"{name}: Tensor{number}" + (" | None = None" * (name in op.optional)))
-    for i, name in enumerate(op.options):
-        spread = op.variadic and i == 0
+    arguments: list[str] = []
+    for name in list(op.__signature__.parameters)[1:]:
+        if name in op.inputs:
+            number = " | float" if name == "other" else ""
+            default = " | None = None" * (name in op.optional)
+            arguments.append(f"{name}: Tensor{number}{default}")
+            continue
+        spread = op.variadic and name == next(iter(op.options))
         must = parameters[name].default is inspect.Parameter.empty and not spread
         if must and arguments and arguments[-1].endswith("None"):
             arguments.append("*")  # Python wants what must be given before what may be left out

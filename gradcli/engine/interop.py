@@ -13,7 +13,7 @@ from gradcli.engine.array import Array
 from gradcli.engine.device import cpu, dlpack
 from gradcli.engine.device.dlpack import Lent, Loan
 from gradcli.engine.dtype import DTYPES, DType
-from gradcli.engine.op import function
+from gradcli.engine.function import function
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import AutogradError, DeviceError, DTypeError, OptionError, ShapeError

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from gradcli.engine import graph, twice
 from gradcli.engine.array import Array
@@ -46,6 +46,12 @@ class composed(ContextDecorator):  # noqa: N801 -- reads like no_grad
 
     def __exit__(self, *_: object) -> None:
         _composing.set(self._before.pop())
+
+
+def bare(signature: inspect.Signature) -> str:
+    """A signature without types: the names and defaults."""
+    parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return str(inspect.Signature(parameters, __validate_parameters__=False))
 
 
 class Op:
@@ -158,14 +164,26 @@ class Op:
     def __repr__(self) -> str:
         return f"<op {self.name}{self.signature()}>"
 
-    def signature(self) -> str:
-        """How the op is called."""
-        options = [
-            f"{name}={default!r}" if default is not inspect.Parameter.empty else name
-            for name, default in self.options.items()
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """How the op is called, for help() and for editors."""
+        kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+        defaults = {**dict.fromkeys(self.optional), **self.options}
+        parameters = [
+            inspect.Parameter(
+                name,
+                kind,
+                default=defaults.get(name, empty),
+                annotation="Tensor" if name in self.inputs else empty,
+            )
+            for name in (*self.inputs, *self.options)
         ]
-        inputs = [f"{n}=None" if n in self.optional else n for n in self.inputs]
-        return f"({', '.join(inputs + options)})"
+        # What must be given may stand behind what may be left out.
+        return inspect.Signature(parameters, __validate_parameters__=False)
+
+    def signature(self) -> str:
+        """The same as text."""
+        return bare(self.__signature__)
 
     def __call__(self, *args: Any, **named: Any) -> Any:  # noqa: D102 -- each op's own doc
         inputs, options = self._bind(args, named)
@@ -268,21 +286,6 @@ def declare_op(declared: Op, *, method: bool = True) -> Op:
     if method:
         install(declared.name, declared)
     return declared
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def function(name: str | None = None, *, method: bool = True) -> Callable[[F], F]:
-    """Enter a plain function composed of ops, under its name; it becomes a method as well."""
-
-    def enter(plain: F) -> F:
-        OPS.add(name or plain.__name__, plain)
-        if method:
-            install(name or plain.__name__, plain)
-        return plain
-
-    return enter
 
 
 def declared_ops() -> list[Op]:

@@ -10,7 +10,7 @@ import pytest
 from gradcli.cli import doctor
 from gradcli.cli.main import run
 from gradcli.engine.device import cpu
-from gradcli.engine.op import declared_ops
+from gradcli.engine.gradcheck import every_op
 from gradcli.engine.tensor import OPS
 
 
@@ -21,7 +21,7 @@ def json_of(arguments: list[str], capsys: pytest.CaptureFixture[str], code: int 
 
 def test_ops_lists_every_declared_op(capsys: pytest.CaptureFixture[str]) -> None:
     listed = [row["name"] for row in json_of(["ops"], capsys)["ops"]]
-    assert sorted(listed) == [op.name for op in declared_ops()]
+    assert sorted(listed) == [op.name for op in every_op()]
     assert run(["ops"]) == 0
     assert f"{len(listed)} ops" in capsys.readouterr().out
 

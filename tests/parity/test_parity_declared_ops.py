@@ -1,4 +1,4 @@
-"""Every declared op, on every sample it declares, against the function of torch with its name."""
+"""Every op and function, on every sample it declares, against torch's function of its name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.nn import functional  # noqa: E402
 
 from gradcli.engine import gradcheck  # noqa: E402
 from gradcli.engine.dtype import DType  # noqa: E402
-from gradcli.engine.op import declared_ops  # noqa: E402
+from gradcli.engine.op import Op  # noqa: E402
 
 pytestmark = pytest.mark.parity
 
@@ -133,7 +133,7 @@ REFUSED = (
 )
 CASES = [
     pytest.param(op, sample, id=f"{op.name}{sample}")
-    for op in declared_ops()
+    for op in gradcheck.every_op()
     if op.name not in ALONE
     for sample in op.samples
 ]
@@ -148,7 +148,7 @@ def in_torch(name):
 
 def test_every_op_has_a_partner_or_a_reason():
     lacking = []
-    for op in declared_ops():
+    for op in gradcheck.every_op():
         try:
             in_torch(op.name)
         except IndexError:
@@ -180,21 +180,24 @@ def test_values_and_gradients(agree, op, sample, dtype):
     for x in inputs:
         if op.differentiable and x is not None and x.is_floating_point():
             x.requires_grad_()
+    partners = [None if x is None else theirs(x).clone() for x in inputs]
+    names = gradcheck.input_names(op, sample)
     found = gradcheck.call(op, sample, inputs)
     backward(found)
-    partners = [None if x is None else theirs(x).clone() for x in inputs]
     ends = [
         (x, partner.requires_grad_())
-        for name, x, partner in zip(op.inputs, inputs, partners, strict=True)
+        for name, x, partner in zip(names, inputs, partners, strict=True)
         if x is not None and x.grad is not None and (op.name, name) not in CONSTANTS
     ]
     options = {name: translated(option) for name, option in sample.options.items()}
+    args, named = (partners, options) if isinstance(op, Op) else op.placed(partners, options)
     try:
-        expected = in_torch(op.name)(*partners, **options)
+        expected = in_torch(op.name)(*args, **named)
     except RuntimeError as error:
         assert any(text in str(error) for text in REFUSED)
         return
     expected = expected if isinstance(expected, (tuple, list)) else (expected,)
+    expected = [y for y in expected if isinstance(y, torch.Tensor)]
     for y, want in zip(found, expected, strict=True):
         agree(op.name, y, want)
     backward(expected)

@@ -6,7 +6,8 @@ from math import pi, sqrt
 from typing import Any
 
 from gradcli.engine.array import Array
-from gradcli.engine.op import function, op
+from gradcli.engine.function import function
+from gradcli.engine.op import op
 from gradcli.engine.ops.elementwise import mul, relu, sigmoid, sub, tanh
 from gradcli.engine.ops.family import (
     as_float,

@@ -13,7 +13,8 @@ from typing import Any
 from gradcli.engine import graph, recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, copy_into, writable
-from gradcli.engine.op import function, op
+from gradcli.engine.function import function
+from gradcli.engine.op import op
 from gradcli.engine.ops.creation import tensor
 from gradcli.engine.ops.index import where
 from gradcli.engine.ops.indexing import EVERYTHING, Layout, Plan, flat_positions, layout, planned

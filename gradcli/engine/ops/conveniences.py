@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
-from gradcli.engine.op import function
+from gradcli.engine.function import function
 from gradcli.engine.ops.creation import full, zeros
 from gradcli.engine.ops.elementwise import sub
 from gradcli.engine.ops.extreme import amax

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradcli.engine import dtype as dtypes
-from gradcli.engine.op import function
+from gradcli.engine.function import function
 from gradcli.engine.ops.elementwise import eq, gt, ne
 from gradcli.engine.ops.reduce import Dim
 from gradcli.engine.ops.reduce import sum as total

@@ -14,7 +14,7 @@ from gradcli.engine.array import empty as empty_array
 from gradcli.engine.array import full as full_array
 from gradcli.engine.device import cpu
 from gradcli.engine.dtype import DType
-from gradcli.engine.op import function
+from gradcli.engine.function import function
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, refuse_recorded
 from gradcli.errors import DTypeError, OptionError, ShapeError

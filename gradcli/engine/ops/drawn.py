@@ -9,7 +9,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.dtype import DType
-from gradcli.engine.op import function
+from gradcli.engine.function import function
 from gradcli.engine.ops.creation import empty, full, linspace, ones, tensor, zeros
 from gradcli.engine.ops.elementwise import clamp, eq, gt, log, lt, minimum, ne
 from gradcli.engine.ops.functions import log1p

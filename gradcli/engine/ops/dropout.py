@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from gradcli.engine.op import function
+from gradcli.engine.function import function
 from gradcli.engine.ops.creation import full_like, ones
 from gradcli.engine.ops.index import where
 from gradcli.engine.ops.random import dropout

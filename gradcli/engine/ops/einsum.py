@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from gradcli.engine.op import function
+from gradcli.engine.function import function
 from gradcli.engine.ops.elementwise import mul
 from gradcli.engine.ops.matmul import matmul
 from gradcli.engine.ops.movement import permute, reshape

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import Signature
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, run, scalar, unbroadcast
-from gradcli.engine.op import Op, declare_op, function, op
+from gradcli.engine.function import function
+from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops.creation import full, tensor
 from gradcli.engine.ops.family import matched
 from gradcli.engine.sample import index as below
@@ -62,6 +64,14 @@ def _unpick(grad: Array, index: Array, around: Shape, skipped: int = -1) -> Arra
 
 class AlongDim(Op):
     """An op along a dimension that also takes torch's order of arguments: (input, dim, index)."""
+
+    @property
+    def __signature__(self) -> Signature:
+        """With `dim` where torch has it."""
+        usual = super().__signature__.parameters
+        order = dict.fromkeys((self.inputs[0], "dim", *usual))
+        shown = [usual[name] for name in order]
+        return Signature(shown, __validate_parameters__=False)
 
     def _bind(
         self, args: Sequence[Any], named: dict[str, Any]

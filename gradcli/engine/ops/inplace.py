@@ -8,10 +8,12 @@ from typing import Any
 from gradcli.engine import graph
 from gradcli.engine.array import copy_into
 from gradcli.engine.dtype import promote
-from gradcli.engine.op import function
+from gradcli.engine.function import function
 from gradcli.engine.ops.elementwise import add, clamp, div, mul, sub
 from gradcli.engine.tensor import Tensor, refuse_recorded
 from gradcli.errors import DTypeError, ShapeError
+
+IN_PLACE = "it writes over its input, and refuses where a gradient would be lost"
 
 
 def overwrite(name: str, input: Tensor, result: Tensor) -> Tensor:

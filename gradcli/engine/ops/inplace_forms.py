@@ -6,10 +6,28 @@ a gradient would have to pass through it is refused.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from gradcli.engine.op import function
-from gradcli.engine.ops.inplace import overwrite
+from gradcli.engine.function import FUNCTIONS, function
+from gradcli.engine.op import Op
+from gradcli.engine.ops import (  # noqa: F401 -- they declare what is written in place here
+    activation,
+    arithmetic,
+    division,
+    elementwise,
+    functions,
+    logic,
+    masks,
+    products,
+    rows,
+    running,
+    scatter,
+    scatter_reduce,
+)
+from gradcli.engine.ops.inplace import IN_PLACE, overwrite
+from gradcli.engine.sample import Sample
+from gradcli.engine.shape import broadcast
 from gradcli.engine.tensor import OPS, Tensor, refuse_recorded
 
 ONE = [
@@ -80,9 +98,8 @@ TWO = [
     "remainder",
     "addcdiv",
     "addcmul",
-    "addmm",
-    "baddbmm",
 ]
+PRODUCTS = ["addmm", "baddbmm"]
 PLACED = [
     "cumprod",
     "cumsum",
@@ -97,14 +114,33 @@ PLACED = [
 ]
 
 
-def _enter(name: str) -> None:
+def _keeps_shape(sample: Sample) -> bool:
+    """True where the result is as large as the first input."""
+    first, *rest = (one.shape for one in sample.inputs)
+    return all(broadcast(shape, first, "in place") == first for shape in rest)
+
+
+def _tried(name: str) -> Sequence[Sample]:
+    """The calls of the plain form whose result fits into the input."""
+    plain = OPS[name]
+    samples = (plain if isinstance(plain, Op) else FUNCTIONS[name]).samples
+    same_type = [s for s in samples if "dtype" not in s.options]
+    return same_type if name in PLACED else [s for s in same_type if _keeps_shape(s)]
+
+
+def _enter(name: str, samples: Sequence[Sample]) -> None:
+    plain = OPS[name]
+
     def write(input: Tensor, *args: Any, **named: Any) -> Tensor:
         refuse_recorded(f"{name}_", input, *args, *named.values())
-        return overwrite(f"{name}_", input, OPS[name](input, *args, **named))
+        return overwrite(f"{name}_", input, plain(input, *args, **named))
 
+    write.__dict__["__wrapped__"] = plain  # it is called in the same way
     write.__doc__ = f"The result of `{name}`, written over the input."
-    function(f"{name}_")(write)
+    function(f"{name}_", samples=samples, why=IN_PLACE)(write)
 
 
 for _name in (*ONE, *TWO, *PLACED):
-    _enter(_name)
+    _enter(_name, _tried(_name))
+for _name in PRODUCTS:
+    _enter(_name, FUNCTIONS[_name].samples[:2])

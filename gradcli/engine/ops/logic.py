@@ -6,7 +6,8 @@ from math import inf
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array
-from gradcli.engine.op import Op, declare_op, function
+from gradcli.engine.function import function
+from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.elementwise import absolute, eq, le, lt, mul, ne, sub
 from gradcli.engine.ops.family import BinaryOp, comparison, map_binary
 from gradcli.engine.ops.index import where

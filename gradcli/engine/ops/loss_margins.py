@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import log, pi
 
-from gradcli.engine.op import function
+from gradcli.engine.function import function
 from gradcli.engine.ops import creation
 from gradcli.engine.ops.loss_pairs import checked_reduction, reduced
 from gradcli.engine.shape import broadcast, dim_index

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, run, unbroadcast
-from gradcli.engine.op import function, op
+from gradcli.engine.function import function
+from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape

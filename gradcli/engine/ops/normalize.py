@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
-from gradcli.engine.op import function
+from gradcli.engine.function import function
 from gradcli.engine.ops.elementwise import clamp, rsqrt, sqrt
 from gradcli.engine.ops.extreme import amax
 from gradcli.engine.ops.movement import clone, expand, getitem, reshape

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
-from gradcli.engine.op import function
+from gradcli.engine.function import function
 from gradcli.engine.ops.assign import with_part
 from gradcli.engine.ops.creation import arange, full, tensor, zeros
 from gradcli.engine.ops.extreme import amax

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array, empty, run
-from gradcli.engine.op import function, op
+from gradcli.engine.function import function
+from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats
 from gradcli.engine.ops.pool import in_image, of_largest, own
 from gradcli.engine.ops.window import Window

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.engine import shape as shape_rules
-from gradcli.engine.op import function
+from gradcli.engine.function import function
 from gradcli.engine.ops.elementwise import add, mul, sub
 from gradcli.engine.ops.join import stack
 from gradcli.engine.ops.matmul import matmul

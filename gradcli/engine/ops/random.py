@@ -12,7 +12,8 @@ from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, copy_into, empty, run
 from gradcli.engine.device import cpu
 from gradcli.engine.dtype import DType
-from gradcli.engine.op import function, op
+from gradcli.engine.function import function
+from gradcli.engine.op import op
 from gradcli.engine.ops.family import as_float
 from gradcli.engine.random import Draw, Generator, default_generator
 from gradcli.engine.recording import Recorder

@@ -8,7 +8,7 @@ from math import inf
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.dtype import DType
-from gradcli.engine.op import function
+from gradcli.engine.function import function
 from gradcli.engine.ops.creation import arange, full, zeros
 from gradcli.engine.ops.elementwise import clamp, eq, le, maximum, minimum, ne
 from gradcli.engine.ops.extreme import amax, amin

@@ -9,7 +9,8 @@ from typing import Any
 
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, run
-from gradcli.engine.op import function, op
+from gradcli.engine.function import function
+from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradcli.engine.op import function
+from gradcli.engine.function import function
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import ShapeError
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, full, run, scalar
-from gradcli.engine.op import declare_op, function, op
+from gradcli.engine.function import function
+from gradcli.engine.op import declare_op, op
 from gradcli.engine.ops.along import along
 from gradcli.engine.ops.creation import full as full_tensor
 from gradcli.engine.ops.family import map_binary

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
-from gradcli.engine.op import function
+from gradcli.engine.function import function
 from gradcli.engine.ops.creation import tensor
 from gradcli.engine.ops.index import index_select
 from gradcli.engine.ops.join import cat

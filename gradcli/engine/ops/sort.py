@@ -9,7 +9,8 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, full, run
 from gradcli.engine.dtype import of_scalar, promote, promote_weak
-from gradcli.engine.op import Op, declare_op, function
+from gradcli.engine.function import function
+from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.creation import full as full_tensor
 from gradcli.engine.ops.creation import tensor
 from gradcli.engine.ops.scatter import ADD, put, scatter_add

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, fill, run
 from gradcli.engine.dtype import DType
-from gradcli.engine.op import function, op
+from gradcli.engine.function import function
+from gradcli.engine.op import op
 from gradcli.engine.ops.movement import reshape
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape

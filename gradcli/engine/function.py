@@ -1,0 +1,125 @@
+"""Function: one function composed of ops, entered in their table with the calls it is tried with.
+
+It is written with Tensors and has no gradient of its own: gradients go back through the ops that it
+calls. What is declared beside it serves the checks and the docs; a call is the plain function.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+from gradcli.engine.op import bare
+from gradcli.engine.sample import Sample, Wrong
+from gradcli.engine.tensor import OPS, install
+from gradcli.registry import Registry
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Function:
+    """What the checks and the docs know of a function composed of ops.
+
+    Attributes:
+        plain: the function itself.
+        samples: calls it is tried with; a parameter named in the options takes its value from
+            there, one that is `Sequence[Tensor]` takes several inputs, any other of tensors one.
+        wrong: calls that it refuses.
+        why: why no gradient goes through it, where none does.
+    """
+
+    def __init__(
+        self,
+        plain: Callable[..., Any],
+        *,
+        name: str = "",
+        samples: Sequence[Sample] = (),
+        wrong: Sequence[Wrong] = (),
+        why: str = "",
+    ) -> None:
+        self.name = name or plain.__name__
+        self.plain = plain
+        self.__doc__ = inspect.getdoc(plain) or ""
+        self.samples = tuple(samples)
+        self.wrong = tuple(wrong)
+        self.why = why
+
+    @property
+    def differentiable(self) -> bool:
+        """True when gradients go through it."""
+        return not self.why
+
+    @cached_property
+    def parameters(self) -> tuple[inspect.Parameter, ...]:
+        """Of the plain function."""
+        return tuple(inspect.signature(self.plain).parameters.values())
+
+    def signature(self) -> str:
+        """How it is called."""
+        return bare(inspect.signature(self.plain))
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        """The plain function on a sample's inputs and options; what it wrote into, if no result."""
+        args, named = self.placed(inputs, options)
+        result = self.plain(*args, **named)
+        return inputs[0] if result is None and inputs else result
+
+    def placed(
+        self, inputs: Sequence[Any], options: dict[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """A sample as arguments: inputs where they stand, the options behind them by name."""
+        rest = list(inputs)
+        taken: list[tuple[inspect.Parameter, Any]] = []
+        given = 0  # parameters up to the last one that takes an input
+        for p in self.parameters:
+            several = p.kind is p.VAR_POSITIONAL or "Sequence[Tensor" in str(p.annotation)
+            if p.name in options:
+                taken.append((p, options[p.name]))
+                given = len(taken) if p.kind is p.VAR_POSITIONAL else given
+            elif several:
+                behind = sum(q.annotation == "Tensor" for q in self.parameters[len(taken) + 1 :])
+                taken.append((p, rest[: len(rest) - behind]))
+                rest = rest[len(rest) - behind :]
+                given = len(taken)
+            elif rest and ("Tensor" in str(p.annotation) or p.annotation == "Any"):
+                taken.append((p, rest.pop(0)))
+                given = len(taken)
+            else:
+                taken.append((p, p.default))
+        assert not rest, f"{self.name}: {len(rest)} inputs more than it takes"
+        args: list[Any] = []
+        for p, value in taken[:given]:
+            args += value if p.kind is p.VAR_POSITIONAL else [value]
+        return args, {p.name: value for p, value in taken[given:] if p.name in options}
+
+
+FUNCTIONS: Registry[Function] = Registry("function")
+
+
+def function(
+    name: str | None = None,
+    *,
+    method: bool = True,
+    samples: Sequence[Sample] = (),
+    wrong: Sequence[Wrong] = (),
+    why: str = "",
+) -> Callable[[F], F]:
+    """Enter a plain function composed of ops, under its name; it becomes a method as well."""
+
+    def enter(plain: F) -> F:
+        row = Function(plain, name=name or plain.__name__, samples=samples, wrong=wrong, why=why)
+        FUNCTIONS.add(row.name, row)
+        OPS.add(row.name, plain)
+        if method:
+            install(row.name, plain)
+        return plain
+
+    return enter
+
+
+def declared_functions() -> list[Function]:
+    """All functions that have a name of their own and take or give tensors, by name."""
+    named = sorted(FUNCTIONS.items())
+    return [row for name, row in named if not name.startswith("_") and row.samples]
