@@ -20,7 +20,8 @@ def accepted(op: Op | Function) -> tuple[str, ...]:
     if not kinds:
         return ()
     # Indices and conditions have a type of their own, unless there is nothing else.
-    fixed = {"index": DTYPES["int64"], "bool": DTYPES["bool"]} if kinds - {"index", "bool"} else {}
+    own = {"index": DTYPES["int64"], "sign": DTYPES["int64"], "bool": DTYPES["bool"]}
+    fixed = own if kinds - set(own) else {}
     return tuple(name for name, dtype in DTYPES.items() if _takes(op, dtype, fixed))
 
 

@@ -13,6 +13,7 @@ from textwrap import indent
 from typing import Any
 
 from gradcli.engine.accepted import DEVICES, accepted, shown
+from gradcli.engine.dtype import float32
 from gradcli.engine.function import Function
 from gradcli.engine.gradcheck import Row, behind, every_op
 from gradcli.engine.op import Op
@@ -27,12 +28,12 @@ Made from the declarations by `gradcli ops --markdown > docs/ops.md`; CI fails w
 Names, arguments, defaults and results are torch's; docs/differences.md lists the exceptions.
 The gradient column is the slope of an elementwise op, written in the value that is kept for it;
 "own" is a gradient function below the op; "through" names the ops of which a function is composed,
-whose gradients are its own; a dash says why there is none. "Twice" says how gradients of that
-gradient are computed: by the op itself where it is linear, by the composed form, by a rule of its
-own, or through the ops it is composed of; a dash means under `engine.composed()` only.
-`gradcli gradcheck` and `gradcli gradcheck --twice` prove all of them. The types are those of the
-inputs that leave a choice, found by trying: floats (float32 and float64), numbers (these and int32,
-int64 and uint8), all (these and bool), or their names.
+whose gradients are its own; "unchanged" is that of the tensor itself; a dash says why there is
+none. "Twice" says how gradients of that gradient are computed: by the op itself where it is linear,
+by the composed form, by a rule of its own, or through the ops it is composed of; a dash means under
+`engine.composed()` only. `gradcli gradcheck` and `gradcli gradcheck --twice` prove all of them. The
+types are those of the inputs that leave a choice, found by trying: floats (float32 and float64),
+numbers (these and int32, int64 and uint8), all (these and bool), or their names.
 """
 _STUB_HEAD = '''\
 """Tensor as editors and mypy see it: made by `gradcli ops --stub`, with one method an op."""
@@ -93,16 +94,23 @@ def _of_op(op: Op) -> dict[str, Any]:
 
 
 def _of_function(op: Function) -> dict[str, Any]:
-    through = behind(op, op.samples[0]) if op.differentiable else []
+    through = _through(op) if op.differentiable else []
     names = ", ".join(step.name for step in through)
+    way = (f"through {names}", "through these") if names else ("unchanged", "linear")
     return {
         "family": _family(op.plain),
         "formula": "",
-        "gradient": f"through {names}" if names else f"- ({op.why})",
+        "gradient": way[0] if op.differentiable else f"- ({op.why})",
         "saves": (),
         "composed": None,
-        "twice": "through these" if names and all(step.again for step in through) else "",
+        "twice": way[1] if op.differentiable and all(step.again for step in through) else "",
     }
+
+
+def _through(op: Function) -> list[Op]:
+    """The ops behind its first sample; what does nothing to float64 may do it to float32."""
+    first = op.samples[0]
+    return behind(op, first) or behind(op, first, dtype=float32)
 
 
 def _family(function: Callable[..., Any]) -> str:
@@ -138,7 +146,7 @@ def _row(row: Facts) -> str:
         meaning += f" {_code(row.formula)}"
     if row.composed:
         meaning += f" Composed reference: {_code(row.composed)}."
-    own = row.gradient.startswith(("own", "- ", "through "))
+    own = row.gradient.startswith(("own", "- ", "through ", "unchanged"))
     gradient = _cell(row.gradient) if own else _code(row.gradient)
     twice = row.twice or ("" if row.gradient.startswith("- ") else "-")
     kept = ", ".join(row.saves)

@@ -66,7 +66,7 @@ def make_input(one: Input, rng: random.Random, dtype: dtypes.DType) -> Tensor | 
     """One input, filled from a random state."""
     if one.kind == "none":
         return None
-    fixed = {"index": dtypes.int64, "bool": dtypes.bool_}
+    fixed = {"index": dtypes.int64, "sign": dtypes.int64, "bool": dtypes.bool_}
     made: Tensor = tensor(one.numbers(rng), dtype=fixed.get(one.kind, dtype)).reshape(one.shape)
     return made
 
@@ -89,11 +89,11 @@ def input_names(op: Row, sample: Sample) -> Sequence[str]:
     return [f"input {i}" for i in range(len(sample.inputs))]
 
 
-def behind(op: Row, sample: Sample) -> list[Op]:
+def behind(op: Row, sample: Sample, *, dtype: dtypes.DType = dtypes.float64) -> list[Op]:
     """The declared ops that gradients of this call go through, in the order of their calls."""
     if isinstance(op, Op):
         return [op]
-    inputs = make_inputs(sample)
+    inputs = make_inputs(sample, dtype=dtype)
     for x in inputs:
         if x is not None and x.is_floating_point():
             x.requires_grad_()

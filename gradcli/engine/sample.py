@@ -14,7 +14,7 @@ class Input:
     """One input of a sample: its shape, and what numbers to fill it with."""
 
     shape: Shape
-    kind: str = "normal"  # normal positive away distinct index bool unit none
+    kind: str = "normal"  # normal positive away distinct index sign bool unit none
     low: float = 0.0
     below: int = 0
 
@@ -34,7 +34,9 @@ class Input:
                 rng.shuffle(numbers)
                 return numbers
             case "index":
-                return [rng.randrange(self.below) for _ in range(count)]
+                return [rng.randrange(int(self.low), self.below) for _ in range(count)]
+            case "sign":
+                return [rng.choice((-1, 1)) for _ in range(count)]
             case "bool":
                 return [rng.random() < 0.5 for _ in range(count)]
             case _:
@@ -93,9 +95,14 @@ def distinct(shape: Shape) -> Input:
     return Input(shape, "distinct")
 
 
-def index(shape: Shape, below: int) -> Input:
-    """int64 numbers from 0 to below - 1; no gradient."""
-    return Input(shape, "index", below=below)
+def index(shape: Shape, below: int, least: int = 0) -> Input:
+    """int64 numbers from least to below - 1; no gradient."""
+    return Input(shape, "index", low=least, below=below)
+
+
+def sign(shape: Shape) -> Input:
+    """int64 numbers that are 1 or -1; no gradient."""
+    return Input(shape, "sign")
 
 
 def truth(shape: Shape) -> Input:

@@ -81,8 +81,11 @@ SPELLED = {
             x, target, weight, pos_weight=pos_weight, **options
         )
     ),
+    "bool": torch.Tensor.bool,
     "cast": torch.Tensor.to,
+    "double": torch.Tensor.double,
     "expand": lambda x, size: x.expand(size),
+    "float": torch.Tensor.float,
     "getitem": lambda x, index: x[index],
     "gather": along("gather"),
     "gru_steps": stepped(gru, 1),
@@ -90,10 +93,12 @@ SPELLED = {
     "hardsigmoid": lambda x: functional.relu6(x + 3) / 6,
     "index_add": along("index_add"),
     "index_select": lambda x, index, dim: torch.index_select(x, dim, index),
+    "int": torch.Tensor.int,
     "join": lambda a, b, dim: torch.cat([a, b], dim),
     "layer_norm": lambda x, weight, bias, normalized_shape, **options: functional.layer_norm(
         x, torch.Size(torch.atleast_1d(torch.tensor(normalized_shape))), weight, bias, **options
     ),
+    "long": torch.Tensor.long,
     "lstm_steps": stepped(lstm, 2),
     "rnn_steps": stepped(rnn, 1),
     "scatter_add": along("scatter_add"),
@@ -111,6 +116,7 @@ ALONE = {
     "with_part": "assignment; tests/parity/test_parity_indexing.py compares x[index] = value",
     "flat_index": "part of indexing; tests/parity/test_parity_indexing.py compares the whole",
     "index_copy": "torch gives what was overwritten a gradient; test_parity_gather.py has the rest",
+    "rotary_embedding": "torch has none; tests/engine/test_nn_positions.py has its formula",
     "nonzero_places": "part of nonzero, which tests/parity/test_parity_gather.py compares",
     "scatter": "torch gives what was overwritten a gradient; test_parity_gather.py has the rest",
     "dropout": "draws its own random numbers; tests/parity/test_parity_layers.py compares the rest",

@@ -68,7 +68,16 @@ def join_gradient(grad: Array, *, shapes: tuple[Shape, Shape], dim: int) -> tupl
     return _part(grad, d, 0, first), _part(grad, d, first, second)
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((2, 3), (4, 3)),
+        sample((2, 1, 3), (2, 4, 3), (2, 0, 3), dim=1),
+        sample((3, 2), dim=-1),
+        sample((2,), (1,), (3,), (4,), (2,)),
+    ],
+    wrong=[wrong(sample(), "needs at least one tensor")],
+    method=False,
+)
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors behind one another along `dim`; their other sizes must be equal."""
     parts = list(tensors)
@@ -85,7 +94,15 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     return parts[0]
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((2, 3), (2, 3)),
+        sample((4, 1, 2), (4, 1, 2), (4, 1, 2), dim=1),
+        sample((), (), dim=-1),
+        sample((0, 3), dim=2),
+    ],
+    method=False,
+)
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape, side by side along a new dimension."""
     shapes = {t.shape for t in tensors}

@@ -15,12 +15,16 @@ from gradcli.engine.sample import index, sample, truth, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError
 
+_NO_SLOPE = "whole numbers have no slope"
+_TRUTH = "the answer is true or false"
+_ONE_BOOL = (sample((3, 5)), sample(index((2, 1, 4), 2)), sample(truth((3,))), sample((0, 2)))
+
 logical_and = comparison("logical_and", "Both are not 0.")
 logical_or = comparison("logical_or", "At least one is not 0.")
 logical_xor = comparison("logical_xor", "Exactly one is not 0.")
 
 
-@function()
+@function(samples=_ONE_BOOL, why=_TRUTH)
 def logical_not(input: Tensor) -> Tensor:
     """The element is 0."""
     y: Tensor = eq(input, False)
@@ -48,7 +52,7 @@ def _bitwise(name: str, doc: str) -> Op:
             name=name,
             samples=_WHOLE_SAMPLES,
             wrong=(wrong(sample((2,), (2,)), "takes whole numbers or truth values, got"),),
-            why="whole numbers have no slope",
+            why=_NO_SLOPE,
         )
     )
 
@@ -58,28 +62,36 @@ bitwise_or = _bitwise("bitwise_or", "Bits that one has; of truth values whether 
 bitwise_xor = _bitwise("bitwise_xor", "Bits that differ; of truth values whether they differ.")
 
 
-@function()
+@function(
+    samples=[
+        sample(index((3, 5), 100, -100)),
+        sample(truth((2, 1, 4))),
+        sample(index((), 9)),
+        sample(truth((0, 3))),
+    ],
+    why=_NO_SLOPE,
+)
 def bitwise_not(input: Tensor) -> Tensor:
     """All bits turned round; of truth values whether they are false."""
     y: Tensor = bitwise_xor(input, True if input.dtype is dtypes.bool_ else -1)
     return y
 
 
-@function()
+@function(samples=_ONE_BOOL, why=_TRUTH)
 def isnan(input: Tensor) -> Tensor:
     """The element is not a number."""
     y: Tensor = ne(input, input)
     return y
 
 
-@function()
+@function(samples=_ONE_BOOL, why=_TRUTH)
 def isinf(input: Tensor) -> Tensor:
     """The element is infinite."""
     y: Tensor = eq(_size(input), inf)
     return y
 
 
-@function()
+@function(samples=_ONE_BOOL, why=_TRUTH)
 def isfinite(input: Tensor) -> Tensor:
     """The element is neither infinite nor NaN."""
     y: Tensor = lt(_size(input), inf)
@@ -91,7 +103,19 @@ def _size(x: Tensor) -> Tensor:
     return y
 
 
-@function()
+_NEAR_SAMPLES = (
+    sample((3, 5), (3, 5)),
+    sample((2, 1, 3), (4, 1), rtol=0.5, atol=0.25),
+    sample(index((2, 5), 3), index((5,), 3), equal_nan=True),
+    sample((0, 3), (1, 3), atol=1.0),
+)
+
+
+@function(
+    samples=_NEAR_SAMPLES,
+    wrong=[wrong(sample((2,), index((2,), 3)), "both must be of one type, got")],
+    why=_TRUTH,
+)
 def isclose(
     input: Tensor,
     other: Tensor,
@@ -112,7 +136,7 @@ def isclose(
     return same | near
 
 
-@function()
+@function(samples=_NEAR_SAMPLES, why="gives no tensor")
 def allclose(
     input: Tensor,
     other: Tensor,
@@ -124,13 +148,28 @@ def allclose(
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 5), (3, 5)),
+        sample(truth((1,)), truth((1,))),
+        sample((2, 1), (2, 3)),
+        sample((0, 3), (0, 3)),
+    ],
+    why="gives no tensor",
+)
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether both have the same shape and the same elements."""
     return input.shape == other.shape and bool(eq(input, other).all())
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 5)),
+        sample((2, 1, 4), nan=1.0, posinf=2.0, neginf=-3.0),
+        sample(index((4,), 9), nan=1.0),
+        sample((0, 3)),
+    ],
+)
 def nan_to_num(
     input: Tensor,
     nan: float | None = None,

@@ -13,9 +13,11 @@ from gradcli.engine.ops.index import index_select, where
 from gradcli.engine.ops.movement import expand, getitem, reshape
 from gradcli.engine.ops.rows import counted
 from gradcli.engine.ops.running import cumsum
-from gradcli.engine.sample import sample, truth
+from gradcli.engine.sample import index, sample, truth, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, RangeError, ShapeError
+
+_PLACE = "a place does not change smoothly"
 
 
 def _places(x: Array, *, count: int) -> Array:
@@ -37,13 +39,22 @@ places = declare_op(
             sample(truth(()), count=1),
             sample(truth((0, 3)), count=0),
         ],
-        why="a place does not change smoothly",
+        why=_PLACE,
     ),
     method=False,
 )
 
 
-@function()
+@function(
+    samples=[
+        sample(index((3, 5), 2)),
+        sample(index((2, 3, 4), 3), as_tuple=True),
+        sample((), as_tuple=True),
+        sample(truth((4, 1))),
+        sample((0, 3)),
+    ],
+    why=_PLACE,
+)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:
     """Places of the elements that are not 0, one a row; or of each dimension apart."""
     x = reshape(input, (1,)) if as_tuple and not input.ndim else input
@@ -54,7 +65,16 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, 
     return tuple(getitem(found, index=(slice(None), d)) for d in range(x.ndim))
 
 
-@function()
+@function(
+    samples=[
+        sample(index((3, 5), 2)),
+        sample(index((2, 3, 4), 3)),
+        sample(()),
+        sample(truth((4, 1))),
+        sample((0, 3)),
+    ],
+    why=_PLACE,
+)
 def argwhere(input: Tensor) -> Tensor:
     """Places of the elements that are not 0, one a row."""
     found: Tensor = places(input, count=int(count_nonzero(input).item()))
@@ -75,7 +95,18 @@ def true_places(mask: Tensor) -> Tensor:
     return vector
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 5), truth((3, 5))),
+        sample((2, 1, 4), truth((3, 1))),
+        sample((), truth((3,))),
+        sample((0, 3), truth((3,))),
+    ],
+    wrong=[
+        wrong(sample((2,), (2,)), "mask must be bool, got gradcli.float64"),
+        wrong(sample((2, 3), truth((2,))), "do not broadcast"),
+    ],
+)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements at which the mask is true, in one dimension; both broadcast."""
     truths("masked_select", mask)
@@ -85,7 +116,20 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return result
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 5), truth((3, 5)), (15,)),
+        sample((2, 3, 4), truth((3, 1)), (5, 6)),
+        sample((4, 1), truth((1,)), (4, 2)),
+        sample((0, 3), truth((3,)), (0,)),
+    ],
+    wrong=[
+        wrong(sample((2,), (2,), (2,)), "mask must be bool, got gradcli.float64"),
+        wrong(sample((2,), truth((2,)), index((2,), 3)), "source is gradcli.int64 and input"),
+        wrong(sample((2,), truth((2,)), (0, 3)), "source (0, 3) has no elements"),
+        wrong(sample((5, 5), truth((5, 5)), (2,)), "more often than source (2,) has elements"),
+    ],
+)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """The input with the elements of source, in their order, where the mask is true."""
     truths("masked_scatter", mask)

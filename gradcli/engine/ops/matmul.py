@@ -189,13 +189,20 @@ def linear_gradient(
     )
 
 
-@function()
+@function(samples=[sample((3, 5), (5, 2)), sample((4, 1), (1, 3)), sample((2, 0), (0, 3))])
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices, without broadcasting."""
     return _exactly("mm", 2, input, mat2)
 
 
-@function()
+@function(
+    samples=[
+        sample((2, 3, 5), (2, 5, 4)),
+        sample((3, 1, 4), (3, 4, 1)),
+        sample((0, 2, 3), (0, 3, 4)),
+        sample((2, 3, 0), (2, 0, 2)),
+    ],
+)
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The products of two batches of matrices, without broadcasting."""
     if input.ndim == mat2.ndim == 3 and input.shape[0] != mat2.shape[0]:
@@ -210,7 +217,15 @@ def _exactly(name: str, ndim: int, a: Tensor, b: Tensor) -> Tensor:
     return result
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((4, 3), (4, 2), (5, 3, 2), (5,)),
+        sample((2, 3, 3), (2, 3, 4), (2, 3, 4)),
+        sample((1,), (2,), (3, 1, 2), (3,)),
+        sample((0, 3), (0, 2), (4, 3, 2), (4,)),
+    ],
+    method=False,
+)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input1 weight[k] input2 + bias[k] for each matrix k of weight (out, in1, in2)."""
     if weight.ndim != 3 or (input1.shape[-1:], input2.shape[-1:]) != (

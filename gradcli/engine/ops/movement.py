@@ -11,7 +11,7 @@ from gradcli.engine.array import Array, copy_into, full, unbroadcast
 from gradcli.engine.dtype import DType
 from gradcli.engine.function import function
 from gradcli.engine.op import op
-from gradcli.engine.sample import sample, wrong
+from gradcli.engine.sample import index, sample, truth, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
@@ -206,7 +206,19 @@ def _position(name: str, part: Any, size: int, d: int) -> int:
 # -- functions in torch's form, composed of the ops above ----------------------------------------
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 5), dtype=dtypes.float64),
+        sample(index((2, 1, 4), 100), dtype=dtypes.float32),
+        sample(truth((3,)), dtype=dtypes.float64),
+        sample((), dtype=dtypes.float64),
+        sample((0, 2), dtype=dtypes.float32),
+    ],
+    wrong=[
+        wrong(sample((2,), dtype="gpu"), "no device 'gpu', only 'cpu'"),
+        wrong(sample((2,), dtype=32), "dtype must be an element type, got int"),
+    ],
+)
 def to(input: Tensor, dtype: Any) -> Tensor:
     """The tensor as another element type; itself where it has that type already.
 
@@ -224,37 +236,53 @@ def to(input: Tensor, dtype: Any) -> Tensor:
     return result
 
 
-@function("float")
+@function(
+    "float",
+    # Finite differences are too fine for float32: of floats there is only a sample without any.
+    samples=[sample((0, 3)), sample(index((3, 5), 100)), sample(truth((2, 1, 4)))],
+)
 def to_float(input: Tensor) -> Tensor:
     """The tensor as float32."""
     return to(input, dtypes.float32)
 
 
-@function("double")
+@function("double", samples=[sample((3, 5)), sample(index((2, 1, 4), 100)), sample(truth((0, 3)))])
 def to_double(input: Tensor) -> Tensor:
     """The tensor as float64."""
     return to(input, dtypes.float64)
 
 
-@function("int")
+_TO_WHOLE = (sample((3, 5)), sample(index((2, 1, 4), 3)), sample(truth((4,))), sample((0, 3)))
+
+
+@function("int", samples=_TO_WHOLE, why="whole numbers have no slope")
 def to_int(input: Tensor) -> Tensor:
     """The tensor as int32."""
     return to(input, dtypes.int32)
 
 
-@function("long")
+@function("long", samples=_TO_WHOLE, why="whole numbers have no slope")
 def to_long(input: Tensor) -> Tensor:
     """The tensor as int64."""
     return to(input, dtypes.int64)
 
 
-@function("bool")
+@function("bool", samples=_TO_WHOLE, why="the answer is true or false")
 def to_bool(input: Tensor) -> Tensor:
     """False where 0, otherwise True."""
     return to(input, dtypes.bool_)
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 5), dim0=0, dim1=1),
+        sample((2, 1, 4), dim0=-1, dim1=0),
+        sample((2, 3), dim0=1, dim1=1),
+        sample((), dim0=0, dim1=-1),
+        sample((2, 0, 3), dim0=1, dim1=2),
+    ],
+    wrong=[wrong(sample((2, 3), dim0=0, dim1=2), "dim 2 is outside -2..1")],
+)
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """A view with two dimensions exchanged."""
     order = list(range(input.ndim))
@@ -266,7 +294,10 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     return result
 
 
-@function()
+@function(
+    samples=[sample((3, 5)), sample((4, 1)), sample((4,)), sample(()), sample((0, 3))],
+    wrong=[wrong(sample((2, 3, 4)), "at most 2 dimensions")],
+)
 def t(input: Tensor) -> Tensor:
     """A matrix transposed; vectors and numbers as they are."""
     if input.ndim > 2:
@@ -274,7 +305,15 @@ def t(input: Tensor) -> Tensor:
     return transpose(input, 0, 1) if input.ndim == 2 else input
 
 
-@function()
+@function(
+    samples=[
+        sample((6,), shape=(2, 3)),
+        sample((2, 6), shape=(2, 1, -1, 3)),
+        sample((), shape=(1, 1)),
+        sample((2, 1, 3), shape=((2, 3),)),
+        sample((0, 3), shape=(3, 0)),
+    ],
+)
 def view(input: Tensor, *shape: Any) -> Tensor:
     """The same memory in another shape; an error where that needs a copy."""
     result: Tensor = reshape(input, *shape)
@@ -285,14 +324,23 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     return result
 
 
-@function()
+@function(samples=[sample(shape) for shape in ((3, 5), (2, 1, 4), (), (0, 3))])
 def contiguous(input: Tensor) -> Tensor:
     """The tensor itself when its elements lie in order, otherwise a copy where they do."""
     result: Tensor = input if input.is_contiguous() else clone(input)
     return result
 
 
-@function()
+@function(
+    samples=[
+        sample((2, 3, 4)),
+        sample((2, 3, 1, 4), start_dim=1, end_dim=-2),
+        sample((3, 5), start_dim=1),
+        sample(()),
+        sample((2, 0, 3), start_dim=1),
+    ],
+    wrong=[wrong(sample((2, 3), start_dim=1, end_dim=0), "start_dim 1 comes after end_dim 0")],
+)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Dimensions start_dim to end_dim merged into one."""
     first = shape_rules.dim_index(start_dim, input.ndim, "flatten")
@@ -304,7 +352,16 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return result
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 1, 5)),
+        sample((1, 3, 1), dim=0),
+        sample((1, 2, 1, 3, 1), dim=(0, -1)),
+        sample((3, 5), dim=1),
+        sample((0, 1)),
+    ],
+    wrong=[wrong(sample((2, 1), dim=2), "dim 2 is outside -2..1")],
+)
 def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """Without its dimensions of size 1, or without those named."""
     dims = shape_rules.dim_set(dim, input.ndim, "squeeze")
@@ -313,7 +370,15 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     return result
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 5), dim=1),
+        sample((2, 1), dim=-1),
+        sample((), dim=0),
+        sample((0, 3), dim=2),
+    ],
+    wrong=[wrong(sample((2, 3), dim=3), "dim 3 is outside -3..2")],
+)
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """With one more dimension, of size 1, at `dim`."""
     at = shape_rules.dim_index(dim, input.ndim + 1, "unsqueeze")

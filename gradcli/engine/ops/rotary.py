@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from gradcli.engine.function import function
+from gradcli.engine.sample import sample, wrong
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import ShapeError
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((2, 5, 6), (5, 3), (5, 3)),
+        sample((2, 3, 4, 2), (4, 1), (4, 1), interleaved=True),
+        sample((2, 5, 6), (5, 3), (5, 3), interleaved=False),
+        sample((1, 4), (1, 2), (1, 2), interleaved=False),
+        sample((0, 3, 4), (3, 2), (3, 2)),
+    ],
+    wrong=[
+        wrong(sample((4,), (1, 2), (1, 2)), "input must be (..., steps, an even number)"),
+        wrong(sample((3, 4), (3, 2), (2, 2)), "cos and sin must be (3, 2)"),
+    ],
+    method=False,
+)
 def rotary_embedding(
     input: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool = True
 ) -> Tensor:
