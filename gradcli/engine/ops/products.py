@@ -11,8 +11,11 @@ from gradcli.engine.ops.elementwise import add, mul, sub
 from gradcli.engine.ops.join import stack
 from gradcli.engine.ops.matmul import matmul
 from gradcli.engine.ops.movement import getitem, permute, reshape
+from gradcli.engine.sample import sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
+
+_VECTORS = [sample((5,), (5,)), sample((1,), (1,)), sample((0,), (0,))]
 
 
 def _vectors(name: str, a: Tensor, b: Tensor) -> None:
@@ -20,15 +23,15 @@ def _vectors(name: str, a: Tensor, b: Tensor) -> None:
         raise ShapeError(f"{name}: needs two vectors, got shapes {a.shape} and {b.shape}")
 
 
-@function()
+@function(samples=[sample((3,), (5,)), sample((1,), (4,)), sample((0,), (3,))])
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """Each element of one vector times each of another: (n) and (m) give (n, m)."""
+    """Each element of one vector times each of another: y[i, j] = a[i] b[j]."""
     _vectors("outer", input, vec2)
     result: Tensor = mul(reshape(input, (input.numel(), 1)), vec2)
     return result
 
 
-@function()
+@function(samples=_VECTORS)
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The sum of the products of two vectors."""
     _vectors("dot", input, tensor)
@@ -36,7 +39,10 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
     return result
 
 
-@function()
+@function(
+    samples=_VECTORS,
+    wrong=[wrong(sample((2, 3), (3,)), "vdot: needs two vectors, got shapes (2, 3)")],
+)
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """The sum of the products of two vectors; for real numbers the same as dot."""
     _vectors("vdot", input, other)
@@ -44,7 +50,9 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
     return result
 
 
-@function()
+@function(
+    samples=[sample((3, 5), (5,)), sample((4, 1), (1,)), sample((0, 3), (3,)), sample((2, 0), (0,))]
+)
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """A matrix times a vector."""
     if input.ndim != 2 or vec.ndim != 1:
@@ -67,7 +75,16 @@ def _fits(name: str, a: Tensor, product: Tensor) -> None:
         raise ShapeError(f"{name}: input {a.shape} does not fit the product {product.shape}")
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 4), (3, 5), (5, 4)),
+        sample((2, 1), (2, 0), (0, 1), beta=0.5, alpha=-2),
+        sample((4,), (3, 2), (2, 4), alpha=0.5),
+        sample((), (2, 3), (3, 1), beta=0),
+        sample((1, 3), (0, 2), (2, 3)),
+    ],
+    wrong=[wrong(sample((3,), (3,), (3, 3)), "addmm: needs two matrices, got (3,) and (3, 3)")],
+)
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1
 ) -> Tensor:
@@ -79,7 +96,18 @@ def addmm(
     return _scaled_sum(input, product, beta, alpha)
 
 
-@function()
+@function(
+    samples=[
+        sample((2, 3, 4), (2, 3, 5), (2, 5, 4)),
+        sample((2, 1, 3), (2, 1, 0), (2, 0, 3), beta=0.5, alpha=-2),
+        sample((3, 1), (2, 3, 2), (2, 2, 4), alpha=0.5),
+        sample((1,), (1, 2, 3), (1, 3, 2), beta=0),
+        sample((4,), (0, 3, 2), (0, 2, 4)),
+    ],
+    wrong=[
+        wrong(sample((3, 1, 1), (2, 1, 4), (2, 4, 1)), "baddbmm: shapes (3, 1, 1) and (2, 1, 1)")
+    ],
+)
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1
 ) -> Tensor:
@@ -93,7 +121,15 @@ def baddbmm(
     return _scaled_sum(input, product, beta, alpha)
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 5), (4, 5)),
+        sample((2, 1, 3), (3,)),
+        sample((), (2, 3)),
+        sample((2, 0), (3, 0)),
+        sample((0, 3), (2, 3)),
+    ]
+)
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """The sums of products along the last dimension of both, for each pair of their rows."""
     if not input.ndim or not other.ndim:
@@ -102,7 +138,20 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     return tensordot(input, other, ([-1], [-1]))
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((2, 3, 4), (3, 4, 5)),
+        sample((2, 3), (3, 1, 2), dims=1),
+        sample((2, 3), (4,), dims=0),
+        sample((3, 2, 4), (4, 5, 3), dims=([0, -1], [2, 0])),
+        sample((2, 0), (0, 3), dims=1),
+    ],
+    wrong=[
+        wrong(sample((2,), (2,), dims=(0,)), "tensordot: dims must be a number or two lists"),
+        wrong(sample((2, 2), (2, 2), dims=([0, -2], [0, 1])), "name one dimension twice"),
+    ],
+    method=False,
+)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """Sums of products over dims of a and of b: lists of both, or how many of a's last, b's first.
 
@@ -138,7 +187,15 @@ def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
     return found, others
 
 
-@function()
+@function(
+    samples=[
+        sample((2, 3), (3, 2)),
+        sample((2,), (3, 1, 2)),
+        sample((2, 1, 2), (2, 3)),
+        sample((), (4,)),
+        sample((0, 2), (3, 1)),
+    ]
+)
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """Every element of the input times the whole other tensor, in blocks."""
     ndim = max(input.ndim, other.ndim)
@@ -152,7 +209,16 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return result
 
 
-@function()
+@function(
+    samples=[
+        sample((4, 3), (4, 3), dim=1),
+        sample((2, 3, 3), (2, 3, 3)),
+        sample((3, 1), (3, 4), dim=0),
+        sample((2, 3), (1, 3), dim=-1),
+        sample((3, 0), (3, 0), dim=0),
+    ],
+    wrong=[wrong(sample((3, 2), (3, 2), dim=1), "needs a dimension of 3, got shape (3, 2), dim 1")],
+)
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The vectors at right angles to those of length 3 along `dim`; the first such dim without."""
     shape = shape_rules.broadcast(input.shape, other.shape, "cross")

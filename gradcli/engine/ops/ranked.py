@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from math import inf, nan
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
@@ -21,13 +21,22 @@ from gradcli.engine.ops.reduce import sum as total
 from gradcli.engine.ops.running import cumsum
 from gradcli.engine.ops.scatter import gather, scatter, scatter_add
 from gradcli.engine.ops.sort import Sorted, sort
+from gradcli.engine.sample import distinct, index, sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
 # -- without NaN -----------------------------------------------------------------------------------
 
 
-@function()
+_SUMS = [
+    sample((3, 5)),
+    sample((2, 3, 4), dim=(0, -1), keepdim=True),
+    sample((4, 1), dim=0, dtype=dtypes.float64),
+    sample((0, 3), dim=1),
+]
+
+
+@function(samples=_SUMS)
 def nansum(
     input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
@@ -37,7 +46,10 @@ def nansum(
     return result
 
 
-@function()
+@function(
+    samples=_SUMS,
+    wrong=[wrong(sample((2, 3)), "nanmean: input must be float32 or float64", dtype="int64")],
+)
 def nanmean(
     input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
@@ -51,6 +63,17 @@ def nanmean(
 
 
 # -- medians ---------------------------------------------------------------------------------------
+
+
+_MEDIANS = [
+    sample(distinct((3, 5))),
+    sample(distinct((2, 4)), dim=1),
+    sample(distinct((2, 4, 3)), dim=-2, keepdim=True),
+    sample(distinct((1, 6))),
+    sample((), dim=0),
+    sample((0, 3)),
+    sample((0, 3), dim=1),
+]
 
 
 def _median(name: str, input: Tensor, dim: int, keepdim: bool, ignore_nan: bool) -> Sorted:
@@ -72,8 +95,11 @@ def _median(name: str, input: Tensor, dim: int, keepdim: bool, ignore_nan: bool)
 
 
 def _median_of_all(name: str, input: Tensor, ignore_nan: bool) -> Tensor:
-    """Equal elements share the gradient."""
+    """Equal elements share the gradient; of no elements it is NaN."""
     flat = reshape(input, (input.numel(),))
+    if not input.numel() and input.is_floating_point():
+        nothing: Tensor = total(flat) + nan
+        return nothing
     found = _median(name, flat.detach(), 0, False, ignore_nan).values
     if not input.is_floating_point():
         return found
@@ -82,7 +108,7 @@ def _median_of_all(name: str, input: Tensor, ignore_nan: bool) -> Tensor:
     return middle
 
 
-@function()
+@function(samples=_MEDIANS)
 def median(
     input: Tensor, dim: int | None = None, keepdim: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:
@@ -92,7 +118,10 @@ def median(
     return _median("median", input, dim, keepdim, False)
 
 
-@function()
+@function(
+    samples=_MEDIANS,
+    wrong=[wrong(sample((0, 3), dim=0), "nanmedian: dimension 0 of (0, 3) has no elements")],
+)
 def nanmedian(
     input: Tensor, dim: int | None = None, keepdim: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:
@@ -103,6 +132,15 @@ def nanmedian(
 
 
 # -- running extremes ------------------------------------------------------------------------------
+
+
+_RUNS = [
+    sample(distinct((3, 5)), dim=1),
+    sample(distinct((2, 6, 3)), dim=-2),
+    sample(distinct((4, 1)), dim=-1),
+    sample((), dim=0),
+    sample((0, 3), dim=0),
+]
 
 
 def _running(x: Tensor, d: int, join: Callable[..., Tensor]) -> Tensor:
@@ -127,19 +165,27 @@ def _cumulative(name: str, input: Tensor, dim: int, join: Callable[..., Tensor])
     return Sorted(gather(input, d, places), places)
 
 
-@function()
+@function(samples=_RUNS, wrong=[wrong(sample((2, 3), dim=2), "cummax: dim 2 is outside -2..1")])
 def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """The largest element so far along `dim`, and the place of its last occurrence; NaN wins."""
     return _cumulative("cummax", input, dim, maximum)
 
 
-@function()
+@function(samples=_RUNS)
 def cummin(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """The smallest element so far along `dim`, and the place of its last occurrence; NaN wins."""
     return _cumulative("cummin", input, dim, minimum)
 
 
-@function()
+@function(
+    samples=[
+        sample(distinct((3, 5))),
+        sample(distinct((2, 3, 4)), dim=1, keepdim=True),
+        sample(distinct((4, 1)), dim=-1),
+        sample(()),
+        sample((0, 3), dim=1),
+    ]
+)
 def aminmax(
     input: Tensor, *, dim: int | None = None, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -168,7 +214,15 @@ def _grouped(
     return (values, *more) if more else values
 
 
-@function()
+@function(
+    samples=[
+        sample(distinct((3, 5))),
+        sample(index((4, 5), 4), return_inverse=True, return_counts=True),
+        sample(index((2, 1, 7), 3), return_counts=True),
+        sample((0, 3), return_inverse=True),
+    ],
+    wrong=[wrong(sample((2, 3), dim=0), "unique: dim must be None, got 0")],
+)
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -188,7 +242,14 @@ def unique(
     return _grouped(values, shaped, number, (return_inverse, return_counts))
 
 
-@function()
+@function(
+    samples=[
+        sample(distinct((3, 5))),
+        sample(index((4, 5), 2), return_inverse=True, return_counts=True),
+        sample(index((1, 9), 3), return_counts=True),
+        sample((0,), return_inverse=True),
+    ]
+)
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False
 ) -> Tensor | tuple[Tensor, ...]:

@@ -49,7 +49,7 @@ def flip_gradient(grad: Array, *, dims: Sequence[int]) -> Array:
     return flip.forward(grad, dims=dims)  # type: ignore[no-any-return]
 
 
-@function()
+@function(samples=[sample((3, 4)), sample((2, 1, 3)), sample((0, 3))])
 def fliplr(input: Tensor) -> Tensor:
     """Columns in reverse order."""
     if input.ndim < 2:
@@ -58,7 +58,7 @@ def fliplr(input: Tensor) -> Tensor:
     return result
 
 
-@function()
+@function(samples=[sample((3, 4)), sample((5,)), sample((2, 1, 3)), sample((3, 0))])
 def flipud(input: Tensor) -> Tensor:
     """Rows in reverse order."""
     if input.ndim < 1:
@@ -133,7 +133,15 @@ def roll_gradient(
     return roll.forward(grad, shifts=back, dims=dims)  # type: ignore[no-any-return]
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 4)),
+        sample((2, 3, 1), k=2, dims=(0, 2)),
+        sample((2, 1, 3), k=-1, dims=(-1, 0)),
+        sample((2, 3), k=4),
+        sample((0, 3)),
+    ]
+)
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """The plane of two dims turned by 90 degrees k times, from the first towards the second."""
     if len(dims) != 2 or input.ndim < 2:
@@ -240,7 +248,16 @@ def diag_embed_gradient(grad: Array, *, offset: int, dim1: int, dim2: int) -> Ar
     return _diagonal_view(grad, offset, dim1 % grad.ndim, dim2 % grad.ndim)
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 4)),
+        sample((4, 3), diagonal=-2),
+        sample((3,), diagonal=1),
+        sample((1,), diagonal=-2),
+        sample((2, 3), diagonal=3),
+        sample((0, 2)),
+    ]
+)
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """A diagonal of a matrix, as a copy; of a vector the matrix with it on that diagonal."""
     if input.ndim not in (1, 2):

@@ -16,6 +16,7 @@ from gradcli.engine.ops.length import vector_norm
 from gradcli.engine.ops.movement import reshape
 from gradcli.engine.ops.reduce import Dim, mean, std, var
 from gradcli.engine.ops.reduce import sum as total
+from gradcli.engine.sample import away_from, index, sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError
 
@@ -40,7 +41,17 @@ def _floating(name: str, x: Tensor, dtype: DType | None = None) -> Tensor:
     return x
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 5)),
+        sample((2, 7, 3), dim=1),
+        sample((3, 1), dim=-1, keepdim=True),
+        sample((4,), dtype=dtypes.float64),
+        sample(index((2, 3), 5), dim=0),
+        sample((0, 3), dim=0),
+    ],
+    wrong=[wrong(sample((2, 3), dim=2), "prod: dim 2 is outside -2..1")],
+)
 def prod(
     input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
@@ -63,14 +74,23 @@ def prod(
     return result
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 5), dim=1),
+        sample((2, 3, 4), dim=(0, -1), keepdim=True),
+        sample((4, 1), dim=-1),
+        sample((), dim=0),
+        sample((3, 0), dim=1),
+    ],
+    wrong=[wrong(sample((2, 3), dim=(0, 0)), "logsumexp: dim (0, 0) names one dimension twice")],
+)
 def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) over `dim`, with the maximum taken off first."""
     x = input if input.is_floating_point() else input.to(dtypes.float32)
     dims = shapes.dim_set(dim, x.ndim, "logsumexp")
     shape = shapes.reduced(x.shape, dims, keepdim)
     if not x.numel():
-        nothing: Tensor = log(total(exp(x), dim, keepdim))
+        nothing: Tensor = total(x, dim, keepdim) - inf
         return nothing
     top = amax(x.detach(), dim, keepdim=True)
     # An infinite maximum is not taken off: inf - inf would be NaN.
@@ -90,7 +110,21 @@ def _power_norm(size: Tensor, p: float, dim: Dim, keepdim: bool) -> Tensor:
     return y
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 5)),
+        sample(away_from((2, 3, 4)), p=1, dim=(0, -1)),
+        sample(away_from((3, 4)), p=2.5, dim=1, keepdim=True),
+        sample(away_from((3, 4)), p=inf, dim=0),
+        sample(away_from((5, 1)), p=-2, dtype=dtypes.float64),
+        sample(away_from((5,)), p=0),
+        sample((0, 3), dim=0),
+    ],
+    wrong=[
+        wrong(sample((2, 3), p="nuc"), "norm: p must be a number or 'fro', got 'nuc'"),
+        wrong(sample((2, 3)), "norm: input must be float32 or float64", dtype="int64"),
+    ],
+)
 def norm(
     input: Tensor,
     p: float | str | None = "fro",
@@ -99,7 +133,7 @@ def norm(
     *,
     dtype: DType | None = None,
 ) -> Tensor:
-    """The p-norm of the elements over `dim`, or of all; "fro" is 2, and 0 counts what is not 0."""
+    """(sum of |x|^p)^(1 / p) over `dim`, or of all; "fro" is 2, and 0 counts what is not 0."""
     x = _floating("norm", input, dtype)
     if isinstance(p, str) and p != "fro":
         raise OptionError(f"norm: p must be a number or 'fro', got {p!r}")
@@ -119,7 +153,16 @@ def norm(
     return _power_norm(size, order, dim, keepdim)
 
 
-@function()
+_SPREADS = [
+    sample((3, 5)),
+    sample((2, 3, 4), dim=(0, -1), keepdim=True),
+    sample((5, 2), dim=0, unbiased=False),
+    sample((4, 1), dim=0, correction=2),
+    sample((0, 3), dim=1),
+]
+
+
+@function(samples=_SPREADS)
 def std_mean(
     input: Tensor,
     dim: Dim = None,
@@ -128,12 +171,12 @@ def std_mean(
     *,
     correction: float = 1,
 ) -> tuple[Tensor, Tensor]:
-    """Standard deviation and mean over `dim`, or over everything."""
+    """The standard deviation, as std gives it, and the mean, over `dim` or over everything."""
     spread = std(input, dim, unbiased, keepdim, correction=correction)
     return spread, mean(input, dim, keepdim)
 
 
-@function()
+@function(samples=_SPREADS)
 def var_mean(
     input: Tensor,
     dim: Dim = None,
@@ -142,6 +185,6 @@ def var_mean(
     *,
     correction: float = 1,
 ) -> tuple[Tensor, Tensor]:
-    """Variance and mean over `dim`, or over everything."""
+    """The variance, as var gives it, and the mean, over `dim` or over everything."""
     spread = var(input, dim, unbiased, keepdim, correction=correction)
     return spread, mean(input, dim, keepdim)

@@ -184,7 +184,22 @@ def interpolate_gradient(
     return out.reshape(shapes[0])
 
 
-@function()
+@function(
+    samples=[
+        sample((1, 8, 2, 3), upscale_factor=2),
+        sample((9, 1, 2), upscale_factor=3),
+        sample((2, 1, 4, 1, 3), upscale_factor=2),
+        sample((2, 3, 2), upscale_factor=1),
+        sample((0, 4, 2, 3), upscale_factor=2),
+    ],
+    wrong=[
+        wrong(
+            sample((3, 2, 2), upscale_factor=2), "3 channels of (3, 2, 2) must be a multiple of 4"
+        ),
+        wrong(sample((4, 4), upscale_factor=2), "input must be (..., C, H, W), got shape (4, 4)"),
+        wrong(sample((4, 1, 1), upscale_factor=0), "upscale_factor must be a whole number of at"),
+    ],
+)
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(..., C r^2, H, W) as (..., C, H r, W r): r^2 channels become the pixels of one."""
     r = _factor("pixel_shuffle", "upscale_factor", input, upscale_factor)
@@ -200,7 +215,20 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     return made
 
 
-@function()
+@function(
+    samples=[
+        sample((1, 2, 4, 6), downscale_factor=2),
+        sample((1, 3, 6), downscale_factor=3),
+        sample((2, 1, 1, 2, 6), downscale_factor=2),
+        sample((2, 3, 2), downscale_factor=1),
+        sample((0, 1, 4, 2), downscale_factor=2),
+    ],
+    wrong=[
+        wrong(sample((1, 3, 4), downscale_factor=2), "of (1, 3, 4) must be multiples of 2"),
+        wrong(sample((4, 4), downscale_factor=2), "input must be (..., C, H, W), got shape (4, 4)"),
+        wrong(sample((1, 2, 2), downscale_factor=2.0), "downscale_factor must be a whole number"),
+    ],
+)
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(..., C, H r, W r) as (..., C r^2, H, W): the opposite of pixel_shuffle."""
     r = _factor("pixel_unshuffle", "downscale_factor", input, downscale_factor)

@@ -200,7 +200,25 @@ def index_copy_gradient(
 # -- composed of these ---------------------------------------------------------------------------
 
 
-@function()
+@function(
+    samples=[
+        sample((5, 3), below((2,), 5), dim=0, value=-1.5),
+        sample((2, 3, 4), below((5,), 3), (), dim=1),
+        sample((4, 1), below((), 1), dim=-1, value=2),
+        sample((), below((1,), 1), (), dim=0),
+        sample((3, 2), below((0,), 3), dim=0, value=7),
+        sample((0, 3), below((2,), 3), dim=1, value=7),
+    ],
+    wrong=[
+        wrong(sample((3, 2), below((9,), 50), dim=0, value=0), "index_fill: index"),
+        wrong(
+            sample((3, 2), below((1, 1), 3), dim=0, value=0), "index must be a vector, got shape"
+        ),
+        wrong(
+            sample((3, 2), below((1,), 3), (2,), dim=0), "value must be one number, got shape (2,)"
+        ),
+    ],
+)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: float | Tensor) -> Tensor:
     """The input with one value in the slices along `dim` that index names."""
     d = shape_rules.dim_index(dim, input.ndim, "index_fill")
@@ -218,7 +236,19 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: float | Tensor) ->
     return result
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 4), below((3, 2), 4), dim=1),
+        sample((2, 1, 4), below((1, 3, 2), 4), dim=-1),
+        sample((4, 3), below((7, 1), 4), dim=0),
+        sample((2, 3), below((5,), 6)),
+        sample((0, 3), below((0, 2), 3), dim=1),
+    ],
+    wrong=[
+        wrong(sample((3, 4), below((2,), 3), dim=0), "(2,) must have as many dimensions"),
+        wrong(sample((3, 4), below((2, 2), 4), dim=1), "take_along_dim: shapes (3, 1) and (2, 1)"),
+    ],
+)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Gather, with input and indices broadcast against each other outside `dim`; flat without."""
     if dim is None:
@@ -244,7 +274,16 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     return result
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 4), below((2, 5), 12)),
+        sample((5, 1), below((), 5)),
+        sample((2, 2, 3), below((1, 7), 12)),
+        sample((), below((3,), 1)),
+        sample((3,), below((0, 2), 3)),
+    ],
+    wrong=[wrong(sample((3,), below((9,), 50)), "is outside -3..2")],
+)
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Elements of the flat input, in the index's shape; negative indices count from the end."""
     flat = reshape(input, (input.numel(),))

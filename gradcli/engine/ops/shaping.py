@@ -12,6 +12,7 @@ from gradcli.engine.ops.creation import tensor
 from gradcli.engine.ops.index import index_select
 from gradcli.engine.ops.join import cat
 from gradcli.engine.ops.movement import expand, getitem, permute, reshape, transpose
+from gradcli.engine.sample import index, sample, unit, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
@@ -31,21 +32,43 @@ def _one_of(dim: int, index: int | slice) -> tuple[Any, ...]:
 # -- views ---------------------------------------------------------------------------------------
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 1), (3, 4)),
+        sample((4,), (2, 3, 4)),
+        sample((), (2,)),
+        sample((1, 3), (0, 3)),
+    ]
+)
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """The input repeated to the shape of another tensor, as a view."""
     result: Tensor = expand(input, other.shape)
     return result
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 1), size=(3, 4)),
+        sample((4,), size=(2, 3, 4)),
+        sample((), size=(2,)),
+        sample((0, 3), size=(2, 0, 3)),
+    ]
+)
 def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
     """The input repeated to a shape, as a view."""
     result: Tensor = expand(input, tuple(size))
     return result
 
 
-@function()
+_MOVES = [
+    sample((2, 3, 4), source=0, destination=-1),
+    sample((2, 1, 3, 4), source=(0, 2), destination=(1, 0)),
+    sample((), source=0, destination=0),
+    sample((0, 3), source=1, destination=0),
+]
+
+
+@function(samples=_MOVES)
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """A view with the dims `source` at the places `destination`, the others in their order."""
     sources = (source,) if isinstance(source, int) else tuple(source)
@@ -63,22 +86,43 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
     return result
 
 
-function("moveaxis")(movedim)
+function("moveaxis", samples=_MOVES)(movedim)
 
 
-@function()
+@function(
+    samples=[
+        sample((2, 3, 4), axis0=0, axis1=-1),
+        sample((3, 1), axis0=-1, axis1=0),
+        sample((2, 3), axis0=1, axis1=1),
+        sample((0, 3), axis0=0, axis1=1),
+    ]
+)
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """A view with two dimensions exchanged."""
     return transpose(input, axis0, axis1)
 
 
-@function()
+@function(
+    samples=[
+        sample((2, 3, 4), dim0=0, dim1=-1),
+        sample((3, 1), dim0=-1, dim1=0),
+        sample((2, 3), dim0=1, dim1=1),
+        sample((0, 3), dim0=0, dim1=1),
+    ]
+)
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """A view with two dimensions exchanged."""
     return transpose(input, dim0, dim1)
 
 
-@function()
+@function(
+    samples=[
+        sample((2, 6), dim=1, sizes=(2, 3)),
+        sample((12, 1), dim=0, sizes=(3, -1, 2)),
+        sample((3, 4, 2), dim=-2, sizes=(1, 4)),
+        sample((0, 3), dim=0, sizes=(2, 0)),
+    ]
+)
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """One dimension cut into several of these sizes, of which one may be -1."""
     if not input.ndim:
@@ -89,14 +133,22 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     return result
 
 
-@function()
+@function(samples=[sample((3, 5)), sample((2, 1, 4)), sample(()), sample((0, 3))])
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension."""
     result: Tensor = reshape(input, -1) if input.numel() else reshape(input, 0)
     return result
 
 
-@function()
+@function(
+    samples=[
+        sample((5, 3), dim=0, start=1, length=3),
+        sample((2, 4, 3), dim=-2, start=-3, length=2),
+        sample((3, 1), dim=0, start=3, length=0),
+        sample((0, 3), dim=1, start=0, length=2),
+    ],
+    wrong=[wrong(sample((), dim=0, start=0, length=1), "narrow: a tensor without dimensions")],
+)
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """A view of `length` slices along `dim` from `start` on."""
     if not input.ndim:
@@ -110,7 +162,14 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     return result
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 4), dim=0, index=1),
+        sample((2, 3, 4), dim=-2, index=-1),
+        sample((5, 1), dim=1, index=0),
+        sample((0, 3), dim=1, index=2),
+    ]
+)
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """A view of one slice along `dim`, without that dimension."""
     if not input.ndim:
@@ -120,7 +179,16 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return result
 
 
-@function()
+@function(
+    samples=[
+        sample((7, 2), indices_or_sections=3),
+        sample((2, 5), indices_or_sections=(1, 4), dim=-1),
+        sample((6, 1), index((2,), 6)),
+        sample((2, 3), indices_or_sections=5, dim=1),
+        sample((0, 3), indices_or_sections=2),
+    ],
+    wrong=[wrong(sample((), indices_or_sections=1), "tensor_split: a tensor without dimensions")],
+)
 def tensor_split(
     input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0
 ) -> tuple[Tensor, ...]:
@@ -140,7 +208,16 @@ def tensor_split(
     return tuple(getitem(input, index=_one_of(d, slice(a, b))) for a, b in bounds)
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((3,), (4,)),
+        sample((2,), (3,), (1,), indexing="xy"),
+        sample((), (3,)),
+        sample((5,), indexing="xy"),
+        sample((0,), (2,)),
+    ],
+    method=False,
+)
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Each vector expanded over all others' dimensions, as views; 'xy' exchanges the first two."""
     given = [reshape(t, -1) if t.ndim == 0 else t for t in _listed(tensors)]
@@ -171,7 +248,16 @@ def _repeated(x: Tensor, outer: int, times: int, inner: int, shape: Shape) -> Te
     return result
 
 
-@function()
+@function(
+    samples=[
+        sample((2, 3), repeats=(2, 3)),
+        sample((3,), repeats=(2, 1, 2)),
+        sample((4, 1), repeats=(1, 5)),
+        sample((), repeats=(3,)),
+        sample((2, 3), repeats=(2, 0)),
+        sample((0, 3), repeats=(2, 2)),
+    ]
+)
 def repeat(input: Tensor, *repeats: Any) -> Tensor:
     """The whole input as often as told along each dimension; more numbers add dims in front."""
     times = shape_rules.checked(_listed(repeats), "repeat")
@@ -187,14 +273,31 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
     return x
 
 
-@function()
+@function(
+    samples=[
+        sample((2, 3), dims=(2, 3)),
+        sample((2, 3), dims=(2,)),
+        sample((4, 1), dims=(2, 1, 3)),
+        sample((0, 3), dims=(2, 2)),
+    ]
+)
 def tile(input: Tensor, *dims: Any) -> Tensor:
     """The whole input as often as told along the last dimensions."""
     times = _listed(dims)
     return repeat(input, *(1,) * (input.ndim - len(times)), *times)
 
 
-@function()
+@function(
+    samples=[
+        sample((2, 3), repeats=2),
+        sample((3, 4), repeats=3, dim=1),
+        sample((4, 2), index((4,), 3), dim=0),
+        sample((3, 1), index((1,), 4), dim=-2),
+        sample((2, 1), repeats=3, dim=0, output_size=6),
+        sample((0, 3), repeats=2, dim=-1),
+    ],
+    wrong=[wrong(sample((2,), unit((2,))), "repeats must be whole numbers in at most 1 dimension")],
+)
 def repeat_interleave(
     input: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
@@ -249,20 +352,44 @@ def _at_least(ndim: int, x: Tensor) -> Tensor:
     return result
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((2, 3), (2, 1)),
+        sample((3,), (4,), (1,)),
+        sample((), ()),
+        sample((2, 0, 3), (2, 4, 3)),
+    ],
+    method=False,
+)
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors side by side: along the columns, for vectors along their only dimension."""
     parts = [_at_least(1, t) for t in tensors]
     return cat(parts, 0 if parts and parts[0].ndim == 1 else 1)
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((2, 3), (1, 3)),
+        sample((3,), (2, 3), (3,)),
+        sample((), ()),
+        sample((0, 3), (2, 3)),
+    ],
+    method=False,
+)
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors below one another; a vector is a row."""
     return cat([_at_least(2, t) for t in tensors], 0)
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((2, 3), (2, 3)),
+        sample((3,), (1, 3, 2)),
+        sample((), ()),
+        sample((2, 3, 0), (2, 3)),
+    ],
+    method=False,
+)
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors behind one another along the third dimension."""
     return cat([_at_least(3, t) for t in tensors], 2)

@@ -15,7 +15,7 @@ from gradcli.engine.ops.creation import full as full_tensor
 from gradcli.engine.ops.creation import tensor
 from gradcli.engine.ops.scatter import ADD, put, scatter_add
 from gradcli.engine.ops.shaping import narrow, select
-from gradcli.engine.sample import distinct, sample, wrong
+from gradcli.engine.sample import distinct, index, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import OptionError, RangeError, ShapeError
@@ -160,21 +160,40 @@ def topk_gradient(
 # -- composed of these ---------------------------------------------------------------------------
 
 
-@function()
+@function(
+    samples=[
+        sample(distinct((3, 5))),
+        sample(distinct((2, 4, 3)), dim=-2, descending=True),
+        sample(index((2, 9), 4), stable=True),
+        sample(()),
+        sample((1, 0), dim=0),
+    ],
+    why="a place does not change smoothly",
+)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The places of the elements along `dim` in their order."""
     found: Sorted = sort(input, dim=dim, descending=descending, stable=stable)
     return found.indices
 
 
-@function()
+@function(
+    samples=[sample(distinct((5, 3))), sample(distinct((4, 1, 2))), sample(()), sample((0, 3))]
+)
 def msort(input: Tensor) -> Tensor:
     """The elements along the first dimension in order."""
     found: Sorted = sort(input, dim=0)
     return found.values
 
 
-@function()
+@function(
+    samples=[
+        sample(distinct((3, 5)), k=2),
+        sample(distinct((4, 3)), k=4, dim=0),
+        sample(distinct((2, 5, 1)), k=3, dim=-2, keepdim=True),
+        sample((), k=1),
+        sample((0, 3), k=2, dim=1),
+    ]
+)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The k-th smallest along `dim`, counted from 1, and its place."""
     d = shape_rules.dim_index(dim, input.ndim, "kthvalue")
@@ -258,7 +277,17 @@ searchsorted = _SearchOp(
 declare_op(searchsorted, method=False)
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((2, 3), (5,)),
+        sample(index((3, 4), 6), index((1,), 6), right=True),
+        sample((), (4,), out_int32=True),
+        sample((2, 0), (3,)),
+        sample((3,), (0,)),
+    ],
+    why="a place does not change smoothly",
+    method=False,
+)
 def bucketize(
     input: Tensor | float, boundaries: Tensor, *, out_int32: bool = False, right: bool = False
 ) -> Tensor:

@@ -128,7 +128,19 @@ def _same_view(a: Array, b: Array) -> bool:
     )
 
 
-@function()
+@function(
+    samples=[
+        sample((5, 3), chunks=2),
+        sample((2, 7), chunks=3, dim=-1),
+        sample((3, 1), chunks=5),
+        sample((0, 3), chunks=2, dim=1),
+        sample((3, 0), chunks=2, dim=1),
+    ],
+    wrong=[
+        wrong(sample((3,), chunks=0), "chunk: chunks must be a positive whole number, got 0"),
+        wrong(sample((), chunks=1), "chunk: a tensor without dimensions has no parts"),
+    ],
+)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views along `dim`, of one size but the last, which may be shorter."""
     if not _whole(chunks) or chunks < 1:
@@ -139,7 +151,16 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return parts
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 4)),
+        sample((2, 3, 1), dim=1),
+        sample((4, 1), dim=-1),
+        sample((0, 3), dim=1),
+        sample((0, 3)),
+    ],
+    wrong=[wrong(sample(()), "unbind: a tensor without dimensions has no parts")],
+)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along `dim`, each without that dimension, as views."""
     d = _dim("unbind", input.shape, dim)
