@@ -94,7 +94,10 @@ def _zeros(shape: Shape, dtype: DType) -> Tensor:
 
 def linear(op: Declared, node: Node, grads: Tensors) -> Tensors:
     """The gradient of an op that is linear in its float inputs, all others being constants."""
-    found = op.backward([None if g is None else g.array for g in grads], node.kept)
+    known = node.kept
+    if "needs" in known:  # the shapes and types that follow are asked of constants too
+        known = {**known, "needs": (True,) * len(op.inputs)}
+    found = op.backward([None if g is None else g.array for g in grads], known)
     constants = {name: node.kept[name] for name in op.inputs if name in node.kept}
     wanted = [i for i, name in enumerate(op.inputs) if name not in constants]
     made = [_or_zero(found[i], node, i) for i in wanted]

@@ -7,7 +7,7 @@ import pytest
 from gradcli import engine
 from gradcli.engine import gradgradcheck, nn
 from gradcli.engine.autograd import grad
-from gradcli.engine.gradcheck import Row, every_op
+from gradcli.engine.gradcheck import Row, call, every_op, make_inputs
 from gradcli.engine.nn import functional as F
 from gradcli.engine.op import Op, declared_ops
 from gradcli.engine.sample import Sample
@@ -29,6 +29,40 @@ def test_gradient_of_the_gradient_equals_finite_differences(op: Row, sample: Sam
 def test_every_gradient_is_made_of_ops_or_has_a_composed_form() -> None:
     opaque = [op for op in declared_ops() if op.differentiable and not op.again]
     assert [op.name for op in opaque if not op.composed] == []
+
+
+SEVERAL = [
+    pytest.param(case.values[0], case.values[1], id=case.id)
+    for case in CASES
+    if isinstance(case.values[0], Op)
+    and case.values[1] is case.values[0].samples[0]
+    and sum(one.kind not in ("index", "bool", "none") for one in case.values[1].inputs) > 1
+]
+
+
+def slopes_of_slopes(op: Op, sample: Sample, wanted: set[int]) -> dict[int, list[float]]:
+    """Of the inputs at these places, all others being constants."""
+    inputs = make_inputs(sample)
+    leaves = {i: x.requires_grad_() for i, x in enumerate(inputs) if i in wanted and x is not None}
+    with engine.composed(bool(op.composed)):
+        y = call(op, sample, inputs)[0]
+        first = grad((y * y * y).sum(), list(leaves.values()), create_graph=True)
+    found = {}
+    for (i, x), one in zip(leaves.items(), first, strict=True):
+        assert one is not None
+        (second,) = grad((one * one).sum(), x, retain_graph=True, allow_unused=True)
+        found[i] = [] if second is None else second.reshape(-1).tolist()
+    return found
+
+
+@pytest.mark.parametrize(("op", "sample"), SEVERAL)
+def test_inputs_that_are_constants_change_no_second_gradient(op: Op, sample: Sample) -> None:
+    floats = {
+        i for i, x in enumerate(make_inputs(sample)) if x is not None and x.is_floating_point()
+    }
+    together = slopes_of_slopes(op, sample, floats)
+    for i in floats:
+        assert slopes_of_slopes(op, sample, {i})[i] == pytest.approx(together[i], abs=1e-12)
 
 
 def test_a_wrong_second_gradient_is_found() -> None:
