@@ -94,6 +94,7 @@ SPELLED = {
     ),
     "bool": torch.Tensor.bool,
     "cast": torch.Tensor.to,
+    "col2im": functional.fold,
     "double": torch.Tensor.double,
     "expand": lambda x, size: x.expand(size),
     "float": torch.Tensor.float,
@@ -102,6 +103,7 @@ SPELLED = {
     "gru_steps": stepped(gru, 1),
     # torch's own gradient has the sixth of a float32 in float64 too.
     "hardsigmoid": lambda x: functional.relu6(x + 3) / 6,
+    "im2col": functional.unfold,
     "index_add": along("index_add"),
     "index_select": lambda x, index, dim: torch.index_select(x, dim, index),
     "int": torch.Tensor.int,
@@ -114,6 +116,9 @@ SPELLED = {
     "meshgrid": lambda *tensors, indexing="ij": torch.meshgrid(*tensors, indexing=indexing),
     "pixel_shuffle": not_empty(functional.pixel_shuffle),
     "pixel_unshuffle": not_empty(functional.pixel_unshuffle),
+    "rms_norm": lambda x, normalized_shape, *rest, **options: functional.rms_norm(
+        x, torch.Size(torch.atleast_1d(torch.tensor(normalized_shape))), *rest, **options
+    ),
     "rnn_steps": stepped(rnn, 1),
     "scatter_add": along("scatter_add"),
     "scatter_reduce": along("scatter_reduce"),
@@ -147,6 +152,9 @@ CONSTANTS = {
     ("binary_cross_entropy_with_logits", "weight"),
     ("binary_cross_entropy_with_logits", "pos_weight"),
     ("cross_entropy", "weight"),
+    ("instance_norm", "input 1"),  # the running mean
+    ("instance_norm", "input 2"),  # the running variance
+    ("multi_margin_loss", "input 2"),  # the weight
     ("nll_loss", "weight"),
     ("unique", "input 0"),
     ("unique_consecutive", "input 0"),
@@ -156,6 +164,7 @@ REFUSED = (
     "weight tensor expected, but got: [2, 0",  # a convolution to no channels
     "expected weight to be at least 1 at dimension 0",
     "pad should be smaller than or equal to half",  # of the kernel, its dilation left out
+    "padding should be at most half of kernel size",  # so too
 )
 CASES = [
     pytest.param(op, sample, id=f"{op.name}{sample}")

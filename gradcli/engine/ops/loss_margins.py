@@ -2,53 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import log, pi
 
 from gradcli.engine.function import function
 from gradcli.engine.ops import creation
 from gradcli.engine.ops.loss_pairs import checked_reduction, reduced
-from gradcli.engine.shape import broadcast, dim_index
+from gradcli.engine.sample import index, positive, sample, sign, unit, wrong
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import OptionError, ShapeError
 
-Distance = Callable[[Tensor, Tensor], Tensor]
 
-
-def _at_least(x: Tensor, low: float) -> Tensor:
+def at_least(x: Tensor, low: float) -> Tensor:
     """The larger of both; as in torch all of the gradient goes to x where they are equal."""
     made: Tensor = OPS["clamp"](x, min=low)
     return made
 
 
-def _finished(name: str, terms: Tensor, reduction: str) -> Tensor:
+def finished(name: str, terms: Tensor, reduction: str) -> Tensor:
+    """The terms themselves, their mean or their sum; refuses anything else."""
     checked_reduction(name, reduction)
     return reduced(terms, reduction)
 
 
-@function(method=False)
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between x1 and x2 along `dim`; no length counts as below eps."""
-    shape = broadcast(x1.shape, x2.shape, "cosine_similarity")
-    at = dim_index(dim, len(shape), "cosine_similarity")
-    directions = []
-    for x in (OPS["expand"](x1, shape), OPS["expand"](x2, shape)):
-        squares = OPS["sum"](x * x, at, keepdim=True)
-        directions.append(x / OPS["sqrt"](_at_least(squares, eps * eps)))
-    cosine: Tensor = OPS["sum"](directions[0] * directions[1], at)
-    return cosine
-
-
-@function(method=False)
-def pairwise_distance(
-    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
-) -> Tensor:
-    """The p-norm of x1 - x2 + eps along the last dimension."""
-    distance: Tensor = OPS["norm"](x1 - x2 + eps, p, -1, keepdim)
-    return distance
-
-
-@function(method=False)
+@function(
+    samples=[
+        sample((3, 5), (3, 5), sign((3,))),
+        sample((4, 2), (4, 2), sign((4,)), margin=0.25, reduction="none"),
+        sample((3,), (3,), sign(())),
+        sample((2, 1), (2, 1), sign((2,)), margin=-0.5, reduction="sum"),
+        sample((0, 3), (0, 3), sign((0,)), reduction="sum"),
+    ],
+    method=False,
+)
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -66,11 +51,20 @@ def cosine_embedding_loss(
     lengths = [OPS["sum"](x * x, -1) + tiny for x in (input1, input2)]
     cosine = OPS["sum"](input1 * input2, -1) / OPS["sqrt"](lengths[0] * lengths[1])
     near = OPS["where"](target == 1, 1 - cosine, 0.0)
-    far = OPS["where"](target == -1, _at_least(cosine - margin, 0.0), 0.0)
-    return _finished("cosine_embedding_loss", near + far, reduction)
+    far = OPS["where"](target == -1, at_least(cosine - margin, 0.0), 0.0)
+    return finished("cosine_embedding_loss", near + far, reduction)
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((3, 5), (3, 5), sign((3, 5))),
+        sample((2, 1, 3), (2, 4, 3), sign((1, 4, 1)), margin=0.5, reduction="none"),
+        sample((4,), (4,), sign((4,)), margin=-0.5, reduction="sum"),
+        sample((0, 3), (0, 3), sign((0, 3)), reduction="none"),
+    ],
+    wrong=[wrong(sample((2,), (2,), (2,), reduction="avg"), "none, mean or sum, got 'avg'")],
+    method=False,
+)
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -79,30 +73,56 @@ def margin_ranking_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """max(0, margin - target (input1 - input2)): target 1 wants input1 on top, -1 input2."""
-    terms = _at_least(-target * (input1 - input2) + margin, 0.0)
-    return _finished("margin_ranking_loss", terms, reduction)
+    terms = at_least(-target * (input1 - input2) + margin, 0.0)
+    return finished("margin_ranking_loss", terms, reduction)
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((3, 5), sign((3, 5))),
+        sample((2, 1), sign((2, 1)), margin=0.5, reduction="none"),
+        sample(positive((4,)), sign((4,)), margin=2.0, reduction="sum"),
+        sample((0, 3), sign((0, 3)), reduction="sum"),
+    ],
+    wrong=[wrong(sample((2,), (2,), reduction="avg"), "none, mean or sum, got 'avg'")],
+    method=False,
+)
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
     """The input, a distance, where target is 1; max(0, margin - input) where it is -1."""
-    far = OPS["where"](target != 1, _at_least(margin - input, 0.0), 0.0)
+    far = OPS["where"](target != 1, at_least(margin - input, 0.0), 0.0)
     near = OPS["where"](target != -1, input, 0.0)
-    return _finished("hinge_embedding_loss", near + far, reduction)
+    return finished("hinge_embedding_loss", near + far, reduction)
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((3, 5), sign((3, 5))),
+        sample((2, 1), sign((2, 1)), reduction="none"),
+        sample((), sign(()), reduction="sum"),
+        sample((0, 3), sign((0, 3)), reduction="none"),
+    ],
+    method=False,
+)
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target input)), the target being 1 or -1; large inputs do not overflow."""
     towards = OPS["to"](target, input.dtype) * input
     ones = creation.ones(towards.shape, dtype=towards.dtype)
     terms = OPS["binary_cross_entropy_with_logits"](towards, ones, reduction="none")
-    return _finished("soft_margin_loss", terms, reduction)
+    return finished("soft_margin_loss", terms, reduction)
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((3, 5), unit((3, 5))),
+        sample((2, 4), index((2, 4), 2), positive((4,)), reduction="none"),
+        sample((2, 1, 3), unit((2, 1, 3)), positive((3,)), reduction="sum"),
+        sample((0, 3), unit((0, 3)), reduction="none"),
+    ],
+    wrong=[wrong(sample((2, 3), unit((2, 3)), reduction="avg"), "none, mean or sum, got 'avg'")],
+    method=False,
+)
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -110,10 +130,19 @@ def multilabel_soft_margin_loss(
     truths = OPS["to"](target, input.dtype)
     terms = OPS["binary_cross_entropy_with_logits"](input, truths, weight, reduction="none")
     means = OPS["sum"](terms, -1) / input.shape[-1]
-    return _finished("multilabel_soft_margin_loss", means, reduction)
+    return finished("multilabel_soft_margin_loss", means, reduction)
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((4, 5), index((4,), 5)),
+        sample((3, 4), index((3,), 4), positive((4,)), p=2, reduction="none"),
+        sample((5,), index((), 5), margin=0.5),
+        sample((2, 1), index((2,), 1), reduction="sum"),
+        sample((0, 3), index((0,), 3), reduction="none"),
+    ],
+    method=False,
+)
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -141,10 +170,20 @@ def multi_margin_loss(
     if weight is not None:
         terms = terms * OPS["unsqueeze"](weight[target], -1)
     sums = OPS["sum"](terms * OPS["to"](others, input.dtype), -1) / input.shape[-1]
-    return _finished("multi_margin_loss", sums, reduction)
+    return finished("multi_margin_loss", sums, reduction)
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((4, 5), index((4, 5), 5, -1)),
+        sample((3, 6), index((3, 6), 6, -1), reduction="none"),
+        sample((5,), index((5,), 5), reduction="sum"),
+        sample((2, 1), index((2, 1), 1)),
+        sample((0, 3), index((0, 3), 3), reduction="none"),
+    ],
+    wrong=[wrong(sample((2, 3), index((2,), 3)), "a target of the same shape")],
+    method=False,
+)
 def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """Sum of max(0, 1 - input[label] + input[i]) / classes over all labels and other classes i.
 
@@ -162,69 +201,21 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     others = 1 - OPS["sum"](hit * OPS["unsqueeze"](named, -1), -2, keepdim=True)
     scores = OPS["unsqueeze"](input, -2)
     chosen = OPS["sum"](hit * scores, -1, keepdim=True)
-    pairs = OPS["relu"](1 - chosen + scores) * OPS["unsqueeze"](named, -1) * _at_least(others, 0.0)
+    pairs = OPS["relu"](1 - chosen + scores) * OPS["unsqueeze"](named, -1) * at_least(others, 0.0)
     sums = OPS["sum"](OPS["sum"](pairs, -1), -1) / classes
-    return _finished("multilabel_margin_loss", sums, reduction)
+    return finished("multilabel_margin_loss", sums, reduction)
 
 
-@function(method=False)
-def triplet_margin_loss(
-    anchor: Tensor,
-    positive: Tensor,
-    negative: Tensor,
-    margin: float = 1.0,
-    p: float = 2.0,
-    eps: float = 1e-6,
-    swap: bool = False,
-    reduction: str = "mean",
-) -> Tensor:
-    """max(0, margin + distance to positive - distance to negative) (Schroff et al. 2015).
-
-    With swap the distance from positive to negative counts where it is the shorter one.
-    """
-
-    def distance(a: Tensor, b: Tensor) -> Tensor:
-        return pairwise_distance(a, b, p, eps)
-
-    three = (anchor, positive, negative)
-    return _triplets("triplet_margin_loss", three, distance, margin, swap, reduction)
-
-
-@function(method=False)
-def triplet_margin_with_distance_loss(
-    anchor: Tensor,
-    positive: Tensor,
-    negative: Tensor,
-    *,
-    distance_function: Distance | None = None,
-    margin: float = 1.0,
-    swap: bool = False,
-    reduction: str = "mean",
-) -> Tensor:
-    """triplet_margin_loss with a distance of one's own, such as 1 - cosine_similarity."""
-    three, distance = (anchor, positive, negative), distance_function or pairwise_distance
-    name = "triplet_margin_with_distance_loss"
-    return _triplets(name, three, distance, margin, swap, reduction)
-
-
-def _triplets(
-    name: str,
-    three: tuple[Tensor, Tensor, Tensor],
-    distance: Distance,
-    margin: float,
-    swap: bool,
-    reduction: str,
-) -> Tensor:
-    if not margin > 0:
-        raise OptionError(f"{name}: margin must be above 0, got {margin}")
-    anchor, positive, negative = three
-    near, far = distance(anchor, positive), distance(anchor, negative)
-    if swap:
-        far = OPS["minimum"](far, distance(positive, negative))
-    return _finished(name, _at_least(margin + near - far, 0.0), reduction)
-
-
-@function(method=False)
+@function(
+    samples=[
+        sample((3, 5), (3, 5), positive((3, 5))),
+        sample((3, 4), (3, 4), positive((3,)), full=True, reduction="none"),
+        sample((2, 3, 2), (2, 3, 2), positive((2, 1, 2)), eps=1.0, reduction="sum"),
+        sample((4, 1), (4, 1), var=0.5),
+        sample((0, 3), (0, 3), positive((0, 1)), reduction="sum"),
+    ],
+    method=False,
+)
 def gaussian_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -237,12 +228,12 @@ def gaussian_nll_loss(
     given = var if isinstance(var, Tensor) else creation.full(input.shape, var, dtype=input.dtype)
     spread = _fitting_variance(input, given)
     # The gradient goes by where eps is taken instead.
-    spread = spread + (_at_least(spread, eps) - spread).detach()
+    spread = spread + (at_least(spread, eps) - spread).detach()
     apart = input - target
     terms = 0.5 * (OPS["log"](spread) + apart * apart / spread)
     if full:
         terms = terms + 0.5 * log(2 * pi)
-    return _finished("gaussian_nll_loss", terms, reduction)
+    return finished("gaussian_nll_loss", terms, reduction)
 
 
 def _fitting_variance(input: Tensor, var: Tensor) -> Tensor:
@@ -262,7 +253,17 @@ def _fitting_variance(input: Tensor, var: Tensor) -> Tensor:
     return var
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((3, 5), positive((3, 5))),
+        sample(positive((4, 2)), positive((4, 2)), log_input=False, reduction="none"),
+        sample((2, 1, 4), positive((2, 1, 4)), full=True, reduction="sum"),
+        sample(unit((4,)), positive((4,)), log_input=False, full=True, eps=0.5),
+        sample((0, 3), positive((0, 3)), reduction="none"),
+    ],
+    wrong=[wrong(sample((2,), (2,), reduction="avg"), "none, mean or sum, got 'avg'")],
+    method=False,
+)
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -282,4 +283,4 @@ def poisson_nll_loss(
     if full:
         stirling = target * OPS["log"](target) - target + 0.5 * OPS["log"](2 * pi * target)
         terms = terms + OPS["where"](target > 1, stirling, 0.0)
-    return _finished("poisson_nll_loss", terms, reduction)
+    return finished("poisson_nll_loss", terms, reduction)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
@@ -15,6 +16,7 @@ from gradcli.engine.ops.pool_average import avg_pool2d
 from gradcli.engine.ops.reduce import mean
 from gradcli.engine.ops.reduce import sum as total
 from gradcli.engine.recompute import repeating
+from gradcli.engine.sample import away_from, distinct, index, none, positive, sample, wrong
 from gradcli.engine.shape import Shape, dim_index, numel
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
@@ -48,7 +50,16 @@ def _scaled(y: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     return y if bias is None else y + reshape(bias, shape)
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((2, 6, 5), (6,), (6,), num_groups=3),
+        sample((3, 8), num_groups=2),
+        sample((2, 3, 2, 1), (3,), num_groups=1, eps=0.5),
+        sample((0, 4, 3), (4,), (4,), num_groups=2),
+    ],
+    wrong=[wrong(sample((1, 2, 1), num_groups=2), "needs more than 1 value for each group")],
+    method=False,
+)
 def group_norm(
     input: Tensor,
     num_groups: int,
@@ -56,7 +67,10 @@ def group_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Each group of channels of each sample brought to mean 0 and variance 1 (Wu and He 2018)."""
+    """(x - mean) / sqrt(var + eps) * weight + bias, over each group of channels of each sample.
+
+    Mean and variance are those of the group (Wu and He 2018).
+    """
     channels = _channels("group_norm", input, weight=weight, bias=bias)
     if not isinstance(num_groups, int) or num_groups < 1 or channels % num_groups:
         raise OptionError(
@@ -75,7 +89,16 @@ def group_norm(
     return _scaled(y, weight, bias)
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((2, 3, 5), none(), none(), (3,), (3,)),
+        sample((2, 2, 3, 4), eps=0.5),
+        sample((3, 2, 4), (2,), positive((2,)), (2,), use_input_stats=False),
+        sample((1, 3, 1, 2), none(), none(), none(), (3,)),
+        sample((0, 3, 4)),
+    ],
+    method=False,
+)
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,
@@ -86,10 +109,11 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Each channel of each sample brought to mean 0 and variance 1 (Ulyanov et al. 2016).
+    """(x - mean) / sqrt(var + eps) * weight + bias, over each channel of each sample.
 
-    The running statistics move towards the mean over the samples; without use_input_stats they are
-    used instead.
+    Mean and variance are those of the sample's channel (Ulyanov et al. 2016). The running
+    statistics move towards the mean over the samples; without use_input_stats they are used
+    instead.
     """
     channels = _channels("instance_norm", input, weight=weight, bias=bias)
     if (running_mean is None) != (running_var is None):
@@ -122,7 +146,17 @@ def _repeated(vector: Tensor, times: int) -> Tensor:
     return copied
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((3, 5), (5,), normalized_shape=5),
+        sample((2, 3, 4), normalized_shape=(3, 4)),
+        sample((4, 3), (3,), normalized_shape=(3,), eps=0.5),
+        sample((2, 1), normalized_shape=1),
+        sample((0, 3), (3,), normalized_shape=3),
+    ],
+    wrong=[wrong(sample(index((2, 3), 3), normalized_shape=3), "must be float32 or float64")],
+    method=False,
+)
 def rms_norm(
     input: Tensor,
     normalized_shape: int | Sequence[int],
@@ -147,7 +181,17 @@ def rms_norm(
     return y if weight is None else y * weight
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((2, 5, 4), size=3),
+        sample((1, 4, 3, 2), size=2, alpha=0.5, beta=0.5, k=2.0),
+        sample((2, 3, 1), size=5, alpha=1.0),
+        sample((2, 3, 4), size=1, beta=1.0),
+        sample((0, 3, 4), size=2),
+    ],
+    wrong=[wrong(sample(index((2, 3, 4), 3), size=2), "must be float32 or float64")],
+    method=False,
+)
 def local_response_norm(
     input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
@@ -172,7 +216,18 @@ def local_response_norm(
     return y
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((3, 5)),
+        sample(away_from((2, 3, 4)), p=1.0, dim=-1),
+        sample(away_from((4, 2)), p=3.0, dim=0),
+        sample(distinct((3, 4)), p=inf),
+        sample((3, 1), eps=10.0),
+        sample((0, 3)),
+    ],
+    wrong=[wrong(sample((3,)), "dim 1 is outside -1..0")],
+    method=False,
+)
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """X / max(norm, eps), with the p-norm along `dim`."""
     _float("normalize", input)
@@ -183,7 +238,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
         norm = sqrt(clamp(total(input * input, at, keepdim=True), min=eps * eps))
     elif p == 1:
         norm = clamp(total(size, at, keepdim=True), min=eps)
-    elif p == float("inf"):
+    elif p == inf:
         norm = clamp(amax(size, at, keepdim=True), min=eps)
     else:
         norm = clamp(total(size**p, at, keepdim=True), min=eps**p) ** (1 / p)

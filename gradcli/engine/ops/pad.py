@@ -16,6 +16,7 @@ from gradcli.engine.ops.movement import getitem, permute, reshape
 from gradcli.engine.ops.rearrange import unfold
 from gradcli.engine.ops.rows import index_add
 from gradcli.engine.ops.scatter import scatter
+from gradcli.engine.sample import index, sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
@@ -53,7 +54,18 @@ def _borders(x: Tensor, pad: Sequence[int]) -> list[tuple[int, int, int]]:
     return pairs
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((3, 5), pad=(1, 2)),
+        sample((2, 1, 4), pad=(-1, 2, 1, 0), value=0.5),
+        sample((2, 3, 4), pad=(3, 1, 0, 2), mode="reflect"),
+        sample((2, 3, 4), pad=(-1, 5), mode="replicate"),
+        sample((1, 2, 3, 4), pad=(2, -1, 3, 1), mode="circular"),
+        sample((0, 3), pad=(1, 0, 2, 0), value=7.0),
+    ],
+    wrong=[wrong(sample((2, 3, 0), pad=(1, 0), mode="replicate"), "nothing to fill a border with")],
+    method=False,
+)
 def pad(
     input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
 ) -> Tensor:
@@ -133,7 +145,16 @@ def _columns(
     return result
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((2, 3, 4, 5), kernel_size=2),
+        sample((1, 2, 5, 6), kernel_size=(2, 3), stride=(2, 1), padding=1),
+        sample((2, 5, 6), kernel_size=2, dilation=(2, 1), padding=(0, 2)),
+        sample((1, 1, 1, 1), kernel_size=1),
+        sample((0, 2, 3, 4), kernel_size=2),
+    ],
+    method=False,
+)
 def im2col(
     input: Tensor,
     kernel_size: int | Sequence[int],
@@ -156,7 +177,16 @@ def im2col(
     return result
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample((2, 8, 6), output_size=(3, 4), kernel_size=2),
+        sample((1, 6, 4), output_size=(3, 2), kernel_size=(2, 3), stride=(2, 1), padding=1),
+        sample((4, 9), output_size=(4, 5), kernel_size=2, dilation=(1, 2)),
+        sample((1, 1), output_size=1, kernel_size=1),
+        sample((0, 4, 6), output_size=(3, 4), kernel_size=2),
+    ],
+    method=False,
+)
 def col2im(
     input: Tensor,
     output_size: int | Sequence[int],
@@ -189,7 +219,20 @@ def col2im(
     return result
 
 
-@function(method=False)
+@function(
+    samples=[
+        sample(index((3, 5), 4)),
+        sample(index((2, 1), 3), num_classes=5),
+        sample(index((), 3)),
+        sample(index((0, 3), 4), num_classes=4),
+    ],
+    wrong=[
+        wrong(sample((2,)), "classes must be int64, got gradcli.float64"),
+        wrong(sample(index((0, 3), 4)), "the number of classes must be given"),
+    ],
+    why="whole numbers have no slope",
+    method=False,
+)
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """For each class a row of zeros with a 1 at its place; without a number of classes all seen."""
     if tensor.dtype is not dtypes.int64:

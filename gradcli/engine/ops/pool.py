@@ -179,7 +179,13 @@ def max_pool2d_gradient_graph(
     return of_largest(_IMAGES, grads[0], indices, shapes[0])
 
 
-@function(method=False)
+_WITH_PLACES = (
+    sample(distinct((2, 4, 5)), kernel_size=(2, 3), return_indices=True),
+    sample(distinct((2, 3, 5)), kernel_size=2, padding=1, return_indices=True),
+)
+
+
+@function(samples=[*max_pool2d_with_indices.samples, _WITH_PLACES[0]], method=False)
 def max_pool2d(
     input: Tensor,
     kernel_size: Pair,
@@ -260,7 +266,7 @@ def max_pool1d_gradient_graph(
     return of_largest(_LINES, grads[0], indices, shapes[0])
 
 
-@function(method=False)
+@function(samples=[*max_pool1d_with_indices.samples, _WITH_PLACES[1]], method=False)
 def max_pool1d(
     input: Tensor,
     kernel_size: Pair,

@@ -206,7 +206,13 @@ def adaptive_max_pool1d_gradient_graph(
     return of_largest(_TOP[1], grads[0], indices, shapes[0])
 
 
-@function(method=False)
+@function(
+    samples=[
+        *adaptive_max_pool2d_with_indices.samples,
+        sample(distinct((2, 4, 5)), output_size=(3, 2), return_indices=True),
+    ],
+    method=False,
+)
 def adaptive_max_pool2d(
     input: Tensor, output_size: Wanted, return_indices: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:
@@ -215,7 +221,13 @@ def adaptive_max_pool2d(
     return (y, indices) if return_indices else y
 
 
-@function(method=False)
+@function(
+    samples=[
+        *adaptive_max_pool1d_with_indices.samples,
+        sample(distinct((2, 3, 5)), output_size=2, return_indices=True),
+    ],
+    method=False,
+)
 def adaptive_max_pool1d(
     input: Tensor, output_size: Wanted, return_indices: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:
