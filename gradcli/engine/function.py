@@ -17,6 +17,7 @@ from gradcli.engine.tensor import OPS, install
 from gradcli.registry import Registry
 
 F = TypeVar("F", bound=Callable[..., Any])
+IN_PLACE = "it writes over its input, and refuses where a gradient would be lost"
 
 
 class Function:

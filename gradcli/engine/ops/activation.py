@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import pi, sqrt
 from typing import Any
 
+from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array
 from gradcli.engine.function import function
 from gradcli.engine.op import op
@@ -26,6 +27,12 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
 _SHAPES = ((3, 5), (2, 1, 4), (), (0, 3))
+_HALVES = [sample((3, 6)), sample((4, 5), dim=0), sample((1, 2, 3), dim=1), sample((0, 4))]
+_ODD = [
+    wrong(sample((4, 5)), "dim -1 of shape (4, 5) has no two halves"),
+    wrong(sample((2, 4), dim=2), "dim 2 is outside -2..1"),
+    wrong(sample((), dim=0), "has no two halves"),
+]
 _NO_ZERO = tuple(sample(away_from(shape)) for shape in _SHAPES)
 
 
@@ -249,14 +256,22 @@ def threshold_gradient(grad: Array, *, x: Array, threshold: float, value: float)
 declare_derivative(threshold, lambda x, threshold: (x.detach() > threshold).to(x.dtype))
 
 
-@function(method=False)
+@function(
+    method=False,
+    samples=[
+        sample(away_from((3, 5))),
+        sample(away_from((2, 1, 4), 6.0)),
+        sample(away_from((), 6.0)),
+        sample(away_from((0, 3))),
+    ],
+)
 def relu6(input: Tensor) -> Tensor:
     """The element held between 0 and 6 (Krizhevsky 2010)."""
     y: Tensor = hardtanh(input, 0.0, 6.0)
     return y
 
 
-@function(method=False)
+@function(method=False, samples=_NO_ZERO)
 def relu_squared(input: Tensor) -> Tensor:
     """The square of relu(x) (So et al. 2021)."""
     positive = relu(input)
@@ -264,7 +279,20 @@ def relu_squared(input: Tensor) -> Tensor:
     return y
 
 
-@function()
+@function(
+    samples=[
+        sample(away_from((3, 5)), (5,)),
+        sample(away_from((2, 3, 4)), (1,)),
+        sample(away_from((2, 3, 1, 4)), (3,)),
+        sample(away_from((4,)), (1,)),
+        sample(away_from(()), (1,)),
+        sample((0, 3), (3,)),
+    ],
+    wrong=[
+        wrong(sample((2, 3), (2,)), "weight must hold 1 or 3 numbers, got shape (2,)"),
+        wrong(sample((2, 3), (1, 3)), "weight must hold 1 or 3 numbers"),
+    ],
+)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """The element where it is positive, otherwise weight * x; one weight, or one a channel."""
     channels = input.shape[1] if input.ndim > 1 else 1
@@ -280,21 +308,29 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return y
 
 
-@function(method=False)
+@function(method=False, samples=[sample(shape) for shape in _SHAPES])
 def tanhshrink(input: Tensor) -> Tensor:
-    """The element minus its tanh."""
+    """The element minus its tanh: x - tanh(x)."""
     y: Tensor = sub(input, tanh(input))
     return y
 
 
-@function(method=False)
+@function(
+    method=False,
+    samples=[
+        sample((3, 5), dim=1),
+        sample((2, 3, 4), dim=-2),
+        sample((4, 1), dim=0, dtype=dtypes.float64),
+        sample((0, 3), dim=1),
+    ],
+)
 def softmin(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """softmax(-x) along `dim`."""
+    """exp(-x) / the sum of exp(-x) along `dim`."""
     y: Tensor = softmax(-input, dim, dtype)
     return y
 
 
-@function(method=False)
+@function(method=False, samples=_HALVES, wrong=_ODD)
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along `dim` times the sigmoid of the second (Dauphin et al. 2016)."""
     first, second = _halves("glu", input, dim)
@@ -302,7 +338,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     return y
 
 
-@function(method=False)
+@function(method=False, samples=_HALVES, wrong=_ODD)
 def swiglu(input: Tensor, dim: int = -1) -> Tensor:
     """The silu of the first half along `dim` times the second (Shazeer 2020)."""
     first, second = _halves("swiglu", input, dim)

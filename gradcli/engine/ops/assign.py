@@ -13,7 +13,7 @@ from typing import Any
 from gradcli.engine import graph, recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, copy_into, writable
-from gradcli.engine.function import function
+from gradcli.engine.function import IN_PLACE, function
 from gradcli.engine.op import op
 from gradcli.engine.ops.creation import tensor
 from gradcli.engine.ops.index import where
@@ -21,7 +21,8 @@ from gradcli.engine.ops.indexing import EVERYTHING, Layout, Plan, flat_positions
 from gradcli.engine.ops.inplace import is_view
 from gradcli.engine.ops.movement import basic_view, expand, permute, reshape
 from gradcli.engine.ops.rows import index_add, index_copy, put_rows
-from gradcli.engine.sample import sample, wrong
+from gradcli.engine.sample import index as below
+from gradcli.engine.sample import none, sample, truth, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, refuse_recorded
 from gradcli.engine.twice import alias
@@ -69,7 +70,20 @@ def with_part_gradient(
     return rest, basic_view(grad, index) if needs[1] else None
 
 
-@function("setitem", method=False)
+@function(
+    "setitem",
+    method=False,
+    samples=[
+        sample((5, 6), (2, 3), index=(slice(1, None, 2), slice(None, 3))),
+        sample((3, 4), truth((3, 4)), ()),
+        sample((4, 5, 1), (2, 1), index=(slice(None), [0, -1])),
+        sample((2, 3, 4), index=(Ellipsis, 1), value=2.5),
+        sample((6,), below((1,), 6), (1,)),
+        sample((0, 3), (3,), index=slice(None)),
+    ],
+    wrong=[wrong(sample((3, 4), (3,), index=0), "shapes (3,) and (4,) do not broadcast")],
+    why="it writes into its input; where a gradient is asked for, the input becomes a result",
+)
 def setitem(input: Tensor, index: Any, value: Any) -> None:
     """Replace part of a tensor; the value is cast and broadcast. The last of several stays."""
     source = value if isinstance(value, Tensor) else tensor(value, dtype=input.dtype)
@@ -170,8 +184,21 @@ def _joined(view: Tensor, form: Layout, flat: Tensor, given: Tensor, *, accumula
 
 # -- index_put -------------------------------------------------------------------------------------
 
+_PUT = [
+    sample((5, 3), below((1,), 5), (1, 3)),
+    sample((3, 4), below((2, 1), 3), below((3,), 4), (3,), accumulate=True),
+    sample((2, 3), truth((2, 3)), ()),
+    sample((0, 3), below((0,), 1), (3,)),
+]
+_NOT_PUT = [
+    wrong(sample((3,), none(), (3,)), "at least one index must be a tensor with dimensions"),
+    wrong(sample((3,), (2,)), "indices must be a tuple of tensors, got []"),
+    wrong(sample((3,), below((2,), 3), below((2,), 2)), "values are gradcli.int64 and input"),
+    wrong(sample((5, 3), below((2,), 5), (4,)), "shapes (4,) and (2, 3) do not broadcast"),
+]
 
-@function()
+
+@function(samples=_PUT, wrong=_NOT_PUT)
 def index_put(
     input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
 ) -> Tensor:
@@ -191,7 +218,7 @@ def index_put(
     return _joined(view, form, flat, given, accumulate=accumulate)
 
 
-@function("index_put_")
+@function("index_put_", samples=_PUT, why=IN_PLACE)
 def index_put_(
     input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
 ) -> Tensor:

@@ -10,39 +10,66 @@ from gradcli.engine import shape as shapes
 from gradcli.engine.function import function
 from gradcli.engine.ops.creation import full, zeros
 from gradcli.engine.ops.elementwise import sub
-from gradcli.engine.ops.extreme import amax
+from gradcli.engine.ops.extreme import amax, amin
 from gradcli.engine.ops.join import cat
 from gradcli.engine.ops.movement import expand, getitem, reshape, view
 from gradcli.engine.ops.rearrange import diagonal
 from gradcli.engine.ops.reduce import sum as total
 from gradcli.engine.ops.scatter import scatter_add
+from gradcli.engine.sample import index, none, sample, truth, wrong
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import DTypeError, OptionError, ShapeError
+from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
 
 function("concat", method=False)(cat)
 
 
-@function()
+# Cut into more dimensions, which memory of every layout can be.
+@function(
+    samples=[
+        sample((6,), (2, 3)),
+        sample((4, 6), (4, 2, 3)),
+        sample((), (1,)),
+        sample((0, 2), (0, 2)),
+    ]
+)
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """The same memory in the shape of another tensor."""
     return view(input, *other.shape)
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 4), (2, 6)),
+        sample((2, 1, 3), (6,)),
+        sample((), (1, 1)),
+        sample((0, 2), (3, 0)),
+    ]
+)
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """The elements in the shape of another tensor."""
     result: Tensor = reshape(input, other.shape)
     return result
 
 
-@function()
+@function(
+    samples=[
+        sample((3, 5), (2,)),
+        sample(index((2, 1), 9), (0,)),
+        sample(truth((4,)), (3,)),
+        sample((2, 3), truth(())),
+    ]
+)
 def type_as(input: Tensor, other: Tensor) -> Tensor:
-    """The elements in the type of another tensor."""
+    """The elements in the type of another tensor: input.to(other.dtype)."""
     result: Tensor = input.to(other.dtype)
     return result
 
 
-@function(method=False)
+@function(
+    method=False,
+    samples=[sample((3, 1), (1, 4)), sample((2, 3), (3,), ()), sample((1,), (0, 3)), sample((4,))],
+    wrong=[wrong(sample((3,), (4,)), "shapes (3,) and (4,) do not broadcast")],
+)
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """All expanded to their common shape, as views."""
     shape: tuple[int, ...] = ()
@@ -51,13 +78,25 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     return tuple(expand(x, shape) for x in tensors)
 
 
-@function(method=False)
+@function(
+    method=False,
+    samples=[
+        sample((3, 2), (3, 1)),
+        sample((3,), (3, 2), (3,)),
+        sample((), ()),
+        sample((2, 3, 4), (2, 1, 4)),
+        sample((0,), (0, 2)),
+    ],
+)
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors side by side; a vector is a column."""
     return cat([reshape(x, (x.numel(), 1)) if x.ndim < 2 else x for x in tensors], 1)
 
 
-@function()
+@function(
+    samples=[sample((3, 5)), sample((4, 1)), sample((0, 3))],
+    wrong=[wrong(sample((3,)), "needs a matrix, got shape (3,)")],
+)
 def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix."""
     if input.ndim != 2:
@@ -66,14 +105,36 @@ def trace(input: Tensor) -> Tensor:
     return result
 
 
-@function()
-def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
-    """Each element minus the one before it along `dim`, n times over."""
+@function(
+    samples=[
+        sample((3, 5)),
+        sample((4, 2), n=2, dim=0),
+        sample((3,), n=0),
+        sample((2, 4, 1), (2, 1, 1), (2, 2, 1), dim=1),
+        sample((3,), none(), (1,), n=2),
+        sample((0, 3), dim=0),
+    ],
+    wrong=[
+        wrong(sample(()), "needs 1 or more dimensions, got shape ()"),
+        wrong(sample((3,), n=-1), "n must be a whole number from 0, got -1"),
+        wrong(sample((3,), dim=1), "dim 1 is outside -1..0"),
+    ],
+)
+def diff(
+    input: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+) -> Tensor:
+    """Each element minus the one before it along `dim`, n times over; first, ends are joined on."""
     if input.ndim == 0:
         raise ShapeError("diff: needs 1 or more dimensions, got shape ()")
     if isinstance(n, bool) or not isinstance(n, int) or n < 0:
         raise OptionError(f"diff: n must be a whole number from 0, got {n!r}")
     d = shapes.dim_index(dim, input.ndim, "diff")
+    if n and (prepend is not None or append is not None):
+        input = cat([x for x in (prepend, input, append) if x is not None], d)
     front: tuple[Any, ...] = (slice(None),) * d
     for _ in range(n):
         later = getitem(input, index=(*front, slice(1, None)))
@@ -81,11 +142,32 @@ def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
     return input
 
 
-@function()
+@function(
+    samples=[
+        sample(index((6,), 4), (6,)),
+        sample(index((7,), 5)),
+        sample(index((5,), 3), minlength=6),
+        sample(index((1,), 2), index((1,), 9), minlength=1),
+        sample(index((0,), 1), minlength=2),
+    ],
+    wrong=[
+        wrong(sample((3,)), "needs whole numbers in 1 dimension"),
+        wrong(sample(index((2, 1), 3)), "in 1 dimension, got gradcli.int64 (2, 1)"),
+        wrong(sample(truth((3,))), "needs whole numbers in 1 dimension"),
+        wrong(sample(index((3,), 3), (2,)), "(2,) weights for (3,) numbers"),
+        wrong(sample(index((3,), 0, -2)), "the numbers must be at least 0"),
+    ],
+)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each whole number from 0 on occurs; or the sum of its weights."""
-    if input.ndim != 1 or input.is_floating_point():
-        raise DTypeError(f"bincount: needs whole numbers in 1 dimension, got {input!r:.60}")
+    if input.ndim != 1 or input.dtype.kind != "int":
+        raise DTypeError(
+            f"bincount: needs whole numbers in 1 dimension, got {input.dtype} {input.shape}"
+        )
+    if weights is not None and weights.shape != input.shape:
+        raise ShapeError(f"bincount: {weights.shape} weights for {input.shape} numbers")
+    if input.numel() and amin(input).item() < 0:
+        raise RangeError("bincount: the numbers must be at least 0")
     size = max(minlength, int(amax(input).item()) + 1 if input.numel() else 0)
     if weights is None:
         weights = full(input.shape, 1, dtype=dtypes.int64)

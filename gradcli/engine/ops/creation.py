@@ -14,11 +14,15 @@ from gradcli.engine.array import empty as empty_array
 from gradcli.engine.array import full as full_array
 from gradcli.engine.device import cpu
 from gradcli.engine.dtype import DType
-from gradcli.engine.function import function
+from gradcli.engine.function import IN_PLACE, function
+from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, refuse_recorded
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
+MADE = "it is made from plain numbers"
+SHAPED = "it takes no more than the shape and the type of its input"
+_LIKE = [sample((3, 5)), sample((2, 1, 4), dtype=dtypes.int64), sample(()), sample((0, 3))]
 _FORMATS = {dtype.format: dtype for dtype in dtypes.DTYPES.values()} | {"l": dtypes.int64}
 
 
@@ -131,25 +135,34 @@ def empty(*size: Any, dtype: DType | None = None, requires_grad: bool = False) -
     return Tensor(made, requires_grad=requires_grad)
 
 
-@function(method=False)
+@function(
+    method=False,
+    samples=[
+        sample((3, 5), fill_value=0.5),
+        sample((2, 1, 4), fill_value=-3, dtype=dtypes.int32),
+        sample((), fill_value=True),
+        sample((0, 3), fill_value=1),
+    ],
+    why=SHAPED,
+)
 def full_like(input: Tensor, fill_value: float, *, dtype: DType | None = None) -> Tensor:
     """One value everywhere, in the shape and type of another tensor."""
     return full(input.shape, fill_value, dtype=dtype or input.dtype)
 
 
-@function(method=False)
+@function(method=False, samples=_LIKE, why=SHAPED)
 def zeros_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
     """0 everywhere, in the shape and type of another tensor."""
     return full_like(input, 0, dtype=dtype)
 
 
-@function(method=False)
+@function(method=False, samples=_LIKE, why=SHAPED)
 def ones_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
     """1 everywhere, in the shape and type of another tensor."""
     return full_like(input, 1, dtype=dtype)
 
 
-@function(method=False)
+@function(method=False, samples=_LIKE, why=SHAPED)
 def empty_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
     """Undefined values in the shape and type of another tensor."""
     return Tensor(empty_array(input.shape, dtype or input.dtype))
@@ -167,7 +180,21 @@ def linspace(start: float, end: float, steps: int, *, dtype: DType | None = None
     return tensor(numbers, dtype=dtype or dtypes.float32)
 
 
-@function(method=False)
+@function(
+    method=False,
+    samples=[
+        sample(end=7),
+        sample(start=2, end=12, step=3),
+        sample(start=1.0, end=-1.0, step=-0.3),
+        sample(start=2, end=3, dtype=dtypes.float64),
+        sample(start=4, end=4),
+    ],
+    wrong=[
+        wrong(sample(end=float("inf")), "needs finite numbers, got 0, inf, 1"),
+        wrong(sample(end=3, step=0), "a step of 0 does not lead from 0 to 3"),
+    ],
+    why=MADE,
+)
 def arange(
     start: float = 0,
     end: float | None = None,
@@ -195,7 +222,12 @@ def arange(
     return Tensor(out if chosen is made_as else out.cast(chosen), requires_grad=requires_grad)
 
 
-@function(method=False)
+@function(
+    method=False,
+    samples=[sample(n=3), sample(n=2, m=4), sample(n=3, m=1, dtype=dtypes.int64), sample(n=0)],
+    wrong=[wrong(sample(n=2, m=-1), "-1")],
+    why=MADE,
+)
 def eye(
     n: int, m: int | None = None, *, dtype: DType | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -206,13 +238,24 @@ def eye(
     return Tensor(out, requires_grad=requires_grad)
 
 
-@function("zero_")
+@function(
+    "zero_", samples=[sample((3, 5)), sample((2, 1)), sample(()), sample((0, 3))], why=IN_PLACE
+)
 def zero_(input: Tensor) -> Tensor:
     """Overwrite every element with 0."""
     return fill_(input, 0)
 
 
-@function("fill_")
+@function(
+    "fill_",
+    samples=[
+        sample((3, 5), value=0.5),
+        sample((2, 1), value=-2),
+        sample((), value=True),
+        sample((0, 3), value=1.5),
+    ],
+    why=IN_PLACE,
+)
 def fill_(input: Tensor, value: float) -> Tensor:
     """Overwrite every element with one value."""
     refuse_recorded("fill_", input)

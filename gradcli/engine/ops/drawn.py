@@ -9,25 +9,42 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.dtype import DType
-from gradcli.engine.function import function
-from gradcli.engine.ops.creation import empty, full, linspace, ones, tensor, zeros
-from gradcli.engine.ops.elementwise import clamp, eq, gt, log, lt, minimum, ne
+from gradcli.engine.function import IN_PLACE, function
+from gradcli.engine.ops.creation import MADE, empty, full, linspace, ones, tensor, zeros
+from gradcli.engine.ops.elementwise import clamp, eq, ge, gt, le, log, lt, minimum, ne
 from gradcli.engine.ops.functions import log1p
 from gradcli.engine.ops.index import where
 from gradcli.engine.ops.inplace import overwrite
 from gradcli.engine.ops.movement import expand, getitem
-from gradcli.engine.ops.random import rand, randint, randn
+from gradcli.engine.ops.random import DRAWN, rand, randint, randn
 from gradcli.engine.ops.reduce import sum as total
 from gradcli.engine.ops.running import cumsum
 from gradcli.engine.ops.sort import searchsorted, topk
 from gradcli.engine.random import Generator
+from gradcli.engine.sample import away_from, index, positive, sample, truth, unit, wrong
+from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, refuse_recorded
 from gradcli.errors import DTypeError, OptionError, ShapeError
+
+TYPED = "it takes no more than the type of its input"
+_NEW = [
+    sample((2,), size=(3, 5)),
+    sample(index((1,), 3), size=(2, 1, 4)),
+    sample((0,), size=((),), dtype=dtypes.int32),
+    sample((2,), size=(0, 3)),
+]
+_TRIANGLES = [
+    sample(row=3, col=4),
+    sample(row=4, col=2, offset=1),
+    sample(row=3, col=3, offset=-2),
+    sample(row=0, col=3),
+]
+_NO_MATRIX = sample(row=-1, col=3)
 
 # -- like another one ------------------------------------------------------------------------------
 
 
-@function()
+@function(samples=_NEW, why=TYPED)
 def new_zeros(
     input: Tensor, *size: Any, dtype: DType | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -35,7 +52,7 @@ def new_zeros(
     return zeros(*size, dtype=dtype or input.dtype, requires_grad=requires_grad)
 
 
-@function()
+@function(samples=_NEW, why=TYPED)
 def new_ones(
     input: Tensor, *size: Any, dtype: DType | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -43,7 +60,7 @@ def new_ones(
     return ones(*size, dtype=dtype or input.dtype, requires_grad=requires_grad)
 
 
-@function()
+@function(samples=_NEW, why=TYPED)
 def new_empty(
     input: Tensor, *size: Any, dtype: DType | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -51,7 +68,15 @@ def new_empty(
     return empty(*size, dtype=dtype or input.dtype, requires_grad=requires_grad)
 
 
-@function()
+@function(
+    samples=[
+        sample((2,), size=(3, 5), fill_value=0.5),
+        sample(truth((1,)), size=(2, 1), fill_value=1),
+        sample((0,), size=(), fill_value=-2, dtype=dtypes.int64),
+        sample((2,), size=(0, 3), fill_value=1.5),
+    ],
+    why=TYPED,
+)
 def new_full(
     input: Tensor,
     size: Sequence[int],
@@ -64,7 +89,15 @@ def new_full(
     return full(size, fill_value, dtype=dtype or input.dtype, requires_grad=requires_grad)
 
 
-@function()
+@function(
+    samples=[
+        sample((2,), data=[[1, 2, 3], [4, 5, 6]]),
+        sample(index((1,), 3), data=[7]),
+        sample((0,), data=2.5),
+        sample(truth((2,)), data=[], dtype=dtypes.float64),
+    ],
+    why=TYPED,
+)
 def new_tensor(
     input: Tensor, data: Any, *, dtype: DType | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -72,7 +105,16 @@ def new_tensor(
     return tensor(data, dtype=dtype or input.dtype, requires_grad=requires_grad)
 
 
-@function(method=False)
+@function(
+    method=False,
+    samples=[
+        sample(start=0, end=2, steps=5),
+        sample(start=-1.0, end=1.0, steps=4, base=2.0, dtype=dtypes.float64),
+        sample(start=3, end=9, steps=1),
+        sample(start=0, end=1, steps=0),
+    ],
+    why=MADE,
+)
 def logspace(
     start: float, end: float, steps: int, base: float = 10.0, *, dtype: DType | None = None
 ) -> Tensor:
@@ -82,7 +124,7 @@ def logspace(
     return made
 
 
-@function(method=False)
+@function(method=False, samples=_TRIANGLES, wrong=[wrong(_NO_MATRIX, "-1")], why="it gives places")
 def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
     """The places of a lower triangle of (row, col), row by row: int64 (2, count)."""
     shapes.checked((row, col), "tril_indices")
@@ -90,7 +132,7 @@ def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
     return tensor([[p[k] for p in places] for k in (0, 1)], dtype=dtypes.int64)
 
 
-@function(method=False)
+@function(method=False, samples=_TRIANGLES, wrong=[wrong(_NO_MATRIX, "-1")], why="it gives places")
 def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
     """The places of an upper triangle of (row, col), row by row: int64 (2, count)."""
     shapes.checked((row, col), "triu_indices")
@@ -101,7 +143,15 @@ def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
 # -- drawn -----------------------------------------------------------------------------------------
 
 
-@function(method=False)
+@function(
+    method=False,
+    samples=[
+        sample((3, 5), low=-3, high=4),
+        sample((2, 1), low=9, dtype=dtypes.int64),
+        sample((0, 3), low=0, high=2),
+    ],
+    why=DRAWN,
+)
 def randint_like(
     input: Tensor, low: int, high: int | None = None, *, dtype: DType | None = None
 ) -> Tensor:
@@ -110,7 +160,24 @@ def randint_like(
     return randint(low, high, input.shape, dtype=dtype or input.dtype)
 
 
-@function(method=False)
+@function(
+    method=False,
+    samples=[
+        sample((3, 5), positive((3, 5))),
+        sample((2, 1, 4), positive((3, 1))),
+        sample((4,), std=0.5),
+        sample(positive((1,)), mean=-2.0),
+        sample(mean=1.0, std=2.0, size=(2, 3)),
+        sample((0, 3), positive((3,))),
+    ],
+    wrong=[
+        wrong(sample(), "with two numbers a size is needed"),
+        wrong(sample((3,), size=(3,)), "the size is that of mean and std"),
+        wrong(sample((3,), positive((4,))), "shapes (3,) and (4,) do not broadcast"),
+        wrong(sample(size=(3,), std=-1.0), "std must be at least 0"),
+        wrong(sample((3,), away_from((3,), -5.0)), "std must be at least 0"),
+    ],
+)
 def normal(
     mean: Tensor | float = 0.0,
     std: Tensor | float = 1.0,
@@ -119,7 +186,8 @@ def normal(
     generator: Generator | None = None,
     dtype: DType | None = None,
 ) -> Tensor:
-    """Normally distributed numbers, each with its mean and its standard deviation."""
+    """Normally distributed numbers, each with its mean and standard deviation: mean + std * z."""
+    _check_spread(std)
     given = [x for x in (mean, std) if isinstance(x, Tensor)]
     if not given:
         if size is None:
@@ -132,33 +200,81 @@ def normal(
     return drawn
 
 
-@function()
+@function(
+    samples=[
+        sample(unit((3, 5))),
+        sample((2, 1, 4), p=0.3),
+        sample(unit(())),
+        sample(unit((0, 3))),
+    ],
+    wrong=[
+        wrong(sample((3,), p=1.5), "p must be from 0 to 1, got 1.5"),
+        wrong(sample(index((3,), 2)), "input must be float32 or float64, got gradcli.int64"),
+        wrong(sample(away_from((3,), 3.5)), "probabilities must be from 0 to 1"),
+    ],
+    why=DRAWN,
+)
 def bernoulli(
     input: Tensor, p: float | None = None, *, generator: Generator | None = None
 ) -> Tensor:
     """1 with the probability that the element is, or p for all, otherwise 0."""
     if not input.is_floating_point():
         raise DTypeError(f"bernoulli: input must be float32 or float64, got {input.dtype}")
-    if p is not None and not 0 <= p <= 1:
-        raise OptionError(f"bernoulli: p must be from 0 to 1, got {p}")
-    drawn = rand(*input.shape, generator=generator, dtype=input.dtype)
-    hit: Tensor = lt(drawn, input.detach() if p is None else p).to(input.dtype)
-    return hit
+    chances = input if p is None else p
+    _check_chances("bernoulli", chances)
+    return _hits(chances, input.shape, input.dtype, generator)
 
 
-@function("bernoulli_")
+@function(
+    "bernoulli_",
+    samples=[
+        sample((3, 5), p=0.3),
+        sample(index((2, 1, 4), 9), unit((4,))),
+        sample(()),
+        sample((0, 3), unit((0, 3))),
+    ],
+    wrong=[wrong(sample((3,), p=-0.5), "p must be from 0 to 1, got -0.5")],
+    why=IN_PLACE,
+)
 def bernoulli_(
     input: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None
 ) -> Tensor:
     """Every element overwritten by 1 with probability p, otherwise by 0."""
     refuse_recorded("bernoulli_", input)
-    chances = p if isinstance(p, Tensor) else full((), p, dtype=dtypes.float64)
-    return overwrite("bernoulli_", input, _hits(expand(chances, input.shape), generator, input))
+    _check_chances("bernoulli_", p)
+    drawn_as = p.dtype if isinstance(p, Tensor) else dtypes.float64
+    hits = _hits(p, input.shape, drawn_as, generator)
+    return overwrite("bernoulli_", input, hits.to(input.dtype))
 
 
-def _hits(chances: Tensor, generator: Generator | None, input: Tensor) -> Tensor:
-    hit: Tensor = bernoulli(chances, generator=generator).to(input.dtype)
+def _hits(
+    chances: Tensor | float, shape: Shape, dtype: DType, generator: Generator | None
+) -> Tensor:
+    """1 where a number drawn from 0 to 1 lies below the chance, otherwise 0."""
+    drawn = rand(*shape, generator=generator, dtype=dtype)
+    hit: Tensor = lt(drawn, chances.detach() if isinstance(chances, Tensor) else chances).to(dtype)
     return hit
+
+
+def _check_chances(name: str, chances: Tensor | float) -> None:
+    """Refuse what is no probability; a captured step takes those in a tensor for granted."""
+    if not isinstance(chances, Tensor):
+        if not 0 <= chances <= 1:
+            raise OptionError(f"{name}: p must be from 0 to 1, got {chances}")
+    elif not chances.is_floating_point():
+        raise DTypeError(f"{name}: probabilities must be floats, got {chances.dtype}")
+    elif recording.current() is None and not (ge(chances, 0) & le(chances, 1)).all().item():
+        raise OptionError(f"{name}: probabilities must be from 0 to 1")
+
+
+def _check_spread(std: Tensor | float) -> None:
+    """Refuse a standard deviation below 0, as far as its numbers may be read."""
+    if not isinstance(std, Tensor):
+        below = std < 0
+    else:
+        below = recording.current() is None and bool(lt(std, 0).any().item())
+    if below:
+        raise OptionError("normal: std must be at least 0")
 
 
 def _check_weights(weights: Tensor, count: int, replacement: bool) -> None:
@@ -173,7 +289,16 @@ def _check_weights(weights: Tensor, count: int, replacement: bool) -> None:
         raise OptionError(f"multinomial: a row has fewer than {least} weights above 0")
 
 
-@function()
+@function(
+    samples=[
+        sample(positive((3, 5)), num_samples=2),
+        sample(positive((2, 4)), num_samples=6, replacement=True),
+        sample(positive((1,)), num_samples=1),
+        sample(positive((0, 3)), num_samples=3),
+    ],
+    wrong=[wrong(sample(index((3,), 2), num_samples=1), "weights must be floats in 1 or 2 dimen")],
+    why="it gives places",
+)
 def multinomial(
     input: Tensor,
     num_samples: int,

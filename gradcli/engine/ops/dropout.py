@@ -8,6 +8,7 @@ from gradcli.engine.function import function
 from gradcli.engine.ops.creation import full_like, ones
 from gradcli.engine.ops.index import where
 from gradcli.engine.ops.random import dropout
+from gradcli.engine.sample import sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
@@ -29,7 +30,20 @@ def _channels(x: Tensor, p: float, whole: int) -> Tensor:
     return y
 
 
-@function(method=False)
+@function(
+    method=False,
+    samples=[
+        sample((2, 3, 4)),
+        sample((5, 1), p=0.3),
+        sample((3, 4), p=1.0),
+        sample((2, 3, 2), training=False),
+        sample((0, 3, 2)),
+    ],
+    wrong=[
+        wrong(sample((4,)), "input must be (N, C, L) or (C, L), got shape (4,)"),
+        wrong(sample((2, 3), inplace=True), "inplace must be False"),
+    ],
+)
 def dropout1d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
@@ -40,7 +54,20 @@ def dropout1d(
     return _channels(input, p, 1) if training else input
 
 
-@function(method=False)
+@function(
+    method=False,
+    samples=[
+        sample((2, 3, 2, 3)),
+        sample((4, 2, 1, 2), p=0.2),
+        sample((2, 4, 3), p=0.7),
+        sample((2, 1, 2, 2), training=False),
+        sample((2, 0, 2, 3)),
+    ],
+    wrong=[
+        wrong(sample((2, 3)), "input must be (N, C, H, W), got shape (2, 3)"),
+        wrong(sample((1, 1, 2, 2), p=-0.5), "p must be from 0 to 1, got -0.5"),
+    ],
+)
 def dropout2d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
@@ -54,7 +81,18 @@ def dropout2d(
     return _channels(input, p, input.ndim - 2) if training else input
 
 
-@function(method=False)
+@function(
+    method=False,
+    samples=[
+        sample((3, 5), training=True),
+        sample((2, 1, 4), p=0.2, training=True),
+        sample((4,), p=1.0, training=True),
+        sample((), p=0.0, training=True),
+        sample((2, 3)),
+        sample((0, 3), training=True),
+    ],
+    wrong=[wrong(sample((2,), p=2.0, training=True), "p must be from 0 to 1, got 2.0")],
+)
 def alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:

@@ -14,6 +14,7 @@ from gradcli.engine.ops.matmul import matmul
 from gradcli.engine.ops.movement import permute, reshape
 from gradcli.engine.ops.rearrange import diagonal
 from gradcli.engine.ops.reduce import sum as sum_over
+from gradcli.engine.sample import sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
@@ -145,7 +146,22 @@ def _pair(a: _Named, b: _Named, kept: set[str | int]) -> _Named:
     return _Named(reshape(sum_over(product, dim=-1) if summed else product, sizes), names)
 
 
-@function(method=False)
+@function(
+    method=False,
+    samples=[
+        sample((3, 4), (4, 2), equation="ij,jk->ik"),
+        sample((2, 3, 4), equation="bij -> jb"),
+        sample((4, 4), equation="ii"),
+        sample((2, 1, 3), (3, 4), equation="...i,ij"),
+        sample((3,), (2, 3), (2,), equation="j,ij,i->"),
+        sample((1, 3), (2, 4), equation="ij,ik->jk"),
+        sample((2, 0), (0, 3), equation="ij,jk->ik"),
+    ],
+    wrong=[
+        wrong(sample((2, 3), (4, 2), equation="ij,jk->ik"), "'j' is 3 in one operand and 4"),
+        wrong(sample((2, 3), equation="ii"), "'i' is 2 and 3 in shape (2, 3)"),
+    ],
+)
 def einsum(equation: str, *operands: Any) -> Tensor:
     """Sums of products: 'ij,jk->ik' multiplies matrices; letters not in the result are summed over.
 

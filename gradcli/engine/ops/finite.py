@@ -5,10 +5,14 @@ from __future__ import annotations
 from gradcli.engine.array import run
 from gradcli.engine.function import function
 from gradcli.engine.ops.along import floats
+from gradcli.engine.sample import index, sample, wrong
 from gradcli.engine.tensor import Tensor
 
 
-@function()
+@function(
+    samples=[sample((3, 5)), sample((2, 1, 4)), sample(()), sample((0, 3))],
+    wrong=[wrong(sample(index((3,), 2)), "must be float32 or float64, got int64")],
+)
 def require_finite(input: Tensor) -> Tensor:
     """The tensor itself; raises NumericsError where an element is NaN or infinite.
 

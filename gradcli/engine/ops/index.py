@@ -263,10 +263,29 @@ def where_gradient_graph(
     return None, to_input, to_other
 
 
-@function()
-def masked_fill(input: Tensor, mask: Tensor, value: float) -> Tensor:
+@function(
+    samples=[
+        sample((3, 5), truth((3, 5)), value=0.5),
+        sample((2, 1, 4), truth((4,)), value=-2),
+        sample((2, 3), truth((2, 1)), value=50.0),
+        sample((3, 4), truth((3, 4)), ()),
+        sample((), truth(()), value=1.5),
+        sample((0, 3), truth((3,)), value=0.0),
+    ],
+    wrong=[
+        wrong(sample((3,), below((3,), 2), value=0.5), "mask must be bool, got gradcli.int64"),
+        wrong(sample((3,), truth((3,)), (1,)), "value must be one number, got shape (1,)"),
+    ],
+)
+def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
     """`value` where the mask is true, otherwise the input."""
-    result: Tensor = where(mask, full((), value, dtype=input.dtype), input)
+    if mask.dtype is not dtypes.bool_:
+        raise DTypeError(f"masked_fill: mask must be bool, got {mask.dtype}")
+    if not isinstance(value, Tensor):
+        value = full((), value, dtype=input.dtype)
+    elif value.ndim:
+        raise ShapeError(f"masked_fill: value must be one number, got shape {value.shape}")
+    result: Tensor = where(mask, value.to(input.dtype), input)
     return result
 
 

@@ -20,6 +20,8 @@ from gradcli.engine.ops.index import index_select
 from gradcli.engine.ops.masks import true_places
 from gradcli.engine.ops.movement import expand, getitem, permute, reshape
 from gradcli.engine.ops.rows import counted
+from gradcli.engine.sample import index as below
+from gradcli.engine.sample import sample, truth
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
@@ -126,7 +128,18 @@ def flat_positions(name: str, picks: Sequence[Pick]) -> tuple[Tensor, Shape]:
     return flat, picked
 
 
-@function("getitem_by_tensor", method=False)
+@function(
+    "getitem_by_tensor",
+    method=False,
+    samples=[
+        sample((5, 3), below((4,), 5)),
+        sample((4, 5), truth((4, 5))),
+        sample((4, 1, 3), truth((4,))),
+        sample((3, 4, 5), index=([[0, -1], [2, 0]], slice(None), [1, 4])),
+        sample((2, 3, 4), index=(Ellipsis, None, [2], slice(1, None, 2))),
+        sample((0, 3), below((2, 0), 3)),
+    ],
+)
 def getitem_by_tensor(input: Tensor, index: Any) -> Tensor:
     """Part of a tensor by index tensors, masks and lists, beside slices and numbers; a copy."""
     plan = planned("getitem", input.shape, index)

@@ -8,12 +8,20 @@ from typing import Any
 from gradcli.engine import graph
 from gradcli.engine.array import copy_into
 from gradcli.engine.dtype import promote
-from gradcli.engine.function import function
+from gradcli.engine.function import IN_PLACE, function
 from gradcli.engine.ops.elementwise import add, clamp, div, mul, sub
+from gradcli.engine.sample import away_from, index, positive, sample, wrong
 from gradcli.engine.tensor import Tensor, refuse_recorded
 from gradcli.errors import DTypeError, ShapeError
 
-IN_PLACE = "it writes over its input, and refuses where a gradient would be lost"
+_TWO = [
+    sample((3, 5), (3, 5)),
+    sample((2, 1, 4), (4,)),
+    sample((), other=2.5),
+    sample((0, 3), (3,)),
+]
+_SCALED = [*_TWO, sample((2, 3), (2, 1), alpha=-0.5)]
+_NARROW = sample((3,), (2, 3))
 
 
 def overwrite(name: str, input: Tensor, result: Tensor) -> Tensor:
@@ -26,28 +34,38 @@ def overwrite(name: str, input: Tensor, result: Tensor) -> Tensor:
     return input
 
 
-@function("add_")
+@function("add_", samples=_SCALED, wrong=[wrong(_NARROW, "does not fit into (3,)")], why=IN_PLACE)
 def add_(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """The elements of input + alpha * other, written over the input."""
     refuse_recorded("add_", input, other)
     return overwrite("add_", input, add(input, other if alpha == 1 else mul(other, alpha)))
 
 
-@function("sub_")
+@function("sub_", samples=_SCALED, wrong=[wrong(_NARROW, "does not fit into (3,)")], why=IN_PLACE)
 def sub_(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """The elements of input - alpha * other, written over the input."""
     refuse_recorded("sub_", input, other)
     return overwrite("sub_", input, sub(input, other if alpha == 1 else mul(other, alpha)))
 
 
-@function("mul_")
+@function("mul_", samples=_TWO, wrong=[wrong(_NARROW, "does not fit into (3,)")], why=IN_PLACE)
 def mul_(input: Tensor, other: Any) -> Tensor:
     """The elements of input * other, written over the input."""
     refuse_recorded("mul_", input, other)
     return overwrite("mul_", input, mul(input, other))
 
 
-@function("div_")
+@function(
+    "div_",
+    samples=[
+        sample((3, 5), positive((3, 5))),
+        sample((2, 1, 4), away_from((4,))),
+        sample((), other=2.5),
+        sample((0, 3), (3,)),
+    ],
+    wrong=[wrong(sample(index((3,), 4), positive((3,))), "does not fit into gradcli.int64")],
+    why=IN_PLACE,
+)
 def div_(input: Tensor, other: Any) -> Tensor:
     """The elements of input / other, written over the input."""
     refuse_recorded("div_", input, other)
@@ -92,7 +110,16 @@ _operator("*=", "mul", mul_, mul)
 _operator("/=", "truediv", div_, div)
 
 
-@function("clamp_")
+@function(
+    "clamp_",
+    samples=[
+        sample((3, 5), min=-0.5, max=0.5),
+        sample((2, 1, 4), min=0.25),
+        sample((), max=-0.25),
+        sample((0, 3), min=0.0),
+    ],
+    why=IN_PLACE,
+)
 def clamp_(input: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
     """The input held between min and max, in place."""
     refuse_recorded("clamp_", input)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.engine.function import FUNCTIONS, function
+from gradcli.engine.function import FUNCTIONS, IN_PLACE, function
 from gradcli.engine.op import Op
 from gradcli.engine.ops import (  # noqa: F401 -- they declare what is written in place here
     activation,
@@ -25,7 +25,7 @@ from gradcli.engine.ops import (  # noqa: F401 -- they declare what is written i
     scatter,
     scatter_reduce,
 )
-from gradcli.engine.ops.inplace import IN_PLACE, overwrite
+from gradcli.engine.ops.inplace import overwrite
 from gradcli.engine.sample import Sample
 from gradcli.engine.shape import broadcast
 from gradcli.engine.tensor import OPS, Tensor, refuse_recorded

@@ -12,16 +12,22 @@ from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, copy_into, empty, run
 from gradcli.engine.device import cpu
 from gradcli.engine.dtype import DType
-from gradcli.engine.function import function
+from gradcli.engine.function import IN_PLACE, function
 from gradcli.engine.op import op
 from gradcli.engine.ops.family import as_float
 from gradcli.engine.random import Draw, Generator, default_generator
 from gradcli.engine.recording import Recorder
-from gradcli.engine.sample import sample, wrong
+from gradcli.engine.sample import index, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, refuse_recorded
 from gradcli.errors import CaptureError, DTypeError, OptionError
 
+DRAWN = "its numbers are drawn"
+_SIZES = [sample(size=(3, 5)), sample(size=(2, 1, 4), dtype=dtypes.float64), sample(size=(0, 3))]
+_WHOLE = [
+    wrong(sample(size=(3,), dtype=dtypes.int64), "draws float32 or float64, not gradcli.int64")
+]
+_LIKE = [sample((3, 5)), sample((2, 1), dtype=dtypes.float32), sample(()), sample((0, 3))]
 _AT_1 = Draw(key=1, step=2, number=3)
 
 
@@ -122,16 +128,17 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 def _drawn(
+    op: str,
     kernel: str,
     shape: Shape,
     dtype: DType | None,
     generator: Generator | None,
     options: Sequence[float],
 ) -> Array:
-    """A fresh array from one draw of a float kernel."""
+    """A fresh array from one draw of a float kernel, in the name of `op`."""
     chosen = dtype or dtypes.float32
     if not chosen.is_floating_point:
-        raise DTypeError(f"{kernel}: draws float32 or float64, not {chosen}")
+        raise DTypeError(f"{op}: draws float32 or float64, not {chosen}")
     (state, number), out = _next(generator), empty(shape, chosen)
     run(kernel, state, out, sizes=(number,), options=options)
     return out
@@ -144,7 +151,7 @@ def _size(size: tuple[Any, ...], op: str) -> Shape:
     return shapes.checked(size, op)
 
 
-@function(method=False)
+@function(method=False, samples=_SIZES, wrong=_WHOLE, why=DRAWN)
 def rand(
     *size: Any,
     generator: Generator | None = None,
@@ -152,11 +159,11 @@ def rand(
     requires_grad: bool = False,
 ) -> Tensor:
     """Numbers evenly spread over 0 (included) to 1 (not included)."""
-    made = _drawn("uniform", _size(size, "rand"), dtype, generator, (0.0, 1.0))
+    made = _drawn("rand", "uniform", _size(size, "rand"), dtype, generator, (0.0, 1.0))
     return Tensor(made, requires_grad=requires_grad)
 
 
-@function(method=False)
+@function(method=False, samples=_SIZES, wrong=_WHOLE, why=DRAWN)
 def randn(
     *size: Any,
     generator: Generator | None = None,
@@ -164,23 +171,32 @@ def randn(
     requires_grad: bool = False,
 ) -> Tensor:
     """Normally distributed numbers, mean 0 and variance 1."""
-    made = _drawn("normal", _size(size, "randn"), dtype, generator, (0.0, 1.0))
+    made = _drawn("randn", "normal", _size(size, "randn"), dtype, generator, (0.0, 1.0))
     return Tensor(made, requires_grad=requires_grad)
 
 
-@function(method=False)
+@function(method=False, samples=_LIKE, why=DRAWN)
 def rand_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
     """`rand` in the shape and type of another tensor."""
     return rand(input.shape, dtype=dtype or input.dtype)
 
 
-@function(method=False)
+@function(method=False, samples=_LIKE, why=DRAWN)
 def randn_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
     """`randn` in the shape and type of another tensor."""
     return randn(input.shape, dtype=dtype or input.dtype)
 
 
-@function(method=False)
+@function(
+    method=False,
+    samples=[
+        sample(low=-3, high=4, size=(3, 5)),
+        sample(low=1, high=2, size=(2, 1), dtype=dtypes.float64),
+        sample(low=0, high=9, size=(0, 3)),
+    ],
+    wrong=[wrong(sample(low=0, high=2.5, size=(3,)), "takes (low, high, size) or (high, size)")],
+    why=DRAWN,
+)
 def randint(
     low: int,
     high: Any,
@@ -203,7 +219,12 @@ def randint(
     return Tensor(out if dtype in (None, dtypes.int64) else out.cast(dtype or dtypes.int64))
 
 
-@function(method=False)
+@function(
+    method=False,
+    samples=[sample(n=7), sample(n=1), sample(n=0)],
+    wrong=[wrong(sample(n=-1), "-1")],
+    why=DRAWN,
+)
 def randperm(n: int, *, generator: Generator | None = None) -> Tensor:
     """The whole numbers 0 to n - 1 in a random order, int64."""
     state, number = _next(generator)
@@ -218,25 +239,35 @@ def _overwrite(input: Tensor, name: str, drawn: Array) -> Tensor:
     return input
 
 
-@function("uniform_")
+@function(
+    "uniform_",
+    samples=[sample((3, 5)), sample((2, 1, 4), low=-1.0, high=2.0), sample(()), sample((0, 3))],
+    wrong=[wrong(sample((2,), low=2.0, high=1.0), "needs low <= high, got 2.0 and 1.0")],
+    why=IN_PLACE,
+)
 def uniform_(
     input: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
     """Overwrite every element with a number evenly spread over low to high."""
     if not low <= high:
         raise OptionError(f"uniform_: needs low <= high, got {low} and {high}")
-    drawn = _drawn("uniform", input.shape, input.dtype, generator, (low, high))
+    drawn = _drawn("uniform_", "uniform", input.shape, input.dtype, generator, (low, high))
     return _overwrite(input, "uniform_", drawn)
 
 
-@function("normal_")
+@function(
+    "normal_",
+    samples=[sample((3, 5)), sample((2, 1, 4), mean=-1.0, std=0.5), sample(()), sample((0, 3))],
+    wrong=[wrong(sample(index((2,), 3)), "draws float32 or float64, not gradcli.int64")],
+    why=IN_PLACE,
+)
 def normal_(
     input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
     """Overwrite every element with a normally distributed number."""
     if not std >= 0:
         raise OptionError(f"normal_: std must be at least 0, got {std}")
-    drawn = _drawn("normal", input.shape, input.dtype, generator, (mean, std))
+    drawn = _drawn("normal_", "normal", input.shape, input.dtype, generator, (mean, std))
     return _overwrite(input, "normal_", drawn)
 
 
