@@ -15,6 +15,7 @@ from reference import REFERENCES
 from gradcli import engine
 from gradcli.engine import gradcheck
 from gradcli.engine.device import cpu
+from gradcli.engine.function import FUNCTIONS
 from gradcli.engine.gradcheck import Row, every_op
 from gradcli.engine.op import Op, declared_ops
 from gradcli.engine.sample import Sample
@@ -74,6 +75,12 @@ def sizes(op: Row) -> set[int]:
 
 def test_every_op_declares_calls_with_size_0_and_size_1() -> None:
     assert [(op.name, sizes(op)) for op in every_op() if not sizes(op) >= {0, 1}] == []
+
+
+def test_every_function_says_what_it_is_tried_with() -> None:
+    """All but what is no op: the walk back, other libraries' arrays, text, where draws stand."""
+    silent = {row.name for row in FUNCTIONS.values() if not row.samples and row.name[0] != "_"}
+    assert silent == {"backward", "format", "get_rng_state", "numpy", "set_rng_state"}
 
 
 def test_every_op_has_a_reference() -> None:

@@ -48,14 +48,11 @@ NO_VALUES = {
     "equal",
     "flat_index",
     "format",
-    "getitem_by_tensor",
     "im2col",
-    "index_put_",
     "new_empty",
     "nonzero_places",
     "numpy",
     "require_finite",
-    "setitem",
     "with_part",
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
-from gradcli.engine.function import function
+from gradcli.engine.function import FUNCTIONS, function
 from gradcli.engine.ops.creation import full, zeros
 from gradcli.engine.ops.elementwise import sub
 from gradcli.engine.ops.extreme import amax, amin
@@ -20,7 +20,7 @@ from gradcli.engine.sample import index, none, sample, truth, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
 
-function("concat", method=False)(cat)
+function("concat", method=False, samples=FUNCTIONS["cat"].samples)(cat)
 
 
 # Cut into more dimensions, which memory of every layout can be.
