@@ -4,9 +4,9 @@
 #ifdef GC_IS_REAL
 #include "maths.h"
 
-#include "maths_loss.h"
+#include "../maths_loss.h"
 #else
-#include "maths_whole.h"
+#include "../maths_whole.h"
 #endif
 
 #include "span.h"

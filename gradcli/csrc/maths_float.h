@@ -3,18 +3,8 @@
  * value, over all floats (tests/engine/test_maths.py measures it). The polynomials are minimax fits
  * of our own, each coefficient rounded to float before the next ones were fitted.
  *
- * A select reads `x > hi ? hi : x`: written this way round it keeps a NaN. */
-
-static inline uint32_t NAME(m_bits)(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-static inline float NAME(m_from_bits)(uint32_t bits) {
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
+ * A select reads `x > hi ? hi : x`: written this way round it keeps a NaN. m_bits and m_from_bits,
+ * the float's bits as a whole number and back, are the target's. */
 
 /* x = n ln 2 + r, |r| <= ln 2 / 2: exp(r) = 1 + r + r^2 q(r). */
 static inline float NAME(m_exp_part)(float x, float n) {

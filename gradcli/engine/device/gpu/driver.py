@@ -1,0 +1,93 @@
+"""Driver: what a GPU, or what stands in for one, must be able to do. Knows no op and no call.
+
+`cuda.py` and `metal.py` are the two; tests have a third, which runs the kernels' host build.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+Handle = Any  # of a block of device memory
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in device memory."""
+
+    handle: Handle
+    offset: int  # bytes
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A launch whose memory is known: what the driver is told.
+
+    `args` are places, whole numbers (32 bits, unsigned), floats, and bytes of a struct.
+    """
+
+    module: str  # the key it was loaded under
+    kernel: str
+    grid: tuple[int, int, int]
+    threads: int
+    args: tuple[Place | int | float | bytes, ...]
+
+
+class Replayable(Protocol):
+    """Launches that were made ready once."""
+
+    def replay(self) -> None:
+        """Queue all of them."""
+        ...
+
+
+class Driver(Protocol):
+    """One device. What is queued runs in order; a read waits for what was queued before it."""
+
+    name: str  # "cuda" or "metal"
+    target: str  # of the source: "cuda" or "metal"
+
+    def describe(self) -> str:
+        """The device in words: its name and memory."""
+        ...
+
+    def allocate(self, nbytes: int) -> Handle:
+        """Fresh memory, 256-byte aligned; raises DeviceError when there is none."""
+        ...
+
+    def free(self, handle: Handle) -> None:
+        """Give memory back; queued work may still use it."""
+        ...
+
+    def free_memory(self) -> int:
+        """Bytes that could still be allocated."""
+        ...
+
+    def write(self, place: Place, data: bytes | memoryview) -> None:
+        """Queue a copy from the host; `data` may change once this returns."""
+        ...
+
+    def read(self, place: Place, into: memoryview) -> None:
+        """Copy to the host, after everything queued."""
+        ...
+
+    def copy(self, to: Place, source: Place, nbytes: int) -> None:
+        """Queue a copy within the device."""
+        ...
+
+    def load(self, key: str, source: str) -> None:
+        """Compile a module under a key; raises DeviceError with the compiler's words."""
+        ...
+
+    def launch(self, ready: Ready) -> None:
+        """Queue one launch."""
+        ...
+
+    def record(self, listed: Sequence[Ready]) -> Replayable:
+        """Make launches ready to be queued again and again, with their arguments as they are."""
+        ...
+
+    def synchronize(self) -> None:
+        """Wait for everything queued; raises DeviceError that names the kernel that failed."""
+        ...

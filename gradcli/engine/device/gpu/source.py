@@ -1,0 +1,51 @@
+"""Source: the text of a module of GPU kernels, from csrc/gpu, for a target and an element type."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from gradcli.engine.device.gpu.launch import Module
+
+CSRC = Path(__file__).parents[3] / "csrc"
+_INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
+_TYPES = {"f32": "float", "i32": "int", "i64": "i64", "u8": "uchar"}
+
+
+def module_text(module: Module, prelude: str) -> str:
+    """All of a module in one text: a prelude, the element type, and the family's file."""
+    real = "#define GC_IS_REAL\n" if module.dtype == "f32" else ""
+    own = f"#define REAL {_TYPES[module.dtype]}\n#define NAME(x) x##_{module.dtype}\n"
+    text = expanded(CSRC / "gpu" / f"{module.family}.gc")
+    if module.row:
+        every = expanded(CSRC / "scalar_ops.h")
+        text = text.replace(every, row_of(module.row))
+    return prelude + real + own + text
+
+
+def row_of(name: str) -> str:
+    """The lines of scalar_ops.h that declare one name."""
+    every = expanded(CSRC / "scalar_ops.h")
+    found = re.search(rf"^[A-Z_]+\({name},[\s\S]*?\n(?=[A-Z_]+\(|\n|/\*)", every, re.MULTILINE)
+    assert found is not None, f"scalar_ops.h has no row '{name}'"
+    return found[0]
+
+
+def prelude_text(target: str) -> str:
+    """The prelude of a target."""
+    return (CSRC / "gpu" / f"prelude_{target}.h").read_text(encoding="utf-8")
+
+
+@cache
+def expanded(path: Path) -> str:
+    """A file with what it includes in place, as often as it is included."""
+    return _INCLUDE.sub(
+        lambda found: expanded((path.parent / found[1]).resolve()),
+        path.read_text(encoding="utf-8"),
+    )
+
+
+def families() -> list[str]:
+    """The names of the files of kernels."""
+    return sorted(path.stem for path in (CSRC / "gpu").glob("*.gc"))
