@@ -10,11 +10,11 @@ from typing import Any
 
 from gradcli.engine import recording
 from gradcli.engine import shape as shapes
-from gradcli.engine.device import cpu
+from gradcli.engine.device import cpu, place
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.dtype import DType
 from gradcli.engine.shape import Shape
-from gradcli.errors import OptionError, ShapeError
+from gradcli.errors import DTypeError, OptionError, ShapeError
 
 
 class Array:
@@ -71,8 +71,8 @@ class Array:
         return self.cast(self.dtype)
 
     def cast(self, dtype: DType) -> Array:
-        """A contiguous copy with another element type."""
-        out = empty(self.shape, dtype)
+        """A contiguous copy with another element type, on the same device."""
+        out = empty_beside(self, dtype)
         run("copy", self, out)
         return out
 
@@ -102,12 +102,15 @@ class Array:
         return self.view(shape, shapes.expand_strides(self.shape, self.strides, shape, op))
 
     def memoryview(self) -> memoryview:
-        """The bytes of a contiguous array, shared."""
+        """The bytes of a contiguous array: shared, or a copy of what lies on another device."""
         if not self.is_contiguous():
             raise ShapeError("memoryview: the array is not contiguous; call contiguous() first")
         recording.reading()
         size = self.dtype.size
-        return cpu.window(self.storage, self.offset * size, self.numel * size)
+        start, nbytes = self.offset * size, self.numel * size
+        if self.storage.device is not None:
+            return memoryview(self.storage.device.read(self.storage, start, nbytes))
+        return cpu.window(self.storage, start, nbytes)
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers; a plain number for 0 dimensions."""
@@ -133,16 +136,30 @@ def run(
     recorder = recording.current()
     if recorder is not None:
         recorder.call(kernel, arrays, sizes, options)
+    device = arrays[-1].storage.device
+    if device is not None:
+        device.run(kernel, arrays, sizes, options)
+        return
     cpu.run(kernel, [array.descriptor for array in arrays], sizes, options)
 
 
 def empty(shape: Shape, dtype: DType) -> Array:
     """A fresh contiguous array, contents undefined."""
-    storage = cpu.allocate(shapes.numel(shape) * dtype.size)
+    nbytes = shapes.numel(shape) * dtype.size
+    device = place.fresh() if place.others() else None
+    storage = cpu.allocate(nbytes) if device is None else device.allocate(nbytes)
     recorder = recording.current()
     if recorder is not None:
         recorder.created(storage)
     return Array(storage, 0, shape, shapes.contiguous_strides(shape), dtype)
+
+
+def empty_beside(array: Array, dtype: DType | None = None) -> Array:
+    """A fresh contiguous array of the shape of another, on its device."""
+    if not place.others():
+        return empty(array.shape, dtype or array.dtype)
+    with place.on(array.storage.device):
+        return empty(array.shape, dtype or array.dtype)
 
 
 def from_bytes(data: Any, shape: Shape, dtype: DType) -> Array:
@@ -159,6 +176,31 @@ def full(shape: Shape, value: float, dtype: DType) -> Array:
     """A fresh array with one value everywhere."""
     out = empty(shape, dtype)
     fill(out, value)
+    return out
+
+
+def moved(array: Array, device: place.Device | None) -> Array:
+    """The elements on another device, contiguous; the array itself if they lie there."""
+    here = array.storage.device
+    if here is device:
+        return array
+    if device is not None and array.dtype.name == "float64":
+        raise DTypeError(
+            f"float64 is for the CPU: {device.name} computes in float32; use x.float() first"
+        )
+    with place.on(here):
+        source = array.contiguous()
+    with place.on(device):
+        out = empty(array.shape, array.dtype)
+    size, nbytes = array.dtype.size, array.numel * array.dtype.size
+    if here is not None:
+        data = memoryview(here.read(source.storage, source.offset * size, nbytes))
+    else:
+        data = cpu.window(source.storage, source.offset * size, nbytes)
+    if device is not None:
+        device.write(out.storage, 0, data)
+    else:
+        cpu.window(out.storage, 0, nbytes)[:] = data
     return out
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from contextlib import ContextDecorator
+from contextlib import ContextDecorator, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Literal
 
 from gradcli.engine import graph, twice
 from gradcli.engine.array import Array
+from gradcli.engine.device import place
 from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.sample import Sample, Wrong
 from gradcli.engine.tensor import OPS, Tensor, install, parents_of
@@ -148,7 +149,9 @@ class Op:
     def backward(self, grads: Gradients, kept: dict[str, Any]) -> Gradients:
         """Gradients of the inputs from those of the outputs and what the gradient asks for."""
         assert self._gradient is not None
-        result = self._gradient(grads[0] if self.visible == 1 else tuple(grads), **kept)
+        arriving = grads[0] if self.visible == 1 else tuple(grads)
+        with place.on(place.of(grads)) if place.others() else nullcontext():
+            result = self._gradient(arriving, **kept)
         return result if isinstance(result, tuple) else (result,)
 
     def backward_recorded(self, node: Node, grads: Sequence[Any]) -> Sequence[Any]:
@@ -187,6 +190,12 @@ class Op:
 
     def __call__(self, *args: Any, **named: Any) -> Any:  # noqa: D102 -- each op's own doc
         inputs, options = self._bind(args, named)
+        if not place.others():
+            return self._called(inputs, options)
+        with place.on(place.of(t.array for t in inputs if t is not None) or place.fresh()):
+            return self._called(inputs, options)
+
+    def _called(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Any:
         arrays = [None if t is None else t.array for t in inputs]
         results = self.forward(*arrays, **options)
         made = results if isinstance(results, tuple) else (results,)

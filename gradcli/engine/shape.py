@@ -158,3 +158,13 @@ def view_strides(shape: Shape, strides: Shape, to: Shape) -> Shape | None:
             left //= to[d]
             d -= 1
     return tuple(result)
+
+
+def extent(offset: int, shape: Shape, strides: Shape) -> tuple[int, int]:
+    """From the first to the last element in memory, half open; (0, 0) for none."""
+    if 0 in shape:
+        return 0, 0
+    spans = [(n - 1) * stride for n, stride in zip(shape, strides, strict=True)]
+    low = offset + sum(span for span in spans if span < 0)
+    high = offset + sum(span for span in spans if span > 0)
+    return low, high + 1

@@ -59,8 +59,9 @@ class Tensor:
 
     @property
     def device(self) -> str:
-        """Where the numbers lie; this version knows the CPU only."""
-        return "cpu"
+        """Where the numbers lie: "cpu", "cuda" or "metal"."""
+        device = self.array.storage.device
+        return "cpu" if device is None else str(device.name)
 
     @property
     def ndim(self) -> int:
@@ -102,8 +103,12 @@ class Tensor:
         return _op("transpose", self, -2, -1)
 
     def cpu(self) -> Tensor:
-        """The tensor itself: this version knows the CPU only."""
-        return self
+        """The numbers on the CPU; the tensor itself if they lie there."""
+        return _op("to", self, "cpu")
+
+    def cuda(self) -> Tensor:
+        """The numbers on the GPU; the tensor itself if they lie there."""
+        return _op("to", self, "cuda")
 
     # -- gradients -----------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from gradcli.engine import hooks as hooking
 from gradcli.engine import recording as recorders
-from gradcli.engine.array import Array, empty, full, run
+from gradcli.engine.array import Array, empty_beside, fill, run
 from gradcli.engine.graph import Edge, Gradients, Leaf, Node
 from gradcli.errors import AutogradError, NumericsError, ShapeError
 
@@ -38,7 +38,7 @@ def added(a: Array | None, b: Array) -> Array:
     """The sum, in new memory: either may be a view that another branch still reads."""
     if a is None:
         return b
-    out = empty(a.shape, a.dtype)
+    out = empty_beside(a)
     run("add", a, b, out)
     return out
 
@@ -50,7 +50,9 @@ def seed(y: Array, gradient: Array | None, name: str = "backward") -> Array:
             raise AutogradError(
                 f"{name}: shape {y.shape} is not one number; pass a gradient of that shape"
             )
-        return full(y.shape, 1, y.dtype)
+        out = empty_beside(y)
+        fill(out, 1)
+        return out
     if gradient.shape != y.shape:
         raise ShapeError(f"{name}: gradient of shape {gradient.shape} for a tensor of {y.shape}")
     return gradient.cast(y.dtype)

@@ -33,10 +33,18 @@ _NULL = ffi.NULL
 class Storage:
     """A block of memory that arrays share; `version` counts the times it was written in place."""
 
-    __slots__ = ("__weakref__", "data", "nbytes", "owner", "version", "writable")
+    __slots__ = ("__weakref__", "data", "device", "nbytes", "owner", "version", "writable")
 
-    def __init__(self, data: Any, nbytes: int, owner: object = None, writable: bool = True) -> None:
+    def __init__(
+        self,
+        data: Any,
+        nbytes: int,
+        owner: object = None,
+        writable: bool = True,
+        device: Any = None,
+    ) -> None:
         self.data = data
+        self.device = device  # None for the CPU
         self.writable = writable
         self.nbytes = nbytes
         self.version = 0
@@ -105,6 +113,11 @@ def describe(
     storage: Storage, offset: int, shape: Sequence[int], strides: Sequence[int], dtype: DType
 ) -> Any:
     """A gc_tensor: what a kernel needs to know about an array."""
+    if storage.device is not None:
+        raise DeviceError(
+            f"this tensor lies on {storage.device.name} and another one of the call on the CPU; "
+            f"move one of them: x.to('{storage.device.name}') or x.cpu()"
+        )
     return ffi.new(
         "gc_tensor *",
         (storage.data, storage.nbytes, offset, dtype.code, len(shape), shape, strides),

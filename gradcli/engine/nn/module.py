@@ -332,10 +332,13 @@ class Module:
         return self
 
     def to(self, dtype: DType | str) -> Self:
-        """Parameters and float buffers as another float type; the objects stay the same ones."""
+        """Parameters and float buffers as another float type; the objects stay the same ones.
+
+        The name of a device ("cpu", "cuda", "metal") is accepted too: all of them move there.
+        """
         if isinstance(dtype, str):
-            if dtype != "cpu":
-                raise OptionError(f"to: this version has no device '{dtype}', only 'cpu'")
+            for tensor in (*self.parameters(), *self.buffers()):
+                state.move(tensor, dtype)
             return self
         if not isinstance(dtype, DType) or not dtype.is_floating_point:
             raise DTypeError(f"to: a module's type must be float32 or float64, got {dtype!r}")

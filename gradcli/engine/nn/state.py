@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from gradcli.engine.array import copy_into, fill
+from gradcli.engine.array import copy_into, fill, moved
+from gradcli.engine.device.gpu import opened
 from gradcli.engine.dtype import DType
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, ShapeError
@@ -56,6 +57,14 @@ def retype(tensor: Tensor, dtype: DType) -> None:
     tensor.array = tensor.array.cast(dtype)
     if tensor.leaf is not None and tensor.leaf.grad is not None:
         tensor.leaf.grad = tensor.leaf.grad.cast(dtype)
+
+
+def move(tensor: Tensor, device: str) -> None:
+    """Give a tensor, and its gradient, memory on another device; the object stays."""
+    there = opened.device(device)
+    tensor.array = moved(tensor.array, there)
+    if tensor.leaf is not None and tensor.leaf.grad is not None:
+        tensor.leaf.grad = moved(tensor.leaf.grad, there)
 
 
 def clear_grad(tensor: Tensor, set_to_none: bool) -> None:

@@ -13,7 +13,7 @@ from gradcli.engine.function import function
 from gradcli.engine.op import op
 from gradcli.engine.sample import index, sample, truth, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import Tensor
+from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
 
 
@@ -222,12 +222,12 @@ def _position(name: str, part: Any, size: int, d: int) -> int:
 def to(input: Tensor, dtype: Any) -> Tensor:
     """The tensor as another element type; itself where it has that type already.
 
-    The name of a device is accepted too; this version has only "cpu".
+    The name of a device ("cpu", "cuda", "metal") is accepted too: the numbers move there.
     """
     if isinstance(dtype, str):
-        if dtype != "cpu":
-            raise OptionError(f"to: this version has no device '{dtype}', only 'cpu'")
-        return input
+        there = input.device == dtype.partition(":")[0]
+        moved: Tensor = input if there else OPS["transfer"](input, device=dtype)
+        return moved
     if isinstance(dtype, Tensor):
         dtype = dtype.dtype
     if not isinstance(dtype, DType):

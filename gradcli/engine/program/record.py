@@ -13,7 +13,7 @@ from gradcli.engine.device.cpu import Storage
 from gradcli.engine.dtype import DType
 from gradcli.engine.graph import Leaf
 from gradcli.engine.recording import Varying
-from gradcli.engine.shape import Shape, is_contiguous, numel
+from gradcli.engine.shape import Shape, extent, is_contiguous, numel
 from gradcli.errors import CaptureError
 
 
@@ -61,12 +61,8 @@ class View:
     @property
     def extent(self) -> tuple[int, int]:
         """The bytes from the first to the last element, half open."""
-        if 0 in self.shape:
-            return 0, 0
-        spans = [(n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True)]
-        low = self.offset + sum(span for span in spans if span < 0)
-        high = self.offset + sum(span for span in spans if span > 0)
-        return low * self.dtype.size, (high + 1) * self.dtype.size
+        low, high = extent(self.offset, self.shape, self.strides)
+        return low * self.dtype.size, high * self.dtype.size
 
     @property
     def contiguous(self) -> bool:

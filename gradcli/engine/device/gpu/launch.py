@@ -60,7 +60,11 @@ class Scratch(NamedTuple):
     offset: int
 
 
-Arg = Tensor | Scratch | int | float | bytes  # uint, float and structs go by value
+class Errors(NamedTuple):
+    """Two arguments: the block in which a kernel reports a refused value, and this call's code."""
+
+
+Arg = Tensor | Scratch | Errors | int | float | bytes  # uint, float and structs go by value
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,259 @@
+"""A GPU as the engine sees it: blocks of memory, and calls that run on them.
+
+What a call reads from the CPU is taken along: a constant once, numbers that Python or the CPU keep
+up (learning rates, random states) each time. float64 becomes float32 on the way.
+"""
+
+from __future__ import annotations
+
+import weakref
+from array import array as packed
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gradcli.engine.device import cpu, place
+from gradcli.engine.device.cpu import Storage
+from gradcli.engine.device.gpu import launches, source
+from gradcli.engine.device.gpu.driver import Driver, Handle, Place, Ready
+from gradcli.engine.device.gpu.launch import (
+    LAUNCHERS,
+    Arg,
+    Errors,
+    Launch,
+    Module,
+    Plan,
+    Scratch,
+    Shapes,
+    Tensor,
+)
+from gradcli.engine.device.gpu.report import Report
+from gradcli.engine.device.place import Located
+from gradcli.engine.device.program import CallList
+from gradcli.engine.dtype import DType, float32
+from gradcli.engine.shape import Shape, extent
+from gradcli.errors import DeviceError
+
+del launches  # imported to fill LAUNCHERS
+_ROUND = 512  # bytes: sizes of blocks, so that a block fits the next tensor too
+_PAGE = 4096
+_MOST_KEPT = 1 << 20  # bytes of a constant that stays on the device
+
+
+class Memory(Storage):
+    """A block of a GPU's memory; goes back to the device when nobody holds it."""
+
+    __slots__ = ("address", "handle")
+
+    def __init__(self, device: GPU, handle: Handle, nbytes: int, address: int) -> None:
+        super().__init__(None, nbytes, device=device)
+        self.handle = handle
+        self.address = address  # nobody else's while this lives: what checks of a call are told
+
+    def __del__(self) -> None:
+        self.device.release(self)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A tensor of a call: what launchers look at, and where it lies."""
+
+    shape: Shape
+    strides: Shape
+    dtype: DType
+    where: Place
+
+
+class GPU:
+    """One device under a driver."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self.name = driver.name
+        self._prelude = source.prelude_text(driver.target)
+        self._loaded: set[Module] = set()
+        self._pool: dict[int, list[Handle]] = {}
+        self._held = 0
+        self._addresses = _PAGE
+        self._constants: dict[int, tuple[weakref.ref[Storage], Memory]] = {}
+        self._plans: dict[Any, Plan] = {}
+        self.report = Report(driver)
+        place.opened(self)
+
+    # -- memory --------------------------------------------------------------------------------
+
+    def allocate(self, nbytes: int) -> Memory:
+        """Fresh memory, contents undefined."""
+        size = -(-max(nbytes, 1) // _ROUND) * _ROUND
+        free = self._pool.get(size)
+        handle = free.pop() if free else self._fresh(size)
+        self._held += size
+        self._addresses += size + _PAGE
+        return Memory(self, handle, nbytes, self._addresses - size)
+
+    def _fresh(self, size: int) -> Handle:
+        try:
+            return self.driver.allocate(size)
+        except DeviceError:
+            self.trim()
+            return self.driver.allocate(size)
+
+    def release(self, memory: Memory) -> None:
+        """Keep a block for the next tensor of its size: what is queued may still read it."""
+        size = -(-max(memory.nbytes, 1) // _ROUND) * _ROUND
+        self._held -= size
+        self._pool.setdefault(size, []).append(memory.handle)
+
+    def trim(self) -> None:
+        """Give memory that nobody uses back to the device."""
+        self.driver.synchronize()
+        for handles in self._pool.values():
+            for handle in handles:
+                self.driver.free(handle)
+        self._pool.clear()
+
+    def allocated(self) -> int:
+        """Bytes now held by arrays."""
+        return self._held
+
+    def read(self, storage: Storage, start: int, nbytes: int) -> bytes:
+        """Bytes of a block, once everything queued is done; raises what kernels have refused."""
+        assert isinstance(storage, Memory)
+        data = bytearray(nbytes)
+        if nbytes:
+            self.driver.read(Place(storage.handle, start), memoryview(data))
+        self.report.check()
+        return bytes(data)
+
+    def write(self, storage: Storage, start: int, data: bytes | memoryview) -> None:
+        """Put bytes into a block, after everything queued."""
+        assert isinstance(storage, Memory)
+        if len(data):
+            self.driver.write(Place(storage.handle, start), data)
+
+    # -- calls ---------------------------------------------------------------------------------
+
+    def run(
+        self, kernel: str, arrays: Sequence[Located], sizes: Sequence[int], options: Sequence[float]
+    ) -> None:
+        """Run one call: checked as on the CPU, then queued."""
+        held: list[Memory] = []
+        check(kernel, arrays, sizes, options)
+        seen = [self._seen(array, held) for array in arrays]
+        plan = self._plan(kernel, seen, sizes, options)
+        scratch = self.allocate(plan.scratch) if plan.scratch else None
+        for launch in plan.launches:
+            code = self.report.code(kernel) if Errors() in launch.args else 0
+            places = [one.where for one in seen]
+            begin = None if scratch is None else Place(scratch.handle, 0)
+            self.driver.launch(self.ready(launch, places, begin, code))
+
+    def _plan(
+        self, kernel: str, seen: Sequence[Seen], sizes: Sequence[int], options: Sequence[float]
+    ) -> Plan:
+        key = (
+            kernel,
+            tuple((one.shape, one.strides, one.dtype) for one in seen),
+            tuple(sizes),
+            tuple(options),
+        )
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self.planned(Shapes(kernel, seen, tuple(sizes), tuple(options)))
+            if len(self._plans) > 4096:
+                self._plans.clear()
+            self._plans[key] = plan
+        return plan
+
+    def planned(self, call: Shapes) -> Plan:
+        """The launches of a call, their modules loaded."""
+        if call.kernel not in LAUNCHERS:
+            raise DeviceError(f"{call.kernel}: this kernel is not written for {self.name} yet")
+        plan = LAUNCHERS[call.kernel](call)
+        for launch in plan.launches:
+            if launch.module not in self._loaded:
+                text = source.module_text(launch.module, self._prelude)
+                self.driver.load(str(launch.module), text)
+                self._loaded.add(launch.module)
+        return plan
+
+    def ready(
+        self, launch: Launch, tensors: Sequence[Place], scratch: Place | None, code: int
+    ) -> Ready:
+        """A launch with its memory."""
+
+        def known(arg: Arg) -> Place | int | float | bytes:
+            if isinstance(arg, Tensor):
+                return tensors[arg.number]
+            if isinstance(arg, Scratch):
+                assert scratch is not None
+                return Place(scratch.handle, scratch.offset + arg.offset)
+            return self.report.place if isinstance(arg, Errors) else arg
+
+        args: list[Place | int | float | bytes] = []
+        for arg in launch.args:
+            args.append(known(arg))
+            if isinstance(arg, Errors):
+                args.append(code)
+        return Ready(str(launch.module), launch.kernel, launch.grid, launch.threads, tuple(args))
+
+    def _seen(self, array: Located, held: list[Memory]) -> Seen:
+        storage = array.storage
+        if isinstance(storage, Memory):
+            if storage.device is not self:
+                raise DeviceError(f"a tensor lies on {storage.device.name}, others on {self.name}")
+            at = Place(storage.handle, array.offset * array.dtype.size)
+            return Seen(array.shape, array.strides, array.dtype, at)
+        low, high = extent(array.offset, array.shape, array.strides)
+        constant = not storage.writable and storage.nbytes <= _MOST_KEPT
+        if constant:
+            low, high = 0, storage.nbytes // array.dtype.size
+        memory = self._kept(storage) if constant else None
+        if memory is None:
+            data = on_gpu(storage, low, high, array.dtype)
+            memory = self.allocate(len(data))
+            self.write(memory, 0, data)
+            held.append(memory)
+        if constant:
+            self._constants[id(storage)] = weakref.ref(storage), memory
+        dtype = float32 if array.dtype.name == "float64" else array.dtype
+        at = Place(memory.handle, (array.offset - low) * dtype.size)
+        return Seen(array.shape, array.strides, dtype, at)
+
+    def _kept(self, storage: Storage) -> Memory | None:
+        """What was taken along of a block that never changes."""
+        reference, memory = self._constants.get(id(storage), (None, None))
+        return memory if reference is not None and reference() is storage else None
+
+
+def on_gpu(storage: Storage, low: int, high: int, dtype: DType) -> bytes:
+    """Elements of the CPU's memory as a GPU has them: float64 as float32."""
+    window = cpu.window(storage, low * dtype.size, (high - low) * dtype.size)
+    if dtype.name == "float64":
+        doubles: Any = window.cast("d")
+        return packed("f", doubles).tobytes()
+    return bytes(window)
+
+
+def check(
+    kernel: str, arrays: Sequence[Located], sizes: Sequence[int], options: Sequence[float]
+) -> None:
+    """Refuse what the CPU's door refuses: bounds, overlaps, types and shapes of a call."""
+    listed = CallList(1)
+    tensors = []
+    for array in arrays:
+        storage = array.storage
+        at = storage.address if isinstance(storage, Memory) else cpu.address(storage)
+        tensors.append(
+            (
+                cpu.pointer(at),
+                storage.nbytes,
+                array.offset,
+                array.dtype.code,
+                len(array.shape),
+                array.shape,
+                array.strides,
+            )
+        )
+    listed.add(kernel, tensors, sizes, options)
+    listed.plan()

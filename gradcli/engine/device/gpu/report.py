@@ -1,0 +1,56 @@
+"""Report: how kernels say that a value is refused: a bad index, a number that is not finite.
+
+A kernel cannot raise. It writes into a block of four numbers (code of the call, where, value,
+limit), the first to come wins, and the host looks there whenever it reads results.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from gradcli.engine.device.gpu.driver import Driver, Place
+from gradcli.errors import GradcliError, NumericsError, RangeError
+
+_BLOCK = struct.Struct("4i")
+
+
+class Report:
+    """The block of one device, and the names of the calls that may write there."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self.place = Place(driver.allocate(_BLOCK.size), 0)
+        self._codes: dict[str, int] = {}
+        self._clear()
+
+    def _clear(self) -> None:
+        self._driver.write(self.place, bytes(_BLOCK.size))
+
+    def code(self, kernel: str) -> int:
+        """The number by which a kernel's call is known, from 1 on."""
+        return self._codes.setdefault(kernel, len(self._codes) + 1)
+
+    def found(self) -> GradcliError | None:
+        """What a kernel has refused since the last look."""
+        if not self._codes:
+            return None
+        data = bytearray(_BLOCK.size)
+        self._driver.read(self.place, memoryview(data))
+        code, where, value, limit = _BLOCK.unpack(data)
+        if not code:
+            return None
+        self._clear()
+        names = {number: kernel for kernel, number in self._codes.items()}
+        op = names[code].removesuffix("_forward").removesuffix("_backward")
+        if op == "require_finite":
+            return NumericsError(f"{op}: the number at position {where} is not finite")
+        if op == "require_nonzero":
+            return NumericsError(f"{op}: the number at position {where} is 0")
+        low = -limit if op == "flat_index" else 0
+        return RangeError(f"{op}: index {value} at position {where} is outside {low}..{limit - 1}")
+
+    def check(self) -> None:
+        """Raise what a kernel has refused."""
+        error = self.found()
+        if error is not None:
+            raise error

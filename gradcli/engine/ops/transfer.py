@@ -1,0 +1,38 @@
+"""Tensors moved between devices."""
+
+from __future__ import annotations
+
+from gradcli.engine.array import Array, moved
+from gradcli.engine.device.gpu import opened
+from gradcli.engine.op import op
+from gradcli.engine.sample import sample, wrong
+from gradcli.engine.tensor import Tensor
+
+
+@op(
+    method=False,
+    saves="x",
+    samples=[
+        sample((3, 5), device="cpu"),
+        sample((2, 1, 4), device="cpu"),
+        sample((), device="cpu"),
+        sample((0, 3), device="cpu"),
+    ],
+    wrong=[wrong(sample((2,), device="abacus"), "transfer: no device 'abacus'")],
+)
+def transfer(x: Array, *, device: str) -> Array:
+    """The same elements on another device ("cpu", "cuda", "metal")."""
+    return moved(x, opened.device(device, "transfer"))
+
+
+@transfer.gradient
+def transfer_gradient(grad: Array, *, x: Array) -> Array:
+    """The gradient, moved back."""
+    return moved(grad, x.storage.device)
+
+
+@transfer.gradient_graph
+def transfer_gradient_graph(grad: Tensor, *, x: Tensor) -> Tensor:
+    """The gradient, moved back."""
+    back: Tensor = transfer(grad, device=x.device)
+    return back
