@@ -48,7 +48,9 @@ def _device(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
 def why_not(device: str) -> str:
     """Why `device` cannot compute here; empty where it can."""
     if device == "cuda":
-        return "this version of gradcli has no CUDA backend yet"
+        from gradcli.engine.device.gpu.installed import why_not_cuda
+
+        return why_not_cuda() or "this version of gradcli does not train on it yet"
     if device == "metal":
         if sys.platform != "darwin" or platform.machine() != "arm64":
             return f"it needs macOS on Apple silicon, this is {_machine()}"

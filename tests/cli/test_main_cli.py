@@ -102,8 +102,8 @@ def test_impossible_thread_counts_are_refused(
 @pytest.mark.parametrize(
     ("device", "code", "expected"),
     [
-        ("cuda", 4, "this version of gradcli has no CUDA backend yet"),
-        ("cuda:1", 4, "no CUDA backend yet"),
+        ("cuda", 4, "device 'cuda' cannot be used: "),
+        ("cuda:1", 4, "device 'cuda' cannot be used: "),
         ("metal", 4, "metal"),
         ("tpu", 2, "'tpu' is not one of auto, cpu, cuda, metal"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gradcli.errors import OptionError
+from gradcli.errors import DeviceError, OptionError
 
 if TYPE_CHECKING:  # who computes on the CPU does not wait for these
     from gradcli.engine.device.gpu.device import GPU
@@ -13,6 +13,11 @@ if TYPE_CHECKING:  # who computes on the CPU does not wait for these
 
 
 def _cuda() -> Driver:
+    from gradcli.engine.device.gpu.installed import why_not_cuda
+
+    reason = why_not_cuda()
+    if reason:
+        raise DeviceError(f"device 'cuda' cannot be used: {reason}")
     from gradcli.engine.device.gpu.cuda import Cuda
 
     return Cuda()

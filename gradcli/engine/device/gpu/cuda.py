@@ -1,0 +1,338 @@
+"""CUDA: a Driver over NVIDIA's own Python package (cuda-bindings), one context and one stream.
+
+Memory comes from the stream's pool, so that what is freed may still be used by what was queued
+before. Bytes go to the device through a ring of pinned memory. Launches that are recorded become
+a graph, which is queued with one call.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import weakref
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from cuda.bindings import driver
+
+from gradcli.engine.device.cpu import ffi
+from gradcli.engine.device.gpu import nvrtc
+from gradcli.engine.device.gpu.driver import Place, Ready, Replayable
+from gradcli.engine.device.gpu.staging import Ring
+from gradcli.errors import DeviceError
+
+STAGING = 32 << 20  # bytes of pinned memory
+_PIECE = STAGING // 4  # most that is staged at once: several are on their way while one is filled
+_NAMED = 6  # most kernels that an error names
+_ALWAYS_KEEP = 2**64 - 1  # memory that is free again stays in the pool
+_OUT_OF_MEMORY, _BAD_VALUE, _NO_SUCH_NAME = 2, 1, 500
+_OF_A_KERNEL = range(700, 720)  # errors after which the device is lost to the process
+
+_Attribute = driver.CUdevice_attribute
+_Pool = driver.CUmemPool_attribute
+
+
+class Cuda:
+    """One NVIDIA GPU, for one thread of one process."""
+
+    name = target = "cuda"
+
+    def __init__(self, number: int = 0) -> None:
+        self._queued: dict[str | Graph, None] = {}  # what a failure may come from
+        self._blocking = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"  # errors name one kernel
+        self._process = os.getpid()
+        self._modules: dict[str, Any] = {}
+        self._functions: dict[tuple[str, str], Any] = {}
+        self._events: list[Any] = []
+        self._checked(driver.cuInit(0), "the driver does not start")
+        self._device = self._find(number)
+        self._context = self._checked(driver.cuDevicePrimaryCtxRetain(self._device), "no context")
+        self._checked(driver.cuCtxSetCurrent(self._context))
+        non_blocking = driver.CUstream_flags.CU_STREAM_NON_BLOCKING.value
+        self._stream = self._checked(driver.cuStreamCreate(non_blocking))
+        self._pool = self._own_pool()
+        self.capability = (
+            self._attribute(_Attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+            self._attribute(_Attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+        )
+        made_for = nvrtc.target_for(self.capability)
+        self.architecture, self.note = made_for.architecture, made_for.note
+        self._ring = Ring(STAGING, self._wait_for)
+        self._staging = ffi.cast("char *", self._checked(driver.cuMemHostAlloc(STAGING, 0)))
+
+    def describe(self) -> str:
+        """The device in words: its name, memory, architecture, and the driver's version."""
+        total = self._checked(driver.cuDeviceTotalMem(self._device))
+        major, rest = divmod(self._checked(driver.cuDriverGetVersion()), 1000)
+        return (
+            f"{self.product()}, {total / 2**30:.1f} GiB, compute capability "
+            f"{self.capability[0]}.{self.capability[1]}, driver for CUDA {major}.{rest // 10}"
+        )
+
+    def product(self) -> str:
+        """The name of the device."""
+        name = self._checked(driver.cuDeviceGetName(128, self._device))
+        return str(name.partition(b"\0")[0].decode())
+
+    def allocate(self, nbytes: int) -> int:
+        """Fresh memory: its address on the device."""
+        if nbytes < 1 << 63:
+            for clear in (self._give_back, None):
+                status, address = self._allocate(max(nbytes, 1))
+                if not status.value:
+                    return int(address)
+                if status.value != _OUT_OF_MEMORY:
+                    raise self._failure(status, "no memory could be allocated")
+                if clear:
+                    clear()
+        raise DeviceError(
+            f"no memory for {nbytes:,} bytes on {self.product()}; "
+            f"free: {self.free_memory():,} bytes"
+        )
+
+    def free(self, handle: int) -> None:
+        """Give memory back; queued work may still use it."""
+        if os.getpid() != self._process:
+            return  # a forked child has no device
+        if self._pool is None:
+            status = driver.cuMemFree(handle)[0]
+        else:
+            status = driver.cuMemFreeAsync(handle, self._stream)[0]
+        assert status.value != _BAD_VALUE, "memory was freed that was not allocated"
+
+    def free_memory(self) -> int:
+        """Bytes that could still be allocated: free ones, and those that the pool keeps."""
+        free, _ = self._checked(driver.cuMemGetInfo())
+        if self._pool is None:
+            return int(free)
+        return (
+            int(free)
+            + self._pool_bytes(_Pool.CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)
+            - self._pool_bytes(_Pool.CU_MEMPOOL_ATTR_USED_MEM_CURRENT)
+        )
+
+    def write(self, place: Place, data: bytes | memoryview) -> None:
+        """Queue a copy from the host; `data` may change once this returns."""
+        if not memoryview(data).nbytes:
+            return
+        view = memoryview(data).cast("B")
+        for first in range(0, len(view), _PIECE):
+            piece = view[first : first + _PIECE]
+            begin = self._ring.take(len(piece))
+            ffi.memmove(self._staging + begin, piece, len(piece))
+            to = place.handle + place.offset + first
+            source = _address(self._staging + begin)
+            self._checked(driver.cuMemcpyHtoDAsync(to, source, len(piece), self._stream))
+            event = self._events.pop() if self._events else self._event()
+            self._checked(driver.cuEventRecord(event, self._stream))
+            self._ring.left(begin, event)
+
+    def read(self, place: Place, into: memoryview) -> None:
+        """Copy to the host, after everything queued."""
+        if into.nbytes:
+            to = _address(ffi.from_buffer(into, require_writable=True))
+            source = place.handle + place.offset
+            self._checked(driver.cuMemcpyDtoHAsync(to, source, into.nbytes, self._stream))
+        self.synchronize()
+
+    def copy(self, to: Place, source: Place, nbytes: int) -> None:
+        """Queue a copy within the device."""
+        if nbytes:
+            ends = to.handle + to.offset, source.handle + source.offset
+            self._checked(driver.cuMemcpyDtoDAsync(*ends, nbytes, self._stream))
+
+    def load(self, key: str, source: str) -> None:
+        """Compile a module under a key, or take it from the cache on disk."""
+        made = nvrtc.compiled(key, source, self.architecture)
+        self._modules[key] = self._checked(
+            driver.cuModuleLoadData(made.image), f"module '{key}' does not load"
+        )
+
+    def launch(self, ready: Ready) -> None:
+        """Queue one launch."""
+        function = self._function(ready.module, ready.kernel)
+        arguments = _Arguments(ready.args)
+        self._queued[ready.kernel] = None
+        result = driver.cuLaunchKernel(
+            function, *ready.grid, ready.threads, 1, 1, 0, self._stream, arguments.address, 0
+        )
+        if result[0].value:
+            self._refused(ready, result[0])
+        if self._blocking:
+            self.synchronize()
+
+    def record(self, listed: Sequence[Ready]) -> Replayable:
+        """Launches as a graph; one by one where errors shall name one kernel."""
+        if self._blocking:
+            return _OneByOne(self, listed)
+        queued = dict(self._queued)
+        relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        self._checked(driver.cuStreamBeginCapture(self._stream, relaxed))
+        try:
+            for ready in listed:
+                self.launch(ready)
+        finally:
+            status, captured = driver.cuStreamEndCapture(self._stream)
+        self._checked((status, captured), "launches could not be recorded")
+        self._queued = queued  # nothing of it runs before it is replayed
+        made = driver.cuGraphInstantiate(captured, 0)
+        driver.cuGraphDestroy(captured)
+        return Graph(self, self._checked(made, "recorded launches cannot be replayed"), listed)
+
+    def queue(self, graph: Graph) -> None:
+        """Queue a graph."""
+        self._queued[graph] = None
+        self._checked(driver.cuGraphLaunch(graph.handle, self._stream))
+
+    def synchronize(self) -> None:
+        """Wait for everything queued."""
+        self._checked(driver.cuStreamSynchronize(self._stream))
+        self._queued.clear()
+
+    def _find(self, number: int) -> Any:
+        count = self._checked(driver.cuDeviceGetCount())
+        if number >= count:
+            raise DeviceError(f"cuda: there is no device {number}; found: {count}, counted from 0")
+        return self._checked(driver.cuDeviceGet(number))
+
+    def _attribute(self, which: Any) -> int:
+        return int(self._checked(driver.cuDeviceGetAttribute(which, self._device)))
+
+    def _own_pool(self) -> Any:
+        """The device's pool of memory; None where it has none."""
+        if not self._attribute(_Attribute.CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED):
+            return None
+        pool = self._checked(driver.cuDeviceGetDefaultMemPool(self._device))
+        keep = driver.cuuint64_t(_ALWAYS_KEEP)
+        threshold = _Pool.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+        self._checked(driver.cuMemPoolSetAttribute(pool, threshold, keep))
+        return pool
+
+    def _pool_bytes(self, which: Any) -> int:
+        return int(self._checked(driver.cuMemPoolGetAttribute(self._pool, which)))
+
+    def _allocate(self, nbytes: int) -> tuple[Any, Any]:
+        made = (
+            driver.cuMemAlloc(nbytes)
+            if self._pool is None
+            else driver.cuMemAllocAsync(nbytes, self._stream)
+        )
+        return made[0], made[1]
+
+    def _give_back(self) -> None:
+        """Let the pool give what nobody uses back to the device."""
+        self.synchronize()
+        if self._pool is not None:
+            self._checked(driver.cuMemPoolTrimTo(self._pool, 0))
+
+    def _event(self) -> Any:
+        untimed = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING.value
+        return self._checked(driver.cuEventCreate(untimed))
+
+    def _wait_for(self, event: Any) -> None:
+        self._checked(driver.cuEventSynchronize(event))
+        self._events.append(event)
+
+    def _function(self, module: str, kernel: str) -> Any:
+        found = self._functions.get((module, kernel))
+        if found is None:
+            result = driver.cuModuleGetFunction(self._modules[module], kernel.encode())
+            assert result[0].value != _NO_SUCH_NAME, f"module '{module}' has no kernel '{kernel}'"
+            found = self._functions[module, kernel] = self._checked(result)
+        return found
+
+    def _refused(self, ready: Ready, status: Any) -> None:
+        if status.value in _OF_A_KERNEL:
+            raise self._failure(status, "")
+        del self._queued[ready.kernel]
+        grid = " x ".join(str(size) for size in ready.grid)
+        what = f"kernel '{ready.kernel}' cannot be launched on {grid} blocks of {ready.threads}"
+        raise self._failure(status, f"{what} threads")
+
+    def _checked(self, result: tuple[Any, ...], doing: str = "") -> Any:
+        """What a call of the driver gives after its status."""
+        status, *values = result
+        if status.value:
+            raise self._failure(status, doing)
+        return values[0] if len(values) == 1 else tuple(values)
+
+    def _failure(self, status: Any, doing: str) -> DeviceError:
+        """An error of the driver in words, with the kernel that it may come from."""
+        found = driver.cuGetErrorString(status)[1]
+        said = f"{found.decode() if found else 'unknown error'} ({status.name})"
+        if status.value not in _OF_A_KERNEL or not self._queued:
+            return DeviceError(f"cuda: {doing or 'the driver refused a call'}: {said}")
+        names = _names(self._queued)
+        if len(names) == 1:
+            return DeviceError(f"cuda: kernel '{names[0]}' failed: {said}")
+        shown = ", ".join(f"'{name}'" for name in names[-_NAMED:])
+        rest = f" or {len(names) - _NAMED} before" if len(names) > _NAMED else ""
+        return DeviceError(
+            f"cuda: one of the kernels {shown}{rest} failed: {said}",
+            notes=("CUDA_LAUNCH_BLOCKING=1 in the environment tells which kernel it was",),
+        )
+
+
+class Graph:
+    """Launches that the driver keeps; their arguments are as they were when they were recorded."""
+
+    def __init__(self, cuda: Cuda, handle: Any, listed: Sequence[Ready]) -> None:
+        self.handle = handle
+        self.kernels = tuple(dict.fromkeys(ready.kernel for ready in listed))
+        self._cuda = cuda
+        # The driver keeps a graph that is still running until it has ended.
+        weakref.finalize(self, driver.cuGraphExecDestroy, handle)
+
+    def replay(self) -> None:
+        """Queue all of them with one call."""
+        self._cuda.queue(self)
+
+
+class _OneByOne:
+    """Launches that are queued one after another, each waited for."""
+
+    def __init__(self, cuda: Cuda, listed: Sequence[Ready]) -> None:
+        self._cuda, self._listed = cuda, tuple(listed)
+
+    def replay(self) -> None:
+        for ready in self._listed:
+            self._cuda.launch(ready)
+
+
+class _Arguments:
+    """The arguments of a launch as the driver wants them: pointers to values."""
+
+    def __init__(self, args: Iterable[Place | int | float | bytes]) -> None:
+        packed = [_packed(arg) for arg in args]
+        self._values = ffi.new("char[]", b"".join(packed))
+        at, pointers = self._values + 0, []
+        for value in packed:
+            pointers.append(at)
+            at += len(value)
+        self._pointers = ffi.new("void *[]", pointers or 1)
+        self.address = _address(self._pointers)
+
+
+def _packed(arg: Place | int | float | bytes) -> bytes:
+    """A value as it lies in memory, padded so that the next one is aligned."""
+    if isinstance(arg, Place):
+        data = struct.pack("Q", arg.handle + arg.offset)
+    elif isinstance(arg, int):
+        data = struct.pack("I", arg)
+    elif isinstance(arg, float):
+        data = struct.pack("f", arg)
+    else:
+        data = arg
+    return data + bytes(-len(data) % 16)
+
+
+def _address(pointer: Any) -> int:
+    return int(ffi.cast("uintptr_t", pointer))
+
+
+def _names(queued: Iterable[str | Graph]) -> list[str]:
+    """The kernels of what was queued, each once, latest last."""
+    names: dict[str, None] = {}
+    for item in queued:
+        names.update(dict.fromkeys((item,) if isinstance(item, str) else item.kernels))
+    return list(names)
