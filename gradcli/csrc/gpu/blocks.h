@@ -40,7 +40,8 @@ FN float block_max(float v, SHP(float) part CTX_P) {
   return v;
 }
 
-/* A sum that carries what rounding takes away (Knuth's two-sum): nearly as good as one in double. */
+/* A sum that carries what rounding takes away (Knuth's two-sum): nearly as good as one in double.
+ */
 struct Exact {
   float high, low;
 };

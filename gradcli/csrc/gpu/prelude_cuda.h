@@ -18,7 +18,8 @@ typedef int int32_t;
 #define VAL_REF(T) const T &
 #define DEV(T) T *
 #define SHP(T) T *
-#define SHARED(T, name, n) __shared__ T name[n]
+#define SHARED(T, name, n) __shared__ __align__(16) T name[n]
+#define UNROLL _Pragma("unroll")
 #define FN static __forceinline__
 #define CTX_P
 #define CTX_A

@@ -29,6 +29,7 @@ typedef long i64;
 #else
 #define SHARED(T, name, n) threadgroup T name[n]
 #endif
+#define UNROLL _Pragma("unroll")
 #define FN static inline
 #define CTX_P , uint3 gc_tid, uint3 gc_bid, uint3 gc_bdim, uint3 gc_gdim, uint gc_lane, uint gc_warp
 #define CTX_A , gc_tid, gc_bid, gc_bdim, gc_gdim, gc_lane, gc_warp

@@ -32,6 +32,7 @@
 #define INOUT(T, x) DEV(T) x
 #define VAL(T, x) const T x
 #define VAL_REF(T) const T &
+#define UNROLL
 #define FN static inline
 #define CTX_P
 #define CTX_A

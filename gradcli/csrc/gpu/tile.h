@@ -1,0 +1,106 @@
+/* tile.h -- a tile of a matrix product a b, which the 256 threads of a block hold in registers: 16
+ * x 16 threads of DOWN x ACROSS sums each. Every sum has one accumulator that sees k in rising
+ * order, so its bits do not depend on the size of the tile or on where in it an element lies.
+ *
+ * What a and b are is up to the caller: a has number(i, k), b number(j, k), and `along` says
+ * whether neighbouring k lie side by side in memory (else neighbouring i or j do). Both must give
+ * something for any i and j, and are asked only for k below their end. */
+
+template <uint DOWN, uint ACROSS> struct Sums {
+  float at[DOWN][ACROSS];
+};
+
+/* Sums of a thread lie in runs of up to 4, so that it reads them with few wide loads; the runs of
+ * its neighbours lie between. Number i of thread 0, and how far thread 1 is from that. */
+template <uint EACH> FN constexpr uint tile_run() {
+  return EACH < 4 ? EACH : 4;
+}
+template <uint EACH> FN constexpr uint tile_place(uint i) {
+  return i / tile_run<EACH>() * (16 * tile_run<EACH>()) + i % tile_run<EACH>();
+}
+
+/* A line of a tile in shared memory: a little longer than needed, to spread columns over banks. */
+template <uint EACH> FN constexpr uint tile_line() {
+  return 16 * EACH + tile_run<EACH>();
+}
+
+/* Floats of shared memory for one side of a tile: two slices of DEPTH lines. */
+#define TILE_SHARED(each, depth) (2 * (depth) * (16 * (each) + ((each) < 4 ? (each) : 4)))
+
+/* A thread's place among 16 x 16: a warp is 4 of them high and 8 wide. */
+FN uint tile_row(uint thread) {
+  return thread / 64 * 4 + thread % 32 / 8;
+}
+FN uint tile_column(uint thread) {
+  return thread / 32 % 2 * 8 + thread % 8;
+}
+
+/* What one thread carries of a slice of one side into shared memory. */
+template <uint EACH, uint DEPTH> struct Part {
+  float at[EACH * DEPTH / 16];
+};
+
+template <uint EACH, uint DEPTH> FN uint part_line(uint e, bool along) {
+  return along ? e / DEPTH : e % (16 * EACH);
+}
+template <uint EACH, uint DEPTH> FN uint part_depth(uint e, bool along) {
+  return along ? e % DEPTH : e / (16 * EACH);
+}
+
+template <uint EACH, uint DEPTH, class Side>
+FN Part<EACH, DEPTH> take_part(Side side, uint first, uint k, uint end, uint thread) {
+  Part<EACH, DEPTH> part;
+  for (uint n = 0; n < EACH * DEPTH / 16; n++) {
+    const uint e = thread + 256 * n, at = k + part_depth<EACH, DEPTH>(e, side.along);
+    part.at[n] = at < end ? side.number(first + part_line<EACH, DEPTH>(e, side.along), at) : 0.0f;
+  }
+  return part;
+}
+
+template <uint EACH, uint DEPTH>
+FN void put_part(Part<EACH, DEPTH> part, bool along, SHP(float) slice, uint thread) {
+  for (uint n = 0; n < EACH * DEPTH / 16; n++) {
+    const uint e = thread + 256 * n;
+    slice[part_depth<EACH, DEPTH>(e, along) * tile_line<EACH>() +
+          part_line<EACH, DEPTH>(e, along)] = part.at[n];
+  }
+}
+
+/* The sums over k from `begin` to `end` of the tile whose first row is i and first column j. While
+ * a slice is multiplied, the next one is on its way. */
+template <uint DOWN, uint ACROSS, uint DEPTH, class Left, class Right>
+FN Sums<DOWN, ACROSS> tile_sums(Left a, Right b, uint i, uint j, uint begin, uint end,
+                                SHP(float) left, SHP(float) right CTX_P) {
+  const uint thread = TID.x, row = tile_row(thread), column = tile_column(thread);
+  Sums<DOWN, ACROSS> sums;
+  for (uint y = 0; y < DOWN; y++)
+    for (uint x = 0; x < ACROSS; x++)
+      sums.at[y][x] = 0.0f;
+  put_part<DOWN, DEPTH>(take_part<DOWN, DEPTH>(a, i, begin, end, thread), a.along, left, thread);
+  put_part<ACROSS, DEPTH>(take_part<ACROSS, DEPTH>(b, j, begin, end, thread), b.along, right,
+                          thread);
+  BARRIER();
+  for (uint k = begin, odd = 0; k < end; k += DEPTH, odd ^= 1) {
+    const Part<DOWN, DEPTH> next_a = take_part<DOWN, DEPTH>(a, i, k + DEPTH, end, thread);
+    const Part<ACROSS, DEPTH> next_b = take_part<ACROSS, DEPTH>(b, j, k + DEPTH, end, thread);
+    const uint left_at = odd * DEPTH * tile_line<DOWN>() + row * tile_run<DOWN>();
+    const uint right_at = odd * DEPTH * tile_line<ACROSS>() + column * tile_run<ACROSS>();
+    UNROLL for (uint d = 0; d < DEPTH; d++) {
+      SHP(float) const down = left + left_at + d * tile_line<DOWN>();
+      SHP(float) const across = right + right_at + d * tile_line<ACROSS>();
+      float y_of[DOWN], x_of[ACROSS];
+      for (uint y = 0; y < DOWN; y++)
+        y_of[y] = down[tile_place<DOWN>(y)];
+      for (uint x = 0; x < ACROSS; x++)
+        x_of[x] = across[tile_place<ACROSS>(x)];
+      for (uint y = 0; y < DOWN; y++)
+        for (uint x = 0; x < ACROSS; x++)
+          sums.at[y][x] = ffma(y_of[y], x_of[x], sums.at[y][x]);
+    }
+    put_part<DOWN, DEPTH>(next_a, a.along, left + (odd ^ 1) * DEPTH * tile_line<DOWN>(), thread);
+    put_part<ACROSS, DEPTH>(next_b, b.along, right + (odd ^ 1) * DEPTH * tile_line<ACROSS>(),
+                            thread);
+    BARRIER();
+  }
+  return sums;
+}
