@@ -26,7 +26,7 @@ _PIECE = STAGING // 4  # most that is staged at once: several are on their way w
 _NAMED = 6  # most kernels that an error names
 _ALWAYS_KEEP = 2**64 - 1  # memory that is free again stays in the pool
 _OUT_OF_MEMORY, _BAD_VALUE, _NO_SUCH_NAME = 2, 1, 500
-_OF_A_KERNEL = range(700, 720)  # errors after which the device is lost to the process
+_OF_A_KERNEL = {700, 702, 710, *range(714, 720)}  # after these the device is lost to a process
 
 _Attribute = driver.CUdevice_attribute
 _Pool = driver.CUmemPool_attribute
@@ -39,6 +39,7 @@ class Cuda:
 
     def __init__(self, number: int = 0) -> None:
         self._queued: dict[str | Graph, None] = {}  # what a failure may come from
+        self._lost = ""  # which kernel failed, once one did
         self._blocking = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"  # errors name one kernel
         self._process = os.getpid()
         self._modules: dict[str, Any] = {}
@@ -95,6 +96,7 @@ class Cuda:
         if os.getpid() != self._process:
             return  # a forked child has no device
         if self._pool is None:
+            driver.cuStreamSynchronize(self._stream)  # an error in it is told by whoever waits
             status = driver.cuMemFree(handle)[0]
         else:
             status = driver.cuMemFreeAsync(handle, self._stream)[0]
@@ -166,15 +168,15 @@ class Cuda:
         if self._blocking:
             return _OneByOne(self, listed)
         queued = dict(self._queued)
-        relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-        self._checked(driver.cuStreamBeginCapture(self._stream, relaxed))
+        of_this_thread = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        self._checked(driver.cuStreamBeginCapture(self._stream, of_this_thread))
         try:
             for ready in listed:
                 self.launch(ready)
         finally:
-            status, captured = driver.cuStreamEndCapture(self._stream)
-        self._checked((status, captured), "launches could not be recorded")
-        self._queued = queued  # nothing of it runs before it is replayed
+            ended = driver.cuStreamEndCapture(self._stream)
+            self._queued = queued  # nothing of it runs before it is replayed
+        captured = self._checked(ended, "launches could not be recorded")
         made = driver.cuGraphInstantiate(captured, 0)
         driver.cuGraphDestroy(captured)
         return Graph(self, self._checked(made, "recorded launches cannot be replayed"), listed)
@@ -260,17 +262,12 @@ class Cuda:
         """An error of the driver in words, with the kernel that it may come from."""
         found = driver.cuGetErrorString(status)[1]
         said = f"{found.decode() if found else 'unknown error'} ({status.name})"
-        if status.value not in _OF_A_KERNEL or not self._queued:
+        if status.value not in _OF_A_KERNEL:
             return DeviceError(f"cuda: {doing or 'the driver refused a call'}: {said}")
         names = _names(self._queued)
-        if len(names) == 1:
-            return DeviceError(f"cuda: kernel '{names[0]}' failed: {said}")
-        shown = ", ".join(f"'{name}'" for name in names[-_NAMED:])
-        rest = f" or {len(names) - _NAMED} before" if len(names) > _NAMED else ""
-        return DeviceError(
-            f"cuda: one of the kernels {shown}{rest} failed: {said}",
-            notes=("CUDA_LAUNCH_BLOCKING=1 in the environment tells which kernel it was",),
-        )
+        self._lost = self._lost or f"cuda: {_one_of(names)} failed: {said}"
+        tells = "CUDA_LAUNCH_BLOCKING=1 in the environment tells which kernel it was"
+        return DeviceError(self._lost, notes=(tells,) if len(names) > 1 else ())
 
 
 class Graph:
@@ -330,8 +327,17 @@ def _address(pointer: Any) -> int:
     return int(ffi.cast("uintptr_t", pointer))
 
 
+def _one_of(names: Sequence[str]) -> str:
+    """Which kernels may have failed."""
+    if len(names) < 2:
+        return f"kernel '{names[0]}'" if names else "a kernel"
+    shown = ", ".join(f"'{name}'" for name in names[:_NAMED])
+    others = f" and {len(names) - _NAMED} others" if len(names) > _NAMED else ""
+    return f"one of the kernels {shown}{others}"
+
+
 def _names(queued: Iterable[str | Graph]) -> list[str]:
-    """The kernels of what was queued, each once, latest last."""
+    """The kernels of what was queued, each once."""
     names: dict[str, None] = {}
     for item in queued:
         names.update(dict.fromkeys((item,) if isinstance(item, str) else item.kernels))

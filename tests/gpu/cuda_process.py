@@ -1,0 +1,49 @@
+"""A process on the stand-in for NVIDIA's driver: `gradcli ...`, or a case of cuda_cases.py.
+
+Whenever a module is compiled for the device, its host build is made too, and put where the
+stand-in looks for it. STANDIN_CUDA_CHECKED=0 leaves the kernels' own checks out.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import host_build
+
+from gradcli.engine.device.gpu import nvrtc
+from gradcli.engine.device.gpu.source import prelude_text
+
+_compiled = nvrtc.compiled
+
+
+def with_host_build(name: str, source: str, architecture: str) -> nvrtc.Compiled:
+    """What nvrtc.compiled gives, with a host build beside it."""
+    folder = Path(os.environ["STANDIN_CUDA_KERNELS"])
+    folder.mkdir(parents=True, exist_ok=True)
+    made = _compiled(name, source, architecture)
+    checked = os.environ.get("STANDIN_CUDA_CHECKED", "1") == "1"
+    text = host_build.prelude(checked) + source.removeprefix(prelude_text("cuda"))
+    link = folder / f"{nvrtc.source_key(source)}.so"
+    fresh = link.with_suffix(f".{os.getpid()}")
+    fresh.symlink_to(host_build.module_path(name, text))
+    fresh.replace(link)
+    return made
+
+
+def main(kind: str, *rest: str) -> int:
+    """Run it."""
+    nvrtc.compiled = with_host_build
+    if kind == "case":
+        import cuda_cases
+
+        getattr(cuda_cases, rest[0])(*rest[1:])
+        return 0
+    from gradcli.cli import main as command_line
+
+    return command_line.run(list(rest))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,164 @@
+/* memory.c -- memory of the stand-in's device, and pinned memory of the host. */
+
+#include "standin.h"
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define DEVICE_SPAN ((size_t)1 << 40)
+#define ALIGNMENT 256u
+#define MOST_PINNED 64
+
+long standin_live_bytes;
+static block *blocks; /* sorted, as addresses only grow */
+static size_t nblocks, room_for_blocks;
+static address next_address, first_address;
+static size_t used, reserved;
+static struct {
+  char *at;
+  size_t nbytes;
+} pinned[MOST_PINNED];
+static int npinned;
+
+/* The living block with this address in it or at its end. */
+block *block_of(address at) {
+  size_t low = 0, high = nblocks;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (blocks[middle].at <= at)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (!low)
+    return NULL;
+  block *b = &blocks[low - 1];
+  return b->bytes && at <= b->at + b->nbytes ? b : NULL;
+}
+
+char *bytes_at(address at, size_t nbytes) {
+  block *b = block_of(at);
+  return b && nbytes <= b->at + b->nbytes - at ? b->bytes + (at - b->at) : NULL;
+}
+
+static enum status take(address *at, size_t nbytes) {
+  if (!nbytes)
+    return INVALID_VALUE;
+  if (nbytes > memory_of_device() - used)
+    return OUT_OF_MEMORY;
+  if (!first_address) {
+    void *span =
+        mmap(NULL, DEVICE_SPAN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (span == MAP_FAILED)
+      return OUT_OF_MEMORY;
+    first_address = next_address = (address)(uintptr_t)span;
+  }
+  if (nblocks == room_for_blocks) {
+    room_for_blocks = room_for_blocks ? 2 * room_for_blocks : 1024;
+    blocks = realloc(blocks, room_for_blocks * sizeof *blocks);
+  }
+  block *b = &blocks[nblocks++];
+  *b = (block){.at = next_address, .nbytes = nbytes, .bytes = host.allocate(nbytes)};
+  if (!b->bytes) {
+    nblocks--;
+    return OUT_OF_MEMORY;
+  }
+  next_address += (nbytes / ALIGNMENT + 2) * ALIGNMENT; /* a gap follows each block */
+  used += nbytes;
+  standin_live_bytes = (long)used;
+  reserved = used > reserved ? used : reserved;
+  *at = b->at;
+  return OK;
+}
+
+void release(block *b) {
+  host.release(b->bytes);
+  b->bytes = NULL;
+}
+
+bool is_pinned(const char *at, size_t nbytes) {
+  for (int i = 0; i < npinned; i++)
+    if (at >= pinned[i].at && at + nbytes <= pinned[i].at + pinned[i].nbytes)
+      return true;
+  return false;
+}
+
+API enum status cuMemAlloc_v2(address *at, size_t nbytes) {
+  NEEDS_CONTEXT();
+  return take(at, nbytes);
+}
+
+API enum status cuMemFree_v2(address at) {
+  if (lost)
+    return lost;
+  block *b = block_of(at);
+  if (!b || b->at != at || b->leaving)
+    return INVALID_VALUE;
+  used -= b->nbytes;
+  reserved = used;
+  standin_live_bytes = (long)used;
+  release(b);
+  return OK;
+}
+
+API enum status cuMemAllocAsync(address *at, size_t nbytes, stream *s) {
+  NEEDS_CONTEXT();
+  if (is_capturing(s))
+    return CAPTURE_UNSUPPORTED;
+  return take(at, nbytes);
+}
+
+API enum status cuMemFreeAsync(address at, stream *s) {
+  if (lost)
+    return lost;
+  block *b = block_of(at);
+  if (!b || b->at != at || b->leaving)
+    return INVALID_VALUE;
+  enum status queued = push_free(s, at);
+  if (!queued) {
+    b->leaving = true;
+    used -= b->nbytes;
+    standin_live_bytes = (long)used;
+  }
+  return queued;
+}
+
+API enum status cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
+  NEEDS_CONTEXT();
+  *total = memory_of_device();
+  *free_bytes = *total - reserved;
+  return OK;
+}
+
+API enum status cuDeviceGetDefaultMemPool(void **pool, int device) {
+  (void)device;
+  *pool = &reserved;
+  return OK;
+}
+
+API enum status cuMemPoolSetAttribute(void *pool, int attribute, void *value) {
+  (void)pool, (void)value;
+  return attribute == 4 ? OK : NOT_SUPPORTED; /* RELEASE_THRESHOLD */
+}
+
+API enum status cuMemPoolGetAttribute(void *pool, int attribute, uint64_t *value) {
+  (void)pool;
+  *value = attribute == 5 ? reserved : used;
+  return attribute == 5 || attribute == 7 ? OK : NOT_SUPPORTED;
+}
+
+API enum status cuMemPoolTrimTo(void *pool, size_t keep) {
+  (void)pool;
+  reserved = used > keep ? used : keep < reserved ? keep : reserved;
+  return OK;
+}
+
+API enum status cuMemHostAlloc(void **at, size_t nbytes, uint flags) {
+  (void)flags;
+  NEEDS_CONTEXT();
+  if (npinned == MOST_PINNED)
+    return OUT_OF_MEMORY;
+  *at = malloc(nbytes);
+  pinned[npinned].at = *at;
+  pinned[npinned++].nbytes = nbytes;
+  return OK;
+}
