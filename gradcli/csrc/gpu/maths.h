@@ -77,8 +77,9 @@ FN float NAME(m_erfc)(float x) {
   const float far = NAME(m_exp)(-x * x) * (1 - low) * (0.564189584f / x) * tail;
   return x < 3.5f ? NAME(m_exp)(-q) : (x < 11 ? far : (x == x ? 0 : x));
 }
-#include "../maths_loss.h"
 #include "../maths_shared.h"
+
+#include "../maths_loss.h" /* on top of that */
 #else
 #define GC_INT_MIN ((REAL) - 1 < (REAL)0 ? -1 : 0) /* only its sign matters */
 #include "../maths_whole.h"
