@@ -6,6 +6,15 @@
  * whether neighbouring k lie side by side in memory (else neighbouring i or j do). Both must give
  * something for any i and j, and are asked only for k below their end. */
 
+/* A side that is a matrix: rows of a, or columns of b; behind the last one that once more. */
+struct Lines {
+  DEV(const float) from;
+  uint step, step_k, last;
+  bool along;
+
+  float number(uint i, uint k) const { return from[(i < last ? i : last) * step + k * step_k]; }
+};
+
 template <uint DOWN, uint ACROSS> struct Sums {
   float at[DOWN][ACROSS];
 };
@@ -26,6 +35,9 @@ template <uint EACH> FN constexpr uint tile_line() {
 
 /* Floats of shared memory for one side of a tile: two slices of DEPTH lines. */
 #define TILE_SHARED(each, depth) (2 * (depth) * (16 * (each) + ((each) < 4 ? (each) : 4)))
+
+/* What tiles.py may choose from: make(name, DOWN, ACROSS, DEPTH of a slice). */
+#define EACH_TILE(make) make(128, 8, 8, 8) make(64, 4, 4, 16) make(32, 2, 2, 32) make(16, 1, 4, 32)
 
 /* A thread's place among 16 x 16: a warp is 4 of them high and 8 wide. */
 FN uint tile_row(uint thread) {

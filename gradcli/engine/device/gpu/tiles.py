@@ -1,0 +1,90 @@
+"""Tiles: how matrix products are cut into blocks, by their shapes alone, and so are their bits.
+
+csrc/gpu/tile.h has what a block does. A product is rows times columns, each a sum over `depth`;
+where there are few tiles the depth is cut too, and the sums of its pieces are added by a launch of
+their own.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gradcli.engine.device.gpu.launch import Launch, Module, Scratch, Tensor, over
+
+THREADS = 256  # of a block
+ENOUGH_BLOCKS = 264  # two for each of the 132 processors of an H200
+FEW_BLOCKS = 132
+SHORTEST = 128  # of a piece of the depth
+_DIVISOR = struct.Struct("3I")
+
+
+class Tile(NamedTuple):
+    """The ending of a kernel's name, and rows and columns of what a block of it makes."""
+
+    name: str
+    rows: int
+    columns: int
+
+
+TILES = (Tile("128", 128, 128), Tile("64", 64, 64), Tile("32", 32, 32))
+SKINNY = Tile("16", 16, 64)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The blocks of a batch of products."""
+
+    tile: Tile
+    tiles: int  # of the whole batch
+    pieces: int  # of the depth
+    piece: int  # how long they are, the last one perhaps shorter
+
+    @property
+    def blocks(self) -> tuple[int, int, int]:
+        """The grid."""
+        return (self.tiles * self.pieces, 1, 1)
+
+
+def cut(batch: int, rows: int, columns: int, depth: int) -> Cut:
+    """The largest tiles that keep a GPU busy, with as many pieces as that takes."""
+
+    def tiles(tile: Tile) -> int:
+        return batch * -(-rows // tile.rows) * -(-columns // tile.columns)
+
+    def busy(tile: Tile) -> bool:
+        return tiles(tile) * max(1, depth // (4 * SHORTEST)) >= FEW_BLOCKS
+
+    chosen = SKINNY if rows <= SKINNY.rows else next(filter(busy, TILES), TILES[-1])
+    count, piece = pieces(tiles(chosen), depth, SHORTEST)
+    return Cut(chosen, tiles(chosen), count, piece)
+
+
+def pieces(blocks: int, depth: int, shortest: int) -> tuple[int, int]:
+    """How many pieces a depth is cut into, and their length, where there are `blocks` of each."""
+    wanted = max(1, min(ENOUGH_BLOCKS // blocks, depth // shortest))
+    piece = max(1, -(-depth // wanted))
+    return max(1, -(-depth // piece)), piece
+
+
+def join(
+    suffix: str, count: int, to: Tensor, size: int, bias: Tensor, inner: int = 1, columns: int = 0
+) -> Launch:
+    """The sums of pieces in scratch, and a bias for each of some columns `inner` elements wide."""
+    return Launch(
+        Module("join", suffix),
+        f"join_{suffix}",
+        over(size),
+        THREADS,
+        (Scratch(0), bias, to, size, count, inner, columns),
+    )
+
+
+def divisor(by: int) -> bytes:
+    """A struct Divisor (csrc/gpu/divide.h)."""
+    if by <= 1:
+        return _DIVISOR.pack(1, 0, 0)
+    shift = (by - 1).bit_length()  # by <= 2^shift
+    magic = -(-(1 << (31 + shift)) // by)  # rounded up: below 2^32, and exact below 2^31
+    return _DIVISOR.pack(by, magic, shift - 1)
