@@ -79,7 +79,8 @@ FN float NAME(m_erfc)(float x) {
 }
 #include "../maths_shared.h"
 
-#include "../maths_loss.h" /* on top of that */
+/* On top of that. */
+#include "../maths_loss.h"
 #else
 #define GC_INT_MIN ((REAL) - 1 < (REAL)0 ? -1 : 0) /* only its sign matters */
 #include "../maths_whole.h"
