@@ -9,7 +9,7 @@ from pathlib import Path
 from gradcli.engine.device.gpu.launch import Module
 
 CSRC = Path(__file__).parents[3] / "csrc"
-_INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
+_INCLUDE = re.compile(r'^#include "([^"]+)".*\n', re.MULTILINE)
 _TYPES = {"f32": "float", "i32": "int", "i64": "i64", "u8": "uchar"}
 
 
