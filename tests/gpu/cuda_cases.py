@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from array import array
 from collections.abc import Callable
 from typing import Any
 
 import host_build
+import pytest
 from cffi import FFI
 
+from gradcli import engine
 from gradcli.engine.device.gpu.cuda import STAGING, Cuda
 from gradcli.engine.device.gpu.driver import Place, Ready
 from gradcli.engine.device.gpu.source import prelude_text
@@ -114,6 +117,16 @@ def many_writes_pass_through_the_ring_unmixed() -> None:
         back = bytearray(STAGING // 8)
         cuda.read(Place(block, 0), memoryview(back))
         assert back == bytes([number]) * (STAGING // 8)
+
+
+def a_slot_that_is_filled_too_early_is_seen() -> None:
+    """The stand-in reads pinned memory as late as a GPU may: without waits bytes get mixed."""
+    Cuda._wait_for = lambda self, event: None  # type: ignore[method-assign]
+    try:
+        many_writes_pass_through_the_ring_unmixed()
+    except AssertionError:
+        return
+    raise AssertionError("the stand-in did not see it")
 
 
 def fresh_memory_holds_nan_and_copies_stay_on_the_device() -> None:
@@ -264,6 +277,27 @@ def a_module_that_does_not_compile_says_where() -> None:
     assert said == (
         "cuda: module 'bad' does not compile: bad.cu(1): error: identifier \"y\" is undefined"
     )
+
+
+def a_forked_child_has_no_device() -> None:
+    bench, counts = Bench(), Counts()
+    before = counts.live_bytes
+    child = os.fork()
+    if not child:
+        bench.cuda.free(bench.x.handle)
+        os._exit(0 if counts.live_bytes == before else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    bench.cuda.free(bench.x.handle)
+
+
+def the_engine_computes_on_it() -> None:
+    found = []
+    for device in ("cpu", "cuda"):
+        x = engine.tensor([[1.0, -2.0, 3.0], [4.0, 0.5, -6.0]]).to(device)
+        y = engine.gelu(x) @ x.transpose(0, 1)
+        assert y.device == device
+        found.append([value for row in y.tolist() for value in row])
+    assert found[1] == pytest.approx(found[0], rel=1e-6)
 
 
 def a_newer_device_gets_ptx_with_a_note() -> None:

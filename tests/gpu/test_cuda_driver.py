@@ -15,6 +15,7 @@ CASES: dict[str, dict[str, object]] = {
     "what_is_written_is_read_back": {},
     "data_may_change_once_it_was_written": {},
     "many_writes_pass_through_the_ring_unmixed": {},
+    "a_slot_that_is_filled_too_early_is_seen": {},
     "fresh_memory_holds_nan_and_copies_stay_on_the_device": {},
     "kernels_get_places_numbers_and_structs": {},
     "nothing_runs_before_somebody_waits": {},
@@ -29,6 +30,8 @@ CASES: dict[str, dict[str, object]] = {
     "of_several_kernels_all_are_named": {},
     "launches_that_block_tell_which_kernel_it_was": {"variables": {"CUDA_LAUNCH_BLOCKING": "1"}},
     "a_module_that_does_not_compile_says_where": {},
+    "a_forked_child_has_no_device": {},
+    "the_engine_computes_on_it": {},
     "a_newer_device_gets_ptx_with_a_note": {"capability": "99.0"},
 }
 WITHOUT_POOLS = (

@@ -167,6 +167,8 @@ class Cuda:
         """Launches as a graph; one by one where errors shall name one kernel."""
         if self._blocking:
             return _OneByOne(self, listed)
+        for ready in listed:  # before the capture: finding one may load it
+            self._function(ready.module, ready.kernel)
         queued = dict(self._queued)
         of_this_thread = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
         self._checked(driver.cuStreamBeginCapture(self._stream, of_this_thread))

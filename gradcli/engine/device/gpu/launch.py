@@ -47,6 +47,9 @@ class Module(NamedTuple):
     dtype: str  # as the kernels' names end: f32, i32, i64, u8
     row: str = ""
 
+    def __str__(self) -> str:
+        return ".".join(part for part in self if part)
+
 
 class Tensor(NamedTuple):
     """An argument: the first element of the call's tensor with this number."""
