@@ -42,7 +42,7 @@ def command(
 
     options.compute_with(threads)
     began = time.monotonic()
-    trained = open_trained(path, checkpoint, partial=partial)
+    trained = open_trained(path, checkpoint, device, partial=partial)
     for note in trained.notes:
         output.say_aside(note)
     splits = trained.job.dataset.splits

@@ -42,7 +42,7 @@ def _device(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     reason = why_not(kind)
     if reason:
         raise DeviceError(f"device '{kind}' cannot be used: {reason}", notes=("use --device cpu",))
-    return "cpu"
+    return "cpu" if kind == "auto" else kind
 
 
 def why_not(device: str) -> str:
@@ -50,7 +50,7 @@ def why_not(device: str) -> str:
     if device == "cuda":
         from gradcli.engine.device.gpu.installed import why_not_cuda
 
-        return why_not_cuda() or "this version of gradcli does not train on it yet"
+        return why_not_cuda()
     if device == "metal":
         if sys.platform != "darwin" or platform.machine() != "arm64":
             return f"it needs macOS on Apple silicon, this is {_machine()}"

@@ -107,7 +107,7 @@ def command(
     from gradcli.train.predict import predict
 
     options.compute_with(threads)
-    trained = open_trained(path, checkpoint, partial=partial)
+    trained = open_trained(path, checkpoint, device, partial=partial)
     for note in trained.notes:
         output.say_aside(note)
     if prompt is not None:

@@ -61,6 +61,7 @@ def command(
         options.compute_with(threads)
         for note in job.dataset.notes:
             output.say_aside(note)
+        job = job.to(device)
         result = _go_on(job, directory, as_json, allow_data_change, allow_nonfinite)
         say_result(result, as_json)
         check_expectations(job, result)

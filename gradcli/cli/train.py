@@ -55,6 +55,7 @@ def command(
         job = replace(job, name=name, resolved={**job.resolved, "name": name})
     circumstances = Circumstances(argv=sys.argv, device=device, threads=used)
     progress = Progress(as_json)
+    job = job.to(device)
     try:
         with Signals() as signals:
             result = start(job, runs, circumstances, progress, signals, max_steps)

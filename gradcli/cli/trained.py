@@ -46,8 +46,8 @@ def load_run(path: Path, overrides: Sequence[str] = ()) -> Config:
         raise
 
 
-def open_trained(path: Path, which: str, *, partial: bool = False) -> Trained:
-    """The run in `path` with the checkpoint `best`, `last` or a step; nothing is locked.
+def open_trained(path: Path, which: str, device: str, *, partial: bool = False) -> Trained:
+    """The run in `path` with the checkpoint `best`, `last` or a step, on a device; without a lock.
 
     With `partial` tensors that do not fit are left at their first values, and noted.
     """
@@ -67,4 +67,4 @@ def open_trained(path: Path, which: str, *, partial: bool = False) -> Trained:
         f"warning: weight {weight} of {name} holds {count} non-finite values"
         for weight, count in nonfinite_weights(job.model).items()
     ]
-    return Trained(job, found.meta, notes)
+    return Trained(job.to(device), found.meta, notes)

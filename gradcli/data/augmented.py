@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,10 @@ class Augmented:
     def size(self) -> int:
         """The number of samples."""
         return self.plain.size
+
+    def to(self, device: str) -> Augmented:
+        """The same samples in the memory of a device."""
+        return replace(self, plain=self.plain.to(device))
 
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """The samples as they are stored."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -45,6 +45,9 @@ class Split(Protocol):
 
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs and targets of the samples that the int64 tensor `indices` names."""
+
+    def to(self, device: str) -> Split:
+        """The same samples in the memory of a device."""
 
 
 class Source(Protocol):
@@ -95,6 +98,10 @@ class LoadedData:
     sha256: dict[str, str]
     state: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def to(self, device: str) -> LoadedData:
+        """The same data with its splits in the memory of a device."""
+        return replace(self, splits={name: s.to(device) for name, s in self.splits.items()})
 
     def read(self, path: Path) -> Unseen:
         """The samples of a new file, for prediction."""

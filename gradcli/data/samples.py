@@ -62,6 +62,10 @@ class Samples:
         """The same samples, less `mean` and divided by `std`."""
         return replace(self, mean=mean, std=std)
 
+    def to(self, device: str) -> Samples:
+        """The same samples in the memory of a device."""
+        return replace(self, inputs=self.inputs.to(device), targets=self.targets.to(device))
+
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs as float32, targets as int64 (labels) or float32."""
         return self.made(self.stored(indices), indices)
@@ -128,6 +132,10 @@ class Windows:
     def size(self) -> int:
         """The number of windows that have all their next tokens."""
         return windows(int(self.tokens.shape[0]), self.context, self.stride)
+
+    def to(self, device: str) -> Windows:
+        """The same text in the memory of a device."""
+        return replace(self, tokens=self.tokens.to(device))
 
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs and targets, both int64 (B, context)."""

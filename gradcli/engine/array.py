@@ -106,11 +106,10 @@ class Array:
         if not self.is_contiguous():
             raise ShapeError("memoryview: the array is not contiguous; call contiguous() first")
         recording.reading()
-        size = self.dtype.size
-        start, nbytes = self.offset * size, self.numel * size
         if self.storage.device is not None:
-            return memoryview(self.storage.device.read(self.storage, start, nbytes))
-        return cpu.window(self.storage, start, nbytes)
+            return memoryview(self.storage.device.elements(self))
+        size = self.dtype.size
+        return cpu.window(self.storage, self.offset * size, self.numel * size)
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers; a plain number for 0 dimensions."""
@@ -186,21 +185,17 @@ def moved(array: Array, device: place.Device | None) -> Array:
         return array
     if device is not None and array.dtype.name == "float64":
         raise DTypeError(
-            f"float64 is for the CPU: {device.name} computes in float32; use x.float() first"
+            f"to: float64 is for the CPU, {device.name} computes in float32; use x.float() first"
         )
     with place.on(here):
         source = array.contiguous()
     with place.on(device):
         out = empty(array.shape, array.dtype)
-    size, nbytes = array.dtype.size, array.numel * array.dtype.size
-    if here is not None:
-        data = memoryview(here.read(source.storage, source.offset * size, nbytes))
-    else:
-        data = cpu.window(source.storage, source.offset * size, nbytes)
+    data = source.memoryview()
     if device is not None:
         device.write(out.storage, 0, data)
     else:
-        cpu.window(out.storage, 0, nbytes)[:] = data
+        out.memoryview()[:] = data
     return out
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -172,3 +172,11 @@ class Job:
     code: Mapping[str, str] = field(default_factory=dict)
     begin: Callable[[], str] | None = None
     model_layers: Sequence[str] = ()
+
+    def to(self, device: str) -> Job:
+        """The same training on a device: weights, what the optimizer keeps, and data move there."""
+        if device == "cpu":
+            return self
+        self.model.to(device)
+        self.optimizer.to(device)
+        return replace(self, dataset=self.dataset.to(device))

@@ -45,6 +45,10 @@ class Device(Protocol):
         """Bytes of a block."""
         ...
 
+    def elements(self, array: Located) -> bytes:
+        """The bytes of a contiguous array, as the CPU has them."""
+        ...
+
     def write(self, storage: Storage, start: int, data: bytes | memoryview) -> None:
         """Put bytes into a block."""
         ...

@@ -167,9 +167,14 @@ class Compiled:
 
 def copy(storage: Storage) -> bytes:
     """What a block of memory holds now."""
+    if storage.device is not None:
+        return bytes(storage.device.read(storage, 0, storage.nbytes))
     return bytes(ffi.buffer(storage.data, storage.nbytes)) if storage.nbytes else b""
 
 
 def overwrite(storage: Storage, data: bytes) -> None:
     """Put bytes back into a block of memory."""
-    ffi.memmove(storage.data, data, storage.nbytes)
+    if storage.device is not None:
+        storage.device.write(storage, 0, data)
+    else:
+        ffi.memmove(storage.data, data, storage.nbytes)

@@ -9,10 +9,10 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
-from gradcli.engine.array import Array, fill, from_bytes, run
+from gradcli.engine.array import Array, empty_beside, fill, from_bytes, run
 from gradcli.engine.array import empty as empty_array
 from gradcli.engine.array import full as full_array
-from gradcli.engine.device import cpu
+from gradcli.engine.device import cpu, place
 from gradcli.engine.dtype import DType
 from gradcli.engine.function import IN_PLACE, function
 from gradcli.engine.sample import sample, wrong
@@ -147,7 +147,8 @@ def empty(*size: Any, dtype: DType | None = None, requires_grad: bool = False) -
 )
 def full_like(input: Tensor, fill_value: float, *, dtype: DType | None = None) -> Tensor:
     """One value everywhere, in the shape and type of another tensor."""
-    return full(input.shape, fill_value, dtype=dtype or input.dtype)
+    with place.on(input.array.storage.device):
+        return full(input.shape, fill_value, dtype=dtype or input.dtype)
 
 
 @function(method=False, samples=_LIKE, why=SHAPED)
@@ -165,7 +166,7 @@ def ones_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
 @function(method=False, samples=_LIKE, why=SHAPED)
 def empty_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
     """Undefined values in the shape and type of another tensor."""
-    return Tensor(empty_array(input.shape, dtype or input.dtype))
+    return Tensor(empty_beside(input.array, dtype))
 
 
 def linspace(start: float, end: float, steps: int, *, dtype: DType | None = None) -> Tensor:

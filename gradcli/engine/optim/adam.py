@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array, run
+from gradcli.engine.device import place
 from gradcli.engine.ops.creation import ones
 from gradcli.engine.optim.optimizer import BETAS, FLAG, NUMBER, Group, Optimizer, Rule
 from gradcli.engine.tensor import Tensor
@@ -175,7 +176,8 @@ class NAdam(Optimizer):
     def first_state(self, group: Group, name: str, parameter: Tensor) -> Tensor:
         """Averages of 0, and the product of no factors."""
         if name == "mu_product":
-            return ones((), dtype=dtypes.float64)
+            with place.on(parameter.array.storage.device):
+                return ones((), dtype=dtypes.float64)
         return super().first_state(group, name, parameter)
 
     def update(

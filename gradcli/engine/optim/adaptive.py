@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from gradcli.engine.array import Array, run
-from gradcli.engine.ops.creation import full
 from gradcli.engine.optim.optimizer import FLAG, NUMBER, Group, Optimizer, Rule
-from gradcli.engine.tensor import Tensor
+from gradcli.engine.tensor import OPS, Tensor
 
 _RMSPROP = {  # centered, with momentum
     (False, False): "rmsprop_step",
@@ -116,7 +115,8 @@ class Adagrad(Optimizer):
     def first_state(self, group: Group, name: str, parameter: Tensor) -> Tensor:
         """The sum of squares before there are any."""
         first = group["initial_accumulator_value"]
-        return full(parameter.shape, first, dtype=parameter.dtype)
+        made: Tensor = OPS["full_like"](parameter, first)
+        return made
 
     def update(
         self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array, copy_into, run
+from gradcli.engine.device import place
 from gradcli.engine.graph import no_grad
 from gradcli.engine.ops.creation import zeros
 from gradcli.engine.tensor import OPS, Tensor
@@ -56,7 +57,8 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
 
 
 def _norm_and_factor(grads: list[Array], max_norm: float) -> tuple[Tensor, Tensor]:
-    squares, norm, factor = (zeros(n, dtype=dtypes.float64) for n in (len(grads), 1, 1))
+    with place.on(grads[0].storage.device):
+        squares, norm, factor = (zeros(n, dtype=dtypes.float64) for n in (len(grads), 1, 1))
     for i, grad in enumerate(grads):
         run("sum_squares", grad, squares[i].array)
     run("clip_factor", squares.array, norm.array, factor.array, options=(max_norm,))

@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Self
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
-from gradcli.engine.array import Array, copy_into, empty, fill, run, scalar
+from gradcli.engine.array import Array, copy_into, empty, fill, moved, run, scalar
 from gradcli.engine.device import cpu
+from gradcli.engine.device.gpu import opened
 from gradcli.engine.ops.creation import zeros
-from gradcli.engine.tensor import Tensor
+from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
 Group = dict[str, Any]
@@ -153,7 +154,8 @@ class Optimizer:
     def first_state(self, group: Group, name: str, parameter: Tensor) -> Tensor:
         """A state tensor as it is before the first step."""
         del group, name
-        return zeros(parameter.shape, dtype=parameter.dtype)
+        made: Tensor = OPS["zeros_like"](parameter)
+        return made
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
         """Add parameters, with options of their own where given."""
@@ -295,6 +297,14 @@ class Optimizer:
         ]
         state = {i: self._state_of(p) for i, p in enumerate(self._parameters())}
         return {"state": state, "param_groups": groups}
+
+    def to(self, device: str) -> Self:
+        """What is kept for each parameter, moved to a device where the parameters lie."""
+        for slots in self._groups:
+            for state in slots.state:
+                for tensor in state.values():
+                    tensor.array = moved(tensor.array, opened.device(device))
+        return self
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over options and state; all is compared before anything is copied.

@@ -10,21 +10,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradcli.engine import graph, recording
-from gradcli.engine.array import Array, copy_into, empty
+from gradcli.engine.array import Array, copy_into, empty, empty_beside
 from gradcli.engine.device import cpu
 from gradcli.engine.device.program import Wires, copy, overwrite
 from gradcli.engine.dtype import float32
 from gradcli.engine.op import composing
 from gradcli.engine.program.agree import difference
+from gradcli.engine.program.on_device import DeviceProgram, made, one_step, steps
 from gradcli.engine.program.passes import PASSES, optimized
 from gradcli.engine.program.record import Buffer, Recording
 from gradcli.engine.program.replay import Program
 from gradcli.engine.program.values import Pattern, leaves, rebuilt
+from gradcli.engine.program.wires import bind, feeds_from, takes_into
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import CaptureError, GradcliError, OptionError, ShapeError
 
 MAX_PROGRAMS = 64  # of one captured step
-_BIND_BYTES = 1 << 14  # a smaller argument is copied faster than it is looked up
 
 
 @dataclass
@@ -41,7 +42,7 @@ class _Entry:
 
     inputs: list[Array]
     recording: Recording | None = None
-    program: Program | None = None
+    program: Program | DeviceProgram | None = None
     pattern: Pattern = None
     outputs: list[Array] = field(default_factory=list)
     private: list[int] = field(default_factory=list)
@@ -93,7 +94,7 @@ class Captured:
         return next(found, "")
 
     @property
-    def programs(self) -> list[Program]:
+    def programs(self) -> list[Program | DeviceProgram]:
         """The programs made so far, one for each signature."""
         return [e.program for list_ in self._entries.values() for e in list_ if e.program]
 
@@ -146,7 +147,7 @@ class Captured:
                 return entry
         if sum(map(len, self._entries.values())) > MAX_PROGRAMS:
             return self._one_too_many(key)
-        inputs = [empty(a.shape, a.dtype) for a in _tensors(args)]
+        inputs = [empty_beside(a.array) for a in _tensors(args)]
         entries.append(_Entry(inputs))
         return entries[-1]
 
@@ -206,7 +207,7 @@ class Captured:
         """Make the program, and let it prove itself: why it could not, or nothing."""
         changed = {v.buffer for call in recorded.calls for v in call.outputs if v.buffer.kept}
         cpu.trim()  # the eager step's memory, before the program takes its own
-        program = Program(optimized(recorded.calls, self._passes), recorded, entry.inputs)
+        program = made(optimized(recorded.calls, self._passes), recorded, entry.inputs)
         after = {b: copy(b.storage) for b in changed if b.storage is not None}
         _put_back({b: b.before for b in changed if b.before is not None})
         program.prove()
@@ -217,16 +218,21 @@ class Captured:
         entry.program = program
         return ""
 
-    def _replay_one(self, entry: _Entry, program: Program, args: Sequence[Any]) -> Any:
+    def _replay_one(
+        self, entry: _Entry, program: Program | DeviceProgram, args: Sequence[Any]
+    ) -> Any:
         """One step; what it copies in and out is listed once, and aimed anew each time."""
         given = [a.array.contiguous() for a in args if isinstance(a, Tensor)]
+        if isinstance(program, DeviceProgram):
+            results = one_step(program, entry.inputs, given, entry.outputs)
+            return rebuilt(entry.pattern, [Tensor(array) for array in results])
         made = [empty(array.shape, array.dtype) for array in entry.outputs]
         if entry.wires is None:
-            entry.wires = _feeds(given, entry.inputs), _takes(entry.outputs, made, False)
+            entry.wires = feeds_from(given, entry.inputs), takes_into(entry.outputs, made, False)
         feeds, takes = entry.wires
         for i, array in enumerate(given):
             feeds.draw(i, array.place)
-        _bind(entry, program, feeds, given)
+        bind(entry.private, program, feeds, entry.inputs, given)
         for i, array in enumerate(made):
             takes.aim(i, array.storage.data)
         _, error = program.replay(1, feeds, takes)
@@ -236,11 +242,15 @@ class Captured:
 
     def _replay(self, entry: _Entry, given: Sequence[Array], count: int) -> Steps:
         """`count` steps on the rows of what is given, their outputs stacked."""
-        assert entry.program is not None
+        program = entry.program
+        assert program is not None
+        if isinstance(program, DeviceProgram):
+            results, whole, error = steps(program, entry.inputs, given, entry.outputs, count)
+            return Steps(rebuilt(entry.pattern, [Tensor(a) for a in results]), whole, error)
         made = [empty((count, *array.shape), array.dtype) for array in entry.outputs]
-        feeds, takes = _feeds(given, entry.inputs), _takes(entry.outputs, made, True)
-        _bind(entry, entry.program, feeds, given)
-        done, error = entry.program.replay(count, feeds, takes)
+        feeds, takes = feeds_from(given, entry.inputs), takes_into(entry.outputs, made, True)
+        bind(entry.private, program, feeds, entry.inputs, given)
+        done, error = program.replay(count, feeds, takes)
         if error is not None:
             for array, into in zip(entry.outputs, made, strict=True):
                 copy_into(into.view(array.shape, array.strides, done * array.numel), array)
@@ -277,7 +287,7 @@ def _warn(why: str) -> None:
 
 def _signature(value: Any) -> Any:
     if isinstance(value, Tensor):
-        return value.shape, value.dtype
+        return value.shape, value.dtype, value.device
     if value is None or isinstance(value, (bool, int, float, str)):
         return type(value), value
     raise OptionError(f"capture: a step takes tensors and plain values, got {type(value).__name__}")
@@ -324,40 +334,6 @@ def _private(entry: _Entry) -> list[int]:
         for i, array in enumerate(entry.inputs)
         if sys.getrefcount(array.storage) == alone + ours[id(array.storage)]
     ]
-
-
-def _bind(entry: _Entry, program: Program, feeds: Wires, given: Sequence[Array]) -> None:
-    """Large arguments are read where they lie, unless the step changes that memory."""
-    for i in entry.private:
-        own = entry.inputs[i]
-        if own.storage.nbytes < _BIND_BYTES:
-            continue
-        if program.writes(given[i]):
-            feeds.aim(i, own.place)
-        else:
-            feeds.bind(i)
-
-
-def _feeds(given: Sequence[Array], inputs: Sequence[Array]) -> Wires:
-    """From the rows of the arguments into the program's own memory."""
-    sizes = [own.numel * own.dtype.size for own in inputs]
-    return Wires(
-        [
-            (own.place, 0, array.place, nbytes, nbytes)
-            for array, own, nbytes in zip(given, inputs, sizes, strict=True)
-        ]
-    )
-
-
-def _takes(outputs: Sequence[Array], made: Sequence[Array], stacked: bool) -> Wires:
-    """From where the program leaves its results into those of the caller."""
-    sizes = [array.numel * array.dtype.size for array in outputs]
-    return Wires(
-        [
-            (into.place, nbytes if stacked else 0, array.place, 0, nbytes)
-            for array, into, nbytes in zip(outputs, made, sizes, strict=True)
-        ]
-    )
 
 
 def _put_back(content: dict[Buffer, bytes]) -> None:

@@ -28,6 +28,7 @@ class Buffer:
         owner: who writes its numbers before each step.
         written: whether a recorded call writes to it.
         before: what it held before that, while the recording may still be undone or proved.
+        device: where it lies; None for the CPU.
     """
 
     nbytes: int
@@ -36,6 +37,7 @@ class Buffer:
     owner: object = None
     written: bool = False
     before: bytes | None = None
+    device: Any = None
 
     @property
     def kept(self) -> bool:
@@ -130,7 +132,7 @@ class Recording:
     def created(self, storage: Storage) -> None:
         """Fresh memory: an intermediate, unless it is still held when the step has ended."""
         key = id(storage)
-        self._buffers[key] = Buffer(storage.nbytes, made=True)
+        self._buffers[key] = Buffer(storage.nbytes, made=True, device=storage.device)
 
         def forget(_: weakref.ref[Storage]) -> None:
             self._buffers.pop(key, None)
@@ -170,7 +172,7 @@ class Recording:
         """An array as the calls see it."""
         buffer = self._buffers.get(id(array.storage))
         if buffer is None:
-            buffer = Buffer(array.storage.nbytes, array.storage)
+            buffer = Buffer(array.storage.nbytes, array.storage, device=array.storage.device)
             self._buffers[id(array.storage)] = buffer
         return View(buffer, array.offset, array.shape, array.strides, array.dtype)
 

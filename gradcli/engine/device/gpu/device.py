@@ -30,8 +30,8 @@ from gradcli.engine.device.gpu.launch import (
 from gradcli.engine.device.gpu.report import Report
 from gradcli.engine.device.place import Located
 from gradcli.engine.device.program import CallList
-from gradcli.engine.dtype import DType, float32
-from gradcli.engine.shape import Shape, extent
+from gradcli.engine.dtype import DType, float32, float64
+from gradcli.engine.shape import Shape, extent, numel
 from gradcli.errors import DeviceError
 
 del launches  # imported to fill LAUNCHERS
@@ -125,6 +125,16 @@ class GPU:
         self.report.check()
         return bytes(data)
 
+    def elements(self, array: Located) -> bytes:
+        """The bytes of a contiguous array, as the CPU has them."""
+        dtype = on_device(array.dtype)
+        count = numel(array.shape)
+        data = self.read(array.storage, array.offset * dtype.size, count * dtype.size)
+        if array.dtype is not float64:
+            return data
+        floats: Any = memoryview(data).cast("f")
+        return packed("d", floats).tobytes()
+
     def write(self, storage: Storage, start: int, data: bytes | memoryview) -> None:
         """Put bytes into a block, after everything queued."""
         assert isinstance(storage, Memory)
@@ -202,8 +212,9 @@ class GPU:
         if isinstance(storage, Memory):
             if storage.device is not self:
                 raise DeviceError(f"a tensor lies on {storage.device.name}, others on {self.name}")
-            at = Place(storage.handle, array.offset * array.dtype.size)
-            return Seen(array.shape, array.strides, array.dtype, at)
+            dtype = on_device(array.dtype)
+            at = Place(storage.handle, array.offset * dtype.size)
+            return Seen(array.shape, array.strides, dtype, at)
         low, high = extent(array.offset, array.shape, array.strides)
         constant = not storage.writable and storage.nbytes <= _MOST_KEPT
         if constant:
@@ -216,7 +227,7 @@ class GPU:
             held.append(memory)
         if constant:
             self._constants[id(storage)] = weakref.ref(storage), memory
-        dtype = float32 if array.dtype.name == "float64" else array.dtype
+        dtype = on_device(array.dtype)
         at = Place(memory.handle, (array.offset - low) * dtype.size)
         return Seen(array.shape, array.strides, dtype, at)
 
@@ -224,6 +235,11 @@ class GPU:
         """What was taken along of a block that never changes."""
         reference, memory = self._constants.get(id(storage), (None, None))
         return memory if reference is not None and reference() is storage else None
+
+
+def on_device(dtype: DType) -> DType:
+    """How a GPU keeps a type: it has no float64, and carries such numbers as float32."""
+    return float32 if dtype is float64 else dtype
 
 
 def on_gpu(storage: Storage, low: int, high: int, dtype: DType) -> bytes:

@@ -1,0 +1,265 @@
+"""A program on a GPU: what the CPU does of a step, one block of numbers sent over, then one replay.
+
+Calls that touch only the CPU's memory (step counts, learning rates, random states) come first, as a
+program of their own. What the GPU's calls read of that memory lies in one block, which is written
+anew before each step; what never changes was sent once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradcli.engine.array import Array, copy_into, empty, empty_beside
+from gradcli.engine.device import cpu, place
+from gradcli.engine.device.cpu import Storage
+from gradcli.engine.device.gpu.device import GPU, Memory, on_device, on_gpu
+from gradcli.engine.device.gpu.driver import Place, Ready
+from gradcli.engine.device.gpu.launch import Errors, Shapes
+from gradcli.engine.device.program import CallPlan
+from gradcli.engine.dtype import DType
+from gradcli.engine.program import plan, schedule
+from gradcli.engine.program.record import Buffer, Call, Recording, View
+from gradcli.engine.program.replay import Program
+from gradcli.errors import CaptureError, GradcliError
+
+_ALIGN = 256
+Moves = Sequence[tuple[Array, Array]]  # (to, from), whole arrays
+
+
+class _Sent:
+    """A piece of the CPU's memory as the GPU sees it."""
+
+    def __init__(self, storage: Storage, low: int, high: int, dtype: DType, at: int) -> None:
+        self.storage = storage
+        self.low, self.high, self.dtype, self.at = low, high, dtype, at
+        self.version = -1
+
+    @property
+    def nbytes(self) -> int:
+        """On the GPU."""
+        return (self.high - self.low) * on_device(self.dtype).size
+
+    def bytes(self) -> bytes:
+        """What lies there now."""
+        return on_gpu(self.storage, self.low, self.high, self.dtype)
+
+
+class DeviceProgram:
+    """A recorded step on a GPU, replayed with one launch.
+
+    Attributes:
+        calls: what the GPU does, after all passes.
+        arena_bytes: memory of its intermediates there.
+        waves: how many calls wait for one before them.
+    """
+
+    def __init__(
+        self, calls: Sequence[Call], recording: Recording, inputs: Sequence[Array], gpu: GPU
+    ) -> None:
+        self.gpu = gpu
+        alone = [call for call in calls if not any(_there(view) for view in call.views)]
+        self.calls = [call for call in calls if any(_there(view) for view in call.views)]
+        _keep_what_is_sent(self.calls)
+        self._host = Program(alone, recording)
+        self._inputs = {id(array.storage) for array in inputs}
+        written = {v.buffer for call in alone for v in call.outputs}
+        owned = {id(source.varying().storage) for _, source in recording.varying.values()}
+        self._changing: list[_Sent] = []
+        self._constant: list[_Sent] = []
+        self._sent = self._pieces(written, owned)
+        self._block = gpu.allocate(_packed(self._changing))
+        self._fixed = gpu.allocate(_packed(self._constant))
+        self._plans = [gpu.planned(self._shapes(call)) for call in self.calls]
+        self.plans = [CallPlan(1, (1,), p.scratch, 0, 1) for p in self._plans]
+        parts = schedule.waves(self.calls, self.plans)
+        self.waves = parts[-1].wave + 1 if parts else 0
+        self.layout = plan.layout(self.calls, self.plans, parts)
+        self.arena_bytes = self.layout.nbytes
+        self._arena = gpu.allocate(self.arena_bytes)
+        ready = [one for part in parts for one in self._ready(part.call)]
+        self._send()
+        self._recorded = gpu.driver.record(ready)
+        outputs = (v.buffer.storage for call in self.calls for v in call.outputs)
+        self._changed = list({id(s): s for s in outputs if s is not None}.values())
+
+    # -- what is made ready once ---------------------------------------------------------------
+
+    def _pieces(self, written: set[Buffer], owned: set[int]) -> dict[Buffer, _Sent]:
+        views: dict[Buffer, list[View]] = {}
+        for call in self.calls:
+            for view in call.views:
+                if not _there(view):
+                    views.setdefault(view.buffer, []).append(view)
+        found = {}
+        for buffer, seen in views.items():
+            storage = buffer.storage
+            assert storage is not None, "what is sent has been kept"
+            size = seen[0].dtype.size
+            low = min(view.extent[0] for view in seen) // size
+            high = max(view.extent[1] for view in seen) // size
+            piece = _Sent(storage, low, high, seen[0].dtype, 0)
+            moves = buffer in written or id(storage) in owned or id(storage) in self._inputs
+            listed = self._changing if moves else self._constant
+            piece.at = _packed(listed)
+            listed.append(piece)
+            found[buffer] = piece
+        return found
+
+    def _shapes(self, call: Call) -> Shapes:
+        views = [
+            View(v.buffer, v.offset, v.shape, v.strides, on_device(v.dtype)) for v in call.views
+        ]
+        return Shapes(call.kernel, views, call.sizes, call.options)
+
+    def _place(self, view: View) -> Place:
+        storage = view.buffer.storage
+        piece = self._sent.get(view.buffer)
+        if piece is not None:
+            block = self._block if piece in self._changing else self._fixed
+            at = piece.at + (view.offset - piece.low) * on_device(view.dtype).size
+            return Place(block.handle, at)
+        offset = view.offset * on_device(view.dtype).size
+        if storage is None:
+            return Place(self._arena.handle, self.layout.buffers[view.buffer] + offset)
+        assert isinstance(storage, Memory)
+        return Place(storage.handle, offset)
+
+    def _ready(self, number: int) -> list[Ready]:
+        call, made = self.calls[number], self._plans[number]
+        places = [self._place(view) for view in call.views]
+        scratch = Place(self._arena.handle, self.layout.scratch.get(number, 0))
+        return [
+            self.gpu.ready(
+                launch,
+                places,
+                scratch,
+                self.gpu.report.code(call.kernel) if Errors() in launch.args else 0,
+            )
+            for launch in made.launches
+        ]
+
+    # -- what each step does -------------------------------------------------------------------
+
+    def _send(self) -> None:
+        """The numbers that change, in one block; and constants that somebody has changed."""
+        if self._changing:
+            data = bytearray(self._block.nbytes)
+            for piece in self._changing:
+                data[piece.at : piece.at + piece.nbytes] = piece.bytes()
+            self.gpu.write(self._block, 0, bytes(data))
+        for piece in self._constant:
+            if piece.version != piece.storage.version:
+                piece.version = piece.storage.version
+                self.gpu.write(self._fixed, piece.at, piece.bytes())
+
+    def prove(self) -> None:
+        """One step on the numbers that the recorded step found."""
+        self._host.prove()
+        self._send()
+        self._recorded.replay()
+        self.gpu.driver.synchronize()
+        self.gpu.report.check()
+
+    def replay(self, feeds: Moves, takes: Moves) -> GradcliError | None:
+        """One step, queued; why the CPU's part of it was refused, if it was."""
+        for own, given in feeds:
+            copy_into(own, given)
+        _, error = self._host.replay(1)
+        if error is not None:
+            return error
+        self._send()
+        self._recorded.replay()
+        for storage in self._changed:
+            storage.version += 1
+        for into, made in takes:
+            copy_into(into, made)
+        return None
+
+    def writes(self, array: Array) -> bool:
+        """Whether a replay changes the memory of this array."""
+        return any(storage is array.storage for storage in self._changed)
+
+
+def _there(view: View) -> bool:
+    return view.buffer.device is not None
+
+
+def _keep_what_is_sent(calls: Sequence[Call]) -> None:
+    """Memory of the CPU that GPU calls read outlives the CPU's part of the step."""
+    for call in calls:
+        for view in call.outputs:
+            if not _there(view):
+                raise CaptureError(
+                    f"capture: '{call.kernel}' would write from the GPU to the CPU's memory"
+                )
+        for view in call.inputs:
+            if not _there(view) and view.buffer.storage is None:
+                view.buffer.storage = cpu.allocate(view.buffer.nbytes)
+
+
+def _packed(pieces: Sequence[_Sent]) -> int:
+    """How many bytes they take one behind the other."""
+    return sum(-(-piece.nbytes // _ALIGN) * _ALIGN for piece in pieces)
+
+
+def made(
+    calls: Sequence[Call], recording: Recording, inputs: Sequence[Array]
+) -> Program | DeviceProgram:
+    """The program of a recorded step, where its memory lies."""
+    devices = {v.buffer.device for call in calls for v in call.views} - {None}
+    if not devices:
+        return Program(calls, recording, inputs)
+    return DeviceProgram(calls, recording, inputs, devices.pop())
+
+
+def one_step(
+    program: DeviceProgram,
+    inputs: Sequence[Array],
+    given: Sequence[Array],
+    outputs: Sequence[Array],
+) -> list[Array]:
+    """One step; its results in memory of their own."""
+    results = [empty_beside(array) for array in outputs]
+    feeds, takes = zip(inputs, given, strict=True), zip(results, outputs, strict=True)
+    error = program.replay(list(feeds), list(takes))
+    if error is not None:
+        raise error
+    return results
+
+
+def steps(
+    program: DeviceProgram,
+    inputs: Sequence[Array],
+    given: Sequence[Array],
+    outputs: Sequence[Array],
+    count: int,
+) -> tuple[list[Array], int, GradcliError | None]:
+    """A step for each row of what is given; results stacked, whole steps, and what ended them.
+
+    What a kernel refused is seen once all of them have run.
+    """
+    results = [_rows_beside(array, count) for array in outputs]
+    for i in range(count):
+        feeds = [(own, _row(array, i, own)) for own, array in zip(inputs, given, strict=True)]
+        takes = [(_row(array, i, out), out) for array, out in zip(results, outputs, strict=True)]
+        error = program.replay(feeds, takes)
+        if error is not None:
+            return [_rows(array, i) for array in results], i, error
+    program.gpu.driver.synchronize()
+    error = program.gpu.report.found()
+    return results, count - (error is not None), error
+
+
+def _rows_beside(array: Array, count: int) -> Array:
+    """Fresh memory for so many arrays like this one."""
+    with place.on(array.storage.device):
+        return empty((count, *array.shape), array.dtype)
+
+
+def _row(array: Array, i: int, like: Array) -> Array:
+    """A row as an array of its own."""
+    return array.view(like.shape, array.strides[1:], array.offset + i * array.strides[0])
+
+
+def _rows(array: Array, count: int) -> Array:
+    return array.view((count, *array.shape[1:]), array.strides)

@@ -1,0 +1,51 @@
+"""What a replay on the CPU copies in and out: rows of the arguments, rows of the results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gradcli.engine.array import Array
+from gradcli.engine.device.program import Wires
+from gradcli.engine.program.replay import Program
+
+_BIND_BYTES = 1 << 14  # a smaller argument is copied faster than it is looked up
+
+
+def feeds_from(given: Sequence[Array], inputs: Sequence[Array]) -> Wires:
+    """From the rows of the arguments into the program's own memory."""
+    sizes = [own.numel * own.dtype.size for own in inputs]
+    return Wires(
+        [
+            (own.place, 0, array.place, nbytes, nbytes)
+            for array, own, nbytes in zip(given, inputs, sizes, strict=True)
+        ]
+    )
+
+
+def takes_into(outputs: Sequence[Array], made: Sequence[Array], stacked: bool) -> Wires:
+    """From where the program leaves its results into those of the caller."""
+    sizes = [array.numel * array.dtype.size for array in outputs]
+    return Wires(
+        [
+            (into.place, nbytes if stacked else 0, array.place, 0, nbytes)
+            for array, into, nbytes in zip(outputs, made, sizes, strict=True)
+        ]
+    )
+
+
+def bind(
+    private: Iterable[int],
+    program: Program,
+    feeds: Wires,
+    inputs: Sequence[Array],
+    given: Sequence[Array],
+) -> None:
+    """Large arguments are read where they lie, unless the step changes that memory."""
+    for i in private:
+        own = inputs[i]
+        if own.storage.nbytes < _BIND_BYTES:
+            continue
+        if program.writes(given[i]):
+            feeds.aim(i, own.place)
+        else:
+            feeds.bind(i)
