@@ -37,7 +37,7 @@ template <uint EACH> FN constexpr uint tile_line() {
 #define TILE_SHARED(each, depth) (2 * (depth) * (16 * (each) + ((each) < 4 ? (each) : 4)))
 
 /* What tiles.py may choose from: make(name, DOWN, ACROSS, DEPTH of a slice). */
-#define EACH_TILE(make) make(128, 8, 8, 8) make(64, 4, 4, 16) make(32, 2, 2, 32) make(16, 1, 4, 32)
+#define EACH_TILE(make) make(128, 8, 8, 8) make(64, 4, 4, 16) make(32, 2, 2, 32) make(16, 1, 4, 16)
 
 /* A thread's place among 16 x 16: a warp is 4 of them high and 8 wide. */
 FN uint tile_row(uint thread) {
@@ -78,40 +78,45 @@ FN void put_part(Part<EACH, DEPTH> part, bool along, SHP(float) slice, uint thre
   }
 }
 
+/* Adds what a slice in shared memory gives to the sums of one thread. */
+template <uint DOWN, uint ACROSS, uint DEPTH>
+FN Sums<DOWN, ACROSS> add_slice(Sums<DOWN, ACROSS> sums, SHP(float) left, SHP(float) right) {
+  UNROLL for (uint d = 0; d < DEPTH; d++) {
+    SHP(float) const down = left + d * tile_line<DOWN>();
+    SHP(float) const across = right + d * tile_line<ACROSS>();
+    float y_of[DOWN], x_of[ACROSS];
+    for (uint y = 0; y < DOWN; y++)
+      y_of[y] = down[tile_place<DOWN>(y)];
+    for (uint x = 0; x < ACROSS; x++)
+      x_of[x] = across[tile_place<ACROSS>(x)];
+    for (uint y = 0; y < DOWN; y++)
+      for (uint x = 0; x < ACROSS; x++)
+        sums.at[y][x] = ffma(y_of[y], x_of[x], sums.at[y][x]);
+  }
+  return sums;
+}
+
 /* The sums over k from `begin` to `end` of the tile whose first row is i and first column j. While
- * a slice is multiplied, the next one is on its way. */
+ * a slice is added, the next one is on its way. */
 template <uint DOWN, uint ACROSS, uint DEPTH, class Left, class Right>
 FN Sums<DOWN, ACROSS> tile_sums(Left a, Right b, uint i, uint j, uint begin, uint end,
                                 SHP(float) left, SHP(float) right CTX_P) {
-  const uint thread = TID.x, row = tile_row(thread), column = tile_column(thread);
+  const uint thread = TID.x, slice_a = DEPTH * tile_line<DOWN>();
+  const uint slice_b = DEPTH * tile_line<ACROSS>();
+  SHP(float) const own_a = left + tile_row(thread) * tile_run<DOWN>();
+  SHP(float) const own_b = right + tile_column(thread) * tile_run<ACROSS>();
   Sums<DOWN, ACROSS> sums;
   for (uint y = 0; y < DOWN; y++)
     for (uint x = 0; x < ACROSS; x++)
       sums.at[y][x] = 0.0f;
-  put_part<DOWN, DEPTH>(take_part<DOWN, DEPTH>(a, i, begin, end, thread), a.along, left, thread);
-  put_part<ACROSS, DEPTH>(take_part<ACROSS, DEPTH>(b, j, begin, end, thread), b.along, right,
-                          thread);
-  BARRIER();
-  for (uint k = begin, odd = 0; k < end; k += DEPTH, odd ^= 1) {
-    const Part<DOWN, DEPTH> next_a = take_part<DOWN, DEPTH>(a, i, k + DEPTH, end, thread);
-    const Part<ACROSS, DEPTH> next_b = take_part<ACROSS, DEPTH>(b, j, k + DEPTH, end, thread);
-    const uint left_at = odd * DEPTH * tile_line<DOWN>() + row * tile_run<DOWN>();
-    const uint right_at = odd * DEPTH * tile_line<ACROSS>() + column * tile_run<ACROSS>();
-    UNROLL for (uint d = 0; d < DEPTH; d++) {
-      SHP(float) const down = left + left_at + d * tile_line<DOWN>();
-      SHP(float) const across = right + right_at + d * tile_line<ACROSS>();
-      float y_of[DOWN], x_of[ACROSS];
-      for (uint y = 0; y < DOWN; y++)
-        y_of[y] = down[tile_place<DOWN>(y)];
-      for (uint x = 0; x < ACROSS; x++)
-        x_of[x] = across[tile_place<ACROSS>(x)];
-      for (uint y = 0; y < DOWN; y++)
-        for (uint x = 0; x < ACROSS; x++)
-          sums.at[y][x] = ffma(y_of[y], x_of[x], sums.at[y][x]);
-    }
-    put_part<DOWN, DEPTH>(next_a, a.along, left + (odd ^ 1) * DEPTH * tile_line<DOWN>(), thread);
-    put_part<ACROSS, DEPTH>(next_b, b.along, right + (odd ^ 1) * DEPTH * tile_line<ACROSS>(),
-                            thread);
+  for (uint k = begin, odd = 0; k < end + DEPTH; k += DEPTH, odd ^= 1) {
+    const Part<DOWN, DEPTH> part_a = take_part<DOWN, DEPTH>(a, i, k, end, thread);
+    const Part<ACROSS, DEPTH> part_b = take_part<ACROSS, DEPTH>(b, j, k, end, thread);
+    if (k > begin)
+      sums = add_slice<DOWN, ACROSS, DEPTH>(sums, own_a + (odd ^ 1) * slice_a,
+                                            own_b + (odd ^ 1) * slice_b);
+    put_part<DOWN, DEPTH>(part_a, a.along, left + odd * slice_a, thread);
+    put_part<ACROSS, DEPTH>(part_b, b.along, right + odd * slice_b, thread);
     BARRIER();
   }
   return sums;

@@ -1,0 +1,215 @@
+"""Launches of convolutions and their gradients."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from math import gcd
+
+from gradcli.engine.device.gpu.launch import (
+    SUFFIX,
+    Arg,
+    Launch,
+    Module,
+    Plan,
+    Scratch,
+    Shapes,
+    Tensor,
+    launches,
+    over,
+)
+from gradcli.engine.device.gpu.launches.elementwise import row_behind
+from gradcli.engine.device.gpu.tiles import THREADS, Cut, cut, divisor, join, pieces
+
+FEW = 3  # filters or channels of a group, up to which a thread does an output by itself
+SHORTEST = 1024  # of a piece of the sums of one block
+_SHAPE = struct.Struct("16I")
+_ENDING = struct.Struct("2I")
+_PHASES = struct.Struct("6I")
+
+
+@dataclass(frozen=True)
+class Conv:
+    """The shape of a convolution: c and oc are the channels and filters of one group."""
+
+    images: int
+    groups: int
+    c: int
+    h: int
+    w: int
+    oc: int
+    oh: int
+    ow: int
+    kh: int
+    kw: int
+    sh: int
+    sw: int
+    ph: int
+    pw: int
+    dh: int
+    dw: int
+
+    @property
+    def outputs(self) -> int:
+        """Of one filter."""
+        return self.images * self.oh * self.ow
+
+    @property
+    def taps(self) -> int:
+        """Of one filter."""
+        return self.c * self.kh * self.kw
+
+    def packed(self, piece: int = 0, bias: bool = False) -> bytes:
+        """A struct Conv (csrc/gpu/conv2d.h)."""
+        shape = _SHAPE.pack(*vars(self).values())
+        by = (self.oh * self.ow, self.ow, self.kh * self.kw, self.kw)
+        return shape + b"".join(map(divisor, by)) + _ENDING.pack(bias, piece)
+
+
+def conv_of(call: Shapes, image: int, weight: int, out: int) -> Conv:
+    """The convolution of a call, from the numbers of its tensors."""
+    x, filters, y = (call.tensors[i].shape for i in (image, weight, out))
+    sh, sw, ph, pw, dh, dw, groups = (call.size(i) for i in range(7))
+    return Conv(
+        *(x[0], groups, filters[1], x[2], x[3], filters[0] // groups, y[2], y[3]),
+        *(filters[2], filters[3], sh, sw, ph, pw, dh, dw),
+    )
+
+
+@launches("conv2d_forward")
+def forward(call: Shapes) -> Plan:
+    """The sums of all windows, and a bias."""
+    return _forward(call, 3, Tensor(3))
+
+
+@launches("conv2d_forward_then")
+def forward_then(call: Shapes) -> Plan:
+    """Convolution, then a row on all of it: with the bits of two calls."""
+    before = Tensor(4 if call.numel(4) else 5)
+    plan = _forward(call, 5, before)
+    row = row_behind(call, call.size(8), Tensor(3), before, Tensor(5))
+    return Plan((*plan.launches, *row), plan.scratch)
+
+
+def _forward(call: Shapes, out: int, to: Tensor) -> Plan:
+    everything = call.numel(out)
+    if everything == 0:
+        return Plan()
+    s, biased = conv_of(call, 0, 1, out), call.numel(2) > 0
+    sources = (Tensor(0), Tensor(1), Tensor(2))
+    if s.oc <= FEW:
+        args = (*sources, to, s.packed(bias=biased), everything)
+        return Plan((_each(call, "conv2d", everything, args),))
+    whole = cut(s.groups, s.oc, s.outputs, s.taps)
+    packed = s.packed(whole.piece, biased and whole.pieces == 1)
+    columns = s.groups * s.oc if biased else 0
+    tiles = _tiles(call, "conv2d", whole, (*sources, _end(whole, to), packed))
+    return _joined(call, tiles, whole.pieces, to, everything, Tensor(2), s.oh * s.ow, columns)
+
+
+@launches("conv2d_grad_weight")
+def grad_weight(call: Shapes) -> Plan:
+    """Sums over all outputs, for each weight of each filter."""
+    everything = call.numel(2)
+    if everything == 0:
+        return Plan()
+    s = conv_of(call, 1, 2, 0)
+    whole = cut(s.groups, s.oc, s.taps, s.outputs)
+    args = (Tensor(0), Tensor(1), _end(whole, Tensor(2)), s.packed(whole.piece))
+    tiles = _tiles(call, "conv2d_weight", whole, args)
+    return _joined(call, tiles, whole.pieces, Tensor(2), everything)
+
+
+@launches("depthwise_grad_weight")
+def depthwise_grad_weight(call: Shapes) -> Plan:
+    """The same for filters of one channel."""
+    everything = call.numel(2)
+    if everything == 0:
+        return Plan()
+    s = conv_of(call, 1, 2, 0)
+    return _sums(call, "depthwise_weight", s, (Tensor(0), Tensor(1)), Tensor(2), everything)
+
+
+@launches("conv2d_grad_bias")
+def grad_bias(call: Shapes) -> Plan:
+    """Sums of the gradient over all images and places."""
+    images, filters, oh, ow = call.tensors[0].shape
+    if filters == 0:
+        return Plan()
+    s = Conv(images, 1, 0, 0, 0, filters, oh, ow, *[1] * 8)
+    return _sums(call, "conv2d_bias", s, (Tensor(0),), Tensor(1), filters)
+
+
+@launches("conv2d_grad_input")
+def grad_input(call: Shapes) -> Plan:
+    """What each pixel has given to the outputs it met."""
+    everything = call.numel(2)
+    if everything == 0:
+        return Plan()
+    s, sources = conv_of(call, 2, 1, 0), (Tensor(0), Tensor(1))
+    down, across = min(s.sh, s.h), min(s.sw, s.w)
+    steps = gcd(s.sh, s.dh), gcd(s.sw, s.dw)
+    every = s.sh // steps[0], s.sw // steps[1]
+    phases = _PHASES.pack(down * across, across, *every, s.dh // steps[0], s.dw // steps[1])
+    by = divisor(s.oc) + divisor(s.sh) + divisor(s.sw)
+    if s.c <= FEW:
+        args = (*sources, Tensor(2), s.packed() + phases + by, everything)
+        return Plan((_each(call, "conv2d_input", everything, args),))
+    pixels = s.images * -(-s.h // s.sh) * -(-s.w // s.sw)
+    taps = s.oc * -(-s.kh // every[0]) * -(-s.kw // every[1])
+    whole = cut(s.groups * down * across, s.c, pixels, taps)
+    packed = s.packed(whole.piece) + phases + by
+    tiles = _tiles(call, "conv2d_input", whole, (*sources, _end(whole, Tensor(2)), packed))
+    return _joined(call, tiles, whole.pieces, Tensor(2), everything)
+
+
+def _suffix(call: Shapes) -> str:
+    return SUFFIX[call.tensors[0].dtype.name]
+
+
+def _end(whole: Cut, to: Tensor) -> Tensor | Scratch:
+    return to if whole.pieces == 1 else Scratch(0)
+
+
+def _tiles(call: Shapes, family: str, whole: Cut, args: tuple[Arg, ...]) -> Launch:
+    suffix = _suffix(call)
+    kernel = f"{family}_{whole.tile.name}_{suffix}"
+    return Launch(Module(family, suffix), kernel, whole.blocks, THREADS, args)
+
+
+def _each(call: Shapes, family: str, count: int, args: tuple[Arg, ...]) -> Launch:
+    suffix = _suffix(call)
+    return Launch(Module(family, suffix), f"{family}_each_{suffix}", over(count), THREADS, args)
+
+
+def _joined(
+    call: Shapes,
+    made: Launch,
+    count: int,
+    to: Tensor,
+    size: int,
+    bias: Tensor | None = None,
+    inner: int = 1,
+    columns: int = 0,
+) -> Plan:
+    """What was made in so many pieces, as one."""
+    if count == 1:
+        return Plan((made,))
+    added = join(_suffix(call), count, to, size, bias or to, inner, columns)
+    return Plan((made, added), 4 * count * size)
+
+
+def _sums(
+    call: Shapes, kernel: str, s: Conv, sources: tuple[Tensor, ...], to: Tensor, size: int
+) -> Plan:
+    """A block for each of `size` sums over the outputs, and each piece of those."""
+    suffix = _suffix(call)
+    count, piece = pieces(size, s.outputs, SHORTEST)
+    made = Launch(
+        Module("conv2d_weight", suffix),
+        f"{kernel}_{suffix}",
+        (size * count, 1, 1),
+        THREADS,
+        (*sources, to if count == 1 else Scratch(0), s.packed(piece)),
+    )
+    return _joined(call, made, count, to, size)
