@@ -92,3 +92,7 @@ FN float ffmod(float x, float y) {
 FN uint umulhi(uint a, uint b) {
   return __umulhi(a, b);
 }
+/* Puts a value where there is 0; false when somebody else was first. */
+FN bool claim(int *at, int value) {
+  return atomicCAS(at, 0, value) == 0;
+}

@@ -99,3 +99,13 @@ FN float ffmod(float x, float y) {
 FN uint umulhi(uint a, uint b) {
   return mulhi(a, b);
 }
+/* Puts a value where there is 0; false when somebody else was first. */
+FN bool claim(device int *at, int value) {
+  device atomic_int *place = (device atomic_int *)at;
+  int found = 0;
+  while (!atomic_compare_exchange_weak_explicit(place, &found, value, memory_order_relaxed,
+                                                memory_order_relaxed))
+    if (found != 0)
+      return false;
+  return true;
+}

@@ -110,3 +110,13 @@ FN float ffmod(float x, float y) {
 FN uint umulhi(uint a, uint b) {
   return (uint)(((uint64_t)a * b) >> 32);
 }
+/* Not watched: threads race for it, and that is what it is there for. */
+#if GC_CHECK
+FN bool claim(gc::Pointer<int> at, int value) {
+  return __sync_bool_compare_and_swap(at.at, 0, value);
+}
+#else
+FN bool claim(int *at, int value) {
+  return __sync_bool_compare_and_swap(at, 0, value);
+}
+#endif

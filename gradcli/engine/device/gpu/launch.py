@@ -134,6 +134,28 @@ def over(count: int, threads: int = THREADS) -> tuple[int, int, int]:
     return (min(-(-count // threads), MOST_BLOCKS), 1, 1)
 
 
+def first(count: int) -> tuple[Tensor, ...]:
+    """The first tensors of a call as arguments."""
+    return tuple(Tensor(i) for i in range(count))
+
+
+def words(number: int) -> tuple[int, int]:
+    """A whole number of 64 bits as two arguments, the low half first."""
+    return number & 0xFFFFFFFF, number >> 32 & 0xFFFFFFFF
+
+
+def step(
+    family: str,
+    kernel: str,
+    suffix: str,
+    grid: tuple[int, int, int],
+    *args: Arg,
+    threads: int = THREADS,
+) -> Launch:
+    """One launch of a call that takes several."""
+    return Launch(Module(family, suffix), f"{kernel}_{suffix}", grid, threads, args)
+
+
 def one(
     family: str,
     call: Shapes,
