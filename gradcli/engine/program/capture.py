@@ -207,7 +207,10 @@ class Captured:
         """Make the program, and let it prove itself: why it could not, or nothing."""
         changed = {v.buffer for call in recorded.calls for v in call.outputs if v.buffer.kept}
         cpu.trim()  # the eager step's memory, before the program takes its own
-        program = made(optimized(recorded.calls, self._passes), recorded, entry.inputs)
+        try:
+            program = made(optimized(recorded.calls, self._passes), recorded, entry.inputs)
+        except CaptureError as error:
+            return error.message
         after = {b: copy(b.storage) for b in changed if b.storage is not None}
         _put_back({b: b.before for b in changed if b.before is not None})
         program.prove()

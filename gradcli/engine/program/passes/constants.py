@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gradcli.engine.array import Array, run
 from gradcli.engine.device import cpu
 from gradcli.engine.program.passes.flow import Flow
 from gradcli.engine.program.record import Buffer, Call, View
@@ -39,12 +40,11 @@ def _known(view: View, known: dict[Buffer, Buffer]) -> View:
 def _run(call: Call, known: dict[Buffer, Buffer]) -> None:
     """Compute the outputs into memory of their own."""
     for view in call.outputs:
-        nbytes = view.buffer.nbytes
-        known[view.buffer] = Buffer(nbytes, cpu.allocate(nbytes), made=True)
-    tensors = []
+        device, nbytes = view.buffer.device, view.buffer.nbytes
+        storage = cpu.allocate(nbytes) if device is None else device.allocate(nbytes)
+        known[view.buffer] = Buffer(nbytes, storage, made=True, device=device)
+    arrays = []
     for view in (*call.inputs, *(_known(view, known) for view in call.outputs)):
         assert view.buffer.storage is not None
-        tensors.append(
-            cpu.describe(view.buffer.storage, view.offset, view.shape, view.strides, view.dtype)
-        )
-    cpu.run(call.kernel, tensors, call.sizes, call.options)
+        arrays.append(Array(view.buffer.storage, view.offset, view.shape, view.strides, view.dtype))
+    run(call.kernel, *arrays, sizes=call.sizes, options=call.options)

@@ -90,7 +90,7 @@ def as_shape(view: View, shape: Shape) -> View | None:
 
 def nothing_like(view: View) -> View:
     """A tensor without elements: an optional one that is not there."""
-    return View(Buffer(0, made=True), 0, (0,), (1,), view.dtype)
+    return View(Buffer(0, made=True, device=view.buffer.device), 0, (0,), (1,), view.dtype)
 
 
 def meets(a: View, b: View) -> bool:
