@@ -27,6 +27,7 @@
 #define SHP(T) T *
 #define SHARED(T, name, n) static T name[n]
 #endif
+#define UNROLL
 #define IN(T, x) DEV(const T) x
 #define OUT(T, x) DEV(T) x
 #define INOUT(T, x) DEV(T) x

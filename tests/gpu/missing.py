@@ -1,0 +1,63 @@
+"""Kernels of the CPU that no GPU has yet, by the file of csrc/cpu that has them.
+
+A launcher that is added takes its names from here, and an empty row goes.
+"""
+
+from __future__ import annotations
+
+MISSING: dict[str, set[str]] = {
+    "finite": {"require_finite", "require_nonzero"},
+    "scan": {"cumsum", "cumprod", "cumprod_backward"},
+    "index": {
+        "index_select",
+        "embedding",
+        "where",
+        "arange",
+        "tril",
+        "triu",
+        "index_select_backward",
+    },
+    "gather": {"gather", "scatter", "index_copy", "flat_index", "nonzero"},
+    "sort": {"sort", "searchsorted"},
+    "random": {
+        "uniform",
+        "normal",
+        "uniform_at",
+        "dropout_forward",
+        "dropout_backward",
+        "randint",
+        "randperm",
+    },
+    "chain": {"chain"},
+    "norm": {
+        "layer_norm",
+        "layer_norm_backward",
+        "batch_norm_train",
+        "batch_norm_eval",
+        "batch_norm_backward",
+    },
+    "attention": {"attention_forward", "attention_backward"},
+    "recurrent_lstm": {
+        "lstm_forward",
+        "lstm_backward",
+        "gru_forward",
+        "gru_backward",
+        "rnn_forward",
+        "rnn_backward",
+    },
+    "pool2d": {
+        "max_pool2d_forward",
+        "max_pool2d_backward",
+        "avg_pool2d_forward",
+        "avg_pool2d_backward",
+    },
+    "affine": {"affine"},
+    "pool2d_adaptive": {
+        "adaptive_avg_pool2d_forward",
+        "adaptive_avg_pool2d_backward",
+        "adaptive_max_pool2d_forward",
+    },
+    "resize": {"resize_forward", "resize_backward"},
+}
+# They measure what a CPU can reach at most.
+CPU_ONLY = {"fma_rate", "copy_rate"}

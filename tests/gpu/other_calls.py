@@ -1,0 +1,141 @@
+"""Calls of kernels that no declared op makes: optimizers, clipping, and rows fused with others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from calls import Call, Collector
+from sampled_calls import TAILS
+
+from gradcli import engine
+from gradcli.engine import optim
+from gradcli.engine.array import empty, run
+from gradcli.engine.device import cpu
+from gradcli.engine.device.cpu import kernel_inputs
+from gradcli.engine.program.chain import Step, packed
+from gradcli.engine.tensor import Tensor
+
+# Each kernel of a step, with the options that choose it or that it reads.
+OPTIMIZERS: list[tuple[Callable[..., optim.Optimizer], dict[str, Any]]] = [
+    (optim.SGD, {}),
+    (optim.SGD, {"weight_decay": 0.1, "maximize": True}),
+    (optim.SGD, {"momentum": 0.9, "dampening": 0.5, "weight_decay": 0.1}),
+    (optim.SGD, {"momentum": 0.9, "nesterov": True}),
+    (optim.Adam, {}),
+    (optim.Adam, {"weight_decay": 0.1, "maximize": True}),
+    (optim.Adam, {"amsgrad": True}),
+    (optim.AdamW, {"weight_decay": 0.1}),
+    (optim.AdamW, {"weight_decay": 0.1, "amsgrad": True}),
+    (optim.NAdam, {"weight_decay": 0.1}),
+    (optim.NAdam, {"weight_decay": 0.1, "decoupled_weight_decay": True}),
+    (optim.RAdam, {"weight_decay": 0.1}),
+    (optim.RAdam, {"weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True}),
+    (optim.RMSprop, {"weight_decay": 0.1}),
+    (optim.RMSprop, {"momentum": 0.9}),
+    (optim.RMSprop, {"centered": True}),
+    (optim.RMSprop, {"centered": True, "momentum": 0.9, "maximize": True}),
+    (optim.Adagrad, {"lr_decay": 0.1, "weight_decay": 0.1}),
+    (optim.Adagrad, {"maximize": True}),
+    (optim.Adadelta, {"weight_decay": 0.1}),
+    (optim.Adadelta, {"maximize": True}),
+    (optim.Lion, {"weight_decay": 0.1}),
+    (optim.Lion, {"maximize": True}),
+]
+STEPS = 7  # RAdam changes its rule after five
+PRODUCTS = ((1, 1, 1, 1), (1, 5, 33, 257), (2, 31, 7, 33), (1, 70, 300, 20), (3, 4, 0, 5))
+CONVOLUTIONS = (
+    (1, 1, 1, 1, (5, 5), (1, 1), 1),
+    (2, 1, 3, 7, (9, 6), (3, 2), 1),
+    (3, 2, 2, 5, (8, 11), (3, 3), 2),
+    (2, 6, 1, 1, (7, 7), (3, 3), 1),
+    (1, 1, 33, 17, (6, 5), (3, 3), 1),
+)
+ROWS = ("relu", "gelu", "tanh", "sigmoid_backward", "gelu_backward", "clamp", "neg", "floor")
+
+
+def wave(shape: tuple[int, ...], shift: float = 0.0, terms: int = 1) -> Tensor:
+    """Numbers of both signs, the same each time; `terms` of them add up to something around 1."""
+    numbers = [
+        (math.sin(1.7 * i + shift) + math.cos(0.31 * i)) / max(terms, 1)
+        for i in range(math.prod(shape))
+    ]
+    made: Tensor = engine.tensor(numbers, dtype=engine.float32).reshape(shape)
+    return made
+
+
+def _steps(make: Callable[..., optim.Optimizer], options: dict[str, Any], size: int) -> None:
+    parameter = engine.nn.Parameter(wave((size,)))
+    optimizer = make([parameter], lr=0.01, **options)
+    for step in range(STEPS):
+        parameter.grad = wave((size,), step + 1.0)
+        optimizer.step()
+
+
+def _clipped(size: int) -> None:
+    parameters = [engine.nn.Parameter(wave((n,))) for n in (size, 5)]
+    for norm in (0.5, 1e6):
+        for parameter in parameters:
+            parameter.grad = wave(parameter.shape, 2.0)
+        optim.clip_grad_norm_(parameters, norm)
+        optim.clip_grad_value_(parameters, 0.25)
+
+
+def _products(row: str) -> None:
+    for batch, m, k, n in PRODUCTS:
+        a, b, bias = wave((batch, m, k)), wave((batch, k, n), 1.0, terms=k), wave((n,), 2.0)
+        kept, out = wave((batch, m, n), 3.0), empty((batch, m, n), engine.float32)
+        none, before = empty((0,), engine.float32), empty((batch, m, n), engine.float32)
+        read = kept.array if row.endswith("_backward") else none
+        for start in (bias.array, none):
+            for pre in (before, none):
+                tensors = (a.array, b.array, start, read, pre, out)
+                run("matmul_then", *tensors, sizes=(cpu.KERNELS[row],), options=(0.25, 1.5))
+
+
+def _convolutions(row: str) -> None:
+    for images, groups, channels, filters, size, window, step in CONVOLUTIONS:
+        x = wave((images, groups * channels, *size))
+        taps = channels * math.prod(window)
+        weight = wave((groups * filters, channels, *window), 1.0, terms=taps)
+        bias = wave((groups * filters,))
+        options = (step, step, 1, 0, 1, 1, groups)
+        y = engine.conv2d(x, weight, stride=step, padding=(1, 0), groups=groups)
+        none, out, before = (empty(n, y.dtype) for n in ((0,), y.shape, y.shape))
+        read = wave(y.shape, 3.0).array if row.endswith("_backward") else none
+        for pre in (before, none):
+            tensors = (x.array, weight.array, bias.array, read, pre, out)
+            sizes = (*options, 0, cpu.KERNELS[row])
+            run("conv2d_forward_then", *tensors, sizes=sizes, options=(0.25, 1.5))
+
+
+def _chain(row: str) -> None:
+    """A row on a broadcast input, its result kept and used again."""
+    for shape in ((1, 1), (3, 31), (33, 7), (1, 1000)):
+        x, y = wave(shape), wave((1, shape[1]), 1.0).expand(shape)
+        none, kept, out = (empty(n, engine.float32) for n in ((0,), shape, shape))
+        steps = [Step("mul", (0, 1), 5), Step(row, (5, 5)[: kernel_inputs(row)], 8)]
+        steps += [Step("add", (8, 0), 6)]
+        tensors = (x.array, y.array, none, none, none, kept, out, none)
+        run("chain", *tensors, sizes=packed(steps), options=(0.25, 1.5, 3.0, 4.0))
+
+
+def other_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[str, list[Call]]:
+    """The calls of the wanted kernels, by kernel."""
+    collector = Collector(wants, most=STEPS)
+    for make, options in OPTIMIZERS:
+        for size in TAILS:
+            with collector.listening(f"{make.__name__}({options}) of {size}"):
+                _steps(make, options, size)
+    for size in TAILS:
+        with collector.listening(f"clipping of {size}"):
+            _clipped(size)
+    for row in ROWS:
+        with collector.listening(f"a product, then {row}"):
+            _products(row)
+        with collector.listening(f"a convolution, then {row}"):
+            _convolutions(row)
+        with collector.listening(f"a chain with {row}"):
+            _chain(row)
+    return collector.calls

@@ -1,0 +1,220 @@
+"""Replays of calls: on a GPU's driver through the launchers, and on the CPU in float64; and what
+makes two results equal."""
+
+from __future__ import annotations
+
+import math
+import struct
+from array import array as packed
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from calls import Block, Call, Operand
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine.array import Array
+from gradcli.engine.device import cpu
+from gradcli.engine.device.gpu import launches, source
+from gradcli.engine.device.gpu.driver import Driver, Place, Ready
+from gradcli.engine.device.gpu.launch import (
+    LAUNCHERS,
+    Arg,
+    Errors,
+    Module,
+    Plan,
+    Scratch,
+    Shapes,
+    Tensor,
+)
+from gradcli.engine.dtype import DType
+from gradcli.errors import DeviceError
+
+del launches  # imported to fill LAUNCHERS
+CODE = 77  # by which a kernel is known to have refused a value
+_REPORT = struct.Struct("4i")
+_LARGEST = 3.4028234663852886e38  # of float32
+_CODES = {"bool": "B"}  # array.array knows no bool
+Numbers = Sequence[float]
+
+
+def on_gpu(dtype: DType) -> DType:
+    """The type that a GPU has for one of the CPU's."""
+    return dtypes.float32 if dtype is dtypes.float64 else dtype
+
+
+def wide(dtype: DType) -> DType:
+    """The type in which the CPU gives the reference."""
+    return dtypes.float64 if dtype is dtypes.float32 else dtype
+
+
+def converted(block: Block, dtype: DType) -> bytes:
+    """A block's numbers in another float type."""
+    if block.dtype is dtype:
+        return block.data
+    return packed(dtype.format, packed(block.dtype.format, block.data)).tobytes()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call left behind: all of its memory, and whether it refused a value.
+
+    Attributes:
+        refused: where it was, the value and the limit; None where nothing was refused.
+    """
+
+    types: tuple[DType, ...]
+    blocks: tuple[bytes, ...]
+    refused: tuple[int, int, int] | None = None
+
+    def numbers(self) -> list[Numbers]:
+        """The blocks as numbers."""
+        pairs = zip(self.blocks, self.types, strict=True)
+        return [packed(_CODES.get(t.name, t.format), data) for data, t in pairs]
+
+
+def plan_of(call: Call) -> Plan:
+    """The launches of a call."""
+    seen = [Operand(t.block, t.offset, t.shape, t.strides, on_gpu(t.dtype)) for t in call.tensors]
+    return LAUNCHERS[call.kernel](Shapes(call.kernel, seen, call.sizes, call.options))
+
+
+class Bench:
+    """Runs calls on a driver, each tensor in memory of its own that ends where it ends."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self._loaded: dict[Module, DeviceError | None] = {}
+
+    def module(self, module: Module) -> str:
+        """The key of a module. All rows of scalar_ops.h at once: that compiles faster."""
+        whole = module._replace(row="")
+        if whole not in self._loaded:
+            self._loaded[whole] = self._load(whole)
+        error = self._loaded[whole]
+        if error is not None:  # compiled once, whatever comes of it
+            raise error
+        return str(whole)
+
+    def _load(self, module: Module) -> DeviceError | None:
+        text = source.module_text(module, source.prelude_text(self.driver.target))
+        try:
+            self.driver.load(str(module), text)
+        except DeviceError as error:
+            return error
+        return None
+
+    def run(self, call: Call) -> Outcome:
+        """A call's launches, from its memory to what they left there."""
+        plan = plan_of(call)
+        types = tuple(on_gpu(block.dtype) for block in call.blocks)
+        held = [converted(*pair) for pair in zip(call.blocks, types, strict=True)]
+        places = [self._filled(data) for data in held]
+        scratch = Place(self.driver.allocate(plan.scratch), 0)
+        report = self._filled(bytes(_REPORT.size))
+        try:
+            for launch in plan.launches:
+                args: list[Place | int | float | bytes] = []
+                for arg in launch.args:
+                    args.extend(self._known(call, arg, places, scratch, report))
+                key = self.module(launch.module)
+                self.driver.launch(
+                    Ready(key, launch.kernel, launch.grid, launch.threads, tuple(args))
+                )
+            blocks = [
+                self._read(place, len(data)) for place, data in zip(places, held, strict=True)
+            ]
+            refused = _REPORT.unpack(self._read(report, _REPORT.size))
+        finally:
+            for place in (*places, scratch, report):
+                self.driver.free(place.handle)
+        assert refused[0] in (0, CODE), f"{call.kernel} refused a value as {refused}"
+        return Outcome(types, tuple(blocks), refused[1:] if refused[0] else None)
+
+    @staticmethod
+    def _known(
+        call: Call, arg: Arg, places: Sequence[Place], scratch: Place, report: Place
+    ) -> tuple[Place | int | float | bytes, ...]:
+        if isinstance(arg, Tensor):
+            tensor = call.tensors[arg.number]
+            size = on_gpu(tensor.dtype).size
+            return (Place(places[tensor.block].handle, tensor.offset * size),)
+        if isinstance(arg, Scratch):
+            return (Place(scratch.handle, arg.offset),)
+        return (report, CODE) if isinstance(arg, Errors) else (arg,)
+
+    def _filled(self, data: bytes) -> Place:
+        place = Place(self.driver.allocate(len(data)), 0)
+        self.driver.write(place, data)
+        return place
+
+    def _read(self, place: Place, nbytes: int) -> bytes:
+        data = bytearray(nbytes)
+        self.driver.read(place, memoryview(data))
+        return bytes(data)
+
+
+def on_cpu(call: Call, *, in_float64: bool = True) -> Outcome:
+    """The same call on the CPU, in float64 unless told otherwise; whole numbers stay whole."""
+    types = tuple(wide(b.dtype) if in_float64 else b.dtype for b in call.blocks)
+    storages = []
+    for block, dtype in zip(call.blocks, types, strict=True):
+        data = converted(block, dtype)
+        storage = cpu.allocate(len(data))
+        cpu.window(storage, 0, len(data))[:] = data
+        storages.append(storage)
+    arrays = [
+        Array(storages[t.block], t.offset, t.shape, t.strides, types[t.block]) for t in call.tensors
+    ]
+    refused = _refused(call, arrays)
+    blocks = [bytes(cpu.window(storage, 0, storage.nbytes)) for storage in storages]
+    return Outcome(types, tuple(blocks), refused)
+
+
+def _refused(call: Call, arrays: Sequence[Array]) -> tuple[int, int, int] | None:
+    """Runs the call; what the kernel refused of its values, if anything."""
+    lib, ffi = cpu.lib, cpu.ffi
+    made = ffi.new("gc_call *")
+    made.kernel, made.ntensors = cpu.KERNELS[call.kernel], len(arrays)
+    for i, array in enumerate(arrays):
+        made.tensors[i] = array.descriptor[0]
+    made.sizes, made.options = call.sizes, call.options
+    error = ffi.new("gc_error *")
+    if not lib.gc_run(made, 1, error):
+        return None
+    if error.status in (lib.GC_BAD_INDEX, lib.GC_NOT_FINITE, lib.GC_ZERO):
+        return error.where, error.value, error.limit
+    raise cpu.refusal(call.kernel, made, error)
+
+
+def _as_float32(value: float) -> float:
+    """What float64 numbers beyond float32 become there."""
+    return math.copysign(math.inf, value) if abs(value) > _LARGEST else value
+
+
+def _largest(numbers: Numbers) -> float:
+    return max((abs(x) for x in numbers if abs(x) <= _LARGEST), default=0.0)
+
+
+def difference(found: Outcome, wanted: Outcome, bound: float) -> str:
+    """Empty where all memory is equal within a share of a block's largest number; else where not.
+
+    Whole numbers must be the same ones.
+    """
+    for k, (mine, theirs) in enumerate(zip(found.numbers(), wanted.numbers(), strict=True)):
+        if mine == theirs:
+            continue
+        allowed = bound * _largest(theirs) if wanted.types[k].is_floating_point else 0
+        for i, (x, w) in enumerate(zip(mine, theirs, strict=True)):
+            want = _as_float32(w) if isinstance(w, float) else w
+            if not (abs(x - want) <= allowed or x == want or (x != x and want != want)):
+                return f"element {i} of block {k} is {x!r}, not {want!r} (allowed: {allowed:.3g})"
+    return ""
+
+
+def worst(found: Outcome, wanted: Outcome) -> float:
+    """The largest difference of two outcomes, as a share of the largest number of its block."""
+    most = 0.0
+    for mine, theirs in zip(found.numbers(), wanted.numbers(), strict=True):
+        errors = [abs(x - w) for x, w in zip(mine, theirs, strict=True) if math.isfinite(x - w)]
+        most = max(most, max(errors, default=0.0) / (_largest(theirs) or 1.0))
+    return most
