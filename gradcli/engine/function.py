@@ -7,13 +7,15 @@ calls. What is declared beside it serves the checks and the docs; a call is the 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, wraps
+from typing import Any, TypeVar, cast
 
+from gradcli.engine.array import Array
+from gradcli.engine.device import place
 from gradcli.engine.op import bare
 from gradcli.engine.sample import Sample, Wrong
-from gradcli.engine.tensor import OPS, install
+from gradcli.engine.tensor import OPS, Tensor, install
 from gradcli.registry import Registry
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -99,6 +101,28 @@ class Function:
 FUNCTIONS: Registry[Function] = Registry("function")
 
 
+def beside_inputs(plain: F) -> F:
+    """The function, with what it makes on the device of the first tensor that it is given."""
+
+    @wraps(plain)
+    def placed(*args: Any, **named: Any) -> Any:
+        if not place.others():
+            return plain(*args, **named)
+        with place.on(place.of(_arrays((*args, *named.values()))) or place.fresh()):
+            return plain(*args, **named)
+
+    return cast(F, placed)
+
+
+def _arrays(values: Sequence[Any]) -> Iterator[Array]:
+    """Those of the tensors among the arguments of a call."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value.array
+        elif isinstance(value, (list, tuple)):
+            yield from _arrays(value)
+
+
 def function(
     name: str | None = None,
     *,
@@ -112,10 +136,11 @@ def function(
     def enter(plain: F) -> F:
         row = Function(plain, name=name or plain.__name__, samples=samples, wrong=wrong, why=why)
         FUNCTIONS.add(row.name, row)
-        OPS.add(row.name, plain)
+        placed = beside_inputs(plain)
+        OPS.add(row.name, placed)
         if method:
-            install(row.name, plain)
-        return plain
+            install(row.name, placed)
+        return placed
 
     return enter
 

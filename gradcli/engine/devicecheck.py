@@ -1,0 +1,114 @@
+"""Devicecheck: every op on another device in float32, against the CPU in float64.
+
+Values and, where there are any, the gradients of all inputs, on every sample that the op declares.
+Numbers drawn are the same on every device, so what draws is compared too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine import graph
+from gradcli.engine.dtype import DType
+from gradcli.engine.gradcheck import Row, call, chosen_ops, make_inputs
+from gradcli.engine.ops.creation import tensor
+from gradcli.engine.sample import Sample
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import GradcliError
+
+# A few hundred roundings of 6e-8, the most that these small samples collect, as in the tests of
+# float32 on the CPU; what cancels is small beside the largest number of its tensor.
+RELATIVE = 2e-5
+UNDEFINED = {"empty_like", "new_empty"}  # memory as it comes; that they run is all there is
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a device made otherwise."""
+
+    op: str
+    sample: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.op}{self.sample}: {self.what}"
+
+
+@dataclass
+class Report:
+    """What was compared, and what differs."""
+
+    ops: int = 0
+    cases: int = 0
+    failed: list[Difference] = field(default_factory=list)
+
+
+def check_all(device: str, names: Sequence[str] | None = None) -> Report:
+    """Compare the named ops, or all; none is skipped."""
+    report = Report()
+    for op in chosen_ops(names):
+        report.ops += 1
+        for sample in op.samples:
+            report.cases += 1
+            report.failed += check(op, sample, device)
+    return report
+
+
+def check(op: Row, sample: Sample, device: str) -> list[Difference]:
+    """Where results or gradients differ, or only one of the two refuses the call."""
+    try:
+        wanted = list(_made(op, sample, "cpu", dtypes.float64))
+        single = list(_made(op, sample, "cpu", dtypes.float32))
+    except GradcliError as error:
+        return [Difference(op.name, str(sample), f"the CPU says: {error.message}")]
+    try:
+        found = list(_made(op, sample, device, dtypes.float32))
+    except GradcliError as error:
+        return [Difference(op.name, str(sample), f"{device} says: {error.message}")]
+    failed = []
+    for (name, x), (_, y), (_, z) in zip(found, wanted, single, strict=True):
+        # Where the type itself decides (what is drawn, a default eps), float32 is compared.
+        why = _differs(x, z if _differs(z, y) else y)
+        if why and op.name not in UNDEFINED:
+            failed.append(Difference(op.name, str(sample), f"{name}: {why}"))
+    return failed
+
+
+def _made(
+    op: Row, sample: Sample, device: str, dtype: DType
+) -> Iterator[tuple[str, Tensor | None]]:
+    """Results and gradients, on the CPU."""
+    inputs = [None if x is None else x.to(device) for x in make_inputs(sample, dtype=dtype)]
+    if op.differentiable:
+        for x in inputs:
+            if x is not None and x.is_floating_point():
+                x.requires_grad_()
+    outputs = call(op, sample, inputs)
+    for i, y in enumerate(outputs):
+        yield f"result {i}", y.detach().cpu()
+        if y.requires_grad:
+            start = tensor([math.sin(k) for k in range(y.numel())], dtype=dtype)
+            y.backward(start.reshape(y.shape).to(device), retain_graph=True)
+    for i, x in enumerate(inputs):
+        grad = None if x is None or not x.is_floating_point() else x.grad
+        yield f"gradient of input {i}", None if grad is None else grad.cpu()
+
+
+def _differs(x: Tensor | None, y: Tensor | None) -> str:
+    """How the first is not the second; empty where it is."""
+    if x is None or y is None:
+        return "" if x is y else f"only {'the CPU' if x is None else 'the device'} has one"
+    if x.shape != y.shape:
+        return f"shape {x.shape} instead of {y.shape}"
+    with graph.no_grad():
+        found, wanted = x.double().reshape(-1).tolist(), y.double().reshape(-1).tolist()
+    finite = [abs(v) for v in wanted if math.isfinite(v)]
+    allowed = RELATIVE * max(1.0, max(finite, default=0.0))
+    for i, (a, b) in enumerate(zip(found, wanted, strict=True)):
+        same = a == b or (a != a and b != b) or abs(a - b) <= allowed
+        if not same:
+            return f"element {i} is {a:.9g} instead of {b:.9g}"
+    return ""
