@@ -1,0 +1,100 @@
+"""Launches of pooling, and of planes in another size."""
+
+from __future__ import annotations
+
+import struct
+
+from gradcli.engine.device.gpu.launch import (
+    SUFFIX,
+    Launch,
+    Module,
+    Plan,
+    Shapes,
+    Tensor,
+    launches,
+    one,
+    over,
+)
+
+FAMILY, RESIZE = "pool2d", "resize"
+WIDE = 64  # pixels of a window from which on a block does it
+_POOL = struct.Struct("4I8iI")
+_AVERAGE = struct.Struct("If")
+_RESIZE = struct.Struct("5I2f")
+_ONE_PIXEL = (1, 1, 1, 1, 0, 0, 1, 1)  # what an adaptive window has as its size
+
+
+def _pool(call: Shapes, big: int, small: int, adaptive: bool) -> bytes:
+    """A struct Pool (csrc/gpu/pool2d.h)."""
+    (h, w), (oh, ow) = call.tensors[big].shape[1:], call.tensors[small].shape[1:]
+    sizes = _ONE_PIXEL if adaptive else tuple(call.size(i) for i in range(8))
+    return _POOL.pack(h, w, oh, ow, *sizes, adaptive)
+
+
+@launches("max_pool2d_forward", "adaptive_max_pool2d_forward")
+def max_forward(call: Shapes) -> Plan:
+    """Maxima and where they lie."""
+    n = call.numel(1)
+    shape = _pool(call, 0, 1, call.kernel.startswith("adaptive"))
+    tensors = Tensor(0), Tensor(1), Tensor(2)
+    return one(FAMILY, call, over(n), *tensors, shape, n, kernel="max_pool2d")
+
+
+@launches("max_pool2d_backward")
+def max_backward(call: Shapes) -> Plan:
+    """Each window's gradient to where its maximum lies; windows of one pixel may be adaptive."""
+    n = call.numel(2)
+    adaptive = tuple(call.size(i) for i in range(8)) == _ONE_PIXEL
+    shape = _pool(call, 2, 0, adaptive)
+    tensors = Tensor(0), Tensor(1), Tensor(2)
+    return one(FAMILY, call, over(n), *tensors, shape, n)
+
+
+@launches("avg_pool2d_forward", "adaptive_avg_pool2d_forward")
+def avg_forward(call: Shapes) -> Plan:
+    """Averages."""
+    n, shape = call.numel(1), _average(call, 0, 1)
+    pixels = call.size(0) * call.size(1)
+    if call.kernel.startswith("adaptive") and n:
+        pixels = call.numel(0) // n
+    if pixels < WIDE:
+        return one(FAMILY, call, over(n), Tensor(0), Tensor(1), shape, n, kernel="avg_pool2d")
+    suffix, threads = SUFFIX[call.tensors[0].dtype.name], 256 if pixels > 8 * WIDE else 32
+    args = Tensor(0), Tensor(1), shape
+    kernel = f"avg_pool2d_block_{suffix}"
+    return Plan((Launch(Module(FAMILY, suffix), kernel, (n, 1, 1), threads, args),) if n else ())
+
+
+@launches("avg_pool2d_backward", "adaptive_avg_pool2d_backward")
+def avg_backward(call: Shapes) -> Plan:
+    """Each window's gradient to all of its pixels."""
+    n, tensors = call.numel(1), (Tensor(0), Tensor(1))
+    shape = _average(call, 1, 0)
+    return one(FAMILY, call, over(n), *tensors, shape, n, kernel="avg_pool2d_backward")
+
+
+def _average(call: Shapes, big: int, small: int) -> bytes:
+    """A struct Average (csrc/gpu/pool2d.gc)."""
+    adaptive = call.kernel.startswith("adaptive")
+    padding, divisor = (0, 0) if adaptive else (call.size(8), call.size(9))
+    return _pool(call, big, small, adaptive) + _AVERAGE.pack(padding, divisor)
+
+
+@launches("resize_forward")
+def resize_forward(call: Shapes) -> Plan:
+    """Each output from the pixels around its place."""
+    n = call.numel(1)
+    return one(RESIZE, call, over(n), Tensor(0), Tensor(1), _resize(call, 0, 1), n)
+
+
+@launches("resize_backward")
+def resize_backward(call: Shapes) -> Plan:
+    """What each pixel has given to outputs."""
+    n = call.numel(1)
+    return one(RESIZE, call, over(n), Tensor(0), Tensor(1), _resize(call, 1, 0), n)
+
+
+def _resize(call: Shapes, source: int, out: int) -> bytes:
+    """A struct Resize (csrc/gpu/resize.gc)."""
+    (h, w), (oh, ow) = call.tensors[source].shape[1:], call.tensors[out].shape[1:]
+    return _RESIZE.pack(h, w, oh, ow, call.size(0), call.option(0), call.option(1))
