@@ -121,8 +121,7 @@ class HostDriver:
         """Compile a module for the host."""
         theirs = sources.prelude_text(self.target)
         assert source.startswith(theirs), "a module's text begins with the target's prelude"
-        own = host_build.prelude(self.checked)
-        self._modules[key] = HostModule(key, own + source.removeprefix(theirs))
+        self._modules[key] = HostModule(key, source.removeprefix(theirs), self.checked)
 
     def launch(self, ready: Ready) -> None:
         """Queue one launch; its arguments are looked at now."""
