@@ -1,6 +1,7 @@
 /* exact_lines.h -- sums of lines in two floats. */
 
-/* The sum over all members; right in member 0. `high` and `low` are shared, of BDIM.x floats. */
+/* The sum over all members, for each of them. `high` and `low` are shared, of BDIM.x floats; they
+ * may be used again at once. */
 FN Exact line_exact(Exact sum, VAL_REF(Lines) lines, uint member, SHP(float) high,
                     SHP(float) low CTX_P) {
   high[TID.x] = sum.high;
@@ -11,6 +12,9 @@ FN Exact line_exact(Exact sum, VAL_REF(Lines) lines, uint member, SHP(float) hig
     high[TID.x] = both.high;
     low[TID.x] = both.low;
   })
-  const Exact all = {high[TID.x], low[TID.x]};
+  BARRIER();
+  const Exact all = {high[LINE_FIRST], low[LINE_FIRST]};
+  BARRIER();
   return all;
 }
+#define LINE_EXACT(sum) line_exact(sum, lines, member, high, low CTX_A)

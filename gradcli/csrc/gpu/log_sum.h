@@ -36,7 +36,7 @@ FN float NAME(log_of)(Exact sum) {
 }
 
 /* That of all members of a line, for each of them; `tops`, `highs` and `lows` are shared, of BDIM.x
- * floats. */
+ * floats; they may be used again at once. */
 FN LogSum NAME(line_log_sum)(LogSum all, VAL_REF(Lines) lines, uint member, SHP(float) tops,
                              SHP(float) highs, SHP(float) lows CTX_P) {
   tops[TID.x] = all.top;
@@ -52,5 +52,6 @@ FN LogSum NAME(line_log_sum)(LogSum all, VAL_REF(Lines) lines, uint member, SHP(
   })
   BARRIER();
   const LogSum found = {tops[LINE_FIRST], {highs[LINE_FIRST], lows[LINE_FIRST]}};
+  BARRIER();
   return found;
 }

@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-from gradcli.engine.device.gpu.launch import THREADS, Launch, Plan, Shapes, first, launches, step
-from gradcli.engine.device.gpu.lines import lines, power_of_two
+from gradcli.engine.device.gpu.launch import THREADS, Plan, Shapes, first, launches, step
+from gradcli.engine.device.gpu.lines import lines
+from gradcli.engine.device.gpu.rows import KEPT, rows_of
 
 FAMILY = "softmax"
-_KEPT = 8  # elements that a thread keeps in registers: EACH_KEPT in softmax.gc
 _MOST = 1024  # threads of a block
 
 
 @launches("softmax_forward", "softmax_backward", "log_softmax_forward", "log_softmax_backward")
 def softmax(call: Shapes) -> Plan:
     """Rows that lie in one piece and fit the registers of a block; else lines."""
-    _, n, inner = call.tensors[0].shape
+    outer, n, inner = call.tensors[0].shape
     if not call.numel():
         return Plan()
-    name = call.kernel.removesuffix("_forward")
-    short = inner == 1 and n <= _KEPT * _MOST
-    return Plan((_rows(call, name, n) if short else _lines(call, name),))
-
-
-def _rows(call: Shapes, name: str, n: int) -> Launch:
-    members = power_of_two(-(-n // _KEPT), _MOST)
-    threads, rows = max(THREADS, members) if members <= 32 else members, call.numel() // n
-    grid = (-(-rows * members // threads), 1, 1)
-    tensors = first(len(call.tensors))
-    args = rows, n, members
-    return step(FAMILY, f"{name}_rows", "f32", grid, *tensors, *args, threads=threads)
-
-
-def _lines(call: Shapes, name: str) -> Launch:
-    cut = lines(call.tensors[0], threads=_wide(call), cut=False)
-    tensors, threads = first(len(call.tensors)), cut.threads
-    return step(FAMILY, f"{name}_lines", "f32", cut.grid, *tensors, cut.packed, threads=threads)
-
-
-def _wide(call: Shapes) -> int:
-    """Threads of a block: more for long lines."""
-    return _MOST if call.tensors[0].shape[1] > _KEPT * _MOST else THREADS
+    name, tensors = call.kernel.removesuffix("_forward"), first(len(call.tensors))
+    short = rows_of(outer, n, _MOST) if inner == 1 else None
+    if short is None:
+        threads = _MOST if n > KEPT * _MOST else THREADS
+        cut = lines(call.tensors[0], threads=threads, cut=False)
+        kernel = f"{name}_lines"
+        return Plan((step(FAMILY, kernel, "f32", cut.grid, *tensors, cut.packed, threads=threads),))
+    sizes, grid = (outer, n, short.members), (short.blocks, 1, 1)
+    kernel = f"{name}_rows"
+    return Plan((step(FAMILY, kernel, "f32", grid, *tensors, *sizes, threads=short.threads),))

@@ -1,0 +1,28 @@
+"""Rows: how short rows are shared by threads that keep them in registers (csrc/gpu/rows.h)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gradcli.engine.device.gpu.launch import THREADS
+from gradcli.engine.device.gpu.lines import power_of_two
+
+KEPT = 8  # elements that a thread keeps: EACH_KEPT in rows.h
+_WARP = 32
+
+
+class Rows(NamedTuple):
+    """Threads of a row, threads of a block, and blocks for all rows."""
+
+    members: int
+    threads: int
+    blocks: int
+
+
+def rows_of(count: int, n: int, most: int) -> Rows | None:
+    """For `count` rows of n; None where a block of `most` threads cannot keep a row."""
+    if n > KEPT * most:
+        return None
+    members = power_of_two(-(-n // KEPT), most)
+    threads = members if members > _WARP else THREADS
+    return Rows(members, threads, -(-count * members // threads))
