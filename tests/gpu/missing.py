@@ -29,13 +29,6 @@ MISSING: dict[str, set[str]] = {
         "randperm",
     },
     "chain": {"chain"},
-    "norm": {
-        "layer_norm",
-        "layer_norm_backward",
-        "batch_norm_train",
-        "batch_norm_eval",
-        "batch_norm_backward",
-    },
     "attention": {"attention_forward", "attention_backward"},
     "recurrent_lstm": {
         "lstm_forward",

@@ -121,6 +121,25 @@ def _chain(row: str) -> None:
         run("chain", *tensors, sizes=packed(steps), options=(0.25, 1.5, 3.0, 4.0))
 
 
+def _long_rows() -> None:
+    """Rows that a block does not keep in registers, or that several blocks share."""
+    for shape in ((1, 70_001), (2, 9_000), (3, 5_001)):
+        x = wave(shape).requires_grad_()
+        weight, bias = wave((shape[1],), 1.0).requires_grad_(), wave((shape[1],), 2.0)
+        largest, _ = x.max(1)
+        for y in (x.sum(1), x.mean(), x.var(1), largest, x.amax(1), x.softmax(1)):
+            y.backward(wave(y.shape, 3.0))
+        y = x.log_softmax(1) * engine.layer_norm(x, (shape[1],), weight, bias)
+        (y * y).mean().backward()
+        classes = engine.tensor([7] * shape[0])
+        engine.cross_entropy(x, classes, label_smoothing=0.1).backward()
+        engine.mse_loss(x, wave(shape, 1.0)).backward()
+        (x * 4).to(engine.int64).sum(1).max()
+    x = (wave((5_000, 3)) + 1).requires_grad_()
+    for y in (engine.batch_norm(x, None, None, training=True), x.softmax(0), x.log_softmax(0)):
+        y.backward(wave(y.shape, 3.0))
+
+
 def other_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[str, list[Call]]:
     """The calls of the wanted kernels, by kernel."""
     collector = Collector(wants, most=STEPS)
@@ -131,6 +150,8 @@ def other_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[str,
     for size in TAILS:
         with collector.listening(f"clipping of {size}"):
             _clipped(size)
+    with collector.listening("long rows"):
+        _long_rows()
     for row in ROWS:
         with collector.listening(f"a product, then {row}"):
             _products(row)

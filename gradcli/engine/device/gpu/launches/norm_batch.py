@@ -91,8 +91,8 @@ def backward(call: Shapes) -> Plan:
         return Plan()
     back, sizes, held = parts(cut), _sizes(call), 16 * cut.results * cut.chunks
     shares = Scratch(held), Scratch(held + 4 * cut.results)
-    args = Scratch(0), cut.packed
-    sums = step(FAMILY, "channel_slopes", "f32", cut.grid, *first(3), *args, *sizes)
+    to = Scratch(0), cut.packed
+    sums = step(FAMILY, "channel_slopes", "f32", cut.grid, *first(3), *to, *sizes)
     training = int(call.size(0) != 0)
     gradients = step(
         FAMILY,
@@ -104,9 +104,6 @@ def backward(call: Shapes) -> Plan:
     )
     every = [sums, gradients]
     if count:
-        tensors = *first(6), *shares
-        weighted = _given(call, 4)
-        every.append(
-            step(FAMILY, "channel_backward", "f32", over(count), *tensors, count, *sizes, *weighted)
-        )
+        args = *shares, count, *sizes, int(call.numel(4) > 0)
+        every.append(step(FAMILY, "channel_backward", "f32", over(count), *first(6), *args))
     return Plan(tuple(every), held + 8 * cut.results)
