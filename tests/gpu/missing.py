@@ -38,19 +38,7 @@ MISSING: dict[str, set[str]] = {
         "rnn_forward",
         "rnn_backward",
     },
-    "pool2d": {
-        "max_pool2d_forward",
-        "max_pool2d_backward",
-        "avg_pool2d_forward",
-        "avg_pool2d_backward",
-    },
     "affine": {"affine"},
-    "pool2d_adaptive": {
-        "adaptive_avg_pool2d_forward",
-        "adaptive_avg_pool2d_backward",
-        "adaptive_max_pool2d_forward",
-    },
-    "resize": {"resize_forward", "resize_backward"},
 }
 # They measure what a CPU can reach at most.
 CPU_ONLY = {"fma_rate", "copy_rate"}
