@@ -29,8 +29,8 @@ static inline float NAME(m_exp)(float x) {
   const float shifted = M_FMA(x, 1.44269504f, round_to_integer), n = shifted - round_to_integer;
   const float p = NAME(m_exp_rest)(x, n);
   const int32_t power = (int32_t)(NAME(m_bits)(shifted) - NAME(m_bits)(round_to_integer));
-  const int32_t half = power >> 1, rest = power - half;
-  return p * NAME(m_from_bits)((uint32_t)(half + 127) << 23) *
+  const int32_t lower = power >> 1, rest = power - lower;
+  return p * NAME(m_from_bits)((uint32_t)(lower + 127) << 23) *
          NAME(m_from_bits)((uint32_t)(rest + 127) << 23);
 }
 

@@ -11,7 +11,6 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,8 @@ from gradcli.errors import DeviceError
 HOST = Path(__file__).parents[1] / "standin" / "host"
 COMPILER = os.environ.get("CXX", "g++")
 FOLDER = Path(tempfile.gettempdir()) / f"gradcli-host-kernels-{os.getuid()}"
-_FLAGS = ("-std=c++14", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-fwrapv", "-w", "-c")
-# What C++ leaves undefined and GPUs do not agree on; tests/standin/host/undefined.cpp is told.
-_CHECKS = "-fsanitize=bounds,shift-exponent,integer-divide-by-zero,float-cast-overflow"
+_FLAGS = ("-std=c++14", "-fPIC", "-shared", "-fvisibility=hidden", "-ffp-contract=off", "-w")
+_RUNTIME_FLAGS = (*_FLAGS, "-O2", "-fvisibility=default")
 
 ffi = FFI()
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -49,23 +47,22 @@ def _headers() -> bytes:
     return version + b"\0".join(p.read_bytes() for p in listed)
 
 
-def _built(name: str, text: str, flags: Sequence[str], linked: Sequence[str] = ()) -> Path:
-    """The library made of a text with these flags, compiled unless it was before."""
-    compiling = [COMPILER, *_FLAGS, f"-I{HOST}", *flags]
-    linking = [COMPILER, "-shared", *linked]
-    made_of = _headers() + text.encode() + " ".join((*compiling, *linking)).encode()
+def _built(name: str, text: str, command: list[str]) -> Path:
+    """The library that a command makes of a text, compiled unless it was before."""
+    made_of = _headers() + text.encode() + " ".join(command).encode()
     digest = hashlib.sha256(made_of).hexdigest()[:24]
     library = FOLDER / f"{name}-{digest}.so"
     if library.exists():
         return library
     FOLDER.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
-        source, compiled, made = (Path(folder) / f"{name}.{end}" for end in ("cpp", "o", "so"))
+        source, made = Path(folder) / f"{name}.cpp", Path(folder) / "made.so"
         source.write_text(text, encoding="utf-8")
-        for command in ([*compiling, "-o", compiled, source], [*linking, "-o", made, compiled]):
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise DeviceError(f"{name} does not compile for the host:\n{done.stderr[:4000]}")
+        done = subprocess.run(
+            [*command, "-o", str(made), str(source)], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise DeviceError(f"{name} does not compile for the host:\n{done.stderr[:4000]}")
         made.replace(library)  # whole or not at all, whoever else builds it
     return library
 
@@ -74,7 +71,7 @@ def _built(name: str, text: str, flags: Sequence[str], linked: Sequence[str] = (
 def runtime_path() -> Path:
     """The runtime as a library; modules are linked with it."""
     parts = "".join(f'#include "{path}"\n' for path in sorted(HOST.glob("*.cpp")))
-    return _built("runtime", parts, ("-O2", "-fvisibility=default"))
+    return _built("runtime", parts, [COMPILER, *_RUNTIME_FLAGS, f"-I{HOST}"])
 
 
 @cache
@@ -83,20 +80,25 @@ def runtime() -> Any:
     return ffi.dlopen(str(runtime_path()))
 
 
-def module_path(name: str, text: str, checked: bool) -> Path:
-    """A module's library from its text without a prelude; raises DeviceError where it is wrong."""
+def prelude(checked: bool) -> str:
+    """The host's prelude, as a text in front of a module's own."""
+    return f'#define GC_CHECK {int(checked)}\n#include "prelude_host.h"\n'
+
+
+def module_path(name: str, text: str) -> Path:
+    """A module's library from its whole text; raises DeviceError with the compiler's words."""
     plain = re.sub(r"\W+", "-", name).strip("-")
-    prelude = f'#define GC_CHECK {int(checked)}\n#include "prelude_host.h"\n'
-    flags = ("-O1", *fma_flags(), *([_CHECKS] if checked else []))
-    # Named even where the linker sees no need: loading a module loads the runtime.
-    return _built(plain, prelude + text, flags, ("-Wl,--no-as-needed", str(runtime_path())))
+    linked = str(runtime_path())
+    command = [COMPILER, *_FLAGS, "-O1", *fma_flags(), f"-I{HOST}"]
+    return _built(plain, text, [*command, "-Wl,--no-as-needed", linked])
 
 
 class HostModule:
     """The kernels of one text, loaded."""
 
-    def __init__(self, name: str, text: str, checked: bool = True) -> None:
-        self._library: Any = ffi.dlopen(str(module_path(name, text, checked)))
+    def __init__(self, name: str, text: str) -> None:
+        runtime()
+        self._library: Any = ffi.dlopen(str(module_path(name, text)))
         self.kernels: dict[str, Any] = {}
         kernel = self._library.gc_host_kernels()
         while kernel != ffi.NULL:

@@ -121,7 +121,8 @@ class HostDriver:
         """Compile a module for the host."""
         theirs = sources.prelude_text(self.target)
         assert source.startswith(theirs), "a module's text begins with the target's prelude"
-        self._modules[key] = HostModule(key, source.removeprefix(theirs), self.checked)
+        own = host_build.prelude(self.checked)
+        self._modules[key] = HostModule(key, own + source.removeprefix(theirs))
 
     def launch(self, ready: Ready) -> None:
         """Queue one launch; its arguments are looked at now."""

@@ -6,24 +6,19 @@ of them where GRADCLI_EVERY_ROW is set.
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
-import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
+from gpu_modules import named, rows, whole_families
 
 pytest.importorskip("cuda.bindings.nvrtc", reason="needs the extra 'cuda'")
 
-from gradcli.engine.device import cpu
-from gradcli.engine.device.cpu import lib
 from gradcli.engine.device.gpu import launches, nvrtc
-from gradcli.engine.device.gpu.launch import LAUNCHERS, SUFFIX, Module
+from gradcli.engine.device.gpu.launch import Module
 from gradcli.engine.device.gpu.launches import elementwise
 from gradcli.engine.device.gpu.source import families, module_text, prelude_text
-from gradcli.engine.dtype import DTYPES
 
 ARCHITECTURES = ("sm_80", "sm_90")
 MOST_SHARED = 48 << 10
@@ -33,34 +28,10 @@ _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) 
 _SHARED = re.compile(r"(\d+) bytes smem")
 
 
-def built(kernel: str) -> set[str]:
-    """The element types that a kernel is built for on the CPU, as names of kernels end."""
-    number = cpu.KERNELS[kernel]
-    return {
-        suffix for name, suffix in SUFFIX.items() if lib.gc_kernel_built(number, DTYPES[name].code)
-    }
-
-
-@cache
-def element_types(family: str) -> list[str]:
-    """Those for which the kernels of the launchers' file are built that speaks of a family."""
-    found = {"f32"}
-    for kernel, launcher in LAUNCHERS.items():
-        if f'"{family}"' in inspect.getsource(sys.modules[launcher.__module__]):
-            found |= built(kernel)
-    return sorted(found)
-
-
 def modules() -> list[Module]:
     """All that may be loaded; a sample of the elementwise ones."""
-    whole = [f for f in families() if f != elementwise.FAMILY]
-    listed = [Module(family, suffix) for family in whole for suffix in element_types(family)]
-    rows = [(row, suffix) for row in elementwise._ROWS for suffix in sorted(built(row))]
-    return listed + [Module(elementwise.FAMILY, suffix, row) for row, suffix in rows[::EVERY]]
-
-
-def named(module: Module) -> str:
-    return "-".join(part for part in module if part)
+    listed = [one for one in whole_families() if one.family != elementwise.FAMILY]
+    return listed + rows()[::EVERY]
 
 
 @pytest.mark.parametrize("family", families())

@@ -42,10 +42,10 @@ FN uint line_end(VAL_REF(Lines) lines CTX_P) {
 /* Joins what the members put at their TID.x of shared memory: the statement puts what lies at
  * `other` to what lies at TID.x. Member 0 then has it all. */
 #define LINE_JOIN(...)                                                                             \
-  for (uint half = lines.members / 2; half > 0; half /= 2) {                                       \
+  for (uint step = lines.members / 2; step > 0; step /= 2) {                                       \
     BARRIER();                                                                                     \
-    if (member < half) {                                                                           \
-      const uint other = TID.x + half * lines.apart;                                               \
+    if (member < step) {                                                                           \
+      const uint other = TID.x + step * lines.apart;                                               \
       __VA_ARGS__;                                                                                 \
     }                                                                                              \
   }

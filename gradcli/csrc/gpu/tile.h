@@ -40,11 +40,11 @@ template <uint EACH> FN constexpr uint tile_line() {
 #define EACH_TILE(make) make(128, 8, 8, 8) make(64, 4, 4, 16) make(32, 2, 2, 32) make(16, 1, 4, 16)
 
 /* A thread's place among 16 x 16: a warp is 4 of them high and 8 wide. */
-FN uint tile_row(uint thread) {
-  return thread / 64 * 4 + thread % 32 / 8;
+FN uint tile_row(uint tid) {
+  return tid / 64 * 4 + tid % 32 / 8;
 }
-FN uint tile_column(uint thread) {
-  return thread / 32 % 2 * 8 + thread % 8;
+FN uint tile_column(uint tid) {
+  return tid / 32 % 2 * 8 + tid % 8;
 }
 
 /* What one thread carries of a slice of one side into shared memory. */
@@ -60,19 +60,19 @@ template <uint EACH, uint DEPTH> FN uint part_depth(uint e, bool along) {
 }
 
 template <uint EACH, uint DEPTH, class Side>
-FN Part<EACH, DEPTH> take_part(Side side, uint first, uint k, uint end, uint thread) {
+FN Part<EACH, DEPTH> take_part(Side side, uint first, uint k, uint end, uint tid) {
   Part<EACH, DEPTH> part;
   for (uint n = 0; n < EACH * DEPTH / 16; n++) {
-    const uint e = thread + 256 * n, at = k + part_depth<EACH, DEPTH>(e, side.along);
+    const uint e = tid + 256 * n, at = k + part_depth<EACH, DEPTH>(e, side.along);
     part.at[n] = at < end ? side.number(first + part_line<EACH, DEPTH>(e, side.along), at) : 0.0f;
   }
   return part;
 }
 
 template <uint EACH, uint DEPTH>
-FN void put_part(Part<EACH, DEPTH> part, bool along, SHP(float) slice, uint thread) {
+FN void put_part(Part<EACH, DEPTH> part, bool along, SHP(float) slice, uint tid) {
   for (uint n = 0; n < EACH * DEPTH / 16; n++) {
-    const uint e = thread + 256 * n;
+    const uint e = tid + 256 * n;
     slice[part_depth<EACH, DEPTH>(e, along) * tile_line<EACH>() +
           part_line<EACH, DEPTH>(e, along)] = part.at[n];
   }
@@ -101,22 +101,22 @@ FN Sums<DOWN, ACROSS> add_slice(Sums<DOWN, ACROSS> sums, SHP(float) left, SHP(fl
 template <uint DOWN, uint ACROSS, uint DEPTH, class Left, class Right>
 FN Sums<DOWN, ACROSS> tile_sums(Left a, Right b, uint i, uint j, uint begin, uint end,
                                 SHP(float) left, SHP(float) right CTX_P) {
-  const uint thread = TID.x, slice_a = DEPTH * tile_line<DOWN>();
+  const uint tid = TID.x, slice_a = DEPTH * tile_line<DOWN>();
   const uint slice_b = DEPTH * tile_line<ACROSS>();
-  SHP(float) const own_a = left + tile_row(thread) * tile_run<DOWN>();
-  SHP(float) const own_b = right + tile_column(thread) * tile_run<ACROSS>();
+  SHP(float) const own_a = left + tile_row(tid) * tile_run<DOWN>();
+  SHP(float) const own_b = right + tile_column(tid) * tile_run<ACROSS>();
   Sums<DOWN, ACROSS> sums;
   for (uint y = 0; y < DOWN; y++)
     for (uint x = 0; x < ACROSS; x++)
       sums.at[y][x] = 0.0f;
   for (uint k = begin, odd = 0; k < end + DEPTH; k += DEPTH, odd ^= 1) {
-    const Part<DOWN, DEPTH> part_a = take_part<DOWN, DEPTH>(a, i, k, end, thread);
-    const Part<ACROSS, DEPTH> part_b = take_part<ACROSS, DEPTH>(b, j, k, end, thread);
+    const Part<DOWN, DEPTH> part_a = take_part<DOWN, DEPTH>(a, i, k, end, tid);
+    const Part<ACROSS, DEPTH> part_b = take_part<ACROSS, DEPTH>(b, j, k, end, tid);
     if (k > begin)
       sums = add_slice<DOWN, ACROSS, DEPTH>(sums, own_a + (odd ^ 1) * slice_a,
                                             own_b + (odd ^ 1) * slice_b);
-    put_part<DOWN, DEPTH>(part_a, a.along, left + odd * slice_a, thread);
-    put_part<ACROSS, DEPTH>(part_b, b.along, right + odd * slice_b, thread);
+    put_part<DOWN, DEPTH>(part_a, a.along, left + odd * slice_a, tid);
+    put_part<ACROSS, DEPTH>(part_b, b.along, right + odd * slice_b, tid);
     BARRIER();
   }
   return sums;

@@ -1,0 +1,53 @@
+"""The modules of GPU kernels that a run may load."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from functools import cache
+
+from gradcli.engine.device import cpu
+from gradcli.engine.device.cpu import lib
+from gradcli.engine.device.gpu import launches
+from gradcli.engine.device.gpu.launch import LAUNCHERS, SUFFIX, Module
+from gradcli.engine.device.gpu.launches import elementwise
+from gradcli.engine.device.gpu.source import families
+from gradcli.engine.dtype import DTYPES
+
+assert launches  # imported to fill LAUNCHERS
+
+
+def built(kernel: str) -> set[str]:
+    """The element types that a kernel is built for on the CPU, as names of kernels end."""
+    number = cpu.KERNELS[kernel]
+    return {
+        suffix for name, suffix in SUFFIX.items() if lib.gc_kernel_built(number, DTYPES[name].code)
+    }
+
+
+@cache
+def element_types(family: str) -> list[str]:
+    """Those for which the kernels of the launchers' file are built that speaks of a family."""
+    found = {"f32"}
+    for kernel, launcher in LAUNCHERS.items():
+        if f'"{family}"' in inspect.getsource(sys.modules[launcher.__module__]):
+            found |= built(kernel)
+    return sorted(found)
+
+
+def whole_families() -> list[Module]:
+    """Every family for its element types, all rows of the elementwise ones in one."""
+    return [Module(family, suffix) for family in families() for suffix in element_types(family)]
+
+
+def rows() -> list[Module]:
+    """Every row of scalar_ops.h for its element types."""
+    return [
+        Module(elementwise.FAMILY, suffix, row)
+        for row in elementwise._ROWS
+        for suffix in sorted(built(row))
+    ]
+
+
+def named(module: Module) -> str:
+    return "-".join(part for part in module if part)
