@@ -149,6 +149,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "abs": elementwise(abs),
     "clone": elementwise(lambda x: x),
     "cast": elementwise(lambda x, dtype: x),
+    "transfer": elementwise(lambda x, device: x),
     "add": pairwise(lambda a, b: a + b),
     "sub": pairwise(lambda a, b: a - b),
     "mul": pairwise(lambda a, b: a * b),

@@ -15,6 +15,7 @@ import click
 
 from gradcli import __version__
 from gradcli.cli import options, output
+from gradcli.cli.gpu_report import gpu_report, show
 from gradcli.errors import DeviceError
 
 if TYPE_CHECKING:
@@ -28,10 +29,16 @@ TOLERANCE = 1e-6
 
 
 @click.command("doctor")
+@click.option(
+    "--device",
+    type=click.Choice(("cpu", "cuda", "metal")),
+    default="cpu",
+    help="A GPU to run every op on, and to compare with the CPU.",
+)
 @options.json
 @options.debug
 @click.pass_context
-def command(ctx: click.Context, as_json: bool) -> None:
+def command(ctx: click.Context, device: str, as_json: bool) -> None:
     """Show compiler, instruction set, threads, memory, devices and versions; test the kernels."""
     report: dict[str, Any] = {
         "gradcli": __version__,
@@ -45,6 +52,9 @@ def command(ctx: click.Context, as_json: bool) -> None:
         report |= kernels()
     except DeviceError as error:
         report |= {"ok": False, "problem": error.message}
+    if device != "cpu":
+        report["gpu"] = gpu_report(device)
+        report["ok"] = report["ok"] and report["gpu"]["ok"]
     if as_json:
         output.say_json(report)
     else:
@@ -146,6 +156,8 @@ def _show(report: dict[str, Any]) -> None:
     for name, reason in report["devices"].items():
         _line(name, reason or "usable")
     _line("packages", ", ".join(f"{k} {v}" for k, v in report["packages"].items()))
+    if "gpu" in report:
+        show(report["gpu"])
 
 
 def _show_kernels(report: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from gradcli.errors import ConfigError
 from gradcli.registry import did_you_mean
 
 if TYPE_CHECKING:
+    from gradcli.engine.devicecheck import Difference
     from gradcli.engine.gradcheck import Failure
 
 EXIT_WRONG = 5
@@ -19,16 +20,21 @@ EXIT_WRONG = 5
 @click.command("gradcheck")
 @click.argument("names", nargs=-1, metavar="[OP]...")
 @click.option("--twice", is_flag=True, help="Check the gradients of gradients instead.")
+@click.option(
+    "--device",
+    type=click.Choice(("cpu", "cuda", "metal")),
+    default="cpu",
+    help="Compare results and gradients on a GPU with float64 on the CPU instead.",
+)
 @options.json
 @options.debug
 @click.pass_context
-def command(ctx: click.Context, names: tuple[str, ...], twice: bool, as_json: bool) -> None:
+def command(
+    ctx: click.Context, names: tuple[str, ...], twice: bool, device: str, as_json: bool
+) -> None:
     """Prove the gradient of each OP (all without one) against finite differences in float64."""
-    from gradcli.engine import gradcheck, gradgradcheck
-
     _check_names(names)
-    check = gradgradcheck.check_all if twice else gradcheck.check_all
-    report = check(names or None)
+    report, what = _checked(names or None, twice, device)
     if as_json:
         failed = [_as_object(failure) for failure in report.failed]
         output.say_json({"ops": report.ops, "cases": report.cases, "failed": failed})
@@ -36,9 +42,21 @@ def command(ctx: click.Context, names: tuple[str, ...], twice: bool, as_json: bo
         for failure in report.failed:
             output.say(str(failure))
         verdict = f"{len(report.failed)} wrong" if report.failed else "all right"
-        what = "gradcheck --twice" if twice else "gradcheck"
         output.say(f"{what}: {report.ops} ops, {report.cases} cases, {verdict}")
     ctx.exit(EXIT_WRONG if report.failed else 0)
+
+
+def _checked(names: tuple[str, ...] | None, twice: bool, device: str) -> tuple[Any, str]:
+    """The report, and what to call it."""
+    from gradcli.engine import devicecheck, gradcheck, gradgradcheck
+
+    if device != "cpu":
+        if twice:
+            raise ConfigError("--twice is for the CPU: leave out --device", code="E102")
+        return devicecheck.check_all(device, names), f"gradcheck --device {device}"
+    if twice:
+        return gradgradcheck.check_all(names), "gradcheck --twice"
+    return gradcheck.check_all(names), "gradcheck"
 
 
 def _check_names(names: tuple[str, ...]) -> None:
@@ -51,7 +69,11 @@ def _check_names(names: tuple[str, ...]) -> None:
             raise ConfigError(f"no op is called '{name}'; {hint}", code="E102")
 
 
-def _as_object(failure: Failure) -> dict[str, Any]:
+def _as_object(failure: Failure | Difference) -> dict[str, Any]:
+    from gradcli.engine.gradcheck import Failure
+
+    if not isinstance(failure, Failure):
+        return dict(vars(failure))
     # NaN and infinity have no place in JSON; as text they still say what was found.
     numbers = {"analytic": failure.analytic, "numeric": failure.numeric}
     finite = {k: v if abs(v) < float("inf") else str(v) for k, v in numbers.items()}

@@ -134,9 +134,9 @@ def function(
     """Enter a plain function composed of ops, under its name; it becomes a method as well."""
 
     def enter(plain: F) -> F:
-        row = Function(plain, name=name or plain.__name__, samples=samples, wrong=wrong, why=why)
-        FUNCTIONS.add(row.name, row)
         placed = beside_inputs(plain)
+        row = Function(placed, name=name or plain.__name__, samples=samples, wrong=wrong, why=why)
+        FUNCTIONS.add(row.name, row)
         OPS.add(row.name, placed)
         if method:
             install(row.name, placed)

@@ -148,6 +148,7 @@ SPELLED = {
     ),
     "threshold": functional.threshold,
     "tile": torch.Tensor.tile,
+    "transfer": torch.Tensor.to,
     "unfold": torch.Tensor.unfold,
     "var": spread(torch.var),
     "vector_norm": lambda x, dim=None, keepdim=False: torch.linalg.vector_norm(x, 2, dim, keepdim),

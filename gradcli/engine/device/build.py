@@ -39,8 +39,9 @@ def sources() -> list[str]:
 
 
 def headers() -> list[str]:
-    """All headers, relative to the project: where one changes, everything is compiled again."""
-    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / CSRC).rglob("*.h"))
+    """The CPU's headers, relative to the project: where one changes, all is compiled again."""
+    own = (path for path in (ROOT / CSRC).rglob("*.h") if path.parent.name != "gpu")
+    return sorted(str(path.relative_to(ROOT)) for path in own)
 
 
 ffibuilder = cffi.FFI()

@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, copy_into, full, unbroadcast
+from gradcli.engine.device.gpu import opened
 from gradcli.engine.dtype import DType
 from gradcli.engine.function import function
 from gradcli.engine.op import op
@@ -215,7 +216,7 @@ def _position(name: str, part: Any, size: int, d: int) -> int:
         sample((0, 2), dtype=dtypes.float32),
     ],
     wrong=[
-        wrong(sample((2,), dtype="gpu"), "no device 'gpu', only 'cpu'"),
+        wrong(sample((2,), dtype="gpu"), "to: no device 'gpu'"),
         wrong(sample((2,), dtype=32), "dtype must be an element type, got int"),
     ],
 )
@@ -225,7 +226,7 @@ def to(input: Tensor, dtype: Any) -> Tensor:
     The name of a device ("cpu", "cuda", "metal") is accepted too: the numbers move there.
     """
     if isinstance(dtype, str):
-        there = input.device == dtype.partition(":")[0]
+        there = opened.device(dtype) is input.array.storage.device
         moved: Tensor = input if there else OPS["transfer"](input, device=dtype)
         return moved
     if isinstance(dtype, Tensor):

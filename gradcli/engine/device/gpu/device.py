@@ -71,7 +71,7 @@ class GPU:
         self.driver = driver
         self.name = driver.name
         self._prelude = source.prelude_text(driver.target)
-        self._loaded: set[Module] = set()
+        self.loaded: set[Module] = set()
         self._pool: dict[int, list[Handle]] = {}
         self._held = 0
         self._addresses = _PAGE
@@ -181,10 +181,10 @@ class GPU:
             raise DeviceError(f"{call.kernel}: this kernel is not written for {self.name} yet")
         plan = LAUNCHERS[call.kernel](call)
         for launch in plan.launches:
-            if launch.module not in self._loaded:
+            if launch.module not in self.loaded:
                 text = source.module_text(launch.module, self._prelude)
                 self.driver.load(str(launch.module), text)
-                self._loaded.add(launch.module)
+                self.loaded.add(launch.module)
         return plan
 
     def ready(
