@@ -191,6 +191,9 @@ def moved(array: Array, device: place.Device | None) -> Array:
         source = array.contiguous()
     with place.on(device):
         out = empty(array.shape, array.dtype)
+    if recording.current() is not None and here is None:
+        run("copy", source, out)  # so that a replay moves it as well
+        return out
     data = source.memoryview()
     if device is not None:
         device.write(out.storage, 0, data)

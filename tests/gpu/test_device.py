@@ -1,0 +1,159 @@
+"""Tensors on a device: where results are made, gradients, what is refused, and captured steps."""
+
+from __future__ import annotations
+
+import pytest
+from on_host import gpu  # noqa: F401
+
+from gradcli import engine
+from gradcli.engine import Tensor, nn, optim
+from gradcli.engine.device.gpu.device import GPU
+from gradcli.errors import DeviceError, DTypeError, NumericsError, RangeError
+
+pytestmark = pytest.mark.usefixtures("gpu")
+FEATURES, CLASSES, BATCH = 7, 3, 9
+
+
+def close(x: Tensor, y: Tensor, allowed: float = 1e-6) -> bool:
+    pairs = zip(x.reshape(-1).tolist(), y.reshape(-1).tolist(), strict=True)
+    return all(abs(a - b) <= allowed * max(1, abs(b)) for a, b in pairs)
+
+
+def test_a_tensor_goes_there_and_comes_back() -> None:
+    for dtype in (engine.float32, engine.int64, engine.int32, engine.uint8, engine.bool_):
+        x = engine.tensor([[1, 0, 1], [0, 1, 1]], dtype=dtype)
+        there = x.to("cuda")
+        assert (there.device, there.dtype, there.shape) == ("cuda", dtype, (2, 3))
+        assert there.cpu().tolist() == x.tolist() == there.tolist()
+        assert there.to("cuda") is there
+    assert engine.zeros(0, 3).to("cuda").cpu().shape == (0, 3)
+
+
+def test_a_strided_tensor_goes_there_in_order() -> None:
+    x = engine.arange(12.0).reshape(3, 4).t()
+    assert x.to("cuda").tolist() == x.tolist()
+    assert x.to("cuda").t().cpu().tolist() == x.t().tolist()
+
+
+def test_results_are_made_where_the_inputs_are() -> None:
+    x = engine.randn(4, 5).to("cuda")
+    for y in (x + 1, x.exp(), x @ x.t(), x.sum(0), engine.zeros_like(x), x.softmax(-1), x[1:3]):
+        assert y.device == "cuda"
+    assert engine.ones(3).device == "cpu"
+
+
+def test_gradients_are_those_of_the_cpu() -> None:
+    x, w = engine.randn(BATCH, FEATURES), engine.randn(FEATURES, CLASSES)
+
+    def gradients(device: str) -> tuple[Tensor, Tensor]:
+        a, b = (t.to(device).detach().requires_grad_() for t in (x, w))
+        ((a @ b).tanh() * 2).sum().backward()
+        assert a.grad is not None and b.grad is not None
+        assert a.grad.device == b.grad.device == device
+        return a.grad.cpu(), b.grad.cpu()
+
+    for found, wanted in zip(gradients("cuda"), gradients("cpu"), strict=True):
+        assert close(found, wanted)
+
+
+def test_the_gradient_of_a_move_moves_back() -> None:
+    x = engine.randn(3).requires_grad_()
+    (x.to("cuda") * 2).sum().backward()
+    assert x.grad is not None
+    assert (x.grad.device, x.grad.tolist()) == ("cpu", [2.0, 2.0, 2.0])
+
+
+def test_numbers_of_the_cpu_are_taken_along() -> None:
+    x, y = engine.randn(3, 4), engine.randn(4)
+    there = x.to("cuda")
+    assert close((there * y).cpu(), x * y)
+    y.fill_(2.0)
+    assert close((there * y).cpu(), x * 2)
+
+
+def test_float64_stays_on_the_cpu() -> None:
+    with pytest.raises(DTypeError, match="to: float64 is for the CPU"):
+        engine.zeros(3, dtype=engine.float64).to("cuda")
+
+
+def test_a_result_is_not_written_to_the_cpu() -> None:
+    with pytest.raises(DeviceError, match=r"lies on cuda and another .* move one of them"):
+        engine.zeros(3).copy_(engine.ones(3).to("cuda"))
+
+
+def test_a_bad_index_is_an_error_when_results_are_read() -> None:
+    rows = engine.randn(4, 2).to("cuda")
+    picked = engine.index_select(rows, 0, engine.tensor([1, 7]))
+    with pytest.raises(RangeError, match=r"index_select: index 7 at position 1 is outside 0..3"):
+        picked.cpu()
+    assert engine.index_select(rows, 0, engine.tensor([1])).cpu().shape == (1, 2)
+
+
+def test_memory_comes_back(gpu: GPU) -> None:  # noqa: F811
+    before = gpu.allocated()
+    x = engine.zeros(1000).to("cuda")
+    assert gpu.allocated() >= before + 4000
+    del x
+    assert gpu.allocated() == before
+
+
+def trained(device: str, capture: bool, steps: int = 5) -> tuple[list[float], list[Tensor]]:
+    """Losses and weights of a small training with clipping and a schedule."""
+    engine.manual_seed(3)
+    net = nn.Sequential(nn.Linear(FEATURES, 5), nn.GELU(), nn.Dropout(0.2), nn.Linear(5, CLASSES))
+    x, t = engine.randn(BATCH, FEATURES), engine.arange(BATCH) % CLASSES
+    net.to(device)
+    x, t = x.to(device), t.to(device)
+    optimizer = optim.AdamW(net.parameters(), lr=0.05)
+    schedule = optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
+
+    def step(rows: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        loss: Tensor = nn.functional.cross_entropy(net(x[rows]), t[rows])
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 0.5)
+        optimizer.step()
+        return loss
+
+    run = engine.capture(step, on_refusal=pytest.fail) if capture else step
+    losses = []
+    for i in range(steps):
+        losses.append(run(engine.tensor([i, 2, 5, 8 - i])).item())
+        schedule.step()
+    return losses, [p.detach().cpu() for p in net.parameters()]
+
+
+def test_a_captured_step_gives_the_bits_of_an_eager_one() -> None:
+    eager, captured = trained("cuda", False), trained("cuda", True)
+    assert captured[0] == eager[0]
+    for found, wanted in zip(captured[1], eager[1], strict=True):
+        assert found.tolist() == wanted.tolist()
+
+
+def test_a_training_is_that_of_the_cpu() -> None:
+    found, wanted = trained("cuda", True), trained("cpu", True)
+    assert found[0] == pytest.approx(wanted[0], abs=1e-5)
+    for x, y in zip(found[1], wanted[1], strict=True):
+        assert close(x, y, 1e-4)
+
+
+def test_scan_is_a_loop_over_the_rows() -> None:
+    w = engine.randn(FEATURES, CLASSES).to("cuda")
+    rows = engine.randn(6, BATCH, FEATURES)
+    step = engine.capture(lambda x: (x @ w).relu().sum(0), on_refusal=pytest.fail)
+    found = step.scan(rows.to("cuda"))
+    assert (found.device, found.shape) == ("cuda", (6, CLASSES))
+    for i in range(6):
+        assert found[i].tolist() == (rows[i].to("cuda") @ w).relu().sum(0).tolist()
+
+
+def test_a_number_that_is_not_finite_ends_the_steps() -> None:
+    def step(x: Tensor) -> Tensor:
+        y: Tensor = engine.require_finite(x.to("cuda").log().sum())
+        return y
+
+    captured = engine.capture(step, on_refusal=pytest.fail)
+    rows = engine.tensor([[1.0, 2.0], [1.0, 2.0], [3.0, 2.0], [-1.0, 2.0], [1.0, 1.0]])
+    result = captured.steps(rows)
+    assert isinstance(result.error, NumericsError)
+    assert result.done == 3
