@@ -1,5 +1,5 @@
-/* report.h -- how a kernel says that a value is refused: (code of the call, where, value, limit),
- * the first to come wins. The host reads it (gradcli/engine/device/gpu/report.py). */
+/* report.h -- how a kernel says that a value is refused: (code of the call, where, value, limit,
+ * step), the first to come wins. What stands behind is the number of the step. The host reads it (gradcli/engine/device/gpu/report.py). */
 
 FN void refuse(DEV(int) report, uint code, uint where, i64 value, uint limit) {
   if (!claim(report, (int)code))
@@ -8,4 +8,5 @@ FN void refuse(DEV(int) report, uint code, uint where, i64 value, uint limit) {
   report[1] = (int)where;
   report[2] = (int)(value > most ? most : (value < least ? least : value));
   report[3] = (int)limit;
+  report[4] = report[5];
 }

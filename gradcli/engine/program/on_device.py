@@ -242,12 +242,15 @@ def steps(
     for i in range(count):
         feeds = [(own, _row(array, i, own)) for own, array in zip(inputs, given, strict=True)]
         takes = [(_row(array, i, out), out) for array, out in zip(results, outputs, strict=True)]
+        program.gpu.report.begin(i)
         error = program.replay(feeds, takes)
         if error is not None:
-            return [_rows(array, i) for array in results], i, error
+            return [_rows(array, i + 1) for array in results], i, error
     program.gpu.driver.synchronize()
-    error = program.gpu.report.found()
-    return results, count - (error is not None), error
+    error, done = program.gpu.report.found(), program.gpu.report.step
+    if error is None:
+        return results, count, None
+    return [_rows(array, done + 1) for array in results], done, error
 
 
 def _rows_beside(array: Array, count: int) -> Array:

@@ -1,7 +1,7 @@
 """Report: how kernels say that a value is refused: a bad index, a number that is not finite.
 
-A kernel cannot raise. It writes into a block of four numbers (code of the call, where, value,
-limit), the first to come wins, and the host looks there whenever it reads results.
+A kernel cannot raise. It writes into a block of numbers (code of the call, where, value, limit,
+step; csrc/gpu/report.h), the first to come wins, and the host looks there whenever it reads results.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import struct
 from gradcli.engine.device.gpu.driver import Driver, Place
 from gradcli.errors import GradcliError, NumericsError, RangeError
 
-_BLOCK = struct.Struct("4i")
+_BLOCK = struct.Struct("5i")
+_STEP = struct.Struct("i")  # behind it: the number of the step, which the host writes
 
 
 class Report:
@@ -19,12 +20,19 @@ class Report:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self.place = Place(driver.allocate(_BLOCK.size), 0)
+        self.place = Place(driver.allocate(_BLOCK.size + _STEP.size), 0)
+        self.step = 0  # in which the latest refusal came
         self._codes: dict[str, int] = {}
         self._clear()
+        self.begin(0)
 
     def _clear(self) -> None:
         self._driver.write(self.place, bytes(_BLOCK.size))
+
+    def begin(self, step: int) -> None:
+        """From here on what is refused is refused in this step."""
+        at = Place(self.place.handle, self.place.offset + _BLOCK.size)
+        self._driver.write(at, _STEP.pack(step))
 
     def code(self, kernel: str) -> int:
         """The number by which a kernel's call is known, from 1 on."""
@@ -36,7 +44,7 @@ class Report:
             return None
         data = bytearray(_BLOCK.size)
         self._driver.read(self.place, memoryview(data))
-        code, where, value, limit = _BLOCK.unpack(data)
+        code, where, value, limit, self.step = _BLOCK.unpack(data)
         if not code:
             return None
         self._clear()
