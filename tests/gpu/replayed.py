@@ -31,7 +31,7 @@ from gradcli.errors import DeviceError
 
 del launches  # imported to fill LAUNCHERS
 CODE = 77  # by which a kernel is known to have refused a value
-_REPORT = struct.Struct("4i")
+_REPORT = struct.Struct("6i")
 _LARGEST = 3.4028234663852886e38  # of float32
 _CODES = {"bool": "B"}  # array.array knows no bool
 Numbers = Sequence[float]

@@ -1,7 +1,7 @@
 """Report: how kernels say that a value is refused: a bad index, a number that is not finite.
 
-A kernel cannot raise. It writes into a block of numbers (code of the call, where, value, limit,
-step; csrc/gpu/report.h), the first to come wins, and the host looks there whenever it reads results.
+A kernel cannot raise. It writes into a block of numbers (csrc/gpu/report.h: code of the call,
+where, value, limit, step), the first to come wins, and the host looks there when it reads results.
 """
 
 from __future__ import annotations
