@@ -1,5 +1,6 @@
 /* report.h -- how a kernel says that a value is refused: (code of the call, where, value, limit,
- * step), the first to come wins. What stands behind is the number of the step. The host reads it (gradcli/engine/device/gpu/report.py). */
+ * step), the first to come wins. What stands behind is the number of the step. The host reads it
+ * (gradcli/engine/device/gpu/report.py). */
 
 FN void refuse(DEV(int) report, uint code, uint where, i64 value, uint limit) {
   if (!claim(report, (int)code))
