@@ -8,17 +8,7 @@ from __future__ import annotations
 MISSING: dict[str, set[str]] = {
     "finite": {"require_finite", "require_nonzero"},
     "scan": {"cumsum", "cumprod", "cumprod_backward"},
-    "index": {
-        "index_select",
-        "embedding",
-        "where",
-        "arange",
-        "tril",
-        "triu",
-        "index_select_backward",
-    },
     "gather": {"gather", "scatter", "index_copy", "flat_index", "nonzero"},
-    "sort": {"sort", "searchsorted"},
     "random": {
         "uniform",
         "normal",

@@ -140,6 +140,22 @@ def _long_rows() -> None:
         y.backward(wave(y.shape, 3.0))
 
 
+def _long_orders() -> None:
+    """Rows of several tiles, and rows picked so often that several threads add them up."""
+    for size in (1_025, 5_000):
+        for x in (wave((2, size)), (wave((2, size)) * 5).to(engine.int64)):
+            x.sort(1, descending=size == 5_000)
+    for dtype in (engine.int32, engine.uint8):
+        (wave((1, 2_500)) * 50 + 100).to(dtype).sort(1)
+    for picked, inner in ((700, 3), (3, 300)):
+        x = wave((40, inner)).requires_grad_()
+        rows = engine.tensor([i * i % 7 if i % 3 else 11 for i in range(picked)])
+        y = x.index_select(0, rows)
+        y.backward(wave(y.shape, 1.0))
+    x = wave((2, 5, 3)).requires_grad_()
+    x.index_select(1, engine.tensor([4] * 50 + [1] * 50 + [0, 2])).sum().backward()
+
+
 def other_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[str, list[Call]]:
     """The calls of the wanted kernels, by kernel."""
     collector = Collector(wants, most=STEPS)
@@ -152,6 +168,8 @@ def other_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[str,
             _clipped(size)
     with collector.listening("long rows"):
         _long_rows()
+    with collector.listening("long orders"):
+        _long_orders()
     for row in ROWS:
         with collector.listening(f"a product, then {row}"):
             _products(row)

@@ -1,0 +1,62 @@
+"""Launches of the gradient of picking rows."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+from gradcli.engine.device.gpu.launch import (
+    Errors,
+    Launch,
+    Plan,
+    Scratch,
+    Shapes,
+    Tensor,
+    launches,
+    over,
+    step,
+)
+from gradcli.engine.device.gpu.sorting import sort
+
+FAMILY = "index_backward"
+_PICKED = struct.Struct("7I")
+_SHORTEST = 16  # positions of a chunk, at least
+
+
+def chunk_of(m: int) -> int:
+    """How many of m sorted positions a thread adds up: as many as chunks, where there are many."""
+    return max(_SHORTEST, math.isqrt(max(0, m - 1)) + 1)
+
+
+@launches("index_select_backward")
+def index_select_backward(call: Shapes) -> Plan:
+    """Zeros; indices in order; sums of destinations in a chunk, and of those in several.
+
+    sizes[0]: an index that gets no gradient, or -1.
+    """
+    (outer, n, inner), m = call.tensors[2].shape, call.numel(1)
+    if not outer * n * inner:
+        return Plan((_checked(call),) if m else ())
+    size = outer * n * inner
+    zeros = step(FAMILY, "index_zero", "f32", over(size), Tensor(2), size)
+    if not m:
+        return Plan((zeros,))
+    found = sort(Tensor(1), "i64", 1, m, 0)
+    chunk = chunk_of(m)
+    chunks = -(-m // chunk)
+    count, parts = outer * chunks * inner, Scratch(found.end)
+    skipped = call.size(0) if 0 <= call.size(0) < n else n
+    picked = _PICKED.pack(outer, n, m, inner, chunk, chunks, skipped)
+    order = found.keys, found.places
+    outs = Tensor(2), parts, picked, Errors()
+    sums = step(FAMILY, "index_sums", "f32", over(count), Tensor(0), *order, *outs)
+    args = found.keys, parts, Tensor(2), picked
+    joins = step(FAMILY, "index_joins", "f32", over(count), *args)
+    return Plan((zeros, *found.launches, sums, joins), found.end + 16 * count)
+
+
+def _checked(call: Shapes) -> Launch:
+    """There is nothing to write, but an index may still be bad."""
+    m, n = call.numel(1), call.tensors[2].shape[1]
+    args = Tensor(1), m, n, Errors()
+    return step(FAMILY, "index_check", "f32", over(m), *args)
