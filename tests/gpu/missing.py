@@ -19,7 +19,6 @@ MISSING: dict[str, set[str]] = {
         "randperm",
     },
     "chain": {"chain"},
-    "attention": {"attention_forward", "attention_backward"},
     "recurrent_lstm": {
         "lstm_forward",
         "lstm_backward",

@@ -19,6 +19,8 @@ typedef int int32_t;
 #define DEV(T) T *
 #define SHP(T) T *
 #define SHARED(T, name, n) __shared__ __align__(16) T name[n]
+/* For KERNEL: so many threads, and registers for so many blocks at once on a processor. */
+#define RESIDENT(threads, blocks) threads, blocks
 #define UNROLL _Pragma("unroll")
 #define FN static __forceinline__
 #define CTX_P

@@ -29,6 +29,8 @@ typedef long i64;
 #else
 #define SHARED(T, name, n) threadgroup T name[n]
 #endif
+/* For KERNEL: so many threads, and registers for so many blocks at once on a processor. */
+#define RESIDENT(threads, blocks) threads
 #define UNROLL _Pragma("unroll")
 #define FN static inline
 #define CTX_P , uint3 gc_tid, uint3 gc_bid, uint3 gc_bdim, uint3 gc_gdim, uint gc_lane, uint gc_warp

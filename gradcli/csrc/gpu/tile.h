@@ -19,6 +19,14 @@ template <uint DOWN, uint ACROSS> struct Sums {
   float at[DOWN][ACROSS];
 };
 
+template <uint DOWN, uint ACROSS> FN Sums<DOWN, ACROSS> no_sums() {
+  Sums<DOWN, ACROSS> sums;
+  for (uint y = 0; y < DOWN; y++)
+    for (uint x = 0; x < ACROSS; x++)
+      sums.at[y][x] = 0.0f;
+  return sums;
+}
+
 /* Sums of a thread lie in runs of up to 4, so that it reads them with few wide loads; the runs of
  * its neighbours lie between. Number i of thread 0, and how far thread 1 is from that. */
 template <uint EACH> FN constexpr uint tile_run() {
@@ -96,19 +104,15 @@ FN Sums<DOWN, ACROSS> add_slice(Sums<DOWN, ACROSS> sums, SHP(float) left, SHP(fl
   return sums;
 }
 
-/* The sums over k from `begin` to `end` of the tile whose first row is i and first column j. While
- * a slice is added, the next one is on its way. */
+/* Adds the sums over k from `begin` to `end` of the tile whose first row is i and first column j.
+ * While a slice is added, the next one is on its way. */
 template <uint DOWN, uint ACROSS, uint DEPTH, class Left, class Right>
-FN Sums<DOWN, ACROSS> tile_sums(Left a, Right b, uint i, uint j, uint begin, uint end,
-                                SHP(float) left, SHP(float) right CTX_P) {
+FN Sums<DOWN, ACROSS> add_tile(Sums<DOWN, ACROSS> sums, Left a, Right b, uint i, uint j, uint begin,
+                               uint end, SHP(float) left, SHP(float) right CTX_P) {
   const uint tid = TID.x, slice_a = DEPTH * tile_line<DOWN>();
   const uint slice_b = DEPTH * tile_line<ACROSS>();
   SHP(float) const own_a = left + tile_row(tid) * tile_run<DOWN>();
   SHP(float) const own_b = right + tile_column(tid) * tile_run<ACROSS>();
-  Sums<DOWN, ACROSS> sums;
-  for (uint y = 0; y < DOWN; y++)
-    for (uint x = 0; x < ACROSS; x++)
-      sums.at[y][x] = 0.0f;
   for (uint k = begin, odd = 0; k < end + DEPTH; k += DEPTH, odd ^= 1) {
     const Part<DOWN, DEPTH> part_a = take_part<DOWN, DEPTH>(a, i, k, end, tid);
     const Part<ACROSS, DEPTH> part_b = take_part<ACROSS, DEPTH>(b, j, k, end, tid);
@@ -120,4 +124,11 @@ FN Sums<DOWN, ACROSS> tile_sums(Left a, Right b, uint i, uint j, uint begin, uin
     BARRIER();
   }
   return sums;
+}
+
+template <uint DOWN, uint ACROSS, uint DEPTH, class Left, class Right>
+FN Sums<DOWN, ACROSS> tile_sums(Left a, Right b, uint i, uint j, uint begin, uint end,
+                                SHP(float) left, SHP(float) right CTX_P) {
+  return add_tile<DOWN, ACROSS, DEPTH>(no_sums<DOWN, ACROSS>(), a, b, i, j, begin, end, left,
+                                       right CTX_A);
 }

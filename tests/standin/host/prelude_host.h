@@ -27,6 +27,8 @@
 #define SHP(T) T *
 #define SHARED(T, name, n) static T name[n]
 #endif
+/* For KERNEL: so many threads, and registers for so many blocks at once on a processor. */
+#define RESIDENT(threads, blocks) threads
 #define UNROLL
 #define IN(T, x) DEV(const T) x
 #define OUT(T, x) DEV(T) x
