@@ -313,3 +313,28 @@ def the_host_cannot_touch_device_memory() -> None:
     sys.stdout.write("reading\n")
     sys.stdout.flush()
     sys.stdout.write(str(host_build.ffi.cast("int *", at)[0]))
+
+
+def a_captured_step_is_one_launch() -> None:
+    """However many kernels a step has."""
+    w = engine.randn(5, 3).to("cuda").requires_grad_()
+    optimizer = engine.optim.Adam([w], lr=0.1)
+
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = (x @ w).tanh().square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    captured = engine.capture(step, on_refusal=pytest.fail)
+    x = engine.randn(4, 5).to("cuda")
+    for _ in range(2):
+        captured(x)
+    (program,) = captured.programs
+    counts = Counts()
+    before, graphs = counts.launches, counts.graph_launches
+    for _ in range(10):
+        program.replay([], [])
+    assert len(program.calls) > 3
+    assert (counts.launches - before, counts.graph_launches - graphs) == (0, 10)

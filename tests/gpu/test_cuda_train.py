@@ -1,0 +1,79 @@
+"""`gradcli ... --device cuda` from config to checkpoint, over the stand-in for NVIDIA's driver."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+
+pytest.importorskip("cuda.bindings.driver", reason="needs the extra 'cuda'")
+
+import cuda_standin
+
+ROOT = cuda_standin.ROOT
+PENGUINS = str(ROOT / "configs" / "penguins.yaml")
+MNIST = str(ROOT / "configs" / "mnist.yaml")
+SHORT = ("-s", "train.epochs=2", "-s", "train.log_every=1")
+
+
+def gradcli(*words: str, **settings: object) -> CompletedProcess[str]:
+    """The command line; kernels without their checks, which test_kernels.py makes."""
+    variables = {"STANDIN_CUDA_CHECKED": "0"}
+    return cuda_standin.run("gradcli", *words, variables=variables, **settings)
+
+
+def result(done: CompletedProcess[str]) -> dict[str, Any]:
+    assert done.returncode in (0, 6), done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def train(runs: Path, config: str, device: str, *words: str) -> dict[str, Any]:
+    given = (config, "--device", device, "--runs", str(runs), "--json")
+    return result(gradcli("train", *given, *words))
+
+
+def losses(run: str) -> list[float]:
+    lines = [json.loads(line) for line in (Path(run) / "log.jsonl").read_text().splitlines()]
+    return [line["loss"] for line in lines if line["event"] == "step"]
+
+
+def test_mnist_is_trained_as_on_the_cpu(tmp_path: Path) -> None:
+    words = ("--max-steps", "8", "-s", "train.log_every=1")
+    there, here = (train(tmp_path, MNIST, device, *words) for device in ("cuda", "cpu"))
+    assert len(losses(there["run"])) == 8
+    assert losses(there["run"]) == pytest.approx(losses(here["run"]), abs=1e-4)
+    assert there["metrics"]["test.loss"] == pytest.approx(here["metrics"]["test.loss"], abs=1e-4)
+
+
+def test_a_run_goes_on_with_the_same_bits_and_moves_between_devices(tmp_path: Path) -> None:
+    whole = train(tmp_path, PENGUINS, "cuda", *SHORT)
+    part = train(tmp_path, PENGUINS, "cuda", *SHORT, "--max-steps", "5")
+    go_on = ("resume", part["run"], "--runs", str(tmp_path), "--json", "--device")
+    on_cpu = Path(part["run"]).with_name("on-cpu")
+    cuda_standin.subprocess.run(["cp", "-r", part["run"], str(on_cpu)], check=True)
+    resumed = result(gradcli(*go_on, "cuda"))
+    assert resumed["weights_sha256"] == whole["weights_sha256"]
+    moved = result(gradcli("resume", str(on_cpu), *go_on[2:], "cpu"))
+    assert moved["steps"] == whole["steps"]
+    assert losses(str(on_cpu)) == pytest.approx(losses(whole["run"]), abs=1e-4)
+    for device in ("cpu", "cuda"):
+        found = result(gradcli("eval", whole["run"], "--json", "--device", device))
+        wanted = whole["metrics"]["test.loss"]
+        assert found["metrics"]["test.loss"] == pytest.approx(wanted, abs=1e-5)
+
+
+def test_out_of_memory_is_a_sentence(tmp_path: Path) -> None:
+    done = gradcli("train", MNIST, "--device", "cuda", "--runs", str(tmp_path), memory=40_000_000)
+    assert done.returncode == 4
+    assert done.stderr.count("\n") <= 3
+    assert "no memory for" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_captured_step_is_one_launch() -> None:
+    done = cuda_standin.run("case", "a_captured_step_is_one_launch")
+    assert done.returncode == 0, done.stderr
