@@ -6,18 +6,8 @@ A launcher that is added takes its names from here, and an empty row goes.
 from __future__ import annotations
 
 MISSING: dict[str, set[str]] = {
-    "finite": {"require_finite", "require_nonzero"},
     "scan": {"cumsum", "cumprod", "cumprod_backward"},
     "gather": {"gather", "scatter", "index_copy", "flat_index", "nonzero"},
-    "random": {
-        "uniform",
-        "normal",
-        "uniform_at",
-        "dropout_forward",
-        "dropout_backward",
-        "randint",
-        "randperm",
-    },
     "chain": {"chain"},
     "recurrent_lstm": {
         "lstm_forward",
@@ -27,7 +17,6 @@ MISSING: dict[str, set[str]] = {
         "rnn_forward",
         "rnn_backward",
     },
-    "affine": {"affine"},
 }
 # They measure what a CPU can reach at most.
 CPU_ONLY = {"fma_rate", "copy_rate"}

@@ -143,6 +143,7 @@ def _long_rows() -> None:
 def _long_orders() -> None:
     """Rows of several tiles, and rows picked so often that several threads add them up."""
     for size in (1_025, 5_000):
+        engine.randperm(size)
         for x in (wave((2, size)), (wave((2, size)) * 5).to(engine.int64)):
             x.sort(1, descending=size == 5_000)
     for dtype in (engine.int32, engine.uint8):

@@ -29,6 +29,12 @@ def calls() -> dict[str, list[Call]]:
     for some in (sampled_calls(LAUNCHERS.__contains__), other_calls(LAUNCHERS.__contains__)):
         for kernel, listed in some.items():
             found.setdefault(kernel, []).extend(listed)
+    for kernel in bounds.DRAWS & set(found):  # float64 draws other numbers, and never on a GPU
+        found[kernel] = [
+            call
+            for call in found[kernel]
+            if all(one.dtype.name != "float64" for one in call.tensors)
+        ]
     return found
 
 
