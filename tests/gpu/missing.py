@@ -9,14 +9,6 @@ MISSING: dict[str, set[str]] = {
     "scan": {"cumsum", "cumprod", "cumprod_backward"},
     "gather": {"gather", "scatter", "index_copy", "flat_index", "nonzero"},
     "chain": {"chain"},
-    "recurrent_lstm": {
-        "lstm_forward",
-        "lstm_backward",
-        "gru_forward",
-        "gru_backward",
-        "rnn_forward",
-        "rnn_backward",
-    },
 }
 # They measure what a CPU can reach at most.
 CPU_ONLY = {"fma_rate", "copy_rate"}

@@ -1,0 +1,189 @@
+"""Launches of layers with a memory: one for each step of the sequence, in the order of work."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from gradcli.engine.device.gpu.launch import (
+    SUFFIX,
+    Arg,
+    Launch,
+    Module,
+    Operand,
+    Plan,
+    Shapes,
+    Tensor,
+    launches,
+)
+
+FAMILY = "recurrent"
+THREADS = 256
+SIDE = 16  # rows of the batch, and hidden units, of a block
+_HEAD = struct.Struct("2I")
+_BACK = struct.Struct("5I")
+_ROWS = struct.Struct("3I")
+
+
+class Rows(NamedTuple):
+    """A struct Rows (csrc/gpu/recurrent.gc): where they begin, their distance, if there are any."""
+
+    first: int = 0
+    row: int = 0
+    given: bool = False
+
+    def packed(self) -> bytes:
+        """As the kernel reads it."""
+        return _ROWS.pack(*self)
+
+
+class Layer(NamedTuple):
+    """What the calls of one layer have in common."""
+
+    call: Shapes
+    steps: int
+    batch: int
+    hidden: int
+
+    def order(self) -> Iterator[tuple[int, int, int]]:
+        """Steps in the order of work: number, its time, and the time of the step before."""
+        for step in range(self.steps):
+            yield step, self.time(step), self.time(step - 1)
+
+    def time(self, step: int) -> int:
+        """The time of a step; from the last to the first where the sequence is reversed."""
+        return self.steps - 1 - step if self.call.size(0) else step
+
+    def at(self, number: int, time: int) -> Rows:
+        """The rows of one of the tensors (steps, batch, ...) at a time; none if it is left out."""
+        x = self.call.tensors[number]
+        return Rows(time * x.strides[0], x.strides[1], True) if len(x.shape) == 3 else Rows()
+
+    def state(self, number: int, which: int = 0) -> Rows:
+        """The rows of a state (batch, hidden), or of one of several; none if it is left out."""
+        x = self.call.tensors[number]
+        given = len(x.shape) > 1
+        return Rows(which * self.batch * self.hidden, self.hidden, given) if given else Rows()
+
+    def launch(self, kernel: str, *args: Arg) -> Launch:
+        """One step."""
+        blocks = -(-self.batch // SIDE) * -(-self.hidden // SIDE)
+        suffix = SUFFIX[self.call.tensors[0].dtype.name]
+        return Launch(Module(FAMILY, suffix), f"{kernel}_{suffix}", (blocks, 1, 1), THREADS, args)
+
+    def step(self, *rows: Rows) -> bytes:
+        """A struct Step."""
+        return _HEAD.pack(self.batch, self.hidden) + b"".join(each.packed() for each in rows)
+
+    def back(self, gates: int, plain: int, *rows: Rows) -> bytes:
+        """A struct Back: of `gates` gates, of which `plain` stand before one to be left out."""
+        skip = 0 if plain == gates else self.hidden
+        numbers = (self.batch, self.hidden, gates * self.hidden, plain * self.hidden, skip)
+        return _BACK.pack(*numbers) + b"".join(each.packed() for each in rows)
+
+
+def _layer(call: Shapes, like: Operand, w: Operand) -> Layer:
+    return Layer(call, like.shape[0], like.shape[1], w.shape[1])
+
+
+def _plan(s: Layer, made: Sequence[Launch]) -> Plan:
+    return Plan(tuple(made) if s.batch else ())
+
+
+@launches("lstm_forward")
+def lstm_forward(call: Shapes) -> Plan:
+    """Tensors gates_x, w, h0, c0, gates, y, c."""
+    s = _layer(call, call.tensors[0], call.tensors[1])
+    made = []
+    for step, time, earlier in s.order():
+        before, state = (Tensor(5), s.at(5, earlier)) if step else (Tensor(2), s.state(2))
+        cell, c_from = (Tensor(6), s.state(6, step)) if step else (Tensor(3), s.state(3))
+        shape = s.step(s.at(0, time), state, s.at(4, time), s.at(5, time))
+        tensors = Tensor(0), Tensor(1), before, cell, Tensor(4), Tensor(5), Tensor(6)
+        made.append(s.launch("lstm_forward", *tensors, shape, c_from.packed(), step))
+    return _plan(s, made)
+
+
+@launches("gru_forward")
+def gru_forward(call: Shapes) -> Plan:
+    """Tensors gates_x, w, bias, h0, gates, scaled, y."""
+    s = _layer(call, call.tensors[0], call.tensors[1])
+    biased, made = call.numel(2) > 0, []
+    for step, time, earlier in s.order():
+        before, state = (Tensor(6), s.at(6, earlier)) if step else (Tensor(3), s.state(3))
+        shape = s.step(s.at(0, time), state, s.at(4, time), s.at(6, time))
+        tensors = Tensor(0), Tensor(1), Tensor(2), before, Tensor(4), Tensor(5), Tensor(6)
+        made.append(s.launch("gru_forward", *tensors, shape, int(biased), step))
+    return _plan(s, made)
+
+
+@launches("rnn_forward")
+def rnn_forward(call: Shapes) -> Plan:
+    """Tensors sums_x, w, h0, y."""
+    s = _layer(call, call.tensors[0], call.tensors[1])
+    relu, made = call.size(1) != 0, []
+    for step, time, earlier in s.order():
+        before, state = (Tensor(3), s.at(3, earlier)) if step else (Tensor(2), s.state(2))
+        shape = s.step(s.at(0, time), state, Rows(), s.at(3, time))
+        tensors = Tensor(0), Tensor(1), before, Tensor(3)
+        made.append(s.launch("rnn_forward", *tensors, shape, int(relu)))
+    return _plan(s, made)
+
+
+@launches("lstm_backward")
+def lstm_backward(call: Shapes) -> Plan:
+    """Tensors grad of y, gates, c, w, grads of h_n and c_n, grads of the sums, of h0 and c0."""
+    s = _layer(call, call.tensors[1], call.tensors[3])
+    made = []
+    for step in reversed(range(s.steps)):
+        time, last = s.time(step), step == s.steps - 1
+        after = Rows() if last else s.at(6, s.time(step + 1))
+        end = s.state(4) if last else Rows()
+        cell, c_from = (Tensor(5), s.state(5)) if last else (Tensor(7), s.state(7, 1))
+        shape = s.back(4, 4, after, end, s.at(0, time), s.at(1, time), s.at(6, time))
+        tensors = Tensor(6), Tensor(3), Tensor(4), Tensor(0), Tensor(1), Tensor(2), cell
+        outs = Tensor(6), Tensor(7)
+        made.append(s.launch("lstm_backward", *tensors, *outs, shape, c_from.packed(), step))
+    made.append(_first_state(s, 6, 3, 7, s.back(4, 4, s.at(6, s.time(0)), *[Rows()] * 3)))
+    return _plan(s, made)
+
+
+@launches("gru_backward")
+def gru_backward(call: Shapes) -> Plan:
+    """Tensors grad of y, gates, scaled, states before, w, grad of h_n, grads of the sums, of h0."""
+    s = _layer(call, call.tensors[1], call.tensors[4])
+    made = []
+    for step in reversed(range(s.steps)):
+        time, last = s.time(step), step == s.steps - 1
+        after = Rows() if last else s.at(6, s.time(step + 1))
+        ending, end = (Tensor(5), s.state(5)) if last else (Tensor(7), s.state(7))
+        shape = s.back(3, 2, after, end, s.at(0, time), s.at(1, time), s.at(6, time))
+        tensors = Tensor(6), Tensor(4), ending, Tensor(0), Tensor(1), Tensor(2), Tensor(3)
+        outs, states = (Tensor(6), Tensor(7)), s.at(3, time)
+        made.append(s.launch("gru_backward", *tensors, *outs, shape, states.packed(), step))
+    first = s.back(3, 2, s.at(6, s.time(0)), s.state(7), *[Rows()] * 2)
+    made.append(_first_state(s, 6, 4, 7, first))
+    return _plan(s, made)
+
+
+@launches("rnn_backward")
+def rnn_backward(call: Shapes) -> Plan:
+    """Tensors grad of y, y, w, grad of h_n, grads of the sums, of h0."""
+    s = _layer(call, call.tensors[1], call.tensors[2])
+    made = []
+    for step in reversed(range(s.steps)):
+        time, last = s.time(step), step == s.steps - 1
+        after = Rows() if last else s.at(4, s.time(step + 1))
+        end = s.state(3) if last else Rows()
+        shape = s.back(1, 1, after, end, s.at(0, time), s.at(1, time), s.at(4, time))
+        tensors = Tensor(4), Tensor(2), Tensor(3), Tensor(0), Tensor(1), Tensor(4)
+        made.append(s.launch("rnn_backward", *tensors, shape, int(call.size(1) != 0)))
+    made.append(_first_state(s, 4, 2, 5, s.back(1, 1, s.at(4, s.time(0)), *[Rows()] * 3)))
+    return _plan(s, made)
+
+
+def _first_state(s: Layer, sums: int, w: int, to: int, shape: bytes) -> Launch:
+    """The gradient of the first state, into rows of a state."""
+    end = s.state(to).packed()
+    return s.launch("first_state", Tensor(sums), Tensor(w), Tensor(to), Tensor(to), shape + end)
