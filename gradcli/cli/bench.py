@@ -82,7 +82,7 @@ def command(
     if compare:
         torch_model.must_be_installed()
     before = earlier.read(against) if against else None
-    options.compute_with(threads)
+    options.compute_on(device, threads)
     found = report.conditions(device)
     if report.disturbed(found):
         output.say_aside(report.disturbed(found))

@@ -40,7 +40,7 @@ def command(
     from gradcli.train.report import Result
     from gradcli.train.state import weights_sha256
 
-    options.compute_with(threads)
+    options.compute_on(device, threads)
     began = time.monotonic()
     trained = open_trained(path, checkpoint, device, partial=partial)
     for note in trained.notes:

@@ -39,10 +39,12 @@ def _device(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     kind = value.partition(":")[0].lower()
     if kind not in DEVICES:
         raise click.BadParameter(f"'{value}' is not one of {', '.join(DEVICES)}", ctx, parameter)
+    if kind == "auto":
+        return next(name for name in ("cuda", "metal", "cpu") if not why_not(name))
     reason = why_not(kind)
     if reason:
         raise DeviceError(f"device '{kind}' cannot be used: {reason}", notes=("use --device cpu",))
-    return "cpu" if kind == "auto" else kind
+    return kind
 
 
 def why_not(device: str) -> str:
@@ -88,8 +90,13 @@ def threads(function: F) -> F:
     )(function)
 
 
-def compute_with(threads: int | None) -> int:
-    """Start so many threads, None for one a core; a warning where the machine grants fewer."""
+def compute_on(device: str, threads: int | None) -> int:
+    """Start so many threads, None for one a core; a warning where the machine grants fewer.
+
+    A GPU is named, for `auto` may have chosen it.
+    """
+    if device != "cpu":
+        output.say_aside(f"computing on {device}")
     from gradcli.engine.device import cpu
 
     wanted = threads or min(cpu.available_threads(), MAX_THREADS)
@@ -106,7 +113,8 @@ def device(function: F) -> F:
         metavar="|".join(DEVICES),
         default="auto",
         callback=_device,
-        help="Where to compute; never replaced silently.  [default: auto]",
+        help="Where to compute; `auto` takes a GPU where one can be used, and says so.  "
+        "[default: auto]",
     )(function)
 
 

@@ -106,7 +106,7 @@ def command(
 
     from gradcli.train.predict import predict
 
-    options.compute_with(threads)
+    options.compute_on(device, threads)
     trained = open_trained(path, checkpoint, device, partial=partial)
     for note in trained.notes:
         output.say_aside(note)

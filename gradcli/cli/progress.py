@@ -19,9 +19,10 @@ QUIET_SECONDS = 5.0
 class Progress:
     """The reporter of `train` and `resume`; nothing it does can end a training."""
 
-    def __init__(self, as_json: bool = False) -> None:
+    def __init__(self, as_json: bool = False, device: str = "cpu") -> None:
         self._quiet = as_json
         self._bar: Any = None
+        self._device = device
         self._run = ""
         self._total = 0
         self._spoke = time.monotonic()
@@ -29,7 +30,7 @@ class Progress:
     def started(self, run: str, step: int, total: int) -> None:
         """The run's directory, and the bar where there is a terminal."""
         self._run, self._total = run, total
-        self.note(f"run {run}: step {step} of {total}")
+        self.note(f"run {run}: step {step} of {total}, on {self._device}")
         if not self._quiet and sys.stderr.isatty():
             from tqdm import tqdm
 

@@ -58,11 +58,12 @@ def command(
 
         from gradcli.train.loop import check_expectations
 
-        options.compute_with(threads)
+        options.compute_on(device, threads)
         for note in job.dataset.notes:
             output.say_aside(note)
         job = job.to(device)
-        result = _go_on(job, directory, as_json, allow_data_change, allow_nonfinite)
+        progress = Progress(as_json, device)
+        result = _go_on(job, directory, progress, allow_data_change, allow_nonfinite)
         say_result(result, as_json)
         check_expectations(job, result)
 
@@ -83,7 +84,7 @@ def check_overrides(overrides: tuple[str, ...]) -> None:
 
 
 def _go_on(
-    job: Job, directory: RunDirectory, as_json: bool, data_change: bool, nonfinite: bool
+    job: Job, directory: RunDirectory, progress: Progress, data_change: bool, nonfinite: bool
 ) -> Result:
     from gradcli.train.launch import finished, resume
     from gradcli.train.signals import Signals
@@ -92,7 +93,6 @@ def _go_on(
     if done is not None:
         output.say_aside(f"{directory.path} is finished: nothing to do")
         return done
-    progress = Progress(as_json)
     try:
         with Signals() as signals:
             return resume(

@@ -48,13 +48,13 @@ def command(
     from gradcli.train.loop import check_expectations
     from gradcli.train.signals import Signals
 
-    used = options.compute_with(threads)
+    used = options.compute_on(device, threads)
     for note in job.dataset.notes:
         output.say_aside(note)
     if name is not None:
         job = replace(job, name=name, resolved={**job.resolved, "name": name})
     circumstances = Circumstances(argv=sys.argv, device=device, threads=used)
-    progress = Progress(as_json)
+    progress = Progress(as_json, device)
     job = job.to(device)
     try:
         with Signals() as signals:

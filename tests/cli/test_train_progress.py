@@ -51,7 +51,7 @@ def test_elsewhere_lines_come_at_most_every_few_seconds(capsys, monkeypatch) -> 
     quiet = capsys.readouterr()
     assert quiet.out == ""
     assert quiet.err.splitlines() == [
-        "run runs/a/1: step 0 of 3",
+        "run runs/a/1: step 0 of 3, on cpu",
         "step 3/3  val.loss 0.1250",
         "something to know",
     ]
