@@ -33,6 +33,7 @@ del launches  # imported to fill LAUNCHERS
 CODE = 77  # by which a kernel is known to have refused a value
 _REPORT = struct.Struct("6i")
 _LARGEST = 3.4028234663852886e38  # of float32
+_SMALLEST = 1.2e-38  # float32 with all its digits
 _CODES = {"bool": "B"}  # array.array knows no bool
 Numbers = Sequence[float]
 
@@ -203,7 +204,8 @@ def difference(found: Outcome, wanted: Outcome, bound: float) -> str:
     for k, (mine, theirs) in enumerate(zip(found.numbers(), wanted.numbers(), strict=True)):
         if mine == theirs:
             continue
-        allowed = bound * _largest(theirs) if wanted.types[k].is_floating_point else 0
+        floating = wanted.types[k].is_floating_point
+        allowed = max(bound * _largest(theirs), _SMALLEST) if floating else 0
         for i, (x, w) in enumerate(zip(mine, theirs, strict=True)):
             want = _as_float32(w) if isinstance(w, float) else w
             if not (abs(x - want) <= allowed or x == want or (x != x and want != want)):
