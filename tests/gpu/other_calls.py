@@ -153,6 +153,12 @@ def _long_orders() -> None:
         rows = engine.tensor([i * i % 7 if i % 3 else 11 for i in range(picked)])
         y = x.index_select(0, rows)
         y.backward(wave(y.shape, 1.0))
+    for way in ("sum", "prod", "amax", "amin"):
+        for size in (7, 900):
+            rows = engine.tensor([i * i % 5 if i % 4 else 2 for i in range(size)])
+            for x in (wave((9,)), (wave((9,)) * 3).to(engine.int64)):
+                x.scatter_reduce(0, rows, wave((size,), 1.0).to(x.dtype) * 2, way)
+    (wave((9_000,)) > 1).nonzero()
     x = wave((2, 5, 3)).requires_grad_()
     x.index_select(1, engine.tensor([4] * 50 + [1] * 50 + [0, 2])).sum().backward()
 

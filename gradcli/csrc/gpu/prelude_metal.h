@@ -111,3 +111,12 @@ FN bool claim(device int *at, int value) {
       return false;
   return true;
 }
+/* Makes it a value, unless it is larger. */
+FN void raise_to(device int *at, int value) {
+  device atomic_int *place = (device atomic_int *)at;
+  int found = 0;
+  while (!atomic_compare_exchange_weak_explicit(place, &found, value, memory_order_relaxed,
+                                                memory_order_relaxed))
+    if (found >= value)
+      return;
+}
