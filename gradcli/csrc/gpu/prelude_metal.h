@@ -3,6 +3,7 @@
 
 #include <metal_stdlib>
 using namespace metal;
+#pragma METAL fp contract(off) /* a * b + c is rounded twice, as elsewhere; ffma is not */
 typedef long i64;
 
 #ifdef GC_OPENCL_CHECK
@@ -41,8 +42,9 @@ typedef long i64;
 #define GDIM gc_gdim
 #define LANE gc_lane
 #define WARP gc_warp
-#define BARRIER() threadgroup_barrier(mem_flags::mem_threadgroup)
-#define WARP_SYNC() simdgroup_barrier(mem_flags::mem_threadgroup)
+#define ALL_MEMORY mem_flags::mem_device | mem_flags::mem_threadgroup
+#define BARRIER() threadgroup_barrier(ALL_MEMORY)
+#define WARP_SYNC() simdgroup_barrier(ALL_MEMORY)
 
 FN float warp_shfl(float v, uint lane) {
   return simd_shuffle(v, (ushort)lane);
