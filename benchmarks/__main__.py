@@ -8,7 +8,18 @@ from typing import Any
 
 import click
 
-from benchmarks import course, measure, process, race, results, shipped, startup, tables, targets
+from benchmarks import (
+    course,
+    gpu,
+    measure,
+    process,
+    race,
+    results,
+    shipped,
+    startup,
+    tables,
+    targets,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "performance.md"
@@ -47,7 +58,8 @@ def main(context: click.Context, /, **options: Any) -> None:
     less than two cores are dropped. `all` takes about twenty minutes.
     """
     context.obj = options
-    process.two_processors()
+    if context.invoked_subcommand != "gpu":
+        process.two_processors()
 
 
 def _finish(options: dict[str, Any], kind: str, found: dict[str, Any]) -> None:
@@ -115,6 +127,26 @@ def text(options: dict[str, Any], file: Path, names: tuple[str, ...]) -> None:
     """Train these configs of text on FILE instead, and let them write on."""
     chosen = {name: shipped.files()[name] for name in names}
     _finish(options, "text", shipped.on_text(chosen, file, click.echo))
+
+
+@main.group("gpu")
+@click.option("--device", type=click.Choice(["cuda", "metal"]), default="cuda")
+@click.pass_obj
+def of_a_gpu(options: dict[str, Any], device: str) -> None:
+    """Check and measure gradcli on a GPU, beside torch where it is installed."""
+    options["device"] = device
+
+
+def _gpu_command(part: str, measured: gpu.Part) -> None:
+    @of_a_gpu.command(part, help=measured.__doc__)
+    @click.pass_obj
+    def command(options: dict[str, Any]) -> None:
+        found = measured(options["device"], options["quick"], click.echo)
+        _finish(options, f"gpu-{part}", found)
+
+
+for _part, _measured in gpu.PARTS.items():
+    _gpu_command(_part, _measured)
 
 
 @main.command("all")

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-KINDS = ("workloads", "matmul", "memory", "startup", "mnist97", "configs", "text")
+GPU_KINDS = ("gpu-checks", "gpu-kernels", "gpu-training")
+KINDS = ("workloads", "matmul", "memory", "startup", "mnist97", "configs", "text", *GPU_KINDS)
 FORMAT = 1
 FOLDER = Path(__file__).with_name("results")
 

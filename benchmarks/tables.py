@@ -198,6 +198,74 @@ def _trainings(found: Mapping[str, Any]) -> str:
     return _rows(head, lines)
 
 
+def _where_on_gpu(found: Mapping[str, Any]) -> str:
+    gpu = found["gpu"]
+    versions = ", ".join(f"{name} {version}" for name, version in gpu["versions"].items())
+    without = found.get("torch_missing")
+    return f"On {gpu['is']}; {versions}" + (f"; without torch: {without}" if without else "") + "."
+
+
+def _gpu_checks(found: Mapping[str, Any]) -> str:
+    doctor = found["doctor"]
+    lines = [("ops against the CPU", str(doctor.get("missing") or doctor.get("problem", "")))]
+    if doctor.get("failed") is not None:
+        told = f"{doctor['ops']} in {doctor['cases']} cases, {len(doctor['failed'])} differ"
+        lines = [("ops against the CPU", told)]
+    for name, row in found["graph"].items():
+        differ = len(row.get("parameters_that_differ", ())) + row.get("losses_that_differ", 0)
+        told = f"{row.get('steps')} steps, {differ} losses and parameters differ"
+        if "python_us" in row:
+            told += f"; Python takes {row['python_us']:g} of {row['step_us']:g} microseconds"
+        lines.append((f"replays of {name}", row.get("missing") or told))
+    lines += [
+        (f"{way}, microseconds a small kernel", number(row["us_per_kernel"]))
+        for way, row in found["small_kernels"].items()
+        if isinstance(row, dict)
+    ]
+    sanitizer = found["sanitizer"]
+    named = {"sanitizer": sanitizer} if "missing" in sanitizer else sanitizer
+    lines += [
+        (name, str(row.get("missing") or f"{row['errors']} errors")) for name, row in named.items()
+    ]
+    return f"## Checks of a GPU\n\n{_where_on_gpu(found)}\n\n{_rows(('what', 'found'), lines)}"
+
+
+def _gpu_kernels(found: Mapping[str, Any]) -> str:
+    families = found["families"]
+    lines = [
+        (row["family"], name, number(row["gbs"]), f"{row['share']:.0%}")
+        if "gbs" in row
+        else (row["family"], name, "-", "-")
+        for name, row in families["rows"].items()
+    ]
+    bandwidth = _rows(("family", "kernel", "GB/s", "of a copy"), lines)
+    names = ("gradcli", "torch", "gradcli bf16", "torch bf16")
+    products = []
+    for name, case in found["products"].items():
+        rates = (case["rows"].get(one, {}).get("tflops") for one in names)
+        shown = ("-" if rate is None else number(rate) for rate in rates)
+        products.append((name, *shown, *map(_times, (case["ratio"], case["ratio_bf16"]))))
+    head = ("TFLOP/s", *names, "vs torch", "vs torch, bf16")
+    return (
+        f"## Kernels on a GPU\n\n{_where_on_gpu(found)} A copy of {families['numbers']:,} numbers: "
+        f"{number(families['copy_gbs'])} GB/s, read and written.\n\n{bandwidth}\n"
+        f"{_rows(head, products)}"
+    )
+
+
+def _gpu_training(found: Mapping[str, Any]) -> str:
+    lines = []
+    for name, entry in found["workloads"].items():
+        off = entry["losses"].get("off_course")
+        far = "-" if off is None else f"{off:.1g}"
+        for contender, row in entry["rows"].items():
+            rates = (row.get(f"{what}_per_second") for what in ("steps", "tokens"))
+            shown = ("-" if rate is None else f"{rate:,.0f}" for rate in rates)
+            lines.append((name, contender, _ms(row), *shown, far if "grad" in contender else ""))
+    head = ("model", "", "ms a step", "steps/s", "tokens/s", "losses off the CPU's")
+    return f"## Training on a GPU\n\n{_where_on_gpu(found)}\n\n{_rows(head, lines)}"
+
+
 TABLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "workloads": _workloads,
     "matmul": _matmul,
@@ -206,4 +274,7 @@ TABLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "mnist97": _mnist97,
     "configs": _configs,
     "text": _text,
+    "gpu-checks": _gpu_checks,
+    "gpu-kernels": _gpu_kernels,
+    "gpu-training": _gpu_training,
 }

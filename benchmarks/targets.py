@@ -24,6 +24,10 @@ MEMORY = {"W2": 0.25, "W5": 0.4, "W6": 0.4}
 MNIST97 = 6.0
 PYTHON_BETWEEN = 10.0  # microseconds
 TINY = 10.0
+# On a GPU: shares of the device's own copy by family of kernels, ratios to torch's libraries.
+OF_A_COPY = {"elementwise": 0.85, "layer norm": 0.85, "softmax": 0.85, "optimizer": 0.85}
+GPU_PRODUCT, GPU_PRODUCT_BF16, GPU_MLP, GPU_GPT2 = 0.85, 0.40, 3.0, 1.0
+SAME_COURSE = 1e-3  # relative difference of losses
 
 
 @dataclass(frozen=True)
@@ -197,6 +201,63 @@ def of_configs(found: Mapping[str, Any]) -> list[Verdict]:
     return verdicts
 
 
+def of_gpu_checks(found: Mapping[str, Any]) -> list[Verdict]:
+    """Nothing may differ, nothing may be out of bounds."""
+    failed = found["doctor"].get("failed")
+    wrong = None if failed is None else float(len(failed))
+    verdicts = [at_most("ops and samples that differ from the CPU", wrong, 0)]
+    for name, row in found["graph"].items():
+        differ = None
+        if "steps" in row and not row["why_not_captured"]:
+            differ = float(row["losses_that_differ"] + len(row["parameters_that_differ"]))
+        what = f"{name}: losses and parameters that differ between replays and eager steps"
+        verdicts.append(at_most(what, differ, 0))
+    for tool in ("memcheck", "racecheck"):
+        errors = found["sanitizer"].get(tool, {}).get("errors")
+        verdicts.append(at_most(f"errors that {tool} finds", errors, 0))
+    return verdicts
+
+
+def of_gpu_kernels(found: Mapping[str, Any]) -> list[Verdict]:
+    """The worst of each family against a copy; the product of 4096 against torch's."""
+    verdicts = []
+    rows = found["families"]["rows"]
+    for family, wanted in OF_A_COPY.items():
+        mine = {name: row.get("share") for name, row in rows.items() if row["family"] == family}
+        there = {name: share for name, share in mine.items() if share is not None}
+        worst = min(there, key=lambda name: there[name], default="")
+        what = f"{family}, share of a copy's bandwidth" + (f" ({worst})" if worst else "")
+        verdicts.append(at_least(what, there.get(worst), wanted))
+        verdicts += [at_least(f"{n}: share", None, wanted) for n in mine if n not in there]
+    product = found["products"].get("matmul 4096x4096x4096", {})
+    what = "matmul of 4096, times as fast as torch"
+    verdicts += [
+        at_least(f"{what} in float32", product.get("ratio"), GPU_PRODUCT),
+        at_least(f"{what} in bfloat16", product.get("ratio_bf16"), GPU_PRODUCT_BF16),
+    ]
+    return verdicts
+
+
+def gpu_ratio(workloads: Mapping[str, Any], name: str, peer: str, ours: str) -> float | None:
+    """How many times as fast the best contender is whose name begins so."""
+    rows = workloads.get(name, {}).get("rows", {})
+    mine = best(rows, [row for row in rows if row.startswith(ours)])
+    return ratio(best(rows, (peer,)), mine)
+
+
+def of_gpu_training(found: Mapping[str, Any]) -> list[Verdict]:
+    """Speed against torch eager, losses against the CPU's."""
+    there = found["workloads"]
+    what, peer = "MNIST MLP, times as fast as torch eager", "torch eager"
+    verdicts = [at_least(what, gpu_ratio(there, "MNIST MLP", peer, "gradcli"), GPU_MLP)]
+    what, peer = "GPT-2 124M, times as fast as torch eager in bfloat16", "torch eager bf16"
+    verdicts.append(at_least(what, gpu_ratio(there, "GPT-2 124M", peer, "gradcli"), GPU_GPT2))
+    for name, entry in there.items():
+        off = entry["losses"].get("off_course")
+        verdicts.append(at_most(f"{name}, losses off the CPU's", off, SAME_COURSE))
+    return verdicts
+
+
 VERDICTS = {
     "workloads": of_workloads,
     "matmul": of_matmul,
@@ -205,4 +266,7 @@ VERDICTS = {
     "mnist97": of_mnist97,
     "configs": of_configs,
     "text": of_configs,
+    "gpu-checks": of_gpu_checks,
+    "gpu-kernels": of_gpu_kernels,
+    "gpu-training": of_gpu_training,
 }

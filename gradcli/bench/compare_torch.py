@@ -31,7 +31,7 @@ class Rival:
         self._model = torch_model.model(torch, job, start)
         self._optimizer = torch_model.optimizer(torch, job, self._model)
         self._clip = job.settings.clip
-        self._batches = itertools.cycle(list(_batches(torch, job)))
+        self._batches = itertools.cycle(list(batches(torch, job)))
         self._loss = self._forward(torch_model.loss(torch, job))
         if compiled:
             self._loss = torch.compile(self._loss)
@@ -60,7 +60,7 @@ class Rival:
         return total
 
 
-def _batches(torch: Any, job: Job) -> Iterator[list[tuple[Any, Any, float]]]:
+def batches(torch: Any, job: Job) -> Iterator[list[tuple[Any, Any, float]]]:
     """The first batches of the first epoch, each cut into its micro-batches with their weights."""
     split = job.dataset.splits["train"]
     size = min(job.settings.batch, split.size)

@@ -14,6 +14,8 @@ from gradcli.train.step import OneStep, Order, TrainingStep
 if TYPE_CHECKING:
     from gradcli.bench.calls import Parts
     from gradcli.config.planned import PlannedLayer
+    from gradcli.engine.program.on_device import DeviceProgram
+    from gradcli.engine.program.replay import Program
     from gradcli.train.job import Job
 
 BATCH, UPDATE = Turn("batch"), Turn("optimizer")
@@ -52,6 +54,11 @@ class Steps:
             self._done += stretch
             loss = made.losses[-1]
         return loss
+
+    @property
+    def programs(self) -> list[Program | DeviceProgram]:
+        """What the steps were made into, where they are captured."""
+        return self._step.captured.programs
 
     def _note(self, why: str) -> None:
         self.why_not = why

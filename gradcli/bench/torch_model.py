@@ -246,12 +246,17 @@ def loss(torch: Any, job: Job) -> Callable[[Any, Any], Any]:
     )
 
 
-def optimizer(torch: Any, job: Job, translated: Any) -> Any:
-    """The job's optimizer over the translated model's parameters, in the same groups."""
+def optimizer(torch: Any, job: Job, translated: Any, **more: Any) -> Any:
+    """The job's optimizer over the translated model's parameters, in the same groups.
+
+    `more` is what PyTorch's alone is told, such as `fused`.
+    """
     theirs = dict(translated.named_parameters())
     names = {id(parameter): name for name, parameter in job.model.named_parameters()}
     groups = [
         {**group, "params": [theirs[names[id(parameter)]] for parameter in group["params"]]}
         for group in job.optimizer.param_groups
     ]
-    return getattr(torch.optim, type(job.optimizer).__name__)(groups, **job.optimizer.defaults)
+    return getattr(torch.optim, type(job.optimizer).__name__)(
+        groups, **job.optimizer.defaults, **more
+    )

@@ -1,4 +1,5 @@
-"""A process on the stand-in for NVIDIA's driver: `gradcli ...`, or a case of cuda_cases.py.
+"""A process on the stand-in for NVIDIA's driver: `gradcli ...`, `benchmarks ...`, or a case of
+cuda_cases.py.
 
 Whenever a module is compiled for the device, its host build is made too, and put where the
 stand-in looks for it. STANDIN_CUDA_CHECKED=0 leaves the kernels' own checks out.
@@ -40,6 +41,12 @@ def main(kind: str, *rest: str) -> int:
 
         getattr(cuda_cases, rest[0])(*rest[1:])
         return 0
+    if kind == "benchmarks":
+        from benchmarks import __main__ as benchmarks
+        from benchmarks import gpu_checks
+
+        gpu_checks.GRADCLI[1:] = ["-m", "cuda_process", "gradcli"]
+        return int(benchmarks.main(list(rest), standalone_mode=False) or 0)
     from gradcli.cli import main as command_line
 
     return command_line.run(list(rest))

@@ -23,18 +23,7 @@ def _cuda() -> Driver:
     return Cuda()
 
 
-def _metal() -> Driver:
-    from gradcli.engine.device.gpu.installed import why_not_metal
-
-    reason = why_not_metal()
-    if reason:
-        raise DeviceError(f"device 'metal' cannot be used: {reason}")
-    from gradcli.engine.device.gpu.metal import Metal
-
-    return Metal()
-
-
-DRIVERS: dict[str, Callable[[], Driver]] = {"cuda": _cuda, "metal": _metal}
+DRIVERS: dict[str, Callable[[], Driver]] = {"cuda": _cuda}
 _open: dict[str, GPU] = {}
 
 
