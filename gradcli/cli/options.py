@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -54,16 +52,10 @@ def why_not(device: str) -> str:
 
         return why_not_cuda()
     if device == "metal":
-        if sys.platform != "darwin" or platform.machine() != "arm64":
-            return f"it needs macOS on Apple silicon, this is {_machine()}"
-        return "this version of gradcli has no Metal backend yet"
+        from gradcli.engine.device.gpu.installed import why_not_metal
+
+        return why_not_metal()
     return ""
-
-
-def _machine() -> str:
-    names = {"x86_64": "x86-64", "AMD64": "x86-64"}
-    machine = platform.machine()
-    return f"{platform.system()} {names.get(machine, machine)}"
 
 
 def json(function: F) -> F:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -117,10 +118,11 @@ def test_a_device_that_is_not_there_is_never_replaced(
 
 
 def test_metal_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(options.platform, "system", lambda: "Linux")
-    monkeypatch.setattr(options.platform, "machine", lambda: "x86_64")
-    assert options.why_not("metal") == ("it needs macOS on Apple silicon, this is Linux x86-64")
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    assert options.why_not("metal") == (
+        "it needs macOS 14 or newer on Apple silicon, this is Linux x86-64"
+    )
     assert options.why_not("cpu") == options.why_not("auto") == ""
 
 

@@ -47,7 +47,7 @@ def _headers() -> bytes:
     return version + b"\0".join(p.read_bytes() for p in listed)
 
 
-def _built(name: str, text: str, command: list[str]) -> Path:
+def built(name: str, text: str, command: list[str]) -> Path:
     """The library that a command makes of a text, compiled unless it was before."""
     made_of = _headers() + text.encode() + " ".join(command).encode()
     digest = hashlib.sha256(made_of).hexdigest()[:24]
@@ -71,7 +71,7 @@ def _built(name: str, text: str, command: list[str]) -> Path:
 def runtime_path() -> Path:
     """The runtime as a library; modules are linked with it."""
     parts = "".join(f'#include "{path}"\n' for path in sorted(HOST.glob("*.cpp")))
-    return _built("runtime", parts, [COMPILER, *_RUNTIME_FLAGS, f"-I{HOST}"])
+    return built("runtime", parts, [COMPILER, *_RUNTIME_FLAGS, f"-I{HOST}"])
 
 
 @cache
@@ -90,15 +90,15 @@ def module_path(name: str, text: str) -> Path:
     plain = re.sub(r"\W+", "-", name).strip("-")
     linked = str(runtime_path())
     command = [COMPILER, *_FLAGS, "-O1", *fma_flags(), f"-I{HOST}"]
-    return _built(plain, text, [*command, "-Wl,--no-as-needed", linked])
+    return built(plain, text, [*command, "-Wl,--no-as-needed", linked])
 
 
 class HostModule:
-    """The kernels of one text, loaded."""
+    """The kernels of one library, loaded."""
 
-    def __init__(self, name: str, text: str) -> None:
+    def __init__(self, path: Path) -> None:
         runtime()
-        self._library: Any = ffi.dlopen(str(module_path(name, text)))
+        self._library: Any = ffi.dlopen(str(path))
         self.kernels: dict[str, Any] = {}
         kernel = self._library.gc_host_kernels()
         while kernel != ffi.NULL:

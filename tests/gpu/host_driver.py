@@ -122,7 +122,9 @@ class HostDriver:
         theirs = sources.prelude_text(self.target)
         assert source.startswith(theirs), "a module's text begins with the target's prelude"
         own = host_build.prelude(self.checked)
-        self._modules[key] = HostModule(key, own + source.removeprefix(theirs))
+        self._modules[key] = HostModule(
+            host_build.module_path(key, own + source.removeprefix(theirs))
+        )
 
     def launch(self, ready: Ready) -> None:
         """Queue one launch; its arguments are looked at now."""

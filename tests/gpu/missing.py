@@ -6,8 +6,6 @@ A launcher that is added takes its names from here, and an empty row goes.
 from __future__ import annotations
 
 MISSING: dict[str, set[str]] = {
-    "scan": {"cumsum", "cumprod", "cumprod_backward"},
-    "gather": {"gather", "scatter", "index_copy", "flat_index", "nonzero"},
     "chain": {"chain"},
 }
 # They measure what a CPU can reach at most.

@@ -24,6 +24,7 @@ _WARNINGS = (
     "-Wdouble-promotion",
     "-Wshadow",
     "-Wno-unknown-attributes",  # [[kernel]] and the places of ids
+    "-Wno-unknown-pragmas",  # #pragma METAL
     "-Wno-ignored-attributes",
     "-Wno-unused-function",  # shared headers serve many modules
     "-Wno-unused-parameter",  # ids that a function has no use for

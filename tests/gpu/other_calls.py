@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import tiled_calls
 from calls import Call, Collector
 from sampled_calls import TAILS
+from tiled_calls import wave
 
 from gradcli import engine
 from gradcli.engine import optim
@@ -15,7 +17,6 @@ from gradcli.engine.array import empty, run
 from gradcli.engine.device import cpu
 from gradcli.engine.device.cpu import kernel_inputs
 from gradcli.engine.program.chain import Step, packed
-from gradcli.engine.tensor import Tensor
 
 # Each kernel of a step, with the options that choose it or that it reads.
 OPTIMIZERS: list[tuple[Callable[..., optim.Optimizer], dict[str, Any]]] = [
@@ -53,16 +54,6 @@ CONVOLUTIONS = (
     (1, 1, 33, 17, (6, 5), (3, 3), 1),
 )
 ROWS = ("relu", "gelu", "tanh", "sigmoid_backward", "gelu_backward", "clamp", "neg", "floor")
-
-
-def wave(shape: tuple[int, ...], shift: float = 0.0, terms: int = 1) -> Tensor:
-    """Numbers of both signs, the same each time; `terms` of them add up to something around 1."""
-    numbers = [
-        (math.sin(1.7 * i + shift) + math.cos(0.31 * i)) / max(terms, 1)
-        for i in range(math.prod(shape))
-    ]
-    made: Tensor = engine.tensor(numbers, dtype=engine.float32).reshape(shape)
-    return made
 
 
 def _steps(make: Callable[..., optim.Optimizer], options: dict[str, Any], size: int) -> None:
@@ -153,6 +144,12 @@ def _long_orders() -> None:
         rows = engine.tensor([i * i % 7 if i % 3 else 11 for i in range(picked)])
         y = x.index_select(0, rows)
         y.backward(wave(y.shape, 1.0))
+    for way in ("sum", "prod", "amax", "amin"):
+        for size in (7, 900):
+            rows = engine.tensor([i * i % 5 if i % 4 else 2 for i in range(size)])
+            for x in (wave((9,)), (wave((9,)) * 3).to(engine.int64)):
+                x.scatter_reduce(0, rows, wave((size,), 1.0).to(x.dtype) * 2, way)
+    (wave((9_000,)) > 1).nonzero()
     x = wave((2, 5, 3)).requires_grad_()
     x.index_select(1, engine.tensor([4] * 50 + [1] * 50 + [0, 2])).sum().backward()
 
@@ -171,6 +168,14 @@ def other_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[str,
         _long_rows()
     with collector.listening("long orders"):
         _long_orders()
+    for large in (
+        tiled_calls.products,
+        tiled_calls.convolutions,
+        tiled_calls.attention,
+        tiled_calls.pools,
+    ):
+        with collector.listening(f"large {large.__name__}"):
+            large()
     for row in ROWS:
         with collector.listening(f"a product, then {row}"):
             _products(row)

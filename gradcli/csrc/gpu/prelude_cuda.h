@@ -98,3 +98,7 @@ FN uint umulhi(uint a, uint b) {
 FN bool claim(int *at, int value) {
   return atomicCAS(at, 0, value) == 0;
 }
+/* Makes it a value, unless it is larger. */
+FN void raise_to(int *at, int value) {
+  atomicMax(at, value);
+}

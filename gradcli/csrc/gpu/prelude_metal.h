@@ -3,6 +3,7 @@
 
 #include <metal_stdlib>
 using namespace metal;
+#pragma METAL fp contract(off) /* a * b + c is rounded twice, as elsewhere; ffma is not */
 typedef long i64;
 
 #ifdef GC_OPENCL_CHECK
@@ -41,8 +42,9 @@ typedef long i64;
 #define GDIM gc_gdim
 #define LANE gc_lane
 #define WARP gc_warp
-#define BARRIER() threadgroup_barrier(mem_flags::mem_threadgroup)
-#define WARP_SYNC() simdgroup_barrier(mem_flags::mem_threadgroup)
+#define ALL_MEMORY mem_flags::mem_device | mem_flags::mem_threadgroup
+#define BARRIER() threadgroup_barrier(ALL_MEMORY)
+#define WARP_SYNC() simdgroup_barrier(ALL_MEMORY)
 
 FN float warp_shfl(float v, uint lane) {
   return simd_shuffle(v, (ushort)lane);
@@ -110,4 +112,13 @@ FN bool claim(device int *at, int value) {
     if (found != 0)
       return false;
   return true;
+}
+/* Makes it a value, unless it is larger. */
+FN void raise_to(device int *at, int value) {
+  device atomic_int *place = (device atomic_int *)at;
+  int found = 0;
+  while (!atomic_compare_exchange_weak_explicit(place, &found, value, memory_order_relaxed,
+                                                memory_order_relaxed))
+    if (found >= value)
+      return;
 }

@@ -163,7 +163,7 @@ class DeviceProgram:
     def replay(self, feeds: Moves, takes: Moves) -> GradcliError | None:
         """One step, queued; why the CPU's part of it was refused, if it was."""
         for own, given in feeds:
-            copy_into(own, given)
+            self._move(own, given)
         _, error = self._host.replay(1)
         if error is not None:
             return error
@@ -172,12 +172,27 @@ class DeviceProgram:
         for storage in self._changed:
             storage.version += 1
         for into, made in takes:
-            copy_into(into, made)
+            self._move(into, made)
         return None
+
+    def _move(self, to: Array, source: Array) -> None:
+        """Bytes from one place to another: both are in order, and on one device or the CPU."""
+        nbytes = source.numel * on_device(source.dtype).size
+        if isinstance(to.storage, Memory) and isinstance(source.storage, Memory):
+            if nbytes:
+                self.gpu.driver.copy(_at(to.storage, to), _at(source.storage, source), nbytes)
+        elif to.storage.device is None and source.storage.device is None:
+            cpu.ffi.memmove(to.place, source.place, source.numel * source.dtype.size)
+        else:
+            copy_into(to, source)
 
     def writes(self, array: Array) -> bool:
         """Whether a replay changes the memory of this array."""
         return any(storage is array.storage for storage in self._changed)
+
+
+def _at(storage: Memory, array: Array) -> Place:
+    return Place(storage.handle, array.offset * on_device(array.dtype).size)
 
 
 def _there(view: View) -> bool:

@@ -115,11 +115,14 @@ FN uint umulhi(uint a, uint b) {
 }
 /* Not watched: threads race for it, and that is what it is there for. */
 #if GC_CHECK
-FN bool claim(gc::Pointer<int> at, int value) {
-  return __sync_bool_compare_and_swap(at.at, 0, value);
-}
+#define RACED(at) (at).at
 #else
-FN bool claim(int *at, int value) {
-  return __sync_bool_compare_and_swap(at, 0, value);
-}
+#define RACED(at) (at)
 #endif
+FN bool claim(DEV(int) at, int value) {
+  return __sync_bool_compare_and_swap(RACED(at), 0, value);
+}
+FN void raise_to(DEV(int) at, int value) {
+  int *const place = RACED(at);
+  *place = *place > value ? *place : value;
+}

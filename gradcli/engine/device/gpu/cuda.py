@@ -17,13 +17,13 @@ from cuda.bindings import driver
 
 from gradcli.engine.device.cpu import ffi
 from gradcli.engine.device.gpu import nvrtc
+from gradcli.engine.device.gpu.blame import one_of
 from gradcli.engine.device.gpu.driver import Place, Ready, Replayable
 from gradcli.engine.device.gpu.staging import Ring
 from gradcli.errors import DeviceError
 
 STAGING = 32 << 20  # bytes of pinned memory
 _PIECE = STAGING // 4  # most that is staged at once: several are on their way while one is filled
-_NAMED = 6  # most kernels that an error names
 _ALWAYS_KEEP = 2**64 - 1  # memory that is free again stays in the pool
 _OUT_OF_MEMORY, _BAD_VALUE, _NO_SUCH_NAME = 2, 1, 500
 _OF_A_KERNEL = {700, 702, 710, *range(714, 720)}  # after these the device is lost to a process
@@ -267,7 +267,7 @@ class Cuda:
         if status.value not in _OF_A_KERNEL:
             return DeviceError(f"cuda: {doing or 'the driver refused a call'}: {said}")
         names = _names(self._queued)
-        self._lost = self._lost or f"cuda: {_one_of(names)} failed: {said}"
+        self._lost = self._lost or f"cuda: {one_of(names)} failed: {said}"
         tells = "CUDA_LAUNCH_BLOCKING=1 in the environment tells which kernel it was"
         return DeviceError(self._lost, notes=(tells,) if len(names) > 1 else ())
 
@@ -327,15 +327,6 @@ def _packed(arg: Place | int | float | bytes) -> bytes:
 
 def _address(pointer: Any) -> int:
     return int(ffi.cast("uintptr_t", pointer))
-
-
-def _one_of(names: Sequence[str]) -> str:
-    """Which kernels may have failed."""
-    if len(names) < 2:
-        return f"kernel '{names[0]}'" if names else "a kernel"
-    shown = ", ".join(f"'{name}'" for name in names[:_NAMED])
-    others = f" and {len(names) - _NAMED} others" if len(names) > _NAMED else ""
-    return f"one of the kernels {shown}{others}"
 
 
 def _names(queued: Iterable[str | Graph]) -> list[str]:

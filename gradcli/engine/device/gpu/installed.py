@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import platform
 from importlib.metadata import PackageNotFoundError, version
 
 INSTALL = "pip install 'gradcli[cuda]'"
+INSTALL_METAL = "pip install 'gradcli[metal]'"
+METAL_PACKAGE = "pyobjc-framework-Metal"
+MACOS = 14  # the first with Metal's language 3.1
 DRIVER = "libcuda.so.1"
 PACKAGES = ("cuda-bindings", "nvidia-cuda-nvrtc")
 
@@ -20,6 +24,52 @@ def why_not_cuda() -> str:
     seen.append(f"NVIDIA's driver {DRIVER} ({driver or 'not found'})")
     seen.append(f"a GPU ({'none' if device == '0' else device})")
     return f"it needs {', '.join(seen[:-1])} and {seen[-1]}; {_cure(all(found.values()), driver)}"
+
+
+def why_not_metal() -> str:
+    """Why Metal cannot be used here, as why_not_cuda says it."""
+    machine, fits = _mac()
+    package = _package(METAL_PACKAGE) if fits else ""
+    device = _metal_device() if package else "not asked for"
+    if device == "found":
+        return ""
+    if not fits:
+        return f"it needs macOS {MACOS} or newer on Apple silicon, this is {machine}"
+    return (
+        f"it needs {METAL_PACKAGE} ({package or 'not installed'}) and a GPU of an M1 or newer "
+        f"({device}); "
+        + (
+            "system_profiler SPDisplaysDataType shows what the Mac has"
+            if package
+            else f"the package comes with: {INSTALL_METAL}"
+        )
+    )
+
+
+def _mac() -> tuple[str, bool]:
+    """This machine in words, and whether Metal may be expected of it."""
+    names = {"x86_64": "x86-64", "AMD64": "x86-64"}
+    processor = names.get(platform.machine(), platform.machine())
+    system = platform.system()
+    if system != "Darwin":
+        return f"{system} {processor}", False
+    release = platform.mac_ver()[0]
+    new_enough = int(release.partition(".")[0] or 0) >= MACOS
+    return f"macOS {release} {processor}", new_enough and processor == "arm64"
+
+
+def _metal_device() -> str:
+    """`found`, or what there is instead of a GPU that will do."""
+    try:
+        import Metal
+    except ImportError as error:
+        return f"{METAL_PACKAGE} cannot be imported: {error}"
+    device = Metal.MTLCreateSystemDefaultDevice()
+    if device is None:
+        return "none"
+    if not device.supportsFamily_(Metal.MTLGPUFamilyApple7):
+        return f"older: {device.name()}"
+    return "found"
 
 
 def _cure(packages: bool, driver: str) -> str:

@@ -5,6 +5,7 @@ It depends on the shape alone, so the order of a sum does too.
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from gradcli.engine.device.gpu.launch import THREADS, Operand
 
 _LINES = struct.Struct("6I")
 _WARP = 32
+_SHORTEST = 16  # elements of a chunk that one thread goes through, at least
 _EACH = 8  # elements of a thread, at least, before another one helps
 _BLOCKS = 1024  # keep a large GPU busy
 _CHUNKS = 1024  # most parts that a second launch puts together
@@ -69,3 +71,8 @@ def power_of_two(n: int, most: int) -> int:
     while power < min(n, most):
         power *= 2
     return power
+
+
+def even_cut(n: int) -> int:
+    """How many of n elements a thread goes through: about as many as there are such chunks."""
+    return max(_SHORTEST, math.isqrt(max(0, n - 1)) + 1)

@@ -23,7 +23,18 @@ def _cuda() -> Driver:
     return Cuda()
 
 
-DRIVERS: dict[str, Callable[[], Driver]] = {"cuda": _cuda}
+def _metal() -> Driver:
+    from gradcli.engine.device.gpu.installed import why_not_metal
+
+    reason = why_not_metal()
+    if reason:
+        raise DeviceError(f"device 'metal' cannot be used: {reason}")
+    from gradcli.engine.device.gpu.metal import Metal
+
+    return Metal()
+
+
+DRIVERS: dict[str, Callable[[], Driver]] = {"cuda": _cuda, "metal": _metal}
 _open: dict[str, GPU] = {}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import struct
 
 from gradcli.engine.device.gpu.launch import (
@@ -16,16 +15,11 @@ from gradcli.engine.device.gpu.launch import (
     over,
     step,
 )
+from gradcli.engine.device.gpu.lines import even_cut
 from gradcli.engine.device.gpu.sorting import sort
 
 FAMILY = "index_backward"
 _PICKED = struct.Struct("7I")
-_SHORTEST = 16  # positions of a chunk, at least
-
-
-def chunk_of(m: int) -> int:
-    """How many of m sorted positions a thread adds up: as many as chunks, where there are many."""
-    return max(_SHORTEST, math.isqrt(max(0, m - 1)) + 1)
 
 
 @launches("index_select_backward")
@@ -42,7 +36,7 @@ def index_select_backward(call: Shapes) -> Plan:
     if not m:
         return Plan((zeros,))
     found = sort(Tensor(1), "i64", 1, m, 0)
-    chunk = chunk_of(m)
+    chunk = even_cut(m)
     chunks = -(-m // chunk)
     count, parts = outer * chunks * inner, Scratch(found.end)
     skipped = call.size(0) if 0 <= call.size(0) < n else n

@@ -1,0 +1,83 @@
+"""Calls large enough for what few samples of ops reach: whole tiles, pieces, wide heads."""
+
+from __future__ import annotations
+
+import math
+
+from gradcli import engine
+from gradcli.engine.tensor import Tensor
+
+# images, channels, filters, rows, columns, window, stride, padding, dilation, groups
+CONVOLUTIONS = (
+    (2, 8, 17, 9, 8, (3, 3), 1, 1, 1, 1),
+    (1, 8, 10, 11, 9, (3, 2), (2, 3), 1, (1, 2), 2),
+    (1, 20, 33, 9, 9, (3, 3), 4, 0, 1, 1),
+    (2, 4, 8, 5, 5, (1, 1), 2, 0, 1, 1),
+    (9, 2, 6, 14, 13, (3, 3), 1, 1, 1, 1),
+)
+# heads, queries, keys, depth, width, causal
+HEADS = (
+    (2, 17, 70, 5, 9, False),
+    (1, 70, 70, 8, 70, True),
+    (1, 66, 5, 3, 130, False),
+    (2, 3, 130, 70, 4, False),
+)
+
+
+def wave(shape: tuple[int, ...], shift: float = 0.0, terms: int = 1) -> Tensor:
+    """Numbers of both signs, the same each time; `terms` of them add up to something around 1."""
+    numbers = [
+        (math.sin(1.7 * i + shift) + math.cos(0.31 * i)) / max(terms, 1)
+        for i in range(math.prod(shape))
+    ]
+    made: Tensor = engine.tensor(numbers, dtype=engine.float32).reshape(shape)
+    return made
+
+
+def convolutions() -> None:
+    """With the gradients of images, filters and bias."""
+    for images, channels, filters, h, w, window, *options, groups in CONVOLUTIONS:
+        stride, padding, dilation = options
+        taps = channels // groups * math.prod(window)
+        x = wave((images, channels, h, w)).requires_grad_()
+        weight = wave((filters, channels // groups, *window), 1.0, terms=taps).requires_grad_()
+        bias = wave((filters,), 2.0).requires_grad_()
+        y = engine.conv2d(
+            x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups
+        )
+        y.backward(wave(y.shape, 3.0, terms=y.numel() // filters))
+
+
+def attention() -> None:
+    """Of more than one tile of queries, keys or columns, with its gradients."""
+    for heads, queries, keys, depth, width, causal in HEADS:
+        q = wave((1, heads, queries, depth)).requires_grad_()
+        k = wave((1, heads, keys, depth), 1.0).requires_grad_()
+        v = wave((1, heads, keys, width), 2.0).requires_grad_()
+        mask = None if causal else wave((queries, keys), 4.0) > -0.8
+        y = engine.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
+        y.backward(wave(y.shape, 3.0))
+
+
+def pools() -> None:
+    """Windows that a block adds up."""
+    x = wave((2, 2, 30, 29)).requires_grad_()
+    for y in (
+        engine.avg_pool2d(x, (9, 8), stride=7, padding=(1, 3)),
+        engine.adaptive_avg_pool2d(x, (2, 1)),
+        engine.adaptive_avg_pool2d(x, 1),
+    ):
+        y.backward(wave(y.shape, 3.0))
+
+
+def products() -> None:
+    """Many, of few columns or rows, and of a depth that is cut in pieces."""
+    for a, b in (
+        ((70, 300), (300, 66)),
+        ((130, 37), (37, 3)),
+        ((3, 260), (260, 70)),
+        ((40, 66, 3), (40, 3, 65)),
+        ((1, 1000), (1000, 1)),
+    ):
+        x, y = wave(a).requires_grad_(), wave(b, 1.0, terms=b[-2]).requires_grad_()
+        (x @ y).sum().backward()
