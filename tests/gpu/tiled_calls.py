@@ -60,7 +60,7 @@ def attention() -> None:
 
 
 def pools() -> None:
-    """Windows that a block adds up."""
+    """Windows that a block goes over, with and without a NaN."""
     x = wave((2, 2, 30, 29)).requires_grad_()
     for y in (
         engine.avg_pool2d(x, (9, 8), stride=7, padding=(1, 3)),
@@ -68,6 +68,10 @@ def pools() -> None:
         engine.adaptive_avg_pool2d(x, 1),
     ):
         y.backward(wave(y.shape, 3.0))
+    for x in (wave((2, 1, 30, 29)).round(), wave((1, 1, 30, 29)).log()):
+        engine.max_pool2d(x, (9, 8), stride=7, padding=(4, 3), dilation=2)
+        engine.adaptive_max_pool2d(x, (2, 1))
+        engine.adaptive_max_pool2d(x, 1)
 
 
 def products() -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import struct
 
 from gradcli.engine.device.gpu.launch import (
-    SUFFIX,
-    Launch,
-    Module,
+    Arg,
     Plan,
     Shapes,
     Tensor,
@@ -34,10 +32,8 @@ def _pool(call: Shapes, big: int, small: int, adaptive: bool) -> bytes:
 @launches("max_pool2d_forward", "adaptive_max_pool2d_forward")
 def max_forward(call: Shapes) -> Plan:
     """Maxima and where they lie."""
-    n = call.numel(1)
     shape = _pool(call, 0, 1, call.kernel.startswith("adaptive"))
-    tensors = Tensor(0), Tensor(1), Tensor(2)
-    return one(FAMILY, call, over(n), *tensors, shape, n, kernel="max_pool2d")
+    return _windows(call, "max_pool2d", (Tensor(0), Tensor(1), Tensor(2), shape))
 
 
 @launches("max_pool2d_backward")
@@ -53,16 +49,19 @@ def max_backward(call: Shapes) -> Plan:
 @launches("avg_pool2d_forward", "adaptive_avg_pool2d_forward")
 def avg_forward(call: Shapes) -> Plan:
     """Averages."""
-    n, shape = call.numel(1), _average(call, 0, 1)
+    return _windows(call, "avg_pool2d", (Tensor(0), Tensor(1), _average(call, 0, 1)))
+
+
+def _windows(call: Shapes, kernel: str, args: tuple[Arg, ...]) -> Plan:
+    """A thread for each output, or a block where windows are large."""
+    n = call.numel(1)
     pixels = call.size(0) * call.size(1)
     if call.kernel.startswith("adaptive") and n:
         pixels = call.numel(0) // n
     if pixels < WIDE:
-        return one(FAMILY, call, over(n), Tensor(0), Tensor(1), shape, n, kernel="avg_pool2d")
-    suffix, threads = SUFFIX[call.tensors[0].dtype.name], 256 if pixels > 8 * WIDE else 32
-    args = Tensor(0), Tensor(1), shape
-    kernel = f"avg_pool2d_block_{suffix}"
-    return Plan((Launch(Module(FAMILY, suffix), kernel, (n, 1, 1), threads, args),) if n else ())
+        return one(FAMILY, call, over(n), *args, n, kernel=kernel)
+    grid, threads = (n, 1, 1), 256 if pixels > 8 * WIDE else 32
+    return one(FAMILY, call, grid, *args, kernel=f"{kernel}_block", threads=threads)
 
 
 @launches("avg_pool2d_backward", "adaptive_avg_pool2d_backward")
