@@ -5,8 +5,6 @@ A launcher that is added takes its names from here, and an empty row goes.
 
 from __future__ import annotations
 
-MISSING: dict[str, set[str]] = {
-    "chain": {"chain"},
-}
+MISSING: dict[str, set[str]] = {}
 # They measure what a CPU can reach at most.
 CPU_ONLY = {"fma_rate", "copy_rate"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import NamedTuple, Protocol
 
 from gradcli.engine.dtype import DType
@@ -40,7 +41,7 @@ class Module(NamedTuple):
     """Kernels that are compiled together: a file of csrc/gpu for one element type.
 
     With a row it is the kernels of that row of scalar_ops.h alone: a hundred of them would take
-    the compiler many seconds, and a model uses a dozen.
+    the compiler many seconds, and a model uses a dozen. The row of a chain is its steps.
     """
 
     family: str
@@ -48,7 +49,8 @@ class Module(NamedTuple):
     row: str = ""
 
     def __str__(self) -> str:
-        return ".".join(part for part in self if part)
+        row = self.row if self.row.isidentifier() else sha256(self.row.encode()).hexdigest()[:12]
+        return ".".join((self.family, self.dtype, *([row] if self.row else [])))
 
 
 class Tensor(NamedTuple):

@@ -10,6 +10,7 @@ from gradcli.engine.device.gpu.launch import Module
 
 CSRC = Path(__file__).parents[3] / "csrc"
 _INCLUDE = re.compile(r'^#include "([^"]+)".*\n', re.MULTILINE)
+_STEP = re.compile(r"ROW\((\w+)\)")
 _TYPES = {"f32": "float", "i32": "int", "i64": "i64", "u8": "uchar"}
 
 
@@ -20,8 +21,15 @@ def module_text(module: Module, prelude: str) -> str:
     text = expanded(CSRC / "gpu" / f"{module.family}.gc")
     if module.row:
         every = expanded(CSRC / "scalar_ops.h")
-        text = text.replace(every, row_of(module.row))
-    return prelude + real + own + text
+        text = text.replace(every, "".join(map(row_of, _rows(module.row))))
+    steps = f"#define CHAIN_STEPS {module.row}\n" if _STEP.search(module.row) else ""
+    return prelude + real + own + steps + text
+
+
+def _rows(row: str) -> list[str]:
+    """The names of the rows of a module: one, or those that its steps mention."""
+    steps: list[str] = _STEP.findall(row)
+    return sorted({step.partition("_backward")[0] for step in steps}) or [row]
 
 
 def row_of(name: str) -> str:

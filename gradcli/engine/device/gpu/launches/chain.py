@@ -1,0 +1,45 @@
+"""Launches of rows of scalar_ops.h that feed one another (csrc/cpu/chain.h says how they are told).
+
+Each chain is a module of its own: its steps are a part of the text.
+"""
+
+from __future__ import annotations
+
+from gradcli.engine.device.cpu import KERNELS, kernel_inputs
+from gradcli.engine.device.gpu.launch import Plan, Shapes, first, launches, one, over
+from gradcli.engine.device.gpu.walk import walk
+
+FAMILY = "chain"
+_INPUTS, _TENSORS, _PAIRS = 5, 8, 4
+_NAMES = {number: name for name, number in KERNELS.items()}
+
+
+@launches("chain")
+def chain(call: Shapes) -> Plan:
+    """One pass over the outputs."""
+    like = call.tensors[_INPUTS]
+    inputs = [x if len(x.shape) == len(like.shape) else like for x in call.tensors[:_INPUTS]]
+    n = call.numel(_INPUTS)
+    options = [call.option(i) for i in range(2 * _PAIRS)]
+    tensors, args = first(_TENSORS), (walk(inputs), n)
+    return one(FAMILY, call, over(n), *tensors, *args, *options, row=steps_text(call))
+
+
+def steps_text(call: Shapes) -> str:
+    """The steps as statements: inputs are read first, and outputs written last."""
+    lines: list[str] = []
+    read: set[int] = set()
+    made: set[int] = set()
+    for size in call.sizes[1 : 1 + call.size(0)]:
+        *operands, result, pair = (size >> (16 + 4 * i) & 15 for i in range(6))
+        kernel = _NAMES[size & 0xFFFF]
+        slots = operands[: kernel_inputs(kernel)]
+        read.update(slot for slot in slots if slot < _INPUTS)
+        values = ", ".join(f"s{slot}" for slot in slots)
+        declared = "" if result in made else "float "
+        made.add(result)
+        lines.append(f"{declared}s{result} = ROW({kernel})({values}, p{pair}, q{pair});")
+    shape = call.tensors[_INPUTS].shape
+    written = [i for i in range(_INPUTS, _TENSORS) if len(call.tensors[i].shape) == len(shape)]
+    loads = [f"LOAD({slot})" for slot in sorted(read)]
+    return " ".join([*loads, *lines, *(f"STORE({slot})" for slot in written)])
