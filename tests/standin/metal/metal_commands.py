@@ -6,6 +6,7 @@ what they are given by value is what it was when it was encoded.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ MOST_BUFFERS, MOST_BYTES = 31, 4096
 MOST_UNFINISHED = 64  # command buffers of a queue; who wants another one waits
 CONCURRENT_DISPATCH = 32
 ALIGNED = 256  # bytes: where a value by reference may begin
+FAILS = os.environ.get("STANDIN_METAL_FAILS", "no kernel")  # how the names of such kernels begin
 Size = tuple[int, int, int]
 
 counted: Counter[str] = Counter()  # launches, commits, kernels, replays
@@ -80,6 +82,8 @@ class Command:
         slots = [self._slot(*argument) for argument in self.arguments]
         listed = ffi.new("void *[]", [ffi.cast("void *", slot) for slot in slots] or 1)
         counted["kernels"] += 1
+        if self.pipeline.name.startswith(FAILS):
+            return f"Caused GPU Address Fault Error in {self.pipeline.name}"
         runtime.gc_host_configure(0, 0)
         if runtime.gc_host_launch(self.pipeline.kernel, listed, *self.grid, self.threads[0]):
             return str(ffi.string(runtime.gc_host_error()).decode())
