@@ -11,7 +11,7 @@ from gradcli.engine.sample import Input
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import GradcliError
 
-DEVICES = ("cpu",)  # every op runs on each of them
+DEVICES = ("cpu", "cuda", "metal")  # every op runs on each: tests/gpu/test_every_op.py
 
 
 def accepted(op: Op | Function) -> tuple[str, ...]:

@@ -111,7 +111,7 @@ def trained(device: str, capture: bool, steps: int = 5) -> tuple[list[float], li
         optimizer.zero_grad()
         loss: Tensor = nn.functional.cross_entropy(net(x[rows]), t[rows])
         loss.backward()
-        nn.utils.clip_grad_norm_(net.parameters(), 0.5)
+        optim.clip_grad_norm_(net.parameters(), 0.5)
         optimizer.step()
         return loss
 

@@ -10,7 +10,7 @@ from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, full, run
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import declare_op
-from gradcli.engine.ops.creation import full as full_tensor
+from gradcli.engine.ops.creation import full_like
 from gradcli.engine.ops.elementwise import eq
 from gradcli.engine.ops.family import map_binary
 from gradcli.engine.ops.index import AlongDim, where
@@ -53,15 +53,15 @@ class _ScatterReduce(AlongDim):
         if src.shape != index.shape and index.ndim:
             src = getitem(src, index=tuple(slice(n) for n in index.shape))
         if not include:
-            reached = scatter(full_tensor(x.shape, False), dim, index, True)
+            reached = scatter(full_like(x, 0, dtype=dtypes.bool_), dim, index, True)
             x = where(reached, _neutral(reduce, x.dtype), x)
         if reduce in _JOINS:
             return super().__call__(x, index, src, dim=dim, reduce=reduce)
         total = scatter_add(x, index, src, dim=dim)
         if reduce == "sum":
             return total
-        ones = full_tensor(index.shape, 1, dtype=x.dtype)
-        counts = scatter_add(full_tensor(x.shape, int(include), dtype=x.dtype), dim, index, ones)
+        ones = full_like(index, 1, dtype=x.dtype)
+        counts = scatter_add(full_like(x, int(include)), dim, index, ones)
         counts = counts.clamp(min=1)
         return total / counts if x.is_floating_point() else (total.double() / counts).floor().to(x)
 
