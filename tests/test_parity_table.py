@@ -14,14 +14,17 @@ from gradcli.engine.tensor import OPS
 
 TABLE = Path(__file__).parent.parent / "docs" / "parity.md"
 HOLD_LAYERS = {"Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"}
-# tests/engine/test_nn_positions.py and test_nn_attention.py hold them to their papers' formulas.
+# test_nn_positions.py, test_nn_attention.py and ops/test_softcap.py of tests/engine hold them to
+# their papers' formulas.
 NOT_IN_TORCH = {
     "Positions",
     "RotaryEmbedding",
     "SelfAttention",
+    "SoftCap",
     "TransformerBlock",
     "affine",
     "rotary_embedding",
+    "softcap",
 }
 # The numbers drawn are our own; test_random.py and test_parity_ranked.py look at how they spread.
 DRAWN = {

@@ -80,6 +80,7 @@ ARGUMENTS |= dict.fromkeys(PLAIN.split(), "")
 # What torch has no class for: a function of torch, our module and the input.
 OWN: dict[str, Callable[[Any, Any, Any], Any]] = {
     "ReLUSquared": lambda torch, module, x: torch.relu(x).square(),
+    "SoftCap": lambda torch, module, x: module.cap * torch.tanh(x / module.cap),
     "SwiGLU": lambda torch, module, x: _swiglu(torch, *x.chunk(2, module.dim)),
 }
 CONTAINERS = ("Sequential", "Residual", "Parallel")

@@ -100,6 +100,11 @@ def threshold(x: Signal, threshold: Finite, *, value: Finite = 0.0) -> Fitted:
     return _on(x, "Threshold", threshold=threshold, value=value)
 
 
+def softcap(x: Signal, cap: Positive) -> Fitted:
+    """The input held softly between -cap and cap: cap * tanh(x / cap)."""
+    return _on(x, "SoftCap", cap=cap)
+
+
 def tanh(x: Signal) -> Fitted:
     """Hyperbolic tangent of x."""
     return _on(x, "Tanh")

@@ -78,6 +78,7 @@ LAYERS: dict[str, Callable[..., Fitted]] = {
     "hardsigmoid": activations.hardsigmoid,
     "hardtanh": activations.hardtanh,
     "threshold": activations.threshold,
+    "softcap": activations.softcap,
     "tanh": activations.tanh,
     "tanhshrink": activations.tanhshrink,
     "sigmoid": activations.sigmoid,

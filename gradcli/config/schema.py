@@ -103,6 +103,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "swish": ("silu",),
     "leaky_relu": ("leakyrelu",),
     "relu_squared": ("relusquared",),
+    "soft_cap": ("softcap",),
     "log_softmax": ("logsoftmax",),
     "log_sigmoid": ("logsigmoid",),
     "hard_swish": ("hardswish",),

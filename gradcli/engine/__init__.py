@@ -17,6 +17,7 @@ from gradcli.engine.autograd import (
     set_grad_enabled,
 )
 from gradcli.engine.autograd import recording as is_grad_enabled
+from gradcli.engine.draw import draw
 from gradcli.engine.dtype import DType, bool_, float32, float64, int32, int64, uint8
 from gradcli.engine.interop import from_dlpack, from_numpy
 from gradcli.engine.op import composed
@@ -50,6 +51,7 @@ __all__ = [
     "composed",
     "default_generator",
     "detect_anomaly",
+    "draw",
     "empty",
     "enable_grad",
     "float32",

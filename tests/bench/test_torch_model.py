@@ -84,6 +84,7 @@ MODELS = {
             nn.Hardtanh(-0.5, 0.9),
             nn.Threshold(-0.2, -0.1),
             nn.ReLUSquared(),
+            nn.SoftCap(1.5),
             nn.SwiGLU(1),
             nn.GLU(),
             nn.LogSoftmax(-1),

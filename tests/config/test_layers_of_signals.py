@@ -101,6 +101,7 @@ FITTING: list[tuple[str, tuple[int, ...], dict[str, Any], tuple[int, ...], int]]
     ("softplus", (7,), {"beta": 2.0, "threshold": 3.0}, (7,), 0),
     ("hardtanh", (7,), {"min_val": -2.0, "max_val": 0.5}, (7,), 0),
     ("threshold", (7,), {"threshold": 0.5, "value": 0.1}, (7,), 0),
+    ("softcap", (7,), {"cap": 30.0}, (7,), 0),
     ("adaptiveavgpool", (3, 7, 5), {"size": 2}, (3, 2, 2), 0),
     ("adaptivemaxpool", (3, 7, 5), {"size": (3, 6)}, (3, 3, 6), 0),
     ("adaptiveavgpool1d", (3, 7), {"size": 2}, (3, 2), 0),
@@ -199,6 +200,7 @@ def test_the_keys_of_a_layer_reach_its_module() -> None:
         ("softplus", {"beta": 2.0, "threshold": 3.0}),
         ("hardtanh", {"min_val": -2.0, "max_val": 0.5}),
         ("threshold", {"threshold": 0.5, "value": 0.1}),
+        ("softcap", {"cap": 30.0}),
     ):
         module = LAYERS[kind](Signal((4,)), **fields).make()
         assert {key: getattr(module, key) for key in fields} == fields

@@ -59,7 +59,7 @@ CASES = [
 ]
 TRAINED = ("Linear", "Conv2d", "BatchNorm1d", "BatchNorm2d", "LayerNorm")
 # Functions of papers that torch does not have.
-OWN = {"relu_squared", "rotary_embedding", "swiglu"}
+OWN = {"relu_squared", "rotary_embedding", "softcap", "swiglu"}
 IDS = [f"{name}{args}{options}{shape}" for name, args, options, shape in CASES]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import ClassVar
 
 from gradcli.engine import dtype as dtypes
@@ -212,6 +213,19 @@ class Threshold(_InPlace):
         super().__init__(inplace)
         self.threshold = threshold
         self.value = value
+
+
+class SoftCap(_Activation):
+    """cap * tanh(x / cap), which holds logits between -cap and cap (Gemma 2, 2024)."""
+
+    function = "softcap"
+    options = ("cap",)
+
+    def __init__(self, cap: float) -> None:
+        super().__init__()
+        if not 0 < cap < inf:
+            raise OptionError(f"SoftCap: cap must be a finite number above 0, got {cap}")
+        self.cap = cap
 
 
 class Tanh(_Activation):

@@ -78,6 +78,7 @@ NAMES = (
     "silu",
     "smooth_l1_loss",
     "soft_margin_loss",
+    "softcap",
     "softmax",
     "softmin",
     "softplus",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from math import pi, sqrt
+from math import inf, pi, sqrt
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array
 from gradcli.engine.function import function
 from gradcli.engine.op import op
-from gradcli.engine.ops.elementwise import mul, relu, sigmoid, sub, tanh
+from gradcli.engine.ops.elementwise import div, mul, relu, sigmoid, sub, tanh
 from gradcli.engine.ops.family import (
     as_float,
     declare_derivative,
@@ -312,6 +312,19 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 def tanhshrink(input: Tensor) -> Tensor:
     """The element minus its tanh: x - tanh(x)."""
     y: Tensor = sub(input, tanh(input))
+    return y
+
+
+@function(
+    method=False,
+    samples=[*(sample(shape, cap=2.0) for shape in _SHAPES), sample((3, 1), cap=0.3)],
+    wrong=[wrong(sample((2,), cap=0.0), "softcap: cap must be a finite number above 0, got 0.0")],
+)
+def softcap(input: Tensor, cap: float) -> Tensor:
+    """The element held softly between -cap and cap: cap * tanh(x / cap) (Gemma 2, 2024)."""
+    if not 0 < cap < inf:
+        raise OptionError(f"softcap: cap must be a finite number above 0, got {cap}")
+    y: Tensor = mul(tanh(div(input, cap)), cap)
     return y
 
 

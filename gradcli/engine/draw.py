@@ -1,0 +1,111 @@
+"""draw: the graph of what was computed, as text in Graphviz's language DOT.
+
+Nodes keep no shapes for this: one is shown where a name, the tensor drawn or what a gradient needs
+gives it away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from gradcli.engine.array import Array
+from gradcli.engine.graph import Edge, Leaf, Node
+from gradcli.engine.op import Op
+from gradcli.engine.shape import Shape
+from gradcli.engine.tensor import Tensor, parents_of
+from gradcli.errors import AutogradError
+
+Shapes = dict[tuple[int, int], Shape]  # by the number of a node or leaf, and which of its outputs
+
+
+def draw(*outputs: Tensor, names: Mapping[str, Tensor] | None = None) -> str:
+    """What these were computed from, for `dot -Tsvg`: an ellipse an op, a box a leaf.
+
+    `names` are those of leaves, such as `dict(model.named_parameters())`. Inputs that want no
+    gradient are no part of the graph, and backward frees it: draw before.
+    """
+    roots = _edges(outputs)
+    shapes: Shapes = {}
+    _learn(shapes, roots, [y.shape for y in outputs])
+    called: dict[int, str] = {}
+    for name, tensor in (names or {}).items():
+        _learn(shapes, parents_of([tensor]), [tensor.shape])
+        if tensor.leaf is not None:
+            called[tensor.leaf.number] = name
+    found = _reached(roots)
+    for node in found:
+        _learn_from(shapes, node)
+    place = {node.number: i for i, node in enumerate(found)}
+    lines = [_statement(place, node, shapes, called) for node in found]
+    lines += [
+        f"  n{place[parent[0].number]} -> n{place[node.number]}"
+        for node in found
+        for parent in _parents(node)
+    ]
+    return "\n".join(["digraph {", *lines, "}", ""])
+
+
+def _edges(outputs: tuple[Tensor, ...]) -> list[Edge | None]:
+    edges = parents_of(outputs)
+    if not edges or None in edges:
+        raise AutogradError("draw: takes tensors that require a gradient; nothing else has a graph")
+    return edges
+
+
+def _parents(node: Node | Leaf) -> Iterator[Edge]:
+    if isinstance(node, Node):
+        yield from (parent for parent in node.parents if parent is not None)
+
+
+def _reached(roots: list[Edge | None]) -> list[Node | Leaf]:
+    """Everything that the roots were made of, and they themselves; the oldest first."""
+    seen: dict[int, Node | Leaf] = {}
+    waiting = [root[0] for root in roots if root is not None]
+    while waiting:
+        node = waiting.pop()
+        if node.number in seen:
+            continue
+        if isinstance(node, Node) and node.kept is None:
+            raise AutogradError(
+                f"draw: the graph behind {node.name} was freed by backward; draw before it, or "
+                "pass it retain_graph=True"
+            )
+        seen[node.number] = node
+        waiting += [parent[0] for parent in _parents(node)]
+    return [seen[number] for number in sorted(seen)]
+
+
+def _learn(shapes: Shapes, edges: Sequence[Edge | None], given: Sequence[Shape]) -> None:
+    for edge, shape in zip(edges, given, strict=True):
+        if edge is not None:
+            shapes[edge[0].number, edge[1]] = shape
+
+
+def _learn_from(shapes: Shapes, node: Node | Leaf) -> None:
+    """What an op keeps of its inputs and outputs; a checkpoint keeps nothing."""
+    if not (isinstance(node, Node) and isinstance(node.rule, Op) and isinstance(node.kept, dict)):
+        return
+    op, kept = node.rule, node.kept
+    if "shapes" in kept:
+        _learn(shapes, node.parents, kept["shapes"])
+    places = dict(zip(op.inputs, node.parents, strict=True))
+    places |= {name: (node, i) for i, name in enumerate(op.outputs)}
+    for name, edge in places.items():
+        if isinstance(kept.get(name), Array):
+            _learn(shapes, [edge], [kept[name].shape])
+
+
+def _statement(
+    place: dict[int, int], node: Node | Leaf, shapes: Shapes, called: dict[int, str]
+) -> str:
+    """A node with its name in the first line and its shapes in the second."""
+    leaf = isinstance(node, Leaf)
+    name = called.get(node.number, "") if isinstance(node, Leaf) else node.name
+    count = 1 if isinstance(node, Leaf) else node.outputs
+    known = [str(shapes[node.number, i]) for i in range(count) if (node.number, i) in shapes]
+    label = "\\n".join(_quoted(line) for line in (name, " ".join(known)) if line)
+    return f'  n{place[node.number]} [label="{label or "leaf"}"{", shape=box" * leaf}]'
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
