@@ -2,38 +2,62 @@
 
 from __future__ import annotations
 
+import math
+import struct
+
 from gradcli.engine.device.gpu.launch import (
     SUFFIX,
     Plan,
     Shapes,
     Tensor,
+    first,
     launches,
     one,
     over,
     words,
 )
-from gradcli.engine.device.gpu.walk import walk
+from gradcli.engine.device.gpu.walk import Dim, merged, packed, walk
 
 FAMILY = "copy"
+_TURN = struct.Struct("4I2i")
+_TILE = 32  # rows and columns of a tile
+_NARROW = 8  # columns or rows too few for tiles
 
 
 @launches("copy")
 def copy(call: Shapes) -> Plan:
     """One pass; the kernel is named after what it reads, and whether it writes bool."""
     source, target = call.tensors
+    dims = merged(call.tensors)
+    turn = _neighbours(dims) if source.dtype == target.dtype else None
+    if turn is not None:
+        return _turned(call, dims, *turn)
     kind = "truth" if target.dtype.name == "bool" else "copy"
-    n = call.numel()
-    return one(
-        FAMILY,
-        call,
-        over(n),
-        Tensor(0),
-        Tensor(1),
-        walk(call.tensors),
-        n,
-        kernel=f"{kind}_of_{SUFFIX[source.dtype.name]}",
-        typed_by=1,
+    kernel, n = f"{kind}_of_{SUFFIX[source.dtype.name]}", call.numel()
+    steps = packed(dims, 2)
+    return one(FAMILY, call, over(n), *first(2), steps, n, kernel=kernel, typed_by=1)
+
+
+def _neighbours(dims: list[Dim]) -> tuple[int, int] | None:
+    """Along which dimension the result has its neighbours, and the source, where that pays."""
+    columns, rows = (
+        next((d for d, (_, steps) in enumerate(dims) if steps[tensor] == 1), None)
+        for tensor in (1, 0)
     )
+    if columns is None or rows is None or columns == rows:
+        return None
+    return (columns, rows) if min(dims[columns][0], dims[rows][0]) >= _NARROW else None
+
+
+def _turned(call: Shapes, dims: list[Dim], columns: int, rows: int) -> Plan:
+    """Tiles of the two dimensions in which source and result have their neighbours."""
+    (width, (source_step, _)), (height, (_, result_step)) = dims[columns], dims[rows]
+    tiles = -(-width // _TILE), -(-height // _TILE)
+    others = [dim for d, dim in enumerate(dims) if d not in (columns, rows)]
+    turn = _TURN.pack(width, height, *tiles, source_step, result_step)
+    blocks = math.prod(tiles) * math.prod(size for size, _ in others)
+    args = packed(others, 2), turn
+    return one(FAMILY, call, (blocks, 1, 1), *first(2), *args, kernel="copy_turned", typed_by=1)
 
 
 @launches("fill")
