@@ -14,7 +14,6 @@ import zipfile
 from functools import cache
 from pathlib import Path
 
-import msl
 import pytest
 
 VERSION = "12.2.2"
@@ -25,16 +24,14 @@ _FOR = ("--platform", "macosx_11_0_arm64", "--python-version", "3.12", "--implem
 
 @cache
 def path() -> Path:
-    """The wheel; where it cannot be had, the test is skipped, or fails where it must not be."""
+    """The wheel; where it cannot be had, the test is skipped, which CI does not let pass."""
     if not (found := sorted(FOLDER.glob("*.whl"))):
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
         command += ["--only-binary=:all:", *_FOR, "--dest", str(FOLDER), _WANTED]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         found = sorted(FOLDER.glob("*.whl"))
         if not found:
-            (pytest.fail if os.environ.get(msl.REQUIRED) else pytest.skip)(
-                f"{_WANTED} cannot be downloaded: {done.stderr.strip()[-300:]}"
-            )
+            pytest.skip(f"{_WANTED} cannot be downloaded: {done.stderr.strip()[-300:]}")
     return found[0]
 
 

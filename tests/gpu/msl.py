@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 DECLARED = Path(__file__).parents[1] / "standin" / "metal" / "declared"
-REQUIRED = "GRADCLI_REQUIRE_GPU_TOOLS"  # set where a missing compiler is a failure
 MOST_BUFFERS = 31  # of a kernel
 MOST_SHARED = 32 << 10  # bytes
 _WARNINGS = (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import msl
 import pytest
 from gpu_modules import named, whole_families
@@ -11,9 +9,7 @@ from gpu_modules import named, whole_families
 from gradcli.engine.device.gpu.launch import Module
 from gradcli.engine.device.gpu.source import module_text, prelude_text
 
-pytestmark = pytest.mark.skipif(
-    not msl.clang() and not os.environ.get(msl.REQUIRED), reason="needs clang-19"
-)
+pytestmark = pytest.mark.skipif(not msl.clang(), reason="needs clang-19")
 PRELUDE = prelude_text("metal")
 
 FINE = """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -23,11 +22,6 @@ _ENTRY = 'static gc::Entry {0}_entry("{0}", {1}, gc::MetalCall<decltype(&{0}), &
 
 class Refused(Exception):
     """clang's words about a text."""
-
-
-def available() -> bool:
-    """Whether there is a compiler."""
-    return shutil.which(COMPILER) is not None
 
 
 def library(text: str) -> Path:
