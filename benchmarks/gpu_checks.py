@@ -16,6 +16,7 @@ from benchmarks.gpu_device import Effort
 from benchmarks.gpu_jobs import CONFIGS, QUICKER, built
 from benchmarks.race import Say
 from gradcli import engine
+from gradcli.bench import launches
 from gradcli.bench.step import Steps
 from gradcli.engine import Tensor
 from gradcli.engine.device.gpu.device import GPU
@@ -133,13 +134,13 @@ def small_kernels(gpu: GPU, quick: bool, say: Say) -> dict[str, Any]:
     """Many additions of 1,024 numbers: in one replay, launched singly, and called from Python."""
     say(f"{SMALL_KERNELS} small kernels")
     x, y = (engine.randn(1024).to(gpu.name) for _ in range(2))
-    with gpu_device.noted(gpu) as launches:
+    with launches.noted(gpu) as found:
         kept = x + y
     count = 20 if quick else SMALL_KERNELS
 
     def singly() -> None:
         for _ in range(count):
-            gpu.driver.launch(launches[0])
+            gpu.driver.launch(found[0])
         gpu.driver.synchronize()
 
     def called() -> None:
@@ -150,7 +151,7 @@ def small_kernels(gpu: GPU, quick: bool, say: Say) -> dict[str, Any]:
     effort = gpu_device.QUICK if quick else Effort(stretch=0.0, times=25)
     spreads = gpu_device.timed(
         {
-            "one replay": gpu_device.replays(gpu, list(launches) * count),
+            "one replay": launches.replays(gpu, found * count),
             "launched one by one": lambda _: singly,
             "called eagerly": lambda _: called,
         },

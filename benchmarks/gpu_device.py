@@ -1,12 +1,10 @@
-"""A GPU that is measured: what it is, the launches of a piece of work, and how long they take."""
+"""A GPU that is measured: what it is, and times that are taken in turns."""
 
 from __future__ import annotations
 
-import math
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -14,18 +12,14 @@ from typing import Any
 import click
 
 import gradcli
+from gradcli.bench.launches import Contender, long_enough
 from gradcli.bench.timing import Spread, once, spread
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.device.gpu.device import GPU
-from gradcli.engine.device.gpu.driver import Place, Ready
 from gradcli.errors import GradcliError
 
 PACKAGES = ("cuda-bindings", "nvidia-cuda-nvrtc", "pyobjc-framework-Metal", "torch")
 _QUERY = "--query-gpu=name,driver_version,power.limit,clocks.max.sm"
-_LONGEST = 2000  # times that work is queued before somebody waits
-
-Run = Callable[[], object]  # queues work, and waits for it
-Contender = Callable[[int], Run]  # made ready to do its work so many times
 
 
 @dataclass(frozen=True)
@@ -83,83 +77,11 @@ def _driver() -> str:
     return done.stdout.strip().partition("\n")[0]
 
 
-class _Noting:
-    """A driver that notes what it launches."""
-
-    def __init__(self, driver: Any, found: list[Ready]) -> None:
-        self._driver = driver
-        self._found = found
-
-    def launch(self, ready: Ready) -> None:
-        """Note it and pass it on."""
-        self._found.append(ready)
-        self._driver.launch(ready)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._driver, name)
-
-
-@contextmanager
-def noted(gpu: GPU) -> Iterator[list[Ready]]:
-    """The launches of what is computed inside a `with` block, for replays.
-
-    They hold no memory: what they read and write must be kept alive, or be of no account.
-    """
-    found: list[Ready] = []
-    driver: Any = gpu.driver
-    gpu.driver = _Noting(driver, found)
-    try:
-        yield found
-    finally:
-        gpu.driver = driver
-
-
-def replays(gpu: GPU, launches: Sequence[Ready]) -> Contender:
-    """Launches one after another, so many times over, in one replay: no Python in between."""
-
-    def ready(count: int) -> Run:
-        recorded = gpu.driver.record(list(launches) * count)
-
-        def run() -> None:
-            recorded.replay()
-            gpu.driver.synchronize()
-
-        return run
-
-    return ready
-
-
-def copies(gpu: GPU, to: Place, source: Place, nbytes: int) -> Contender:
-    """The device's own copy."""
-
-    def ready(count: int) -> Run:
-        def run() -> None:
-            for _ in range(count):
-                gpu.driver.copy(to, source, nbytes)
-            gpu.driver.synchronize()
-
-        return run
-
-    return ready
-
-
 def timed(contenders: Mapping[str, Contender], effort: Effort) -> dict[str, Spread]:
     """The time of each one's work, measured in turns, after a few that do not count."""
-    runs = {name: _long_enough(ready, effort) for name, ready in contenders.items()}
+    runs = {name: long_enough(ready, effort.stretch) for name, ready in contenders.items()}
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(effort.times):
         for name, (run, count) in runs.items():
             seconds[name].append(once(run) / count)
     return {name: spread(found) for name, found in seconds.items()}
-
-
-def _long_enough(ready: Contender, effort: Effort) -> tuple[Run, int]:
-    """Work that takes a stretch, and how often the piece is done in it."""
-    run, count = ready(1), 1
-    run()  # loads and compiles what is not there yet
-    seconds = once(run)
-    while seconds * 1.5 < effort.stretch and count < _LONGEST:
-        count = min(_LONGEST, math.ceil(count * effort.stretch / max(seconds, 1e-6)))
-        run = ready(count)
-        seconds = once(run)
-    return run, count

@@ -10,6 +10,7 @@ from benchmarks import gpu_device
 from benchmarks.gpu_device import Effort
 from benchmarks.race import Say
 from gradcli import engine
+from gradcli.bench import launches
 from gradcli.engine import Tensor, optim
 from gradcli.engine.device.gpu.device import GPU, Memory
 from gradcli.engine.device.gpu.driver import Place
@@ -154,7 +155,7 @@ def _fitting(gpu: GPU) -> int:
 def _copy(gpu: GPU, numbers: Numbers, effort: Effort) -> float:
     """GB/s of the device's own copy, read and written."""
     source, to = numbers(), numbers()
-    work = gpu_device.copies(gpu, _begin(to), _begin(source), numbers.count * FLOAT)
+    work = launches.copies(gpu, _begin(to), _begin(source), numbers.count * FLOAT)
     found = gpu_device.timed({"copy": work}, effort)["copy"]
     return 2 * numbers.count * FLOAT / found.ms / 1e6
 
@@ -170,16 +171,16 @@ def _row(gpu: GPU, item: Item, numbers: Numbers, effort: Effort) -> dict[str, An
     row: dict[str, Any] = {"family": item.family, "bytes": nbytes}
     try:
         work = item.begin(numbers)
-        with gpu_device.noted(gpu) as launches:
+        with launches.noted(gpu) as noted:
             kept = work()
-        found = gpu_device.timed({"": gpu_device.replays(gpu, launches)}, effort)[""]
+        found = gpu_device.timed({"": launches.replays(gpu, noted)}, effort)[""]
         del kept
     except Exception as error:  # of whatever kind: the other rows are still worth having
         return {**row, "missing": f"{type(error).__name__}: {error}"[:300]}
     gpu.trim()
     return {
         **row,
-        "launches": len(launches),
+        "launches": len(noted),
         **found.as_json(),
         "gbs": round(nbytes / found.ms / 1e6, 1),
     }

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks import gpu_device
-from benchmarks.gpu_device import Contender, Effort
+from benchmarks.gpu_device import Effort
 from benchmarks.gpu_torch import Peer
 from benchmarks.race import Say
 from gradcli import engine
+from gradcli.bench import launches
+from gradcli.bench.launches import Contender
 from gradcli.engine import Tensor
 from gradcli.engine.device.gpu.device import GPU
 from gradcli.engine.nn import functional as F
@@ -154,16 +156,16 @@ def ours(gpu: GPU, case: Case, given: Iterable[Tensor]) -> tuple[Contender, list
     inputs = [tensor.to(gpu.name).requires_grad_(case.backward) for tensor in given]
     y = case.ours(*inputs)
     g = engine.ones_like(y.detach())
-    with gpu_device.noted(gpu) as launches:
+    with launches.noted(gpu) as found:
         if case.backward:
             result = engine.grad(y, inputs, g, retain_graph=True)[-1]
         else:
             result = case.ours(*inputs)
     assert result is not None, "the input asked for its gradient"
-    replays = gpu_device.replays(gpu, launches)
+    replays = launches.replays(gpu, found)
     kept = (inputs, y, g, result)
 
-    def ready(count: int) -> gpu_device.Run:
+    def ready(count: int) -> launches.Run:
         assert kept, "what the launches read and write lives as long as they may be replayed"
         return replays(count)
 

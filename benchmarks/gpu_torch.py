@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.gpu_device import Contender, Run
 from gradcli.bench import torch_model
+from gradcli.bench.launches import Contender, Run
 from gradcli.engine import Tensor
-
-_NAMES = {"cuda": "cuda", "metal": "mps"}
+from gradcli.errors import GradcliError
 
 
 @dataclass(frozen=True)
@@ -55,19 +53,7 @@ def peer(device: str) -> tuple[Peer | None, str]:
     if importlib.util.find_spec("torch") is None:
         return None, "torch is not installed"
     try:
-        torch = importlib.import_module("torch")
-        name = _NAMES[device]
-        there = bool(getattr(torch.backends if name == "mps" else torch, name).is_available())
-    except Exception as error:  # a library of a vendor that does not load, in whatever way
-        return None, f"torch cannot be used: {error}"
-    if not there:
-        return None, f"torch {torch.__version__} cannot use this device"
-    return exact(torch, name), ""
-
-
-def exact(torch: Any, device: str) -> Peer:
-    """PyTorch on a device of its own name, with TF32 off."""
-    torch.set_float32_matmul_precision("highest")
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cudnn.benchmark = True
-    return Peer(torch, device)
+        torch = torch_model.imported()
+        return Peer(torch, torch_model.device(torch, device)), ""
+    except GradcliError as error:
+        return None, error.message.removeprefix("--compare torch: ")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import partial
 from typing import Any, Protocol
 
@@ -13,7 +12,7 @@ from benchmarks.gpu_jobs import CONFIGS, GPT2, OVERRIDES, QUICKER, built, tokens
 from benchmarks.gpu_torch import Peer
 from benchmarks.medians import furthest
 from benchmarks.race import Say
-from gradcli.bench import compare_torch, torch_model
+from gradcli.bench.compare_torch import Rival
 from gradcli.bench.step import Steps, batch_size
 from gradcli.bench.timing import once
 from gradcli.engine.device.gpu.device import GPU
@@ -35,49 +34,6 @@ class Trained(Protocol):
     def run(self, count: int) -> float:
         """So many steps, finished on return; the last loss."""
         ...
-
-
-class Rival:
-    """PyTorch's training of a job; losses stay on the device until somebody asks."""
-
-    why_not = ""
-
-    def __init__(self, peer: Peer, job: Job, start: Any, *, compiled: bool, half: bool) -> None:
-        torch = peer.torch
-        self._torch = torch
-        self._mixed: Callable[[], Any] = (
-            partial(torch.autocast, peer.device, dtype=torch.bfloat16) if half else nullcontext
-        )
-        self._model = torch_model.model(torch, job, start).to(peer.device)
-        self._optimizer = torch_model.optimizer(torch, job, self._model, fused=True)
-        self._clip = job.settings.clip
-        there = [
-            [(inputs.to(peer.device), targets.to(peer.device)) for inputs, targets, _ in parts]
-            for parts in compare_torch.batches(torch, job)
-        ]
-        self._batches = itertools.cycle(there)
-        loss = torch_model.loss(torch, job)
-        self._loss: Callable[[Any, Any], Any] = lambda x, y: loss(self._model(x), y)
-        if compiled:
-            self._loss = torch.compile(self._loss)
-
-    def run(self, count: int) -> float:
-        """So many steps; the last loss."""
-        loss = None
-        for _ in range(count):
-            loss = self._step()
-        return float(loss.item()) if loss is not None else 0.0
-
-    def _step(self) -> Any:
-        self._optimizer.zero_grad()
-        ((inputs, targets),) = next(self._batches)
-        with self._mixed():
-            loss = self._loss(inputs, targets)
-        loss.backward()
-        if self._clip is not None:
-            self._torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._clip)
-        self._optimizer.step()
-        return loss.detach()
 
 
 def training(gpu: GPU, peer: Peer | None, quick: bool, say: Say) -> dict[str, Any]:
@@ -139,8 +95,8 @@ def _makers(
         there = built(CONFIGS[name], (*overrides, *more)).to(gpu.name)
         return Steps(there, captured=captured)
 
-    def theirs(torch: Peer, compiled: bool, half: bool) -> Trained:
-        return Rival(torch, job, start, compiled=compiled, half=half)
+    def theirs(there: Peer, compiled: bool, half: bool) -> Trained:
+        return Rival(there.torch, job, start, compiled=compiled, device=there.device, half=half)
 
     made: dict[str, Callable[[], Trained]] = {
         "gradcli eager": partial(ours, False),

@@ -14,7 +14,7 @@ from gradcli.errors import ConfigError, ExpectationError
 FORMAT = "gradcli bench 1"
 LARGEST = 1 << 24  # bytes of a file that is read
 # What must be the same in both; other differences are what a comparison is for.
-CONDITIONS = ("name", "batch", "device", "instruction_set", "threads")
+CONDITIONS = ("name", "batch", "device", "is", "instruction_set", "threads")
 # Not ours: PyTorch's own times are no threshold.
 FOREIGN = "torch"
 

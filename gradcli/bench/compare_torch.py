@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli.bench import torch_model
@@ -24,14 +26,35 @@ BATCHES = 8  # made before the clock starts, used in rotation
 
 
 class Rival:
-    """One way of PyTorch to run the job's step; `step` gives the loss."""
+    """One way of PyTorch to run the job's step.
 
-    def __init__(self, torch: Any, job: Job, start: State, *, compiled: bool) -> None:
+    Args:
+        device: as PyTorch calls it.
+        half: forward and loss in bfloat16 where PyTorch thinks it safe, weights in float32.
+    """
+
+    why_not = ""  # as Steps has it
+
+    def __init__(
+        self,
+        torch: Any,
+        job: Job,
+        start: State,
+        *,
+        compiled: bool,
+        device: str = "cpu",
+        half: bool = False,
+    ) -> None:
         self._torch = torch
-        self._model = torch_model.model(torch, job, start)
-        self._optimizer = torch_model.optimizer(torch, job, self._model)
+        self._model = torch_model.model(torch, job, start).to(device)
+        # Elsewhere it is faster so; on the CPU the default is.
+        more = {} if device == "cpu" else {"fused": True}
+        self._optimizer = torch_model.optimizer(torch, job, self._model, **more)
         self._clip = job.settings.clip
-        self._batches = itertools.cycle(list(batches(torch, job)))
+        self._mixed: Callable[[], Any] = (
+            partial(torch.autocast, device, dtype=torch.bfloat16) if half else nullcontext
+        )
+        self._batches = itertools.cycle(list(_batches(torch, job, device)))
         self._loss = self._forward(torch_model.loss(torch, job))
         if compiled:
             self._loss = torch.compile(self._loss)
@@ -39,28 +62,31 @@ class Rival:
     def _forward(self, loss: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         return lambda inputs, targets: loss(self._model(inputs), targets)
 
-    def run(self, count: int) -> None:
-        """So many steps."""
+    def run(self, count: int) -> float:
+        """So many steps; the last loss is read, as our steps read theirs when all are done."""
+        loss = None
         for _ in range(count):
-            self.step()
+            loss = self._step()
+        return 0.0 if loss is None else float(loss.item())
 
-    def step(self) -> float:
-        """Forward, backward, clip, update; the loss is read, as our step does."""
+    def _step(self) -> Any:
+        """Forward, backward, clip, update."""
         self._optimizer.zero_grad()
-        total = 0.0
+        total: Any = None
         for inputs, targets, weight in next(self._batches):
-            loss = self._loss(inputs, targets)
+            with self._mixed():
+                loss = self._loss(inputs, targets)
             if weight != 1:
                 loss = loss * weight
             loss.backward()
-            total += loss.item()
+            total = loss.detach() if total is None else total + loss.detach()
         if self._clip is not None:
             self._torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._clip)
         self._optimizer.step()
         return total
 
 
-def batches(torch: Any, job: Job) -> Iterator[list[tuple[Any, Any, float]]]:
+def _batches(torch: Any, job: Job, device: str) -> Iterator[list[tuple[Any, Any, float]]]:
     """The first batches of the first epoch, each cut into its micro-batches with their weights."""
     split = job.dataset.splits["train"]
     size = min(job.settings.batch, split.size)
@@ -72,9 +98,8 @@ def batches(torch: Any, job: Job) -> Iterator[list[tuple[Any, Any, float]]]:
             part = order[begin : min(begin + portion, (i + 1) * size)]
             inputs, targets = split.batch(part)
             weight = part.shape[0] / size
-            parts.append(
-                (torch_model.given(torch, inputs), torch_model.given(torch, targets), weight)
-            )
+            there = (torch_model.given(torch, one).to(device) for one in (inputs, targets))
+            parts.append((*there, weight))
         yield parts
 
 
@@ -83,18 +108,19 @@ class Rivals:
 
     pause = 0.005  # seconds before a turn
 
-    def __init__(self, job: Job, start: State) -> None:
+    def __init__(self, job: Job, start: State, device: str = "cpu") -> None:
         torch = torch_model.imported()
+        there = torch_model.device(torch, device)
         torch.set_num_threads(cpu.threads())
         torch.manual_seed(job.settings.seed)
         self._version = str(torch.__version__)
-        eager = Rival(torch, job, start, compiled=False)
-        self._first_loss = eager.step()
+        eager = Rival(torch, job, start, compiled=False, device=there)
+        self._first_loss = eager.run(1)
         self.contenders: dict[str, Run] = {f"{RIVAL} eager": eager.run}
         self._why_not_compiled = ""
         try:
-            compiled = Rival(torch, job, start, compiled=True)
-            compiled.step()
+            compiled = Rival(torch, job, start, compiled=True, device=there)
+            compiled.run(1)
         except Exception as error:  # a compiler that is missing or fails, in whatever way
             why = (str(error).strip() or type(error).__name__).splitlines()[0]
             self._why_not_compiled = f"torch.compile fails here: {why}"

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
-from gradcli.bench import rates, timing
+from gradcli.bench import launches, rates, timing
 
 if TYPE_CHECKING:
     from gradcli.bench.ceilings import Ceilings
     from gradcli.engine import Tensor
+    from gradcli.engine.device.gpu.device import GPU
 
 FLOAT_BYTES = 4
+STRETCH = 0.005  # seconds of one measurement on a GPU at least
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,21 @@ class Item:
 
 def timed(times: int) -> list[tuple[Item, float]]:
     """Each item with the median of its seconds."""
-    return [(item, timing.repeated(item.work, times)) for group in GROUPS for item in group()]
+    found = (item for group in GROUPS for item in group("cpu"))
+    return [(item, timing.repeated(item.work, times)) for item in found]
+
+
+def replayed(gpu: GPU, times: int) -> list[tuple[Item, float]]:
+    """The same on a GPU: the launches of each item, many times over, without Python."""
+    found = []
+    for item in (item for group in GROUPS for item in group(gpu.name)):
+        with launches.noted(gpu) as noted:
+            kept = item.work()
+        run, count = launches.long_enough(launches.replays(gpu, noted), STRETCH)
+        seconds = statistics.median(timing.once(run) for _ in range(times)) / count
+        del kept
+        found.append((item, seconds))
+    return found
 
 
 def rated(found: Sequence[tuple[Item, float]], ceilings: Ceilings) -> list[dict[str, Any]]:
@@ -39,15 +56,15 @@ def rated(found: Sequence[tuple[Item, float]], ceilings: Ceilings) -> list[dict[
     ]
 
 
-def _numbers(*shape: int) -> Tensor:
+def _numbers(device: str, *shape: int) -> Tensor:
     """Values in 0..1, the same ones each time."""
     numbers: Tensor = engine.rand(*shape, generator=engine.Generator(0))
-    return numbers
+    return numbers.to(device)
 
 
-def _memory() -> list[Item]:
+def _memory(device: str) -> list[Item]:
     n = 1 << 22
-    x, y = _numbers(n), _numbers(n)
+    x, y = _numbers(device, n), _numbers(device, n)
     return [
         Item("copy 4M", x.clone, nbytes=2 * FLOAT_BYTES * n),
         Item("add 4M", lambda: x + y, flops=n, nbytes=3 * FLOAT_BYTES * n),
@@ -57,21 +74,24 @@ def _memory() -> list[Item]:
     ]
 
 
-def _matmul() -> list[Item]:
+def _matmul(device: str) -> list[Item]:
     items = []
     for m, k, n in ((128, 784, 128), (128, 128, 10), (256, 256, 256), (1024, 1024, 1024)):
-        a, b = _numbers(m, k), _numbers(k, n)
+        a, b = _numbers(device, m, k), _numbers(device, k, n)
         work = _later(lambda a, b: a @ b, a, b)
         nbytes = FLOAT_BYTES * (m * k + k * n + m * n)
         items.append(Item(f"matmul {m}x{k}x{n}", work, flops=2 * m * k * n, nbytes=nbytes))
     return items
 
 
-def _conv() -> list[Item]:
+def _conv(device: str) -> list[Item]:
     items = []
     for channels, side, filters, kernel in ((1, 28, 16, 5), (16, 14, 32, 3)):
         batch, out = 64, side - kernel + 1
-        x, w = _numbers(batch, channels, side, side), _numbers(filters, channels, kernel, kernel)
+        x, w = (
+            _numbers(device, batch, channels, side, side),
+            _numbers(device, filters, channels, kernel, kernel),
+        )
         work = _later(engine.conv2d, x, w)
         flops = 2 * batch * filters * out * out * channels * kernel * kernel
         nbytes = FLOAT_BYTES * (x.numel() + w.numel() + batch * filters * out * out)
@@ -80,9 +100,9 @@ def _conv() -> list[Item]:
     return items
 
 
-def _rows() -> list[Item]:
+def _rows(device: str) -> list[Item]:
     rows, columns = 4096, 1024
-    x, n = _numbers(rows, columns), rows * columns
+    x, n = _numbers(device, rows, columns), rows * columns
     return [
         Item("sum 4096x1024 along 1", _later(engine.sum, x, 1), flops=n, nbytes=FLOAT_BYTES * n),
         Item("sum 4096x1024 along 0", _later(engine.sum, x, 0), flops=n, nbytes=FLOAT_BYTES * n),

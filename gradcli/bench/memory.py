@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gradcli.engine import Tensor
+    from gradcli.engine.device.gpu.device import GPU
     from gradcli.train.job import Job
 
 
-def measure(job: Job) -> dict[str, Any]:
+def measure(job: Job, gpu: GPU | None = None) -> dict[str, Any]:
     """Bytes of the parameters, the optimizer's state, all arrays, and the process at its peak."""
     return {
+        **({} if gpu is None else {"on_gpu": gpu.allocated()}),
         "parameters": _bytes(job.model.parameters()),
         "buffers": _bytes(job.model.buffers()),
         "optimizer": _bytes(job.optimizer.state_tensors().values()),

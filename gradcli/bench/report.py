@@ -12,6 +12,7 @@ from gradcli.bench.ceilings import Meter
 from gradcli.bench.compare_torch import Rivals
 from gradcli.bench.step import Steps
 from gradcli.engine.device import cpu
+from gradcli.engine.device.gpu import opened
 from gradcli.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -24,19 +25,31 @@ NOT_WANTED = "captured steps are not measured: train.capture is false"
 BUSY = 0.3
 
 
+ON_A_GPU = "layers and calls are taken apart on the CPU only"
+
+
 def conditions(device: str) -> dict[str, Any]:
     """Where and with what a measurement is made."""
+    gpu = opened.device(device)
     return {
         "format": FORMAT,
         "device": device,
+        **({} if gpu is None else {"is": gpu.driver.describe()}),
         "instruction_set": cpu.isa(),
         "threads": cpu.threads(),
         "load": round(os.getloadavg()[0], 2),
     }
 
 
-def of_kernels(times: int) -> dict[str, Any]:
+def of_kernels(times: int, device: str) -> dict[str, Any]:
     """The kernels by themselves."""
+    gpu = opened.device(device)
+    if gpu is not None:
+        from gradcli.bench import gpu_ceilings
+
+        limits = gpu_ceilings.measured(gpu)
+        found = kernels.replayed(gpu, times)
+        return {"items": kernels.rated(found, limits), "ceilings": limits.as_json()}
     meter = Meter()
     meter.run()
     timed = kernels.timed(times)
@@ -62,18 +75,25 @@ def facts(path: str, job: Job) -> dict[str, Any]:
 
 
 def of_config(
-    job: Job, planned: Sequence[PlannedLayer], times: int, top: int, compare: bool
+    job: Job,
+    planned: Sequence[PlannedLayer],
+    times: int,
+    top: int,
+    *,
+    compare: bool,
+    device: str,
 ) -> dict[str, Any]:
-    """The training step of a config: as a whole, by layer and by call."""
+    """The training step of a config: as a whole, and on the CPU by layer and by call."""
     start = {name: tensor.clone() for name, tensor in job.model.state_dict().items()}
+    gpu, job = opened.device(device), job.to(device)
     eager, captured = Steps(job, captured=False), Steps(job, captured=True)
     first_loss = eager.run(1)
     contenders: dict[str, timing.Run] = {"eager": eager.run}
     if job.settings.capture:
         contenders["captured"] = captured.run
         captured.run(3)
-    used = memory.measure(job)  # before PyTorch and the ceilings take theirs
-    rivals = Rivals(job, start) if compare else None
+    used = memory.measure(job, gpu)  # before PyTorch and the ceilings take theirs
+    rivals = Rivals(job, start, device) if compare else None
     if rivals:
         contenders |= rivals.contenders
     spreads = timing.interleaved(contenders, times, rivals.pause if rivals else 0.0)
@@ -90,6 +110,11 @@ def of_config(
     }
     if rivals:
         found["torch"] = rivals.as_json(first_loss, {n: s.ms for n, s in spreads.items()})
+    if gpu is not None:
+        from gradcli.bench import gpu_ceilings
+
+        limits = gpu_ceilings.measured(gpu)
+        return found | {"why_no_parts": ON_A_GPU, "ceilings": limits.as_json()}
     return found | _parts(job, planned, times, top, found)
 
 

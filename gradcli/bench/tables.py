@@ -16,7 +16,7 @@ def of_kernels(found: Row) -> Iterator[str]:
     yield _line(f"{'':<32}", ("ms", "GFLOP/s", "GB/s", "of ceiling"))
     for item in found["items"]:
         yield _line(f"{item['name']:<32}", _figures(item))
-    yield from _ceilings(found["ceilings"])
+    yield from _ceilings(found)
 
 
 def of_config(found: Row) -> Iterator[str]:
@@ -26,11 +26,15 @@ def of_config(found: Row) -> Iterator[str]:
     if "program" in found:
         yield from _layers(found)
         yield from _calls(found)
+    if "why_no_parts" in found:
+        yield found["why_no_parts"]
     yield _memory(found["memory"])
-    yield from _ceilings(found["ceilings"])
+    yield from _ceilings(found)
 
 
 def _where(found: Row) -> str:
+    if "is" in found:
+        return f"{found['device']}: {found['is']}"
     return f"{found['device']}, {found['instruction_set']}, threads {found['threads']}"
 
 
@@ -99,6 +103,7 @@ def _memory(found: Row) -> str:
         ("parameters", "parameters"),
         ("optimizer", "optimizer state"),
         ("arena", "intermediates"),
+        ("on_gpu", "all on the device"),
         ("peak_resident", "the process at its peak"),
     ]
     told = ", ".join(f"{name} {_size(found[key])}" for key, name in parts if key in found)
@@ -106,12 +111,16 @@ def _memory(found: Row) -> str:
 
 
 def _ceilings(found: Row) -> Iterator[str]:
-    copies = ", ".join(f"{row['gbs']:.0f} of {_size(row['bytes'])}" for row in found["copies"])
+    limits = found["ceilings"]
+    copies = ", ".join(f"{row['gbs']:.0f} of {_size(row['bytes'])}" for row in limits["copies"])
     yield ""
-    yield (
-        f"ceilings, measured here with threads {found['threads']}: "
-        f"{found['gflops']:.0f} GFLOP/s of float32 multiply-adds (c);"
-    )
+    if "is" in found:
+        yield f"ceilings, measured here: {limits['gflops']:.0f} GFLOP/s of our matrix product (c);"
+    else:
+        yield (
+            f"ceilings, measured here with threads {limits['threads']}: "
+            f"{limits['gflops']:.0f} GFLOP/s of float32 multiply-adds (c);"
+        )
     yield f"GB/s of copies (m), read and written: {copies}"
 
 

@@ -106,6 +106,26 @@ def imported() -> Any:
         raise DeviceError(f"--compare torch: PyTorch cannot be imported: {error}") from None
 
 
+def device(torch: Any, name: str) -> str:
+    """PyTorch's name of a device, which it then uses as exactly as we do: TF32 is off."""
+    if name == "cpu":
+        return name
+    there = {"cuda": "cuda", "metal": "mps"}[name]
+    if not (torch.backends.mps if there == "mps" else torch.cuda).is_available():
+        raise DeviceError(
+            f"--compare torch: PyTorch {torch.__version__} cannot use the device '{name}'"
+        )
+    exact(torch)
+    return there
+
+
+def exact(torch: Any) -> None:
+    """Products of float32 in float32."""
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+
+
 def model(torch: Any, job: Job, start: State) -> Any:
     """The job's model in PyTorch, with these weights."""
     made = _module(torch, job.model)

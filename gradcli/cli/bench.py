@@ -88,12 +88,14 @@ def command(
         output.say_aside(report.disturbed(found))
     if config is None:
         _same_conditions(against, before, found)
-        found |= report.of_kernels(steps)
+        found |= report.of_kernels(steps, device)
     else:
         planned, job = _built(config, overrides)
         found |= report.facts(str(config), job)
         _same_conditions(against, before, found)
-        found |= report.of_config(job, planned, steps, top, compare is not None)
+        found |= report.of_config(
+            job, planned, steps, top, compare=compare is not None, device=device
+        )
     figures = earlier.compared(against, before, found) if against and before else []
     if before:
         found["against"] = [figure.as_json() for figure in figures]

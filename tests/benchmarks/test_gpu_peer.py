@@ -10,9 +10,10 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="parity needs the extra: pip install '.[parity]'")
 
-from benchmarks import gpu_device, gpu_products, gpu_torch, gpu_training  # noqa: E402
+from benchmarks import gpu_device, gpu_products, gpu_torch  # noqa: E402
 from benchmarks.gpu_jobs import CONFIGS, QUICKER, built  # noqa: E402
 from gradcli import engine  # noqa: E402
+from gradcli.bench.compare_torch import Rival  # noqa: E402
 from gradcli.bench.step import Steps  # noqa: E402
 
 pytestmark = pytest.mark.parity
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.parity
 
 @pytest.fixture
 def peer() -> gpu_torch.Peer:
-    return gpu_torch.exact(torch, "cpu")
+    return gpu_torch.Peer(torch, "cpu")
 
 
 @pytest.mark.parametrize("case", gpu_products.QUICK, ids=lambda case: case.name)
@@ -46,22 +47,19 @@ def test_a_case_in_bfloat16_is_near(peer: gpu_torch.Peer) -> None:
 
 
 @pytest.mark.parametrize("name", QUICKER)
-def test_a_rival_begins_with_our_loss(peer: gpu_torch.Peer, name: str) -> None:
+def test_a_rival_begins_with_our_loss(name: str) -> None:
     job = built(CONFIGS[name], QUICKER[name])
     start = {key: tensor.clone() for key, tensor in job.model.state_dict().items()}
-    rival = gpu_training.Rival(peer, job, start, compiled=False, half=False)
+    rival = Rival(torch, job, start, compiled=False, half=False)
     loss = Steps(job, captured=False).run(1)
     assert rival.run(1) == pytest.approx(loss, rel=1e-5)
     assert rival.run(2) != pytest.approx(loss, rel=1e-5)
 
 
-def test_a_rival_computes_in_bfloat16_where_asked(peer: gpu_torch.Peer) -> None:
+def test_a_rival_computes_in_bfloat16_where_asked() -> None:
     job = built(CONFIGS["MNIST MLP"], QUICKER["MNIST MLP"])
     start = {key: tensor.clone() for key, tensor in job.model.state_dict().items()}
-    losses = [
-        gpu_training.Rival(peer, job, start, compiled=False, half=half).run(1)
-        for half in (False, True)
-    ]
+    losses = [Rival(torch, job, start, compiled=False, half=half).run(1) for half in (False, True)]
     assert losses[0] != losses[1]
     assert losses[0] == pytest.approx(losses[1], rel=0.02)
 
@@ -71,7 +69,7 @@ def test_no_torch_takes_part_where_it_cannot_use_the_device() -> None:
         pytest.skip("it can")
     found, why_not = gpu_torch.peer("cuda")
     assert found is None
-    assert "cannot use this device" in why_not
+    assert "cannot use the device 'cuda'" in why_not
 
 
 def test_work_is_repeated_until_it_fills_a_stretch() -> None:

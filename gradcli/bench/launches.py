@@ -1,0 +1,91 @@
+"""The launches of a piece of work on a GPU, timed by replaying them with no Python in between."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from gradcli.bench.timing import once
+
+if TYPE_CHECKING:
+    from gradcli.engine.device.gpu.device import GPU
+    from gradcli.engine.device.gpu.driver import Place, Ready
+
+LONGEST = 2000  # times that work is queued before somebody waits
+
+Run = Callable[[], object]  # queues work, and waits for it
+Contender = Callable[[int], Run]  # made ready to do its work so many times
+
+
+class _Noting:
+    """A driver that notes what it launches."""
+
+    def __init__(self, driver: Any, found: list[Ready]) -> None:
+        self._driver = driver
+        self._found = found
+
+    def launch(self, ready: Ready) -> None:
+        """Note it and pass it on."""
+        self._found.append(ready)
+        self._driver.launch(ready)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._driver, name)
+
+
+@contextmanager
+def noted(gpu: GPU) -> Iterator[list[Ready]]:
+    """The launches of what is computed inside a `with` block, for replays.
+
+    They hold no memory: what they read and write must be kept alive, or be of no account.
+    """
+    found: list[Ready] = []
+    driver: Any = gpu.driver
+    gpu.driver = _Noting(driver, found)
+    try:
+        yield found
+    finally:
+        gpu.driver = driver
+
+
+def replays(gpu: GPU, launches: Sequence[Ready]) -> Contender:
+    """Launches one after another, so many times over, in one replay."""
+
+    def ready(count: int) -> Run:
+        recorded = gpu.driver.record(list(launches) * count)
+
+        def run() -> None:
+            recorded.replay()
+            gpu.driver.synchronize()
+
+        return run
+
+    return ready
+
+
+def copies(gpu: GPU, to: Place, source: Place, nbytes: int) -> Contender:
+    """The device's own copy."""
+
+    def ready(count: int) -> Run:
+        def run() -> None:
+            for _ in range(count):
+                gpu.driver.copy(to, source, nbytes)
+            gpu.driver.synchronize()
+
+        return run
+
+    return ready
+
+
+def long_enough(ready: Contender, stretch: float) -> tuple[Run, int]:
+    """Work that takes so many seconds or more, and how often the piece is done in it."""
+    run, count = ready(1), 1
+    run()  # loads and compiles what is not there yet
+    seconds = once(run)
+    while seconds * 1.5 < stretch and count < LONGEST:
+        count = min(LONGEST, math.ceil(count * stretch / max(seconds, 1e-6)))
+        run = ready(count)
+        seconds = once(run)
+    return run, count

@@ -1,0 +1,90 @@
+"""`gradcli bench --device`: launches replayed, ceilings of a device, the step of a config."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from on_host import gpu  # noqa: F401
+
+from gradcli import engine
+from gradcli.bench import gpu_ceilings, kernels, launches, report, tables
+from gradcli.bench.kernels import Item
+from gradcli.config import build, load
+from gradcli.engine.device.gpu.device import GPU
+from gradcli.engine.device.gpu.driver import Place
+
+CONFIG = Path(__file__).resolve().parents[2] / "configs" / "mnist.yaml"
+SMALL = ("train.batch=4", "data.split.train=16", "data.split.val=4")
+
+
+def test_noted_launches_do_their_work_again(gpu: GPU) -> None:  # noqa: F811
+    x, y = engine.ones(5).to("cuda"), engine.zeros(5).to("cuda")
+    with launches.noted(gpu) as found:
+        z = x + y
+        driver = gpu.driver
+    assert len(found) == 1
+    assert gpu.driver is not driver
+    y.copy_(x)
+    assert z.tolist() == [1.0] * 5
+    launches.replays(gpu, found)(3)()
+    assert z.tolist() == [2.0] * 5
+    assert len(found) == 1
+
+
+def test_work_is_repeated_until_it_is_long_enough(gpu: GPU) -> None:  # noqa: F811
+    x, y = gpu.allocate(1024), gpu.allocate(1024)
+    copies = launches.copies(gpu, Place(x.handle, 0), Place(y.handle, 0), 1024)
+    run, count = launches.long_enough(copies, 0.002)
+    run()
+    assert 1 < count <= launches.LONGEST
+
+
+def test_the_ceilings_of_a_device_are_measured_on_it(
+    gpu: GPU,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gpu_ceilings, "LEVELS", (1 << 10, 1 << 12))
+    monkeypatch.setattr(gpu_ceilings, "SIDES", (8, 16))
+    found = gpu_ceilings.measured(gpu)
+    assert [size for size, _ in found.copies] == [1 << 10, 1 << 12]
+    assert all(rate > 0 for _, rate in found.copies)
+    assert found.gflops > 0
+
+
+def test_kernels_are_timed_by_their_launches(
+    gpu: GPU,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def group(device: str) -> list[Item]:
+        x = engine.ones(300).to(device)
+        return [Item("relu 300", x.relu, nbytes=2400), Item("exp 300", x.exp, nbytes=2400)]
+
+    monkeypatch.setattr(kernels, "GROUPS", (group,))
+    monkeypatch.setattr(kernels, "STRETCH", 0.0)
+    found = kernels.replayed(gpu, 2)
+    assert [item.name for item, _ in found] == ["relu 300", "exp 300"]
+    assert all(seconds > 0 for _, seconds in found)
+
+
+def test_the_step_of_a_config_is_timed_on_the_device(
+    gpu: GPU,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gpu_ceilings, "LEVELS", (1 << 10,))
+    monkeypatch.setattr(gpu_ceilings, "SIDES", (8,))
+    planned = load(CONFIG, SMALL)
+    job = build(planned)
+    found = {**report.conditions("cuda"), **report.facts("mnist.yaml", job)}
+    found |= report.of_config(job, planned.model, 1, 5, compare=False, device="cuda")
+    assert set(found["steps"]) == {"eager", "captured"}
+    assert found["why_not_captured"] == ""
+    assert found["is"] == gpu.driver.describe()
+    assert found["memory"]["on_gpu"] > found["memory"]["parameters"]
+    assert "layers" not in found
+    json.dumps(found)
+    shown = "\n".join(tables.of_config(found))
+    assert report.ON_A_GPU in shown
+    assert "GFLOP/s of our matrix product" in shown
+    assert job.dataset.splits["train"].batch(engine.tensor([0]))[0].device == "cpu"
