@@ -153,6 +153,22 @@ def _batch_norm(
     return Grid.from_function(x.shape, at_index)
 
 
+def _group_norm(
+    x: Grid, weight: Grid | None, bias: Grid | None, num_groups: int, eps: float = 1e-5
+) -> Grid:
+    width = x.shape[1] // num_groups
+    inside = tuple(range(2, x.ndim + 1))
+    groups = Grid((x.shape[0], num_groups, width, *x.shape[2:]), x.flat)
+    mean, variance = _mean(groups, inside, True), _var(groups, inside, None, True, 0)
+
+    def at_index(at: tuple[int, ...]) -> float:
+        group = (at[0], at[1] // width, *(0,) * len(inside))
+        y = normalised(x[at], mean[group], variance[group], eps)
+        return y * (weight[at[1:2]] if weight else 1) + (bias[at[1:2]] if bias else 0)
+
+    return Grid.from_function(x.shape, at_index)
+
+
 def reduced(losses: Grid, reduction: str, total: float) -> Grid:
     if reduction == "none":
         return losses
@@ -233,6 +249,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "log_softmax": _log_softmax,
     "layer_norm": _layer_norm,
     "batch_norm": _batch_norm,
+    "group_norm": _group_norm,
     "cross_entropy": _cross_entropy,
     "nll_loss": _nll_loss,
     "mse_loss": _mse_loss,

@@ -88,12 +88,14 @@ KERNEL_REAL(softmax_backward, rows, 2, 1, 0)
 KERNEL_REAL(log_softmax_forward, rows, 1, 1, 0)
 KERNEL_REAL(log_softmax_backward, rows, 2, 1, 0)
 
-/* norm.h, norm_batch.h */
+/* norm.h, norm_batch.h, norm_group.h */
 KERNEL_REAL(layer_norm, layer_norm, 3, 3, 0)
 KERNEL_REAL(layer_norm_backward, layer_norm_backward, 5, 3, 0)
 KERNEL_REAL(batch_norm_train, batch_norm_train, 3, 5, 0)
 KERNEL_REAL(batch_norm_eval, batch_norm_eval, 5, 3, 0)
 KERNEL_REAL(batch_norm_backward, batch_norm_backward, 5, 3, 0)
+KERNEL_REAL(group_norm, group_norm, 3, 3, 0)
+KERNEL_REAL(group_norm_backward, group_norm_backward, 5, 3, 0)
 
 /* loss.h */
 KERNEL_REAL(cross_entropy, cross_entropy, 3, 3, 0)

@@ -218,6 +218,19 @@ def batch_norm(parts: str) -> Callable[[random.Random], tuple[list[Spec], list[i
     return build
 
 
+def group_norm(parts: str) -> Callable[[random.Random], tuple[list[Spec], list[int]]]:
+    """As batch_norm has them; g: one number for each group of each sample."""
+
+    def build(rng: random.Random) -> tuple[list[Spec], list[int]]:
+        groups = rng.choice((1, 2, 5))
+        image = [size(rng), groups * rng.choice((0, 1, 3, 40)), size(rng)]
+        shape = {"x": lambda: image, "g": lambda: [image[0], groups], "c": lambda: image[1:2]}
+        shape["m"] = lambda: rng.choice(([0], image[1:2]))
+        return [(shape[part](), F32) for part in parts], []
+
+    return build
+
+
 def layer_norm(parts: str) -> Callable[[random.Random], tuple[list[Spec], list[int]]]:
     """x: (rows, n); r: one number for each row; n: for each column; m: those, or none."""
 
@@ -297,6 +310,8 @@ BUILDERS: dict[str, Callable[[random.Random], tuple[list[Spec], list[int]]]] = {
     "batch_norm_train": batch_norm("xmmxccmm"),
     "batch_norm_eval": batch_norm("xmmccxcc"),
     "batch_norm_backward": batch_norm("xxccmxcc"),
+    "group_norm": group_norm("xmmxgg"),
+    "group_norm_backward": group_norm("xxggmxcc"),
     "layer_norm": layer_norm("xmmxrr"),
     "layer_norm_backward": layer_norm("xxrrmxnn"),
     "lstm_forward": recurrent("x4w4s1s1x4x1c1"),

@@ -116,6 +116,9 @@ SPELLED = {
     "getitem": lambda x, index: x[index],
     "getitem_by_tensor": lambda x, index: x[index],
     "gather": along("gather"),
+    "group_norm": lambda x, weight, bias, num_groups, **options: functional.group_norm(
+        x, num_groups, weight, bias, **options
+    ),
     "gru_steps": stepped(gru, 1),
     # torch's own gradient has the sixth of a float32 in float64 too.
     "hardsigmoid": lambda x: functional.relu6(x + 3) / 6,

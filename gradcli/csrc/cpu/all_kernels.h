@@ -46,6 +46,8 @@
 
 #include "norm_batch.h"
 
+#include "norm_group.h"
+
 #include "ceilings.h"
 #include "matmul.h"
 

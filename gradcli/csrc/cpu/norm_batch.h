@@ -81,6 +81,7 @@ static int NAME(plan_channels)(const gc_call *call, int32_t images, const int32_
   return GC_OK;
 }
 
+/* norm_group.h asks for the same and undefines them. */
 #define CHANNELS(i) GC_REQUIRE(gc_is_vector(&t[i], t[0].shape[1]), i, "one number for each channel")
 #define MAYBE(i)                                                                                   \
   GC_REQUIRE(gc_is_vector(&t[i], t[0].shape[1]) || gc_is_vector(&t[i], 0), i,                      \
@@ -238,9 +239,6 @@ static int NAME(plan_batch_norm_backward)(const gc_call *call, gc_plan *plan, gc
   plan->shared_bytes = 2 * c.chunks * c.C * (int64_t)sizeof(double);
   return GC_OK;
 }
-
-#undef CHANNELS
-#undef MAYBE
 
 /* sum[k] = sum of grad, dot[k] = sum of grad * (x - mean) * rstd */
 static void NAME(grad_channels)(const gc_tensor *t, const gc_channels *c, const gc_tile *tile,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, copy_into, empty, run, scalar
-from gradcli.engine.op import Op, declare_op, op
+from gradcli.engine.op import Op, bare, declare_op, op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.family import map_binary
 from gradcli.engine.recompute import repeating
@@ -19,7 +20,7 @@ from gradcli.errors import OptionError, ShapeError
 Gradients = tuple[Array | None, ...]
 
 
-def _vector(x: Array | None, like: Array) -> Array:
+def as_vector(x: Array | None, like: Array) -> Array:
     """Flat and contiguous, as kernels want it; no elements for one that is left out."""
     return empty((0,), like.dtype) if x is None else x.contiguous().reshape((x.numel,))
 
@@ -27,10 +28,14 @@ def _vector(x: Array | None, like: Array) -> Array:
 # -- layer norm ------------------------------------------------------------------------------------
 
 
-class LayerNormOp(Op):
-    """Takes its arguments in torch's order: normalized_shape is the second."""
+class OptionSecond(Op):
+    """An op whose first option stands second, before the other inputs: torch's order of norms."""
 
-    order = ("x", "normalized_shape", "weight", "bias", "eps")
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The arguments as they are given by position."""
+        option, *others = self.options
+        return (self.inputs[0], option, *self.inputs[1:], *others)
 
     def _bind(
         self, args: Sequence[Any], named: dict[str, Any]
@@ -40,16 +45,19 @@ class LayerNormOp(Op):
             given = dict(zip(self.order, args, strict=False))
             twice = sorted(given.keys() & named.keys())
             if twice or len(args) > len(self.order):
-                raise OptionError(f"layer_norm: takes {self.order}, got {len(args)} and {twice}")
+                raise OptionError(f"{self.name}: takes {self.order}, got {len(args)} and {twice}")
             args, named = (), given | named
         return super()._bind(args, named)
 
     def signature(self) -> str:
         """How the op is called."""
-        return "(x, normalized_shape, weight=None, bias=None, eps=1e-05)"
+        known = self.__signature__.parameters
+        return bare(
+            inspect.Signature([known[name] for name in self.order], __validate_parameters__=False)
+        )
 
 
-def _composed_layer_norm(
+def composed_layer_norm(
     x: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
@@ -57,6 +65,7 @@ def _composed_layer_norm(
     normalized_shape: int | Sequence[int],
     eps: float = 1e-5,
 ) -> Tensor:
+    """The same, written with simpler ops."""
     count = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
     dims = tuple(range(-count, 0))
     lowered = x - OPS["mean"](x, dims, keepdim=True)
@@ -94,19 +103,19 @@ def layer_norm_forward(
             raise ShapeError(f"layer_norm: {name} {vector.shape} is not of normalized_shape {last}")
     y = empty(x.shape, x.dtype)
     mean, rstd = empty(rows[:1], x.dtype), empty(rows[:1], x.dtype)
-    vectors = _vector(weight, x), _vector(bias, x)
+    vectors = as_vector(weight, x), as_vector(bias, x)
     flat = x.contiguous().reshape(rows)
     run("layer_norm", flat, *vectors, y.reshape(rows), mean, rstd, options=(eps,))
     return y, mean, rstd
 
 
 layer_norm = declare_op(
-    LayerNormOp(
+    OptionSecond(
         layer_norm_forward,
         name="layer_norm",
         outputs=("y", "mean", "rstd"),
         saves=("x", "weight", "mean", "rstd"),
-        composed=_composed_layer_norm,
+        composed=composed_layer_norm,
         twice="composed",
         samples=[
             sample((3, 5), (5,), (5,), normalized_shape=(5,)),
@@ -144,7 +153,7 @@ def layer_norm_gradient(
         grad.contiguous().reshape(rows),
         mean,
         rstd,
-        _vector(weight, x),
+        as_vector(weight, x),
         out.reshape(rows),
         of_weight.reshape(rows[1:]),
         of_bias.reshape(rows[1:]),
@@ -273,8 +282,8 @@ def batch_norm(
     _check_batch(x, running, training)
     y = empty(x.shape, x.dtype)
     mean, rstd = empty(x.shape[1:2], x.dtype), empty(x.shape[1:2], x.dtype)
-    given = x.contiguous().reshape(folded), _vector(weight, x), _vector(bias, x)
-    kept = _vector(running[0], x), _vector(running[1], x)
+    given = x.contiguous().reshape(folded), as_vector(weight, x), as_vector(bias, x)
+    kept = as_vector(running[0], x), as_vector(running[1], x)
     made = y.reshape(folded), mean, rstd
     if training:
         run("batch_norm_train", *given, *made, *kept, options=(eps, momentum))
@@ -316,7 +325,7 @@ def batch_norm_gradient(
         grad.contiguous().reshape(folded),
         mean,
         rstd,
-        _vector(weight, x),
+        as_vector(weight, x),
         out.reshape(folded),
         of_weight,
         of_bias,

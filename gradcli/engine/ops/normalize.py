@@ -11,7 +11,8 @@ from gradcli.engine.function import function
 from gradcli.engine.ops.elementwise import clamp, rsqrt, sqrt
 from gradcli.engine.ops.extreme import amax
 from gradcli.engine.ops.movement import clone, expand, getitem, reshape
-from gradcli.engine.ops.norm import batch_norm, layer_norm
+from gradcli.engine.ops.norm import batch_norm
+from gradcli.engine.ops.norm_group import group_norm
 from gradcli.engine.ops.pool_average import avg_pool2d
 from gradcli.engine.ops.reduce import mean
 from gradcli.engine.ops.reduce import sum as total
@@ -41,52 +42,6 @@ def _channels(op: str, x: Tensor, **vectors: Tensor | None) -> int:
                 f"{op}: input {x.shape} has {x.shape[1]} channels, {name} has {vector.shape}"
             )
     return x.shape[1]
-
-
-def _scaled(y: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    """A weight and a bias for each channel of (N, C, ...)."""
-    shape = (1, -1) + (1,) * (y.ndim - 2)
-    y = y if weight is None else y * reshape(weight, shape)
-    return y if bias is None else y + reshape(bias, shape)
-
-
-@function(
-    samples=[
-        sample((2, 6, 5), (6,), (6,), num_groups=3),
-        sample((3, 8), num_groups=2),
-        sample((2, 3, 2, 1), (3,), num_groups=1, eps=0.5),
-        sample((0, 4, 3), (4,), (4,), num_groups=2),
-    ],
-    wrong=[wrong(sample((1, 2, 1), num_groups=2), "needs more than 1 value for each group")],
-    method=False,
-)
-def group_norm(
-    input: Tensor,
-    num_groups: int,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
-) -> Tensor:
-    """(x - mean) / sqrt(var + eps) * weight + bias, over each group of channels of each sample.
-
-    Mean and variance are those of the group (Wu and He 2018).
-    """
-    channels = _channels("group_norm", input, weight=weight, bias=bias)
-    if not isinstance(num_groups, int) or num_groups < 1 or channels % num_groups:
-        raise OptionError(
-            f"group_norm: num_groups {num_groups} must divide the {channels} channels of input "
-            f"{input.shape}"
-        )
-    row = channels // num_groups * numel(input.shape[2:])
-    if input.shape[0] * row == 1:
-        raise OptionError(
-            f"group_norm: needs more than 1 value for each group, got shape {input.shape}"
-        )
-    groups = reshape(input, (input.shape[0], num_groups, row))
-    if not row:
-        return _scaled(input, weight, bias)
-    y = reshape(layer_norm(groups, (row,), None, None, eps), input.shape)
-    return _scaled(y, weight, bias)
 
 
 @function(
@@ -127,21 +82,35 @@ def instance_norm(
         raise OptionError(
             f"instance_norm: needs more than 1 value for each channel, got shape {input.shape}"
         )
-    if running_mean is None or running_var is None:
-        return group_norm(input, max(channels, 1), weight, bias, eps)
-    planes = (1, input.shape[0] * channels, *input.shape[2:])
-    own = [_repeated(running, input.shape[0]) for running in (running_mean, running_var)]
-    y = batch_norm(reshape(input, planes), *own, training=True, momentum=momentum, eps=eps)
-    moved = () if repeating() else zip((running_mean, running_var), own, strict=True)
-    for running, new in moved:
-        running.copy_(mean(reshape(new, (input.shape[0], channels)), 0))
-    planewise: Tensor = reshape(y, input.shape)
-    return _scaled(planewise, weight, bias)
+    if running_mean is not None and running_var is not None:
+        return _tracked(input, (running_mean, running_var), (weight, bias), momentum, eps)
+    alone: Tensor = group_norm(input, max(channels, 1), weight, bias, eps)
+    return alone
+
+
+def _tracked(
+    input: Tensor,
+    running: tuple[Tensor, Tensor],
+    learnt: tuple[Tensor | None, Tensor | None],
+    momentum: float,
+    eps: float,
+) -> Tensor:
+    """Instance norm as batch norm of one sample, whose channels are the planes of all samples."""
+    samples, channels, *inside = input.shape
+    own = [_repeated(statistic.detach(), samples) for statistic in running]
+    scale = [None if v is None else _repeated(v, samples) for v in learnt]
+    planes = reshape(input, (1, samples * channels, *inside))
+    y = batch_norm(planes, *own, *scale, training=True, momentum=momentum, eps=eps)
+    moved = () if repeating() else zip(running, own, strict=True)
+    for statistic, new in moved:
+        statistic.copy_(mean(reshape(new, (samples, channels)), 0))
+    whole: Tensor = reshape(y, input.shape)
+    return whole
 
 
 def _repeated(vector: Tensor, times: int) -> Tensor:
-    """A copy of a vector of statistics for each sample, one behind the other."""
-    rows = expand(reshape(vector.detach(), (1, -1)), (times, vector.shape[0]))
+    """A copy of a vector for each sample, one behind the other."""
+    rows = expand(reshape(vector, (1, -1)), (times, vector.shape[0]))
     copied: Tensor = reshape(clone(rows), (-1,))
     return copied
 
