@@ -21,7 +21,7 @@ from gradcli.engine.device.gpu.device import GPU
 from gradcli.engine.nn import functional as F
 
 OURS, THEIRS, THEIRS_BF16 = "gradcli", "torch", "torch bf16"
-NO_BF16 = "gradcli has no bfloat16 products yet"
+OURS_BF16, NO_BF16 = "gradcli bf16", "gradcli has no bfloat16 yet"
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,12 @@ def _case(gpu: GPU, peer: Peer | None, case: Case, effort: Effort) -> dict[str, 
     rows: dict[str, Any] = {OURS: {}}
     contenders: dict[str, Contender] = {}
     results: dict[str, Any] = {}
-    if case.half:
-        rows[f"{OURS} bf16"] = {"missing": NO_BF16}
     makers: dict[str, Callable[[], tuple[Contender, Any]]] = {OURS: lambda: ours(gpu, case, given)}
+    half = getattr(engine, "bfloat16", None)
+    if case.half and half is None:
+        rows[OURS_BF16] = {"missing": NO_BF16}
+    elif case.half:
+        makers[OURS_BF16] = lambda: ours(gpu, case, given, half)
     if peer:
         makers[THEIRS] = lambda: theirs(peer, case, given)
         if case.half:
@@ -151,9 +154,12 @@ def _case(gpu: GPU, peer: Peer | None, case: Case, effort: Effort) -> dict[str, 
     return {"gflop": round(case.flops / 1e9, 3), "rows": rows, **_compared(rows, results)}
 
 
-def ours(gpu: GPU, case: Case, given: Iterable[Tensor]) -> tuple[Contender, list[float]]:
+def ours(
+    gpu: GPU, case: Case, given: Iterable[Tensor], dtype: Any = None
+) -> tuple[Contender, list[float]]:
     """The launches of a case on the device, and the first numbers of what they make."""
-    inputs = [tensor.to(gpu.name).requires_grad_(case.backward) for tensor in given]
+    there = (tensor.to(gpu.name).to(dtype or engine.float32) for tensor in given)
+    inputs = [tensor.requires_grad_(case.backward) for tensor in there]
     y = case.ours(*inputs)
     g = engine.ones_like(y.detach())
     with launches.noted(gpu) as found:
@@ -169,7 +175,7 @@ def ours(gpu: GPU, case: Case, given: Iterable[Tensor]) -> tuple[Contender, list
         assert kept, "what the launches read and write lives as long as they may be replayed"
         return replays(count)
 
-    return ready, result.detach()[:1].to("cpu").reshape(-1).tolist()
+    return ready, result.detach()[:1].to("cpu").to(engine.float32).reshape(-1).tolist()
 
 
 def theirs(

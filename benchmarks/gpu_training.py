@@ -18,12 +18,11 @@ from gradcli.bench.timing import once
 from gradcli.engine.device.gpu.device import GPU
 from gradcli.train.job import Job
 
-REPEATS, TURNS = 3, 5
-TURN = 0.5  # seconds of one turn, about
+REPEATS, TURNS = 3, 4
+TURN = 0.4  # seconds of one turn, about
 MOST_STEPS = 400
 LOSSES, LOSSES_OF_GPT2 = 50, 3
 IN_BF16 = ("train.precision=bf16",)
-HALF = ("character GPT", GPT2)
 
 
 class Trained(Protocol):
@@ -102,12 +101,12 @@ def _makers(
         "gradcli eager": partial(ours, False),
         "gradcli captured": partial(ours, True),
     }
-    if name in HALF:
+    if name == GPT2:
         made["gradcli captured bf16"] = partial(ours, True, IN_BF16)
     if peer:
         made["torch eager"] = partial(theirs, peer, False, False)
         made["torch compile"] = partial(theirs, peer, True, False)
-        if name in HALF:
+        if name == GPT2:
             made["torch eager bf16"] = partial(theirs, peer, False, True)
             made["torch compile bf16"] = partial(theirs, peer, True, True)
     return made

@@ -27,7 +27,7 @@ TINY = 10.0
 # On a GPU: shares of the device's own copy by family of kernels, ratios to torch's libraries.
 OF_A_COPY = {"elementwise": 0.85, "layer norm": 0.85, "softmax": 0.85, "optimizer": 0.85}
 GPU_PRODUCT, GPU_PRODUCT_BF16, GPU_MLP, GPU_GPT2 = 0.85, 0.40, 3.0, 1.0
-SAME_COURSE = 1e-3  # relative difference of losses
+SAME_COURSE = 1e-3  # relative difference of losses, and of products
 
 
 @dataclass(frozen=True)
@@ -235,6 +235,10 @@ def of_gpu_kernels(found: Mapping[str, Any]) -> list[Verdict]:
         at_least(f"{what} in float32", product.get("ratio"), GPU_PRODUCT),
         at_least(f"{what} in bfloat16", product.get("ratio_bf16"), GPU_PRODUCT_BF16),
     ]
+    apart = {n: case["difference"] for n, case in found["products"].items() if "difference" in case}
+    furthest = max(apart, key=lambda name: apart[name], default="")
+    what = "products, furthest from torch's" + (f" ({furthest})" if furthest else "")
+    verdicts.append(at_most(what, apart.get(furthest), SAME_COURSE))
     return verdicts
 
 
