@@ -17,7 +17,7 @@ from gradcli.engine.device.gpu.launch import (
     step,
     words,
 )
-from gradcli.engine.device.gpu.lines import lines
+from gradcli.engine.device.gpu.lines import Lines, lines
 
 FAMILY = "loss"
 NONE, MEAN = 0, 1  # reductions; the third is the sum
@@ -35,11 +35,16 @@ def _entropy(call: Shapes) -> bytes:
     )
 
 
+def _samples(call: Shapes) -> Lines:
+    """A line is a row of x."""
+    wide = call.tensors[0].shape[1] > _WIDE
+    return lines(call.tensors[0], threads=1024 if wide else 256, cut=False)
+
+
 @launches("cross_entropy")
 def cross_entropy(call: Shapes) -> Plan:
     """Each row by itself, then parts of the sums over all rows, then the sums."""
-    wide = call.tensors[0].shape[1] > _WIDE
-    cut = lines(call.tensors[0], threads=1024 if wide else 256, cut=False)
+    cut = _samples(call)
     rows = cut.results
     blocks = max(1, min(-(-rows // _EACH), _PARTS))
     losses: Arg = Tensor(3) if call.size(0) == NONE else Scratch(0)
@@ -61,18 +66,18 @@ def cross_entropy(call: Shapes) -> Plan:
 @launches("cross_entropy_backward")
 def cross_entropy_backward(call: Shapes) -> Plan:
     """One pass over x; the weights of all classes are added up before, where that is wanted."""
-    count, (_, classes, inner) = call.numel(), call.tensors[0].shape
-    if not count:
+    if not call.numel():
         return Plan()
-    every = []
+    cut, every = _samples(call), []
     summed = call.numel(2) > 0 and call.option(0) > 0
     if summed:
         every.append(
-            step(FAMILY, "entropy_weights", "f32", (1, 1, 1), Tensor(2), Scratch(0), classes)
+            step(FAMILY, "entropy_weights", "f32", (1, 1, 1), Tensor(2), Scratch(0), cut.n)
         )
     tensors = *first(7), Scratch(0) if summed else Tensor(2)
-    args = count, classes, inner, _entropy(call), Errors()
-    every.append(step(FAMILY, "cross_entropy_backward", "f32", over(count), *tensors, *args))
+    args, threads = (cut.packed, _entropy(call), Errors()), cut.threads
+    name = "cross_entropy_backward"
+    every.append(step(FAMILY, name, "f32", cut.grid, *tensors, *args, threads=threads))
     return Plan(tuple(every), 4 if summed else 0)
 
 
