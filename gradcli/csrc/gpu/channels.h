@@ -3,8 +3,6 @@
 
 /* This thread's numbers of a channel: `sample` and `l` go on without a division. */
 #define CHANNEL_BEGIN                                                                              \
-  SHARED(float, high, 256);                                                                        \
-  SHARED(float, low, 256);                                                                         \
   LINE_BEGIN;                                                                                      \
   const uint channel = inside ? result : 0, samples = lines.members / L;                           \
   const uint places = lines.members % L, start = BID.y * lines.chunk + member;                     \
@@ -16,7 +14,7 @@
        i += lines.members, l += places, sample += samples + (l >= L), l -= l >= L ? L : 0)         \
     for (uint at = (sample * C + channel) * L + l, once = 1; once; once = 0)
 
-/* The parts of two sums, (4, chunks, C). */
+/* The parts of two sums, (4, chunks, C); the kernel begins with SHARED_EXACT. */
 #define WRITE_PARTS(first, second)                                                                 \
   const Exact one = LINE_EXACT(first), two = LINE_EXACT(second);                                   \
   if (inside && member == 0) {                                                                     \
@@ -29,8 +27,7 @@
 
 /* Puts the parts (4, n, C) of a channel together. */
 #define SUM_OF_PARTS                                                                               \
-  SHARED(float, high, 256);                                                                        \
-  SHARED(float, low, 256);                                                                         \
+  SHARED_EXACT;                                                                                    \
   LINE_BEGIN;                                                                                      \
   const uint apart = lines.n * lines.results;                                                      \
   Exact sum = {0.0f, 0.0f}, product = {0.0f, 0.0f};                                                \

@@ -17,4 +17,9 @@ FN Exact line_exact(Exact sum, VAL_REF(Lines) lines, uint member, SHP(float) hig
   BARRIER();
   return all;
 }
+
+/* What blocks of 256 threads add up in. */
+#define SHARED_EXACT                                                                               \
+  SHARED(float, high, 256);                                                                        \
+  SHARED(float, low, 256)
 #define LINE_EXACT(sum) line_exact(sum, lines, member, high, low CTX_A)

@@ -39,12 +39,11 @@ def _given(call: Shapes, *tensors: int) -> tuple[int, ...]:
 
 
 def _normal(call: Shapes, y: int, mean: int, rstd: int) -> tuple[Launch, ...]:
-    count = call.numel()
-    tensors = *first(3), Tensor(y), Tensor(mean), Tensor(rstd)
-    args = count, *_sizes(call), *_given(call, 1, 2)
-    if not count:
+    if not call.numel():
         return ()
-    return (step(FAMILY, "channel_normal", "f32", over(count), *tensors, *args),)
+    cut, outs = _channels(call), (Tensor(y), Tensor(mean), Tensor(rstd))
+    args = *_sizes(call), *_given(call, 1, 2)
+    return (step(FAMILY, "channel_normal", "f32", cut.grid, *first(3), *outs, cut.packed, *args),)
 
 
 @launches("batch_norm_train")
@@ -86,7 +85,7 @@ def evaluate(call: Shapes) -> Plan:
 @launches("batch_norm_backward")
 def backward(call: Shapes) -> Plan:
     """Parts of the sums of each channel, then what comes of them, then one pass over x."""
-    cut, count = _channels(call), call.numel()
+    cut = _channels(call)
     if not cut.results:
         return Plan()
     back, sizes, held = parts(cut), _sizes(call), 16 * cut.results * cut.chunks
@@ -103,7 +102,7 @@ def backward(call: Shapes) -> Plan:
         *(back.packed, float(cut.n), training),
     )
     every = [sums, gradients]
-    if count:
-        args = *shares, count, *sizes, int(call.numel(4) > 0)
-        every.append(step(FAMILY, "channel_backward", "f32", over(count), *first(6), *args))
+    if call.numel():
+        args = *shares, cut.packed, *sizes, int(call.numel(4) > 0)
+        every.append(step(FAMILY, "channel_backward", "f32", cut.grid, *first(6), *args))
     return Plan(tuple(every), held + 8 * cut.results)
