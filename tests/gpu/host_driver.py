@@ -126,6 +126,10 @@ class HostDriver:
             host_build.module_path(key, own + source.removeprefix(theirs))
         )
 
+    def kernels(self, key: str) -> list[str]:
+        """The names of a module's kernels."""
+        return list(self._modules[key].kernels)
+
     def launch(self, ready: Ready) -> None:
         """Queue one launch; its arguments are looked at now."""
         self._later(self._prepared(ready))

@@ -46,6 +46,7 @@ OPTIMIZERS: list[tuple[Callable[..., optim.Optimizer], dict[str, Any]]] = [
 ]
 STEPS = 7  # RAdam changes its rule after five
 PRODUCTS = ((1, 1, 1, 1), (1, 5, 33, 257), (2, 31, 7, 33), (1, 70, 300, 20), (3, 4, 0, 5))
+WHOLE = (engine.int64, engine.int32, engine.uint8, engine.bool_)
 CONVOLUTIONS = (
     (1, 1, 1, 1, (5, 5), (1, 1), 1),
     (2, 1, 3, 7, (9, 6), (3, 2), 1),
@@ -154,6 +155,67 @@ def _long_orders() -> None:
     x.index_select(1, engine.tensor([4] * 50 + [1] * 50 + [0, 2])).sum().backward()
 
 
+def _convolution_gradients() -> None:
+    for images, groups, channels, filters, size, window, step in CONVOLUTIONS:
+        x = wave((images, groups * channels, *size)).requires_grad_()
+        weight = wave((groups * filters, channels, *window), 1.0).requires_grad_()
+        bias = wave((groups * filters,)).requires_grad_()
+        engine.conv2d(x, weight, bias, stride=step, padding=(1, 0), groups=groups).sum().backward()
+
+
+def _casts() -> None:
+    """Between all types, and of what the other type does not hold."""
+    beyond = [3e9, -3e9, 1e19, -1e19, 2.0**31, -(2.0**31), 2.0**63, 255.5, 256.0, -0.5]
+    floats = engine.tensor([*beyond, math.inf, -math.inf, math.nan], dtype=engine.float32)
+    whole = engine.tensor([0, 1, -1, 255, 256, 1 << 31, -(1 << 62), (1 << 63) - 1])
+    for source in (floats, *(whole.to(dtype) for dtype in WHOLE)):
+        for dtype in (engine.float32, *WHOLE):
+            source.to(dtype)
+
+
+def _whole_reductions() -> None:
+    for dtype in WHOLE:
+        for shape in ((1000,), (33, 257), (1, 31)):
+            x = (wave(shape) * 50).to(dtype)
+            for dim in range(x.ndim):
+                x.max(dim), x.min(dim), x.sum(dim)
+
+
+def _ranges() -> None:
+    for dtype in (engine.float32, engine.int64, engine.int32, engine.uint8):
+        for count in (1, 31, 97):
+            out = empty((count,), dtype)
+            run("arange", out, sizes=(3, 2), options=(0.5, 0.25))
+
+
+def _draws() -> None:
+    for size in (*TAILS, 64, 100):
+        engine.rand(size), engine.randn(size), engine.randint(-3, 9, (size,)), engine.randperm(size)
+        engine.dropout(wave((size,)).requires_grad_(), 0.3).sum().backward()
+
+
+def _long_windows() -> None:
+    """Where output times length needs more than 32 bits."""
+    x = wave((1, 1, 1, 70_001)).requires_grad_()
+    engine.adaptive_avg_pool2d(x, (1, 65_537)).sum().backward()
+
+
+OTHERS: dict[str, Callable[[], None]] = {
+    "long rows": _long_rows,
+    "long orders": _long_orders,
+    "gradients of convolutions": _convolution_gradients,
+    "casts": _casts,
+    "ranges": _ranges,
+    "draws": _draws,
+    "adaptive windows beyond 32 bits": _long_windows,
+    "large products": tiled_calls.products,
+    "large convolutions": tiled_calls.convolutions,
+    "large attention": tiled_calls.attention,
+    "large pools": tiled_calls.pools,
+    "reductions of whole numbers": _whole_reductions,
+}
+
+
 def other_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[str, list[Call]]:
     """The calls of the wanted kernels, by kernel."""
     collector = Collector(wants, most=STEPS)
@@ -164,18 +226,9 @@ def other_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[str,
     for size in TAILS:
         with collector.listening(f"clipping of {size}"):
             _clipped(size)
-    with collector.listening("long rows"):
-        _long_rows()
-    with collector.listening("long orders"):
-        _long_orders()
-    for large in (
-        tiled_calls.products,
-        tiled_calls.convolutions,
-        tiled_calls.attention,
-        tiled_calls.pools,
-    ):
-        with collector.listening(f"large {large.__name__}"):
-            large()
+    for name, calls in OTHERS.items():
+        with collector.listening(name):
+            calls()
     for row in ROWS:
         with collector.listening(f"a product, then {row}"):
             _products(row)

@@ -80,26 +80,34 @@ def plan_of(call: Call) -> Plan:
 
 
 class Bench:
-    """Runs calls on a driver, each tensor in memory of its own that ends where it ends."""
+    """Runs calls on a driver, each tensor in memory of its own that ends where it ends.
 
-    def __init__(self, driver: Driver) -> None:
+    With `whole`, all rows of scalar_ops.h are one module: to try them all, that compiles faster.
+    """
+
+    def __init__(self, driver: Driver, *, whole: bool = True) -> None:
         self.driver = driver
+        self.whole = whole
         self._loaded: dict[Module, DeviceError | None] = {}
 
     def module(self, module: Module) -> str:
-        """The key of a module. All rows of scalar_ops.h at once: that compiles faster."""
-        whole = module._replace(row="") if module.family == "elementwise" else module
-        if whole not in self._loaded:
-            self._loaded[whole] = self._load(whole)
-        error = self._loaded[whole]
+        """The key of a module, which is loaded when it is first asked for."""
+        row = "" if self.whole and module.family == "elementwise" else module.row
+        wanted = module._replace(row=row)
+        if wanted not in self._loaded:
+            self._loaded[wanted] = self._load(wanted)
+        error = self._loaded[wanted]
         if error is not None:  # compiled once, whatever comes of it
             raise error
-        return str(whole)
+        return str(wanted)
+
+    def text(self, module: Module) -> str:
+        """The text of a module."""
+        return source.module_text(module, source.prelude_text(self.driver.target))
 
     def _load(self, module: Module) -> DeviceError | None:
-        text = source.module_text(module, source.prelude_text(self.driver.target))
         try:
-            self.driver.load(str(module), text)
+            self.driver.load(str(module), self.text(module))
         except DeviceError as error:
             return error
         return None

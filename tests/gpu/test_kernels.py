@@ -12,30 +12,12 @@ from calls import Call
 from host_build import HOST
 from host_driver import HostDriver
 from missing import CPU_ONLY, MISSING
-from other_calls import other_calls
 from replayed import Bench, Outcome, difference, on_cpu, plan_of
-from sampled_calls import sampled_calls
+from settings import SETTINGS, UNUSED, under
 
 from gradcli.engine.device import cpu
-from gradcli.engine.device.gpu import launch
-from gradcli.engine.device.gpu.launch import LAUNCHERS
+from gradcli.engine.device.gpu.launch import LAUNCHERS, Plan
 from gradcli.engine.device.gpu.source import families, prelude_text
-
-
-@pytest.fixture(scope="module")
-def calls() -> dict[str, list[Call]]:
-    """All calls to be tried, by kernel."""
-    found: dict[str, list[Call]] = {}
-    for some in (sampled_calls(LAUNCHERS.__contains__), other_calls(LAUNCHERS.__contains__)):
-        for kernel, listed in some.items():
-            found.setdefault(kernel, []).extend(listed)
-    for kernel in bounds.DRAWS & set(found):  # float64 draws other numbers, and never on a GPU
-        found[kernel] = [
-            call
-            for call in found[kernel]
-            if all(one.dtype.name != "float64" for one in call.tensors)
-        ]
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -56,32 +38,54 @@ def other_orders(call: Call, driver: HostDriver, bench: Bench) -> Iterator[tuple
     driver.order = "forward"
 
 
+def held_against_the_cpu(call: Call, driver: HostDriver, bench: Bench) -> None:
+    """The call under every setting that changes its launches, in three orders of threads."""
+    wanted = on_cpu(call, in_float64=call.kernel not in bounds.DRAWS)
+    where = f"{call}, made by {call.source}"
+    seen: list[Plan] = []
+    for setting in SETTINGS:
+        with under(setting):
+            plan = plan_of(call)
+            if plan in seen:
+                continue
+            seen.append(plan)
+            found = bench.run(call)
+            assert (found.refused is None) == (wanted.refused is None), (where, wanted.refused)
+            if found.refused is not None and wanted.refused is not None:
+                limit = wanted.refused[2]
+                assert limit >= 1 << 31 or found.refused[2] == limit, f"{where}: another limit"
+                continue
+            bound = bounds.bound(call.kernel, {one.module.family for one in plan.launches})
+            assert difference(found, wanted, bound) == "", where
+            for order, other in other_orders(call, driver, bench):
+                assert other.blocks == found.blocks, f"{where}: other bits in {order} order"
+
+
 @pytest.mark.parametrize("kernel", sorted(LAUNCHERS))
 def test_kernel_equals_float64_on_the_cpu(
-    kernel: str,
-    calls: dict[str, list[Call]],
-    driver: HostDriver,
-    bench: Bench,
-    monkeypatch: pytest.MonkeyPatch,
+    kernel: str, calls: dict[str, list[Call]], driver: HostDriver, bench: Bench
 ) -> None:
     assert calls.get(kernel), "no sample of any op calls this kernel"
     driver.order = "forward"
     for call in calls[kernel]:
-        plan = plan_of(call)
-        bound = bounds.bound(kernel, {one.module.family for one in plan.launches})
-        wanted = on_cpu(call, in_float64=kernel not in bounds.DRAWS)
-        found = bench.run(call)
-        where = f"{call}, made by {call.source}"
-        assert (found.refused is None) == (wanted.refused is None), (where, wanted.refused)
-        if found.refused is None:
-            assert difference(found, wanted, bound) == "", where
-            for order, other in other_orders(call, driver, bench):
-                assert other.blocks == found.blocks, f"{where}: other bits in {order} order"
-        with monkeypatch.context() as patched:
-            # Few blocks, so that the loops over a grid turn more than once.
-            patched.setattr(launch, "MOST_BLOCKS", 2)
-            if plan_of(call) != plan and found.refused is None:
-                assert difference(bench.run(call), wanted, bound) == "", where
+        held_against_the_cpu(call, driver, bench)
+
+
+def test_every_kernel_of_a_module_is_launched(
+    calls: dict[str, list[Call]], driver: HostDriver, bench: Bench
+) -> None:
+    launched: dict[str, set[str]] = {}
+    for setting in SETTINGS:
+        with under(setting):
+            for listed in calls.values():
+                for one in (one for call in listed for one in plan_of(call).launches):
+                    launched.setdefault(bench.module(one.module), set()).add(one.kernel)
+    never = {
+        key: found
+        for key, kernels in launched.items()
+        if (found := set(driver.kernels(key)) - kernels - UNUSED)
+    }
+    assert never == {}
 
 
 def test_what_is_missing_is_listed() -> None:

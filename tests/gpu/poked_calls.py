@@ -1,0 +1,53 @@
+"""Calls with one index changed: to the first that is out of range, the last that is not, and -1."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from calls import Block, Call
+from replayed import on_cpu, plan_of
+
+from gradcli.engine.device.cpu import kernel_inputs
+from gradcli.engine.device.gpu.launch import Errors
+from gradcli.errors import GradcliError
+
+FAR = 1 << 40
+TRIED = 3  # calls of a kernel
+
+
+def poked_calls(calls: Sequence[Call]) -> list[Call]:
+    """Changed copies of a few of a kernel's calls, where it refuses indices."""
+    able = [call for call in calls if _may_refuse(call) and _indices(call)]
+    return [one for call in able[:TRIED] for one in _changed(call)]
+
+
+def _may_refuse(call: Call) -> bool:
+    return any(isinstance(arg, Errors) for one in plan_of(call).launches for arg in one.args)
+
+
+def _indices(call: Call) -> list[int]:
+    """Blocks of whole numbers that the kernel reads."""
+    read = {tensor.block for tensor in call.tensors[: kernel_inputs(call.kernel)]}
+    return [k for k in sorted(read) if call.blocks[k].dtype.name == "int64" and call.blocks[k].data]
+
+
+def _changed(call: Call) -> Iterator[Call]:
+    for k in _indices(call):
+        try:
+            refused = on_cpu(_poked(call, k, FAR)).refused
+        except GradcliError:
+            continue
+        if refused is None:  # no index
+            continue
+        limit = refused[2]
+        yield from (_poked(call, k, value) for value in (limit, limit - 1, -1))
+
+
+def _poked(call: Call, number: int, value: int) -> Call:
+    """The call with another last number of a block."""
+    data = call.blocks[number].data[:-8] + struct.pack("q", value)
+    blocks = list(call.blocks)
+    blocks[number] = Block(call.blocks[number].dtype, data)
+    return replace(call, blocks=tuple(blocks), source=f"{call.source}, with index {value}")
