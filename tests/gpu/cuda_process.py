@@ -25,10 +25,10 @@ def with_host_build(name: str, source: str, architecture: str) -> nvrtc.Compiled
     folder.mkdir(parents=True, exist_ok=True)
     made = _compiled(name, source, architecture)
     checked = os.environ.get("STANDIN_CUDA_CHECKED", "1") == "1"
-    text = host_build.prelude(checked) + source.removeprefix(prelude_text("cuda"))
+    text = source.removeprefix(prelude_text("cuda"))
     link = folder / f"{nvrtc.source_key(source)}.so"
     fresh = link.with_suffix(f".{os.getpid()}")
-    fresh.symlink_to(host_build.module_path(name, text))
+    fresh.symlink_to(host_build.module_path(name, text, checked))
     fresh.replace(link)
     return made
 

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,17 @@ from gradcli.errors import DeviceError
 HOST = Path(__file__).parents[1] / "standin" / "host"
 COMPILER = os.environ.get("CXX", "g++")
 FOLDER = Path(tempfile.gettempdir()) / f"gradcli-host-kernels-{os.getuid()}"
-_FLAGS = ("-std=c++14", "-fPIC", "-shared", "-fvisibility=hidden", "-ffp-contract=off", "-w")
+_FLAGS = (
+    "-std=c++14",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-ffp-contract=off",
+    "-fwrapv",
+    "-w",
+)
+# What C++ leaves undefined and GPUs do not agree on; tests/standin/host/undefined.cpp is told.
+_CHECKS = "-fsanitize=bounds-strict,shift-exponent,integer-divide-by-zero,float-cast-overflow"
 _RUNTIME_FLAGS = (*_FLAGS, "-O2", "-fvisibility=default")
 
 ffi = FFI()
@@ -47,22 +58,28 @@ def _headers() -> bytes:
     return version + b"\0".join(p.read_bytes() for p in listed)
 
 
-def built(name: str, text: str, command: list[str]) -> Path:
-    """The library that a command makes of a text, compiled unless it was before."""
-    made_of = _headers() + text.encode() + " ".join(command).encode()
+def built(name: str, text: str, command: list[str], compiling: Sequence[str] = ()) -> Path:
+    """The library that a command makes of a text, compiled unless it was before.
+
+    Flags of `compiling` are kept from the linker, which would bring their libraries along.
+    """
+    made_of = _headers() + text.encode() + " ".join((*command, *compiling)).encode()
     digest = hashlib.sha256(made_of).hexdigest()[:24]
     library = FOLDER / f"{name}-{digest}.so"
     if library.exists():
         return library
     FOLDER.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
-        source, made = Path(folder) / f"{name}.cpp", Path(folder) / "made.so"
+        source, compiled, made = (Path(folder) / f"{name}.{end}" for end in ("cpp", "o", "so"))
         source.write_text(text, encoding="utf-8")
-        done = subprocess.run(
-            [*command, "-o", str(made), str(source)], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise DeviceError(f"{name} does not compile for the host:\n{done.stderr[:4000]}")
+        steps = [[*command, "-o", str(made), str(source)]]
+        if compiling:
+            steps[:] = [[*command, *compiling, "-c", "-o", str(compiled), str(source)]]
+            steps += [[*command, "-o", str(made), str(compiled)]]
+        for step in steps:
+            done = subprocess.run(step, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise DeviceError(f"{name} does not compile for the host:\n{done.stderr[:4000]}")
         made.replace(library)  # whole or not at all, whoever else builds it
     return library
 
@@ -80,17 +97,14 @@ def runtime() -> Any:
     return ffi.dlopen(str(runtime_path()))
 
 
-def prelude(checked: bool) -> str:
-    """The host's prelude, as a text in front of a module's own."""
-    return f'#define GC_CHECK {int(checked)}\n#include "prelude_host.h"\n'
-
-
-def module_path(name: str, text: str) -> Path:
-    """A module's library from its whole text; raises DeviceError with the compiler's words."""
+def module_path(name: str, text: str, checked: bool = True) -> Path:
+    """A module's library from its text without a prelude; raises DeviceError where it is wrong."""
     plain = re.sub(r"\W+", "-", name).strip("-")
-    linked = str(runtime_path())
-    command = [COMPILER, *_FLAGS, "-O1", *fma_flags(), f"-I{HOST}"]
-    return built(plain, text, [*command, "-Wl,--no-as-needed", linked])
+    prelude = f'#define GC_CHECK {int(checked)}\n#include "prelude_host.h"\n'
+    # Named even where the linker sees no need: loading a module loads the runtime.
+    linked = ("-Wl,--no-as-needed", str(runtime_path()))
+    command = [COMPILER, *_FLAGS, "-O1", *fma_flags(), f"-I{HOST}", *linked]
+    return built(plain, prelude + text, command, [_CHECKS] if checked else [])
 
 
 class HostModule:

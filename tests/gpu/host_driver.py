@@ -121,10 +121,8 @@ class HostDriver:
         """Compile a module for the host."""
         theirs = sources.prelude_text(self.target)
         assert source.startswith(theirs), "a module's text begins with the target's prelude"
-        own = host_build.prelude(self.checked)
-        self._modules[key] = HostModule(
-            host_build.module_path(key, own + source.removeprefix(theirs))
-        )
+        text = source.removeprefix(theirs)
+        self._modules[key] = HostModule(host_build.module_path(key, text, self.checked))
 
     def kernels(self, key: str) -> list[str]:
         """The names of a module's kernels."""

@@ -173,6 +173,13 @@ def _casts() -> None:
             source.to(dtype)
 
 
+def _turned() -> None:
+    for dtype in WHOLE:
+        for shape in ((40, 70), (2, 33, 65)):
+            x = (wave(shape) * 50).to(dtype)
+            x.transpose(-2, -1).contiguous()
+
+
 def _whole_reductions() -> None:
     for dtype in WHOLE:
         for shape in ((1000,), (33, 257), (1, 31)):
@@ -206,6 +213,7 @@ OTHERS: dict[str, Callable[[], None]] = {
     "gradients of convolutions": _convolution_gradients,
     "casts": _casts,
     "ranges": _ranges,
+    "turned matrices of whole numbers": _turned,
     "draws": _draws,
     "adaptive windows beyond 32 bits": _long_windows,
     "large products": tiled_calls.products,

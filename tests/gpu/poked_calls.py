@@ -13,6 +13,7 @@ from gradcli.engine.device.cpu import kernel_inputs
 from gradcli.engine.device.gpu.launch import Errors
 from gradcli.errors import GradcliError
 
+POKED = ", with index "  # in what is said to have made a call
 FAR = 1 << 40
 TRIED = 3  # calls of a kernel
 
@@ -50,4 +51,4 @@ def _poked(call: Call, number: int, value: int) -> Call:
     data = call.blocks[number].data[:-8] + struct.pack("q", value)
     blocks = list(call.blocks)
     blocks[number] = Block(call.blocks[number].dtype, data)
-    return replace(call, blocks=tuple(blocks), source=f"{call.source}, with index {value}")
+    return replace(call, blocks=tuple(blocks), source=f"{call.source}{POKED}{value}")

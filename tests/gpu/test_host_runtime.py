@@ -112,6 +112,12 @@ PLANTED = {
     "if (LANE < 7) (void)warp_shfl(1.0f, 0u); else WARP_SYNC();": "in different collectives",
     "if (WARP == 0) { WARP_SYNC(); if (LANE == 3) return; WARP_SYNC(); }": "31 of 32 lanes came",
     "(void)warp_shfl(1.0f, 32u);": "a warp has 32 lanes, this asks for number 32",
+    "float own[4]; own[TID.x % 4] = 1; x[BID.x * 64u + TID.x] = own[TID.x % 5];": (
+        r"out of bounds: element 4 of an array of type 'float \[4\]'"
+    ),
+    "k[BID.x * 64u + TID.x] = 7 / ((int)n - 128);": "division of a number of type 'int' by 0",
+    "k[BID.x * 64u + TID.x] = 7 << (n / 4);": "shift of a number of type 'int' by 32 bits",
+    "k[BID.x * 64u + TID.x] = (int)(3e9f + n);": "a number of type 'float' that no 'int' holds",
     "SHARED(float, much, 8192); (void)much;": "brings the block to 33280 bytes of shared memory",
 }
 
