@@ -1,0 +1,223 @@
+"""The tests of kernels notice one barrier less, and one bound too loose: sampled, as each such
+mutant has to be compiled. GRADCLI_MUTANTS=all tries every one, =file.h those of a file."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import bounds
+import pytest
+from calls import Call
+from host_driver import HostDriver
+from mutants import Mutant, all_mutants, files_of, mutants_of
+from poked_calls import POKED
+from replayed import Bench, difference, on_cpu, plan_of
+from settings import SETTINGS, under
+
+from gradcli.engine.device import cpu
+from gradcli.engine.device.gpu import source
+from gradcli.engine.device.gpu.launch import Module
+from gradcli.errors import DeviceError
+
+WANTED = os.environ.get("GRADCLI_MUTANTS", "")
+SAMPLED = 20
+AT_ONCE = 2
+SECONDS = 60  # a loop without an end is found out by this
+# Of elementwise.gc, whose rows are all made by the same few macros.
+ROWS = {"relu", "relu_backward", "floor", "neg", "add", "eq", "div", "div_backward_a", "bitwise_or"}
+
+
+class MutantBench(Bench):
+    """Runs calls with a mutant's text in the place of the file's."""
+
+    def __init__(self, driver: HostDriver, mutant: Mutant) -> None:
+        super().__init__(driver, whole=False)
+        self.mutant = mutant
+
+    def text(self, module: Module) -> str:
+        """The module's text, changed where the file is a part of it."""
+        before = source.expanded
+        source.expanded = self._expanded  # type: ignore[assignment]
+        try:
+            return super().text(module)
+        finally:
+            source.expanded = before
+
+    def _expanded(self, path: source.Path) -> str:
+        own = path == self.mutant.path
+        text = self.mutant.text if own else path.read_text(encoding="utf-8")
+        return source._INCLUDE.sub(
+            lambda found: self._expanded((path.parent / found[1]).resolve()), text
+        )
+
+
+@dataclass
+class Trial:
+    """What a mutant is tried on."""
+
+    mutant: Mutant
+    first: list[Call] = field(default_factory=list)  # a few of each kernel
+    rest: list[Call] = field(default_factory=list)
+
+    def caught(self) -> str:
+        """How a test notices, empty where none does."""
+        driver = HostDriver()
+        bench = MutantBench(driver, self.mutant)
+        return self._by(bench, self.first) or self._by(bench, self.rest) or self._otherwise(bench)
+
+    def _otherwise(self, bench: MutantBench) -> str:
+        driver = bench.driver
+        assert isinstance(driver, HostDriver)
+        for setting in SETTINGS[1:]:
+            with under(setting):
+                found = self._by(bench, self.first)
+            if found:
+                return found
+        for driver.order in ("scrambled", "reverse"):
+            found = self._by(bench, self.first)
+            if found:
+                return found
+        return ""
+
+    @staticmethod
+    def _by(bench: MutantBench, calls: Sequence[Call]) -> str:
+        for call in calls:
+            plan = plan_of(call)
+            bound = bounds.bound(call.kernel, {one.module.family for one in plan.launches})
+            wanted = on_cpu(call, in_float64=call.kernel not in bounds.DRAWS)
+            try:
+                found = bench.run(call)
+            except (DeviceError, AssertionError) as error:
+                return str(error)
+            if (found.refused is None) != (wanted.refused is None):
+                return f"{call}: refused {found.refused}, not {wanted.refused}"
+            differs = "" if wanted.refused else difference(found, wanted, bound)
+            if differs:
+                return f"{call}: {differs}"
+        return ""
+
+
+def chosen() -> list[Mutant]:
+    every = all_mutants()
+    if WANTED == "all":
+        return every
+    if WANTED:
+        return [mutant for mutant in every if mutant.path.name == WANTED]
+    return sorted(every, key=lambda mutant: mutant.rank)[:SAMPLED]
+
+
+def by_family(calls: dict[str, list[Call]]) -> dict[str, dict[str, list[Call]]]:
+    """Calls by the families of kernels that run them, and by kernel."""
+    found: dict[str, dict[str, list[Call]]] = {}
+    for kernel, listed in calls.items():
+        for call in listed:
+            families = {one.module.family for one in plan_of(call).launches}
+            for family in families - ({"elementwise"} if kernel not in ROWS else set()):
+                found.setdefault(family, {}).setdefault(kernel, []).append(call)
+    return found
+
+
+def spread(calls: Sequence[Call], count: int) -> list[Call]:
+    """Some of the calls, from small ones to large ones."""
+    ordered = sorted(calls, key=lambda call: sum(len(block.data) for block in call.blocks))
+    step = max(1, len(ordered) // count)
+    return ordered[::-step][:count]
+
+
+def trials(calls: dict[str, list[Call]]) -> Iterator[Trial]:
+    """What each mutant is tried on: a few calls of each kernel that its file is a part of first."""
+    families = by_family(calls)
+    for mutant in chosen():
+        trial = Trial(mutant)
+        for family in sorted(families):
+            if mutant.path in files_of(family):
+                for listed in families[family].values():
+                    some = spread(listed, 6) + [call for call in listed if POKED in call.source]
+                    trial.first += some
+                    trial.rest += [call for call in listed if call not in some]
+        yield trial
+
+
+@dataclass
+class Child:
+    """A process of its own: a mutant may crash, or never end."""
+
+    trial: Trial
+    process: int
+    pipe: int
+    deadline: float
+    said: bytes = b""
+
+
+def started(trial: Trial) -> Child:
+    """Try a mutant in a copy of this process."""
+    readable, writable = os.pipe()
+    with warnings.catch_warnings():
+        # The kernels' threads are not copied, which is what Python warns of: one thread is used.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process = os.fork()
+    if process:
+        os.close(writable)
+        return Child(trial, process, readable, time.monotonic() + SECONDS)
+    code = 1
+    try:
+        os.write(writable, trial.caught().encode()[:4000] or b"-")
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def finished(children: list[Child]) -> Iterator[tuple[Mutant, str]]:
+    """Wait for at least one of the processes; what each found, empty where it found nothing."""
+    until = min(child.deadline for child in children) - time.monotonic()
+    ready, _, _ = select.select([child.pipe for child in children], [], [], max(0.0, until))
+    for child in list(children):
+        late = time.monotonic() >= child.deadline
+        if child.pipe not in ready and not late:
+            continue
+        said = os.read(child.pipe, 4096) if child.pipe in ready else b"it does not end"
+        if late:
+            os.kill(child.process, signal.SIGKILL)
+        os.close(child.pipe)
+        os.waitpid(child.process, 0)
+        children.remove(child)
+        text = said.decode(errors="replace") or "it crashes"
+        yield child.trial.mutant, "" if text == "-" else text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are copied")
+def test_mutants_are_caught(calls: dict[str, list[Call]]) -> None:
+    threads = cpu.threads()
+    cpu.set_threads(1)
+    waiting, running = list(trials(calls)), []
+    survivors, tried = [], len(waiting)
+    assert all(trial.first for trial in waiting), "a file that no kernel is made of"
+    try:
+        while waiting or running:
+            while waiting and len(running) < AT_ONCE:
+                running.append(started(waiting.pop()))
+            for mutant, how in finished(running):
+                if not how:
+                    survivors.append(str(mutant))
+                if WANTED:
+                    sys.stdout.write(f"{mutant}: {how[:200] or 'SURVIVES'}\n")
+    finally:
+        cpu.set_threads(threads)
+        for child in running:
+            os.kill(child.process, signal.SIGKILL)
+    shown = "\n".join(survivors)
+    assert len(survivors) <= 0.05 * tried, f"{len(survivors)} of {tried} are not noticed:\n{shown}"
+
+
+def test_each_barrier_and_bound_makes_a_mutant() -> None:
+    listed = {path.name: len(mutants_of(path)) for path in files_of("elementwise")}
+    assert listed["walk.h"] >= 1
+    names = {str(mutant).partition(":")[0] for mutant in all_mutants()}
+    assert {"blocks.h", "tile.h", "walk.h"} <= names
