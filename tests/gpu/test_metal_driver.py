@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import struct
 from array import array
 from collections.abc import Iterator
@@ -235,6 +236,26 @@ def test_memory_that_was_freed_is_not_used_again(bench: Bench) -> None:
         bench.metal.launch(bench.scale(bench.x, bench.y, 2.0))
     with pytest.raises(AssertionError, match="freed twice"):
         bench.metal.free(bench.x.handle)
+
+
+def test_memory_that_a_collected_cycle_gives_away_lives_on(bench: Bench) -> None:
+    given = []
+
+    class Giver:
+        def __init__(self) -> None:
+            self.block, self.itself = bench.metal.allocate(8), self
+
+        def __del__(self) -> None:
+            given.append(self.block)
+
+    Giver()
+    gc.collect()
+    place = Place(given[0], 0)
+    bench.metal.allocate(1 << 16)  # here the stand-in looks for what nobody has
+    bench.metal.copy(place, bench.x, 8)
+    back = bytearray(8)
+    bench.metal.read(place, memoryview(back))
+    assert struct.unpack("2f", back) == (0.0, 1.0)
 
 
 def test_memory_ends_with_a_sentence_and_the_device_goes_on(

@@ -8,6 +8,7 @@ do wrongly, is a Misuse. STANDIN_METAL_MEMORY bytes are all it has.
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any, NamedTuple
 
 import host_build
@@ -29,6 +30,7 @@ MTLIndirectCommandTypeConcurrentDispatch = 32
 MTLCommandBufferStatusCompleted = 4
 MTLCommandBufferStatusError = 5
 MTLGPUFamilyApple7 = 1007
+_MINE = 2  # references to a buffer that only Device.held knows: a name there, and an argument
 
 
 class MTLSize(NamedTuple):
@@ -114,17 +116,16 @@ class Buffer:
     """A block of memory, full of 0xff."""
 
     def __init__(self, device: Device, data: Any, length: int) -> None:
-        self.data, self._length, self._device = data, length, device
-
-    def __del__(self) -> None:
-        self._device.held -= self._length
-        self._device.runtime.gc_host_free(self.data)
+        self.data, self.device, self._length = data, device, length
 
     def length(self) -> int:
         return self._length
 
     def contents(self) -> VarList:
         return VarList(self.data)
+
+
+_buffers: list[Buffer] = []  # of all devices
 
 
 class Function:
@@ -169,7 +170,23 @@ class Device:
     def __init__(self) -> None:
         self.runtime = host_build.runtime()
         self.memory = int(os.environ.get("STANDIN_METAL_MEMORY", 1 << 30))
-        self.held = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes of all buffers; those that nobody has any more are freed now.
+
+        Not by a __del__ of theirs: Python also calls it for what a collected cycle gives away, and
+        the engine keeps such blocks for the next tensors.
+        """
+        there = _buffers[:]
+        _buffers.clear()
+        while there:
+            buffer = there.pop()
+            if sys.getrefcount(buffer) > _MINE:
+                _buffers.append(buffer)
+            else:
+                self.runtime.gc_host_free(buffer.data)
+        return sum(buffer.length() for buffer in _buffers if buffer.device is self)
 
     def name(self) -> str:
         return "stand-in for a Mac"
@@ -194,8 +211,8 @@ class Device:
             raise Misuse(f"a buffer of {length} bytes with options {options}")
         if length > self.maxBufferLength() or length > self.memory - self.held:
             return None
-        self.held += length
-        return Buffer(self, self.runtime.gc_host_allocate(length), length)
+        _buffers.append(Buffer(self, self.runtime.gc_host_allocate(length), length))
+        return _buffers[-1]
 
     def newLibraryWithSource_options_error_(
         self, source: str, options: MTLCompileOptions, error: None
