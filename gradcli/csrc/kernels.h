@@ -17,9 +17,10 @@ KERNEL_ALL(fill, fill, 0, 1, 0)
 KERNEL_REAL(require_finite, require, 1, 0, 0)
 KERNEL_ALL(require_nonzero, require, 1, 0, 0)
 
-/* reduce.h, extreme.h */
+/* reduce.h, length.h, extreme.h */
 KERNEL_ALL(sum, sum, 1, 1, 0)
 KERNEL_REAL(mean, sum, 1, 1, 0)
+KERNEL_REAL(length, sum, 1, 1, 0)
 KERNEL_REAL(var, var, 1, 2, 0)
 KERNEL_REAL(var_backward, var_backward, 4, 1, 0)
 KERNEL_ALL(max_along, extreme, 1, 2, 0)

@@ -298,6 +298,7 @@ BUILDERS: dict[str, Callable[[random.Random], tuple[list[Spec], list[int]]]] = {
     "attention_backward": attention("qkvmolog"),
     "sum": reduced((F32,)),
     "mean": reduced((F32,)),
+    "length": reduced((F32,)),
     "var": reduced((F32, F32)),
     "max_along": reduced((F32, I64)),
     "min_along": reduced((F32, I64)),

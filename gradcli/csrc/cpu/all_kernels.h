@@ -31,6 +31,7 @@
 
 #include "sums.h"
 
+#include "length.h"
 #include "vectors.h"
 
 #include "chain.h"

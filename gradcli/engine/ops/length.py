@@ -6,7 +6,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, run, scalar
 from gradcli.engine.op import op
-from gradcli.engine.ops.along import floats
+from gradcli.engine.ops.along import along, floats
 from gradcli.engine.ops.elementwise import mul, sqrt
 from gradcli.engine.ops.family import map_binary, map_unary
 from gradcli.engine.ops.index import where
@@ -43,8 +43,10 @@ def vector_norm(x: Array, *, dim: Dim = None, keepdim: bool = False) -> Array:
         run("sum_squares", x.contiguous(), squares)
         y = map_unary("sqrt", squares)
         return (y if x.dtype is y.dtype else y.cast(x.dtype)).reshape(shape)
-    summed: Array = total.forward(map_binary("mul", x, x), dim=dims, keepdim=keepdim)
-    return map_unary("sqrt", summed)
+    lines = along(x.shape, dims)
+    lengths = lines.empty(x.dtype)
+    run("length", lines.fold(x), lengths)
+    return lengths.reshape(shape)
 
 
 @vector_norm.gradient

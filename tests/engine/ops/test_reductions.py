@@ -189,3 +189,16 @@ def test_a_gradient_over_dimensions_apart_is_summed_where_it_lies(
     assert kernels == ["sum", "sum"]
     assert found.shape == (1, 3, 1, 1)
     assert found.reshape((3,)).tolist() == pytest.approx(grad.sum((0, 2, 3)).tolist(), rel=1e-14)
+
+
+def test_squares_beyond_float32_do_not_spoil_a_norm() -> None:
+    x = engine.tensor([[3e30, 4e30], [3e-30, 4e-30]])
+    assert x.norm(dim=1).tolist() == engine.tensor([5e30, 5e-30]).tolist()
+    assert x.t().norm(dim=0).tolist() == x.norm(dim=1).tolist()
+
+
+@pytest.mark.parametrize(("shape", "dim"), [((2, 70001), 1), ((70001, 3), 0), ((3, 40, 5), (0, 2))])
+def test_a_norm_is_the_root_of_the_sum_of_squares(shape: tuple[int, ...], dim: Any) -> None:
+    x = engine.randn(*shape, dtype=engine.float64)
+    wanted = (x * x).sum(dim).sqrt()
+    assert engine.allclose(x.norm(dim=dim), wanted, rtol=1e-13, atol=0.0)
