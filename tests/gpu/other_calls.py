@@ -119,7 +119,7 @@ def _long_rows() -> None:
         x = wave(shape).requires_grad_()
         weight, bias = wave((shape[1],), 1.0).requires_grad_(), wave((shape[1],), 2.0)
         largest, _ = x.max(1)
-        for y in (x.sum(1), x.mean(), x.var(1), largest, x.amax(1), x.softmax(1)):
+        for y in (x.sum(1), x.mean(), x.var(1), x.norm(dim=1), largest, x.amax(1), x.softmax(1)):
             y.backward(wave(y.shape, 3.0))
         y = x.log_softmax(1) * engine.layer_norm(x, (shape[1],), weight, bias)
         (y * y).mean().backward()

@@ -317,7 +317,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 @function(
     method=False,
-    samples=[*(sample(shape, cap=2.0) for shape in _SHAPES), sample((3, 1), cap=0.3)],
+    samples=[*(sample(shape, cap=2.0) for shape in _SHAPES), sample((3, 1), cap=4.0)],
     wrong=[wrong(sample((2,), cap=0.0), "softcap: cap must be a finite number above 0, got 0.0")],
 )
 def softcap(input: Tensor, cap: float) -> Tensor:

@@ -1,4 +1,4 @@
-"""Launches of sum, mean and variance along the middle of (outer, n, inner)."""
+"""Launches of sum, mean, norm and variance along the middle of (outer, n, inner)."""
 
 from __future__ import annotations
 
@@ -53,6 +53,19 @@ def _whole(cut: Lines, suffix: str) -> Plan:
     back = parts(cut)
     last = step(FAMILY, "sum_of_parts", suffix, back.grid, Scratch(0), Tensor(1), back.packed)
     return Plan((some, last), 8 * cut.results * cut.chunks)
+
+
+@launches("length")
+def length(call: Shapes) -> Plan:
+    """Parts of the sum of squares, and the roots of what they add up to."""
+    cut = lines(call.tensors[0])
+    if not cut.results:
+        return Plan()
+    back, count = parts(cut), cut.results * cut.chunks
+    kept = pair(0, count)
+    some = step(FAMILY, "length_parts", "f32", cut.grid, Tensor(0), *kept, cut.packed)
+    roots = step(FAMILY, "length_of_parts", "f32", back.grid, *kept, Tensor(1), back.packed)
+    return Plan((some, roots), 8 * count)
 
 
 @launches("var")
