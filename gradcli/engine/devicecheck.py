@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import graph
+from gradcli.engine.device.gpu import opened
 from gradcli.engine.dtype import DType
 from gradcli.engine.gradcheck import Row, call, chosen_ops, make_inputs
 from gradcli.engine.ops.creation import tensor
@@ -47,7 +48,8 @@ class Report:
 
 
 def check_all(device: str, names: Sequence[str] | None = None) -> Report:
-    """Compare the named ops, or all; none is skipped."""
+    """Compare the named ops, or all; none is skipped. A device that cannot be used is an error."""
+    opened.device(device)
     report = Report()
     for op in chosen_ops(names):
         report.ops += 1

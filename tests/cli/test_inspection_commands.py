@@ -10,8 +10,11 @@ import pytest
 from gradcli.cli import doctor
 from gradcli.cli.main import run
 from gradcli.engine.device import cpu
+from gradcli.engine.device.gpu import opened
+from gradcli.engine.device.gpu.driver import Driver
 from gradcli.engine.gradcheck import every_op
 from gradcli.engine.tensor import OPS
+from gradcli.errors import DeviceError
 
 
 def json_of(arguments: list[str], capsys: pytest.CaptureFixture[str], code: int = 0) -> Any:
@@ -100,3 +103,18 @@ def test_doctor_says_where_no_compiler_is(
     monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
     assert run(["doctor"]) == 0
     assert "none found" in capsys.readouterr().out
+
+
+def test_gradcheck_on_a_device_that_is_not_there_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing() -> Driver:
+        raise DeviceError("device 'metal' cannot be used: there is none")
+
+    monkeypatch.setattr(opened, "_open", {})
+    monkeypatch.setitem(opened.DRIVERS, "metal", nothing)
+    assert run(["gradcheck", "--device", "metal", "tanh"]) == 4
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.count("device 'metal' cannot be used") == 1
+    assert run(["gradcheck", "--device", "metal", "--twice", "tanh"]) == 2
