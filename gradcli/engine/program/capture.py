@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli.engine import graph, recording
 from gradcli.engine.array import Array, copy_into, empty, empty_beside
@@ -16,14 +16,16 @@ from gradcli.engine.device.program import Wires, copy, overwrite
 from gradcli.engine.dtype import float32
 from gradcli.engine.op import composing
 from gradcli.engine.program.agree import difference
-from gradcli.engine.program.on_device import DeviceProgram, made, one_step, steps
 from gradcli.engine.program.passes import PASSES, optimized
-from gradcli.engine.program.record import Buffer, Recording
+from gradcli.engine.program.record import Buffer, Call, Recording
 from gradcli.engine.program.replay import Program
 from gradcli.engine.program.values import Pattern, leaves, rebuilt
 from gradcli.engine.program.wires import bind, feeds_from, takes_into
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import CaptureError, GradcliError, OptionError, ShapeError
+
+if TYPE_CHECKING:
+    from gradcli.engine.program.on_device import DeviceProgram
 
 MAX_PROGRAMS = 64  # of one captured step
 
@@ -208,7 +210,7 @@ class Captured:
         changed = {v.buffer for call in recorded.calls for v in call.outputs if v.buffer.kept}
         cpu.trim()  # the eager step's memory, before the program takes its own
         try:
-            program = made(optimized(recorded.calls, self._passes), recorded, entry.inputs)
+            program = _program(optimized(recorded.calls, self._passes), recorded, entry.inputs)
         except CaptureError as error:
             return error.message
         after = {b: copy(b.storage) for b in changed if b.storage is not None}
@@ -226,8 +228,8 @@ class Captured:
     ) -> Any:
         """One step; what it copies in and out is listed once, and aimed anew each time."""
         given = [a.array.contiguous() for a in args if isinstance(a, Tensor)]
-        if isinstance(program, DeviceProgram):
-            results = one_step(program, entry.inputs, given, entry.outputs)
+        if not isinstance(program, Program):
+            results = program.one_step(entry.inputs, given, entry.outputs)
             return rebuilt(entry.pattern, [Tensor(array) for array in results])
         made = [empty(array.shape, array.dtype) for array in entry.outputs]
         if entry.wires is None:
@@ -247,8 +249,8 @@ class Captured:
         """`count` steps on the rows of what is given, their outputs stacked."""
         program = entry.program
         assert program is not None
-        if isinstance(program, DeviceProgram):
-            results, whole, error = steps(program, entry.inputs, given, entry.outputs, count)
+        if not isinstance(program, Program):
+            results, whole, error = program.steps(entry.inputs, given, entry.outputs, count)
             return Steps(rebuilt(entry.pattern, [Tensor(a) for a in results]), whole, error)
         made = [empty((count, *array.shape), array.dtype) for array in entry.outputs]
         feeds, takes = feeds_from(given, entry.inputs), takes_into(entry.outputs, made, True)
@@ -282,6 +284,18 @@ def capture(
     if unknown:
         raise OptionError(f"capture: no pass '{min(unknown)}'; there are {', '.join(PASSES)}")
     return Captured(step, tuple(passes), on_refusal or _warn, eager)
+
+
+def _program(
+    calls: Sequence[Call], recorded: Recording, inputs: Sequence[Array]
+) -> Program | DeviceProgram:
+    """The program of a recorded step, where its memory lies."""
+    devices = {v.buffer.device for call in calls for v in call.views} - {None}
+    if not devices:
+        return Program(calls, recorded, inputs)
+    from gradcli.engine.program.on_device import DeviceProgram  # nobody else need wait for it
+
+    return DeviceProgram(calls, recorded, inputs, devices.pop())
 
 
 def _warn(why: str) -> None:

@@ -186,6 +186,45 @@ class DeviceProgram:
         else:
             copy_into(to, source)
 
+    def one_step(
+        self, inputs: Sequence[Array], given: Sequence[Array], outputs: Sequence[Array]
+    ) -> list[Array]:
+        """One step; its results in memory of their own."""
+        results = [empty_beside(array) for array in outputs]
+        feeds, takes = zip(inputs, given, strict=True), zip(results, outputs, strict=True)
+        error = self.replay(list(feeds), list(takes))
+        if error is not None:
+            raise error
+        return results
+
+    def steps(
+        self,
+        inputs: Sequence[Array],
+        given: Sequence[Array],
+        outputs: Sequence[Array],
+        count: int,
+    ) -> tuple[list[Array], int, GradcliError | None]:
+        """A step for each row of what is given; results stacked, whole steps, and what ended them.
+
+        What a kernel refused is seen once all of them have run.
+        """
+        report = self.gpu.report
+        results = [_rows_beside(array, count) for array in outputs]
+        for i in range(count):
+            feeds = [(own, _row(array, i, own)) for own, array in zip(inputs, given, strict=True)]
+            takes = [
+                (_row(array, i, out), out) for array, out in zip(results, outputs, strict=True)
+            ]
+            report.begin(i)
+            error = self.replay(feeds, takes)
+            if error is not None:
+                return [_rows(array, i + 1) for array in results], i, error
+        self.gpu.driver.synchronize()
+        error, done = report.found(), report.step
+        if error is None:
+            return results, count, None
+        return [_rows(array, done + 1) for array in results], done, error
+
     def writes(self, array: Array) -> bool:
         """Whether a replay changes the memory of this array."""
         return any(storage is array.storage for storage in self._changed)
@@ -215,57 +254,6 @@ def _keep_what_is_sent(calls: Sequence[Call]) -> None:
 def _packed(pieces: Sequence[_Sent]) -> int:
     """How many bytes they take one behind the other."""
     return sum(-(-piece.nbytes // _ALIGN) * _ALIGN for piece in pieces)
-
-
-def made(
-    calls: Sequence[Call], recording: Recording, inputs: Sequence[Array]
-) -> Program | DeviceProgram:
-    """The program of a recorded step, where its memory lies."""
-    devices = {v.buffer.device for call in calls for v in call.views} - {None}
-    if not devices:
-        return Program(calls, recording, inputs)
-    return DeviceProgram(calls, recording, inputs, devices.pop())
-
-
-def one_step(
-    program: DeviceProgram,
-    inputs: Sequence[Array],
-    given: Sequence[Array],
-    outputs: Sequence[Array],
-) -> list[Array]:
-    """One step; its results in memory of their own."""
-    results = [empty_beside(array) for array in outputs]
-    feeds, takes = zip(inputs, given, strict=True), zip(results, outputs, strict=True)
-    error = program.replay(list(feeds), list(takes))
-    if error is not None:
-        raise error
-    return results
-
-
-def steps(
-    program: DeviceProgram,
-    inputs: Sequence[Array],
-    given: Sequence[Array],
-    outputs: Sequence[Array],
-    count: int,
-) -> tuple[list[Array], int, GradcliError | None]:
-    """A step for each row of what is given; results stacked, whole steps, and what ended them.
-
-    What a kernel refused is seen once all of them have run.
-    """
-    results = [_rows_beside(array, count) for array in outputs]
-    for i in range(count):
-        feeds = [(own, _row(array, i, own)) for own, array in zip(inputs, given, strict=True)]
-        takes = [(_row(array, i, out), out) for array, out in zip(results, outputs, strict=True)]
-        program.gpu.report.begin(i)
-        error = program.replay(feeds, takes)
-        if error is not None:
-            return [_rows(array, i + 1) for array in results], i, error
-    program.gpu.driver.synchronize()
-    error, done = program.gpu.report.found(), program.gpu.report.step
-    if error is None:
-        return results, count, None
-    return [_rows(array, done + 1) for array in results], done, error
 
 
 def _rows_beside(array: Array, count: int) -> Array:
