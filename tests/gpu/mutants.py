@@ -29,6 +29,10 @@ NO_BOUNDS = {
     "k < end + DEPTH; k += DEPTH": "one more slice, of zeros",
     "x >= high ? NAME(most)": "a number, and that one gives the same",
     "high += low < other": "arithmetic",
+    "VALUE_OF(b) < VALUE_OF(a)": "of two that are equal either may stay",
+    "a != a && (b == b || at < other)": "no two pixels have the same place",
+    "a > b || (a == b && at < other)": "no two pixels have the same place",
+    "step < BDIM.x; step *= 2": "nothing lies a whole block before",
 }
 _PAIRS = {"(": ")", "[": "]"}
 # What ends an operand of a comparison, when read to the left and to the right.

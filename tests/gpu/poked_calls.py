@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -10,22 +11,29 @@ from calls import Block, Call
 from replayed import on_cpu, plan_of
 
 from gradcli.engine.device.cpu import kernel_inputs
-from gradcli.engine.device.gpu.launch import Errors
+from gradcli.engine.device.gpu.launch import Errors, Plan
 from gradcli.errors import GradcliError
 
 POKED = ", with index "  # in what is said to have made a call
 FAR = 1 << 40
-TRIED = 3  # calls of a kernel
+TRIED = 2  # calls that are launched in one way
 
 
 def poked_calls(calls: Sequence[Call]) -> list[Call]:
     """Changed copies of a few of a kernel's calls, where it refuses indices."""
-    able = [call for call in calls if _may_refuse(call) and _indices(call)]
-    return [one for call in able[:TRIED] for one in _changed(call)]
+    tried: Counter[tuple[str, ...]] = Counter()
+    found: list[Call] = []
+    for call in calls:
+        plan = plan_of(call)
+        way = tuple(one.kernel for one in plan.launches)
+        if tried[way] < TRIED and _may_refuse(plan) and _indices(call):
+            tried[way] += 1
+            found += _changed(call)
+    return found
 
 
-def _may_refuse(call: Call) -> bool:
-    return any(isinstance(arg, Errors) for one in plan_of(call).launches for arg in one.args)
+def _may_refuse(plan: Plan) -> bool:
+    return any(isinstance(arg, Errors) for one in plan.launches for arg in one.args)
 
 
 def _indices(call: Call) -> list[int]:
