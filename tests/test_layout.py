@@ -267,3 +267,9 @@ def test_the_engine_needs_no_numpy() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert done.stdout.strip() == "False"
+
+
+def test_there_is_one_conftest() -> None:
+    """Two are one module to Python: types named in the first are looked up in the second."""
+    found = [named(path) for path in (ROOT / "tests").rglob("conftest.py")]
+    assert found == ["tests/conftest.py"]

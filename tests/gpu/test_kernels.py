@@ -19,6 +19,8 @@ from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu.launch import LAUNCHERS, Plan
 from gradcli.engine.device.gpu.source import families, prelude_text
 
+pytest_plugins = ("every_call",)  # the fixture `calls`
+
 
 @pytest.fixture(scope="module")
 def driver() -> HostDriver:

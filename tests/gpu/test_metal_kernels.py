@@ -12,6 +12,8 @@ from sampled_calls import sampled_calls
 from gradcli.engine.device.gpu.launch import LAUNCHERS
 from gradcli.engine.device.gpu.metal import Metal
 
+pytest_plugins = ("every_call",)  # the fixture `calls`
+
 assert metal_standin  # what the driver imports
 MOST = 6  # calls of a kernel; tests/gpu/test_kernels.py tries all of them
 

@@ -26,6 +26,8 @@ from gradcli.engine.device.gpu import source
 from gradcli.engine.device.gpu.launch import Module
 from gradcli.errors import DeviceError
 
+pytest_plugins = ("every_call",)  # the fixture `calls`
+
 WANTED = os.environ.get("GRADCLI_MUTANTS", "")
 SAMPLED = 20
 AT_ONCE = 2

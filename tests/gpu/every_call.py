@@ -1,4 +1,4 @@
-"""Fixtures of the GPU's tests: the calls that every kernel is tried on."""
+"""The calls that every kernel is tried on, as a fixture; a plugin of the tests that name it."""
 
 from __future__ import annotations
 
