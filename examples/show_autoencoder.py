@@ -18,7 +18,7 @@ from gradcli.train.directory import find
 
 def pairs(run: Path, checkpoint: str, across: int, rows: int) -> engine.Tensor:
     """(2 * rows * across, H, W): a row of images, a row of their reconstructions, and so on."""
-    job = open_trained(run, checkpoint).job
+    job = open_trained(run, checkpoint, "cpu").job
     images, _ = job.dataset.splits["test"].batch(engine.arange(across * rows))
     job.model.eval()
     with engine.no_grad():
