@@ -8,6 +8,8 @@ from typing import Any
 
 from gradcli.engine.device import cpu
 from gradcli.engine.device.cpu import Storage, ffi, lib
+from gradcli.engine.dtype import DType
+from gradcli.engine.shape import Shape
 from gradcli.errors import DeviceError, GradcliError
 
 _ERRORS_OF_VALUES = (lib.GC_BAD_INDEX, lib.GC_NOT_FINITE, lib.GC_ZERO)
@@ -24,6 +26,13 @@ class CallPlan:
     work: int
 
 
+def fields(
+    address: int, nbytes: int, offset: int, shape: Shape, strides: Shape, dtype: DType
+) -> tuple[Any, ...]:
+    """A gc_tensor as a call list takes it: which elements of the block that begins there."""
+    return cpu.pointer(address), nbytes, offset, dtype.code, len(shape), shape, strides
+
+
 class CallList:
     """Calls as C structs; where their tensors lie may be said later."""
 
@@ -34,7 +43,7 @@ class CallList:
     def add(
         self, kernel: str, tensors: Sequence[Any], sizes: Sequence[int], options: Sequence[float]
     ) -> None:
-        """The next call; `tensors` are the fields of gc_tensor."""
+        """The next call; `tensors` are what `fields` gives."""
         call = self.structs[len(self.kernels)]
         self.kernels.append(kernel)
         call.kernel = cpu.KERNELS[kernel]

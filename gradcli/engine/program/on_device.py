@@ -14,7 +14,7 @@ from gradcli.engine.device import cpu, place
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.gpu.device import GPU, Memory, on_device, on_gpu
 from gradcli.engine.device.gpu.driver import Place, Ready
-from gradcli.engine.device.gpu.launch import Errors, Shapes
+from gradcli.engine.device.gpu.launch import Shapes
 from gradcli.engine.device.program import CallPlan
 from gradcli.engine.dtype import DType
 from gradcli.engine.program import plan, schedule
@@ -128,15 +128,7 @@ class DeviceProgram:
         call, made = self.calls[number], self._plans[number]
         places = [self._place(view) for view in call.views]
         scratch = Place(self._arena.handle, self.layout.scratch.get(number, 0))
-        return [
-            self.gpu.ready(
-                launch,
-                places,
-                scratch,
-                self.gpu.report.code(call.kernel) if Errors() in launch.args else 0,
-            )
-            for launch in made.launches
-        ]
+        return [self.gpu.ready(call.kernel, one, places, scratch) for one in made.launches]
 
     # -- what each step does -------------------------------------------------------------------
 
@@ -224,10 +216,6 @@ class DeviceProgram:
         if error is None:
             return results, count, None
         return [_rows(array, done + 1) for array in results], done, error
-
-    def writes(self, array: Array) -> bool:
-        """Whether a replay changes the memory of this array."""
-        return any(storage is array.storage for storage in self._changed)
 
 
 def _at(storage: Memory, array: Array) -> Place:

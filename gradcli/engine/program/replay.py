@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from gradcli.engine.array import Array
 from gradcli.engine.device import cpu
-from gradcli.engine.device.program import CallList, CallPlan, Compiled, Wires
+from gradcli.engine.device.program import CallList, CallPlan, Compiled, Wires, fields
 from gradcli.engine.program import plan, schedule
 from gradcli.engine.program.record import Buffer, Call, Recording
 from gradcli.engine.recording import Varying
@@ -58,15 +58,7 @@ class Program:
     def _write(self, listed: CallList, address: dict[Buffer, int]) -> None:
         for call in self.calls:
             tensors = [
-                (
-                    cpu.pointer(address[v.buffer]),
-                    v.buffer.nbytes,
-                    v.offset,
-                    v.dtype.code,
-                    len(v.shape),
-                    v.shape,
-                    v.strides,
-                )
+                fields(address[v.buffer], v.buffer.nbytes, v.offset, v.shape, v.strides, v.dtype)
                 for v in call.views
             ]
             listed.add(call.kernel, tensors, call.sizes, call.options)

@@ -220,7 +220,7 @@ class Device:
         if options.version < MTLLanguageVersion3_1 or options.fast:
             raise Misuse("kernels need MSL 3.1, and fast maths off")
         try:
-            return Library(HostModule(metal_host.library(source))), None
+            return Library(HostModule(metal_host.compiled(source))), None
         except metal_host.Refused as refused:
             return None, NSError(str(refused))
 

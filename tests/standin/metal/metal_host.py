@@ -24,7 +24,7 @@ class Refused(Exception):
     """clang's words about a text."""
 
 
-def library(text: str) -> Path:
+def compiled(text: str) -> Path:
     """A text's kernels, compiled; raises Refused."""
     whole = f'#line 1 "program_source"\n{text}'
     command = [COMPILER, *_LANGUAGE, "-x", "c++", "-E", f"-I{RUN}", f"-I{HOST}", "-"]

@@ -18,7 +18,6 @@ from gradcli.engine.device.gpu import launches, source
 from gradcli.engine.device.gpu.driver import Driver, Handle, Place, Ready
 from gradcli.engine.device.gpu.launch import (
     LAUNCHERS,
-    Arg,
     Errors,
     Launch,
     Module,
@@ -29,7 +28,7 @@ from gradcli.engine.device.gpu.launch import (
 )
 from gradcli.engine.device.gpu.report import Report
 from gradcli.engine.device.place import Located
-from gradcli.engine.device.program import CallList
+from gradcli.engine.device.program import CallList, fields
 from gradcli.engine.dtype import DType, float32, float64
 from gradcli.engine.shape import Shape, extent, numel
 from gradcli.errors import DeviceError
@@ -37,6 +36,7 @@ from gradcli.errors import DeviceError
 del launches  # imported to fill LAUNCHERS
 _ROUND = 512  # bytes: sizes of blocks, so that a block fits the next tensor too
 _PAGE = 4096
+_MOST_PLANS = 4096  # of calls that are remembered
 _MOST_KEPT = 1 << 20  # bytes of a constant that stays on the device
 
 
@@ -147,16 +147,15 @@ class GPU:
         self, kernel: str, arrays: Sequence[Located], sizes: Sequence[int], options: Sequence[float]
     ) -> None:
         """Run one call: checked as on the CPU, then queued."""
-        held: list[Memory] = []
+        held: list[Memory] = []  # until the launches are queued
         check(kernel, arrays, sizes, options)
         seen = [self._seen(array, held) for array in arrays]
         plan = self._plan(kernel, seen, sizes, options)
         scratch = self.allocate(plan.scratch) if plan.scratch else None
+        begin = None if scratch is None else Place(scratch.handle, 0)
+        places = [one.where for one in seen]
         for launch in plan.launches:
-            code = self.report.code(kernel) if Errors() in launch.args else 0
-            places = [one.where for one in seen]
-            begin = None if scratch is None else Place(scratch.handle, 0)
-            self.driver.launch(self.ready(launch, places, begin, code))
+            self.driver.launch(self.ready(kernel, launch, places, begin))
 
     def _plan(
         self, kernel: str, seen: Sequence[Seen], sizes: Sequence[int], options: Sequence[float]
@@ -170,7 +169,7 @@ class GPU:
         plan = self._plans.get(key)
         if plan is None:
             plan = self.planned(Shapes(kernel, seen, tuple(sizes), tuple(options)))
-            if len(self._plans) > 4096:
+            if len(self._plans) > _MOST_PLANS:
                 self._plans.clear()
             self._plans[key] = plan
         return plan
@@ -188,23 +187,20 @@ class GPU:
         return plan
 
     def ready(
-        self, launch: Launch, tensors: Sequence[Place], scratch: Place | None, code: int
+        self, kernel: str, launch: Launch, tensors: Sequence[Place], scratch: Place | None
     ) -> Ready:
-        """A launch with its memory."""
-
-        def known(arg: Arg) -> Place | int | float | bytes:
-            if isinstance(arg, Tensor):
-                return tensors[arg.number]
-            if isinstance(arg, Scratch):
-                assert scratch is not None
-                return Place(scratch.handle, scratch.offset + arg.offset)
-            return self.report.place if isinstance(arg, Errors) else arg
-
+        """A launch of a call of this kernel, with its memory."""
         args: list[Place | int | float | bytes] = []
         for arg in launch.args:
-            args.append(known(arg))
-            if isinstance(arg, Errors):
-                args.append(code)
+            if isinstance(arg, Tensor):
+                args.append(tensors[arg.number])
+            elif isinstance(arg, Scratch):
+                assert scratch is not None
+                args.append(Place(scratch.handle, scratch.offset + arg.offset))
+            elif isinstance(arg, Errors):
+                args += [self.report.place, self.report.code(kernel)]
+            else:
+                args.append(arg)
         return Ready(str(launch.module), launch.kernel, launch.grid, launch.threads, tuple(args))
 
     def _seen(self, array: Located, held: list[Memory]) -> Seen:
@@ -225,16 +221,25 @@ class GPU:
             memory = self.allocate(len(data))
             self.write(memory, 0, data)
             held.append(memory)
-        if constant:
-            self._constants[id(storage)] = weakref.ref(storage), memory
+            if constant:
+                self._keep(storage, memory)
         dtype = on_device(array.dtype)
         at = Place(memory.handle, (array.offset - low) * dtype.size)
         return Seen(array.shape, array.strides, dtype, at)
 
+    def _keep(self, storage: Storage, memory: Memory) -> None:
+        """For the next call that reads this block, as long as somebody has it."""
+        key = id(storage)
+
+        def forget(_: weakref.ref[Storage]) -> None:
+            self._constants.pop(key, None)
+
+        self._constants[key] = weakref.ref(storage, forget), memory
+
     def _kept(self, storage: Storage) -> Memory | None:
         """What was taken along of a block that never changes."""
-        reference, memory = self._constants.get(id(storage), (None, None))
-        return memory if reference is not None and reference() is storage else None
+        _, memory = self._constants.get(id(storage), (None, None))
+        return memory
 
 
 def on_device(dtype: DType) -> DType:
@@ -256,20 +261,13 @@ def check(
 ) -> None:
     """Refuse what the CPU's door refuses: bounds, overlaps, types and shapes of a call."""
     listed = CallList(1)
-    tensors = []
-    for array in arrays:
-        storage = array.storage
-        at = storage.address if isinstance(storage, Memory) else cpu.address(storage)
-        tensors.append(
-            (
-                cpu.pointer(at),
-                storage.nbytes,
-                array.offset,
-                array.dtype.code,
-                len(array.shape),
-                array.shape,
-                array.strides,
-            )
-        )
+    tensors = [
+        fields(_address(a.storage), a.storage.nbytes, a.offset, a.shape, a.strides, a.dtype)
+        for a in arrays
+    ]
     listed.add(kernel, tensors, sizes, options)
     listed.plan()
+
+
+def _address(storage: Storage) -> int:
+    return storage.address if isinstance(storage, Memory) else cpu.address(storage)

@@ -50,8 +50,3 @@ def device(name: str, op: str = "to") -> GPU | None:
 
         _open[kind] = GPU(DRIVERS[kind]())
     return _open[kind]
-
-
-def opened() -> list[GPU]:
-    """The devices in use."""
-    return list(_open.values())
