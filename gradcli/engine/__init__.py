@@ -30,6 +30,7 @@ from gradcli.engine.ops.creation import (
     tensor,
     zeros,
 )
+from gradcli.engine.precision import get_float32_matmul_precision, set_float32_matmul_precision
 from gradcli.engine.program import Captured, capture
 from gradcli.engine.random import Generator, default_generator, manual_seed
 from gradcli.engine.recompute import checkpoint, checkpoint_sequential
@@ -60,6 +61,7 @@ __all__ = [
     "from_numpy",
     "frombuffer",
     "full",
+    "get_float32_matmul_precision",
     "grad",
     "inference_mode",
     "int32",
@@ -72,6 +74,7 @@ __all__ = [
     "ones",
     "ops",
     "optim",
+    "set_float32_matmul_precision",
     "set_grad_enabled",
     "tensor",
     "uint8",

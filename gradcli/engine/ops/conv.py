@@ -10,6 +10,7 @@ from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.window import Pair, Window, reach
 from gradcli.engine.ops.window_composed import convolved
+from gradcli.engine.precision import product_options
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
@@ -114,7 +115,8 @@ def _forward(kind: Window, input: Array, weight: Array, bias: Array | None, plan
     y = empty(plan.y, input.dtype)
     start = empty((0,), input.dtype) if bias is None else bias.contiguous()
     x, filters = input.contiguous().reshape(plan.x), weight.contiguous().reshape(plan.weight)
-    run("conv2d_forward", x, filters, start, y, sizes=plan.sizes)
+    options = product_options(input.dtype)
+    run("conv2d_forward", x, filters, start, y, sizes=plan.sizes, options=options)
     return y.reshape(kind.own(plan.y, input))
 
 
@@ -123,10 +125,11 @@ def _gradient(
 ) -> tuple[Array | None, ...]:
     grad = grad.contiguous().reshape(plan.y)
     grad_x = grad_weight = None
+    options = product_options(grad.dtype)
     if needs[0]:
         grad_x = empty(plan.x, grad.dtype)
         filters = weight.contiguous().reshape(plan.weight)
-        run("conv2d_grad_input", grad, filters, grad_x, sizes=plan.sizes)
+        run("conv2d_grad_input", grad, filters, grad_x, sizes=plan.sizes, options=options)
         grad_x = grad_x.reshape(input.shape)
     if needs[1]:
         grad_weight = empty(plan.weight, grad.dtype)
@@ -134,7 +137,7 @@ def _gradient(
         # Where each channel has filters of its own there are no matrices to multiply.
         alone = plan.weight[1] == 1 and plan.sizes[-1] > 1
         kernel = "depthwise_grad_weight" if alone else "conv2d_grad_weight"
-        run(kernel, grad, x, grad_weight, sizes=plan.sizes)
+        run(kernel, grad, x, grad_weight, sizes=plan.sizes, options=() if alone else options)
         grad_weight = grad_weight.reshape(weight.shape)
     return grad_x, grad_weight, grad_bias(grad) if needs[2] else None
 

@@ -12,6 +12,7 @@ from gradcli.engine.ops.conv import check_bias, check_filters, check_groups, gra
 from gradcli.engine.ops.family import map_binary
 from gradcli.engine.ops.window import Pair, Window, reach
 from gradcli.engine.ops.window_composed import spread
+from gradcli.engine.precision import product_options
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
@@ -74,7 +75,8 @@ def _plan(
 def _forward(kind: Window, input: Array, weight: Array, bias: Array | None, plan: _Plan) -> Array:
     y = empty(plan.y, input.dtype)
     x, filters = input.contiguous().reshape(plan.x), weight.contiguous().reshape(plan.weight)
-    run("conv2d_grad_input", x, filters, y, sizes=plan.sizes)
+    options = product_options(input.dtype)
+    run("conv2d_grad_input", x, filters, y, sizes=plan.sizes, options=options)
     if bias is not None:
         y = map_binary("add", y, bias.contiguous().reshape((1, bias.shape[0], 1, 1)))
     return y.reshape(kind.own(plan.y, input))
@@ -85,15 +87,16 @@ def _gradient(
 ) -> tuple[Array | None, ...]:
     grad = grad.contiguous().reshape(plan.y)
     grad_x = grad_weight = None
+    options = product_options(grad.dtype)
     if needs[0]:
         grad_x, start = empty(plan.x, grad.dtype), empty((0,), grad.dtype)
         filters = weight.contiguous().reshape(plan.weight)
-        run("conv2d_forward", grad, filters, start, grad_x, sizes=plan.sizes)
+        run("conv2d_forward", grad, filters, start, grad_x, sizes=plan.sizes, options=options)
         grad_x = grad_x.reshape(input.shape)
     if needs[1]:
         grad_weight = empty(plan.weight, grad.dtype)
         x = input.contiguous().reshape(plan.x)
-        run("conv2d_grad_weight", x, grad, grad_weight, sizes=plan.sizes)
+        run("conv2d_grad_weight", x, grad, grad_weight, sizes=plan.sizes, options=options)
         grad_weight = grad_weight.reshape(weight.shape)
     return grad_x, grad_weight, grad_bias(grad) if needs[2] else None
 

@@ -7,6 +7,7 @@ from gradcli.engine.array import Array, empty, run, unbroadcast
 from gradcli.engine.function import function
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats, match
+from gradcli.engine.precision import product_options
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import OPS, Tensor
@@ -35,7 +36,8 @@ def product(a: Array, b: Array, bias: Array | None = None) -> Array:
     batch = shapes.broadcast(a.shape[:-2], b.shape[:-2], "matmul")
     out = empty((shapes.numel(batch), a.shape[-2], b.shape[-1]), a.dtype)
     start = empty((0,), a.dtype) if bias is None else bias.contiguous()
-    run("matmul", _batch(a, batch), _batch(b, batch), start, out)
+    operands = _batch(a, batch), _batch(b, batch), start, out
+    run("matmul", *operands, options=product_options(a.dtype))
     return out.reshape((*batch, a.shape[-2], b.shape[-1]))
 
 

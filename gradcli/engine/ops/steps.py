@@ -6,6 +6,7 @@ from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, run, unbroadcast
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.matmul import product
+from gradcli.engine.precision import product_options
 from gradcli.errors import ShapeError
 
 
@@ -104,5 +105,6 @@ def weight_gradient(sums: Array, before: Array, out: Array | None = None) -> Arr
     if out is None:
         return product(rows_of_sums, rows(before))
     one = [x.reshape((1, *x.shape)) for x in (rows_of_sums, rows(before), out)]
-    run("matmul", one[0], one[1], empty((0,), sums.dtype), one[2])
+    start, options = empty((0,), sums.dtype), product_options(sums.dtype)
+    run("matmul", one[0], one[1], start, one[2], options=options)
     return out

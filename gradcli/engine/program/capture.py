@@ -15,6 +15,7 @@ from gradcli.engine.device import cpu
 from gradcli.engine.device.program import Wires, copy, overwrite
 from gradcli.engine.dtype import float32
 from gradcli.engine.op import composing
+from gradcli.engine.precision import get_float32_matmul_precision
 from gradcli.engine.program.agree import difference
 from gradcli.engine.program.passes import PASSES, optimized
 from gradcli.engine.program.record import Buffer, Call, Recording
@@ -142,7 +143,7 @@ class Captured:
     def _entry(self, args: Sequence[Any]) -> _Entry:
         if recording.current() is not None:
             return _Entry([], refused="its calls belong to the step around it")
-        key = (graph.recording(), composing(), *(_signature(a) for a in args))
+        key = (*_surroundings(), *(_signature(a) for a in args))
         entries = self._entries.setdefault(key, [])
         for entry in entries:
             if entry.holds():
@@ -300,6 +301,11 @@ def _program(
 
 def _warn(why: str) -> None:
     warnings.warn(why, stacklevel=2)
+
+
+def _surroundings() -> tuple[Any, ...]:
+    """What the calls of a step depend on beside its arguments."""
+    return graph.recording(), composing(), get_float32_matmul_precision()
 
 
 def _signature(value: Any) -> Any:

@@ -68,5 +68,10 @@ def _call(product: Call, row: Call, wanted: bool) -> Call | None:
         (*product.inputs, kept),
         (pre if wanted else none, end),
         (*sizes, KERNELS[row.kernel]),
-        row.options,
+        _options(product, row),
     )
+
+
+def _options(product: Call, row: Call) -> tuple[float, ...]:
+    """The row's p and q, and behind them what the product may round."""
+    return (*row.options, 0.0, 0.0)[:2] + product.options if product.options else row.options
