@@ -109,6 +109,8 @@ class Op:
         self.inputs = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
         self.optional = {p.name for p in parameters if p.default is None}
         self.options = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+        empty = inspect.Parameter.empty
+        self._asked = [name for name, default in self.options.items() if default is empty]
         self._gradient: Callable[..., Any] | None = None
         self._wanted: frozenset[str] = frozenset()
         self.again: str = twice
@@ -203,11 +205,9 @@ class Op:
             return self._composed(inputs, options, made)
         parents = parents_of(inputs) if self._gradient and graph.recording() else []
         node = self._node(parents, arrays, made, options) if any(parents) else None
-        tensors = tuple(
-            Tensor(a, node=node if a.dtype.is_floating_point else None, output=i)
-            for i, a in enumerate(made[: self.visible or None])
-        )
-        return tensors[0] if self.visible == 1 else tensors
+        if self.visible == 1:
+            return _tensor(made[0], node, 0)
+        return tuple(_tensor(a, node, i) for i, a in enumerate(made[: self.visible or None]))
 
     def _composed(
         self, inputs: Sequence[Tensor | None], options: dict[str, Any], made: Sequence[Array]
@@ -224,7 +224,15 @@ class Op:
     def _bind(
         self, args: Sequence[Any], named: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
-        """Sort arguments into inputs and options; positions run on from inputs to options."""
+        """Sort arguments into inputs and options."""
+        if named or self._asked or len(args) != len(self.inputs):
+            return self._bind_options(args, named)
+        return [self._input(*pair) for pair in zip(self.inputs, args, strict=True)], {}
+
+    def _bind_options(
+        self, args: Sequence[Any], named: dict[str, Any]
+    ) -> tuple[list[Tensor | None], dict[str, Any]]:
+        """The same where options are given; positions run on from inputs to options."""
         names = (*self.inputs, *self.options)
         inputs_given = len(self.inputs)
         if self.variadic and len(args) > inputs_given:
@@ -243,8 +251,8 @@ class Op:
                 raise OptionError(f"{self.name}: argument '{name}' is given twice")
             given[slot] = value
         inputs = [self._input(name, given.pop(name, None)) for name in self.inputs]
-        for name, default in self.options.items():
-            if default is inspect.Parameter.empty and name not in given:
+        for name in self._asked:
+            if name not in given:
                 raise OptionError(f"{self.name}: argument '{name}' is missing")
         return inputs, given
 
@@ -275,6 +283,10 @@ class Op:
         if "dtypes" in self._wanted:
             kept["dtypes"] = tuple(None if a is None else a.dtype for a in arrays)
         return Node(self, parents, kept, self.visible or len(made), saved, options)
+
+
+def _tensor(array: Array, node: Node | None, output: int) -> Tensor:
+    return Tensor(array, node=node if array.dtype.is_floating_point else None, output=output)
 
 
 _RULES: dict[str, Callable[..., Any]] = {"linear": twice.linear, "composed": twice.composed}

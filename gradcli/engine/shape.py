@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import prod
+from typing import Any, TypeVar, cast
 
 from gradcli.errors import OptionError, RangeError, ShapeError
 
 Shape = tuple[int, ...]
 MAX_DIMS = 8
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def remembered(function: Function) -> Function:
+    """Look answers up that were given before: a model asks for few shapes, but in every step."""
+    return cast(Function, lru_cache(maxsize=4096)(function))
 
 
 def numel(shape: Shape) -> int:
@@ -16,6 +25,7 @@ def numel(shape: Shape) -> int:
     return prod(shape)
 
 
+@remembered
 def contiguous_strides(shape: Shape) -> Shape:
     """Row-major strides, in elements."""
     strides, step = [0] * len(shape), 1
@@ -25,6 +35,7 @@ def contiguous_strides(shape: Shape) -> Shape:
     return tuple(strides)
 
 
+@remembered
 def is_contiguous(shape: Shape, strides: Shape) -> bool:
     """True when the elements lie one behind the other in row-major order."""
     expected = 1
@@ -62,6 +73,7 @@ def neighbours(dims: Sequence[int]) -> list[tuple[int, ...]]:
     return runs
 
 
+@remembered
 def broadcast(a: Shape, b: Shape, op: str) -> Shape:
     """The common shape of two: sizes match from the right, or one of them is 1."""
     if a == b:
@@ -74,6 +86,7 @@ def broadcast(a: Shape, b: Shape, op: str) -> Shape:
     return tuple(y if x == 1 else x for x, y in zip(left, right, strict=True))
 
 
+@remembered
 def expand_strides(shape: Shape, strides: Shape, to: Shape, op: str) -> Shape:
     """Strides that repeat a tensor of `shape` to the shape `to`: 0 where it repeats."""
     extra = len(to) - len(shape)
@@ -129,24 +142,20 @@ def infer(shape: Sequence[int], count: int, op: str) -> Shape:
     return checked([count // known if size == -1 else size for size in shape], op)
 
 
+@remembered
 def view_strides(shape: Shape, strides: Shape, to: Shape) -> Shape | None:
     """Strides of the same elements under another shape, or None when they must be copied.
 
     Runs of dimensions that lie one behind the other in memory can be cut anew; `to` is walked in
     step with such runs.
     """
+    if numel(shape) != numel(to):
+        raise ShapeError(f"reshape: shape {shape} does not fit into {to}")
     if numel(shape) == 0:
         return contiguous_strides(to)
-    old = [(size, stride) for size, stride in zip(shape, strides, strict=True) if size != 1]
-    runs: list[tuple[int, int]] = []  # (elements, stride of the last dimension), outer first
-    for size, stride in old:
-        if runs and runs[-1][1] == size * stride:
-            runs[-1] = (runs[-1][0] * size, stride)
-        else:
-            runs.append((size, stride))
     result = [1] * len(to)
     d = len(to) - 1
-    for count, stride in reversed(runs):
+    for count, stride in reversed(_runs(shape, strides)):
         step, left = stride, count
         while left > 1:
             while to[d] == 1:
@@ -158,6 +167,19 @@ def view_strides(shape: Shape, strides: Shape, to: Shape) -> Shape | None:
             left //= to[d]
             d -= 1
     return tuple(result)
+
+
+def _runs(shape: Shape, strides: Shape) -> list[tuple[int, int]]:
+    """Dimensions that lie one behind the other: (elements, stride of the last), outer first."""
+    runs: list[tuple[int, int]] = []
+    for size, stride in zip(shape, strides, strict=True):
+        if size == 1:
+            continue
+        if runs and runs[-1][1] == size * stride:
+            runs[-1] = (runs[-1][0] * size, stride)
+        else:
+            runs.append((size, stride))
+    return runs
 
 
 def extent(offset: int, shape: Shape, strides: Shape) -> tuple[int, int]:

@@ -58,7 +58,11 @@ class Along:
 
 def along(shape: Shape, dims: Sequence[int]) -> Along:
     """`shape` reduced over `dims`; dims that are no neighbours move to the end."""
-    dims = tuple(dims)
+    return _along(shape, tuple(dims))
+
+
+@shapes.remembered
+def _along(shape: Shape, dims: Shape) -> Along:
     every = tuple(range(len(shape)))
     n = shapes.numel(tuple(shape[d] for d in dims))
     if dims == tuple(range(dims[0] if dims else 0, dims[-1] + 1 if dims else 0)):

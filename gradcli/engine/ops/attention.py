@@ -9,7 +9,7 @@ from typing import Any
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import graph
 from gradcli.engine import shape as shapes
-from gradcli.engine.array import Array, empty, run, unbroadcast
+from gradcli.engine.array import Array, empty, nothing, run, unbroadcast
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.creation import full, ones
@@ -41,7 +41,7 @@ class _Heads:
     def mask(self, mask: Array | None, queries: int, keys: int, like: Array) -> Array:
         """The mask in the kernels' form; no elements where there is none."""
         if mask is None:
-            return empty((0,), like.dtype)
+            return nothing(like.dtype)
         wide = mask.expand((*self.lead, queries, keys), _NAME)
         return wide.reshape((*self.folded, queries, keys))
 

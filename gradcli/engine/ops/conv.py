@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gradcli.engine.array import Array, empty, run
+from gradcli.engine.array import Array, empty, nothing, run
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.window import Pair, Window, reach
@@ -113,7 +113,7 @@ def _plan(
 
 def _forward(kind: Window, input: Array, weight: Array, bias: Array | None, plan: _Plan) -> Array:
     y = empty(plan.y, input.dtype)
-    start = empty((0,), input.dtype) if bias is None else bias.contiguous()
+    start = nothing(input.dtype) if bias is None else bias.contiguous()
     x, filters = input.contiguous().reshape(plan.x), weight.contiguous().reshape(plan.weight)
     options = product_options(input.dtype)
     run("conv2d_forward", x, filters, start, y, sizes=plan.sizes, options=options)

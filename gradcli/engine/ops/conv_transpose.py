@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gradcli.engine.array import Array, empty, run
+from gradcli.engine.array import Array, empty, nothing, run
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.conv import check_bias, check_filters, check_groups, grad_bias
@@ -89,7 +89,7 @@ def _gradient(
     grad_x = grad_weight = None
     options = product_options(grad.dtype)
     if needs[0]:
-        grad_x, start = empty(plan.x, grad.dtype), empty((0,), grad.dtype)
+        grad_x, start = empty(plan.x, grad.dtype), nothing(grad.dtype)
         filters = weight.contiguous().reshape(plan.weight)
         run("conv2d_forward", grad, filters, start, grad_x, sizes=plan.sizes, options=options)
         grad_x = grad_x.reshape(input.shape)

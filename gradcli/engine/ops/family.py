@@ -194,7 +194,7 @@ def _is_weak(value: Any, other: Any) -> bool:
 def _as(value: Any, dtype: DType) -> Tensor:
     if isinstance(value, Tensor):
         return value if value.dtype is dtype else OPS["to"](value, dtype)
-    return Tensor(scalar(value, dtype, "-" if str(value).startswith("-") else ""))
+    return Tensor(scalar(value, dtype, "-" if value == 0 and str(value)[0] == "-" else ""))
 
 
 class BinaryOp(Op):
@@ -205,10 +205,18 @@ class BinaryOp(Op):
     def _bind(
         self, args: Sequence[Any], named: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
+        if len(args) == 2 and not named and self._alike(*args):
+            return list(args), {}
         given = dict(zip(("input", "other"), args, strict=False)) | named
         if set(given) != {"input", "other"} or len(args) + len(named) != 2:
             raise DTypeError(f"{self.name}: takes (input, other), got {sorted(given)}")
         return list(matched(self.name, given["input"], given["other"], floats=self.floats)), {}
+
+    def _alike(self, a: Any, b: Any) -> bool:
+        """Two Tensors of which neither changes its type: most calls, and soon told."""
+        if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
+            return False
+        return a.dtype is b.dtype and (a.dtype.is_floating_point or not self.floats)
 
 
 def binary(

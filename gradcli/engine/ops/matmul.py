@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradcli.engine import shape as shapes
-from gradcli.engine.array import Array, empty, run, unbroadcast
+from gradcli.engine.array import Array, empty, nothing, run, unbroadcast
 from gradcli.engine.function import function
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats, match
@@ -27,18 +27,18 @@ def _rows(x: Array) -> Array:
 
 def _batch(x: Array, batch: Shape) -> Array:
     """Matrices repeated to `batch`, under one batch dimension."""
-    wide = x.expand((*batch, *x.shape[-2:]), "matmul")
-    return wide.reshape((shapes.numel(batch), *x.shape[-2:]))
+    matrix = x.shape[-2:]
+    return x.expand((*batch, *matrix), "matmul").reshape((shapes.numel(batch), *matrix))
 
 
 def product(a: Array, b: Array, bias: Array | None = None) -> Array:
     """The products of the last two dimensions (of at least two), the others broadcast."""
     batch = shapes.broadcast(a.shape[:-2], b.shape[:-2], "matmul")
-    out = empty((shapes.numel(batch), a.shape[-2], b.shape[-1]), a.dtype)
-    start = empty((0,), a.dtype) if bias is None else bias.contiguous()
-    operands = _batch(a, batch), _batch(b, batch), start, out
+    out = empty((*batch, a.shape[-2], b.shape[-1]), a.dtype)
+    start = nothing(a.dtype) if bias is None else bias.contiguous()
+    operands = _batch(a, batch), _batch(b, batch), start, _batch(out, batch)
     run("matmul", *operands, options=product_options(a.dtype))
-    return out.reshape((*batch, a.shape[-2], b.shape[-1]))
+    return out
 
 
 def _check(a: Array, b: Array) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.engine import shape as shapes
-from gradcli.engine.array import Array, copy_into, empty, run, scalar
+from gradcli.engine.array import Array, copy_into, empty, nothing, run, scalar
 from gradcli.engine.op import Op, bare, declare_op, op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.family import map_binary
@@ -22,7 +22,7 @@ Gradients = tuple[Array | None, ...]
 
 def as_vector(x: Array | None, like: Array) -> Array:
     """Flat and contiguous, as kernels want it; no elements for one that is left out."""
-    return empty((0,), like.dtype) if x is None else x.contiguous().reshape((x.numel,))
+    return nothing(like.dtype) if x is None else x.contiguous().reshape((x.numel,))
 
 
 # -- layer norm ------------------------------------------------------------------------------------
@@ -283,7 +283,8 @@ def batch_norm(
     y = empty(x.shape, x.dtype)
     mean, rstd = empty(x.shape[1:2], x.dtype), empty(x.shape[1:2], x.dtype)
     given = x.contiguous().reshape(folded), as_vector(weight, x), as_vector(bias, x)
-    kept = as_vector(running[0], x), as_vector(running[1], x)
+    # Written to, so it must not be the shared `nothing`.
+    kept = [empty((0,), x.dtype) if r is None else as_vector(r, x) for r in running]
     made = y.reshape(folded), mean, rstd
     if training:
         run("batch_norm_train", *given, *made, *kept, options=(eps, momentum))

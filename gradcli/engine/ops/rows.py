@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
-from gradcli.engine.array import Array, empty, full, run, scalar
+from gradcli.engine.array import Array, empty, full, nothing, run, scalar
 from gradcli.engine.function import function
 from gradcli.engine.op import declare_op, op
 from gradcli.engine.ops.along import along
@@ -43,7 +43,7 @@ def flat_index(index: Array, before: Array | None = None, *, size: int) -> Array
     if before is not None and before.shape != flat.shape:
         raise ShapeError(f"flat_index: indices {flat.shape} and {before.shape} differ in number")
     out = empty(flat.shape, dtypes.int64)
-    first = empty((0,), dtypes.int64) if before is None else before.contiguous()
+    first = nothing(dtypes.int64) if before is None else before.contiguous()
     run("flat_index", first, flat, out, sizes=(size,))
     return out
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradcli.engine import shape as shapes
-from gradcli.engine.array import Array, empty, run, unbroadcast
+from gradcli.engine.array import Array, empty, nothing, run, unbroadcast
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.matmul import product
 from gradcli.engine.precision import product_options
@@ -52,7 +52,7 @@ def turned(x: Array) -> Array:
 
 def optional(x: Array | None, like: Array) -> Array:
     """Contiguous, as kernels want it; no elements for one that is left out."""
-    return empty((0,), like.dtype) if x is None else x.contiguous()
+    return nothing(like.dtype) if x is None else x.contiguous()
 
 
 def timed(x: Array, batch_first: bool) -> Array:
@@ -63,7 +63,7 @@ def timed(x: Array, batch_first: bool) -> Array:
 def steps(x: Array | None, like: Array, batch_first: bool) -> Array:
     """A gradient as (steps, batch, n) with its rows in one piece; nothing where none arrived."""
     if x is None:
-        return empty((0,), like.dtype)
+        return nothing(like.dtype)
     return timed(x if x.strides[-1] == 1 else x.contiguous(), batch_first)
 
 
@@ -105,6 +105,6 @@ def weight_gradient(sums: Array, before: Array, out: Array | None = None) -> Arr
     if out is None:
         return product(rows_of_sums, rows(before))
     one = [x.reshape((1, *x.shape)) for x in (rows_of_sums, rows(before), out)]
-    start, options = empty((0,), sums.dtype), product_options(sums.dtype)
+    start, options = nothing(sums.dtype), product_options(sums.dtype)
     run("matmul", one[0], one[1], start, one[2], options=options)
     return out

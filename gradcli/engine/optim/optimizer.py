@@ -58,6 +58,7 @@ class _Slots:
         self.names = names
         self.params: list[Tensor] = group["params"]
         self.hyper = zeros((len(self.params), 2), dtype=dtypes.float64)
+        self.rows_read = [self.hyper.array.view((2,), (1,), 2 * i) for i in range(len(self.params))]
         self._numbers = cpu.doubles(self.hyper.array.storage)
         self._rate = zeros((1,), dtype=dtypes.float64)
         self._rate_number = cpu.doubles(self._rate.array.storage)
@@ -232,7 +233,7 @@ class Optimizer:
             up, grad = grad, empty(grad.shape, grad.dtype)
             run("neg", up.contiguous(), grad)
         state = [tensor.array for tensor in slots.state[i].values()]
-        self.update(group, grad.contiguous(), slots.hyper[i].array, parameter, state)
+        self.update(group, grad.contiguous(), slots.rows_read[i], parameter, state)
         for array in (parameter, *state):
             array.storage.version += 1
 
