@@ -56,6 +56,7 @@ class HostDriver:
     ) -> None:
         self.name = name
         self.target = "cuda"  # the texts it is given begin with this prelude, which it replaces
+        self.tensor_cores = True
         self.checked = checked
         self.order = order
         self.races = races

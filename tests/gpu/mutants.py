@@ -13,7 +13,7 @@ from gradcli.engine.device.gpu.source import CSRC
 FOLDER = CSRC / "gpu"
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _INCLUDED = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
-_WAIT = re.compile(r"\b(?:BARRIER|WARP_SYNC)\(\);")
+_WAIT = re.compile(r"\b(?:(?:BARRIER|WARP_SYNC|copies_end)\(\)|COPIES_LEFT\([^;]*\));")
 _BOUND = re.compile(r" (<|>=) ")
 # Comparisons that are no bounds, and bounds that are no mistake when loose, by a part of the line.
 NO_BOUNDS = {

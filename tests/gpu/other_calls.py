@@ -83,7 +83,8 @@ def _products(row: str) -> None:
         for start in (bias.array, none):
             for pre in (before, none):
                 tensors = (a.array, b.array, start, read, pre, out)
-                run("matmul_then", *tensors, sizes=(cpu.KERNELS[row],), options=(0.25, 1.5))
+                for options in ((0.25, 1.5), (0.25, 1.5, 1.0)):
+                    run("matmul_then", *tensors, sizes=(cpu.KERNELS[row],), options=options)
 
 
 def _convolutions(row: str) -> None:
@@ -99,7 +100,8 @@ def _convolutions(row: str) -> None:
         for pre in (before, none):
             tensors = (x.array, weight.array, bias.array, read, pre, out)
             sizes = (*options, 0, cpu.KERNELS[row])
-            run("conv2d_forward_then", *tensors, sizes=sizes, options=(0.25, 1.5))
+            for given in ((0.25, 1.5), (0.25, 1.5, 1.0)):
+                run("conv2d_forward_then", *tensors, sizes=sizes, options=given)
 
 
 def _chain(row: str) -> None:
@@ -217,6 +219,7 @@ OTHERS: dict[str, Callable[[], None]] = {
     "draws": _draws,
     "adaptive windows beyond 32 bits": _long_windows,
     "large products": tiled_calls.products,
+    "products that may round": tiled_calls.rounded,
     "large convolutions": tiled_calls.convolutions,
     "large attention": tiled_calls.attention,
     "large pools": tiled_calls.pools,

@@ -73,10 +73,11 @@ class Outcome:
         return [packed(_CODES.get(t.name, t.format), data) for data, t in pairs]
 
 
-def plan_of(call: Call) -> Plan:
+def plan_of(call: Call, *, tensor_cores: bool = True) -> Plan:
     """The launches of a call."""
     seen = [Operand(t.block, t.offset, t.shape, t.strides, on_gpu(t.dtype)) for t in call.tensors]
-    return LAUNCHERS[call.kernel](Shapes(call.kernel, seen, call.sizes, call.options))
+    shapes = Shapes(call.kernel, seen, call.sizes, call.options, tensor_cores)
+    return LAUNCHERS[call.kernel](shapes)
 
 
 class Bench:
@@ -114,7 +115,7 @@ class Bench:
 
     def run(self, call: Call) -> Outcome:
         """A call's launches, from its memory to what they left there."""
-        plan = plan_of(call)
+        plan = plan_of(call, tensor_cores=self.driver.tensor_cores)
         types = tuple(on_gpu(block.dtype) for block in call.blocks)
         held = [converted(*pair) for pair in zip(call.blocks, types, strict=True)]
         places = [self._filled(data) for data in held]

@@ -28,6 +28,7 @@ SETTINGS: tuple[Setting, ...] = (
         (conv2d, "SHORTEST"): 8,
         (tiles, "SHORTEST"): 8,
         (tiles, "TILES"): tiles.TILES[:1],
+        (tiles, "TENSOR_TILES"): tiles.TENSOR_TILES[:1],
     },
     {
         (launch, "MOST_BLOCKS"): 1,

@@ -12,8 +12,9 @@ from calls import Call
 from host_build import HOST
 from host_driver import HostDriver
 from missing import CPU_ONLY, MISSING
-from replayed import Bench, Outcome, difference, on_cpu, plan_of
+from replayed import Bench, Outcome, difference, plan_of
 from settings import SETTINGS, UNUSED, under
+from wanted import on_tensor_cores, wanted
 
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu.launch import LAUNCHERS, Plan
@@ -42,23 +43,27 @@ def other_orders(call: Call, driver: HostDriver, bench: Bench) -> Iterator[tuple
 
 def held_against_the_cpu(call: Call, driver: HostDriver, bench: Bench) -> None:
     """The call under every setting that changes its launches, in three orders of threads."""
-    wanted = on_cpu(call, in_float64=call.kernel not in bounds.DRAWS)
     where = f"{call}, made by {call.source}"
     seen: list[Plan] = []
+    wanted_of: dict[bool, Outcome] = {}
     for setting in SETTINGS:
         with under(setting):
             plan = plan_of(call)
             if plan in seen:
                 continue
             seen.append(plan)
+            rounds = on_tensor_cores(plan)
+            if rounds not in wanted_of:
+                wanted_of[rounds] = wanted(call, plan)
+            want = wanted_of[rounds]
             found = bench.run(call)
-            assert (found.refused is None) == (wanted.refused is None), (where, wanted.refused)
-            if found.refused is not None and wanted.refused is not None:
-                limit = wanted.refused[2]
+            assert (found.refused is None) == (want.refused is None), (where, want.refused)
+            if found.refused is not None and want.refused is not None:
+                limit = want.refused[2]
                 assert limit >= 1 << 31 or found.refused[2] == limit, f"{where}: another limit"
                 continue
             bound = bounds.bound(call.kernel, {one.module.family for one in plan.launches})
-            assert difference(found, wanted, bound) == "", where
+            assert difference(found, want, bound) == "", where
             for order, other in other_orders(call, driver, bench):
                 assert other.blocks == found.blocks, f"{where}: other bits in {order} order"
 
@@ -115,6 +120,6 @@ def names(prelude: str) -> set[str]:
 def test_the_host_has_every_name_of_the_preludes() -> None:
     theirs = names(prelude_text("cuda"))
     given_by_c = {"INFINITY", "NAN"}
-    own_business = {"ALL_LANES"}
+    own_business = {"ALL_LANES", "PRELUDE_MMA", "shared_place"}
     ours = names((HOST / "prelude_host.h").read_text(encoding="utf-8"))
     assert theirs - given_by_c - own_business - ours == set()

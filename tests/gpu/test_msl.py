@@ -86,7 +86,7 @@ def all_of(text: str) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("module", whole_families(), ids=named)
+@pytest.mark.parametrize("module", whole_families("metal"), ids=named)
 def test_a_module_is_msl(module: Module) -> None:
     text = module_text(module, PRELUDE)
     assert msl.as_cpp(text) == ""
@@ -94,7 +94,7 @@ def test_a_module_is_msl(module: Module) -> None:
     assert msl.complaints(text.removeprefix(PRELUDE)) == []
 
 
-@pytest.mark.parametrize("module", whole_families(), ids=named)
+@pytest.mark.parametrize("module", whole_families("metal"), ids=named)
 def test_a_module_needs_no_more_than_metal_has(module: Module) -> None:
     text = module_text(module, PRELUDE)
     buffers = msl.kernels(text)

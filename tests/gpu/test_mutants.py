@@ -18,8 +18,9 @@ from calls import Call
 from host_driver import HostDriver
 from mutants import Mutant, all_mutants, files_of, mutants_of
 from poked_calls import POKED
-from replayed import Bench, difference, on_cpu, plan_of
+from replayed import Bench, difference, plan_of
 from settings import SETTINGS, under
+from wanted import wanted
 
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import source
@@ -93,14 +94,14 @@ class Trial:
         for call in calls:
             plan = plan_of(call)
             bound = bounds.bound(call.kernel, {one.module.family for one in plan.launches})
-            wanted = on_cpu(call, in_float64=call.kernel not in bounds.DRAWS)
+            want = wanted(call, plan)
             try:
                 found = bench.run(call)
             except (DeviceError, AssertionError) as error:
                 return str(error)
-            if (found.refused is None) != (wanted.refused is None):
-                return f"{call}: refused {found.refused}, not {wanted.refused}"
-            differs = "" if wanted.refused else difference(found, wanted, bound)
+            if (found.refused is None) != (want.refused is None):
+                return f"{call}: refused {found.refused}, not {want.refused}"
+            differs = "" if want.refused else difference(found, want, bound)
             if differs:
                 return f"{call}: {differs}"
         return ""

@@ -75,6 +75,24 @@ def pools() -> None:
         engine.adaptive_max_pool2d(x, 1)
 
 
+def rounded() -> None:
+    """Products and convolutions that may round to TF32, with sides that lie in every way: rows that
+    begin at 16 bytes and rows that do not."""
+    engine.set_float32_matmul_precision("high")
+    try:
+        products()
+        convolutions()
+        for m, k, n in ((1, 1, 1), (31, 33, 257), (160, 64, 136), (4, 20, 8), (130, 36, 260)):
+            rows, columns = wave((m, k)), wave((k, n), 1.0, terms=k)
+            for a in (rows, wave((k, m)).t()):
+                for b in (columns, wave((n, k), 1.0, terms=k).t()):
+                    engine.addmm(wave((n,), 2.0), a, b)
+        wave((5, 70))[:, 1:].t() @ wave((5, 66), 1.0, terms=5)[:, 2:]
+        wave((9, 80))[:, ::2] @ wave((40, 7), 1.0, terms=40)[::1, ::3]
+    finally:
+        engine.set_float32_matmul_precision("highest")
+
+
 def products() -> None:
     """Many, of few columns or rows, and of a depth that is cut in pieces."""
     for a, b in (

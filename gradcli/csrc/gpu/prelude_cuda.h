@@ -102,3 +102,63 @@ FN bool claim(int *at, int value) {
 FN void raise_to(int *at, int value) {
   atomicMax(at, value);
 }
+
+/* ---- Tensor cores and copies beside them, by PTX: compute capability 8.0 and newer ---- */
+
+struct Words4 {
+  uint at[4];
+};
+struct Quad {
+  float at[4];
+};
+FN uint shared_place(const uint *at) {
+  return (uint)__cvta_generic_to_shared(at);
+}
+FN bool aligned16(const void *at) {
+  return ((size_t)at & 15) == 0;
+}
+/* Begins to copy so many bytes into 16 of shared memory, the rest of which become 0. */
+FN void copy_async(uint *to, const void *from, uint bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_place(to)), "l"(from),
+               "r"(bytes)
+               : "memory");
+}
+/* What was begun since the last time is a group. */
+FN void copies_end() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+/* Waits until at most so many groups of this thread are on their way. */
+#define COPIES_LEFT(groups) asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory")
+/* Lane 8 j + r names row r of matrix j; each lane gets word lane % 4 of row lane / 4 of all four.
+ * Turned, words are pairs of rows, and it gets those of column lane / 4. */
+FN Words4 load_matrices(const uint *row) {
+  Words4 w;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(w.at[0]), "=r"(w.at[1]), "=r"(w.at[2]), "=r"(w.at[3])
+               : "r"(shared_place(row))
+               : "memory");
+  return w;
+}
+FN Words4 load_turned(const uint *row) {
+  Words4 w;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(w.at[0]), "=r"(w.at[1]), "=r"(w.at[2]), "=r"(w.at[3])
+               : "r"(shared_place(row))
+               : "memory");
+  return w;
+}
+#define PRELUDE_MMA(name, shape)                                                                   \
+  FN Quad name(Quad c, Words4 a, uint b0, uint b1) {                                               \
+    asm("mma.sync.aligned." shape " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"         \
+        : "+f"(c.at[0]), "+f"(c.at[1]), "+f"(c.at[2]), "+f"(c.at[3])                               \
+        : "r"(a.at[0]), "r"(a.at[1]), "r"(a.at[2]), "r"(a.at[3]), "r"(b0), "r"(b1));               \
+    return c;                                                                                      \
+  }
+/* c + a b of 16 x 16 and 16 x 8 numbers; of 16 x 8 and 8 x 8. */
+PRELUDE_MMA(mma_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
+PRELUDE_MMA(mma_tf32, "m16n8k8.row.col.f32.tf32.tf32.f32")
+FN uint round_tf32(uint bits) {
+  uint rounded;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(u2f(bits)));
+  return rounded;
+}

@@ -100,10 +100,10 @@ struct Fiber {
 
 struct Warp {
   uint arrived;
-  uint generation;            /* collectives done */
-  uint site;                  /* of the collective that is under way */
-  uint first_lane;            /* who came first */
-  uint values[2][WARP_LANES]; /* of this collective and of the one before, still being read */
+  uint generation;                /* collectives done */
+  uint site;                      /* of the collective that is under way */
+  uint first_lane;                /* who came first */
+  LaneWords words[2][WARP_LANES]; /* of this collective and of the one before, still being read */
 };
 
 Fiber fibers[MOST_THREADS];
@@ -150,6 +150,8 @@ void fiber_main() {
     const uint number = ordered(started++, threads, run.block);
     thread = Thread{{number, 0, 0}, number % WARP_LANES, number / WARP_LANES};
     kernel->run(arguments);
+    if (copies_on_their_way())
+      fail("the thread ended while copies of it were on their way");
     ended++;
     last_ended = number;
   }
@@ -243,7 +245,7 @@ void run_block() {
 }
 
 /* The collective is complete when its 32nd lane arrives; that one goes straight on. */
-const uint *arrive(uint bits, uint site, bool orders_memory) {
+const LaneWords *arrive(const LaneWords &own, uint site, bool orders_memory) {
   Warp &warp = warps[thread.warp];
   if (warp.arrived == 0) {
     warp.site = site;
@@ -252,8 +254,8 @@ const uint *arrive(uint bits, uint site, bool orders_memory) {
   if (warp.site != site)
     fail("lanes of warp %u are in different collectives; lane %u came to another one", thread.warp,
          warp.first_lane);
-  uint *const values = warp.values[warp.generation & 1];
-  values[thread.lane] = bits;
+  LaneWords *const words = warp.words[warp.generation & 1];
+  words[thread.lane] = own;
   if (++warp.arrived == WARP_LANES) {
     warp.arrived = 0;
     warp.generation++;
@@ -263,7 +265,7 @@ const uint *arrive(uint bits, uint site, bool orders_memory) {
     current->state = IN_COLLECTIVE;
     to_scheduler();
   }
-  return values;
+  return words;
 }
 } // namespace
 
@@ -284,11 +286,15 @@ void barrier(uint site) {
 uint warp_exchange(uint bits, uint from_lane, uint site) {
   if (from_lane >= WARP_LANES)
     fail("a warp has 32 lanes, this asks for number %u", from_lane);
-  return arrive(bits, site, false)[from_lane];
+  return arrive(LaneWords{{bits}}, site, false)[from_lane].at[0];
+}
+
+const LaneWords *warp_words(const LaneWords &own, uint site) {
+  return arrive(own, site, false);
 }
 
 void warp_sync(uint site) {
-  arrive(0, site, true);
+  arrive(LaneWords{}, site, true);
 }
 
 void fail(const char *format, ...) {

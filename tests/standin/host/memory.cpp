@@ -23,7 +23,7 @@ struct Region {
 
 namespace {
 
-enum { ALIGNMENT = 256, POISON = 0xff, MOST_SHARED = 32 * 1024, SIZES = 4 };
+enum { ALIGNMENT = 256, POISON = 0xff, MOST_SHARED = 48 * 1024, SIZES = 4 };
 enum By { NOBODY, ONE_THREAD, LANES, WARPS, BLOCKS }; /* who has read an element */
 
 std::map<uintptr_t, Region> &regions() {
@@ -166,7 +166,7 @@ void enter_shared(SharedArray &array) {
   memset(array.data, POISON, (size_t)array.count * array.size);
   run.shared_bytes += array.count * array.size;
   if (run.shared_bytes > MOST_SHARED)
-    fail("shared array %s brings the block to %u bytes of shared memory; Metal has %d", array.name,
+    fail("shared array %s brings the block to %u bytes of shared memory; CUDA has %d", array.name,
          run.shared_bytes, (int)MOST_SHARED);
 }
 

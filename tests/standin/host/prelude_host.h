@@ -4,6 +4,7 @@
 
 #pragma once
 #include "kernels.h"
+#include "tensor.h"
 #include <math.h>
 #include <string.h>
 
@@ -125,4 +126,21 @@ FN bool claim(DEV(int) at, int value) {
 FN void raise_to(DEV(int) at, int value) {
   int *const place = RACED(at);
   *place = *place > value ? *place : value;
+}
+
+/* Tensor cores, and copies beside them. */
+#define aligned16(at) gc::aligned16(at)
+#define copy_async(to, from, bytes) gc::copy_async(to, from, bytes)
+FN void copies_end() {
+  gc::end_copies();
+}
+#define COPIES_LEFT(groups) gc::wait_for_copies(groups)
+#define load_matrices(row) gc::read_matrices(row, false, __COUNTER__)
+#define load_turned(row) gc::read_matrices(row, true, __COUNTER__)
+#define mma_bf16(c, a, b0, b1) gc::multiplied(c, a, b0, b1, true, __COUNTER__)
+#define mma_tf32(c, a, b0, b1) gc::multiplied(c, a, b0, b1, false, __COUNTER__)
+/* To 11 bits of a number, halves away from 0. */
+FN uint round_tf32(uint bits) {
+  const bool none = (bits & 0x7fffffffu) > 0x7f800000u;
+  return none ? 0x7fffffffu : (bits + 0x1000u) & 0xffffe000u;
 }

@@ -65,8 +65,14 @@ struct SharedArray {
 extern Thread thread;
 extern Dim3 block_index, block_size, grid_size;
 
+/* What a lane brings to a collective. */
+struct LaneWords {
+  uint at[6];
+};
+
 void barrier(uint site);
 uint warp_exchange(uint bits, uint from_lane, uint site);
+const LaneWords *warp_words(const LaneWords &own, uint site); /* of all lanes */
 void warp_sync(uint site);
 
 /* Every access of a checked kernel comes through these; log_size is log2 of the element's size. */
@@ -74,6 +80,11 @@ void touch(const View &view, const void *at, uint log_size, bool write);
 void touch_shared(const SharedArray &array, i64 number, bool write);
 /* A thread of a block reaches the declaration; the block's first one poisons the memory. */
 void enter_shared(SharedArray &array);
+
+/* Copies into shared memory that arrive later (tensor.cpp): 16 bytes, poison until then. */
+void begin_copy(const SharedArray &array, i64 number, const uint (&words)[4]);
+void end_copies();
+void wait_for_copies(uint groups_left);
 
 /* Ends the launch with this sentence, and where it happened. Does not return to a kernel. */
 void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -56,6 +56,7 @@ class Cuda:
             self._attribute(_Attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
             self._attribute(_Attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
         )
+        self.tensor_cores = self.capability >= (8, 0)
         made_for = nvrtc.target_for(self.capability)
         self.architecture, self.note = made_for.architecture, made_for.note
         self._ring = Ring(STAGING, self._wait_for)

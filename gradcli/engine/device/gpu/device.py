@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from array import array as packed
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gradcli.engine.device import cpu, place
@@ -178,7 +178,7 @@ class GPU:
         """The launches of a call, their modules loaded."""
         if call.kernel not in LAUNCHERS:
             raise DeviceError(f"{call.kernel}: this kernel is not written for {self.name} yet")
-        plan = LAUNCHERS[call.kernel](call)
+        plan = LAUNCHERS[call.kernel](replace(call, tensor_cores=self.driver.tensor_cores))
         for launch in plan.launches:
             if launch.module not in self.loaded:
                 text = source.module_text(launch.module, self._prelude)

@@ -47,6 +47,7 @@ class Driver(Protocol):
 
     name: str  # "cuda" or "metal"
     target: str  # of the source: "cuda" or "metal"
+    tensor_cores: bool  # those of CUDA's compute capability 8.0 and newer
 
     def describe(self) -> str:
         """The device in words: its name and memory."""

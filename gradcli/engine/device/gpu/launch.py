@@ -99,6 +99,7 @@ class Shapes:
     tensors: Sequence[Operand]
     sizes: Sequence[int] = ()
     options: Sequence[float] = ()
+    tensor_cores: bool = False  # the device has some that csrc/gpu is written for
 
     def size(self, number: int) -> int:
         """A size of the call; 0 where it was not given, as in C."""

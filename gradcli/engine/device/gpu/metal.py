@@ -75,6 +75,7 @@ class Metal:
     """The GPU of a Mac, for one thread of one process."""
 
     name = target = "metal"
+    tensor_cores = False
 
     def __init__(self) -> None:
         self._device = Mtl.MTLCreateSystemDefaultDevice()

@@ -11,12 +11,13 @@ from gradcli.engine.device.gpu.launch import Module
 CSRC = Path(__file__).parents[3] / "csrc"
 _INCLUDE = re.compile(r'^#include "([^"]+)".*\n', re.MULTILINE)
 _STEP = re.compile(r"ROW\((\w+)\)")
-_TYPES = {"f32": "float", "i32": "int", "i64": "i64", "u8": "uchar"}
+_TYPES = {"f32": "float", "i32": "int", "i64": "i64", "u8": "uchar", "bf16": "ushort"}
+_SPEAKS = {"f32": "#define GC_IS_REAL\n", "bf16": "#define GC_IS_BF16\n"}
 
 
 def module_text(module: Module, prelude: str) -> str:
     """All of a module in one text: a prelude, the element type, and the family's file."""
-    real = "#define GC_IS_REAL\n" if module.dtype == "f32" else ""
+    real = _SPEAKS.get(module.dtype, "")
     own = f"#define REAL {_TYPES[module.dtype]}\n#define NAME(x) x##_{module.dtype}\n"
     text = expanded(CSRC / "gpu" / f"{module.family}.gc")
     if module.row:
@@ -54,6 +55,7 @@ def expanded(path: Path) -> str:
     )
 
 
-def families() -> list[str]:
-    """The names of the files of kernels."""
-    return sorted(path.stem for path in (CSRC / "gpu").glob("*.gc"))
+def families(target: str = "cuda") -> list[str]:
+    """The names of the files of kernels that are written for a target."""
+    every = sorted(path.stem for path in (CSRC / "gpu").glob("*.gc"))
+    return [one for one in every if target == "cuda" or not one.endswith("_tensor")]

@@ -8,10 +8,11 @@ their own.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gradcli.engine.device.gpu.launch import Launch, Module, Scratch, Tensor, over
+from gradcli.engine.device.gpu.launch import Launch, Module, Scratch, Shapes, Tensor, over
 
 THREADS = 256  # of a block
 ENOUGH_BLOCKS = 264  # two for each of the 132 processors of an H200
@@ -30,6 +31,9 @@ class Tile(NamedTuple):
 
 TILES = (Tile("128", 128, 128), Tile("64", 64, 64), Tile("32", 32, 32))
 SKINNY = Tile("16", 16, 64)
+TENSOR_TILES = (Tile("128", 128, 128), Tile("64", 64, 64))
+TENSOR_THREADS = 128
+SLICE = 64  # bytes of k that a block of these multiplies at once
 
 
 @dataclass(frozen=True)
@@ -49,22 +53,40 @@ class Cut:
 
 def cut(batch: int, rows: int, columns: int, depth: int) -> Cut:
     """The largest tiles that keep a GPU busy, with as many pieces as that takes."""
+    among = (SKINNY,) if rows <= SKINNY.rows else TILES
+    return _cut(among, batch, rows, columns, depth, 1)
 
+
+def tensor_cut(batch: int, rows: int, columns: int, depth: int, whole: int) -> Cut:
+    """The same for tensor cores, with pieces that are multiples of a slice of k."""
+    return _cut(TENSOR_TILES, batch, rows, columns, depth, whole)
+
+
+def tensor_slice(call: Shapes, may_round: float) -> int:
+    """The k of a slice of shared memory; 0 where the call is not for tensor cores."""
+    if not call.tensor_cores:
+        return 0
+    if call.tensors[0].dtype.name == "bfloat16":
+        return SLICE // 2
+    return SLICE // 4 if may_round else 0
+
+
+def _cut(among: Sequence[Tile], batch: int, rows: int, columns: int, depth: int, whole: int) -> Cut:
     def tiles(tile: Tile) -> int:
         return batch * -(-rows // tile.rows) * -(-columns // tile.columns)
 
     def busy(tile: Tile) -> bool:
         return tiles(tile) * max(1, depth // (4 * SHORTEST)) >= FEW_BLOCKS
 
-    chosen = SKINNY if rows <= SKINNY.rows else next(filter(busy, TILES), TILES[-1])
-    count, piece = pieces(tiles(chosen), depth, SHORTEST)
+    chosen = next(filter(busy, among), among[-1])
+    count, piece = pieces(tiles(chosen), depth, SHORTEST, whole)
     return Cut(chosen, tiles(chosen), count, piece)
 
 
-def pieces(blocks: int, depth: int, shortest: int) -> tuple[int, int]:
+def pieces(blocks: int, depth: int, shortest: int, whole: int = 1) -> tuple[int, int]:
     """How many pieces a depth is cut into, and their length, where there are `blocks` of each."""
     wanted = max(1, min(ENOUGH_BLOCKS // blocks, depth // shortest))
-    piece = max(1, -(-depth // wanted))
+    piece = max(1, -(-depth // (wanted * whole))) * whole
     return max(1, -(-depth // piece)), piece
 
 

@@ -1,0 +1,188 @@
+/* tensor_tile.h -- a tile of a matrix product on tensor cores: bfloat16 numbers, or float32 ones
+ * rounded to TF32, with sums in float32 that see k in rising order. 128 threads, 2 x 2 warps; a
+ * warp has DOWN x ACROSS pieces of 16 x 8 sums.
+ *
+ * A side of the product comes through shared memory in slices of 64 bytes of k: three of them, so
+ * that two are on their way while one is multiplied. In memory and in a slice either neighbouring k
+ * lie side by side (ALONG) or neighbouring lines do. Slices are seen as words of 32 bits, in chunks
+ * of 4, and chunks change places by their line or k, so that neither copies nor ldmatrix meet in a
+ * bank. For 128 x 128 sums a slice takes 16 KiB and 64 mma.sync of a warp, for which it reads 16
+ * KiB of shared memory; with two blocks on a processor that keeps its tensor cores busy.
+ *
+ * A side has number(i, k), an element of line i (any; behind the last it is not used) and k below
+ * the end; lines(), how many there are; and, where chunks() is true, chunk(i, k), the address of
+ * elements that lie side by side, which is a multiple of 16 bytes where i and k are of EACH_CHUNK.
+ */
+
+#include "element.h"
+
+#ifdef GC_IS_BF16
+#define EACH_WORD 2 /* elements */
+#define MMA(c, a, b0, b1) mma_bf16(c, a, b0, b1)
+#define AS_FACTOR(word) (word)
+#else
+#define EACH_WORD 1
+#define MMA(c, a, b0, b1) mma_tf32(c, a, b0, b1)
+#define AS_FACTOR(word) round_tf32(word)
+#endif
+#define EACH_CHUNK (4 * EACH_WORD)
+#define EACH_SLICE (16 * EACH_WORD) /* k */
+#define SLICES 3
+
+/* Words of shared memory for one side of so many lines. */
+#define TENSOR_SHARED(lines) (SLICES * 16 * (lines))
+
+/* What tensor_tiles of tiles.py may choose from: make(name, DOWN, ACROSS of a warp). */
+#define EACH_TENSOR_TILE(make, ...) make(128, 4, 8, __VA_ARGS__) make(64, 2, 4, __VA_ARGS__)
+
+template <uint DOWN, uint ACROSS> struct TensorSums {
+  Quad at[DOWN][ACROSS];
+};
+
+/* Where the chunk of line `line` and number `k` begins, both of the slice. */
+template <bool ALONG, uint LINES> FN uint chunk_place(uint line, uint k) {
+  if (ALONG)
+    return line * 16 + ((k / EACH_CHUNK) ^ (line / 2 % 4)) * 4;
+  return k * (LINES / EACH_WORD) + ((line / EACH_CHUNK) ^ (EACH_WORD == 2 ? k % 8 : k % 4 * 2)) * 4;
+}
+
+/* One word of elements that stand side by side: two halves, or one. */
+template <bool ALONG, class Side> FN uint gathered(Side side, uint i, uint k, uint end) {
+#ifdef GC_IS_BF16
+  const uint i1 = ALONG ? i : i + 1, k1 = ALONG ? k + 1 : k;
+  const uint low = i < side.lines() && k < end ? side.number(i, k) : 0;
+  const uint high = i1 < side.lines() && k1 < end ? side.number(i1, k1) : 0;
+  return low | high << 16;
+#else
+  return f2u(i < side.lines() && k < end ? side.number(i, k) : 0.0f);
+#endif
+}
+
+/* Begins to bring a slice, from line i and number k on; what lies behind the last is 0. */
+template <bool ALONG, uint LINES, class Side>
+FN void bring_slice(Side side, uint i, uint k, uint end, SHP(uint) slice, uint tid) {
+  constexpr uint across = LINES / EACH_CHUNK; /* chunks of a k */
+  UNROLL for (uint n = 0; n < LINES / 32; n++) {
+    const uint e = tid + 128 * n;
+    const uint line = ALONG ? e / 4 : e % across * EACH_CHUNK;
+    const uint deep = ALONG ? e % 4 * EACH_CHUNK : e / across;
+    SHP(uint) const to = slice + chunk_place<ALONG, LINES>(line, deep);
+    const uint first = i + line, at = k + deep;
+    if (side.chunks()) {
+      const bool inside = first < side.lines() && at < end;
+      const uint left = !inside ? 0 : (ALONG ? end - at : side.lines() - first);
+      const uint count = left < EACH_CHUNK ? left : EACH_CHUNK;
+      copy_async(to, side.chunk(inside ? first : 0, inside ? at : 0), count * (4 / EACH_WORD));
+    } else {
+      for (uint w = 0; w < 4; w++)
+        to[w] = gathered<ALONG>(side, ALONG ? first : first + w * EACH_WORD,
+                                ALONG ? at + w * EACH_WORD : at, end);
+    }
+  }
+}
+
+/* What a lane holds of 16 lines and the 8 words number `step` of k: matrices of 8 lines and 4
+ * words. In a they are counted down the lines first, in b along k first. */
+template <bool ALONG, uint LINES, bool LINES_FIRST>
+FN Words4 factors(SHP(uint) slice, uint line, uint step CTX_P) {
+  const uint matrix = LANE / 8, row = LANE % 8;
+  const uint line_half = LINES_FIRST ? matrix % 2 : matrix / 2;
+  const uint k_half = LINES_FIRST ? matrix / 2 : matrix % 2;
+  Words4 w;
+  if (ALONG) {
+    const uint k = (2 * step + k_half) * EACH_CHUNK;
+    SHP(uint) const at = slice + chunk_place<true, LINES>(line + 8 * line_half + row, k);
+    w = load_matrices(at);
+  } else if (EACH_WORD == 2) {
+    const uint k = 16 * step + 8 * k_half + row;
+    SHP(uint) const at = slice + chunk_place<false, LINES>(line + 8 * line_half, k);
+    w = load_turned(at);
+  } else {
+    for (uint j = 0; j < 4; j++) {
+      const uint l = line + 8 * (LINES_FIRST ? j % 2 : j / 2) + LANE / 4;
+      const uint k = 8 * step + 4 * (LINES_FIRST ? j / 2 : j % 2) + LANE % 4;
+      w.at[j] = slice[chunk_place<false, LINES>(l, k) + l % 4];
+    }
+  }
+  for (uint j = 0; j < 4; j++)
+    w.at[j] = AS_FACTOR(w.at[j]);
+  return w;
+}
+
+/* The first line of a warp, on each side. */
+template <uint DOWN> FN uint warp_row(uint warp) {
+  return warp / 2 * (16 * DOWN);
+}
+template <uint ACROSS> FN uint warp_column(uint warp) {
+  return warp % 2 * (8 * ACROSS);
+}
+
+/* Adds what a slice gives. */
+template <bool ALONG_A, bool ALONG_B, uint DOWN, uint ACROSS>
+FN TensorSums<DOWN, ACROSS> add_factors(TensorSums<DOWN, ACROSS> sums, SHP(uint) left,
+                                        SHP(uint) right CTX_P) {
+  UNROLL for (uint step = 0; step < 2; step++) {
+    Words4 a[DOWN], b[ACROSS / 2];
+    UNROLL for (uint y = 0; y < DOWN; y++) {
+      const uint line = warp_row<DOWN>(WARP) + 16 * y;
+      a[y] = factors<ALONG_A, 32 * DOWN, true>(left, line, step CTX_A);
+    }
+    UNROLL for (uint x = 0; x < ACROSS / 2; x++) {
+      const uint line = warp_column<ACROSS>(WARP) + 16 * x;
+      b[x] = factors<ALONG_B, 16 * ACROSS, false>(right, line, step CTX_A);
+    }
+    UNROLL for (uint y = 0; y < DOWN; y++) {
+      UNROLL for (uint x = 0; x < ACROSS; x++) {
+        const uint first = x % 2 * 2;
+        sums.at[y][x] = MMA(sums.at[y][x], a[y], b[x / 2].at[first], b[x / 2].at[first + 1]);
+      }
+    }
+  }
+  return sums;
+}
+
+/* The sums over k from `begin` to `end` of the tile whose first row is i and first column j. */
+template <bool ALONG_A, bool ALONG_B, uint DOWN, uint ACROSS, class Left, class Right>
+FN TensorSums<DOWN, ACROSS> tensor_sums(Left a, Right b, uint i, uint j, uint begin, uint end,
+                                        SHP(uint) left, SHP(uint) right CTX_P) {
+  constexpr uint size_a = 16 * 32 * DOWN, size_b = 16 * 16 * ACROSS;
+  TensorSums<DOWN, ACROSS> sums;
+  UNROLL for (uint y = 0; y < DOWN; y++) {
+    UNROLL for (uint x = 0; x < ACROSS; x++) {
+      UNROLL for (uint q = 0; q < 4; q++) sums.at[y][x].at[q] = 0.0f;
+    }
+  }
+  uint bring = begin, to = 0, from = 0;
+  for (uint ahead = 0; ahead < SLICES - 1; ahead++) {
+    if (bring < end) {
+      bring_slice<ALONG_A, 32 * DOWN>(a, i, bring, end, left + to * size_a, TID.x);
+      bring_slice<ALONG_B, 16 * ACROSS>(b, j, bring, end, right + to * size_b, TID.x);
+    }
+    copies_end();
+    bring += EACH_SLICE;
+    to++;
+  }
+  for (uint k = begin; k < end; k += EACH_SLICE) {
+    COPIES_LEFT(SLICES - 2);
+    BARRIER();
+    if (bring < end) { /* where the slice lies that all are done with */
+      bring_slice<ALONG_A, 32 * DOWN>(a, i, bring, end, left + to * size_a, TID.x);
+      bring_slice<ALONG_B, 16 * ACROSS>(b, j, bring, end, right + to * size_b, TID.x);
+    }
+    copies_end();
+    sums = add_factors<ALONG_A, ALONG_B, DOWN, ACROSS>(sums, left + from * size_a,
+                                                       right + from * size_b CTX_A);
+    bring += EACH_SLICE;
+    to = to + 1 < SLICES ? to + 1 : 0;
+    from = from + 1 < SLICES ? from + 1 : 0;
+  }
+  return sums;
+}
+
+/* Row and column of sum q of piece (y, x) of this thread's warp, within the tile. */
+template <uint DOWN> FN uint sum_row(uint warp, uint lane, uint y, uint q) {
+  return warp_row<DOWN>(warp) + 16 * y + lane / 4 + q / 2 * 8;
+}
+template <uint ACROSS> FN uint sum_column(uint warp, uint lane, uint x, uint q) {
+  return warp_column<ACROSS>(warp) + 8 * x + lane % 4 * 2 + q % 2;
+}

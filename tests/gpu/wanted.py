@@ -1,0 +1,38 @@
+"""What a call is held against: the CPU in float64, on the numbers that its kernels multiply."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+
+import bounds
+from calls import Block, Call
+from replayed import Outcome, converted, on_cpu
+
+from gradcli.engine.device.gpu.launch import Plan
+
+
+def wanted(call: Call, plan: Plan) -> Outcome:
+    """The outcome of a call that is launched so. Tensor cores round both factors to TF32."""
+    in_float64 = call.kernel not in bounds.DRAWS
+    if not on_tensor_cores(plan):
+        return on_cpu(call, in_float64=in_float64)
+    factors = {call.tensors[i].block for i in (0, 1)}
+    rounded = [_rounded(b) if k in factors else b for k, b in enumerate(call.blocks)]
+    made = on_cpu(replace(call, blocks=tuple(rounded)))
+    blocks = list(made.blocks)
+    for k in factors:  # which the call itself leaves as they are
+        blocks[k] = converted(call.blocks[k], made.types[k])
+    return replace(made, blocks=tuple(blocks))
+
+
+def on_tensor_cores(plan: Plan) -> bool:
+    """Whether a plan multiplies there."""
+    return any(launch.module.family.endswith("_tensor") for launch in plan.launches)
+
+
+def _rounded(block: Block) -> Block:
+    """To 10 bits behind the first, halves away from 0."""
+    bits = struct.unpack(f"{len(block.data) // 4}I", block.data)
+    nearest = [b if b & 0x7F800000 == 0x7F800000 else (b + 0x1000 & 0xFFFFE000) for b in bits]
+    return Block(block.dtype, struct.pack(f"{len(bits)}I", *nearest))
