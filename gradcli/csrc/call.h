@@ -123,4 +123,5 @@ void *gc_alloc(int64_t nbytes); /* 64-byte aligned; NULL when there is no memory
 void gc_free(void *data);
 void gc_trim(void);            /* free memory goes back to the system, where it can */
 int64_t gc_allocated(void);    /* bytes now held through gc_alloc */
+int64_t gc_kept(void);         /* bytes that nobody holds, for blocks to come */
 void gc_fill_on_alloc(int on); /* tests: fresh memory is filled with NaN patterns */

@@ -51,3 +51,56 @@ def test_memory_is_flat_over_many_steps(build: Build, steps: int) -> None:
         if step >= 2:
             held.add(cpu.allocated())
     assert len(held) == 1
+
+
+LARGE = 1 << 20
+
+
+@pytest.fixture
+def keeping() -> None:
+    """Nothing kept from before, in a build that keeps blocks."""
+    engine.empty(LARGE)
+    if not cpu.kept():
+        pytest.skip("built with the address sanitizer, which wants to see each block go")
+    cpu.trim()
+
+
+@pytest.mark.usefixtures("keeping")
+def test_a_large_block_serves_the_next_tensor_of_about_its_size() -> None:
+    first = engine.empty(LARGE)
+    place = cpu.address(first.array.storage)
+    del first
+    assert cpu.kept() >= 4 * LARGE
+    again = engine.empty(LARGE - 1000)
+    assert (cpu.address(again.array.storage), cpu.kept()) == (place, 0)
+
+
+@pytest.mark.usefixtures("keeping")
+def test_what_is_kept_makes_way_for_other_sizes() -> None:
+    for numbers in range(LARGE, 40 * LARGE, LARGE):
+        engine.empty(numbers)
+        assert cpu.kept() <= 1.125 * 4 * numbers
+
+
+@pytest.mark.usefixtures("keeping")
+def test_kept_and_used_memory_are_no_more_than_was_ever_used() -> None:
+    most = 0
+    held: dict[int, engine.Tensor] = {}
+    for number in range(300):
+        size = 17_000 * (1 + number * number % 31)
+        held[number % 5] = engine.empty(size)  # the one before in this place is still held
+        most = max(most, cpu.allocated())
+        assert cpu.kept() + sum(4 * t.numel() for t in held.values()) <= 1.5 * most
+
+
+@pytest.mark.usefixtures("keeping")
+def test_trim_gives_everything_back() -> None:
+    engine.empty(LARGE)
+    cpu.trim()
+    assert cpu.kept() == 0
+
+
+@pytest.mark.usefixtures("keeping")
+def test_small_blocks_are_not_kept() -> None:
+    engine.empty(1000)
+    assert cpu.kept() == 0

@@ -1,73 +1,11 @@
-/* run.c -- gc_run: each call of a list is checked, planned, and walked phase by phase; and the
- * memory that tensors live in. */
+/* run.c -- gc_run: each call of a list is checked, planned, and walked phase by phase. */
 #define _POSIX_C_SOURCE 200809L
-#define _DEFAULT_SOURCE /* madvise */
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
 
 #include "tables.h"
 #include "threads.h"
 #include "waves.h"
-
-/* ---- memory: each block is preceded by a header that remembers its length ---- */
-
-enum { ALIGN = 64, PAGE = 1 << 21 /* bytes of a large page, or a multiple of that */ };
-static atomic_llong allocated;
-static atomic_int fill_on_alloc;
-
-/* Asks for large pages where a block holds whole ones: a step walks over more memory than the
- * processor can remember the small pages of. It is a wish, and refusing it harms nobody. */
-static void wish_large_pages(char *data, int64_t nbytes) {
-#ifdef MADV_HUGEPAGE
-  const uintptr_t before = (uintptr_t)data % PAGE, skip = before ? PAGE - before : 0;
-  const int64_t whole = (nbytes - (int64_t)skip) / PAGE;
-  if (whole > 0)
-    (void)madvise(data + skip, (size_t)whole * PAGE, MADV_HUGEPAGE);
-#else
-  (void)data;
-  (void)nbytes;
-#endif
-}
-
-void *gc_alloc(int64_t nbytes) {
-  void *block;
-  if (nbytes < 0 || nbytes > INT64_MAX - 2 * ALIGN ||
-      posix_memalign(&block, ALIGN, (size_t)nbytes + ALIGN) != 0)
-    return NULL;
-  *(int64_t *)block = nbytes;
-  atomic_fetch_add(&allocated, nbytes);
-  char *data = (char *)block + ALIGN;
-  wish_large_pages(data, nbytes);
-  if (atomic_load(&fill_on_alloc))
-    memset(data, 0xFF, (size_t)nbytes); /* NaN as float and double: unwritten output shows */
-  return data;
-}
-
-void gc_free(void *data) {
-  if (!data)
-    return;
-  void *block = (char *)data - ALIGN;
-  atomic_fetch_sub(&allocated, *(int64_t *)block);
-  free(block);
-}
-
-void gc_trim(void) {
-#if defined(__GLIBC__)
-  malloc_trim(0);
-#endif
-}
-
-int64_t gc_allocated(void) {
-  return atomic_load(&allocated);
-}
-void gc_fill_on_alloc(int on) {
-  atomic_store(&fill_on_alloc, on);
-}
 
 /* ---- scratch: one block that grows to what the largest call needs ---- */
 
@@ -81,7 +19,7 @@ static void *scratch_of(int64_t nbytes) {
     free(scratch.data);
     scratch.nbytes = 0;
     scratch.data = NULL;
-    if (posix_memalign(&scratch.data, ALIGN, (size_t)nbytes) != 0) {
+    if (posix_memalign(&scratch.data, 64, (size_t)nbytes) != 0) {
       scratch.data = NULL;
       return NULL;
     }

@@ -232,6 +232,11 @@ def allocated() -> int:
     return int(lib.gc_allocated())
 
 
+def kept() -> int:
+    """Bytes of large blocks that no array holds, for those to come."""
+    return int(lib.gc_kept())
+
+
 def trim() -> None:
     """Give memory that nobody uses back to the system."""
     lib.gc_trim()
