@@ -53,5 +53,11 @@ def rows() -> list[Module]:
     ]
 
 
+def every_module(step: int = 1) -> list[Module]:
+    """All that may be loaded; of the rows of scalar_ops.h every so many."""
+    whole = [one for one in whole_families() if one.family != elementwise.FAMILY]
+    return whole + rows()[::step]
+
+
 def named(module: Module) -> str:
     return "-".join(part for part in module if part)

@@ -1,4 +1,5 @@
-"""Every module of GPU kernels compiles for CUDA, without spilled registers or too much memory.
+"""Every module of GPU kernels compiles for CUDA, without spilled registers, and takes no more
+registers and shared memory than registers.json says.
 
 A module of elementwise kernels is a row of scalar_ops.h; of the rows a sample is compiled, and all
 of them where GRADCLI_EVERY_ROW is set.
@@ -7,31 +8,21 @@ of them where GRADCLI_EVERY_ROW is set.
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 import pytest
-from gpu_modules import named, rows, whole_families
+from gpu_modules import every_module, named
 
 pytest.importorskip("cuda.bindings.nvrtc", reason="needs the extra 'cuda'")
 
+import registers
+from registers import ARCHITECTURES, MORE_REGISTERS, Usage, complaint, usages
+
 from gradcli.engine.device.gpu import launches, nvrtc
 from gradcli.engine.device.gpu.launch import Module
-from gradcli.engine.device.gpu.launches import elementwise
-from gradcli.engine.device.gpu.source import families, module_text, prelude_text
+from gradcli.engine.device.gpu.source import families
 
-ARCHITECTURES = ("sm_80", "sm_90")
-MOST_SHARED = 48 << 10
 EVERY = 1 if os.environ.get("GRADCLI_EVERY_ROW") else 9
-_KERNEL = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
-_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_SHARED = re.compile(r"(\d+) bytes smem")
-
-
-def modules() -> list[Module]:
-    """All that may be loaded; a sample of the elementwise ones."""
-    listed = [one for one in whole_families() if one.family != elementwise.FAMILY]
-    return listed + rows()[::EVERY]
 
 
 @pytest.mark.parametrize("family", families())
@@ -41,18 +32,24 @@ def test_every_family_is_spoken_of_where_kernels_are_launched(family: str) -> No
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("module", modules(), ids=named)
-def test_a_module_compiles_without_spills(module: Module, architecture: str) -> None:
-    text = module_text(module, prelude_text("cuda"))
-    made = nvrtc.compile_text(named(module), text, architecture, ("--ptxas-options=-v",))
-    assert "warning" not in made.log
-    kernels = _KERNEL.findall(made.log)
-    frames = _SPILLS.findall(made.log)
-    assert kernels
-    assert {arch for _, arch in kernels} == {architecture}
-    assert len(frames) >= len(kernels)
-    assert all(int(stores) == int(loads) == 0 for _, stores, loads in frames), made.log
-    assert all(int(size) <= MOST_SHARED for size in _SHARED.findall(made.log)), made.log
+@pytest.mark.parametrize("module", every_module(EVERY), ids=named)
+def test_a_module_takes_what_the_table_says(module: Module, architecture: str) -> None:
+    log = registers.compiled(module, architecture)
+    assert "warning" not in log
+    found, known = list(usages(log)), registers.table()
+    assert found
+    assert {used.architecture for used in found} == {architecture}
+    assert [said for used in found if (said := complaint(used, known))] == []
+
+
+def test_a_kernel_that_takes_more_is_told() -> None:
+    known = {"f_f32": {"sm_80": [40, 1024]}}
+    fine = Usage("f_f32", "sm_80", 40 + MORE_REGISTERS, 1024, 0)
+    assert complaint(fine, known) == ""
+    assert "takes 49 registers" in complaint(fine._replace(registers=49), known)
+    assert "takes 48 registers and 1028 bytes" in complaint(fine._replace(shared=1028), known)
+    assert "spills 4 bytes" in complaint(fine._replace(spilled=4), known)
+    assert "is not in registers.json" in complaint(fine._replace(kernel="g_f32"), known)
 
 
 def test_products_are_not_contracted_with_sums() -> None:
@@ -72,7 +69,7 @@ def test_what_spills_is_seen() -> None:
         f"unsigned k) {{ {many} __syncthreads(); {sums} }}\n"
     )
     log = nvrtc.compile_text("f", text, "sm_90", ("--ptxas-options=-v",)).log
-    assert any(int(stores) for _, stores, _ in _SPILLS.findall(log)), log
+    assert next(usages(log)).spilled, log
 
 
 def test_shared_memory_is_seen() -> None:
@@ -81,4 +78,4 @@ def test_shared_memory_is_seen() -> None:
         " __syncthreads(); y[threadIdx.x] = s[63 - threadIdx.x]; }\n"
     )
     log = nvrtc.compile_text("f", text, "sm_90", ("--ptxas-options=-v",)).log
-    assert [int(size) for size in _SHARED.findall(log)] == [256], log
+    assert [used.shared for used in usages(log)] == [256], log
