@@ -5,7 +5,7 @@
 
 enum { GC_MAX_DIMS = 8, GC_MAX_TENSORS = 8, GC_MAX_SIZES = 16, GC_MAX_OPTIONS = 8 };
 
-enum { GC_F32, GC_F64, GC_I32, GC_I64, GC_U8, GC_BOOL, GC_DTYPES };
+enum { GC_F32, GC_F64, GC_I32, GC_I64, GC_U8, GC_BOOL, GC_BF16, GC_DTYPES };
 
 typedef struct {
   void *data;     /* start of the allocation */

@@ -18,7 +18,7 @@ from gradcli.engine.autograd import (
 )
 from gradcli.engine.autograd import recording as is_grad_enabled
 from gradcli.engine.draw import draw
-from gradcli.engine.dtype import DType, bool_, float32, float64, int32, int64, uint8
+from gradcli.engine.dtype import DType, bfloat16, bool_, float32, float64, int32, int64, uint8
 from gradcli.engine.interop import from_dlpack, from_numpy
 from gradcli.engine.op import composed
 from gradcli.engine.ops.creation import (
@@ -45,6 +45,7 @@ __all__ = [
     "Generator",
     "Tensor",
     "autograd",
+    "bfloat16",
     "bool_",
     "capture",
     "checkpoint",

@@ -12,9 +12,16 @@ from gradcli.engine import recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.device import cpu, place
 from gradcli.engine.device.cpu import Storage
-from gradcli.engine.dtype import DType
+from gradcli.engine.dtype import DType, bfloat16, float32
 from gradcli.engine.shape import Shape
 from gradcli.errors import DTypeError, OptionError, ShapeError
+
+# Kernels that take bfloat16 as it is, on every device; and those that read what they overwrite.
+MOVE_BFLOAT16 = frozenset(name for name in cpu.KERNELS if cpu.kernel_built(name, bfloat16))
+READ_OUTPUTS = frozenset(name for name in cpu.KERNELS if name.endswith("_step")) | {
+    "batch_norm_train",
+    "scale_by",
+}
 
 
 class Array:
@@ -113,6 +120,8 @@ class Array:
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers; a plain number for 0 dimensions."""
+        if self.dtype is bfloat16:
+            return self.cast(float32).tolist()
         view: Any = self.contiguous().memoryview()
         flat = view.cast(self.dtype.format).tolist()
         for size in reversed(self.shape[1:]):
@@ -131,7 +140,15 @@ def _empty_lists(shape: Shape) -> list[Any]:
 def run(
     kernel: str, *arrays: Array, sizes: Sequence[int] = (), options: Sequence[float] = ()
 ) -> None:
-    """Run one kernel: inputs first, then the outputs it writes."""
+    """Run one kernel: inputs first, then the outputs it writes.
+
+    bfloat16 is a type of storage. Kernels compute in float32: what they read is widened before,
+    what they write is rounded behind, in calls of their own.
+    """
+    for array in arrays:
+        if array.dtype is bfloat16 and not _moves(kernel, arrays):
+            _run_widened(kernel, arrays, sizes, options)
+            return
     recorder = recording.current()
     if recorder is not None:
         recorder.call(kernel, arrays, sizes, options)
@@ -140,6 +157,55 @@ def run(
         device.run(kernel, arrays, sizes, options)
         return
     cpu.run(kernel, [array.descriptor for array in arrays], sizes, options)
+
+
+def _moves(kernel: str, arrays: Sequence[Array]) -> bool:
+    """Whether a kernel takes bfloat16 as it is: it moves elements and computes nothing."""
+    return kernel in MOVE_BFLOAT16
+
+
+def _run_widened(
+    kernel: str, arrays: Sequence[Array], sizes: Sequence[int], options: Sequence[float]
+) -> None:
+    """The same call in float32; an array that stands in it twice does so afterwards."""
+    inputs = cpu.kernel_inputs(kernel)
+    wide: dict[object, Array] = {}
+    made, rounded = [], []
+    for number, array in enumerate(arrays):
+        if array.dtype is not bfloat16:
+            made.append(array)
+            continue
+        if number < inputs:
+            key = id(array.storage), array.offset, array.shape, array.strides
+            if key not in wide:
+                wide[key] = widened(array)
+            made.append(wide[key])
+        else:
+            made.append(widened(array) if kernel in READ_OUTPUTS else _beside(array, float32))
+            rounded.append((made[-1], array))
+    run(kernel, *made, sizes=sizes, options=options)
+    for source, target in rounded:
+        run("copy", source, target)
+
+
+def widened(array: Array) -> Array:
+    """The elements as float32, in the same order of memory; what is repeated stays repeated."""
+    if array.is_contiguous():
+        return array.cast(float32)
+    once = tuple(
+        1 if stride == 0 else size for size, stride in zip(array.shape, array.strides, strict=True)
+    )
+    source = array.view(once, array.strides)
+    made = _beside(source, float32)
+    run("copy", source, made)
+    return made.expand(array.shape)
+
+
+def _beside(array: Array, dtype: DType) -> Array:
+    """A fresh array without gaps, whose elements lie in the order in which the array's do."""
+    order = sorted(range(array.ndim), key=lambda d: -array.strides[d])
+    made = empty_beside(array.permute(order), dtype)
+    return made.permute([order.index(d) for d in range(array.ndim)])
 
 
 def empty(shape: Shape, dtype: DType) -> Array:
@@ -224,6 +290,7 @@ def scalar(value: float, dtype: DType, sign: str = "") -> Array:
     `sign` separates 0.0 from -0.0, which a cache takes for the same key.
     """
     del sign
+    dtype = dtype.computed  # torch does not round numbers to bfloat16 either
     number = float(value) if dtype.is_floating_point else dtype.whole(value)
     try:
         data = struct.pack(dtype.format, number)
@@ -252,11 +319,12 @@ def unbroadcast(grad: Array, shape: Shape) -> Array:
     extra = grad.ndim - len(shape)
     dims = list(range(extra))
     dims += [d + extra for d, size in enumerate(shape) if size == 1 and grad.shape[d + extra] != 1]
-    for group in reversed(shapes.neighbours(dims)):
+    dtype, groups = grad.dtype, shapes.neighbours(dims)
+    for group in reversed(groups):
         first, last = group[0], group[-1] + 1
         outer, inner = shapes.numel(grad.shape[:first]), shapes.numel(grad.shape[last:])
         lines = grad.contiguous().reshape((outer, shapes.numel(grad.shape[first:last]), inner))
-        out = empty((outer, 1, inner), grad.dtype)
+        out = empty((outer, 1, inner), dtype if group is groups[0] else dtype.computed)
         run("sum", lines, out)
         grad = out.reshape((*grad.shape[:first], *(1 for _ in group), *grad.shape[last:]))
     return grad.reshape(shape)

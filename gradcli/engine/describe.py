@@ -32,8 +32,8 @@ whose gradients are its own; "unchanged" is that of the tensor itself; a dash sa
 none. "Twice" says how gradients of that gradient are computed: by the op itself where it is linear,
 by the composed form, by a rule of its own, or through the ops it is composed of; a dash means under
 `engine.composed()` only. `gradcli gradcheck` and `gradcli gradcheck --twice` prove all of them. The
-types are those of the inputs that leave a choice, found by trying: floats (float32 and float64),
-numbers (these and int32, int64 and uint8), all (these and bool), or their names.
+types are those of the inputs that leave a choice, found by trying: floats (float32, float64 and
+bfloat16), numbers (these and int32, int64 and uint8), all (these and bool), or their names.
 """
 _STUB_HEAD = '''\
 """Tensor as editors and mypy see it: made by `gradcli ops --stub`, with one method an op."""

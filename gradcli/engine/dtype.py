@@ -16,7 +16,7 @@ class DType:
     code: int  # as in csrc/call.h
     size: int  # bytes
     kind: str
-    format: str  # as in the struct module and the buffer protocol
+    format: str  # as in the struct module and the buffer protocol; "" where they have none
 
     def __repr__(self) -> str:
         return f"gradcli.{self.name}"
@@ -36,8 +36,13 @@ class DType:
 
     @property
     def is_floating_point(self) -> bool:
-        """True for float32 and float64."""
+        """True for float32, float64 and bfloat16."""
         return self.kind == "float"
+
+    @property
+    def computed(self) -> DType:
+        """The type in which kernels compute: float32 for bfloat16, otherwise the type itself."""
+        return float32 if self is bfloat16 else self
 
 
 float32 = DType("float32", 0, 4, "float", "f")
@@ -47,7 +52,9 @@ int64 = DType("int64", 3, 8, "int", "q")
 uint8 = DType("uint8", 4, 1, "int", "B")
 bool_ = DType("bool", 5, 1, "bool", "?")
 
-DTYPES = {d.name: d for d in (float32, float64, int32, int64, uint8, bool_)}
+bfloat16 = DType("bfloat16", 6, 2, "float", "")
+
+DTYPES = {d.name: d for d in (float32, float64, int32, int64, uint8, bool_, bfloat16)}
 _RANK = {"bool": 0, "int": 1, "float": 2}
 
 
@@ -65,6 +72,11 @@ def promote(a: DType, b: DType) -> DType:
     if _RANK[a.kind] != _RANK[b.kind]:
         return a if _RANK[a.kind] > _RANK[b.kind] else b
     return a if a.size >= b.size else b
+
+
+def beside(a: DType, b: DType) -> DType:
+    """The type of what two that fit give: a number beside bfloat16 is float32, not rounded."""
+    return b if b is bfloat16 else a
 
 
 def promote_weak(strong: DType, weak: DType) -> DType:

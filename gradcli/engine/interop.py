@@ -34,6 +34,14 @@ def _shareable(tensor: Tensor, how: str) -> Array:
     return tensor.array
 
 
+def _with_format(tensor: Tensor, how: str) -> Array:
+    """The same for those who tell element types by a letter, and have none for bfloat16."""
+    array = _shareable(tensor, how)
+    if not array.dtype.format:
+        raise DTypeError(f"{how}: there is no {array.dtype.name} in NumPy; use x.float() first")
+    return array
+
+
 def _borrowed(
     address: int, shape: Shape, strides: Sequence[int], dtype: DType, owner: object, how: str
 ) -> Tensor:
@@ -83,7 +91,7 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 def array_interface(tensor: Tensor) -> dict[str, Any]:
     """What NumPy needs to know to share the memory, which lives as long as NumPy's view."""
-    array = _shareable(tensor, "numpy")
+    array = _with_format(tensor, "numpy")
     size = array.dtype.size
     start = array.offset * size
     data = cpu.window(array.storage, start, array.storage.nbytes - start if array.numel else 0)
@@ -102,7 +110,7 @@ def _numpy(tensor: Tensor, *, force: bool = False) -> Any:
     """A NumPy array over the same memory; with force, of a tensor that asks for a gradient too."""
     if force:
         tensor = tensor.detach()
-    _shareable(tensor, "numpy")
+    _with_format(tensor, "numpy")
     try:
         module = importlib.import_module("numpy")
     except ImportError:
@@ -129,7 +137,7 @@ def _as_array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> An
 def _buffer(tensor: Tensor, flags: int) -> memoryview:
     """memoryview(tensor), from Python 3.12 on."""
     del flags
-    array = _shareable(tensor, "memoryview")
+    array = _with_format(tensor, "memoryview")
     if not array.is_contiguous():
         raise BufferError("memoryview: the tensor is not contiguous; call contiguous() first")
     flat: Any = array.memoryview()
@@ -170,7 +178,7 @@ def _dtype_of(lent: Lent) -> DType:
 
 
 def _kind(dtype: DType) -> str:
-    return "uint" if dtype.name == "uint8" else dtype.kind
+    return {"uint8": "uint", "bfloat16": "bfloat"}.get(dtype.name, dtype.kind)
 
 
 @function("__dlpack__")

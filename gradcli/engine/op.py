@@ -191,7 +191,10 @@ class Op:
         return bare(self.__signature__)
 
     def __call__(self, *args: Any, **named: Any) -> Any:  # noqa: D102 -- each op's own doc
-        inputs, options = self._bind(args, named)
+        return self.ran(*self._bind(args, named))
+
+    def ran(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Any:
+        """The op on arguments that are sorted, its results on the device of its inputs."""
         if not place.others():
             return self._called(inputs, options)
         with place.on(place.of(t.array for t in inputs if t is not None) or place.fresh()):

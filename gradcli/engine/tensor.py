@@ -89,7 +89,7 @@ class Tensor:
         return self.array.is_contiguous()
 
     def is_floating_point(self) -> bool:
-        """True for float32 and float64."""
+        """True for float32, float64 and bfloat16."""
         return self.dtype.is_floating_point
 
     @property

@@ -254,5 +254,6 @@ def _has_nan(grad: Array) -> bool:
     if not grad.dtype.is_floating_point:
         return False
     recorders.reading()
-    numbers: Any = grad.contiguous().memoryview()
+    grad = grad.cast(grad.dtype.computed)
+    numbers: Any = grad.memoryview()
     return any(v != v for v in numbers.cast(grad.dtype.format))

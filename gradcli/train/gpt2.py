@@ -11,7 +11,7 @@ from gradcli import engine
 from gradcli.engine import nn
 from gradcli.errors import CheckpointError
 from gradcli.train.safetensors_file import Stored, decode
-from gradcli.train.state import as_tensor, dtype_name
+from gradcli.train.state import as_tensor, dtype_name, readable
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor
@@ -95,15 +95,15 @@ def _turned(name: str, tensor: Tensor) -> Tensor:
 def _problems(given: Mapping[str, Stored], wanted: Mapping[str, Tensor]) -> list[str]:
     """What is missing, of another shape or type, or left over."""
     needed = {
-        name: (dtype_name(tensor), tensor.shape[::-1] if _is_turned(name) else tensor.shape)
+        name: tensor.shape[::-1] if _is_turned(name) else tensor.shape
         for name, tensor in wanted.items()
     }
-    missing = [f"missing: {name} {list(needed[name][1])}" for name in wanted if name not in given]
+    missing = [f"missing: {name} {list(needed[name])}" for name in wanted if name not in given]
     other = [
         f"{name}: the file has {one.dtype}{list(one.shape)}, the model needs "
-        f"{needed[name][0]}{list(needed[name][1])}"
+        f"{dtype_name(wanted[name])}{list(needed[name])}"
         for name, one in given.items()
-        if name in needed and (one.dtype, one.shape) != needed[name]
+        if name in needed and not (readable(one, wanted[name]) and one.shape == needed[name])
     ]
     extra = [f"not in the model: {name}" for name in given if name not in wanted]
     return missing + other + extra

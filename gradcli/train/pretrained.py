@@ -10,7 +10,7 @@ from gradcli import engine
 from gradcli.errors import CheckpointError
 from gradcli.registry import did_you_mean
 from gradcli.train.safetensors_file import Stored, decode
-from gradcli.train.state import MODEL, as_evaluated, as_tensor, dtype_name
+from gradcli.train.state import MODEL, as_evaluated, as_tensor, dtype_name, readable
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor, nn
@@ -50,11 +50,10 @@ def _read(file: Path) -> dict[str, Stored]:
 
 def _problem(name: str, tensor: Tensor, stored: Mapping[str, Stored]) -> str:
     """Why a weight cannot be taken from the file; empty where it can."""
-    wanted = (dtype_name(tensor), tuple(tensor.shape))
-    shown = f"{wanted[0]}{list(tensor.shape)}"
+    shown = f"{dtype_name(tensor)}{list(tensor.shape)}"
     if name not in stored:
         return f"{name} {shown} is not in it; {did_you_mean(name, stored, 'nothing is called so')}"
     found = stored[name]
-    if (found.dtype, found.shape) != wanted:
+    if not readable(found, tensor) or found.shape != tuple(tensor.shape):
         return f"{name} is {found.dtype}{list(found.shape)} in it, {shown} in the model"
     return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.errors import CheckpointError
@@ -25,7 +25,10 @@ DTYPES = {
     "int64": "I64",
     "uint8": "U8",
     "bool": "BOOL",
+    "bfloat16": "BF16",
 }
+
+_HALF = DTYPES["bfloat16"]
 
 
 def dtype_name(tensor: Tensor) -> str:
@@ -105,11 +108,17 @@ def restore(
     return [] if differences is None else [differences.message, *differences.notes]
 
 
+def readable(stored: Stored, tensor: Tensor) -> bool:
+    """Whether weights from elsewhere are of the tensor's type, or rounded to bfloat16."""
+    return stored.dtype in (dtype_name(tensor), *([_HALF] if tensor.is_floating_point() else []))
+
+
 def as_tensor(stored: Stored, like: Tensor) -> Tensor:
-    """Stored bytes as a tensor with the dtype of `like` and the stored shape."""
+    """Stored bytes as a tensor of the stored shape, with the dtype of `like` or in bfloat16."""
+    dtype = engine.bfloat16 if stored.dtype == _HALF else like.dtype
     if not len(stored.data):
-        return engine.zeros(stored.shape, dtype=like.dtype)
-    flat = engine.frombuffer(bytearray(stored.data), dtype=like.dtype)
+        return engine.zeros(stored.shape, dtype=dtype)
+    flat = engine.frombuffer(bytearray(stored.data), dtype=dtype)
     shaped: Tensor = flat.reshape(stored.shape)
     return shaped
 
@@ -169,8 +178,9 @@ def finite(tensor: Tensor) -> bool:
 
 def count_nonfinite(tensor: Tensor) -> int:
     """How many elements are NaN or infinite; slow, for messages only."""
-    data = bytes_of(tensor)
-    values = data.cast("f") if dtype_name(tensor) == "F32" else data.cast("d")
+    computed = tensor.detach().to(tensor.dtype.computed)
+    values: Any = bytes_of(computed)
+    values = values.cast(computed.dtype.format)
     return sum(1 for value in values if not math.isfinite(value))
 
 

@@ -22,5 +22,5 @@ def test_the_word_in_the_table(name: str, word: str) -> None:
 
 def test_words_and_names() -> None:
     assert shown(()) == "-"
-    assert shown(tuple(DTYPES)[:5]) == "numbers"
+    assert shown(tuple(name for name in DTYPES if name != "bool")) == "numbers"
     assert shown(("int32", "bool")) == "int32, bool"

@@ -75,7 +75,7 @@ def test_a_good_call_runs() -> None:
         ({"strides": [-4, 1]}, "GC_BAD_BOUNDS"),
         ({"strides": [INT64_MAX, 1]}, "GC_BAD_BOUNDS"),
         ({"strides": [-INT64_MAX, INT64_MAX]}, "GC_BAD_BOUNDS"),
-        ({"dtype": 6}, "GC_BAD_DTYPE"),
+        ({"dtype": 7}, "GC_BAD_DTYPE"),
         ({"dtype": -1}, "GC_BAD_DTYPE"),
         ({"ndim": 9}, "GC_BAD_SHAPE"),
         ({"ndim": -1}, "GC_BAD_SHAPE"),

@@ -88,7 +88,7 @@ def test_strides_of_a_foreign_tensor_are_kept():
 @pytest.mark.parametrize(
     ("foreign", "error", "says"),
     [
-        (Foreign([1], code=4, bits=16), DTypeError, "16-bit type code 4"),
+        (Foreign([1], code=5, bits=16), DTypeError, "16-bit type code 5"),
         (Foreign([1], bits=16), DTypeError, "16-bit float"),
         (Foreign([1], device=2), DeviceError, "device type 2"),
         (Foreign([1, 2], strides=(-1,)), ShapeError, "run backwards"),

@@ -212,7 +212,7 @@ def test_to_changes_floats_and_keeps_the_objects():
     assert net.calls.dtype is engine.int64
     assert net.float().weight.dtype is engine.float32
     assert net.to("cpu") is net
-    with pytest.raises(DTypeError, match="float32 or float64"):
+    with pytest.raises(DTypeError, match="float32, float64 or bfloat16"):
         net.to(engine.int64)
     with pytest.raises(OptionError, match="no device 'abacus'"):
         net.to("abacus")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -170,13 +171,20 @@ def _casts() -> None:
     beyond = [3e9, -3e9, 1e19, -1e19, 2.0**31, -(2.0**31), 2.0**63, 255.5, 256.0, -0.5]
     floats = engine.tensor([*beyond, math.inf, -math.inf, math.nan], dtype=engine.float32)
     whole = engine.tensor([0, 1, -1, 255, 256, 1 << 31, -(1 << 62), (1 << 63) - 1])
-    for source in (floats, *(whole.to(dtype) for dtype in WHOLE)):
-        for dtype in (engine.float32, *WHOLE):
+    bits = struct.pack(
+        "8I", *(0x3F800000 + n for n in (0x7FFF, 0x8000, 0x8001, 0x18000, 1, 2, 3, 4))
+    )
+    ties = engine.frombuffer(bytearray(bits), dtype=engine.float32)
+    half = floats.bfloat16()
+    for source in (floats, ties, half, *(whole.to(dtype) for dtype in WHOLE)):
+        for dtype in (engine.float32, engine.bfloat16, *WHOLE):
             source.to(dtype)
+    half.clone(), half.reshape(13, 1).expand(13, 2).float(), half[::2].to(engine.bool_)
+    engine.full((33,), 1 / 3, dtype=engine.bfloat16)
 
 
 def _turned() -> None:
-    for dtype in WHOLE:
+    for dtype in (engine.bfloat16, *WHOLE):
         for shape in ((40, 70), (2, 33, 65)):
             x = (wave(shape) * 50).to(dtype)
             x.transpose(-2, -1).contiguous()
@@ -215,7 +223,7 @@ OTHERS: dict[str, Callable[[], None]] = {
     "gradients of convolutions": _convolution_gradients,
     "casts": _casts,
     "ranges": _ranges,
-    "turned matrices of whole numbers": _turned,
+    "turned matrices of other types": _turned,
     "draws": _draws,
     "adaptive windows beyond 32 bits": _long_windows,
     "large products": tiled_calls.products,

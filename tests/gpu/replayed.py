@@ -70,7 +70,13 @@ class Outcome:
     def numbers(self) -> list[Numbers]:
         """The blocks as numbers."""
         pairs = zip(self.blocks, self.types, strict=True)
-        return [packed(_CODES.get(t.name, t.format), data) for data, t in pairs]
+        return [_numbers(data, t) for data, t in pairs]
+
+
+def _numbers(data: bytes, dtype: DType) -> Numbers:
+    if dtype is dtypes.bfloat16:  # the upper half of a float32
+        return [struct.unpack("f", struct.pack("I", half << 16))[0] for half in packed("H", data)]
+    return packed(_CODES.get(dtype.name, dtype.format), data)
 
 
 def plan_of(call: Call, *, tensor_cores: bool = True) -> Plan:

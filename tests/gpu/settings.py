@@ -48,7 +48,7 @@ UNUSED = {
     *(f"flat_index_{one}" for one in ("f32", "i32", "u8")),
     *(
         f"truth_of_{one}_{to}"
-        for one in ("f32", "i32", "i64", "u8")
+        for one in ("f32", "bf16", "i32", "i64", "u8")
         for to in ("f32", "i32", "i64")
     ),
 }

@@ -38,6 +38,16 @@ def test_named_weights_are_taken_and_the_others_stay(tmp_path: Path) -> None:
     assert model.state_dict()["1.weight"].tolist() == before
 
 
+def test_weights_in_bfloat16_are_written_and_taken_by_float32(tmp_path: Path) -> None:
+    model, other = nn.Linear(2, 3), nn.Linear(2, 3).bfloat16()
+    file = write(tmp_path / "a.safetensors", dict(other.state_dict()))
+    assert file.stat().st_size % 8 == (2 * 9) % 8
+    take_over(model, file, {"weight", "bias"})
+    assert model.weight.dtype is engine.float32
+    assert model.weight.tolist() == other.weight.tolist()
+    assert model.weight.bfloat16().tolist() == other.weight.tolist()
+
+
 def test_a_checkpoint_gives_its_average(tmp_path: Path) -> None:
     run = Path(train(tmp_path, tiny_job(settings={"ema": 0.5})).run)
     [file] = list((run / "checkpoints").glob("*18.safetensors"))

@@ -10,7 +10,7 @@ int gc_refuse(gc_error *error, int status, int tensor, const char *expected) {
 }
 
 int64_t gc_dtype_size(int32_t dtype) {
-  static const int64_t size[GC_DTYPES] = {4, 8, 4, 8, 1, 1};
+  static const int64_t size[GC_DTYPES] = {4, 8, 4, 8, 1, 1, 2};
   return size[dtype];
 }
 

@@ -7,8 +7,12 @@ static int NAME(plan_copy)(const gc_call *call, gc_plan *plan, gc_error *error) 
 }
 
 /* Out of range is undefined in C; here it is the nearest value, and NaN is 0. */
-#ifdef GC_IS_REAL
+#if defined(GC_IS_BF16)
+#define FROM_REAL(x) gc_rounded_half((float)(x))
+#define FROM_WHOLE(x) gc_rounded_half((float)(x))
+#elif defined(GC_IS_REAL)
 #define FROM_REAL(x) ((REAL)(x))
+#define FROM_WHOLE(x) ((REAL)(x))
 #else
 static inline REAL NAME(from_real)(double x) {
   if (x != x)
@@ -16,7 +20,12 @@ static inline REAL NAME(from_real)(double x) {
   return x <= GC_INT_LOW ? GC_INT_MIN : (x >= GC_INT_HIGH ? GC_INT_MAX : (REAL)x);
 }
 #define FROM_REAL(x) NAME(from_real)((double)(x))
+#define FROM_WHOLE(x) ((REAL)(x))
 #endif
+#define FROM_HALF(x) FROM_REAL(gc_widened(x))
+#define TRUTH(x) ((REAL)((x) != 0))
+#define TRUTH_OF_HALF(x) TRUTH(gc_widened(x))
+#define AS_IT_IS(x) (x)
 
 #define COPY_SPAN(FROM, convert)                                                                   \
   do {                                                                                             \
@@ -29,24 +38,24 @@ static inline REAL NAME(from_real)(double x) {
         out[i * so] = convert(in[i * si]);                                                         \
   } while (0)
 
-#define COPY_CASES(from_real, from_integer)                                                        \
+#define COPY_CASES(from_real, from_half, from_whole)                                               \
   case GC_F32:                                                                                     \
     COPY_SPAN(float, from_real);                                                                   \
     break;                                                                                         \
   case GC_F64:                                                                                     \
     COPY_SPAN(double, from_real);                                                                  \
     break;                                                                                         \
+  case GC_BF16:                                                                                    \
+    COPY_SPAN(uint16_t, from_half);                                                                \
+    break;                                                                                         \
   case GC_I32:                                                                                     \
-    COPY_SPAN(int32_t, from_integer);                                                              \
+    COPY_SPAN(int32_t, from_whole);                                                                \
     break;                                                                                         \
   case GC_I64:                                                                                     \
-    COPY_SPAN(int64_t, from_integer);                                                              \
+    COPY_SPAN(int64_t, from_whole);                                                                \
     break;                                                                                         \
   default:                                                                                         \
-    COPY_SPAN(uint8_t, from_integer);
-
-#define TO_REAL(x) ((REAL)(x))
-#define TO_BOOL(x) ((REAL)((x) != 0))
+    COPY_SPAN(uint8_t, from_whole);
 
 static void NAME(run_copy)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
@@ -57,14 +66,24 @@ static void NAME(run_copy)(const gc_job *job) {
   const int64_t si = w.stride[0][w.ndim - 1], so = w.stride[1][w.ndim - 1];
   for (int64_t n; (n = gc_walk_span(&w)) > 0; gc_walk_advance(&w, n)) {
     REAL *out = (REAL *)gc_first(&t[1]) + w.offset[1];
+#ifdef GC_IS_BF16
+    switch (t[0].dtype) { COPY_CASES(FROM_REAL, AS_IT_IS, FROM_WHOLE) }
+#else
     if (t[1].dtype == GC_BOOL)
-      switch (t[0].dtype) { COPY_CASES(TO_BOOL, TO_BOOL) }
+      switch (t[0].dtype) { COPY_CASES(TRUTH, TRUTH_OF_HALF, TRUTH) }
     else
-      switch (t[0].dtype) { COPY_CASES(FROM_REAL, TO_REAL) }
+      switch (t[0].dtype) { COPY_CASES(FROM_REAL, FROM_HALF, FROM_WHOLE) }
+#endif
   }
 }
 
-#undef FROM_REAL
+#undef COPY_CASES
+#undef COPY_SPAN
+#undef FROM_HALF
+#undef FROM_WHOLE
+#undef AS_IT_IS
+#undef TRUTH
+#undef TRUTH_OF_HALF
 
 static int NAME(plan_fill)(const gc_call *call, gc_plan *plan, gc_error *error) {
   (void)error;
@@ -75,8 +94,8 @@ static int NAME(plan_fill)(const gc_call *call, gc_plan *plan, gc_error *error) 
 static void NAME(run_fill)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
   const gc_tensor *const operands[1] = {&t[0]};
-#ifdef GC_IS_REAL
-  const REAL value = (REAL)job->call->options[0];
+#if defined(GC_IS_REAL) || defined(GC_IS_BF16)
+  const REAL value = FROM_REAL(job->call->options[0]);
 #else
   const REAL value = (REAL)job->call->sizes[0];
 #endif
@@ -90,3 +109,5 @@ static void NAME(run_fill)(const gc_job *job) {
       out[i * so] = value;
   }
 }
+
+#undef FROM_REAL

@@ -6,6 +6,7 @@
 #define GC_NAME(a, b) GC_PASTE(a, b)
 #define NAME(f) GC_NAME(f, GC_TYPE)
 
+#include "bfloat16.h"
 #include "kernel.h"
 #include "lines.h"
 #include "random_philox.h"

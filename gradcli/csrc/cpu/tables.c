@@ -88,6 +88,7 @@ int gc_set_isa(const char *name) {
 }
 
 const gc_kernel *gc_find(int kernel, int32_t dtype) {
+  static const gc_kernel none = {NULL, NULL};
   switch (dtype) {
   case GC_F32:
     return &isa_now()->f32[kernel];
@@ -97,6 +98,8 @@ const gc_kernel *gc_find(int kernel, int32_t dtype) {
     return &gc_table_i32[kernel];
   case GC_I64:
     return &gc_table_i64[kernel];
+  case GC_BF16:
+    return kernel < GC_STRUCTURED ? &isa_now()->bf16[kernel] : &none;
   default: /* bool is stored as bytes 0 and 1 */
     return &gc_table_u8[kernel];
   }

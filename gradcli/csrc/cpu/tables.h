@@ -12,7 +12,16 @@ const gc_kernel *gc_find(int kernel, int32_t dtype);
 typedef struct {
   const char *name;
   const gc_kernel *f32, *f64;
+  const gc_kernel *bf16; /* of the rows of kernels.h alone: elementwise kernels have none */
 } gc_isa_table;
+
+/* The rows of kernels.h by number; those of scalar_ops.h follow. */
+enum {
+#define KERNEL_ALL(name, plan, inputs, outputs, typed_by) GC_KERNEL_##name,
+#define KERNEL_REAL KERNEL_ALL
+#include "../kernels.h"
+  GC_STRUCTURED
+};
 
 extern const gc_isa_table gc_isa_baseline, gc_isa_avx2, gc_isa_avx512, gc_isa_neon;
 extern const gc_kernel *const gc_table_i32, *const gc_table_i64, *const gc_table_u8;

@@ -148,6 +148,11 @@ def kernel_inputs(kernel: str) -> int:
     return int(lib.gc_kernel_inputs(KERNELS[kernel]))
 
 
+def kernel_built(kernel: str, dtype: DType) -> bool:
+    """Whether a kernel is built for an element type."""
+    return bool(lib.gc_kernel_built(KERNELS[kernel], dtype.code))
+
+
 _DTYPE_NAMES = {dtype.code: dtype.name for dtype in DTYPES.values()}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 CPU = 1  # kDLCPU
 FRESH, USED = b"dltensor", b"used_dltensor"
-KINDS = {"int": 0, "uint": 1, "float": 2, "bool": 6}
+KINDS = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 6}
 
 
 class _DLTensor(ctypes.Structure):

@@ -341,7 +341,9 @@ class Module:
                 state.move(tensor, dtype)
             return self
         if not isinstance(dtype, DType) or not dtype.is_floating_point:
-            raise DTypeError(f"to: a module's type must be float32 or float64, got {dtype!r}")
+            raise DTypeError(
+                f"to: a module's type must be float32, float64 or bfloat16, got {dtype!r}"
+            )
         for tensor in (*self.parameters(), *self.buffers()):
             state.retype(tensor, dtype)
         return self
@@ -353,6 +355,10 @@ class Module:
     def double(self) -> Self:
         """Parameters and float buffers as float64."""
         return self.to(dtypes.float64)
+
+    def bfloat16(self) -> Self:
+        """Parameters and float buffers as bfloat16."""
+        return self.to(dtypes.bfloat16)
 
     # -- showing -------------------------------------------------------------------------------
 

@@ -182,7 +182,7 @@ def attention_forward(
     heads = _heads(query, key, value)
     rows = (*heads.folded, query.shape[-2])
     y = empty((rows[0], rows[2], rows[1], value.shape[-1]), query.dtype).permute((0, 2, 1, 3))
-    log_sums = empty((shapes.numel(rows),), query.dtype)
+    log_sums = empty((shapes.numel(rows),), query.dtype.computed)
     run(
         "attention_forward",
         *(heads.fold(x) for x in (query, key, value)),

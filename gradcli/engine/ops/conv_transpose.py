@@ -73,12 +73,12 @@ def _plan(
 
 
 def _forward(kind: Window, input: Array, weight: Array, bias: Array | None, plan: _Plan) -> Array:
-    y = empty(plan.y, input.dtype)
+    y = empty(plan.y, input.dtype if bias is None else input.dtype.computed)
     x, filters = input.contiguous().reshape(plan.x), weight.contiguous().reshape(plan.weight)
     options = product_options(input.dtype)
     run("conv2d_grad_input", x, filters, y, sizes=plan.sizes, options=options)
     if bias is not None:
-        y = map_binary("add", y, bias.contiguous().reshape((1, bias.shape[0], 1, 1)))
+        y = map_binary("add", y, bias.reshape((1, bias.shape[0], 1, 1)), input.dtype)
     return y.reshape(kind.own(plan.y, input))
 
 

@@ -23,7 +23,7 @@ from gradcli.errors import DTypeError, OptionError, ShapeError
 MADE = "it is made from plain numbers"
 SHAPED = "it takes no more than the shape and the type of its input"
 _LIKE = [sample((3, 5)), sample((2, 1, 4), dtype=dtypes.int64), sample(()), sample((0, 3))]
-_FORMATS = {dtype.format: dtype for dtype in dtypes.DTYPES.values()} | {"l": dtypes.int64}
+_FORMATS = {one.format: one for one in dtypes.DTYPES.values() if one.format} | {"l": dtypes.int64}
 
 
 def tensor(data: Any, *, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
@@ -56,21 +56,31 @@ def _from_lists(data: Sequence[Any], dtype: DType | None) -> Array:
         level = [item for row in level for item in row]
     if level and isinstance(level[0], Tensor):
         level = [item.item() if isinstance(item, Tensor) else item for item in level]
-    kinds = {type(item) for item in level}
+    natural = _natural(level)
+    dtype = dtype or natural
+    made = _packed(level, shapes.checked(shape, "tensor"), dtype.computed)
+    return made if made.dtype is dtype else made.cast(dtype)
+
+
+def _natural(numbers: Sequence[Any]) -> DType:
+    """The type of plain numbers: the highest kind among them."""
+    kinds = {type(item) for item in numbers}
     if not kinds <= {bool, int, float}:
         odd = next(kind.__name__ for kind in kinds if kind not in (bool, int, float))
         raise DTypeError(f"tensor: takes numbers, got {odd}")
-    natural = dtypes.float32
-    if kinds and float not in kinds:
-        natural = dtypes.int64 if int in kinds else dtypes.bool_
-    dtype = dtype or natural
+    if not kinds or float in kinds:
+        return dtypes.float32
+    return dtypes.int64 if int in kinds else dtypes.bool_
+
+
+def _packed(numbers: Sequence[Any], shape: Shape, dtype: DType) -> Array:
     convert = {"float": float, "int": int, "bool": bool}[dtype.kind]
     code = "B" if dtype.kind == "bool" else dtype.format
     try:
-        numbers = packed(code, [convert(item) for item in level])
+        data = packed(code, [convert(item) for item in numbers])
     except OverflowError as error:
         raise OptionError(f"tensor: a number does not fit into {dtype}: {error}") from None
-    return from_bytes(memoryview(numbers).cast("B"), shapes.checked(shape, "tensor"), dtype)
+    return from_bytes(memoryview(data).cast("B"), shape, dtype)
 
 
 def _from_buffer(data: Any) -> Array:

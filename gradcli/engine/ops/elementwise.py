@@ -266,7 +266,7 @@ class PowerOp(BinaryOp):
         (a, b), _ = self._bind(args, named)
         assert a is not None and b is not None
         if a.dtype.is_floating_point:
-            return super().__call__(a, b)
+            return self.ran([a, b], {})
         if a.dtype.kind == "bool" or (isinstance(exponent, int) and exponent < 0):
             raise OptionError("pow: whole numbers to negative powers are not whole; use floats")
         return _pow_whole(a, b)

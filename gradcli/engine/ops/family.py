@@ -54,7 +54,7 @@ def map_slope(kernel: str, saved: Array, grad: Array, options: Sequence[float] =
 def map_binary(kernel: str, a: Array, b: Array, dtype: DType | None = None) -> Array:
     """Run an elementwise kernel of two inputs, broadcast against each other."""
     shape = shapes.broadcast(a.shape, b.shape, kernel)
-    out = empty(shape, dtype or a.dtype)
+    out = empty(shape, dtype or dtypes.beside(a.dtype, b.dtype))
     run(kernel, a.expand(shape, kernel), b.expand(shape, kernel), out)
     return out
 

@@ -218,7 +218,7 @@ def _where(condition: Array, input: Array, other: Array) -> Array:
         raise DTypeError(f"where: condition must be bool, got {condition.dtype}")
     shape = shape_rules.broadcast(input.shape, other.shape, "where")
     shape = shape_rules.broadcast(condition.shape, shape, "where")
-    out = empty(shape, input.dtype)
+    out = empty(shape, dtypes.beside(input.dtype, other.dtype))
     run("where", condition.expand(shape), input.expand(shape), other.expand(shape), out)
     return out
 

@@ -76,7 +76,8 @@ def _loss(
     lines = _classes(name, x, target, weight)
     mode, (outer, _, inner) = _reduction(name, reduction), lines.lines
     loss = lines.empty(x.dtype) if mode == 0 else empty((1,), x.dtype)
-    stats, total = empty((outer, 2, inner), x.dtype), empty((1,), x.dtype)
+    kept = x.dtype.computed
+    stats, total = empty((outer, 2, inner), kept), empty((1,), kept)
     labels = lines.fold_result(target.cast(dtypes.int64))
     sizes = (mode, ignore_index, int(name == "nll_loss"))
     inputs = lines.fold(x), labels, _weights(weight, x)

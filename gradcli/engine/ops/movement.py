@@ -247,6 +247,12 @@ def to_float(input: Tensor) -> Tensor:
     return to(input, dtypes.float32)
 
 
+@function("bfloat16", samples=[sample((0, 3)), sample(index((3, 5), 100)), sample(truth((2, 1)))])
+def to_bfloat16(input: Tensor) -> Tensor:
+    """The tensor as bfloat16, to nearest, ties to even."""
+    return to(input, dtypes.bfloat16)
+
+
 @function("double", samples=[sample((3, 5)), sample(index((2, 1, 4), 100)), sample(truth((0, 3)))])
 def to_double(input: Tensor) -> Tensor:
     """The tensor as float64."""

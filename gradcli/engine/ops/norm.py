@@ -102,7 +102,7 @@ def layer_norm_forward(
         if vector is not None and vector.shape != last:
             raise ShapeError(f"layer_norm: {name} {vector.shape} is not of normalized_shape {last}")
     y = empty(x.shape, x.dtype)
-    mean, rstd = empty(rows[:1], x.dtype), empty(rows[:1], x.dtype)
+    mean, rstd = (empty(rows[:1], x.dtype.computed) for _ in range(2))
     vectors = as_vector(weight, x), as_vector(bias, x)
     flat = x.contiguous().reshape(rows)
     run("layer_norm", flat, *vectors, y.reshape(rows), mean, rstd, options=(eps,))
@@ -281,7 +281,7 @@ def batch_norm(
     _check_channels(x, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     _check_batch(x, running, training)
     y = empty(x.shape, x.dtype)
-    mean, rstd = empty(x.shape[1:2], x.dtype), empty(x.shape[1:2], x.dtype)
+    mean, rstd = (empty(x.shape[1:2], x.dtype.computed) for _ in range(2))
     given = x.contiguous().reshape(folded), as_vector(weight, x), as_vector(bias, x)
     # Written to, so it must not be the shared `nothing`.
     kept = [empty((0,), x.dtype) if r is None else as_vector(r, x) for r in running]

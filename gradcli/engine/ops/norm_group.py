@@ -67,7 +67,7 @@ def group_norm_forward(
     _check(x, num_groups, weight=weight, bias=bias)
     y = empty(x.shape, x.dtype)
     groups = (x.shape[0], num_groups)
-    mean, rstd = empty(groups, x.dtype), empty(groups, x.dtype)
+    mean, rstd = empty(groups, x.dtype.computed), empty(groups, x.dtype.computed)
     given = x.contiguous().reshape(_folded(x)), as_vector(weight, x), as_vector(bias, x)
     run("group_norm", *given, y.reshape(_folded(x)), mean, rstd, options=(eps,))
     return y, mean, rstd

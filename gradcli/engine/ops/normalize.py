@@ -145,8 +145,10 @@ def rms_norm(
     if weight is not None and weight.shape != last:
         raise ShapeError(f"rms_norm: weight {weight.shape} is not of normalized_shape {last}")
     dims = tuple(range(-len(last), 0))
-    square = mean(input * input, dims, keepdim=True)
-    y: Tensor = input * rsqrt(square + (_EPSILON[dtype] if eps is None else eps))
+    wide = input.to(dtype.computed)
+    square = mean(wide * wide, dims, keepdim=True)
+    y: Tensor = wide * rsqrt(square + (_EPSILON[dtype.computed] if eps is None else eps))
+    y = y.to(dtype)
     return y if weight is None else y * weight
 
 

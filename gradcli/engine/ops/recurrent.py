@@ -90,10 +90,10 @@ def lstm_steps(
     Gives h of all steps, and h and c of the last one (of the first one with `reverse`).
     """
     hidden = steps.check("lstm_steps", 4, x, w_hh, {"h0": h0, "c0": c0}, batch_first)
-    gates = empty(x.shape, x.dtype)
+    gates = empty(x.shape, x.dtype.computed)
     y = empty((*x.shape[:2], hidden), x.dtype)
     timed = steps.timed(y, batch_first)
-    c = empty((timed.shape[0] + 1, *timed.shape[1:]), x.dtype)
+    c = empty((timed.shape[0] + 1, *timed.shape[1:]), x.dtype.computed)
     given = [steps.optional(part, x) for part in (h0, c0)]
     run(
         "lstm_forward",
@@ -106,7 +106,13 @@ def lstm_steps(
         sizes=(reverse,),
     )
     last = timed.shape[0] - 1
-    return y, steps.state(timed, 0 if reverse else last), steps.state(c, last + 1), gates, c
+    return (
+        y,
+        steps.state(timed, 0 if reverse else last),
+        steps.state(c, last + 1, x.dtype),
+        gates,
+        c,
+    )
 
 
 @lstm_steps.gradient
@@ -175,10 +181,10 @@ def gru_steps(
     Gives h of all steps, and that of the last one (of the first one with `reverse`).
     """
     hidden = steps.check("gru_steps", 3, x, w_hh, {"b_hh": b_hh, "h0": h0}, batch_first)
-    gates = empty(x.shape, x.dtype)
+    gates = empty(x.shape, x.dtype.computed)
     y = empty((*x.shape[:2], hidden), x.dtype)
     timed = steps.timed(y, batch_first)
-    scaled = empty(timed.shape, x.dtype)
+    scaled = empty(timed.shape, x.dtype.computed)
     run(
         "gru_forward",
         steps.steps(x, x, batch_first),

@@ -35,11 +35,13 @@ WRONG = (
 
 def _total(x: Array, dims: tuple[int, ...], divisor: float | None = None) -> Array:
     """The sum over `dims`, which stay with size 1; divided at the end where a divisor is given."""
-    runs = shapes.neighbours(dims) or [()]
+    runs, dtype = shapes.neighbours(dims) or [()], x.dtype
     for i, group in enumerate(reversed(runs)):
         lines = along(x.shape, group)
-        out = lines.empty(x.dtype if x.dtype.is_floating_point else dtypes.int64)
-        if divisor is not None and i == len(runs) - 1:
+        last = i == len(runs) - 1
+        floats = dtype if last else dtype.computed
+        out = lines.empty(floats if dtype.is_floating_point else dtypes.int64)
+        if divisor is not None and last:
             run("mean", lines.fold(x), out, options=(divisor,))
         else:
             run("sum", lines.fold(x), out)
@@ -124,7 +126,7 @@ def _variance(
     """Variance (or its root) and mean; the mean keeps its dims."""
     lines = along(x.shape, shapes.dim_set(dim, x.ndim, name))
     x = floats(name, x)
-    y, mean = lines.empty(x.dtype), lines.empty(x.dtype)
+    y, mean = lines.empty(x.dtype), lines.empty(x.dtype.computed)
     run("var", lines.fold(x), y, mean, sizes=(int(root),), options=(correction,))
     return y.reshape(shapes.reduced(x.shape, lines.dims, keepdim)), mean
 

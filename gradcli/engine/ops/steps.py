@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, nothing, run, unbroadcast
+from gradcli.engine.dtype import DType
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.matmul import product
 from gradcli.engine.precision import product_options
@@ -74,9 +75,9 @@ def part(x: Array, first: int, count: int, dim: int = 0) -> Array:
     return x.view(shape, x.strides, x.offset + (first * x.strides[dim] if inside else 0))
 
 
-def state(timed: Array, at: int) -> Array:
+def state(timed: Array, at: int, dtype: DType | None = None) -> Array:
     """A copy of one step."""
-    return part(timed, at, 1).copy().reshape(timed.shape[1:])
+    return part(timed, at, 1).cast(dtype or timed.dtype).reshape(timed.shape[1:])
 
 
 def states_before(y: Array, h0: Array | None, batch_first: bool, reverse: bool) -> Array:

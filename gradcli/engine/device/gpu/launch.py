@@ -45,7 +45,7 @@ class Module(NamedTuple):
     """
 
     family: str
-    dtype: str  # as the kernels' names end: f32, i32, i64, u8
+    dtype: str  # as the kernels' names end: f32, bf16, i32, i64, u8
     row: str = ""
 
     def __str__(self) -> str:
@@ -115,7 +115,14 @@ class Shapes:
 
 
 LAUNCHERS: dict[str, Launcher] = {}
-SUFFIX = {"float32": "f32", "int32": "i32", "int64": "i64", "uint8": "u8", "bool": "u8"}
+SUFFIX = {
+    "float32": "f32",
+    "bfloat16": "bf16",  # moved only: it is computed as float32
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+    "bool": "u8",
+}
 THREADS = 256
 MOST_BLOCKS = 4096  # of a loop over a grid: enough for any GPU, each thread then does several
 

@@ -64,6 +64,6 @@ def _turned(call: Shapes, dims: list[Dim], columns: int, rows: int) -> Plan:
 def fill(call: Shapes) -> Plan:
     """One pass that writes a float, or the two halves of a whole number."""
     n = call.numel()
-    real = call.tensors[0].dtype.name == "float32"
+    real = call.tensors[0].dtype.name in ("float32", "bfloat16")
     value = (call.option(0),) if real else words(call.size(0))
     return one(FAMILY, call, over(n), Tensor(0), walk(call.tensors), n, *value)
