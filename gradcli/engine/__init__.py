@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.engine import autograd, nn, ops, optim
+from gradcli.engine.autocast import autocast
 from gradcli.engine.autograd import (
     detect_anomaly,
     enable_grad,
@@ -44,6 +45,7 @@ __all__ = [
     "DType",
     "Generator",
     "Tensor",
+    "autocast",
     "autograd",
     "bfloat16",
     "bool_",

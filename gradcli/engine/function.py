@@ -12,6 +12,7 @@ from functools import cached_property, wraps
 from typing import Any, TypeVar, cast
 
 from gradcli.engine.array import Array
+from gradcli.engine.autocast import autocasted
 from gradcli.engine.device import place
 from gradcli.engine.op import bare
 from gradcli.engine.sample import Sample, Wrong
@@ -134,7 +135,7 @@ def function(
     """Enter a plain function composed of ops, under its name; it becomes a method as well."""
 
     def enter(plain: F) -> F:
-        placed = beside_inputs(plain)
+        placed = autocasted(name or plain.__name__, beside_inputs(plain))
         row = Function(placed, name=name or plain.__name__, samples=samples, wrong=wrong, why=why)
         FUNCTIONS.add(row.name, row)
         OPS.add(row.name, placed)

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from gradcli.engine import graph, twice
 from gradcli.engine.array import Array
+from gradcli.engine.autocast import autocast, autocasting, rule_of
 from gradcli.engine.device import place
 from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.sample import Sample, Wrong
@@ -113,6 +114,7 @@ class Op:
         self._asked = [name for name, default in self.options.items() if default is empty]
         self._gradient: Callable[..., Any] | None = None
         self._wanted: frozenset[str] = frozenset()
+        self._cast = rule_of(self.name)
         self.again: str = twice
         self._again: Callable[[Node, Sequence[Any]], Sequence[Any]] | None = None
         if twice:
@@ -195,10 +197,15 @@ class Op:
 
     def ran(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Any:
         """The op on arguments that are sorted, its results on the device of its inputs."""
+        inputs = self.cast(inputs)
         if not place.others():
             return self._called(inputs, options)
         with place.on(place.of(t.array for t in inputs if t is not None) or place.fresh()):
             return self._called(inputs, options)
+
+    def cast(self, inputs: list[Tensor | None]) -> list[Tensor | None]:
+        """The inputs as the element types that autocast wants, inside such a block."""
+        return self._cast(inputs) if self._cast is not None and autocasting() else inputs
 
     def _called(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Any:
         arrays = [None if t is None else t.array for t in inputs]
@@ -222,7 +229,8 @@ class Op:
         for name, array in zip(hidden, made[self.visible :], strict=True):
             if name in asked:
                 options = {**options, name: None if array is None else Tensor(array)}
-        return self.composed(*inputs, **options)
+        with autocast(enabled=False):
+            return self.composed(*inputs, **options)
 
     def _bind(
         self, args: Sequence[Any], named: dict[str, Any]

@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from gradcli.engine import graph
+from gradcli.engine.autocast import autocast, autocasting
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.graph import Later, Leaf, Node, Versions
 from gradcli.engine.op import composed, composing
@@ -89,13 +90,14 @@ class _Part:
         self._function = function
         self._random = default_generator.get_state() if preserve else None
         self._composed = composing()
+        self._autocast = autocasting()
         self._names: list[str] = []
         self._watched: list[tuple[str, weakref.ref[Storage], int]] = []
         self._made: list[tuple[Any, Versions] | None] = []
 
     def run(self) -> Any:
         """The function, remembered."""
-        with graph.enable_grad(), composed(self._composed):
+        with graph.enable_grad(), composed(self._composed), autocast(enabled=self._autocast):
             return self._function()
 
     def give_up(self, nodes: list[Node]) -> None:

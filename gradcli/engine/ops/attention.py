@@ -10,6 +10,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import graph
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, nothing, run, unbroadcast
+from gradcli.engine.autocast import autocast
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.creation import full, ones
@@ -149,14 +150,15 @@ class AttentionOp(Op):
         dropped = options.get("dropout_p", 0.0)
         if not 0 <= dropped <= 1:
             raise OptionError(f"{_NAME}: dropout_p must be from 0 to 1, got {dropped}")
-        query, key, value, mask = inputs
+        query, key, value, mask = self.cast(inputs)
         assert query is not None and key is not None and value is not None
         if options.pop("enable_gqa", False):
             key, value = _for_groups(query, key, value)
         if dropped:
             seen = None if mask is None else mask.array
             _check(query.array, key.array, value.array, seen, options.get("is_causal", False))
-            return _composed(query, key, value, mask, **options)
+            with autocast(enabled=False):
+                return _composed(query, key, value, mask, **options)
         return super().__call__(query, key, value, mask, **options)
 
 

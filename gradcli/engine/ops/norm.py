@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, copy_into, empty, nothing, run, scalar
+from gradcli.engine.dtype import DType
 from gradcli.engine.op import Op, bare, declare_op, op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.family import map_binary
@@ -208,7 +209,8 @@ def _channels(x: Array) -> Shape:
 
 
 def _check_channels(x: Array, **vectors: Array | None) -> None:
-    match("batch_norm", x, **vectors)
+    if any(v is not None and v.dtype is not x.dtype.computed for v in vectors.values()):
+        match("batch_norm", x, **vectors)  # beside bfloat16 they may be float32
     for name, vector in vectors.items():
         if vector is not None and vector.shape != x.shape[1:2]:
             raise ShapeError(
@@ -315,11 +317,12 @@ def batch_norm_gradient(
     rstd: Array,
     training: bool,
     needs: tuple[bool, ...],
+    dtypes: tuple[DType | None, ...],
 ) -> Gradients:
     """In training as for layer norm, over a channel; otherwise grad * rstd * weight."""
     folded = _channels(x)
     out = empty(x.shape, x.dtype)
-    of_weight, of_bias = empty(mean.shape, x.dtype), empty(mean.shape, x.dtype)
+    of_weight, of_bias = (empty(mean.shape, dtypes[i] or mean.dtype) for i in (3, 4))
     run(
         "batch_norm_backward",
         x.contiguous().reshape(folded),
@@ -335,7 +338,8 @@ def batch_norm_gradient(
     of_mean = of_var = None
     if not training and (needs[1] or needs[2]):
         scale = rstd if weight is None else map_binary("mul", rstd, weight)
-        of_mean = map_binary("mul", map_binary("mul", scale, of_bias), scalar(-1, x.dtype))
+        lowered = map_binary("mul", scale, of_bias)
+        of_mean = map_binary("mul", lowered, scalar(-1, x.dtype), dtypes[1])
         slope = map_binary("mul", map_binary("mul", scale, rstd), of_weight)
-        of_var = map_binary("mul", slope, scalar(-0.5, x.dtype))
+        of_var = map_binary("mul", slope, scalar(-0.5, x.dtype), dtypes[2])
     return out, of_mean, of_var, of_weight, of_bias

@@ -85,7 +85,7 @@ def instance_norm(
     if running_mean is not None and running_var is not None:
         return _tracked(input, (running_mean, running_var), (weight, bias), momentum, eps)
     alone: Tensor = group_norm(input, max(channels, 1), weight, bias, eps)
-    return alone
+    return alone.to(input.dtype)  # in bfloat16 as batch norm, not in float32 as group norm
 
 
 def _tracked(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.engine import graph, recording
 from gradcli.engine.array import Array, copy_into, empty, empty_beside
+from gradcli.engine.autocast import autocasting
 from gradcli.engine.device import cpu
 from gradcli.engine.device.program import Wires, copy, overwrite
 from gradcli.engine.dtype import float32
@@ -305,7 +306,7 @@ def _warn(why: str) -> None:
 
 def _surroundings() -> tuple[Any, ...]:
     """What the calls of a step depend on beside its arguments."""
-    return graph.recording(), composing(), get_float32_matmul_precision()
+    return graph.recording(), composing(), autocasting(), get_float32_matmul_precision()
 
 
 def _signature(value: Any) -> Any:
