@@ -99,7 +99,9 @@ def unit(inputs: Tensor, scale: float) -> Tensor:
     from gradcli import engine
 
     x: Tensor = inputs.to(engine.float32)
-    return x / scale if scale != 1.0 else x
+    if scale == 1.0:
+        return x
+    return x / scale if x is inputs else x.div_(scale)  # new memory costs more than dividing
 
 
 def normalised(x: Tensor, mean: Statistic, std: Statistic) -> Tensor:

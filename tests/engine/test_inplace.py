@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -228,3 +229,25 @@ def test_no_grad_decorates_with_and_without_brackets() -> None:
 
     assert not bare().requires_grad and not called().requires_grad
     assert (x * 2).requires_grad
+
+
+@pytest.mark.parametrize("name", ["add_", "sub_", "mul_", "div_"])
+def test_arithmetic_in_place_reads_what_overlaps_before_it_writes(name: str) -> None:
+    x = engine.rand(5, 3) + 1
+    wanted = getattr(engine, name[:-1])(x[1:], x[:-1])
+    getattr(x[1:], name)(x[:-1])
+    assert x[1:].tolist() == wanted.tolist()
+    wanted = getattr(engine, name[:-1])(x, x[0])
+    assert getattr(x, name)(x[0]).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("other", [2.5, (3,), (1, 3), (4, 3)])
+@pytest.mark.parametrize("name", ["add_", "sub_", "mul_", "div_"])
+def test_arithmetic_in_place_is_the_plain_one(name: str, other: Any) -> None:
+    operand = engine.rand(*other) + 1 if isinstance(other, tuple) else other
+    for x in (engine.rand(4, 3), engine.rand(3, 4).T, engine.rand(8, 3)[::2]):
+        before, wanted = x.array.storage, getattr(engine, name[:-1])(x, operand)
+        version = before.version
+        assert getattr(x, name)(operand) is x
+        assert (x.tolist(), x.array.storage) == (wanted.tolist(), before)
+        assert before.version > version

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.engine import graph
-from gradcli.engine.array import copy_into
+from gradcli.engine.array import copy_into, run, writable
 from gradcli.engine.dtype import promote
 from gradcli.engine.function import IN_PLACE, function
+from gradcli.engine.op import Op
 from gradcli.engine.ops.elementwise import add, clamp, div, mul, sub
+from gradcli.engine.ops.family import matched
 from gradcli.engine.sample import away_from, index, positive, sample, wrong
 from gradcli.engine.tensor import Tensor, refuse_recorded
 from gradcli.errors import DTypeError, ShapeError
@@ -34,25 +36,41 @@ def overwrite(name: str, input: Tensor, result: Tensor) -> Tensor:
     return input
 
 
+def _arithmetic(op: Op, input: Tensor, other: Any) -> Tensor:
+    """The result of `op` written over the input; at once, where no other memory is in the way."""
+    name = f"{op.name}_"
+    refuse_recorded(name, input, other)
+    kept, operand = matched(name, input, other)
+    if kept is not input or not input.is_floating_point() or not _apart(input, operand):
+        return overwrite(name, input, op(input, other))
+    writable(input.array, name)
+    run(op.name, input.array, operand.array.expand(input.shape), input.array)
+    input.array.storage.version += 1
+    return input
+
+
+def _apart(input: Tensor, operand: Tensor) -> bool:
+    """Whether a kernel may read the operand while it overwrites the input."""
+    fits = not operand.ndim or operand.shape == input.shape[-operand.ndim :]
+    return fits and operand.array.storage is not input.array.storage
+
+
 @function("add_", samples=_SCALED, wrong=[wrong(_NARROW, "does not fit into (3,)")], why=IN_PLACE)
 def add_(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """The elements of input + alpha * other, written over the input."""
-    refuse_recorded("add_", input, other)
-    return overwrite("add_", input, add(input, other if alpha == 1 else mul(other, alpha)))
+    return _arithmetic(add, input, other if alpha == 1 else mul(other, alpha))
 
 
 @function("sub_", samples=_SCALED, wrong=[wrong(_NARROW, "does not fit into (3,)")], why=IN_PLACE)
 def sub_(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """The elements of input - alpha * other, written over the input."""
-    refuse_recorded("sub_", input, other)
-    return overwrite("sub_", input, sub(input, other if alpha == 1 else mul(other, alpha)))
+    return _arithmetic(sub, input, other if alpha == 1 else mul(other, alpha))
 
 
 @function("mul_", samples=_TWO, wrong=[wrong(_NARROW, "does not fit into (3,)")], why=IN_PLACE)
 def mul_(input: Tensor, other: Any) -> Tensor:
     """The elements of input * other, written over the input."""
-    refuse_recorded("mul_", input, other)
-    return overwrite("mul_", input, mul(input, other))
+    return _arithmetic(mul, input, other)
 
 
 @function(
@@ -68,8 +86,7 @@ def mul_(input: Tensor, other: Any) -> Tensor:
 )
 def div_(input: Tensor, other: Any) -> Tensor:
     """The elements of input / other, written over the input."""
-    refuse_recorded("div_", input, other)
-    return overwrite("div_", input, div(input, other))
+    return _arithmetic(div, input, other)
 
 
 def is_view(x: Tensor) -> bool:
