@@ -114,12 +114,15 @@ class Rivals:
         torch.set_num_threads(cpu.threads())
         torch.manual_seed(job.settings.seed)
         self._version = str(torch.__version__)
-        eager = Rival(torch, job, start, compiled=False, device=there)
+        half = job.settings.precision == "bf16"
+        rounds = job.settings.precision == "tf32"
+        torch.set_float32_matmul_precision("high" if rounds else "highest")
+        eager = Rival(torch, job, start, compiled=False, device=there, half=half)
         self._first_loss = eager.run(1)
         self.contenders: dict[str, Run] = {f"{RIVAL} eager": eager.run}
         self._why_not_compiled = ""
         try:
-            compiled = Rival(torch, job, start, compiled=True, device=there)
+            compiled = Rival(torch, job, start, compiled=True, device=there, half=half)
             compiled.run(1)
         except Exception as error:  # a compiler that is missing or fails, in whatever way
             why = (str(error).strip() or type(error).__name__).splitlines()[0]

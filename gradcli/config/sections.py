@@ -16,7 +16,7 @@ from gradcli.config.node import Node, Report, describe
 from gradcli.config.schema import check, meant, schema_of
 from gradcli.config.selection import Patterns
 from gradcli.errors import GradcliError
-from gradcli.train.job import COMPARISONS, EarlyStop, Expectation, Settings
+from gradcli.train.job import COMPARISONS, EarlyStop, Expectation, Precision, Settings
 from gradcli.train.metrics import METRICS
 
 VERSION = 1
@@ -82,6 +82,7 @@ def train(
     keep: Count = 2,
     log_every: Count = 50,
     capture: bool = True,
+    precision: Precision = "float32",
 ) -> Settings:
     """How long, in which portions, and what is watched."""
     stop = EarlyStop(**early_stop.model_dump()) if early_stop else None
@@ -102,6 +103,7 @@ def train(
         keep=keep,
         log_every=log_every,
         capture=capture,
+        precision=precision,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
+from gradcli.train import precision
 from gradcli.train.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -65,10 +66,12 @@ def _sums_of(job: Job, split: Split) -> Callable[[Tensor], dict[str, Any]]:
     @engine.no_grad()
     def sums(indices: Tensor) -> dict[str, Any]:
         inputs, targets = split.batch(indices)
-        outputs = job.model(inputs)
-        answers = job.answers(outputs)
-        totals = {metric: METRICS[metric].total(answers, targets) for metric in job.metrics}
-        return {"loss": job.loss(outputs, targets), "targets": targets.numel(), **totals}
+        with precision.forward(job.settings):
+            outputs = job.model(inputs)
+            answers = job.answers(outputs)
+            totals = {metric: METRICS[metric].total(answers, targets) for metric in job.metrics}
+            loss = job.loss(outputs, targets)
+        return {"loss": loss, "targets": targets.numel(), **totals}
 
     return sums
 

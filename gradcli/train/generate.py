@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli import engine
 from gradcli.engine.nn.generation import generate
 from gradcli.errors import ConfigError, DataError
+from gradcli.train import precision
 
 if TYPE_CHECKING:
     from gradcli.train.job import Job
@@ -48,6 +49,7 @@ def continued(job: Job, state: Mapping[str, Any], prompt: str, how: Sampling) ->
         top_p=how.top_p,
         generator=engine.Generator(how.seed, purpose="text"),
     )
+    made = precision.each(job.settings, made)
     if state["unit"] == "bytes":
         return _as_text(made)
     labels: Sequence[str] = state["vocab"]

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from gradcli.errors import ConfigError
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gradcli.data import LoadedData
     from gradcli.engine import Tensor, nn, optim
 
+Precision = Literal["float32", "tf32", "bf16"]
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,
@@ -84,6 +85,8 @@ class Settings:
         checkpoint_every: steps between checkpoints; None saves after each epoch.
         keep: how many of the newest checkpoints stay; the best one stays as well.
         log_every: steps between two lines of the log.
+        precision: "float32"; "bf16" computes model and loss under autocast; "tf32" may round what
+            products multiply.
         capture: replay recorded steps; False runs each one eagerly, with the same bits.
     """
 
@@ -103,6 +106,7 @@ class Settings:
     keep: int = 2
     log_every: int = 50
     capture: bool = True
+    precision: Precision = "float32"
 
 
 def steps_per_epoch(settings: Settings, samples: int) -> int:

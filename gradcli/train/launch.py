@@ -17,6 +17,7 @@ from gradcli import __version__
 from gradcli.errors import ConfigError, NumericsError
 from gradcli.registry import did_you_mean
 from gradcli.train import directory as directories
+from gradcli.train import precision
 from gradcli.train.checkpoint import FORMAT
 from gradcli.train.compare import check_same
 from gradcli.train.directory import RunDirectory
@@ -76,6 +77,7 @@ def start(
     """A new run, from its directory to its test figures."""
     if job.begin is not None:
         reporter.note(job.begin())
+    _remark(job, reporter)
     preflight(job)
     with directories.create(runs, job.name) as directory:
         try:
@@ -98,6 +100,7 @@ def resume(
     allow_nonfinite: bool = False,
 ) -> Result:
     """Go on from the newest valid checkpoint, exactly as if the run had never stopped."""
+    _remark(job, reporter)
     preflight(job)
     name, found, notes = directory.recover()
     source = str(directory.checkpoints / name)
@@ -109,6 +112,12 @@ def resume(
     for note in notes:
         reporter.note(note)
     return trainer.run()
+
+
+def _remark(job: Job, reporter: Reporter) -> None:
+    said = precision.remark(job)
+    if said:
+        reporter.note(said)
 
 
 def _nonfinite(job: Job, name: str, allowed: bool) -> list[str]:

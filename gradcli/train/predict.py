@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.errors import ConfigError, NumericsError
+from gradcli.train import precision
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor
@@ -54,7 +55,8 @@ def _outputs_of(job: Job) -> Callable[[Tensor], Tensor]:
 
     @engine.no_grad()
     def outputs(inputs: Tensor) -> Tensor:
-        found = job.answers(job.model(inputs))
+        with precision.forward(job.settings):
+            found = job.answers(job.model(inputs)).float()
         if job.dataset.facts.input_kind == "index":
             found = found[:, -1]  # what follows the sample's last token
         if job.dataset.facts.classes is None and found.ndim > 2:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli import engine
 from gradcli.data.augmented import Augmented, epoch_state
 from gradcli.engine import optim
+from gradcli.train import precision
 from gradcli.train.average import Average
 from gradcli.train.job import steps_per_epoch
 
@@ -91,9 +92,10 @@ class OneStep:
         """One step; a loss that is not finite ends it before the update."""
         engine.set_rng_state(state)
         self._job.optimizer.take_rates(rates)
-        self.loss = loss = self.gradients(indices, state)
-        engine.require_finite(loss)
-        self.update()
+        with precision.products(self._job.settings):
+            self.loss = loss = self.gradients(indices, state)
+            engine.require_finite(loss)
+            self.update()
         return loss
 
     def gradients(self, indices: Tensor, state: Tensor) -> Tensor:
@@ -110,7 +112,8 @@ class OneStep:
         parts = [indices[begin : min(begin + portion, size)] for begin in range(0, size, portion)]
         for part, share in zip(parts, self._shares(parts, state), strict=True):
             inputs, targets = self.batch(part, state)
-            loss = job.loss(job.model(inputs), targets)
+            with precision.forward(job.settings):
+                loss = job.loss(job.model(inputs), targets)
             if portion < size:
                 loss = loss * share
             loss.backward()

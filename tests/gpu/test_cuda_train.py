@@ -49,6 +49,15 @@ def test_mnist_is_trained_as_on_the_cpu(tmp_path: Path) -> None:
     assert there["metrics"]["test.loss"] == pytest.approx(here["metrics"]["test.loss"], abs=1e-4)
 
 
+def test_mnist_is_trained_in_bfloat16_as_on_the_cpu(tmp_path: Path) -> None:
+    words = ("--max-steps", "8", "-s", "train.log_every=1", "-s", "train.precision=bf16")
+    there, here = (train(tmp_path, MNIST, device, *words) for device in ("cuda", "cpu"))
+    # Sums of float32 that differ in their last bit are now and then rounded apart: by 2^-9 of a
+    # logit, which moves a batch's mean loss by a hundredth of that.
+    assert losses(there["run"]) == pytest.approx(losses(here["run"]), abs=2e-3)
+    assert losses(there["run"]) != losses(train(tmp_path, MNIST, "cuda", *words[:4])["run"])
+
+
 def test_a_run_goes_on_with_the_same_bits_and_moves_between_devices(tmp_path: Path) -> None:
     whole = train(tmp_path, PENGUINS, "cuda", *SHORT)
     part = train(tmp_path, PENGUINS, "cuda", *SHORT, "--max-steps", "5")

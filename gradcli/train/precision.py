@@ -1,0 +1,51 @@
+"""`train: {precision: ...}`: in which precision a job's model and loss are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from gradcli import engine
+
+if TYPE_CHECKING:
+    from gradcli.train.job import Job, Settings
+
+T = TypeVar("T")
+
+
+@contextmanager
+def products(settings: Settings) -> Iterator[None]:
+    """Products inside a `with` block may round to TF32 where the settings allow it."""
+    before = engine.get_float32_matmul_precision()
+    engine.set_float32_matmul_precision("high" if settings.precision == "tf32" else "highest")
+    try:
+        yield
+    finally:
+        engine.set_float32_matmul_precision(before)
+
+
+@contextmanager
+def forward(settings: Settings) -> Iterator[None]:
+    """The same for the model and the loss, which bf16 computes under autocast; not for backward."""
+    with products(settings), engine.autocast(enabled=settings.precision == "bf16"):
+        yield
+
+
+def each(settings: Settings, made: Iterator[T]) -> Iterator[T]:
+    """What an iterator makes of a model, piece by piece in the settings' precision."""
+    while True:
+        with forward(settings):
+            try:
+                one = next(made)
+            except StopIteration:
+                return
+        yield one
+
+
+def remark(job: Job) -> str:
+    """What a precision does not do on the job's device; empty where it does what it says."""
+    device = next((one.device for one in job.model.parameters()), "cpu")
+    if job.settings.precision != "tf32" or device == "cuda":
+        return ""
+    return f"precision tf32: {device} computes products in float32, which is more precise"
