@@ -11,11 +11,20 @@ from host_driver import HostDriver
 from other_calls import other_calls
 from replayed import Bench, difference, plan_of
 from sampled_calls import sampled_calls
-from wanted import wanted
+from wanted import on_tensor_cores, wanted
 
 from gradcli.engine.device.gpu import tiles
 from gradcli.engine.device.gpu.launch import Plan
-from gradcli.engine.device.gpu.tiles import FEW_BLOCKS, SKINNY, TILES, Tile, cut, pieces
+from gradcli.engine.device.gpu.tiles import (
+    FEW_BLOCKS,
+    SKINNY,
+    TENSOR_TILES,
+    TILES,
+    Tile,
+    cut,
+    pieces,
+    tensor_cut,
+)
 
 PRODUCTS = ("matmul", "conv2d_forward", "conv2d_grad_input", "conv2d_grad_weight")
 MOST_CALLS = 12  # of each kernel
@@ -66,12 +75,32 @@ def test_every_tile_gives_the_same_bits(
     assert tried == set(PRODUCTS)
 
 
+@pytest.mark.parametrize("tile", TENSOR_TILES, ids=lambda tile: tile.name)
+def test_every_tile_of_tensor_cores_gives_the_same_bits(
+    tile: Tile, calls: list[Call], bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = set()
+    for call in calls:
+        usual = plan_of(call)
+        if len(usual.launches) > 1 or not on_tensor_cores(usual):
+            continue
+        found = bench.run(call)
+        with monkeypatch.context() as patched:
+            patched.setattr(tiles, "TENSOR_TILES", (tile,))
+            if len(plan_of(call).launches) == 1:
+                assert bench.run(call).blocks == found.blocks, str(call)
+                tried.add(call.kernel)
+    assert tried == set(PRODUCTS)
+
+
 def test_large_products_have_large_tiles() -> None:
     assert cut(1, 4096, 4096, 4096).tile.name == "128"
     assert cut(1, 4096, 4096, 4096).pieces == 1
     assert cut(1, 512, 512, 64).tile.name == "32"
     assert cut(1, 1000, 1000, 64).tile.name == "64"
     assert cut(200, 60, 60, 64).tile.name == "128"
+    assert tensor_cut(1, 4096, 4096, 4096, 32).tile.name == "128"
+    assert tensor_cut(1, 1024, 1024, 1024, 32).tile.name == "64"
 
 
 def test_products_of_few_rows_have_thin_tiles() -> None:
@@ -93,6 +122,9 @@ def test_pieces_make_up_the_depth() -> None:
         depth += numbers.randrange(300)
         count, piece = pieces(blocks, depth, 128)
         assert (count - 1) * piece < max(1, depth) <= count * piece
+        count, piece = pieces(blocks, depth, 128, 16)
+        assert (count - 1) * piece < max(1, depth) <= count * piece
+        assert piece % 16 == 0
 
 
 def test_divisors_divide() -> None:

@@ -3,7 +3,6 @@
  * and all else are those of one group. */
 
 #include "divide.h"
-#include "tile.h"
 
 struct Conv {
   uint images, groups;
@@ -16,19 +15,27 @@ struct Conv {
 
 /* The windows of one group; `from`: its first plane of the first image. */
 struct Windows {
-  DEV(const float) from;
+  DEV(const REAL) from;
   Conv s;
 
-  float pixel(uint output, uint tap) const {
+  REAL pixel(uint output, uint tap) const {
     const uint image = quotient(output, s.places), place = output - image * s.places.by;
     const uint top = quotient(place, s.width), left = place - top * s.width.by;
     const uint channel = quotient(tap, s.window), spot = tap - channel * s.window.by;
     const uint down = quotient(spot, s.across), right = spot - down * s.across.by;
     const uint y = top * s.sh + down * s.dh - s.ph, x = left * s.sw + right * s.dw - s.pw;
     if (y >= s.h || x >= s.w) /* above and left of the image too */
-      return 0.0f;
+      return 0;
     return from[((image * s.groups * s.c + channel) * s.h + y) * s.w + x];
   }
+};
+
+struct OutputColumns {
+  Windows windows;
+  uint last;
+  bool along;
+
+  REAL number(uint j, uint k) const { return windows.pixel(j < last ? j : last, k); }
 };
 
 /* What a block of a tiled kernel does, of `rows` x `columns` sums over `depth`. */

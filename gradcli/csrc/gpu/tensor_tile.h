@@ -9,9 +9,9 @@
  * bank. For 128 x 128 sums a slice takes 16 KiB and 64 mma.sync of a warp, for which it reads 16
  * KiB of shared memory; with two blocks on a processor that keeps its tensor cores busy.
  *
- * A side has number(i, k), an element of line i (any; behind the last it is not used) and k below
- * the end; lines(), how many there are; and, where chunks() is true, chunk(i, k), the address of
- * elements that lie side by side, which is a multiple of 16 bytes where i and k are of EACH_CHUNK.
+ * A side has lines(), how many there are; number(i, k), an element; and where chunks() is true,
+ * bring(to, i, k, bytes), which begins to copy elements that lie side by side from an address that
+ * is a multiple of 16 bytes where i and k are of EACH_CHUNK. All are asked only for what there is.
  */
 
 #include "element.h"
@@ -32,8 +32,9 @@
 /* Words of shared memory for one side of so many lines. */
 #define TENSOR_SHARED(lines) (SLICES * 16 * (lines))
 
-/* What tensor_tiles of tiles.py may choose from: make(name, DOWN, ACROSS of a warp). */
-#define EACH_TENSOR_TILE(make, ...) make(128, 4, 8, __VA_ARGS__) make(64, 2, 4, __VA_ARGS__)
+/* What tiles.py may choose from: make(name, DOWN, ACROSS of a warp, blocks that
+ * shall fit on a processor at once). */
+#define EACH_TENSOR_TILE(make) make(128, 4, 8, 2) make(64, 2, 4, 4)
 
 template <uint DOWN, uint ACROSS> struct TensorSums {
   Quad at[DOWN][ACROSS];
@@ -46,8 +47,41 @@ template <bool ALONG, uint LINES> FN uint chunk_place(uint line, uint k) {
   return k * (LINES / EACH_WORD) + ((line / EACH_CHUNK) ^ (EACH_WORD == 2 ? k % 8 : k % 4 * 2)) * 4;
 }
 
+/* Lines of a matrix: rows of a, or columns of b. `aligned`: its chunks begin at 16 bytes. */
+struct TensorLines {
+  DEV(const REAL) from;
+  uint step, step_k, count;
+  bool aligned;
+
+  uint lines() const { return count; }
+  bool chunks() const { return aligned; }
+  REAL number(uint i, uint k) const { return from[i * step + k * step_k]; }
+  void bring(SHP(uint) to, uint i, uint k, uint bytes) const {
+    copy_async(to, from + (i * step + k * step_k), bytes);
+  }
+};
+
+template <bool ALONG>
+FN TensorLines tensor_lines(DEV(const REAL) from, uint step, uint step_k, uint count) {
+  const uint beside = ALONG ? step_k : step, apart = ALONG ? step : step_k;
+  const TensorLines side = {from, step, step_k, count,
+                            beside == 1 && apart % EACH_CHUNK == 0 && aligned16(from)};
+  return side;
+}
+
+/* A side of tile.h's kind, whose elements are looked for one by one. */
+template <class Side> struct Looked {
+  Side side;
+  uint count;
+
+  uint lines() const { return count; }
+  bool chunks() const { return false; }
+  REAL number(uint i, uint k) const { return side.number(i, k); }
+  void bring(SHP(uint), uint, uint, uint) const {}
+};
+
 /* One word of elements that stand side by side: two halves, or one. */
-template <bool ALONG, class Side> FN uint gathered(Side side, uint i, uint k, uint end) {
+template <bool ALONG, class Side> FN uint looked_word(Side side, uint i, uint k, uint end) {
 #ifdef GC_IS_BF16
   const uint i1 = ALONG ? i : i + 1, k1 = ALONG ? k + 1 : k;
   const uint low = i < side.lines() && k < end ? side.number(i, k) : 0;
@@ -61,22 +95,25 @@ template <bool ALONG, class Side> FN uint gathered(Side side, uint i, uint k, ui
 /* Begins to bring a slice, from line i and number k on; what lies behind the last is 0. */
 template <bool ALONG, uint LINES, class Side>
 FN void bring_slice(Side side, uint i, uint k, uint end, SHP(uint) slice, uint tid) {
-  constexpr uint across = LINES / EACH_CHUNK; /* chunks of a k */
-  UNROLL for (uint n = 0; n < LINES / 32; n++) {
-    const uint e = tid + 128 * n;
-    const uint line = ALONG ? e / 4 : e % across * EACH_CHUNK;
-    const uint deep = ALONG ? e % 4 * EACH_CHUNK : e / across;
-    SHP(uint) const to = slice + chunk_place<ALONG, LINES>(line, deep);
-    const uint first = i + line, at = k + deep;
-    if (side.chunks()) {
-      const bool inside = first < side.lines() && at < end;
-      const uint left = !inside ? 0 : (ALONG ? end - at : side.lines() - first);
+  constexpr uint chunks = LINES / EACH_CHUNK, words = LINES / EACH_WORD; /* of a k */
+  if (side.chunks()) {
+    UNROLL for (uint n = 0; n < LINES / 32; n++) {
+      const uint e = tid + 128 * n;
+      const uint line = ALONG ? e / 4 : e % chunks * EACH_CHUNK;
+      const uint deep = ALONG ? e % 4 * EACH_CHUNK : e / chunks;
+      const bool inside = i + line < side.lines() && k + deep < end;
+      const uint left = !inside ? 0 : (ALONG ? end - (k + deep) : side.lines() - (i + line));
       const uint count = left < EACH_CHUNK ? left : EACH_CHUNK;
-      copy_async(to, side.chunk(inside ? first : 0, inside ? at : 0), count * (4 / EACH_WORD));
-    } else {
-      for (uint w = 0; w < 4; w++)
-        to[w] = gathered<ALONG>(side, ALONG ? first : first + w * EACH_WORD,
-                                ALONG ? at + w * EACH_WORD : at, end);
+      side.bring(slice + chunk_place<ALONG, LINES>(line, deep), inside ? i + line : 0,
+                 inside ? k + deep : 0, count * (4 / EACH_WORD));
+    }
+  } else {
+    for (uint n = 0; n < LINES / 8; n++) {
+      const uint e = tid + 128 * n;
+      const uint line = ALONG ? e / 16 : e % words * EACH_WORD;
+      const uint deep = ALONG ? e % 16 * EACH_WORD : e / words;
+      slice[chunk_place<ALONG, LINES>(line, deep) + e % 4] =
+          looked_word<ALONG>(side, i + line, k + deep, end);
     }
   }
 }
@@ -179,7 +216,11 @@ FN TensorSums<DOWN, ACROSS> tensor_sums(Left a, Right b, uint i, uint j, uint be
   return sums;
 }
 
-/* Row and column of sum q of piece (y, x) of this thread's warp, within the tile. */
+/* Sum q of piece (y, x) of this thread's warp; its row and column within the tile. */
+#define EACH_TENSOR_SUM(DOWN, ACROSS)                                                              \
+  UNROLL for (uint y = 0; y < (DOWN); y++) UNROLL for (uint x = 0; x < (ACROSS); x++)              \
+      UNROLL for (uint q = 0; q < 4; q++)
+
 template <uint DOWN> FN uint sum_row(uint warp, uint lane, uint y, uint q) {
   return warp_row<DOWN>(warp) + 16 * y + lane / 4 + q / 2 * 8;
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gradcli.engine.device.gpu.launch import Launch, Module, Scratch, Shapes, Tensor, over
@@ -44,6 +44,7 @@ class Cut:
     tiles: int  # of the whole batch
     pieces: int  # of the depth
     piece: int  # how long they are, the last one perhaps shorter
+    on_tensor_cores: bool = False
 
     @property
     def blocks(self) -> tuple[int, int, int]:
@@ -59,7 +60,8 @@ def cut(batch: int, rows: int, columns: int, depth: int) -> Cut:
 
 def tensor_cut(batch: int, rows: int, columns: int, depth: int, whole: int) -> Cut:
     """The same for tensor cores, with pieces that are multiples of a slice of k."""
-    return _cut(TENSOR_TILES, batch, rows, columns, depth, whole)
+    made = _cut(TENSOR_TILES, batch, rows, columns, depth, whole)
+    return replace(made, on_tensor_cores=True)
 
 
 def tensor_slice(call: Shapes, may_round: float) -> int:

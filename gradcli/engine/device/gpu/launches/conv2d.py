@@ -19,10 +19,26 @@ from gradcli.engine.device.gpu.launch import (
     over,
 )
 from gradcli.engine.device.gpu.launches.elementwise import row_behind
-from gradcli.engine.device.gpu.tiles import THREADS, Cut, cut, divisor, join, pieces
+from gradcli.engine.device.gpu.tiles import (
+    TENSOR_THREADS,
+    THREADS,
+    Cut,
+    cut,
+    divisor,
+    join,
+    pieces,
+    tensor_cut,
+    tensor_slice,
+)
 
 FEW = 3  # filters or channels of a group, up to which a thread does an output by itself
 SHORTEST = 1024  # of a piece of the sums of one block
+_ON_TENSOR_CORES = {
+    "conv2d": "conv2d_tensor",
+    "conv2d_weight": "conv2d_weight_tensor",
+    "conv2d_input": "conv2d_input_tensor",
+}
+_UNUSED = 4  # bytes for the sums of pieces where there are none
 _SHAPE = struct.Struct("16I")
 _ENDING = struct.Struct("2I")
 _PHASES = struct.Struct("6I")
@@ -79,31 +95,31 @@ def conv_of(call: Shapes, image: int, weight: int, out: int) -> Conv:
 @launches("conv2d_forward")
 def forward(call: Shapes) -> Plan:
     """The sums of all windows, and a bias."""
-    return _forward(call, 3, Tensor(3))
+    return _forward(call, 3, Tensor(3), call.option(0))
 
 
 @launches("conv2d_forward_then")
 def forward_then(call: Shapes) -> Plan:
     """Convolution, then a row on all of it: with the bits of two calls."""
     before = Tensor(4 if call.numel(4) else 5)
-    plan = _forward(call, 5, before)
+    plan = _forward(call, 5, before, call.option(2))
     row = row_behind(call, call.size(8), Tensor(3), before, Tensor(5))
     return Plan((*plan.launches, *row), plan.scratch)
 
 
-def _forward(call: Shapes, out: int, to: Tensor) -> Plan:
+def _forward(call: Shapes, out: int, to: Tensor, may_round: float) -> Plan:
     everything = call.numel(out)
     if everything == 0:
         return Plan()
     s, biased = conv_of(call, 0, 1, out), call.numel(2) > 0
     sources = (Tensor(0), Tensor(1), Tensor(2))
-    if s.oc <= FEW:
+    if _few(call, s.oc):
         args = (*sources, to, s.packed(bias=biased), everything)
         return Plan((_each(call, "conv2d", everything, args),))
-    whole = cut(s.groups, s.oc, s.outputs, s.taps)
+    whole = _cut(call, may_round, s.groups, s.oc, s.outputs, s.taps)
     packed = s.packed(whole.piece, biased and whole.pieces == 1)
     columns = s.groups * s.oc if biased else 0
-    tiles = _tiles(call, "conv2d", whole, (*sources, _end(whole, to), packed))
+    tiles = _tiles(call, "conv2d", whole, sources, to, packed)
     return _joined(call, tiles, whole.pieces, to, everything, Tensor(2), s.oh * s.ow, columns)
 
 
@@ -114,9 +130,9 @@ def grad_weight(call: Shapes) -> Plan:
     if everything == 0:
         return Plan()
     s = conv_of(call, 1, 2, 0)
-    whole = cut(s.groups, s.oc, s.taps, s.outputs)
-    args = (Tensor(0), Tensor(1), _end(whole, Tensor(2)), s.packed(whole.piece))
-    tiles = _tiles(call, "conv2d_weight", whole, args)
+    whole = _cut(call, call.option(0), s.groups, s.oc, s.taps, s.outputs)
+    sources = (Tensor(0), Tensor(1))
+    tiles = _tiles(call, "conv2d_weight", whole, sources, Tensor(2), s.packed(whole.piece))
     return _joined(call, tiles, whole.pieces, Tensor(2), everything)
 
 
@@ -152,14 +168,14 @@ def grad_input(call: Shapes) -> Plan:
     every = s.sh // steps[0], s.sw // steps[1]
     phases = _PHASES.pack(down * across, across, *every, s.dh // steps[0], s.dw // steps[1])
     by = divisor(s.oc) + divisor(s.sh) + divisor(s.sw)
-    if s.c <= FEW:
+    if _few(call, s.c):
         args = (*sources, Tensor(2), s.packed() + phases + by, everything)
         return Plan((_each(call, "conv2d_input", everything, args),))
     pixels = s.images * -(-s.h // s.sh) * -(-s.w // s.sw)
     taps = s.oc * -(-s.kh // every[0]) * -(-s.kw // every[1])
-    whole = cut(s.groups * down * across, s.c, pixels, taps)
+    whole = _cut(call, call.option(0), s.groups * down * across, s.c, pixels, taps)
     packed = s.packed(whole.piece) + phases + by
-    tiles = _tiles(call, "conv2d_input", whole, (*sources, _end(whole, Tensor(2)), packed))
+    tiles = _tiles(call, "conv2d_input", whole, sources, Tensor(2), packed)
     return _joined(call, tiles, whole.pieces, Tensor(2), everything)
 
 
@@ -167,14 +183,29 @@ def _suffix(call: Shapes) -> str:
     return SUFFIX[call.tensors[0].dtype.name]
 
 
-def _end(whole: Cut, to: Tensor) -> Tensor | Scratch:
-    return to if whole.pieces == 1 else Scratch(0)
+def _few(call: Shapes, lines: int) -> bool:
+    """Whether a thread does an output by itself; bfloat16 is for tensor cores alone."""
+    return lines <= FEW and _suffix(call) == "f32"
 
 
-def _tiles(call: Shapes, family: str, whole: Cut, args: tuple[Arg, ...]) -> Launch:
+def _cut(call: Shapes, may_round: float, batch: int, rows: int, columns: int, depth: int) -> Cut:
+    slice_of_k = tensor_slice(call, may_round)
+    if slice_of_k:
+        return tensor_cut(batch, rows, columns, depth, slice_of_k)
+    return cut(batch, rows, columns, depth)
+
+
+def _tiles(
+    call: Shapes, family: str, whole: Cut, sources: tuple[Tensor, ...], to: Tensor, packed: bytes
+) -> Launch:
     suffix = _suffix(call)
+    ends: tuple[Arg, ...] = (to if whole.pieces == 1 else Scratch(0),)
+    threads = THREADS
+    if whole.on_tensor_cores:
+        family, ends, threads = _ON_TENSOR_CORES[family], (to, Scratch(0)), TENSOR_THREADS
     kernel = f"{family}_{whole.tile.name}_{suffix}"
-    return Launch(Module(family, suffix), kernel, whole.blocks, THREADS, args)
+    args = (*sources, *ends, packed)
+    return Launch(Module(family, suffix), kernel, whole.blocks, threads, args)
 
 
 def _each(call: Shapes, family: str, count: int, args: tuple[Arg, ...]) -> Launch:
@@ -194,7 +225,7 @@ def _joined(
 ) -> Plan:
     """What was made in so many pieces, as one."""
     if count == 1:
-        return Plan((made,))
+        return Plan((made,), _UNUSED if Scratch(0) in made.args else 0)
     added = join(_suffix(call), count, to, size, bias or to, inner, columns)
     return Plan((made, added), 4 * count * size)
 
