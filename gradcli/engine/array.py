@@ -143,7 +143,7 @@ def run(
     """Run one kernel: inputs first, then the outputs it writes.
 
     bfloat16 is a type of storage. Kernels compute in float32: what they read is widened before,
-    what they write is rounded behind, in calls of their own.
+    what they write is rounded behind, in calls of their own. Only tensor cores do that themselves.
     """
     for array in arrays:
         if array.dtype is bfloat16 and not _moves(kernel, arrays):
@@ -160,8 +160,13 @@ def run(
 
 
 def _moves(kernel: str, arrays: Sequence[Array]) -> bool:
-    """Whether a kernel takes bfloat16 as it is: it moves elements and computes nothing."""
-    return kernel in MOVE_BFLOAT16
+    """Whether a kernel takes bfloat16 as it is: it only moves elements, or a GPU widens them."""
+    if kernel in MOVE_BFLOAT16:
+        return True
+    device = arrays[-1].storage.device
+    if device is None or kernel not in device.multiplies_bfloat16:
+        return False
+    return all(array.dtype is bfloat16 for array in arrays)
 
 
 def _run_widened(

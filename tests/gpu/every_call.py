@@ -5,6 +5,7 @@ from __future__ import annotations
 import bounds
 import pytest
 from calls import Call
+from halved_calls import halved_calls
 from other_calls import other_calls
 from poked_calls import poked_calls
 from sampled_calls import sampled_calls
@@ -29,5 +30,6 @@ def calls() -> dict[str, list[Call]]:
             if all(one.dtype.name != "float64" for one in call.tensors)
         ]
     for listed in found.values():
+        listed.extend(halved_calls(listed))
         listed.extend(poked_calls(listed))
     return found

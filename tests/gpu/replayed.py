@@ -34,6 +34,7 @@ CODE = 77  # by which a kernel is known to have refused a value
 _REPORT = struct.Struct("6i")
 _LARGEST = 3.4028234663852886e38  # of float32
 _SMALLEST = 1.2e-38  # float32 with all its digits
+_HALF_STEP = 2.0**-8  # of bfloat16
 _CODES = {"bool": "B"}  # array.array knows no bool
 Numbers = Sequence[float]
 
@@ -214,16 +215,18 @@ def _largest(numbers: Numbers) -> float:
 def difference(found: Outcome, wanted: Outcome, bound: float) -> str:
     """Empty where all memory is equal within a share of a block's largest number; else where not.
 
-    Whole numbers must be the same ones.
+    Whole numbers must be the same ones. bfloat16 may be off by its own rounding too.
     """
     for k, (mine, theirs) in enumerate(zip(found.numbers(), wanted.numbers(), strict=True)):
         if mine == theirs:
             continue
         floating = wanted.types[k].is_floating_point
         allowed = max(bound * _largest(theirs), _SMALLEST) if floating else 0
+        rounding = _HALF_STEP if found.types[k] is dtypes.bfloat16 else 0.0
         for i, (x, w) in enumerate(zip(mine, theirs, strict=True)):
             want = _as_float32(w) if isinstance(w, float) else w
-            if not (abs(x - want) <= allowed or x == want or (x != x and want != want)):
+            near = abs(x - want) <= allowed + (abs(want) * rounding if rounding else 0)
+            if not (near or x == want or (x != x and want != want)):
                 return f"element {i} of block {k} is {x!r}, not {want!r} (allowed: {allowed:.3g})"
     return ""
 

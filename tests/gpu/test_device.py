@@ -7,8 +7,9 @@ from on_host import gpu  # noqa: F401
 
 from gradcli import engine
 from gradcli.engine import Tensor, nn, optim
+from gradcli.engine.array import run
 from gradcli.engine.device.gpu.device import GPU
-from gradcli.errors import DeviceError, DTypeError, NumericsError, RangeError
+from gradcli.errors import DeviceError, DTypeError, GradcliError, NumericsError, RangeError
 
 pytestmark = pytest.mark.usefixtures("gpu")
 FEATURES, CLASSES, BATCH = 7, 3, 9
@@ -97,7 +98,9 @@ def test_memory_comes_back(gpu: GPU) -> None:  # noqa: F811
     assert gpu.allocated() == before
 
 
-def trained(device: str, capture: bool, steps: int = 5) -> tuple[list[float], list[Tensor]]:
+def trained(
+    device: str, capture: bool, steps: int = 5, *, half: bool = False
+) -> tuple[list[float], list[Tensor]]:
     """Losses and weights of a small training with clipping and a schedule."""
     engine.manual_seed(3)
     net = nn.Sequential(nn.Linear(FEATURES, 5), nn.GELU(), nn.Dropout(0.2), nn.Linear(5, CLASSES))
@@ -109,7 +112,8 @@ def trained(device: str, capture: bool, steps: int = 5) -> tuple[list[float], li
 
     def step(rows: Tensor) -> Tensor:
         optimizer.zero_grad()
-        loss: Tensor = nn.functional.cross_entropy(net(x[rows]), t[rows])
+        with engine.autocast(enabled=half):
+            loss: Tensor = nn.functional.cross_entropy(net(x[rows]), t[rows])
         loss.backward()
         optim.clip_grad_norm_(net.parameters(), 0.5)
         optimizer.step()
@@ -135,6 +139,44 @@ def test_a_training_is_that_of_the_cpu() -> None:
     assert found[0] == pytest.approx(wanted[0], abs=1e-5)
     for x, y in zip(found[1], wanted[1], strict=True):
         assert close(x, y, 1e-4)
+
+
+@pytest.mark.parametrize("tensor_cores", [True, False])
+def test_a_training_in_bfloat16_is_that_of_the_cpu(gpu: GPU, tensor_cores: bool) -> None:  # noqa: F811
+    """Products of bfloat16 are rounded where the sums are made, or in calls of their own."""
+    if not tensor_cores:
+        gpu.multiplies_bfloat16 = frozenset()
+    eager, captured = (trained("cuda", how, half=True) for how in (False, True))
+    assert captured[0] == eager[0]
+    for found, wanted in zip(captured[1], eager[1], strict=True):
+        assert found.tolist() == wanted.tolist()
+    loaded = {module.family for module in gpu.loaded if module.dtype == "bf16"}
+    assert ("matmul_tensor" in loaded) == tensor_cores
+    on_cpu = trained("cpu", True, half=True)
+    assert captured[0] == pytest.approx(on_cpu[0], abs=2**-8)
+
+
+def test_convolutions_in_bfloat16_are_those_of_the_cpu(gpu: GPU) -> None:  # noqa: F811
+    """Results and gradients differ by a rounding of bfloat16 at most."""
+    found = {}
+    for device in ("cuda", "cpu"):
+        engine.manual_seed(5)
+        x, w = engine.randn(2, 5, 7, 6), engine.randn(8, 5, 3, 3)
+        x, w = (one.to(device).bfloat16().requires_grad_() for one in (x, w))
+        y = nn.functional.conv2d(x, w, padding=1, stride=(2, 1))
+        y.float().square().mean().backward()
+        found[device] = [one.float().cpu() for one in (y, x.grad, w.grad)]
+    assert {module.family for module in gpu.loaded} >= {"conv2d_tensor", "conv2d_input_tensor"}
+    for mine, theirs in zip(found["cuda"], found["cpu"], strict=True):
+        assert close(mine, theirs, 2**-7)
+
+
+def test_wrong_products_of_bfloat16_are_refused_as_others_are() -> None:
+    one = engine.ones(3, 4).to("cuda").bfloat16().array
+    two = engine.ones(5, 2).to("cuda").bfloat16().array
+    out, none = (engine.zeros(*n).to("cuda").bfloat16().array for n in ((1, 3, 2), (0,)))
+    with pytest.raises(GradcliError, match="as many rows as the left matrix has columns"):
+        run("matmul", one.reshape((1, 3, 4)), two.reshape((1, 5, 2)), none, out)
 
 
 def test_scan_is_a_loop_over_the_rows() -> None:

@@ -7,16 +7,21 @@ from dataclasses import replace
 
 import bounds
 from calls import Block, Call
+from halved_calls import widened_call
 from replayed import Outcome, converted, on_cpu
 
 from gradcli.engine.device.gpu.launch import Plan
+from gradcli.engine.dtype import bfloat16
 
 
 def wanted(call: Call, plan: Plan) -> Outcome:
-    """The outcome of a call that is launched so. Tensor cores round both factors to TF32."""
+    """The outcome of a call that is launched so. Tensor cores round both factors to TF32, or are
+    given bfloat16, which is not rounded again."""
     in_float64 = call.kernel not in bounds.DRAWS
     if not on_tensor_cores(plan):
         return on_cpu(call, in_float64=in_float64)
+    if call.tensors[0].dtype is bfloat16:
+        return on_cpu(widened_call(call))
     factors = {call.tensors[i].block for i in (0, 1)}
     rounded = [_rounded(b) if k in factors else b for k, b in enumerate(call.blocks)]
     made = on_cpu(replace(call, blocks=tuple(rounded)))

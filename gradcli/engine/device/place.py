@@ -30,6 +30,7 @@ class Device(Protocol):
     """A device beside the CPU."""
 
     name: str
+    multiplies_bfloat16: frozenset[str]  # kernels that take it as it is
 
     def allocate(self, nbytes: int) -> Storage:
         """Fresh memory there."""

@@ -18,6 +18,7 @@ from gradcli.engine.device.gpu import launches, source
 from gradcli.engine.device.gpu.driver import Driver, Handle, Place, Ready
 from gradcli.engine.device.gpu.launch import (
     LAUNCHERS,
+    ON_TENSOR_CORES,
     Errors,
     Launch,
     Module,
@@ -29,7 +30,7 @@ from gradcli.engine.device.gpu.launch import (
 from gradcli.engine.device.gpu.report import Report
 from gradcli.engine.device.place import Located
 from gradcli.engine.device.program import CallList, fields
-from gradcli.engine.dtype import DType, float32, float64
+from gradcli.engine.dtype import DType, bfloat16, float32, float64
 from gradcli.engine.shape import Shape, extent, numel
 from gradcli.errors import DeviceError
 
@@ -70,6 +71,7 @@ class GPU:
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
         self.name = driver.name
+        self.multiplies_bfloat16 = ON_TENSOR_CORES if driver.tensor_cores else frozenset[str]()
         self._prelude = source.prelude_text(driver.target)
         self.loaded: set[Module] = set()
         self._pool: dict[int, list[Handle]] = {}
@@ -259,10 +261,22 @@ def on_gpu(storage: Storage, low: int, high: int, dtype: DType) -> bytes:
 def check(
     kernel: str, arrays: Sequence[Located], sizes: Sequence[int], options: Sequence[float]
 ) -> None:
-    """Refuse what the CPU's door refuses: bounds, overlaps, types and shapes of a call."""
+    """Refuse what the CPU's door refuses: bounds, overlaps, types and shapes of a call.
+
+    It knows no products of bfloat16: there every byte counts twice, as of the same call in float32.
+    """
     listed = CallList(1)
+    wide = kernel in ON_TENSOR_CORES and all(a.dtype is bfloat16 for a in arrays)
+    times = 2 if wide else 1
     tensors = [
-        fields(_address(a.storage), a.storage.nbytes, a.offset, a.shape, a.strides, a.dtype)
+        fields(
+            times * _address(a.storage),
+            times * a.storage.nbytes,
+            a.offset,
+            a.shape,
+            a.strides,
+            float32 if wide else a.dtype,
+        )
         for a in arrays
     ]
     listed.add(kernel, tensors, sizes, options)

@@ -117,12 +117,14 @@ class Shapes:
 LAUNCHERS: dict[str, Launcher] = {}
 SUFFIX = {
     "float32": "f32",
-    "bfloat16": "bf16",  # moved only: it is computed as float32
+    "bfloat16": "bf16",  # moved, and multiplied; all else is computed as float32
     "int32": "i32",
     "int64": "i64",
     "uint8": "u8",
     "bool": "u8",
 }
+# Of bfloat16 too, where a GPU has some.
+ON_TENSOR_CORES = frozenset(("matmul", "conv2d_forward", "conv2d_grad_input", "conv2d_grad_weight"))
 THREADS = 256
 MOST_BLOCKS = 4096  # of a loop over a grid: enough for any GPU, each thread then does several
 
