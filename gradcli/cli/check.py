@@ -51,10 +51,12 @@ def command(
 def _checked(
     path: Path, overrides: tuple[str, ...]
 ) -> tuple[Path, Config | None, ErrorGroup | None]:
-    from gradcli.config import load
+    from gradcli.config import check_patterns, load
 
     try:
-        return path, load(path, overrides), None
+        config = load(path, overrides)
+        check_patterns(config)
+        return path, config, None
     except ErrorGroup as error:
         return path, None, error
 

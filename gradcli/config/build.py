@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING
 from gradcli.config import own_code
 from gradcli.config.load import Config
 from gradcli.config.loss_fits import target_kind
+from gradcli.config.node import Path as Keys
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.selection import select, select_state
+from gradcli.errors import ConfigError, ErrorGroup, GradcliError
 from gradcli.train.job import Job, as_they_are
 
 if TYPE_CHECKING:
     from gradcli.engine import nn
+
+
+Find = Callable[["nn.Module", Sequence[str], str], set[str]]
 
 
 def build(config: Config) -> Job:
@@ -26,14 +31,10 @@ def build(config: Config) -> Job:
         dataset = replace(dataset, sha256=hashes)
 
     from gradcli import engine
-    from gradcli.engine import nn
 
     engine.manual_seed(config.train.seed)
-    model = nn.Sequential(*(layer.make() for layer in config.model))
-    frozen = select(model, config.freeze, "freeze")
-    for name, parameter in model.named_parameters():
-        if name in frozen:
-            parameter.requires_grad_(False)
+    model = _model(config)
+    _freeze(model, config)
     begin = None
     if config.pretrained is not None:
         begin = _taking_over(model, *config.pretrained)
@@ -57,6 +58,53 @@ def build(config: Config) -> Job:
         begin=begin,
         model_layers=layer_lines(config.model),
     )
+
+
+def check_patterns(config: Config) -> None:
+    """Refuse patterns that match nothing. Only the model itself knows the names, so it is built."""
+    if any(patterns for _, patterns, _ in _patterns(config)):
+        _freeze(_model(config), config)
+
+
+def _model(config: Config) -> nn.Sequential:
+    from gradcli.engine import nn
+
+    return nn.Sequential(*(layer.make() for layer in config.model))
+
+
+def _freeze(model: nn.Module, config: Config) -> None:
+    """No gradients for what `freeze` names; every pattern of the config is looked at first."""
+    errors = list(_misses(model, config))
+    if errors:
+        raise ErrorGroup(errors)
+    frozen = select(model, config.freeze, "freeze")
+    parameters = dict(model.named_parameters())
+    for name in frozen:
+        parameters[name].requires_grad_(False)
+    if parameters and len(frozen) == len(parameters):
+        place = config.written.map()["freeze"].place
+        raise ErrorGroup(
+            [ConfigError("freeze: nothing is left to train", code="E104", place=place)]
+        )
+
+
+def _misses(model: nn.Module, config: Config) -> Iterator[GradcliError]:
+    for keys, patterns, find in _patterns(config):
+        for number, pattern in enumerate(patterns):
+            try:
+                find(model, [pattern], ".".join(map(str, keys)))
+            except ConfigError as error:
+                error.place = config.written.at((*keys, number))[0].place
+                yield error
+
+
+def _patterns(config: Config) -> Iterator[tuple[Keys, Sequence[str], Find]]:
+    """Every list of patterns: by which keys it is reached, and among what it chooses."""
+    yield ("freeze",), config.freeze, select
+    for keys, patterns in config.optim.made.patterns():
+        yield ("optim", *keys), patterns, select
+    if config.pretrained:
+        yield ("pretrained", "layers"), config.pretrained[1], select_state
 
 
 def _taking_over(model: nn.Module, file: Path, layers: Sequence[str]) -> Callable[[], str]:

@@ -154,6 +154,8 @@ def memory(
     """Refuse a model whose training cannot fit this machine, before anything is allocated."""
     leaves = [layer for layer in layers if not layer.children]
     parameters = sum(layer.parameters for layer in leaves)
+    if not parameters:
+        report.error("E109", "model: no layer has parameters, so there is nothing to train", place)
     values = sum(math.prod(layer.output.shape) for layer in leaves)
     needed = 4 * (parameters * _COPIES.get(optimizer, 4) + 2 * batch * values)
     if needed > MAX_BYTES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,12 +10,11 @@ from pydantic import Field
 
 from gradcli.config.fields import NotNegative, Says
 from gradcli.config.merge import full
-from gradcli.config.node import Node, Report
+from gradcli.config.node import Node, Path, Report
 from gradcli.config.optimizers import OPTIMIZERS, MakeOptimizer
 from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import Chosen, choose
 from gradcli.config.selection import Patterns, select
-from gradcli.errors import ConfigError
 from gradcli.registry import closest
 
 if TYPE_CHECKING:
@@ -49,8 +48,6 @@ class Grouped:
     def optimizer(self, model: nn.Module) -> optim.Optimizer:
         """The optimizer of all parameters that are trained."""
         trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        if not trained:
-            raise ConfigError("freeze: nothing is left to train", code="E104")
         options = self._options(model)
         if not any(options.values()):
             return self.make(trained.values())
@@ -60,6 +57,12 @@ class Grouped:
             key = tuple(sorted(options.get(name, {}).items()))
             groups.setdefault(key, []).append(parameter)
         return self.make({"params": some, **dict(key)} for key, some in groups.items())
+
+    def patterns(self) -> Iterator[tuple[Path, Sequence[str]]]:
+        """Its lists of patterns, each with the keys that lead to it."""
+        yield ("no_decay",), self.no_decay
+        for number, given in enumerate(self.groups):
+            yield ("groups", number, "match"), given["match"]
 
     def _options(self, model: nn.Module) -> dict[str, dict[str, float]]:
         """What each parameter by name has of its own; a later group goes over an earlier one."""

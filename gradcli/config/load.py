@@ -50,6 +50,7 @@ class Config:
         freeze: patterns of the parameters that are not trained.
         pretrained: a file of first weights, and patterns of those that are taken from it.
         root: the folder of the config; relative paths in it begin there.
+        written: what the files and the overrides say, with places.
         warnings: what is allowed and probably not meant.
     """
 
@@ -71,6 +72,7 @@ class Config:
     freeze: tuple[str, ...]
     pretrained: tuple[Path, tuple[str, ...]] | None
     root: Path
+    written: Node
     warnings: tuple[GradcliError, ...]
 
 
@@ -171,6 +173,7 @@ class _Loading:
             freeze=tuple(values["freeze"]),
             pretrained=taken,
             root=self.path.parent,
+            written=root,
             warnings=tuple(report.warnings),
         )
         config.resolved.update(_resolved(config, data[0].name))

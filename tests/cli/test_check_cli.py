@@ -47,6 +47,13 @@ def test_a_right_config_shows_its_layers(
     assert lines[5].split() == ["total", "12,730"]
 
 
+def test_a_pattern_that_matches_nothing_is_a_mistake(check: Check, config_file: Write) -> None:
+    code, shown = check(config_file(("loss:", "freeze: [bias, haed]\nloss:")))
+    assert code == 2
+    assert "freeze: 'haed' matches no parameter of the model; did you mean 'head'?" in shown
+    assert "freeze: [bias, haed]" in shown
+
+
 def test_a_repeat_shows_one_turn(config_file: Write, capsys: pytest.CaptureFixture[str]) -> None:
     path = config_file(("- relu", "- repeat: {times: 3, layers: [linear: 16, relu]}"))
     assert main.run(["check", str(path)]) == 0

@@ -247,6 +247,14 @@ def test_a_model_larger_than_the_machine_is_a_device_error(config_file: Write) -
     assert "available" in error.message
 
 
+def test_a_model_without_parameters_is_refused(config_file: Write) -> None:
+    file = config_file(
+        ("  - linear: 16\n", ""), ("  - linear: {out: $data.classes, name: head}\n", "")
+    )
+    with pytest.raises(ErrorGroup, match="no layer has parameters, so there is nothing to train"):
+        load(file)
+
+
 def test_bytes_beyond_64_bits_are_refused(config_file: Write) -> None:
     [error] = mistakes(config_file, "flatten\nlinear: 2147483647\nlinear: 2147483647")
     assert isinstance(error, ShapeError)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gradcli import engine
-from gradcli.config import build, load
-from gradcli.errors import ConfigError, ErrorGroup, OptionError
+from gradcli.config import build, check_patterns, load
+from gradcli.errors import ErrorGroup, OptionError
 from gradcli.train.job import Job
 from gradcli.train.step import OneStep
 
@@ -121,8 +121,34 @@ def test_the_resolved_config_makes_the_same_groups(
 def test_a_pattern_that_matches_nothing_is_named(
     job: Callable[..., Job], optim: str, extra: str, says: str
 ) -> None:
-    with pytest.raises(ConfigError, match=says):
+    with pytest.raises(ErrorGroup, match=says):
         job(optim, extra)
+
+
+def test_all_patterns_that_match_nothing_are_told_at_once_with_their_places(
+    config_file: Write,
+) -> None:
+    optim = "{name: sgd, lr: 0.1, no_decay: [bias, bais], groups: [{match: [heed]}]}"
+    file = config_file((SGD, optim), ("loss:", "freeze:\n  - linear\n  - linaer\nloss:"))
+    with pytest.raises(ErrorGroup) as caught:
+        check_patterns(load(file))
+    lines = file.read_text().splitlines()
+    told = []
+    for error in caught.value.errors:
+        assert error.place and error.exit_code == 2
+        told.append(lines[error.place.line - 1][error.place.column - 1 :].split("]")[0])
+    assert told == ["linaer", "bais", "heed"]
+
+
+def test_patterns_that_match_are_no_mistake(config_file: Write) -> None:
+    check_patterns(load(config_file()))
+    check_patterns(load(config_file(("loss:", "freeze: [linear.bias]\nloss:"))))
+
+
+def test_a_pattern_of_an_override_is_placed_there(config_file: Write) -> None:
+    with pytest.raises(ErrorGroup) as caught:
+        check_patterns(load(config_file(), ["freeze=[heed]"]))
+    assert str(caught.value.errors[0].place) == "-s freeze=[heed]"
 
 
 @pytest.mark.parametrize(
