@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sys
 import traceback as tracebacks
 from collections.abc import Iterable
@@ -59,6 +60,8 @@ def usage_error(error: click.ClickException, command: str) -> GradcliError:
     if context is not None:
         notes = [*context.get_usage().splitlines(), f"help: {context.command_path} --help"]
     message = error.format_message()
+    message = re.sub(r"is not a valid integer( range)?\.", "is not a whole number.", message)
+    message = re.sub(r"is not a valid float( range)?\.", "is not a number.", message)
     possibilities = getattr(error, "possibilities", None)
     if possibilities and "Did you mean" not in message:
         message += f" Did you mean {' or '.join(sorted(possibilities))}?"

@@ -107,11 +107,21 @@ def _plan_fits(root: Node, title: str, plan: Plan, total: int, report: Report) -
         _plan_fits(root, f"{title}.parts.{number}", part, end - begin, report)
 
 
-def metric_exists(name: str, metrics: Sequence[str], splits: Sequence[str]) -> str:
-    """Why `name` (`val.accuracy`) cannot be watched; empty where it can."""
+def metric_exists(
+    name: str, metrics: Sequence[str], splits: Sequence[str], later: Sequence[str] = ()
+) -> str:
+    """Why `name` (`val.accuracy`) cannot be watched; empty where it can.
+
+    `later` are splits that are measured too, but only after the last step.
+    """
     split, dot, metric = name.partition(".")
-    if not dot:
-        return f"'{name}' names no split; write one of {', '.join(f'{s}.{name}' for s in splits)}"
+    if not dot and splits:
+        return f"'{name}' names no split; write {' or '.join(f'{s}.{name}' for s in splits)}"
+    if split in later:
+        return (
+            f"the split '{split}' is measured at the end only; "
+            f"while training: {', '.join(splits) or 'none'}"
+        )
     if split not in splits:
         return f"there is no split '{split}' to measure on; here: {', '.join(splits) or 'none'}"
     known = ["loss", *metrics]
@@ -143,7 +153,8 @@ def watched(
     for item in expect:
         wanted.append((("expect", item.metric), item.metric, after))
     for path, name, splits in wanted:
-        problem = metric_exists(name, metrics, splits) if name else ""
+        later = [split for split in after if split not in splits]
+        problem = metric_exists(name, metrics, splits, later) if name else ""
         if problem:
             report.error("E109", f"{'.'.join(path)}: {problem}", place_of(root, *path))
 

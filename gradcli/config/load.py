@@ -20,6 +20,7 @@ from gradcli.config.references import References, fill_facts
 from gradcli.config.schedules import choose_schedule
 from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import (
+    ELSEWHERE,
     VERSION,
     Chosen,
     choose,
@@ -126,7 +127,7 @@ class _Loading:
         references = References(written, report)
         root = references.resolve(written)
         crosscheck.unused_vars(written, references.used, report)
-        values = check(root, schema_of(top), "", report)
+        values = check(root, schema_of(top), "", report, elsewhere=ELSEWHERE)
         self._version(root)
         data = self._data(root, code)
         facts = data[1] if data else None
@@ -249,7 +250,10 @@ class _Loading:
 
 
 def _spoken_of(section: Node, message: str) -> Place:
-    """Where the value stands that a message quotes; else the section's name."""
+    """Where the key stands that a message begins with, or the value that it quotes."""
+    key = message.partition(" ")[0].rstrip(":")
+    if key in section.keys:
+        return section.keys[key]
     for _, item in section.walk():
         if isinstance(item.value, str) and item.value and f"'{item.value}'" in message:
             return item.place

@@ -145,6 +145,8 @@ def _syntax_error(
     notes: tuple[str, ...] = ()
     if error.context and error.context_mark and error.context_mark.line != line:
         notes = (f"{error.context} that began at line {error.context_mark.line + 1}",)
+        if "block" in error.context:
+            notes += ("what belongs together begins in the same column",)
     return ConfigError(problem, code="E105", place=where, notes=notes)
 
 

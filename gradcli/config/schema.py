@@ -120,6 +120,9 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "binary_crossentropy": ("bce",),
     "binary_cross_entropy_with_logits": ("bce_with_logits",),
     "acc": ("accuracy",),
+    "amp": ("precision",),
+    "mixed_precision": ("precision",),
+    "dtype": ("precision",),
 }
 
 
@@ -202,18 +205,24 @@ def _hints(make: Callable[..., Any], parameters: list[inspect.Parameter]) -> dic
 
 
 def check(
-    node: Node, schema: Schema, where: str, report: Report, title: str = ""
+    node: Node,
+    schema: Schema,
+    where: str,
+    report: Report,
+    title: str = "",
+    elsewhere: Mapping[str, str] = types.MappingProxyType({}),
 ) -> dict[str, Any] | None:
     """The values for the constructor, or None after reporting every mistake in `node`.
 
-    `where` begins the messages: 'optim.' or 'layer 3, linear: '; `title` says whose keys they are.
+    `where` begins the messages: 'optim.' or 'layer 3, linear: '; `title` says whose keys they are;
+    `elsewhere` says where keys belong that are often put here.
     """
     broken = {path for path, item in node.walk() if item.broken}
     try:
         model = schema.model.model_validate_json(json.dumps(node.plain()))
     except ValidationError as error:
         for mistake in error.errors(include_url=False, include_context=False):
-            _Mistake(node, schema, where, report, title).tell(mistake, broken)
+            _Mistake(node, schema, where, report, title, elsewhere).tell(mistake, broken)
         return None
     if broken:
         return None
@@ -229,6 +238,7 @@ class _Mistake:
     where: str
     report: Report
     title: str
+    elsewhere: Mapping[str, str]
 
     def tell(self, mistake: Any, broken: set[Path]) -> None:
         path: Path = tuple(mistake["loc"])
@@ -244,7 +254,7 @@ class _Mistake:
             self._wrong(path)
 
     def _name(self, path: Path) -> str:
-        return self.where + ".".join(str(step) for step in path)
+        return (self.where + ".".join(str(step) for step in path)).rstrip(".: ")
 
     def _unknown(self, path: Path) -> None:
         owner, _ = self.node.at(path[:-1])
@@ -254,9 +264,13 @@ class _Mistake:
             "E103",
             f"unknown key '{key}' in {title.rstrip('.: ') or 'the config'}",
             owner.keys.get(key, owner.place),
-            caret=meant(key, known),
+            caret=self._belongs(path) or meant(key, known),
             notes=(f"keys here: {', '.join(known) or 'none'}",),
         )
+
+    def _belongs(self, path: Path) -> str:
+        home = self.elsewhere.get(str(path[0])) if len(path) == 1 else None
+        return f"did you mean {home}?" if home else ""
 
     def _wrong(self, path: Path) -> None:
         """A value that its field does not take; inside a list or map, the item is pointed at."""

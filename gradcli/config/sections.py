@@ -107,6 +107,20 @@ def train(
     )
 
 
+# Keys that people write at the top level or in `train:`, and where they belong.
+ELSEWHERE = {
+    **{key: f"train.{key}" for key in schema_of(train).hints},
+    "batch_size": "train.batch",
+    "lr": "optim.lr",
+    "learning_rate": "optim.lr",
+    "momentum": "optim.momentum",
+    "weight_decay": "optim.weight_decay",
+    "warmup": "schedule.warmup",
+    "device": "the option --device",
+    "threads": "the option --threads",
+}
+
+
 @dataclass(frozen=True)
 class Chosen:
     """A section that names one of a table: its name, all its values, and what they make."""
@@ -142,9 +156,10 @@ def choose(
             _nameless(section, node, name, table, report)
         return None
     if name.value not in table:
+        owner, colon, kind = section.rpartition(": ")
         report.error(
             "E102",
-            f"no {section} is called '{name.value}'",
+            f"{owner}{colon}no {kind} is called '{name.value}'",
             name.place,
             caret=meant(name.value, table),
             notes=(f"known here: {', '.join(table)}",),
@@ -197,7 +212,8 @@ def settings(node: Node | None, report: Report) -> Settings | None:
         )
     elif not both and not any(item and item.broken for item in (epochs, steps)):
         report.error("E104", "train needs epochs or steps, to know how long", node.place)
-    values = check(node, schema_of(train), "train.", report)
+    away = {key: home for key, home in ELSEWHERE.items() if not home.startswith("train.")}
+    values = check(node, schema_of(train), "train.", report, elsewhere=away)
     return None if values is None else train(**values)
 
 

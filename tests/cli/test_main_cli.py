@@ -101,6 +101,21 @@ def test_impossible_thread_counts_are_refused(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["train", "a.yaml", "--max-steps", "1e3"], "'1e3' is not a whole number."),
+        (["predict", "last", "--seed", "x"], "'x' is not a whole number."),
+        (["predict", "last", "--temperature", "hot"], "'hot' is not a number."),
+    ],
+)
+def test_what_is_no_number_is_told_plainly(
+    arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run(arguments) == 2
+    assert expected in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("device", "code", "expected"),
     [
         ("cuda", 4, "device 'cuda' cannot be used: "),

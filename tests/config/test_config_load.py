@@ -95,11 +95,18 @@ def test_every_mistake_is_reported_at_its_place(config_file: Write) -> None:
         ("batch: 10", "batch: 017", "leading zero"),
         ("batch: 10", "batch: 1000000000000", "from 1 to 1000000, got 1000000000000"),
         ("batch: 10", "batch_size: 10", "did you mean 'batch'?"),
+        ("batch: 10", "batch: 10, lr: 1", "unknown key 'lr' in train [did you mean optim.lr?]"),
+        ("batch: 10", "batch: 10, device: cuda", "in train [did you mean the option --device?]"),
+        ("loss:", "epochs: 2\nloss:", "'epochs' in the config [did you mean train.epochs?]"),
+        ("loss:", "warmup: 5%\nloss:", "'warmup' in the config [did you mean schedule.warmup?]"),
+        ("loss:", "pretrained: a.safetensors\nloss:", "pretrained must be a map, got text"),
         ("epochs: 2", "epochs: -1", "from 0 to 2147483647 or null, got -1"),
         ("epochs: 2", "epochs: 2, steps: 5", "train.epochs and train.steps both say"),
         ("epochs: 2, ", "", "train needs epochs or steps"),
         ("best: val.accuracy", "best: val.acuracy", "did you mean 'val.accuracy'?"),
-        ("best: val.accuracy", "best: accuracy", "names no split; write one of val.accuracy"),
+        ("best: val.accuracy", "best: accuracy", "names no split; write val.accuracy"),
+        ("best: val.accuracy", "best: test.loss", "'test' is measured at the end only; while"),
+        ("test.accuracy:", "accuracy:", "names no split; write val.accuracy or test.accuracy"),
         ("best: val.accuracy", "best: vla.loss", "there is no split 'vla'"),
         (
             "best: val.accuracy",
@@ -151,6 +158,16 @@ def test_every_mistake_is_reported_at_its_place(config_file: Write) -> None:
 )
 def test_a_wrong_value_is_named(config_file: Write, old: str, new: str, expected: str) -> None:
     assert expected in messages(config_file((old, new)))
+
+
+def test_a_mistake_of_the_data_stands_at_the_key_that_it_begins_with(
+    config_file: Write, tmp_path: Path
+) -> None:
+    (tmp_path / "x.csv").write_text("a,b\n" + "1,p\n2,q\n" * 9)
+    data = "{name: csv, file: x.csv, target: b, numeric: [a], split: {train: 20, val: 1}}"
+    [error] = mistakes(config_file(("{name: fake}", data)))
+    assert error.message.startswith("split asks for 21 samples")
+    assert error.place and error.place.column == len("data: {") + data.index("split")
 
 
 def test_zero_epochs_are_allowed(config_file: Write) -> None:

@@ -101,6 +101,12 @@ def test_what_is_refused_and_where(text: str, message: str) -> None:
     assert any(message in line for line in found), found
 
 
+def test_another_indentation_is_explained() -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_yaml("model:\n  - relu\n - tanh\n", "f.yaml", Report())
+    assert "what belongs together begins in the same column" in caught.value.notes
+
+
 def test_all_readable_mistakes_are_reported_together() -> None:
     assert len(mistakes("a: 017\nb: !x 1\na: 2\nc: 1e400")) == 4
 

@@ -74,7 +74,11 @@ def test_the_resolved_config_has_every_key(job: Callable[..., Job]) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("linear: 16", "linear: {out: 16, init: kaiming}", "layer 1, linear: init is called"),
+        (
+            "linear: 16",
+            "linear: {out: 16, init: kaiming}",
+            "layer 1, linear: no init is called 'kaiming'",
+        ),
         ("linear: 16", "linear: {out: 16, init: {name: normal, std: -1}}", "std must be"),
         ("linear: 16", "linear: {out: 16, init: {name: normal, sdt: 1}}", "did you mean 'std'?"),
         ("linear: 16", "linear: {out: 16, init: sparse}", "sparsity is missing"),
