@@ -1,10 +1,18 @@
-/* maths_float.h -- exp, expm1, log, log1p, tanh, erf and 2^n for float: no branches and no tables,
- * so that the loops which call them vectorise; at most 2 units in the last place from the true
- * value, over all floats (tests/engine/test_maths.py measures it). The polynomials are minimax fits
- * of our own, each coefficient rounded to float before the next ones were fitted.
+/* maths_float.h -- rounding to bfloat16, exp, expm1, log, log1p, tanh, erf and 2^n for float: no
+ * branches and no tables, so that the loops which call them vectorise; at most 2 units in the last
+ * place from the true value, over all floats (tests/engine/test_maths.py measures it). The
+ * polynomials are minimax fits of our own, each coefficient rounded to float before the next ones
+ * were fitted.
  *
  * A select reads `x > hi ? hi : x`: written this way round it keeps a NaN. m_bits and m_from_bits,
  * the float's bits as a whole number and back, are the target's. */
+
+/* The nearest bfloat16, of two the even one: the upper half of the bits. */
+static inline float NAME(m_bfloat16)(float x) {
+  const uint32_t bits = NAME(m_bits)(x);
+  const uint32_t nearest = bits + 0x7fffu + (bits >> 16 & 1u);
+  return NAME(m_from_bits)((x == x ? nearest : bits | 0x400000u) & 0xffff0000u);
+}
 
 /* x = n ln 2 + r, |r| <= ln 2 / 2: exp(r) = 1 + r + r^2 q(r). */
 static inline float NAME(m_exp_part)(float x, float n) {

@@ -81,6 +81,7 @@ static inline REAL NAME(m_gelu_tanh_slope)(REAL x) {
 #define m_gelu_tanh NAME(m_gelu_tanh)
 #define m_gelu_tanh_slope NAME(m_gelu_tanh_slope)
 #define m_tan NAME(m_tan)
+#define m_bfloat16 NAME(m_bfloat16)
 #define m_rint NAME(m_rint)
 #define m_trunc NAME(m_trunc)
 #define m_log1p NAME(m_log1p)

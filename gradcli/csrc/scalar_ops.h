@@ -62,6 +62,7 @@ UNARY_STEP(ceil,  m_ceil(x))
 UNARY_STEP(round, m_rint(x))
 UNARY_STEP(trunc, m_trunc(x))
 UNARY_STEP(frac,  x - m_trunc(x))
+UNARY_STEP(bfloat16, m_bfloat16(x))
 UNARY_STEP(sign,  x > 0 ? 1 : (x < 0 ? -1 : x))
 
 UNARY_ANY(neg, -x)

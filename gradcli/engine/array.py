@@ -190,27 +190,38 @@ def _run_widened(
             rounded.append((made[-1], array))
     run(kernel, *made, sizes=sizes, options=options)
     for source, target in rounded:
-        run("copy", source, target)
+        order = _order(target)  # so that both are contiguous where the target has no gaps
+        if target.numel:
+            run("copy", source.permute(order), target.permute(order))
 
 
 def widened(array: Array) -> Array:
     """The elements as float32, in the same order of memory; what is repeated stays repeated."""
+    if not array.numel:
+        return empty_beside(array, float32)
     if array.is_contiguous():
         return array.cast(float32)
     once = tuple(
         1 if stride == 0 else size for size, stride in zip(array.shape, array.strides, strict=True)
     )
-    source = array.view(once, array.strides)
-    made = _beside(source, float32)
-    run("copy", source, made)
-    return made.expand(array.shape)
+    order = _order(array)
+    made = array.view(once, array.strides).permute(order).cast(float32)
+    return made.permute(_back(order)).expand(array.shape)
 
 
 def _beside(array: Array, dtype: DType) -> Array:
     """A fresh array without gaps, whose elements lie in the order in which the array's do."""
-    order = sorted(range(array.ndim), key=lambda d: -array.strides[d])
-    made = empty_beside(array.permute(order), dtype)
-    return made.permute([order.index(d) for d in range(array.ndim)])
+    order = _order(array)
+    return empty_beside(array.permute(order), dtype).permute(_back(order))
+
+
+def _order(array: Array) -> list[int]:
+    """The dimensions in the order in which they lie in memory."""
+    return sorted(range(array.ndim), key=lambda d: -array.strides[d])
+
+
+def _back(order: Sequence[int]) -> list[int]:
+    return [order.index(d) for d in range(len(order))]
 
 
 def empty(shape: Shape, dtype: DType) -> Array:

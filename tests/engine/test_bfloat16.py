@@ -168,8 +168,8 @@ WIDER = {
     "scaled_dot_product_attention": 8,
     "tanhshrink": 16,
 }
-# Rounding decides which way a gradient goes or whether there is one; or nothing is computed.
-UNLIKE = {"cosine_embedding_loss", "nll_loss", "empty_like", "new_empty"}
+# Rounding decides what is drawn, or whether there is a gradient; or nothing is computed.
+UNLIKE = {"cosine_embedding_loss", "nll_loss", "multinomial", "empty_like", "new_empty"}
 ALWAYS = {"bincount", "float"}  # of a type of their own, whatever goes in
 FIXED = {"index", "sign", "bool", "none"}  # inputs of a type of their own
 CASES = [

@@ -179,6 +179,8 @@ def _casts() -> None:
     for source in (floats, ties, half, *(whole.to(dtype) for dtype in WHOLE)):
         for dtype in (engine.float32, engine.bfloat16, *WHOLE):
             source.to(dtype)
+    for x in (floats, ties):
+        run("bfloat16", x.array, empty(x.shape, x.dtype))
     half.clone(), half.reshape(13, 1).expand(13, 2).float(), half[::2].to(engine.bool_)
     engine.full((33,), 1 / 3, dtype=engine.bfloat16)
 

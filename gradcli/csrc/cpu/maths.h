@@ -30,6 +30,9 @@ static inline float NAME(m_from_bits)(uint32_t bits) {
 
 #include "../maths_float.h"
 #else
+static inline REAL NAME(m_bfloat16)(REAL x) {
+  return (REAL)gc_widened(gc_rounded_half((float)x));
+}
 static inline REAL NAME(m_exp)(REAL x) {
   return M_NAME(exp)(x);
 }

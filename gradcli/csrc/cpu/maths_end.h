@@ -3,6 +3,7 @@
 #undef R
 #undef M_NAME
 #undef M_FMA
+#undef m_bfloat16
 #undef m_exp
 #undef m_exp_normal
 #undef m_log

@@ -9,6 +9,7 @@ from gradcli.engine.program.passes.constants import constants
 from gradcli.engine.program.passes.dead import dead_calls
 from gradcli.engine.program.passes.epilogues import epilogues
 from gradcli.engine.program.passes.first_write import first_write
+from gradcli.engine.program.passes.roundings import roundings
 from gradcli.engine.program.passes.views import views
 from gradcli.engine.program.record import Call
 
@@ -17,6 +18,7 @@ Pass = Callable[[list[Call]], list[Call]]
 # In the order in which they run; a pass may rely on what those before it have done.
 PASSES: dict[str, Pass] = {
     "dead_calls": dead_calls,
+    "roundings": roundings,
     "constants": constants,
     "views": views,
     "first_write": first_write,
