@@ -216,7 +216,8 @@ def _not_found(runs: Path, text: str) -> GradcliError:
     known = sorted({one.parent.name for one in _all(runs)})
     shown = ascii(text)[1:-1]
     if Path(text).is_dir():
-        return RunError(f"{shown} is not a run: it has no resolved.yaml")
+        lacks = "checkpoints" if (Path(text) / "resolved.yaml").is_file() else "resolved.yaml"
+        return RunError(f"{shown} is not a run: it has no {lacks}")
     if not known:
         return RunError(f"no run '{shown}': {runs} holds no runs yet; `gradcli train` makes one")
     cure = did_you_mean(text, known, f"known: {', '.join(known[:10])}, last")

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcli import __version__
-from gradcli.errors import ConfigError, NumericsError
+from gradcli.errors import CheckpointError, ConfigError, NumericsError
 from gradcli.registry import did_you_mean
 from gradcli.train import directory as directories
 from gradcli.train import precision
-from gradcli.train.checkpoint import FORMAT
+from gradcli.train.checkpoint import FORMAT, newest_valid
 from gradcli.train.compare import check_same
 from gradcli.train.directory import RunDirectory
 from gradcli.train.evaluate import Evaluation, metric_names
@@ -103,6 +103,13 @@ def resume(
     _remark(job, reporter)
     preflight(job)
     name, found, notes = directory.recover()
+    length = total_steps(job.settings, job.dataset.splits["train"].size)
+    if found.meta.step > length:
+        raise ConfigError(
+            f"the training would end at step {length}, and the run is at step {found.meta.step}",
+            code="E125",
+            notes=("set train.epochs or train.steps to more than that",),
+        )
     source = str(directory.checkpoints / name)
     notes += check_same(found.meta, job, source, allow_data_change=allow_data_change)
     trainer = Trainer(job, directory, reporter, signals)
@@ -139,10 +146,19 @@ def _nonfinite(job: Job, name: str, allowed: bool) -> list[str]:
 
 
 def finished(path: Path, job: Job) -> Result | None:
-    """The result of a run that has nothing left to do for this job, else None."""
+    """The result of a run that has nothing left to do for this job, else None.
+
+    One whose last checkpoint is damaged or gone has to make it again.
+    """
     status = directories.read_status(path)
     length = total_steps(job.settings, job.dataset.splits["train"].size)
     if status.get("status") != "finished" or status.get("steps") != length:
+        return None
+    try:
+        _, found, _ = newest_valid(path / "checkpoints")
+    except CheckpointError:
+        return None
+    if found.meta.step != status["step"]:
         return None
     metrics = status.get("metrics", {})
     return Result(

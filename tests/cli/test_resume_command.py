@@ -48,6 +48,46 @@ def test_a_finished_run_can_be_made_longer(gradcli, stopped: Path) -> None:
     assert "epochs: 4" in (stopped / "resolved.yaml").read_text()
 
 
+def test_a_finished_run_whose_last_checkpoint_is_damaged_makes_it_again(
+    gradcli, stopped: Path
+) -> None:
+    first = gradcli("resume", "last", "--json").json
+    (stopped / "checkpoints" / "step-00000018.safetensors").write_bytes(b"1234567")
+    assert "skipped step-00000018.safetensors" in gradcli("resume", "last").err
+    assert gradcli("eval", "last", "--json").json["weights_sha256"] == first["weights_sha256"]
+
+
+def test_a_finished_run_without_checkpoints_is_not_done(gradcli, stopped: Path) -> None:
+    gradcli("resume", "last")
+    for path in (stopped / "checkpoints").iterdir():
+        path.unlink()
+    assert gradcli("resume", "last").code == 7
+
+
+def test_a_run_cannot_end_before_the_step_that_it_is_at(gradcli, stopped: Path) -> None:
+    gradcli("resume", "last")
+    before = (stopped / "resolved.yaml").read_bytes()
+    ended = gradcli("resume", "last", "-s", "train.epochs=2")
+    assert ended.code == 2
+    assert "would end at step 12, and the run is at step 18" in ended.err
+    assert (stopped / "resolved.yaml").read_bytes() == before
+
+
+def test_a_run_that_early_stopping_ended_is_done(gradcli) -> None:
+    stop = "train.early_stop={metric: val.loss, patience: 1, min_delta: 100}"
+    first = gradcli("train", "dots.yaml", "--json", "-s", stop).json
+    assert first["steps"] < 18
+    assert "nothing to do" in gradcli("resume", "last").err
+
+
+def test_a_folder_is_told_what_it_lacks_to_be_a_run(gradcli, tmp_path: Path) -> None:
+    folder = tmp_path / "some"
+    folder.mkdir()
+    assert "it has no resolved.yaml" in gradcli("resume", str(folder)).err
+    (folder / "resolved.yaml").touch()
+    assert "it has no checkpoints" in gradcli("resume", str(folder)).err
+
+
 @pytest.mark.parametrize("override", ["optim.lr=1", "train.batch=4", "=", "train", "train.seed=2"])
 def test_other_overrides_are_a_new_run(gradcli, stopped: Path, override: str) -> None:
     ended = gradcli("resume", "last", "-s", override)
