@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from gradcli.cli.trained import Trained
     from gradcli.train.generate import Sampling
 
+OF_FILES = ("top", "out")
+OF_PROMPT = ("tokens", "temperature", "top_k", "top_p", "seed")
+
 
 @click.command("predict")
 @click.argument("run")
@@ -98,8 +101,7 @@ def command(
 
     With --prompt a model of text writes on, character by character.
     """
-    if bool(files) == (prompt is not None):
-        raise click.UsageError("predict needs files, or --prompt, and not both", ctx)
+    _check_usage(ctx, bool(files), prompt is not None)
     from gradcli.train.directory import find
 
     path = find(runs, run)
@@ -129,6 +131,16 @@ def command(
     else:
         for row in rows:
             output.say(line(row))
+
+
+def _check_usage(ctx: click.Context, files: bool, prompt: bool) -> None:
+    """Files or a prompt, and no option that says something about the other one."""
+    if files == prompt:
+        raise click.UsageError("predict needs files, or --prompt, and not both", ctx)
+    for name in OF_FILES if prompt else OF_PROMPT:
+        if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option} goes with {'files' if prompt else '--prompt'}", ctx)
 
 
 def _write_on(path: Path, trained: Trained, prompt: str, how: Sampling, as_json: bool) -> None:

@@ -139,12 +139,12 @@ def _start_problem(view: memoryview, length: int) -> str | None:
     size = len(view)
     if size < 8:
         return f"the file has {size} bytes, a safetensors file has at least 8"
+    if size > 8 and view[8] != ord("{"):
+        return "the header does not begin with '{': not a safetensors file"
     if length > MAX_HEADER:
         return f"the header claims {length} bytes, the limit is {MAX_HEADER}"
-    if length > size - 8:
+    if length < 2 or length > size - 8:
         return f"the header claims {length} bytes, {size - 8} bytes follow"
-    if length < 2 or view[8] != ord("{"):
-        return "the header does not begin with '{': not a safetensors file"
     return None
 
 

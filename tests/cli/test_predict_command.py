@@ -239,3 +239,18 @@ def test_the_values_of_an_image_are_its_pixels_row_by_row(gradcli) -> None:
     with engine.no_grad():
         wanted = job.model(x).reshape(6, 20).tolist()
     assert [row["values"] for row in rows] == [pytest.approx(one, abs=1e-6) for one in wanted]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("some.txt", "--tokens", "5"), "--tokens goes with --prompt"),
+        (("some.txt", "--top-k", "5"), "--top-k goes with --prompt"),
+        (("--prompt", "a", "--out", "x.jsonl"), "--out goes with files"),
+        (("--prompt", "a", "--top", "2"), "--top goes with files"),
+    ],
+)
+def test_an_option_of_the_other_way_is_refused(gradcli, arguments: tuple[str, ...], says) -> None:
+    ended = gradcli("predict", "last", *arguments)
+    assert ended.code == 2
+    assert says in ended.err

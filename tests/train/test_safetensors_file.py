@@ -42,6 +42,8 @@ SOUND = {
 REFUSED = {
     "no bytes": (b"", "0 bytes"),
     "seven bytes": (b"\x01" * 7, "7 bytes"),
+    "another kind of file": (b"gradcli: 1\nname: tiny\n", "not a safetensors file"),
+    "header of one byte": (build(b"{"), "claims 1 bytes"),
     "header longer than file": (build({}, length=100), "100 bytes"),
     "header length 2**63": (build({}, length=2**63), str(2**63)),
     "header over the limit": (build({}, length=100_000_001), "limit is 100000000"),
