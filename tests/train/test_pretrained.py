@@ -12,7 +12,7 @@ from tiny import Falling, go_on, tiny_job, train
 from gradcli import engine
 from gradcli.config import build, load
 from gradcli.engine import nn
-from gradcli.errors import CheckpointError, ConfigError, ErrorGroup
+from gradcli.errors import CheckpointError, ErrorGroup
 from gradcli.train.pretrained import take_over
 from gradcli.train.safetensors_file import Stored, encode_header, layout
 from gradcli.train.state import bytes_of, dtype_name
@@ -114,7 +114,7 @@ def test_a_config_takes_layers_by_pattern(job, tmp_path: Path) -> None:
     assert made.resolved["pretrained"]["layers"] == ["head"]
     with pytest.raises(CheckpointError, match="2 of 4 weights do not come from"):
         job("{from: w.safetensors}").begin()
-    with pytest.raises(ConfigError, match=r"pretrained.layers: 'haed' .*did you mean 'head'"):
+    with pytest.raises(ErrorGroup, match=r"pretrained.layers: 'haed' .*did you mean 'head'"):
         job("{from: w.safetensors, layers: [haed]}")
 
 
