@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from gradcli import engine
-from gradcli.engine import gradcheck
+from gradcli.engine import gradcheck, nn, optim
 from gradcli.engine.array import MOVE_BFLOAT16, READ_OUTPUTS, Array, empty, full, run
 from gradcli.engine.device import cpu
 from gradcli.engine.gradcheck import Row, every_op
+from gradcli.engine.nn import functional as F
 from gradcli.engine.op import Op
 from gradcli.engine.sample import Sample
 from gradcli.engine.tensor import Tensor
@@ -147,6 +148,35 @@ def test_a_dlpack_capsule_of_bfloat16_comes_back() -> None:
     assert y.dtype is HALF
     x[0, 1] = 20.0
     assert y.tolist() == [[0, 3], [20, 4], [2, 5]]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 3.3), (-2, -1), (-1, 0), (-7.1, -0.3)])
+def test_what_is_drawn_stays_below_the_upper_end(low: float, high: float) -> None:
+    drawn = engine.empty(40_000, dtype=HALF).uniform_(low, high)
+    nearest = drawn.float().max().item()
+    assert low <= drawn.float().min().item()
+    assert high - abs(high) * 2 * UNIT - 1e-4 <= nearest < high
+    (below,) = bits_of(engine.tensor([nearest], dtype=HALF))
+    above = from_bits([below + 1 if nearest > 0 else below - 1]).item()
+    assert above >= high or nearest == 0 or high == 0
+    if (low, high) == (0, 1):
+        assert engine.rand(40_000, dtype=HALF).float().max().item() == 1 - UNIT
+
+
+def test_a_model_in_bfloat16_trains_with_every_optimizer() -> None:
+    for make in (optim.SGD, optim.Adam, optim.RMSprop, optim.Lion, optim.NAdam):
+        model = nn.Sequential(nn.Linear(5, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 3))
+        optimizer = make(model.bfloat16().parameters(), lr=0.1)
+        x, target, losses = engine.randn(16, 5, dtype=HALF), engine.arange(16) % 3, []
+        for _ in range(12):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), target)
+            loss.backward()
+            optim.clip_grad_norm_(model.parameters(), 10.0)
+            optimizer.step()
+            losses.append(loss.item())
+        assert {p.dtype for p in model.parameters()} == {HALF}
+        assert min(losses) < losses[0]
 
 
 # -- every op --------------------------------------------------------------------------------------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 from array import array as packed
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
@@ -139,9 +141,25 @@ def _drawn(
     chosen = dtype or dtypes.float32
     if not chosen.is_floating_point:
         raise DTypeError(f"{op}: draws float32 or float64, not {chosen}")
-    (state, number), out = _next(generator), empty(shape, chosen)
+    (state, number), out = _next(generator), empty(shape, chosen.computed)
     run(kernel, state, out, sizes=(number,), options=options)
-    return out
+    if chosen is out.dtype:
+        return out
+    if kernel == "uniform":  # the upper end is not reached by rounding either
+        run("clamp", out, out, options=(-inf, _half_below(options[1])))
+    return out.cast(chosen)
+
+
+def _half_below(value: float) -> float:
+    """The largest bfloat16 below a number."""
+    (bits,) = struct.unpack("=i", struct.pack("=f", value))
+    if value > 0:
+        bits = (bits - 1) & ~0xFFFF
+    elif value < 0:
+        bits = (bits | 0xFFFF) + 1
+    else:
+        bits = -0x7FFF0000  # the smallest step
+    return float(struct.unpack("=f", struct.pack("=i", bits))[0])
 
 
 def _size(size: tuple[Any, ...], op: str) -> Shape:
