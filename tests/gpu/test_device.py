@@ -9,6 +9,7 @@ from gradcli import engine
 from gradcli.engine import Tensor, nn, optim
 from gradcli.engine.array import run
 from gradcli.engine.device.gpu.device import GPU
+from gradcli.engine.program.passes import PASSES
 from gradcli.errors import DeviceError, DTypeError, GradcliError, NumericsError, RangeError
 
 pytestmark = pytest.mark.usefixtures("gpu")
@@ -154,6 +155,33 @@ def test_a_training_in_bfloat16_is_that_of_the_cpu(gpu: GPU, tensor_cores: bool)
     assert ("matmul_tensor" in loaded) == tensor_cores
     on_cpu = trained("cpu", True, half=True)
     assert captured[0] == pytest.approx(on_cpu[0], abs=2**-8)
+
+
+def test_chains_widen_and_round_at_their_ends(gpu: GPU) -> None:  # noqa: F811
+    """What lies between products is one kernel each, and its numbers stay bfloat16 in memory."""
+    w, v = (engine.randn(40, 40).to("cuda").bfloat16() for _ in range(2))
+    x, bias = engine.randn(9, 40).to("cuda").bfloat16(), engine.randn(40).to("cuda").bfloat16()
+    one = engine.randn(5, 1).to("cuda")
+
+    def step(x: Tensor) -> tuple[Tensor, ...]:
+        y = (x @ w).tanh()
+        z = ((y * bias + y).sigmoid() @ v).relu()
+        turned = (z.t()[:, 2:7].t() * one).bfloat16()
+        return z, y.float(), turned + 0.5, (z[1:] * 2.0)[::2]
+
+    made = {}
+    for passes in ((), ("ends",), tuple(p for p in PASSES if p != "ends"), tuple(PASSES)):
+        run = engine.capture(step, passes=passes, on_refusal=pytest.fail)
+        results = [tuple(one.cpu().tolist() for one in run(x)) for _ in range(4)]
+        assert all(found == results[0] for found in results)
+        (program,) = run.programs
+        made[passes] = results[0], [call.kernel for call in program.calls]
+    assert all(found == made[()][0] for found, _ in made.values())
+    # tanh to sigmoid, relu, the product with a column, and the slice that is stepped.
+    wanted = ["matmul", "chain", "matmul", "chain", "chain", "chain", "copy"]
+    assert made[tuple(PASSES)][1] == wanted
+    widths = [{view.dtype.size for view in call.views if view.numel > 40} for call in program.calls]
+    assert widths[:4] == [{2}, {2, 4}, {2}, {2}]  # y is returned as float32
 
 
 def test_convolutions_in_bfloat16_are_those_of_the_cpu(gpu: GPU) -> None:  # noqa: F811

@@ -23,8 +23,15 @@ def module_text(module: Module, prelude: str) -> str:
     if module.row:
         every = expanded(CSRC / "scalar_ops.h")
         text = text.replace(every, "".join(map(row_of, _rows(module.row))))
-    steps = f"#define CHAIN_STEPS {module.row}\n" if _STEP.search(module.row) else ""
+    steps = _steps(module.row) if _STEP.search(module.row) else ""
     return prelude + real + own + steps + text
+
+
+def _steps(row: str) -> str:
+    """What the text of a chain is told: its steps, and the types of its tensors in memory."""
+    types = ("ushort" if f"_HALF({k})" in row else "float" for k in range(8))
+    told = [f"#define CHAIN_T{k} {name}" for k, name in enumerate(types)]
+    return "\n".join([f"#define CHAIN_STEPS {row}", *told, ""])
 
 
 def _rows(row: str) -> list[str]:

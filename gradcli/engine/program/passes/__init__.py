@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from gradcli.engine.program.passes.chains import chains
 from gradcli.engine.program.passes.constants import constants
 from gradcli.engine.program.passes.dead import dead_calls
+from gradcli.engine.program.passes.ends import ends
 from gradcli.engine.program.passes.epilogues import epilogues
 from gradcli.engine.program.passes.first_write import first_write
 from gradcli.engine.program.passes.roundings import roundings
@@ -24,6 +25,7 @@ PASSES: dict[str, Pass] = {
     "first_write": first_write,
     "epilogues": epilogues,
     "chains": chains,
+    "ends": ends,
 }
 
 

@@ -20,11 +20,11 @@ def chains(calls: list[Call]) -> list[Call]:
     group: dict[int, tuple[int, ...]] = {}
     whole: dict[tuple[int, ...], Call] = {}
     for i in range(len(calls)):
-        if not _may_belong(flow, i):
+        if not may_belong(flow, i):
             continue
         group[i] = (i,)
         for members in _candidates(flow, i, group):
-            made = _one_call(flow, members)
+            made = one_call(flow, members)
             if made is not None:
                 group.update((member, members) for member in members)
                 whole[members] = made
@@ -34,7 +34,7 @@ def chains(calls: list[Call]) -> list[Call]:
     return [made_at.get(i, call) for i, call in enumerate(calls) if i not in gone]
 
 
-def _may_belong(flow: Flow, i: int) -> bool:
+def may_belong(flow: Flow, i: int) -> bool:
     """Elementwise on one float type, with an output in order."""
     call = flow.calls[i]
     if call.kernel not in ELEMENTWISE:
@@ -55,7 +55,7 @@ def _candidates(flow: Flow, i: int, group: dict[int, tuple[int, ...]]) -> Iterab
         yield (*members, i)
 
 
-def _one_call(flow: Flow, members: tuple[int, ...]) -> Call | None:
+def one_call(flow: Flow, members: tuple[int, ...]) -> Call | None:
     """The members as one call; None where they do not fit, or something between forbids it."""
     if len(members) > chain.STEPS or not all(_may_wait(flow, i, members) for i in members):
         return None

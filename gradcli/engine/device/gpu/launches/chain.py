@@ -6,8 +6,20 @@ Each chain is a module of its own: its steps are a part of the text.
 from __future__ import annotations
 
 from gradcli.engine.device.cpu import KERNELS, kernel_inputs
-from gradcli.engine.device.gpu.launch import Plan, Shapes, first, launches, one, over
+from gradcli.engine.device.gpu.launch import (
+    SUFFIX,
+    THREADS,
+    Arg,
+    Launch,
+    Module,
+    Plan,
+    Shapes,
+    first,
+    launches,
+    over,
+)
 from gradcli.engine.device.gpu.walk import walk
+from gradcli.engine.dtype import bfloat16
 
 FAMILY = "chain"
 _INPUTS, _TENSORS, _PAIRS = 5, 8, 4
@@ -21,8 +33,10 @@ def chain(call: Shapes) -> Plan:
     inputs = [x if len(x.shape) == len(like.shape) else like for x in call.tensors[:_INPUTS]]
     n = call.numel(_INPUTS)
     options = [call.option(i) for i in range(2 * _PAIRS)]
-    tensors, args = first(_TENSORS), (walk(inputs), n)
-    return one(FAMILY, call, over(n), *tensors, *args, *options, row=steps_text(call))
+    args: tuple[Arg, ...] = (*first(_TENSORS), walk(inputs), n, *options)
+    module = Module(FAMILY, SUFFIX["float32"], steps_text(call))  # whatever lies in memory
+    launch = Launch(module, f"{FAMILY}_{SUFFIX['float32']}", over(n), THREADS, args)
+    return Plan((launch,) if n else ())
 
 
 def steps_text(call: Shapes) -> str:
@@ -41,5 +55,6 @@ def steps_text(call: Shapes) -> str:
         lines.append(f"{declared}s{result} = ROW({kernel})({values}, p{pair}, q{pair});")
     shape = call.tensors[_INPUTS].shape
     written = [i for i in range(_INPUTS, _TENSORS) if len(call.tensors[i].shape) == len(shape)]
-    loads = [f"LOAD({slot})" for slot in sorted(read)]
-    return " ".join([*loads, *lines, *(f"STORE({slot})" for slot in written)])
+    half = [tensor.dtype is bfloat16 for tensor in call.tensors]
+    loads = [f"LOAD{'_HALF' * half[slot]}({slot})" for slot in sorted(read)]
+    return " ".join([*loads, *lines, *(f"STORE{'_HALF' * half[slot]}({slot})" for slot in written)])
