@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,6 +72,22 @@ def test_architecture_names_every_package_and_stays_short() -> None:
     missing = [name for name in packages() if f"{name.removeprefix('gradcli/')}/" not in text]
     assert not missing
     assert len(text.splitlines()) <= 150
+
+
+def test_architecture_has_the_order_that_the_linter_keeps() -> None:
+    text = " ".join((ROOT / "ARCHITECTURE.md").read_text().split())
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    orders = [one["layers"] for one in settings["contracts"] if one["type"] == "layers"]
+    assert len(orders) == 2
+    for layers in orders:
+        assert " > ".join(layers).replace("gradcli.", "") in text
+
+
+def test_architecture_names_every_file_of_the_engine() -> None:
+    [row] = re.findall(r"^\| gradcli/engine/ \|.*", (ROOT / "ARCHITECTURE.md").read_text(), re.M)
+    listed = set(re.findall(r"\w+", row))
+    files = {path.stem for path in (PACKAGE / "engine").glob("*.py")} - {"__init__"}
+    assert not files - listed
 
 
 BANNED_CALLS = {
