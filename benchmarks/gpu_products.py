@@ -1,12 +1,13 @@
 """Matrix products, convolutions and attention: TFLOP/s by shape, beside PyTorch's own libraries.
 
-Both compute the same numbers, in float32 with TF32 off, and their results are compared.
+Both compute the same numbers, in float32 with TF32 off, and their results are compared; some shapes
+are timed in bfloat16 too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from benchmarks import gpu_device
@@ -20,8 +21,8 @@ from gradcli.engine import Tensor
 from gradcli.engine.device.gpu.device import GPU
 from gradcli.engine.nn import functional as F
 
-OURS, THEIRS, THEIRS_BF16 = "gradcli", "torch", "torch bf16"
-OURS_BF16, NO_BF16 = "gradcli bf16", "gradcli has no bfloat16 yet"
+OURS, THEIRS = "gradcli", "torch"
+OURS_BF16, THEIRS_BF16 = "gradcli bf16", "torch bf16"
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Case:
     Attributes:
         ours, theirs: take the inputs; theirs takes torch.nn.functional first.
         backward: the time of the gradients of all inputs, not of the result.
+        half: timed in bfloat16 too.
         flops: multiplications and additions that the formula needs.
     """
 
@@ -40,7 +42,7 @@ class Case:
     ours: Callable[..., Tensor]
     theirs: Callable[..., Any]
     backward: bool = False
-    half: bool = field(default=False)
+    half: bool = False
 
 
 def _matmul(m: int, k: int, n: int, how: str = "") -> Case:
@@ -135,11 +137,8 @@ def _case(gpu: GPU, peer: Peer | None, case: Case, effort: Effort) -> dict[str, 
     contenders: dict[str, Contender] = {}
     results: dict[str, Any] = {}
     makers: dict[str, Callable[[], tuple[Contender, Any]]] = {OURS: lambda: ours(gpu, case, given)}
-    half = getattr(engine, "bfloat16", None)
-    if case.half and half is None:
-        rows[OURS_BF16] = {"missing": NO_BF16}
-    elif case.half:
-        makers[OURS_BF16] = lambda: ours(gpu, case, given, half)
+    if case.half:
+        makers[OURS_BF16] = lambda: ours(gpu, case, given, engine.bfloat16)
     if peer:
         makers[THEIRS] = lambda: theirs(peer, case, given)
         if case.half:

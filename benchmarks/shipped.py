@@ -66,7 +66,7 @@ def trained(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     """What a training in a process of its own ended in; why there is none, where data is absent."""
     try:
         config = load(path, changes)
-    except (ErrorGroup, GradcliError) as error:
+    except GradcliError as error:
         if _without_data(error):
             return {"missing": str(error)}
         raise

@@ -13,6 +13,7 @@ import grey_png
 
 from gradcli import engine
 from gradcli.cli.trained import open_trained
+from gradcli.errors import GradcliError
 from gradcli.train.directory import find
 
 
@@ -33,13 +34,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", help="a path, a run's name or `last`")
     parser.add_argument("--runs", type=Path, default=Path("runs"))
-    parser.add_argument("--checkpoint", default="best", help="`best`, `last` or a step")
+    parser.add_argument("--checkpoint", default="last", help="`best`, `last` or a step")
     parser.add_argument("--out", type=Path, default=Path("reconstructions.png"))
     parser.add_argument("--across", type=int, default=12, help="images in a row")
     parser.add_argument("--rows", type=int, default=2, help="rows of images")
     options = parser.parse_args()
-    run = find(options.runs, options.run)
-    shown = pairs(run, options.checkpoint, options.across, options.rows)
+    try:
+        run = find(options.runs, options.run)
+        shown = pairs(run, options.checkpoint, options.across, options.rows)
+    except GradcliError as error:
+        parser.error(str(error))
     grey_png.save(options.out, shown, options.across)
 
 

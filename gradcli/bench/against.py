@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,5 +149,5 @@ def _milliseconds(rows: list[tuple[str, Any]]) -> dict[str, float]:
     return {
         name: float(ms)
         for name, ms in times.items()
-        if isinstance(ms, int | float) and not isinstance(ms, bool) and 0 < ms < math.inf
+        if isinstance(ms, int | float) and not isinstance(ms, bool) and 0 < ms <= sys.float_info.max
     }

@@ -31,6 +31,8 @@ def command(
     as_json: bool,
 ) -> None:
     """Find every mistake in CONFIGS; print the layers of each one that is right."""
+    if schema and configs:
+        raise click.UsageError("--schema is the same for all configs: leave them out", ctx)
     if schema:
         from gradcli.config.json_schema import json_schema
 

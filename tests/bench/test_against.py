@@ -52,6 +52,7 @@ def earlier(**changes: Any) -> dict[str, Any]:
         ({"format": against.FORMAT, "steps": {"eager": {"ms": True}}}, "it has no times"),
         ({"format": against.FORMAT, "items": [3, {"name": "x"}]}, "it has no times"),
         ('{"format": "gradcli bench 1", "steps": {"eager": {"ms": NaN}}}', "it has no times"),
+        ({"format": against.FORMAT, "steps": {"eager": {"ms": 10**400}}}, "it has no times"),
     ],
 )
 def test_a_file_that_is_no_measurement_is_refused(

@@ -79,6 +79,7 @@ def test_help_answers_at_once() -> None:
         (("check", "--jsn"), "--json"),
         (("check", "-s"), "requires an argument"),
         (("check",), "check needs a config file, or --schema"),
+        (("check", "--schema", "a.yaml"), "--schema is the same for all configs"),
     ],
 )
 def test_wrong_usage_exits_2_with_a_suggestion(args: tuple[str, ...], expected: str) -> None:

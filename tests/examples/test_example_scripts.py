@@ -101,7 +101,7 @@ def test_an_autoencoder_is_shown_below_what_it_was_given(
     config = EXAMPLES.parent / "configs" / "mnist_autoencoder.yaml"
     assert run(["train", str(config), "--max-steps", "1", "--runs", str(tmp_path)]) == 0
     picture = tmp_path / "shown.png"
-    options = ["--runs", str(tmp_path), "--checkpoint", "last", "--out", str(picture)]
+    options = ["--runs", str(tmp_path), "--out", str(picture)]
     monkeypatch.setattr(sys, "argv", ["show_autoencoder.py", "last", *options, "--across", "3"])
     example("show_autoencoder").main()
     rows = pixels(picture)
@@ -111,6 +111,15 @@ def test_an_autoencoder_is_shown_below_what_it_was_given(
     assert max(map(max, seven)) == 255
     guess = [value for row in rows[60:116] for value in row[:56]]
     assert 100 < min(guess) <= max(guess) < 150  # what an untrained sigmoid says
+
+
+def test_a_run_that_is_not_there_is_told_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["show_autoencoder.py", "none", "--runs", str(tmp_path)])
+    with pytest.raises(SystemExit, match="2"):
+        example("show_autoencoder").main()
+    assert "no run 'none'" in capsys.readouterr().err
 
 
 def test_both_networks_of_a_gan_learn_and_draw(
