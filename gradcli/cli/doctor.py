@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gradcli.engine import DType
 
 PACKAGES = ("click", "PyYAML", "cffi", "tqdm", "pydantic", "safetensors")
-INSTRUCTION_SETS = ("avx512", "avx2", "neon", "baseline")
+INSTRUCTION_SETS = ("avx512bf16", "avx512", "avx2", "neon", "baseline")
 EXIT_BROKEN = 4
 # A relative error that float32 rounding cannot explain.
 TOLERANCE = 1e-6

@@ -17,7 +17,7 @@ from gradcli.engine.shape import Shape
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
 # Kernels that take bfloat16 as it is, on every device; and those that read what they overwrite.
-MOVE_BFLOAT16 = frozenset(name for name in cpu.KERNELS if cpu.kernel_built(name, bfloat16))
+MOVE_BFLOAT16 = frozenset(("copy", "fill"))
 READ_OUTPUTS = frozenset(name for name in cpu.KERNELS if name.endswith("_step")) | {
     "batch_norm_train",
     "scale_by",
@@ -143,7 +143,8 @@ def run(
     """Run one kernel: inputs first, then the outputs it writes.
 
     bfloat16 is a type of storage. Kernels compute in float32: what they read is widened before,
-    what they write is rounded behind, in calls of their own. Only tensor cores do that themselves.
+    what they write is rounded behind, in calls of their own. Only products do that themselves,
+    where the processor or a GPU has units for them.
     """
     for array in arrays:
         if array.dtype is bfloat16 and not _moves(kernel, arrays):
@@ -160,13 +161,12 @@ def run(
 
 
 def _moves(kernel: str, arrays: Sequence[Array]) -> bool:
-    """Whether a kernel takes bfloat16 as it is: it only moves elements, or a GPU widens them."""
+    """Whether a kernel takes bfloat16 as it is: it only moves elements, or is a product."""
     if kernel in MOVE_BFLOAT16:
         return True
     device = arrays[-1].storage.device
-    if device is None or kernel not in device.multiplies_bfloat16:
-        return False
-    return all(array.dtype is bfloat16 for array in arrays)
+    multiplies = cpu.multiplies_bfloat16() if device is None else device.multiplies_bfloat16
+    return kernel in multiplies and all(array.dtype is bfloat16 for array in arrays)
 
 
 def _run_widened(

@@ -10,6 +10,7 @@ import pytest
 from gradcli import engine
 from gradcli.engine import nn, optim, recording
 from gradcli.engine.autocast import IN_FLOAT32, PRODUCTS, WIDEST
+from gradcli.engine.device import cpu
 from gradcli.engine.nn import functional as F
 from gradcli.engine.program.passes import PASSES
 from gradcli.engine.program.record import Recording
@@ -130,7 +131,7 @@ def test_a_parameter_is_cast_once_in_an_outermost_block() -> None:
                 F.linear(y, w)
 
     to_half = ("float32", "bfloat16")
-    outputs = 2  # of both products
+    outputs = 0 if cpu.multiplies_bfloat16() else 2  # of both products
     assert casts(twice).count(to_half) == outputs + 1
     assert casts(lambda: twice(cache_enabled=False)).count(to_half) == outputs + 2
     assert casts(lambda: (twice(), twice())).count(to_half) == 2 * (outputs + 1)

@@ -81,7 +81,7 @@
 #define IF_WHOLE(row) row
 #endif
 
-static const gc_kernel NAME(table)[] = {
+const gc_kernel NAME(table)[] = {
 #define KERNEL_ALL(name, plan, inputs, outputs, typed_by) ROW(plan, name)
 #define KERNEL_REAL(name, plan, inputs, outputs, typed_by) IF_REAL(ROW(plan, name))
 #include "../kernels.h"

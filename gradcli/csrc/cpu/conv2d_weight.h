@@ -58,7 +58,7 @@ static int NAME(plan_conv2d_grad_weight)(const gc_call *call, gc_plan *plan, gc_
   const int status = gc_conv2d_check(call, 1, 2, 0, error);
   if (status)
     return status;
-  GC_REQUIRE(NAME(apart)(call->tensors, 2, 2), 2, "an output in memory of its own");
+  GC_REQUIRE(gc_apart(call->tensors, 2, 2), 2, "an output in memory of its own");
   if (gc_numel(&call->tensors[2]) == 0)
     return gc_plan_simple(plan, 0);
   const gc_conv2d s = gc_conv2d_shape(call, 1, 2, 0, LANES);

@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) void NAME(row_straight)(const int v
   GC_UNROLL for (int v = 0; v < vectors; v++) sum[v] = (NAME(vec)){0};
   const int64_t last = (vectors - 1) * LANES;
   for (int64_t at = 0; at < k; at++) {
-    const NAME(vec) x = a[at * step] - (NAME(vec)){0};
+    const NAME(vec) x = SPREAD(a[at * step]);
     const REAL *const row = b.at + at * b.rs;
     GC_UNROLL for (int v = 0; v < vectors - 1; v++) {
       GC_FETCH(row + v * LANES, b.rs);
@@ -61,14 +61,13 @@ static void NAME(row_turned)(int64_t k, const REAL *a, int64_t step, NAME(matrix
     GC_UNROLL for (int i = 0; i < N; i++) x[i] =
         *(const NAME(loose) *)(b.at + at + (i < n ? i : n - 1) * b.cs);
     NAME(transpose_vectors)(x, y);
-    GC_UNROLL for (int i = 0; i < N; i++) sum =
-        MADD(a[(at + i) * step] - (NAME(vec)){0}, x[i], sum);
+    GC_UNROLL for (int i = 0; i < N; i++) sum = MADD(SPREAD(a[(at + i) * step]), x[i], sum);
   }
   for (; at < k; at++) {
     _Alignas(GC_VECTOR_BYTES) REAL column[N] = {0};
     for (int64_t i = 0; i < n; i++)
       column[i] = b.at[at + i * b.cs];
-    sum = MADD(a[at * step] - (NAME(vec)){0}, *(const NAME(vec) *)column, sum);
+    sum = MADD(SPREAD(a[at * step]), *(const NAME(vec) *)column, sum);
   }
   NAME(put_sums)(&sum, n, c, add);
 }

@@ -31,9 +31,19 @@ typedef REAL NAME(vec) __attribute__((vector_size(GC_VECTOR_BYTES)));
 typedef REAL NAME(loose)
     __attribute__((vector_size(GC_VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
 
-/* MADD(a, b, c) = a * b + c, rounded once where the processor can. */
+/* MADD(a, b, c) = a * b + c, rounded once where the processor can. SPREAD(x): x in every lane.
+ * Pairs of bfloat16 (matmul_pairs.h) look like floats, and no arithmetic may be done with what they
+ * look like. */
 #undef MADD
-#if !defined(GC_HAS_FMA)
+#undef SPREAD
+#if defined(GC_PAIRS)
+#define SPREAD(x) ((NAME(vec))_mm512_set1_ps(x))
+#else
+#define SPREAD(x) ((x) - (NAME(vec)){0})
+#endif
+#if defined(GC_PAIRS)
+#define MADD(a, b, c) ((NAME(vec))_mm512_dpbf16_ps((__m512)(c), (__m512bh)(a), (__m512bh)(b)))
+#elif !defined(GC_HAS_FMA)
 #define MADD(a, b, c) ((a) * (b) + (c))
 #elif defined(__x86_64__) && GC_VECTOR_BYTES == 64 && defined(GC_IS_FLOAT)
 #define MADD(a, b, c) _mm512_fmadd_ps(a, b, c)
@@ -118,7 +128,7 @@ static inline __attribute__((always_inline)) void NAME(tile)(const int m, const 
   for (int64_t at = 0; at < k; at++) {
     GC_UNROLL for (int j = 0; j < w; j++) row[j] = *(const NAME(loose) *)(b + j * LANES);
     GC_UNROLL for (int i = 0; i < m; i++) {
-      const NAME(vec) x = rows[i / 3][i % 3 * rs] - (NAME(vec)){0};
+      const NAME(vec) x = SPREAD(rows[i / 3][i % 3 * rs]);
       GC_UNROLL for (int j = 0; j < w; j++) sum[i][j] = MADD(x, row[j], sum[i][j]);
     }
     GC_UNROLL for (int i = 0; i < m; i += 3) rows[i / 3] += cs;

@@ -3,37 +3,8 @@
  * some blocks of the output. matmul_then does one more thing to each block before it leaves the
  * cache. */
 
+#include "matmul_check.h"
 #include "matmul_grid.h"
-
-/* Whether an output lies apart from the inputs: it holds sums before all of those have been read.
- */
-static bool NAME(apart)(const gc_tensor *t, int32_t inputs, int32_t out) {
-  for (int32_t i = 0; i < inputs; i++)
-    if (gc_numel(&t[i]) && gc_numel(&t[out]) && gc_first(&t[i]) == gc_first(&t[out]))
-      return false;
-  return true;
-}
-
-/* Checks a, b and bias, and the output number `out`. */
-static int NAME(check_matmul)(const gc_call *call, int32_t out, gc_error *error) {
-  const gc_tensor *t = call->tensors;
-  const int32_t each[4] = {0, 1, 2, out};
-  for (int32_t i = 0; i < 4; i++) {
-    const gc_tensor *one = &t[each[i]];
-    GC_REQUIRE(one->ndim == (i == 2 ? 1 : 3), each[i], "(batch, rows, columns); bias: (columns)");
-    GC_REQUIRE(one->dtype == t[0].dtype, each[i], "tensors of one element type");
-  }
-  GC_REQUIRE(t[1].shape[0] == t[0].shape[0], 1, "the same batch");
-  GC_REQUIRE(t[1].shape[1] == t[0].shape[2], 1, "as many rows as the left matrix has columns");
-  GC_REQUIRE(t[2].shape[0] == 0 || t[2].shape[0] == t[1].shape[2], 2, "a bias for each column");
-  GC_REQUIRE(gc_contiguous(&t[2]), 2, "a contiguous tensor");
-  GC_REQUIRE(t[out].shape[0] == t[0].shape[0] && t[out].shape[1] == t[0].shape[1] &&
-                 t[out].shape[2] == t[1].shape[2],
-             out, "(batch, rows of the left, columns of the right)");
-  GC_REQUIRE(gc_contiguous(&t[out]), out, "a contiguous tensor");
-  GC_REQUIRE(NAME(apart)(t, 3, out), out, "an output in memory of its own");
-  return GC_OK;
-}
 
 static int NAME(cut_matmul)(const gc_call *call, gc_plan *plan) {
   const gc_grid g = NAME(matmul_grid)(call->tensors);
@@ -48,7 +19,7 @@ static int NAME(cut_matmul)(const gc_call *call, gc_plan *plan) {
 }
 
 static int NAME(plan_matmul)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  const int status = NAME(check_matmul)(call, 3, error);
+  const int status = gc_check_matmul(call, 3, error);
   return status ? status : NAME(cut_matmul)(call, plan);
 }
 
@@ -123,7 +94,7 @@ static int NAME(check_then)(const gc_call *call, int64_t f, gc_error *error) {
   }
   GC_REQUIRE(gc_numel(&t[3]) == (kind == GC_SPAN_SLOPE ? gc_numel(&t[5]) : 0), 3,
              "what was kept for a slope, and else nothing");
-  GC_REQUIRE(NAME(apart)(t, 4, 4) && NAME(apart)(t, 4, 5), 5, "an output in memory of its own");
+  GC_REQUIRE(gc_apart(t, 4, 4) && gc_apart(t, 4, 5), 5, "an output in memory of its own");
   return GC_OK;
 }
 
@@ -143,7 +114,7 @@ static NAME(then) NAME(then_of)(const gc_call *call, int64_t f) {
 }
 
 static int NAME(plan_matmul_then)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  int status = NAME(check_matmul)(call, 5, error);
+  int status = gc_check_matmul(call, 5, error);
   if (!status)
     status = NAME(check_then)(call, call->sizes[0], error);
   return status ? status : NAME(cut_matmul)(call, plan);

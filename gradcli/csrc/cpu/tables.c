@@ -45,6 +45,8 @@ static const gc_isa_table *chosen;
 
 static bool machine_has(const gc_isa_table *isa) {
 #if defined(__x86_64__)
+  if (isa == &gc_isa_avx512bf16)
+    return machine_has(&gc_isa_avx512) && __builtin_cpu_supports("avx512bf16");
   if (isa == &gc_isa_avx512)
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
@@ -59,6 +61,7 @@ static bool machine_has(const gc_isa_table *isa) {
 /* Best first; the baseline runs everywhere. */
 static const gc_isa_table *const built[] = {
 #if defined(__x86_64__)
+    &gc_isa_avx512bf16,
     &gc_isa_avx512,
     &gc_isa_avx2,
 #elif defined(__aarch64__)

@@ -23,7 +23,8 @@ enum {
   GC_STRUCTURED
 };
 
-extern const gc_isa_table gc_isa_baseline, gc_isa_avx2, gc_isa_avx512, gc_isa_neon;
+extern const gc_isa_table gc_isa_baseline, gc_isa_avx2, gc_isa_avx512, gc_isa_avx512bf16,
+    gc_isa_neon;
 extern const gc_kernel *const gc_table_i32, *const gc_table_i64, *const gc_table_u8;
 
 #endif

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gradcli.engine.dtype import DTYPES, DType
+from gradcli.engine.dtype import DTYPES, DType, bfloat16
 from gradcli.errors import DeviceError, DTypeError, NumericsError, RangeError, ShapeError
 
 try:
@@ -153,6 +153,12 @@ def kernel_built(kernel: str, dtype: DType) -> bool:
     return bool(lib.gc_kernel_built(KERNELS[kernel], dtype.code))
 
 
+def multiplies_bfloat16() -> frozenset[str]:
+    """The products that this instruction set does on bfloat16 as it is."""
+    return _PRODUCTS if kernel_built("matmul", bfloat16) else frozenset()
+
+
+_PRODUCTS = frozenset(("matmul",))
 _DTYPE_NAMES = {dtype.code: dtype.name for dtype in DTYPES.values()}
 
 

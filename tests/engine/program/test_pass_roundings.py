@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from replays import ALL, kernels, program, pure
 
 from gradcli import engine
 from gradcli.engine.array import Array, empty, run
+from gradcli.engine.device import cpu
 from gradcli.engine.program.record import Call
 from gradcli.engine.tensor import Tensor
 
@@ -31,6 +33,16 @@ def test_a_rounding_between_two_calls_is_one_row_of_either() -> None:
     assert kernels(step, X) == ["chain"]
 
 
+@pytest.fixture
+def floats_alone() -> Iterator[None]:
+    """An instruction set without products of bfloat16."""
+    before = cpu.isa()
+    cpu.set_isa("baseline")
+    yield
+    cpu.set_isa(before)
+
+
+@pytest.mark.usefixtures("floats_alone")
 def test_a_product_ends_with_the_rounding() -> None:
     w = engine.randn(10, 4)
 
@@ -81,6 +93,7 @@ def test_whole_numbers_become_rounded_float32() -> None:
     program(step, counts)
 
 
+@pytest.mark.usefixtures("floats_alone")
 def test_a_gradient_of_float32_parameters_is_rounded_where_it_is_made() -> None:
     w = engine.randn(10, 4).requires_grad_()
 
