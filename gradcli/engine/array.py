@@ -12,7 +12,7 @@ from gradcli.engine import recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.device import cpu, place
 from gradcli.engine.device.cpu import Storage
-from gradcli.engine.dtype import DType, bfloat16, float32
+from gradcli.engine.dtype import DType, bfloat16, checked, float32
 from gradcli.engine.shape import Shape
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
@@ -226,7 +226,11 @@ def _back(order: Sequence[int]) -> list[int]:
 
 def empty(shape: Shape, dtype: DType) -> Array:
     """A fresh contiguous array, contents undefined."""
-    nbytes = shapes.numel(shape) * dtype.size
+    try:
+        nbytes = shapes.numel(shape) * dtype.size
+    except AttributeError:
+        checked(dtype)
+        raise
     device = place.fresh() if place.others() else None
     storage = cpu.allocate(nbytes) if device is None else device.allocate(nbytes)
     recorder = recording.current()

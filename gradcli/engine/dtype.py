@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isfinite
 
-from gradcli.errors import OptionError
+from gradcli.errors import DTypeError, OptionError
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +56,13 @@ bfloat16 = DType("bfloat16", 6, 2, "float", "")
 
 DTYPES = {d.name: d for d in (float32, float64, int32, int64, uint8, bool_, bfloat16)}
 _RANK = {"bool": 0, "int": 1, "float": 2}
+
+
+def checked(dtype: object) -> DType:
+    """The element type itself; anything else, such as its name, is refused."""
+    if not isinstance(dtype, DType):
+        raise DTypeError(f"dtype must be an element type such as engine.float32, got {dtype!r}")
+    return dtype
 
 
 def of_scalar(value: float) -> DType:

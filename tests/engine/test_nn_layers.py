@@ -13,6 +13,7 @@ from gradcli.errors import OptionError, RangeError, ShapeError
     ("make", "says"),
     [
         (lambda: nn.Linear(-1, 2), "Linear: features must be 0 or more, got -1 and 2"),
+        (lambda: nn.Linear("3", 2), "Linear: features must be 0 or more, got '3' and 2"),
         (lambda: nn.Conv2d(3, 4, 3, groups=2), "groups=2 must divide in_channels=3"),
         (lambda: nn.Conv2d(1, 1, 0), "Conv2d: kernel_size must be"),
         (lambda: nn.Conv2d(1, 1, 3, stride=(1, 2, 3)), "Conv2d: stride must be"),

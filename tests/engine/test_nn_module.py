@@ -166,6 +166,8 @@ def test_a_state_that_does_not_fit_is_listed_whole_and_loads_nothing():
     assert pair.first.weight.tolist() == [2, 2]
     with pytest.raises(ShapeError, match="missing: none; unexpected: none"):
         pair.load_state_dict({**pair.state_dict(), "top": engine.zeros(4)}, strict=False)
+    with pytest.raises(DTypeError, match="takes a dict of Tensors by name, got int"):
+        pair.load_state_dict(3)
     with pytest.raises(DTypeError, match="'top' must be a Tensor, got list"):
         pair.load_state_dict({"top": [1, 2, 3]}, strict=False)
 

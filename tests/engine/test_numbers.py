@@ -87,6 +87,29 @@ def test_wrong_ways_to_make_a_tensor_name_the_right_one() -> None:
         engine.Tensor([1, 2])
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda dtype: engine.tensor(1, dtype=dtype),
+        lambda dtype: engine.tensor([1.0], dtype=dtype),
+        lambda dtype: engine.zeros(2, dtype=dtype),
+        lambda dtype: engine.arange(3, dtype=dtype),
+        lambda dtype: engine.randn(3, dtype=dtype),
+        lambda dtype: engine.frombuffer(b"abcd", dtype=dtype),
+        lambda dtype: engine.ones(3).sum(dtype=dtype),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", float])
+def test_an_element_type_is_no_text_and_no_type_of_python(make, dtype: object) -> None:
+    with pytest.raises(DTypeError, match="must be an element type such as engine"):
+        make(dtype)
+
+
+def test_a_tensor_is_not_filled_with_text() -> None:
+    with pytest.raises(DTypeError, match="full: fill_value must be a number, got str"):
+        engine.full((2,), "a")
+
+
 def test_sizes_beyond_the_machine_are_refused() -> None:
     with pytest.raises(DeviceError, match="no memory"):
         engine.empty(2**40, 2**40)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from gradcli import engine
-from gradcli.engine import optim
+from gradcli.engine import nn, optim
 from gradcli.errors import DTypeError, NumericsError, OptionError, ShapeError
 
 START = [0.5, -1.25, 2.0]
@@ -270,6 +270,13 @@ def test_what_is_no_list_of_tensors_is_refused():
         optim.SGD(parameter())
     with pytest.raises(DTypeError, match="must be a Tensor, got str"):
         optim.SGD(["weight"])
+    with pytest.raises(DTypeError, match=r"got Linear; pass its parameters\(\)"):
+        optim.SGD(nn.Linear(2, 2))
+    with pytest.raises(DTypeError, match=r"got NoneType$"):
+        optim.SGD(None)
+    for state in (3, {}, {"state": {}}):
+        with pytest.raises(DTypeError, match=r"takes what state_dict\(\) gives"):
+            optim.SGD([parameter()], lr=1.0).load_state_dict(state)
 
 
 def test_options_that_change_what_is_kept_are_refused():

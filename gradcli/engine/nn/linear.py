@@ -28,9 +28,9 @@ class Linear(Module):
         dtype: DType = dtypes.float32,
     ) -> None:
         super().__init__()
-        if in_features < 0 or out_features < 0:
+        if any(not hasattr(n, "__index__") or n < 0 for n in (in_features, out_features)):
             raise OptionError(
-                f"Linear: features must be 0 or more, got {in_features} and {out_features}"
+                f"Linear: features must be 0 or more, got {in_features!r} and {out_features!r}"
             )
         self.in_features = in_features
         self.out_features = out_features

@@ -23,6 +23,9 @@ def load(
     owner: str, own: Mapping[str, Tensor], given: Mapping[str, Tensor], strict: bool
 ) -> IncompatibleKeys:
     """Copy `given` over `own` by name, after comparing all names and shapes."""
+    if not isinstance(given, Mapping):
+        found = type(given).__name__
+        raise DTypeError(f"load_state_dict: takes a dict of Tensors by name, got {found}")
     for name, tensor in given.items():
         if not isinstance(tensor, Tensor):
             found = type(tensor).__name__

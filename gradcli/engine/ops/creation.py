@@ -31,6 +31,8 @@ def tensor(data: Any, *, dtype: DType | None = None, requires_grad: bool = False
 
     Floats become float32, whole numbers int64, truth values bool, unless `dtype` says otherwise.
     """
+    if dtype is not None:
+        dtypes.checked(dtype)
     if isinstance(data, Tensor):
         made = data.array.cast(dtype or data.dtype)
     elif isinstance(data, (bool, int, float)):
@@ -99,7 +101,7 @@ def _from_buffer(data: Any) -> Array:
 def frombuffer(buffer: Any, *, dtype: DType) -> Tensor:
     """The bytes of a buffer as a 1-D tensor, sharing its memory."""
     view = memoryview(buffer)
-    if view.nbytes % dtype.size:
+    if view.nbytes % dtypes.checked(dtype).size:
         raise ShapeError(f"frombuffer: {view.nbytes} bytes are no whole number of {dtype}")
     storage = cpu.borrow(buffer) if view.nbytes else cpu.allocate(0)
     if cpu.address(storage) % dtype.size:
@@ -122,6 +124,8 @@ def full(
     requires_grad: bool = False,
 ) -> Tensor:
     """One value everywhere."""
+    if not hasattr(fill_value, "__float__"):
+        raise DTypeError(f"full: fill_value must be a number, got {type(fill_value).__name__}")
     chosen = dtype or dtypes.of_scalar(fill_value)
     made = full_array(shapes.checked(size, "full"), fill_value, chosen)
     return Tensor(made, requires_grad=requires_grad)

@@ -217,6 +217,7 @@ def _position(name: str, part: Any, size: int, d: int) -> int:
     ],
     wrong=[
         wrong(sample((2,), dtype="gpu"), "to: no device 'gpu'"),
+        wrong(sample((2,), dtype="float64"), "'float64' is written engine.float64"),
         wrong(sample((2,), dtype=32), "dtype must be an element type, got int"),
     ],
 )
@@ -226,6 +227,8 @@ def to(input: Tensor, dtype: Any) -> Tensor:
     The name of a device ("cpu", "cuda", "metal") is accepted too: the numbers move there.
     """
     if isinstance(dtype, str):
+        if dtype in dtypes.DTYPES:
+            raise DTypeError(f"to: the element type '{dtype}' is written engine.{dtype}")
         there = opened.device(dtype) is input.array.storage.device
         moved: Tensor = input if there else OPS["transfer"](input, device=dtype)
         return moved

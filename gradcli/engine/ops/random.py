@@ -138,7 +138,7 @@ def _drawn(
     options: Sequence[float],
 ) -> Array:
     """A fresh array from one draw of a float kernel, in the name of `op`."""
-    chosen = dtype or dtypes.float32
+    chosen = dtypes.checked(dtype or dtypes.float32)
     if not chosen.is_floating_point:
         raise DTypeError(f"{op}: draws float32 or float64, not {chosen}")
     (state, number), out = _next(generator), empty(shape, chosen.computed)

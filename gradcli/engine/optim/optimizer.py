@@ -132,6 +132,10 @@ class Optimizer:
     def __init__(self, params: Iterable[Any], defaults: Group) -> None:
         if isinstance(params, Tensor):
             raise DTypeError(f"{self._name}: params must be a list of Tensors, got one Tensor")
+        if not isinstance(params, Iterable):
+            found = type(params).__name__
+            cure = "; pass its parameters()" if hasattr(params, "parameters") else ""
+            raise DTypeError(f"{self._name}: params must be a list of Tensors, got {found}{cure}")
         self.defaults = defaults
         self.param_groups: list[Group] = []
         self._groups: list[_Slots] = []
@@ -312,6 +316,11 @@ class Optimizer:
 
         State that is missing (torch has none before the first step) becomes 0.
         """
+        if not isinstance(state_dict, Mapping) or "param_groups" not in state_dict:
+            raise DTypeError(
+                "load_state_dict: takes what state_dict() gives, a dict with 'state' and "
+                f"'param_groups', got {type(state_dict).__name__}"
+            )
         groups = state_dict["param_groups"]
         here = [len(group["params"]) for group in self.param_groups]
         there = [len(group["params"]) for group in groups]
