@@ -165,7 +165,7 @@ def test_uniform_never_reaches_its_upper_end() -> None:
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:
-    with pytest.raises(DTypeError, match="draws float32 or float64"):
+    with pytest.raises(DTypeError, match="draws float32, float64 or bfloat16"):
         engine.rand(3, dtype=engine.int64)
     with pytest.raises(OptionError, match="needs low < high"):
         engine.randint(3, 3, (2,))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty
 from gradcli.engine.dtype import DType
@@ -78,8 +77,9 @@ def floats(op: str, x: Array, dtype: DType | None = None) -> Array:
     """`x`, cast to `dtype` if one is given; refuses what is no float then."""
     x = x if dtype is None or dtype is x.dtype else x.cast(dtype)
     if not x.dtype.is_floating_point:
-        known = f"{dtypes.float32.name} or {dtypes.float64.name}"
-        raise DTypeError(f"{op}: x must be {known}, got {x.dtype.name}; use x.float()")
+        raise DTypeError(
+            f"{op}: x must be float32, float64 or bfloat16, got {x.dtype.name}; use x.float()"
+        )
     return x
 
 

@@ -232,7 +232,11 @@ scaled_dot_product_attention = AttentionOp(
         wrong(
             sample((2, 3), (4, 3), (4, 3), none(), enable_gqa=True), "needs a dimension of heads"
         ),
-        wrong(sample((2, 3), (4, 3), (4, 3), none()), "x must be float32 or float64", "int64"),
+        wrong(
+            sample((2, 3), (4, 3), (4, 3), none()),
+            "x must be float32, float64 or bfloat16",
+            "int64",
+        ),
     ],
 )
 declare_op(scaled_dot_product_attention, method=False)

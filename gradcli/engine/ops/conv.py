@@ -207,7 +207,7 @@ def _composed(kind: Window) -> Callable[..., Tensor]:
         ),
         wrong(
             sample((1, 1, 5, 5), (1, 1, 3, 3), none()),
-            "must be float32 or float64",
+            "must be float32, float64 or bfloat16",
             dtype="int64",
         ),
     ],
@@ -273,7 +273,11 @@ def conv2d_gradient(
         ),
         wrong(sample((1, 1, 5), (1, 1, 3), none(), padding="full"), "conv1d: padding must be"),
         wrong(sample((1, 1, 5), (1, 1, 3), none(), padding="same", stride=2), "stride 1, got 2"),
-        wrong(sample((1, 1, 5), (1, 1, 3), none()), "must be float32 or float64", dtype="int64"),
+        wrong(
+            sample((1, 1, 5), (1, 1, 3), none()),
+            "must be float32, float64 or bfloat16",
+            dtype="int64",
+        ),
     ],
     method=False,
 )

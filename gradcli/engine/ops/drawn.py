@@ -209,7 +209,9 @@ def normal(
     ],
     wrong=[
         wrong(sample((3,), p=1.5), "p must be from 0 to 1, got 1.5"),
-        wrong(sample(index((3,), 2)), "input must be float32 or float64, got gradcli.int64"),
+        wrong(
+            sample(index((3,), 2)), "input must be float32, float64 or bfloat16, got gradcli.int64"
+        ),
         wrong(sample(away_from((3,), 3.5)), "probabilities must be from 0 to 1"),
     ],
     why=DRAWN,
@@ -219,7 +221,9 @@ def bernoulli(
 ) -> Tensor:
     """1 with the probability that the element is, or p for all, otherwise 0."""
     if not input.is_floating_point():
-        raise DTypeError(f"bernoulli: input must be float32 or float64, got {input.dtype}")
+        raise DTypeError(
+            f"bernoulli: input must be float32, float64 or bfloat16, got {input.dtype}"
+        )
     chances = input if p is None else p
     _check_chances("bernoulli", chances)
     return _hits(chances, input.shape, input.dtype, generator)

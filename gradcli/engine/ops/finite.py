@@ -11,7 +11,7 @@ from gradcli.engine.tensor import Tensor
 
 @function(
     samples=[sample((3, 5)), sample((2, 1, 4)), sample(()), sample((0, 3))],
-    wrong=[wrong(sample(index((3,), 2)), "must be float32 or float64, got int64")],
+    wrong=[wrong(sample(index((3,), 2)), "must be float32, float64 or bfloat16, got int64")],
 )
 def require_finite(input: Tensor) -> Tensor:
     """The tensor itself; raises NumericsError where an element is NaN or infinite.

@@ -362,7 +362,9 @@ def _composed_mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean"
         wrong(sample((3, 5), (3,)), "input (3, 5) and target (3,) must have one shape"),
         wrong(sample((3,), (3,), reduction="avg"), "none, mean or sum"),
         wrong(sample((3,), index((3,), 3)), "target is int64 and x float64"),
-        wrong(sample((3,), (3,)), "x must be float32 or float64, got int64", dtype="int64"),
+        wrong(
+            sample((3,), (3,)), "x must be float32, float64 or bfloat16, got int64", dtype="int64"
+        ),
     ],
 )
 def mse_loss(input: Array, target: Array, *, reduction: str = "mean") -> Array:

@@ -136,7 +136,7 @@ def pair_wrong(name: str) -> list[Wrong]:
     return [
         wrong(sample((3, 5), (3,)), f"{name}: input (3, 5) and target (3,) must have one shape"),
         wrong(sample((3,), (3,), reduction="avg"), f"{name}: reduction must be none, mean or sum"),
-        wrong(sample((3,), (3,)), "must be float32 or float64, got int64", dtype="int64"),
+        wrong(sample((3,), (3,)), "must be float32, float64 or bfloat16, got int64", dtype="int64"),
     ]
 
 

@@ -27,7 +27,7 @@ _EPSILON = {dtypes.float32: 2.0**-23, dtypes.float64: 2.0**-52}
 
 def _float(op: str, x: Tensor) -> DType:
     if not x.is_floating_point():
-        raise DTypeError(f"{op}: input must be float32 or float64, got {x.dtype}")
+        raise DTypeError(f"{op}: input must be float32, float64 or bfloat16, got {x.dtype}")
     return x.dtype
 
 
@@ -123,7 +123,9 @@ def _repeated(vector: Tensor, times: int) -> Tensor:
         sample((2, 1), normalized_shape=1),
         sample((0, 3), (3,), normalized_shape=3),
     ],
-    wrong=[wrong(sample(index((2, 3), 3), normalized_shape=3), "must be float32 or float64")],
+    wrong=[
+        wrong(sample(index((2, 3), 3), normalized_shape=3), "must be float32, float64 or bfloat16")
+    ],
     method=False,
 )
 def rms_norm(
@@ -160,7 +162,7 @@ def rms_norm(
         sample((2, 3, 4), size=1, beta=1.0),
         sample((0, 3, 4), size=2),
     ],
-    wrong=[wrong(sample(index((2, 3, 4), 3), size=2), "must be float32 or float64")],
+    wrong=[wrong(sample(index((2, 3, 4), 3), size=2), "must be float32, float64 or bfloat16")],
     method=False,
 )
 def local_response_norm(

@@ -136,7 +136,11 @@ _IMAGES, _LINES = Window("max_pool2d_with_indices", 2), Window("max_pool1d_with_
         wrong(sample((1, 1, 5, 5), kernel_size=2, padding=2), "more than half of kernel_size 2"),
         wrong(sample((1, 1, 5, 5), kernel_size=0), "kernel_size must be"),
         wrong(sample((5, 5), kernel_size=2), "input must be (N, C, H, W)"),
-        wrong(sample((1, 1, 4, 4), kernel_size=2), "must be float32 or float64", dtype="int64"),
+        wrong(
+            sample((1, 1, 4, 4), kernel_size=2),
+            "must be float32, float64 or bfloat16",
+            dtype="int64",
+        ),
     ],
     method=False,
 )
@@ -225,7 +229,9 @@ def max_pool2d(
         wrong(sample((1, 1, 5), kernel_size=2, padding=2), "more than half of kernel_size 2"),
         wrong(sample((1, 1, 5), kernel_size=(2, 2)), "kernel_size must be a whole number"),
         wrong(sample((5,), kernel_size=2), "input must be (N, C, L) or (C, L)"),
-        wrong(sample((1, 1, 4), kernel_size=2), "must be float32 or float64", dtype="int64"),
+        wrong(
+            sample((1, 1, 4), kernel_size=2), "must be float32, float64 or bfloat16", dtype="int64"
+        ),
     ],
     method=False,
 )

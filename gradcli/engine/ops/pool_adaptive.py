@@ -82,7 +82,11 @@ _TOP = (
         wrong(sample((1, 1, 2, 5), output_size=(1, 2, 3)), "output_size must be a pair"),
         wrong(sample((5, 5), output_size=2), "input must be (N, C, H, W)"),
         wrong(sample((1, 2, 0, 3), output_size=2), "input must not be empty"),
-        wrong(sample((1, 1, 4, 4), output_size=2), "must be float32 or float64", dtype="int64"),
+        wrong(
+            sample((1, 1, 4, 4), output_size=2),
+            "must be float32, float64 or bfloat16",
+            dtype="int64",
+        ),
     ],
     method=False,
 )
@@ -110,7 +114,9 @@ def adaptive_avg_pool2d_gradient(grad: Array, *, shapes: tuple[Shape, ...]) -> A
         wrong(sample((1, 1, 5), output_size=(2, 2)), "output_size must be whole numbers"),
         wrong(sample((5,), output_size=2), "input must be (N, C, L) or (C, L)"),
         wrong(sample((2, 3, 0), output_size=2), "input must not be empty"),
-        wrong(sample((1, 1, 4), output_size=2), "must be float32 or float64", dtype="int64"),
+        wrong(
+            sample((1, 1, 4), output_size=2), "must be float32, float64 or bfloat16", dtype="int64"
+        ),
     ],
     method=False,
 )
@@ -141,7 +147,11 @@ def adaptive_avg_pool1d_gradient(grad: Array, *, shapes: tuple[Shape, ...]) -> A
         wrong(sample((1, 1, 2, 5), output_size=0), "output_size must be a pair of whole numbers"),
         wrong(sample((5, 5), output_size=2), "input must be (N, C, H, W)"),
         wrong(sample((1, 2, 0, 3), output_size=2), "input must not be empty"),
-        wrong(sample((1, 1, 4, 4), output_size=2), "must be float32 or float64", dtype="int64"),
+        wrong(
+            sample((1, 1, 4, 4), output_size=2),
+            "must be float32, float64 or bfloat16",
+            dtype="int64",
+        ),
     ],
     method=False,
 )
@@ -181,7 +191,9 @@ def adaptive_max_pool2d_gradient_graph(
         wrong(sample((1, 1, 5), output_size=(2, 2)), "output_size must be whole numbers"),
         wrong(sample((5,), output_size=2), "input must be (N, C, L) or (C, L)"),
         wrong(sample((2, 3, 0), output_size=2), "input must not be empty"),
-        wrong(sample((1, 1, 4), output_size=2), "must be float32 or float64", dtype="int64"),
+        wrong(
+            sample((1, 1, 4), output_size=2), "must be float32, float64 or bfloat16", dtype="int64"
+        ),
     ],
     method=False,
 )

@@ -71,7 +71,11 @@ def _composed_mean(kind: Window) -> Callable[..., Tensor]:
         wrong(sample((1, 1, 5, 5), kernel_size=2, padding=2), "more than half of kernel_size 2"),
         wrong(sample((1, 1, 5, 5), kernel_size=2, stride=(1, 2, 3)), "stride must be"),
         wrong(sample((1, 1, 5, 5), kernel_size=2, divisor_override=0), "divisor_override must be"),
-        wrong(sample((1, 1, 4, 4), kernel_size=2), "must be float32 or float64", dtype="int64"),
+        wrong(
+            sample((1, 1, 4, 4), kernel_size=2),
+            "must be float32, float64 or bfloat16",
+            dtype="int64",
+        ),
     ],
     method=False,
 )
@@ -123,7 +127,9 @@ def avg_pool2d_gradient(
         wrong(sample((1, 1, 2), kernel_size=4), "avg_pool1d: the output would be 0; input"),
         wrong(sample((1, 1, 5), kernel_size=2, padding=2), "more than half of kernel_size 2"),
         wrong(sample((1, 1, 5), kernel_size=2, stride=(1, 2)), "avg_pool1d: stride must be"),
-        wrong(sample((1, 1, 4), kernel_size=2), "must be float32 or float64", dtype="int64"),
+        wrong(
+            sample((1, 1, 4), kernel_size=2), "must be float32, float64 or bfloat16", dtype="int64"
+        ),
     ],
     method=False,
 )

@@ -27,7 +27,10 @@ from gradcli.errors import CaptureError, DTypeError, OptionError
 DRAWN = "its numbers are drawn"
 _SIZES = [sample(size=(3, 5)), sample(size=(2, 1, 4), dtype=dtypes.float64), sample(size=(0, 3))]
 _WHOLE = [
-    wrong(sample(size=(3,), dtype=dtypes.int64), "draws float32 or float64, not gradcli.int64")
+    wrong(
+        sample(size=(3,), dtype=dtypes.int64),
+        "draws float32, float64 or bfloat16, not gradcli.int64",
+    )
 ]
 _LIKE = [sample((3, 5)), sample((2, 1), dtype=dtypes.float32), sample(()), sample((0, 3))]
 _AT_1 = Draw(key=1, step=2, number=3)
@@ -140,7 +143,7 @@ def _drawn(
     """A fresh array from one draw of a float kernel, in the name of `op`."""
     chosen = dtypes.checked(dtype or dtypes.float32)
     if not chosen.is_floating_point:
-        raise DTypeError(f"{op}: draws float32 or float64, not {chosen}")
+        raise DTypeError(f"{op}: draws float32, float64 or bfloat16, not {chosen}")
     (state, number), out = _next(generator), empty(shape, chosen.computed)
     run(kernel, state, out, sizes=(number,), options=options)
     if chosen is out.dtype:
@@ -276,7 +279,7 @@ def uniform_(
 @function(
     "normal_",
     samples=[sample((3, 5)), sample((2, 1, 4), mean=-1.0, std=0.5), sample(()), sample((0, 3))],
-    wrong=[wrong(sample(index((2,), 3)), "draws float32 or float64, not gradcli.int64")],
+    wrong=[wrong(sample(index((2,), 3)), "draws float32, float64 or bfloat16, not gradcli.int64")],
     why=IN_PLACE,
 )
 def normal_(

@@ -48,7 +48,9 @@ def nansum(
 
 @function(
     samples=_SUMS,
-    wrong=[wrong(sample((2, 3)), "nanmean: input must be float32 or float64", dtype="int64")],
+    wrong=[
+        wrong(sample((2, 3)), "nanmean: input must be float32, float64 or bfloat16", dtype="int64")
+    ],
 )
 def nanmean(
     input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: DType | None = None
@@ -56,7 +58,7 @@ def nanmean(
     """The mean over `dim`, or over everything, of what is not NaN."""
     x = input if dtype is None else input.to(dtype)
     if not x.is_floating_point():
-        raise DTypeError(f"nanmean: input must be float32 or float64, got {x.dtype}")
+        raise DTypeError(f"nanmean: input must be float32, float64 or bfloat16, got {x.dtype}")
     count = total(eq(x, x), dim, keepdim)
     mean: Tensor = nansum(x, dim, keepdim) / count.to(x.dtype)
     return mean

@@ -60,7 +60,7 @@ def _wrong(name: str, gates: int, *others: str, **options: Any) -> list[Wrong]:
         refused("w_hh must be (", x, (0, 0)),
         refused("h0 must be (4, 3)", x, w_hh, *rest[:state], (5, 3)),
         refused("h0 must be (5, 3)", x, w_hh, *rest, batch_first=True),
-        refused("x must be float32 or float64", x, w_hh, dtype="int64"),
+        refused("x must be float32, float64 or bfloat16", x, w_hh, dtype="int64"),
     ]
 
 

@@ -80,7 +80,10 @@ def sum_gradient(
 
 @op(
     samples=[*SAMPLES, sample((0, 3), dim=0), sample((3, 2), dtype=dtypes.float64)],
-    wrong=[*WRONG, wrong(sample((3,)), "mean: x must be float32 or float64", dtype="int64")],
+    wrong=[
+        *WRONG,
+        wrong(sample((3,)), "mean: x must be float32, float64 or bfloat16", dtype="int64"),
+    ],
 )
 def mean(x: Array, *, dim: Dim = None, keepdim: bool = False, dtype: DType | None = None) -> Array:
     """Sum over `dim`, or over everything, divided by the number of elements; NaN for none."""
@@ -154,7 +157,7 @@ _SPREAD_SAMPLES = (
 )
 _SPREAD_WRONG = (
     *WRONG,
-    wrong(sample((3,)), "x must be float32 or float64", dtype="int64"),
+    wrong(sample((3,)), "x must be float32, float64 or bfloat16", dtype="int64"),
 )
 
 

@@ -37,7 +37,7 @@ def _floating(name: str, x: Tensor, dtype: DType | None = None) -> Tensor:
     if dtype is not None:
         x = x.to(dtype)
     if not x.is_floating_point():
-        raise DTypeError(f"{name}: input must be float32 or float64, got {x.dtype}")
+        raise DTypeError(f"{name}: input must be float32, float64 or bfloat16, got {x.dtype}")
     return x
 
 
@@ -122,7 +122,7 @@ def _power_norm(size: Tensor, p: float, dim: Dim, keepdim: bool) -> Tensor:
     ],
     wrong=[
         wrong(sample((2, 3), p="nuc"), "norm: p must be a number or 'fro', got 'nuc'"),
-        wrong(sample((2, 3)), "norm: input must be float32 or float64", dtype="int64"),
+        wrong(sample((2, 3)), "norm: input must be float32, float64 or bfloat16", dtype="int64"),
     ],
 )
 def norm(

@@ -144,7 +144,7 @@ def _image(shape: Shape) -> Shape:
         wrong(sample((1, 2, 3), size=2, mode="bilinear"), "is for images (N, C, H, W)"),
         wrong(sample((1, 2, 3), size=2, align_corners=True), "align_corners is for 'linear'"),
         wrong(sample((1, 2, 3), size=2, recompute_scale_factor=True), "needs a scale_factor"),
-        wrong(sample((1, 2, 3), size=2), "must be float32 or float64", dtype="int64"),
+        wrong(sample((1, 2, 3), size=2), "must be float32, float64 or bfloat16", dtype="int64"),
     ],
     method=False,
 )

@@ -21,7 +21,9 @@ _SAMPLES = (
 )
 _WRONG = (
     wrong(sample((3, 5), dim=2), "dim 2 is outside -2..1"),
-    wrong(sample((3, 5), dim=0), "x must be float32 or float64, got int64", dtype="int64"),
+    wrong(
+        sample((3, 5), dim=0), "x must be float32, float64 or bfloat16, got int64", dtype="int64"
+    ),
 )
 
 
