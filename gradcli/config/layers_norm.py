@@ -1,17 +1,31 @@
-"""Layers that normalise without the batch, and dropout of whole channels. See layers.py."""
+"""Layers that normalise, and dropout of whole channels. See layers.py for the form."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from gradcli.config.fields import Count, Positive, Share
-from gradcli.config.layers_line import line
-from gradcli.config.signal import Fitted, Signal, floats, image
+from gradcli.config.fields import Count, Portion, Positive, Share
+from gradcli.config.signal import Fitted, Signal, floats, image, line
 from gradcli.errors import ShapeError
 
 if TYPE_CHECKING:
     from gradcli.engine import nn
+
+
+def batchnorm(x: Signal, *, eps: Positive = 1e-5, momentum: Portion = 0.1) -> Fitted:
+    """Mean 0 and variance 1 of each channel over the batch; then a learnt scale and shift."""
+    if len(floats(x).shape) not in (1, 3):
+        raise ShapeError(f"needs features or images (channels x height x width), got {x}")
+    flat, channels = len(x.shape) == 1, x.shape[0]
+
+    def make() -> nn.Module:
+        from gradcli.engine import nn
+
+        kind = nn.BatchNorm1d if flat else nn.BatchNorm2d
+        return kind(channels, eps=eps, momentum=momentum)
+
+    return Fitted(x, 2 * channels, make)
 
 
 def groupnorm(x: Signal, groups: Count, *, eps: Positive = 1e-5) -> Fitted:

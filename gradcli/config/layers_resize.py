@@ -6,9 +6,8 @@ import math
 from typing import TYPE_CHECKING, Literal
 
 from gradcli.config.fields import Border, Count, Factors, Finite, Sizes
-from gradcli.config.layers_image import pair
-from gradcli.config.layers_line import line
-from gradcli.config.signal import Fitted, Signal, floats, image
+from gradcli.config.layers_window import pair
+from gradcli.config.signal import Fitted, Signal, floats, image, line
 from gradcli.errors import ShapeError
 
 if TYPE_CHECKING:

@@ -9,11 +9,10 @@ from dataclasses import replace
 from gradcli.config import layers as on_values
 from gradcli.config import layers_activation as activations
 from gradcli.config import layers_attention as on_steps
-from gradcli.config import layers_image as on_images
-from gradcli.config import layers_line as on_lines
 from gradcli.config import layers_norm as norms
 from gradcli.config import layers_resize as sizes
 from gradcli.config import layers_sequence as on_sequences
+from gradcli.config import layers_window as windows
 from gradcli.config.containers import CONTAINERS, Use, contain
 from gradcli.config.inits import chosen_init, filled
 from gradcli.config.node import Node, Report, describe
@@ -31,14 +30,14 @@ LAYERS: dict[str, Callable[..., Fitted]] = {
     "reshape": on_values.reshape,
     "linear": on_values.linear,
     "embed": on_values.embed,
-    "conv": on_images.conv,
-    "conv_transpose": on_lines.conv_transpose,
-    "conv1d": on_lines.conv1d,
-    "conv1d_transpose": on_lines.conv1d_transpose,
-    "maxpool": on_images.maxpool,
-    "avgpool": on_images.avgpool,
-    "maxpool1d": on_lines.maxpool1d,
-    "avgpool1d": on_lines.avgpool1d,
+    "conv": windows.conv,
+    "conv_transpose": windows.conv_transpose,
+    "conv1d": windows.conv1d,
+    "conv1d_transpose": windows.conv1d_transpose,
+    "maxpool": windows.maxpool,
+    "avgpool": windows.avgpool,
+    "maxpool1d": windows.maxpool1d,
+    "avgpool1d": windows.avgpool1d,
     "adaptiveavgpool": sizes.adaptiveavgpool,
     "adaptivemaxpool": sizes.adaptivemaxpool,
     "adaptiveavgpool1d": sizes.adaptiveavgpool1d,
@@ -47,7 +46,7 @@ LAYERS: dict[str, Callable[..., Fitted]] = {
     "pad": sizes.pad,
     "pixelshuffle": sizes.pixelshuffle,
     "pixelunshuffle": sizes.pixelunshuffle,
-    "batchnorm": on_images.batchnorm,
+    "batchnorm": norms.batchnorm,
     "layernorm": on_values.layernorm,
     "groupnorm": norms.groupnorm,
     "instancenorm": norms.instancenorm,

@@ -60,6 +60,14 @@ def image(x: Signal) -> tuple[int, int, int]:
     return channels, height, width
 
 
+def line(x: Signal) -> tuple[int, int]:
+    """Channels and length of a line."""
+    if len(floats(x).shape) != 2:
+        raise ShapeError(f"needs lines (channels x length), got {x}")
+    channels, length = x.shape
+    return channels, length
+
+
 def given_input(given: int | None, found: int) -> None:
     """An input size that was written although it is inferred must be the right one."""
     if given is not None and given != found:
