@@ -65,12 +65,27 @@ def own(kind: Window, x: Array, planes: Shape) -> Shape:
     return (*x.shape[: -kind.dims], *planes[3 - kind.dims :])
 
 
-def _max(kind: Window, x: Array, sizes: Sizes, ceil_mode: bool) -> tuple[Array, Array]:
-    before, after = planes_of(kind, x, sizes, ceil_mode)
+def means(kernel: str, kind: Window, x: Array, planes: tuple[Shape, Shape], sizes: Sizes) -> Array:
+    """What a forward kernel makes of each plane, in the dimensions of the input."""
+    before, after = planes
+    y = empty(after, x.dtype)
+    run(kernel, x.contiguous().reshape(before), y, sizes=sizes)
+    return y.reshape(own(kind, x, after))
+
+
+def maxima(
+    kernel: str, kind: Window, x: Array, planes: tuple[Shape, Shape], sizes: Sizes
+) -> tuple[Array, Array]:
+    """The same for a kernel that also says where it found them."""
+    before, after = planes
     y, indices = empty(after, x.dtype), empty(after, dtypes.int64)
-    run("max_pool2d_forward", x.contiguous().reshape(before), y, indices, sizes=sizes)
+    run(kernel, x.contiguous().reshape(before), y, indices, sizes=sizes)
     shape = own(kind, x, after)
     return y.reshape(shape), indices.reshape(shape)
+
+
+def _max(kind: Window, x: Array, sizes: Sizes, ceil_mode: bool) -> tuple[Array, Array]:
+    return maxima("max_pool2d_forward", kind, x, planes_of(kind, x, sizes, ceil_mode), sizes)
 
 
 def in_image(

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradcli.engine import dtype as dtypes
-from gradcli.engine.array import Array, empty, run
+from gradcli.engine.array import Array
 from gradcli.engine.function import function
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats
-from gradcli.engine.ops.pool import in_image, of_largest, own
+from gradcli.engine.ops.pool import in_image, maxima, means, of_largest
 from gradcli.engine.ops.window import Window
 from gradcli.engine.sample import distinct, sample, wrong
 from gradcli.engine.shape import Shape
@@ -46,25 +45,16 @@ def _least_1(size: object) -> bool:
 
 
 def _mean(kind: Window, x: Array, output_size: Wanted) -> Array:
-    before, after = _planes(kind, x, output_size)
-    y = empty(after, x.dtype)
-    run("adaptive_avg_pool2d_forward", x.contiguous().reshape(before), y)
-    return y.reshape(own(kind, x, after))
+    return means("adaptive_avg_pool2d_forward", kind, x, _planes(kind, x, output_size), ())
 
 
 def _max(kind: Window, x: Array, output_size: Wanted) -> tuple[Array, Array]:
-    before, after = _planes(kind, x, output_size)
-    y, indices = empty(after, x.dtype), empty(after, dtypes.int64)
-    run("adaptive_max_pool2d_forward", x.contiguous().reshape(before), y, indices)
-    shape = own(kind, x, after)
-    return y.reshape(shape), indices.reshape(shape)
+    return maxima("adaptive_max_pool2d_forward", kind, x, _planes(kind, x, output_size), ())
 
 
-_ROUGH = Window("adaptive_avg_pool2d", 2), Window("adaptive_avg_pool1d", 1)
-_TOP = (
-    Window("adaptive_max_pool2d_with_indices", 2),
-    Window("adaptive_max_pool1d_with_indices", 1),
-)
+_AVG_IMAGES, _AVG_LINES = Window("adaptive_avg_pool2d", 2), Window("adaptive_avg_pool1d", 1)
+_MAX_IMAGES = Window("adaptive_max_pool2d_with_indices", 2)
+_MAX_LINES = Window("adaptive_max_pool1d_with_indices", 1)
 
 
 @op(
@@ -92,13 +82,13 @@ _TOP = (
 )
 def adaptive_avg_pool2d(input: Array, *, output_size: Wanted) -> Array:
     """The mean of each window, of which there are as many as wanted."""
-    return _mean(_ROUGH[0], input, output_size)
+    return _mean(_AVG_IMAGES, input, output_size)
 
 
 @adaptive_avg_pool2d.gradient
 def adaptive_avg_pool2d_gradient(grad: Array, *, shapes: tuple[Shape, ...]) -> Array:
     """The gradient of each window in equal shares to its pixels."""
-    return in_image("adaptive_avg_pool2d_backward", _ROUGH[0], grad, shapes[0], ())
+    return in_image("adaptive_avg_pool2d_backward", _AVG_IMAGES, grad, shapes[0], ())
 
 
 @op(
@@ -122,13 +112,13 @@ def adaptive_avg_pool2d_gradient(grad: Array, *, shapes: tuple[Shape, ...]) -> A
 )
 def adaptive_avg_pool1d(input: Array, *, output_size: Wanted) -> Array:
     """The mean of each window of a line, of which there are as many as wanted."""
-    return _mean(_ROUGH[1], input, output_size)
+    return _mean(_AVG_LINES, input, output_size)
 
 
 @adaptive_avg_pool1d.gradient
 def adaptive_avg_pool1d_gradient(grad: Array, *, shapes: tuple[Shape, ...]) -> Array:
     """The gradient of each window in equal shares to its places."""
-    return in_image("adaptive_avg_pool2d_backward", _ROUGH[1], grad, shapes[0], ())
+    return in_image("adaptive_avg_pool2d_backward", _AVG_LINES, grad, shapes[0], ())
 
 
 @op(
@@ -157,7 +147,7 @@ def adaptive_avg_pool1d_gradient(grad: Array, *, shapes: tuple[Shape, ...]) -> A
 )
 def adaptive_max_pool2d_with_indices(input: Array, *, output_size: Wanted) -> tuple[Array, Array]:
     """The largest pixel of each window, and its index within the plane; the first of equals."""
-    return _max(_TOP[0], input, output_size)
+    return _max(_MAX_IMAGES, input, output_size)
 
 
 @adaptive_max_pool2d_with_indices.gradient
@@ -165,7 +155,7 @@ def adaptive_max_pool2d_gradient(
     grads: tuple[Array, ...], *, indices: Array, shapes: tuple[Shape, ...]
 ) -> Array:
     """The gradient of each window goes to its largest pixel."""
-    return in_image("max_pool2d_backward", _TOP[0], grads[0], shapes[0], _NO_WINDOW, indices)
+    return in_image("max_pool2d_backward", _MAX_IMAGES, grads[0], shapes[0], _NO_WINDOW, indices)
 
 
 @adaptive_max_pool2d_with_indices.gradient_graph
@@ -173,7 +163,7 @@ def adaptive_max_pool2d_gradient_graph(
     grads: tuple[Tensor, ...], *, indices: Tensor, shapes: tuple[Shape, ...]
 ) -> Tensor:
     """The gradient of each window goes to its largest pixel."""
-    return of_largest(_TOP[0], grads[0], indices, shapes[0])
+    return of_largest(_MAX_IMAGES, grads[0], indices, shapes[0])
 
 
 @op(
@@ -199,7 +189,7 @@ def adaptive_max_pool2d_gradient_graph(
 )
 def adaptive_max_pool1d_with_indices(input: Array, *, output_size: Wanted) -> tuple[Array, Array]:
     """The largest number of each window, and where it is in its line; the first of equals."""
-    return _max(_TOP[1], input, output_size)
+    return _max(_MAX_LINES, input, output_size)
 
 
 @adaptive_max_pool1d_with_indices.gradient
@@ -207,7 +197,7 @@ def adaptive_max_pool1d_gradient(
     grads: tuple[Array, ...], *, indices: Array, shapes: tuple[Shape, ...]
 ) -> Array:
     """The gradient of each window goes to its largest number."""
-    return in_image("max_pool2d_backward", _TOP[1], grads[0], shapes[0], _NO_WINDOW, indices)
+    return in_image("max_pool2d_backward", _MAX_LINES, grads[0], shapes[0], _NO_WINDOW, indices)
 
 
 @adaptive_max_pool1d_with_indices.gradient_graph
@@ -215,7 +205,7 @@ def adaptive_max_pool1d_gradient_graph(
     grads: tuple[Tensor, ...], *, indices: Tensor, shapes: tuple[Shape, ...]
 ) -> Tensor:
     """The gradient of each window goes to its largest number."""
-    return of_largest(_TOP[1], grads[0], indices, shapes[0])
+    return of_largest(_MAX_LINES, grads[0], indices, shapes[0])
 
 
 @function(

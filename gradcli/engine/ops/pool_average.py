@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.engine.array import Array, empty, run
+from gradcli.engine.array import Array
 from gradcli.engine.op import op
-from gradcli.engine.ops.pool import Sizes, in_image, own, planes_of, sizes_of
+from gradcli.engine.ops.pool import Sizes, in_image, means, own, planes_of, sizes_of
 from gradcli.engine.ops.window import Pair, Window
 from gradcli.engine.ops.window_composed import averaged
 from gradcli.engine.sample import sample, wrong
@@ -28,10 +28,7 @@ def _average(
 
 
 def _mean(kind: Window, x: Array, sizes: Sizes, ceil_mode: bool) -> Array:
-    before, after = planes_of(kind, x, sizes, ceil_mode)
-    y = empty(after, x.dtype)
-    run("avg_pool2d_forward", x.contiguous().reshape(before), y, sizes=sizes)
-    return y.reshape(own(kind, x, after))
+    return means("avg_pool2d_forward", kind, x, planes_of(kind, x, sizes, ceil_mode), sizes)
 
 
 def _composed_mean(kind: Window) -> Callable[..., Tensor]:
@@ -54,8 +51,11 @@ def _composed_mean(kind: Window) -> Callable[..., Tensor]:
     return composed
 
 
+_IMAGES, _LINES = Window("avg_pool2d", 2), Window("avg_pool1d", 1)
+
+
 @op(
-    composed=_composed_mean(Window("avg_pool2d", 2)),
+    composed=_composed_mean(_IMAGES),
     twice="linear",
     samples=[
         sample((2, 3, 6, 4), kernel_size=2),
@@ -90,9 +90,8 @@ def avg_pool2d(
     divisor_override: int | None = None,
 ) -> Array:
     """The sum of each window over the number of its pixels."""
-    kind = Window("avg_pool2d", 2)
-    sizes = _average(kind, kernel_size, stride, padding, count_include_pad, divisor_override)
-    return _mean(kind, input, sizes, ceil_mode)
+    sizes = _average(_IMAGES, kernel_size, stride, padding, count_include_pad, divisor_override)
+    return _mean(_IMAGES, input, sizes, ceil_mode)
 
 
 @avg_pool2d.gradient
@@ -107,13 +106,12 @@ def avg_pool2d_gradient(
     shapes: tuple[Shape, ...],
 ) -> Array:
     """The gradient of each window in equal shares to its pixels."""
-    kind = Window("avg_pool2d", 2)
-    sizes = _average(kind, kernel_size, stride, padding, count_include_pad, divisor_override)
-    return in_image("avg_pool2d_backward", kind, grad, shapes[0], sizes)
+    sizes = _average(_IMAGES, kernel_size, stride, padding, count_include_pad, divisor_override)
+    return in_image("avg_pool2d_backward", _IMAGES, grad, shapes[0], sizes)
 
 
 @op(
-    composed=_composed_mean(Window("avg_pool1d", 1)),
+    composed=_composed_mean(_LINES),
     twice="linear",
     samples=[
         sample((2, 3, 6), kernel_size=2),
@@ -143,9 +141,8 @@ def avg_pool1d(
     count_include_pad: bool = True,
 ) -> Array:
     """The sum of each window over the number of its places."""
-    kind = Window("avg_pool1d", 1)
-    sizes = _average(kind, kernel_size, stride, padding, count_include_pad, None)
-    return _mean(kind, input, sizes, ceil_mode)
+    sizes = _average(_LINES, kernel_size, stride, padding, count_include_pad, None)
+    return _mean(_LINES, input, sizes, ceil_mode)
 
 
 @avg_pool1d.gradient
@@ -159,6 +156,5 @@ def avg_pool1d_gradient(
     shapes: tuple[Shape, ...],
 ) -> Array:
     """The gradient of each window in equal shares to its places."""
-    kind = Window("avg_pool1d", 1)
-    sizes = _average(kind, kernel_size, stride, padding, count_include_pad, None)
-    return in_image("avg_pool2d_backward", kind, grad, shapes[0], sizes)
+    sizes = _average(_LINES, kernel_size, stride, padding, count_include_pad, None)
+    return in_image("avg_pool2d_backward", _LINES, grad, shapes[0], sizes)
