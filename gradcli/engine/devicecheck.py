@@ -1,4 +1,4 @@
-"""Devicecheck: every op on another device in float32, against the CPU in float64.
+"""Devicecheck: every op on another device in float32, against the CPU in float64; and in bfloat16.
 
 Values and, where there are any, the gradients of all inputs, on every sample that the op declares.
 Numbers drawn are the same on every device, so what draws is compared too.
@@ -23,6 +23,8 @@ from gradcli.errors import GradcliError
 # A few hundred roundings of 6e-8, the most that these small samples collect, as in the tests of
 # float32 on the CPU; what cancels is small beside the largest number of its tensor.
 RELATIVE = 2e-5
+# In bfloat16 both devices round sums of float32, now and then to one side and to the other.
+RELATIVE_HALF = 2.0**-7
 UNDEFINED = {"empty_like", "new_empty"}  # memory as it comes; that they run is all there is
 
 
@@ -61,6 +63,34 @@ def check_all(device: str, names: Sequence[str] | None = None) -> Report:
 
 def check(op: Row, sample: Sample, device: str) -> list[Difference]:
     """Where results or gradients differ, or only one of the two refuses the call."""
+    half = _check_half(op, sample, device) if sample is op.samples[0] else []
+    return _check_single(op, sample, device) + half
+
+
+def _check_half(op: Row, sample: Sample, device: str) -> list[Difference]:
+    """The same in bfloat16 on both, where the op takes that."""
+    if all(x is None or x.dtype is not dtypes.bfloat16 for x in _halves(sample)):
+        return []
+    try:
+        wanted = list(_made(op, sample, "cpu", dtypes.bfloat16))
+    except GradcliError:
+        return []
+    try:
+        found = list(_made(op, sample, device, dtypes.bfloat16))
+    except GradcliError as error:
+        return [Difference(op.name, str(sample), f"in bfloat16 {device} says: {error.message}")]
+    return [
+        Difference(op.name, str(sample), f"in bfloat16, {name}: {why}")
+        for (name, x), (_, y) in zip(found, wanted, strict=True)
+        if (why := _differs(x, y, RELATIVE_HALF)) and op.name not in UNDEFINED
+    ]
+
+
+def _halves(sample: Sample) -> list[Tensor | None]:
+    return make_inputs(sample, dtype=dtypes.bfloat16)
+
+
+def _check_single(op: Row, sample: Sample, device: str) -> list[Difference]:
     try:
         wanted = list(_made(op, sample, "cpu", dtypes.float64))
         single = list(_made(op, sample, "cpu", dtypes.float32))
@@ -99,7 +129,7 @@ def _made(
         yield f"gradient of input {i}", None if grad is None else grad.cpu()
 
 
-def _differs(x: Tensor | None, y: Tensor | None) -> str:
+def _differs(x: Tensor | None, y: Tensor | None, relative: float = RELATIVE) -> str:
     """How the first is not the second; empty where it is."""
     if x is None or y is None:
         return "" if x is y else f"only {'the CPU' if x is None else 'the device'} has one"
@@ -108,7 +138,7 @@ def _differs(x: Tensor | None, y: Tensor | None) -> str:
     with graph.no_grad():
         found, wanted = x.double().reshape(-1).tolist(), y.double().reshape(-1).tolist()
     finite = [abs(v) for v in wanted if math.isfinite(v)]
-    allowed = RELATIVE * max(1.0, max(finite, default=0.0))
+    allowed = relative * max(1.0, max(finite, default=0.0))
     for i, (a, b) in enumerate(zip(found, wanted, strict=True)):
         same = a == b or (a != a and b != b) or abs(a - b) <= allowed
         if not same:
