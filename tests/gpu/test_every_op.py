@@ -1,4 +1,4 @@
-"""Every op on a device, on every sample it declares: as on the CPU in float64, one in bfloat16 too."""
+"""Every op on a device, on every sample that it declares: as on the CPU, in bfloat16 too."""
 
 from __future__ import annotations
 
