@@ -36,6 +36,8 @@ from gradcli.data import DATASETS, Facts, Source
 from gradcli.errors import ErrorGroup, GradcliError, Place
 from gradcli.train.job import Expectation, Settings
 
+UNKNOWN = "E102"  # of errors: a name that no table has
+
 
 @dataclass(frozen=True)
 class Config:
@@ -150,6 +152,8 @@ class _Loading:
             place = crosscheck.place_of(root, "model")
             batch = train.micro_batch or train.batch
             crosscheck.memory(flat, optim.name, batch, place, report)
+        if code.broken:  # an unknown name may be one of its own
+            report.errors[:] = [error for error in report.errors if error.code != UNKNOWN]
         if report.errors:
             return None
         assert values and data and facts and loss and optim and schedule and train and layers

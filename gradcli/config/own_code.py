@@ -10,7 +10,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,9 +28,11 @@ class OwnCode:
     """What the files of a config add.
 
     Attributes:
+        broken: a file could not be run, so that names may be missing.
         files: name and text of each file, as it is copied into the run.
     """
 
+    broken: bool = False
     layers: Mapping[str, Callable[..., Fitted]] = field(default_factory=dict)
     datasets: Mapping[str, Callable[..., Source]] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
@@ -40,16 +42,17 @@ def read(
     node: Node | None, root: Path, known: Sequence[Mapping[str, object]], report: Report
 ) -> OwnCode:
     """Run the files that `code:` names, relative to `root`, and collect what they mark."""
-    code = OwnCode({}, {}, {})
+    code = OwnCode()
     if node is None or node.broken:
         return code
+    before = len(report.errors)
     for item in node.list() if isinstance(node.value, list) else [node]:
         try:
             _add(code, item, root, {name for table in known for name in table})
         except GradcliError as error:
             error.place = error.place or item.place
             report.errors.append(error)
-    return code
+    return replace(code, broken=len(report.errors) > before)
 
 
 def _add(code: OwnCode, item: Node, root: Path, known: set[str]) -> None:
@@ -59,7 +62,8 @@ def _add(code: OwnCode, item: Node, root: Path, known: set[str]) -> None:
     if path.name in code.files:
         raise ConfigError(f"two files of own code are called {path.name}", code="E106")
     module = _run(path)
-    code.files[path.name] = path.read_text()  # type: ignore[index]
+    with _told(path):
+        code.files[path.name] = path.read_text(encoding="utf-8")  # type: ignore[index]
     found = [value for value in vars(module).values() if _marked(value, module)]
     if not found:
         raise ConfigError(
@@ -105,9 +109,11 @@ class _told:  # noqa: N801 -- reads as a verb in `with _told(path)`
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: Any) -> None:
-        if not isinstance(error, Exception):
+        if not isinstance(error, Exception | SystemExit):
             return
-        lines = [s.lineno for s in traceback.extract_tb(trace) if s.filename == str(self._path)]
+        file = self._path.resolve()  # the config's folder may be relative, a traceback's is not
+        steps = traceback.extract_tb(trace)
+        lines = [step.lineno for step in steps if Path(step.filename).resolve() == file]
         line = error.lineno if isinstance(error, SyntaxError) else (lines or [None])[-1]
         where = f"{self._path}:{line}" if line else str(self._path)
         message = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
@@ -138,7 +144,10 @@ def _layer(cls: type, path: Path) -> Callable[..., Fitted]:
 
 def _tried(module: Any, x: Signal) -> Signal:
     from gradcli import engine
+    from gradcli.engine import nn
 
+    if not isinstance(module, nn.Module):
+        raise ShapeError(f"{type(module).__name__} is marked as a layer and is no nn.Module")
     dtype = engine.float32 if x.vocab is None else engine.int64
     with engine.no_grad():
         made = module.eval()(engine.zeros(2, *x.shape, dtype=dtype))

@@ -259,6 +259,7 @@ def find_checkpoint(path: Path, which: str) -> tuple[str, Checkpoint]:
         known = ", ".join(str(checkpoint.step_of(one)) for one in checkpoint.names(directory))
         raise CheckpointError(
             f"{path} has no checkpoint {which!a}; steps: {known or 'none'}",
+            notes=("a best one is kept where train.best names a figure",) * (which == "best"),
         )
     try:
         return name, checkpoint.read(directory / name)

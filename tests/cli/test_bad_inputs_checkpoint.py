@@ -269,6 +269,7 @@ def test_a_pointer_that_leads_elsewhere_is_not_followed(
     run = stopped.parents[1]
     (run / "best").write_text(text)
     refused(7, "has no checkpoint 'best'", "eval", "last", "--checkpoint", "best")
+    refused(7, "where train.best names a figure", "eval", "last", "--checkpoint", "best")
     refused(7, "has no checkpoint", "eval", "last", "--checkpoint", text)
     (run / "last").write_text(text)
     assert gradcli("eval", "last").code == 0

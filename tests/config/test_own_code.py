@@ -86,6 +86,8 @@ def test_resuming_with_changed_code_is_refused(folder: Path, gradcli) -> None:
     [
         ("import gradcli\n", "import gradcli\n1 / 0\n", "gates.py:2: ZeroDivisionError"),
         ("import gradcli\n", "import gradcli\ndef (\n", "gates.py:2: SyntaxError"),
+        ("import gradcli\n", "import gradcli\nraise SystemExit(3)\n", "gates.py:2: SystemExit: 3"),
+        ("(nn.Module)", "", "GatedLinear is marked as a layer and is no nn.Module"),
         ("@gradcli.layer\n", "", "no layer is called 'gated_linear'"),
         ("class GatedLinear", "class Linear", "the name 'linear' is taken"),
         ("def splits(self)", "def parts(self)", "has no method splits()"),
@@ -101,10 +103,22 @@ def test_a_mistake_in_own_code_is_told(folder: Path, old: str, new: str, message
     assert message in mistakes(folder / "rings.yaml")
 
 
-def test_an_error_in_own_code_names_its_line(folder: Path) -> None:
+@pytest.mark.parametrize("where", ["{}/rings.yaml", "rings.yaml"])
+def test_an_error_in_own_code_names_its_line(
+    folder: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder / "gates.py").write_text(CODE.replace("self.value(x)\n", "self.valu(x)\n"))
     line = CODE[: CODE.index("self.value(x)")].count("\n") + 1
-    assert f"gates.py:{line}" in mistakes(folder / "rings.yaml")
+    monkeypatch.chdir(folder)
+    assert f"gates.py:{line}" in mistakes(Path(where.format(folder)))
+
+
+def test_names_are_not_missed_where_own_code_cannot_be_run(folder: Path) -> None:
+    (folder / "gates.py").write_text("def (")
+    (folder / "rings.yaml").write_text(CONFIG.replace("lr: 0.02", "lr: -1"))
+    [in_code, in_config] = mistakes(folder / "rings.yaml").splitlines()
+    assert "SyntaxError" in in_code
+    assert "optim.lr" in in_config
 
 
 @pytest.mark.parametrize(
