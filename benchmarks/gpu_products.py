@@ -1,7 +1,7 @@
 """Matrix products, convolutions and attention: TFLOP/s by shape, beside PyTorch's own libraries.
 
-Both compute the same numbers, in float32 with TF32 off, and their results are compared; some shapes
-are timed in bfloat16 too.
+Both compute the same numbers, in float32 with TF32 off, and their results are compared. Matrix
+products and convolutions are timed in bfloat16 and with TF32 too.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from gradcli.engine import Tensor
 from gradcli.engine.device.gpu.device import GPU
 from gradcli.engine.nn import functional as F
 
-OURS, THEIRS = "gradcli", "torch"
-OURS_BF16, THEIRS_BF16 = "gradcli bf16", "torch bf16"
+OURS, THEIRS, THEIRS_BF16 = "gradcli", "torch", "torch bf16"
+OURS_BF16, OURS_TF32, THEIRS_TF32 = "gradcli bf16", "gradcli tf32", "torch tf32"
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Case:
     Attributes:
         ours, theirs: take the inputs; theirs takes torch.nn.functional first.
         backward: the time of the gradients of all inputs, not of the result.
-        half: timed in bfloat16 too.
         flops: multiplications and additions that the formula needs.
+        rounds: tensor cores can do it, in bfloat16 and with TF32.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Case:
     ours: Callable[..., Tensor]
     theirs: Callable[..., Any]
     backward: bool = False
-    half: bool = False
+    rounds: bool = False
 
 
 def _matmul(m: int, k: int, n: int, how: str = "") -> Case:
@@ -54,7 +54,7 @@ def _matmul(m: int, k: int, n: int, how: str = "") -> Case:
 
     name = f"matmul {m}x{k}x{n}" + (f", {how}" if how else "")
     theirs = lambda functional, a, b: product(a, b)  # noqa: E731 -- said in one line
-    return Case(name, 2 * m * k * n, (left, right), product, theirs, half=True)
+    return Case(name, 2 * m * k * n, (left, right), product, theirs, rounds=True)
 
 
 def _conv(batch: int, into: int, side: int, out: int, kernel: int, backward: bool) -> Case:
@@ -70,6 +70,7 @@ def _conv(batch: int, into: int, side: int, out: int, kernel: int, backward: boo
         lambda x, w: F.conv2d(x, w, padding=pad),
         lambda functional, x, w: functional.conv2d(x, w, padding=pad),
         backward,
+        rounds=True,
     )
 
 
@@ -137,12 +138,14 @@ def _case(gpu: GPU, peer: Peer | None, case: Case, effort: Effort) -> dict[str, 
     contenders: dict[str, Contender] = {}
     results: dict[str, Any] = {}
     makers: dict[str, Callable[[], tuple[Contender, Any]]] = {OURS: lambda: ours(gpu, case, given)}
-    if case.half:
+    if case.rounds:
         makers[OURS_BF16] = lambda: ours(gpu, case, given, engine.bfloat16)
+        makers[OURS_TF32] = lambda: ours(gpu, case, given, precision="high")
     if peer:
         makers[THEIRS] = lambda: theirs(peer, case, given)
-        if case.half:
-            makers[THEIRS_BF16] = lambda: theirs(peer, case, given, peer.torch.bfloat16)
+    if peer and case.rounds:
+        makers[THEIRS_BF16] = lambda: theirs(peer, case, given, peer.torch.bfloat16)
+        makers[THEIRS_TF32] = lambda: theirs(peer, case, given, rounds=True)
     for name, make in makers.items():
         try:
             contenders[name], results[name] = make()
@@ -154,10 +157,25 @@ def _case(gpu: GPU, peer: Peer | None, case: Case, effort: Effort) -> dict[str, 
 
 
 def ours(
-    gpu: GPU, case: Case, given: Iterable[Tensor], dtype: Any = None
+    gpu: GPU,
+    case: Case,
+    given: Iterable[Tensor],
+    dtype: Any = engine.float32,
+    precision: str = "highest",
 ) -> tuple[Contender, list[float]]:
     """The launches of a case on the device, and the first numbers of what they make."""
-    there = (tensor.to(gpu.name).to(dtype or engine.float32) for tensor in given)
+    before = engine.get_float32_matmul_precision()
+    engine.set_float32_matmul_precision(precision)
+    try:
+        return _ours(gpu, case, given, dtype)
+    finally:
+        engine.set_float32_matmul_precision(before)
+
+
+def _ours(
+    gpu: GPU, case: Case, given: Iterable[Tensor], dtype: Any
+) -> tuple[Contender, list[float]]:
+    there = (tensor.to(gpu.name).to(dtype) for tensor in given)
     inputs = [tensor.requires_grad_(case.backward) for tensor in there]
     y = case.ours(*inputs)
     g = engine.ones_like(y.detach())
@@ -178,7 +196,7 @@ def ours(
 
 
 def theirs(
-    peer: Peer, case: Case, given: Iterable[Tensor], dtype: Any = None
+    peer: Peer, case: Case, given: Iterable[Tensor], dtype: Any = None, *, rounds: bool = False
 ) -> tuple[Contender, list[float]]:
     """PyTorch's calls, and the first numbers of what they make."""
     torch = peer.torch
@@ -196,15 +214,17 @@ def theirs(
         def work() -> Any:
             return case.theirs(functional, *inputs)
 
+    if rounds:
+        work = peer.rounding(work)
     return peer.calls(work), work()[:1].detach().float().reshape(-1).tolist()
 
 
 def _compared(rows: dict[str, Any], results: dict[str, list[float]]) -> dict[str, Any]:
     """Times as fast as PyTorch, and how far the results are from each other."""
-    found: dict[str, Any] = {"ratio": None, "ratio_bf16": None}
+    found: dict[str, Any] = {"ratio": None, "ratio_bf16": None, "ratio_tf32": None}
     times = {name: row["ms"] for name, row in rows.items() if "ms" in row}
-    for key, half in (("ratio", ""), ("ratio_bf16", " bf16")):
-        pair = times.get(f"{THEIRS}{half}"), times.get(f"{OURS}{half}")
+    for key, how in (("ratio", ""), ("ratio_bf16", " bf16"), ("ratio_tf32", " tf32")):
+        pair = times.get(f"{THEIRS}{how}"), times.get(f"{OURS}{how}")
         if pair[0] is not None and pair[1]:
             found[key] = round(pair[0] / pair[1], 3)
     if OURS in results and THEIRS in results:

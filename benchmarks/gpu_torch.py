@@ -34,6 +34,19 @@ class Peer:
         if self.device != "cpu":
             getattr(self.torch, self.device).empty_cache()
 
+    def rounding(self, work: Callable[[], object]) -> Callable[[], Any]:
+        """The same work with TF32 in products and convolutions."""
+        products, convolutions = self.torch.backends.cuda.matmul, self.torch.backends.cudnn
+
+        def rounded() -> object:
+            products.allow_tf32 = convolutions.allow_tf32 = True
+            try:
+                return work()
+            finally:
+                products.allow_tf32 = convolutions.allow_tf32 = False
+
+        return rounded
+
     def calls(self, work: Callable[[], object]) -> Contender:
         """Calls one after another; it is waited for the last of them."""
 

@@ -239,13 +239,13 @@ def _gpu_kernels(found: Mapping[str, Any]) -> str:
         for name, row in families["rows"].items()
     ]
     bandwidth = _rows(("family", "kernel", "GB/s", "of a copy"), lines)
-    names = ("gradcli", "torch", "gradcli bf16", "torch bf16")
-    products = []
+    names = [f"{whose}{how}" for how in ("", " bf16", " tf32") for whose in ("gradcli", "torch")]
+    ratios, products = ("ratio", "ratio_bf16", "ratio_tf32"), []
     for name, case in found["products"].items():
         rates = (case["rows"].get(one, {}).get("tflops") for one in names)
         shown = ("-" if rate is None else number(rate) for rate in rates)
-        products.append((name, *shown, *map(_times, (case["ratio"], case["ratio_bf16"]))))
-    head = ("TFLOP/s", *names, "vs torch", "vs torch, bf16")
+        products.append((name, *shown, *(_times(case.get(one)) for one in ratios)))
+    head = ("TFLOP/s", *names, "vs torch", "vs torch, bf16", "vs torch, tf32")
     return (
         f"## Kernels on a GPU\n\n{_where_on_gpu(found)} A copy of {families['numbers']:,} numbers: "
         f"{number(families['copy_gbs'])} GB/s, read and written.\n\n{bandwidth}\n"

@@ -11,7 +11,7 @@ from gradcli.engine.device.cpu import lib
 from gradcli.engine.device.gpu import launches
 from gradcli.engine.device.gpu.launch import LAUNCHERS, SUFFIX, Module
 from gradcli.engine.device.gpu.launches import elementwise
-from gradcli.engine.device.gpu.source import CSRC, expanded, families
+from gradcli.engine.device.gpu.source import families
 from gradcli.engine.dtype import DTYPES
 
 assert launches  # imported to fill LAUNCHERS
@@ -32,7 +32,7 @@ def element_types(family: str) -> list[str]:
     for kernel, launcher in LAUNCHERS.items():
         if f'"{family}"' in inspect.getsource(sys.modules[launcher.__module__]):
             found |= built(kernel)
-    if "GC_IS_BF16" in expanded(CSRC / "gpu" / f"{family}.gc"):
+    if family == "join" or (family.endswith("_tensor") and "_then_" not in family):
         found.add("bf16")
     return sorted(found)
 

@@ -18,6 +18,7 @@ from gradcli.engine.array import empty, run
 from gradcli.engine.device import cpu
 from gradcli.engine.device.cpu import kernel_inputs
 from gradcli.engine.program.chain import Step, packed
+from gradcli.engine.tensor import Tensor
 
 # Each kernel of a step, with the options that choose it or that it reads.
 OPTIMIZERS: list[tuple[Callable[..., optim.Optimizer], dict[str, Any]]] = [
@@ -54,7 +55,10 @@ CONVOLUTIONS = (
     (3, 2, 2, 5, (8, 11), (3, 3), 2),
     (2, 6, 1, 1, (7, 7), (3, 3), 1),
     (1, 1, 33, 17, (6, 5), (3, 3), 1),
+    (1, 1, 3, 18, (6, 5), (2, 2), 1),
 )
+BEHIND = ("relu", "gelu", "gelu_backward")  # products: each is compiled with every tile
+ROUNDED = "gelu_backward"  # on tensor cores
 ROWS = ("relu", "gelu", "tanh", "sigmoid_backward", "gelu_backward", "clamp", "neg", "floor")
 
 
@@ -81,10 +85,15 @@ def _products(row: str) -> None:
         kept, out = wave((batch, m, n), 3.0), empty((batch, m, n), engine.float32)
         none, before = empty((0,), engine.float32), empty((batch, m, n), engine.float32)
         read = kept.array if row.endswith("_backward") else none
-        for start in (bias.array, none):
-            for pre in (before, none):
-                tensors = (a.array, b.array, start, read, pre, out)
-                for options in ((0.25, 1.5), (0.25, 1.5, 1.0)):
+        sides: list[tuple[Tensor, Tensor, tuple[float, ...]]] = [(a, b, (0.25, 1.5))]
+        if row == ROUNDED:
+            turned_a = wave((batch, k, m)).transpose(1, 2)
+            turned_b = wave((batch, n, k), 1.0, terms=k).transpose(1, 2)
+            sides += [(x, y, (0.25, 1.5, 1.0)) for x in (a, turned_a) for y in (b, turned_b)]
+        for x, y, options in sides:
+            for start in (bias.array, none):
+                for pre in (before, none):
+                    tensors = (x.array, y.array, start, read, pre, out)
                     run("matmul_then", *tensors, sizes=(cpu.KERNELS[row],), options=options)
 
 
@@ -101,7 +110,7 @@ def _convolutions(row: str) -> None:
         for pre in (before, none):
             tensors = (x.array, weight.array, bias.array, read, pre, out)
             sizes = (*options, 0, cpu.KERNELS[row])
-            for given in ((0.25, 1.5), (0.25, 1.5, 1.0)):
+            for given in ((0.25, 1.5), (0.25, 1.5, 1.0))[: 1 + (row == ROUNDED)]:
                 run("conv2d_forward_then", *tensors, sizes=sizes, options=given)
 
 
@@ -250,11 +259,12 @@ def other_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[str,
     for name, calls in OTHERS.items():
         with collector.listening(name):
             calls()
-    for row in ROWS:
+    for row in BEHIND:
         with collector.listening(f"a product, then {row}"):
             _products(row)
         with collector.listening(f"a convolution, then {row}"):
             _convolutions(row)
+    for row in ROWS:
         with collector.listening(f"a chain with {row}"):
             _chain(row)
     return collector.calls

@@ -71,7 +71,10 @@ def test_kernels_are_held_to_a_copy_and_to_torch(tmp_path: Path) -> None:
     for case in found["products"].values():
         assert "missing" not in case["rows"]["gradcli"]
         assert case["rows"]["gradcli"]["ms"] > 0
-        assert case["ratio"] is None
+        assert case["ratio"] is case["ratio_bf16"] is case["ratio_tf32"] is None
+        assert ("gradcli bf16" in case["rows"]) == ("gradcli tf32" in case["rows"])
+    assert found["products"]["matmul 33x20x17"]["rows"]["gradcli tf32"]["ms"] > 0
+    assert found["products"]["matmul 33x20x17"]["rows"]["gradcli bf16"]["ms"] > 0
 
 
 def test_training_is_as_on_the_cpu(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 /* element.h -- elements as numbers and back, where the type may be bfloat16. */
 
+#ifndef NUMBER
 #ifdef GC_IS_BF16
 #include "bfloat16.h"
 #define NUMBER(element) widened(element)
@@ -7,4 +8,5 @@
 #else
 #define NUMBER(element) (element)
 #define ELEMENT(number) (number)
+#endif
 #endif

@@ -22,6 +22,7 @@ typedef int int32_t;
 /* For KERNEL: so many threads, and registers for so many blocks at once on a processor. */
 #define RESIDENT(threads, blocks) threads, blocks
 #define UNROLL _Pragma("unroll")
+#define ROLLED _Pragma("unroll 1")
 #define FN static __forceinline__
 #define CTX_P
 #define CTX_A

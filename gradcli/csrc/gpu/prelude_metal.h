@@ -33,6 +33,7 @@ typedef long i64;
 /* For KERNEL: so many threads, and registers for so many blocks at once on a processor. */
 #define RESIDENT(threads, blocks) threads
 #define UNROLL _Pragma("unroll")
+#define ROLLED _Pragma("nounroll")
 #define FN static inline
 #define CTX_P , uint3 gc_tid, uint3 gc_bid, uint3 gc_bdim, uint3 gc_gdim, uint gc_lane, uint gc_warp
 #define CTX_A , gc_tid, gc_bid, gc_bdim, gc_gdim, gc_lane, gc_warp

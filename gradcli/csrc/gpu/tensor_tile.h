@@ -216,14 +216,24 @@ FN TensorSums<DOWN, ACROSS> tensor_sums(Left a, Right b, uint i, uint j, uint be
   return sums;
 }
 
-/* Sum q of piece (y, x) of this thread's warp; its row and column within the tile. */
-#define EACH_TENSOR_SUM(DOWN, ACROSS)                                                              \
-  UNROLL for (uint y = 0; y < (DOWN); y++) UNROLL for (uint x = 0; x < (ACROSS); x++)              \
-      UNROLL for (uint q = 0; q < 4; q++)
-
-template <uint DOWN> FN uint sum_row(uint warp, uint lane, uint y, uint q) {
-  return warp_row<DOWN>(warp) + 16 * y + lane / 4 + q / 2 * 8;
-}
-template <uint ACROSS> FN uint sum_column(uint warp, uint lane, uint x, uint q) {
-  return warp_column<ACROSS>(warp) + 8 * x + lane % 4 * 2 + q % 2;
+/* Hands every sum of the tile to `to`.sum(row, column, sum), 32 rows at a time through shared
+ * memory: then neighbouring threads have neighbouring columns. */
+template <uint DOWN, uint ACROSS, class To>
+FN void put_sums(TensorSums<DOWN, ACROSS> sums, To to, SHP(uint) shared CTX_P) {
+  constexpr uint columns = 16 * ACROSS, line = columns + 8;
+  UNROLL for (uint y = 0; y < DOWN; y++) {
+    BARRIER(); /* what lay there has been read */
+    UNROLL for (uint x = 0; x < ACROSS; x++) {
+      UNROLL for (uint q = 0; q < 4; q++) {
+        const uint row = WARP / 2 * 16 + LANE / 4 + q / 2 * 8;
+        const uint column = warp_column<ACROSS>(WARP) + 8 * x + LANE % 4 * 2 + q % 2;
+        shared[row * line + column] = f2u(sums.at[y][x].at[q]);
+      }
+    }
+    BARRIER();
+    ROLLED for (uint e = TID.x; e < 32 * columns; e += 128) {
+      const uint row = e / columns, column = e % columns;
+      to.sum(row / 16 * (16 * DOWN) + 16 * y + row % 16, column, u2f(shared[row * line + column]));
+    }
+  }
 }

@@ -45,7 +45,8 @@ template <uint EACH> FN constexpr uint tile_line() {
 #define TILE_SHARED(each, depth) (2 * (depth) * (16 * (each) + ((each) < 4 ? (each) : 4)))
 
 /* What tiles.py may choose from: make(name, DOWN, ACROSS, DEPTH of a slice). */
-#define EACH_TILE(make) make(128, 8, 8, 8) make(64, 4, 4, 16) make(32, 2, 2, 32) make(16, 1, 4, 16)
+#define EACH_TILE(make) make(128, 8, 8, 8) EACH_SMALL_TILE(make)
+#define EACH_SMALL_TILE(make) make(64, 4, 4, 16) make(32, 2, 2, 32) make(16, 1, 4, 16)
 
 /* A thread's place among 16 x 16: a warp is 4 of them high and 8 wide. */
 FN uint tile_row(uint tid) {
@@ -131,4 +132,30 @@ FN Sums<DOWN, ACROSS> tile_sums(Left a, Right b, uint i, uint j, uint begin, uin
                                 SHP(float) left, SHP(float) right CTX_P) {
   return add_tile<DOWN, ACROSS, DEPTH>(no_sums<DOWN, ACROSS>(), a, b, i, j, begin, end, left,
                                        right CTX_A);
+}
+
+/* Hands every sum to `to`.sum(row, column, sum): as they lie, or, where much is done to each, one
+ * at a time through shared memory of 16 rows. */
+template <bool ONE_BY_ONE, uint DOWN, uint ACROSS, class To>
+FN void put_tile(Sums<DOWN, ACROSS> sums, To to, SHP(float) shared CTX_P) {
+  constexpr uint columns = 16 * ACROSS, line = tile_line<ACROSS>();
+  const uint own_row = tile_row(TID.x), own_column = tile_column(TID.x) * tile_run<ACROSS>();
+  UNROLL for (uint y = 0; y < DOWN; y++) {
+    const uint first = tile_place<DOWN>(y);
+    if (ONE_BY_ONE) {
+      for (uint x = 0; x < ACROSS; x++)
+        shared[own_row * line + own_column + tile_place<ACROSS>(x)] = sums.at[y][x];
+      BARRIER();
+      ROLLED for (uint e = TID.x; e < 16 * columns; e += 256) {
+        const uint row = e / columns, column = e % columns;
+        to.sum(row * tile_run<DOWN>() + first, column, shared[row * line + column]);
+      }
+      BARRIER();
+    } else {
+      UNROLL for (uint x = 0; x < ACROSS; x++) {
+        const uint column = own_column + tile_place<ACROSS>(x);
+        to.sum(own_row * tile_run<DOWN>() + first, column, sums.at[y][x]);
+      }
+    }
+  }
 }

@@ -31,12 +31,12 @@
 /* For KERNEL: so many threads, and registers for so many blocks at once on a processor. */
 #define RESIDENT(threads, blocks) threads
 #define UNROLL
+#define ROLLED
 #define IN(T, x) DEV(const T) x
 #define OUT(T, x) DEV(T) x
 #define INOUT(T, x) DEV(T) x
 #define VAL(T, x) const T x
 #define VAL_REF(T) const T &
-#define UNROLL
 #define FN static inline
 #define CTX_P
 #define CTX_A

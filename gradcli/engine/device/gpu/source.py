@@ -28,10 +28,10 @@ def module_text(module: Module, prelude: str) -> str:
 
 
 def _steps(row: str) -> str:
-    """What the text of a chain is told: its steps, and the types of its tensors in memory."""
+    """What a text is told of its steps, and of the types that a chain's tensors have in memory."""
     types = ("ushort" if f"_HALF({k})" in row else "float" for k in range(8))
     told = [f"#define CHAIN_T{k} {name}" for k, name in enumerate(types)]
-    return "\n".join([f"#define CHAIN_STEPS {row}", *told, ""])
+    return "\n".join([f"#define STEPS {row}", *told, ""])
 
 
 def _rows(row: str) -> list[str]:

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from gradcli.engine.device.gpu.launch import Launch, Module, Scratch, Shapes, Tensor, over
+from gradcli.engine.device.gpu.ends import End
+from gradcli.engine.device.gpu.launch import Launch, Scratch, Shapes, Tensor, over
 
 THREADS = 256  # of a block
 ENOUGH_BLOCKS = 264  # two for each of the 132 processors of an H200
@@ -73,6 +74,21 @@ def tensor_slice(call: Shapes, may_round: float) -> int:
     return SLICE // 4 if may_round else 0
 
 
+def tensor_end(end: End, whole: Cut) -> End:
+    """Where a kernel for tensor cores puts its sums: a row follows where there is but one piece.
+
+    Else they go to the call's tensor, and those of pieces to a place beside it.
+    """
+    if end.row and whole.pieces == 1:
+        return end
+    return End((end.to[2 if end.row else 0], Scratch(0)))
+
+
+def scratch_of(launch: Launch) -> int:
+    """Bytes for the sums of pieces where there are none, but a kernel has an argument for them."""
+    return 4 if Scratch(0) in launch.args else 0
+
+
 def _cut(among: Sequence[Tile], batch: int, rows: int, columns: int, depth: int, whole: int) -> Cut:
     def tiles(tile: Tile) -> int:
         return batch * -(-rows // tile.rows) * -(-columns // tile.columns)
@@ -93,16 +109,12 @@ def pieces(blocks: int, depth: int, shortest: int, whole: int = 1) -> tuple[int,
 
 
 def join(
-    suffix: str, count: int, to: Tensor, size: int, bias: Tensor, inner: int = 1, columns: int = 0
+    suffix: str, count: int, end: End, size: int, bias: Tensor, inner: int = 1, columns: int = 0
 ) -> Launch:
     """The sums of pieces in scratch, and a bias for each of some columns `inner` elements wide."""
-    return Launch(
-        Module("join", suffix),
-        f"join_{suffix}",
-        over(size),
-        THREADS,
-        (Scratch(0), bias, to, size, count, inner, columns),
-    )
+    module = end.module("join", suffix)
+    args = (Scratch(0), bias, *end.to, size, count, inner, columns)
+    return Launch(module, f"{module.family}_{suffix}", over(size), THREADS, args)
 
 
 def divisor(by: int) -> bytes:

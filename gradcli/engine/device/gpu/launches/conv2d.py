@@ -6,6 +6,7 @@ import struct
 from dataclasses import dataclass
 from math import gcd
 
+from gradcli.engine.device.gpu.ends import End, row_behind, written
 from gradcli.engine.device.gpu.launch import (
     SUFFIX,
     Arg,
@@ -18,7 +19,6 @@ from gradcli.engine.device.gpu.launch import (
     launches,
     over,
 )
-from gradcli.engine.device.gpu.launches.elementwise import row_behind
 from gradcli.engine.device.gpu.tiles import (
     TENSOR_THREADS,
     THREADS,
@@ -27,7 +27,9 @@ from gradcli.engine.device.gpu.tiles import (
     divisor,
     join,
     pieces,
+    scratch_of,
     tensor_cut,
+    tensor_end,
     tensor_slice,
 )
 
@@ -38,7 +40,8 @@ _ON_TENSOR_CORES = {
     "conv2d_weight": "conv2d_weight_tensor",
     "conv2d_input": "conv2d_input_tensor",
 }
-_UNUSED = 4  # bytes for the sums of pieces where there are none
+_NO_ROW = "128"  # the tile that has no registers left for a row
+_PIECES = End((Scratch(0),))  # where sums go that are joined later
 _SHAPE = struct.Struct("16I")
 _ENDING = struct.Struct("2I")
 _PHASES = struct.Struct("6I")
@@ -95,32 +98,35 @@ def conv_of(call: Shapes, image: int, weight: int, out: int) -> Conv:
 @launches("conv2d_forward")
 def forward(call: Shapes) -> Plan:
     """The sums of all windows, and a bias."""
-    return _forward(call, 3, Tensor(3), call.option(0))
+    return _forward(call, 3, written(3), call.option(0))
 
 
 @launches("conv2d_forward_then")
 def forward_then(call: Shapes) -> Plan:
     """Convolution, then a row on all of it: with the bits of two calls."""
-    before = Tensor(4 if call.numel(4) else 5)
-    plan = _forward(call, 5, before, call.option(2))
-    row = row_behind(call, call.size(8), Tensor(3), before, Tensor(5))
-    return Plan((*plan.launches, *row), plan.scratch)
+    return _forward(call, 5, row_behind(call, call.size(8)), call.option(2))
 
 
-def _forward(call: Shapes, out: int, to: Tensor, may_round: float) -> Plan:
+def _forward(call: Shapes, out: int, end: End, may_round: float) -> Plan:
     everything = call.numel(out)
     if everything == 0:
         return Plan()
     s, biased = conv_of(call, 0, 1, out), call.numel(2) > 0
     sources = (Tensor(0), Tensor(1), Tensor(2))
     if _few(call, s.oc):
-        args = (*sources, to, s.packed(bias=biased), everything)
-        return Plan((_each(call, "conv2d", everything, args),))
+        args = (*sources, *end.to, s.packed(bias=biased), everything)
+        return Plan((_each(call, "conv2d", end, everything, args),))
     whole = _cut(call, may_round, s.groups, s.oc, s.outputs, s.taps)
-    packed = s.packed(whole.piece, biased and whole.pieces == 1)
+    apart = bool(end.row) and whole.tile.name == _NO_ROW and not whole.on_tensor_cores
+    packed = s.packed(whole.piece, biased and whole.pieces == 1 and not apart)
+    tiles = _tiles(call, "conv2d", whole, sources, _PIECES if apart else end, packed)
+    if whole.pieces == 1 and not apart:
+        return Plan((tiles,), scratch_of(tiles))
     columns = s.groups * s.oc if biased else 0
-    tiles = _tiles(call, "conv2d", whole, sources, to, packed)
-    return _joined(call, tiles, whole.pieces, to, everything, Tensor(2), s.oh * s.ow, columns)
+    added = join(
+        _suffix(call), whole.pieces, end, everything, Tensor(2), s.oh * s.ow, columns=columns
+    )
+    return Plan((tiles, added), 4 * whole.pieces * everything)
 
 
 @launches("conv2d_grad_weight")
@@ -132,8 +138,8 @@ def grad_weight(call: Shapes) -> Plan:
     s = conv_of(call, 1, 2, 0)
     whole = _cut(call, call.option(0), s.groups, s.oc, s.taps, s.outputs)
     sources = (Tensor(0), Tensor(1))
-    tiles = _tiles(call, "conv2d_weight", whole, sources, Tensor(2), s.packed(whole.piece))
-    return _joined(call, tiles, whole.pieces, Tensor(2), everything)
+    tiles = _tiles(call, "conv2d_weight", whole, sources, written(2), s.packed(whole.piece))
+    return _joined(call, tiles, whole.pieces, written(2), everything)
 
 
 @launches("depthwise_grad_weight")
@@ -170,13 +176,13 @@ def grad_input(call: Shapes) -> Plan:
     by = divisor(s.oc) + divisor(s.sh) + divisor(s.sw)
     if _few(call, s.c):
         args = (*sources, Tensor(2), s.packed() + phases + by, everything)
-        return Plan((_each(call, "conv2d_input", everything, args),))
+        return Plan((_each(call, "conv2d_input", written(2), everything, args),))
     pixels = s.images * -(-s.h // s.sh) * -(-s.w // s.sw)
     taps = s.oc * -(-s.kh // every[0]) * -(-s.kw // every[1])
     whole = _cut(call, call.option(0), s.groups * down * across, s.c, pixels, taps)
     packed = s.packed(whole.piece) + phases + by
-    tiles = _tiles(call, "conv2d_input", whole, sources, Tensor(2), packed)
-    return _joined(call, tiles, whole.pieces, Tensor(2), everything)
+    tiles = _tiles(call, "conv2d_input", whole, sources, written(2), packed)
+    return _joined(call, tiles, whole.pieces, written(2), everything)
 
 
 def _suffix(call: Shapes) -> str:
@@ -196,38 +202,28 @@ def _cut(call: Shapes, may_round: float, batch: int, rows: int, columns: int, de
 
 
 def _tiles(
-    call: Shapes, family: str, whole: Cut, sources: tuple[Tensor, ...], to: Tensor, packed: bytes
+    call: Shapes, family: str, whole: Cut, sources: tuple[Tensor, ...], end: End, packed: bytes
 ) -> Launch:
-    suffix = _suffix(call)
-    ends: tuple[Arg, ...] = (to if whole.pieces == 1 else Scratch(0),)
-    threads = THREADS
+    suffix, threads = _suffix(call), THREADS
+    now = end if whole.pieces == 1 else _PIECES
     if whole.on_tensor_cores:
-        family, ends, threads = _ON_TENSOR_CORES[family], (to, Scratch(0)), TENSOR_THREADS
-    kernel = f"{family}_{whole.tile.name}_{suffix}"
-    args = (*sources, *ends, packed)
-    return Launch(Module(family, suffix), kernel, whole.blocks, threads, args)
+        family, threads, now = _ON_TENSOR_CORES[family], TENSOR_THREADS, tensor_end(end, whole)
+    module = now.module(family, suffix)
+    kernel = f"{module.family}_{whole.tile.name}_{suffix}"
+    return Launch(module, kernel, whole.blocks, threads, (*sources, *now.to, packed))
 
 
-def _each(call: Shapes, family: str, count: int, args: tuple[Arg, ...]) -> Launch:
-    suffix = _suffix(call)
-    return Launch(Module(family, suffix), f"{family}_each_{suffix}", over(count), THREADS, args)
+def _each(call: Shapes, family: str, end: End, count: int, args: tuple[Arg, ...]) -> Launch:
+    module = end.module(family, _suffix(call))
+    kernel = f"{module.family}_each_{module.dtype}"
+    return Launch(module, kernel, over(count), THREADS, args)
 
 
-def _joined(
-    call: Shapes,
-    made: Launch,
-    count: int,
-    to: Tensor,
-    size: int,
-    bias: Tensor | None = None,
-    inner: int = 1,
-    columns: int = 0,
-) -> Plan:
+def _joined(call: Shapes, made: Launch, count: int, end: End, size: int) -> Plan:
     """What was made in so many pieces, as one."""
     if count == 1:
-        return Plan((made,), _UNUSED if Scratch(0) in made.args else 0)
-    added = join(_suffix(call), count, to, size, bias or to, inner, columns)
-    return Plan((made, added), 4 * count * size)
+        return Plan((made,), scratch_of(made))
+    return Plan((made, join(_suffix(call), count, end, size, Tensor(0))), 4 * count * size)
 
 
 def _sums(
@@ -243,4 +239,4 @@ def _sums(
         THREADS,
         (*sources, to if count == 1 else Scratch(0), s.packed(piece)),
     )
-    return _joined(call, made, count, to, size)
+    return _joined(call, made, count, End((to,)), size)

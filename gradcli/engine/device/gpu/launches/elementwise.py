@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from gradcli.engine.device.cpu import KERNELS, kernel_facts, kernel_inputs
 from gradcli.engine.device.gpu.launch import (
-    SUFFIX,
-    THREADS,
-    Launch,
-    Module,
     Plan,
     Shapes,
     Tensor,
@@ -18,7 +14,6 @@ from gradcli.engine.device.gpu.launch import (
 from gradcli.engine.device.gpu.walk import walk
 
 FAMILY = "elementwise"
-_BY_NUMBER = {number: kernel for kernel, number in KERNELS.items()}
 _FACTS = {name: kernel_facts(name) for name in KERNELS}
 _ROWS = [name for name, (_, formula, _) in _FACTS.items() if formula]
 _UNARY = [name for name in _ROWS if kernel_inputs(name) == 1]
@@ -46,20 +41,6 @@ def broadcast(call: Shapes) -> Plan:
     steps = walk(call.tensors)
     options = call.option(0), call.option(1)
     return one(FAMILY, call, over(n), *tensors, steps, n, *options, row=_row(call.kernel))
-
-
-def row_behind(
-    call: Shapes, number: int, kept: Tensor, before: Tensor, out: Tensor
-) -> tuple[Launch, ...]:
-    """A unary row, or the slope of one, on a whole tensor of the call: out = f(before)."""
-    n = call.numel(out.number)
-    if n == 0:
-        return ()
-    kernel, suffix = _BY_NUMBER[number], SUFFIX[call.tensors[out.number].dtype.name]
-    tensors = (before, out) if kernel in _ROWS else (kept, before, out)
-    options = call.option(0), call.option(1)
-    module = Module(FAMILY, suffix, _row(kernel))
-    return (Launch(module, f"{kernel}_{suffix}", over(n), THREADS, (*tensors, n, *options)),)
 
 
 def _row(kernel: str) -> str:

@@ -1,0 +1,53 @@
+"""Ends: what becomes of the sums of a product (csrc/gpu/ends.h, then.h).
+
+They are written, or a row of scalar_ops.h is applied to them first, with the bits of two calls.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from gradcli.engine.device.cpu import KERNELS
+from gradcli.engine.device.gpu.launch import Arg, Module, Shapes, Tensor
+
+_NAMES = {number: name for name, number in KERNELS.items()}
+_BEHIND = struct.Struct("2fI")
+
+
+@dataclass(frozen=True)
+class End:
+    """The arguments of an end.
+
+    Attributes:
+        row: what is done to a sum x, as an expression that is a part of the module's text.
+    """
+
+    to: tuple[Arg, ...]
+    row: str = ""
+
+    def module(self, plain: str, suffix: str) -> Module:
+        """The kernels that end so, by the family of those that only write."""
+        return Module(_THEN[plain] if self.row else plain, suffix, self.row)
+
+
+_THEN = {
+    "matmul": "matmul_then",
+    "matmul_tensor": "matmul_then_tensor",
+    "conv2d": "conv2d_then",
+    "conv2d_tensor": "conv2d_then_tensor",
+    "join": "join_then",
+}
+
+
+def written(number: int) -> End:
+    """Sums go to one of the call's tensors."""
+    return End((Tensor(number),))
+
+
+def row_behind(call: Shapes, number: int) -> End:
+    """Out, tensor 5, is the row with this number of what tensor 4 has, where that is wanted."""
+    kernel, keeps = _NAMES[number], call.numel(4) > 0
+    given = "kept[at], x, p, q" if kernel.endswith("_backward") else "x, p, q"
+    behind = _BEHIND.pack(call.option(0), call.option(1), keeps)
+    return End((Tensor(3), Tensor(4), Tensor(5), behind), f"ROW({kernel})({given})")
