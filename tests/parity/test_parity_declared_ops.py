@@ -107,6 +107,7 @@ SPELLED = {
             x, target, weight, pos_weight=pos_weight, **options
         )
     ),
+    "bfloat16": torch.Tensor.bfloat16,
     "bool": torch.Tensor.bool,
     "cast": torch.Tensor.to,
     "col2im": functional.fold,
