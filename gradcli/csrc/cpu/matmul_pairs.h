@@ -138,6 +138,17 @@ static void NAME(put_bias)(const gc_tensor *bias, bool flipped, int64_t first, R
       c[i * ldc + j] = gc_widened(from[flipped ? i : j]);
 }
 
+/* n numbers of whole vectors in memory. */
+static void NAME(round_row)(const REAL *from, int64_t n, uint16_t *to) {
+  for (int64_t k = 0; k < n; k += LANES) {
+    const __m256i half = (__m256i)_mm512_cvtneps_pbh(*(const __m512 *)(from + k));
+    if (n - k >= LANES)
+      _mm256_storeu_si256((__m256i *)(void *)(to + k), half);
+    else
+      _mm256_mask_storeu_epi16(to + k, (__mmask16)LANE_BITS(n - k), half);
+  }
+}
+
 static void NAME(multiply_block)(const gc_job *job, const NAME(course) * x, int64_t number) {
   const gc_grid *g = &x->grid;
   const gc_tensor *const bias = &job->call->tensors[2];
@@ -161,8 +172,7 @@ static void NAME(multiply_block)(const gc_job *job, const NAME(course) * x, int6
     c = turned, ldc = gc_whole(m, LANES), rows = n, columns = m, width = g->m;
   }
   for (int64_t row = 0; row < rows; row++)
-    for (int64_t k = 0; k < columns; k++)
-      out[row * width + k] = gc_rounded_half(c[row * ldc + k]);
+    NAME(round_row)(c + row * ldc, columns, out + row * width);
 }
 
 static void NAME(run_matmul)(const gc_job *job) {
