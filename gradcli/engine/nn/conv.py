@@ -39,6 +39,11 @@ class _Conv(Module):
     ) -> None:
         super().__init__()
         self.in_channels, self.out_channels = channels
+        if not all(hasattr(count, "__index__") and count >= 0 for count in channels):
+            raise OptionError(
+                f"{type(self).__name__}: in_channels and out_channels must be whole numbers of 0 "
+                f"or more, got {self.in_channels!r} and {self.out_channels!r}"
+            )
         whole = isinstance(groups, int) and groups >= 1
         if not whole or any(count % groups for count in channels):
             raise OptionError(

@@ -14,8 +14,8 @@ class _Dropout(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         name = type(self).__name__
-        if not 0 <= p <= 1:
-            raise OptionError(f"{name}: p must be from 0 to 1, got {p}")
+        if not isinstance(p, (int, float)) or not 0 <= p <= 1:
+            raise OptionError(f"{name}: p must be from 0 to 1, got {p!r}")
         if inplace:
             raise OptionError(f"{name}: inplace must be False; the result is the same")
         self.p = p

@@ -35,10 +35,11 @@ def add_weights(
 
 def check_sizes(name: str, input_size: int, hidden_size: int) -> None:
     """Refuse what cannot be a layer."""
-    if input_size < 0 or hidden_size < 1:
+    whole = hasattr(input_size, "__index__") and hasattr(hidden_size, "__index__")
+    if not whole or input_size < 0 or hidden_size < 1:
         raise OptionError(
             f"{name}: input_size must be 0 or more and hidden_size 1 or more, "
-            f"got {input_size} and {hidden_size}"
+            f"got {input_size!r} and {hidden_size!r}"
         )
 
 
