@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from gradcli import engine
 from gradcli.engine.tensor import Tensor
@@ -24,6 +25,14 @@ HEADS = (
     (1, 66, 5, 3, 130, False),
     (2, 3, 130, 70, 4, False),
 )
+PRODUCTS = (
+    ((70, 300), (300, 66)),
+    ((130, 37), (37, 3)),
+    ((3, 260), (260, 70)),
+    ((40, 66, 3), (40, 3, 65)),
+    ((1, 1000), (1000, 1)),
+)
+ROUNDED = (((70, 300), (300, 66)), ((3, 20, 5), (3, 5, 9)), ((1, 1000), (1000, 1)))
 
 
 def wave(shape: tuple[int, ...], shift: float = 0.0, terms: int = 1) -> Tensor:
@@ -81,7 +90,7 @@ def rounded() -> None:
     begin at 16 bytes and rows that do not."""
     engine.set_float32_matmul_precision("high")
     try:
-        products()
+        products(ROUNDED)
         convolutions()
         for m, k, n in ((1, 1, 1), (31, 33, 257), (160, 64, 136), (4, 20, 8), (130, 36, 260)):
             rows, columns = wave((m, k)), wave((k, n), 1.0, terms=k)
@@ -94,14 +103,8 @@ def rounded() -> None:
         engine.set_float32_matmul_precision("highest")
 
 
-def products() -> None:
+def products(shapes: Sequence[tuple[tuple[int, ...], tuple[int, ...]]] = PRODUCTS) -> None:
     """Many, of few columns or rows, and of a depth that is cut in pieces."""
-    for a, b in (
-        ((70, 300), (300, 66)),
-        ((130, 37), (37, 3)),
-        ((3, 260), (260, 70)),
-        ((40, 66, 3), (40, 3, 65)),
-        ((1, 1000), (1000, 1)),
-    ):
+    for a, b in shapes:
         x, y = wave(a).requires_grad_(), wave(b, 1.0, terms=b[-2]).requires_grad_()
         (x @ y).sum().backward()
