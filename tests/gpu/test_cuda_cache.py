@@ -81,6 +81,19 @@ def test_without_a_place_for_the_cache_a_module_is_compiled_each_time(
     assert len(times) == 2
 
 
+def test_a_user_without_a_home_has_no_cache(
+    times: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", nowhere)
+    for _ in range(2):
+        assert nvrtc.compiled("fill", KERNEL, "sm_90").image
+    assert len(times) == 2
+
+
 def test_a_write_that_fails_leaves_nothing(
     folder: Path, times: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

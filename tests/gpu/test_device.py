@@ -8,7 +8,9 @@ from on_host import gpu  # noqa: F401
 from gradcli import engine
 from gradcli.engine import Tensor, nn, optim
 from gradcli.engine.array import run
-from gradcli.engine.device.gpu.device import GPU
+from gradcli.engine.device.gpu.device import GPU, Seen
+from gradcli.engine.device.gpu.driver import Place
+from gradcli.engine.device.gpu.launch import Shapes
 from gradcli.engine.program.passes import PASSES
 from gradcli.errors import DeviceError, DTypeError, GradcliError, NumericsError, RangeError
 
@@ -29,6 +31,19 @@ def test_a_tensor_goes_there_and_comes_back() -> None:
         assert there.cpu().tolist() == x.tolist() == there.tolist()
         assert there.to("cuda") is there
     assert engine.zeros(0, 3).to("cuda").cpu().shape == (0, 3)
+
+
+@pytest.mark.parametrize("strides", [(1 << 16, 1), (0, 0), (1, -(1 << 32))])
+def test_a_tensor_with_more_elements_than_32_bits_count_is_refused(
+    strides: tuple[int, int],
+) -> None:
+    there = engine.ones(1).to("cuda").array.storage.device
+    assert isinstance(there, GPU)
+    wide = Seen((1 << 16, 1 << 16), strides, engine.float32, Place(None, 0))
+    with pytest.raises(DeviceError, match=r"exp: a tensor of shape \(65536, 65536\) reaches over"):
+        there.planned(Shapes("exp", [wide, wide]))
+    small = Seen((1 << 16, 3), (3, 1), engine.float32, Place(None, 0))
+    assert there.planned(Shapes("exp", [small, small])).launches
 
 
 def test_a_strided_tensor_goes_there_in_order() -> None:

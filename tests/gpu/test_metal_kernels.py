@@ -6,13 +6,12 @@ import metal_standin
 import pytest
 from calls import Call
 from host_driver import HostDriver
+from other_calls import other_calls
 from replayed import Bench
 from sampled_calls import sampled_calls
 
 from gradcli.engine.device.gpu.launch import LAUNCHERS
 from gradcli.engine.device.gpu.metal import Metal
-
-pytest_plugins = ("every_call",)  # the fixture `calls`
 
 assert metal_standin  # what the driver imports
 MOST = 6  # calls of a kernel; tests/gpu/test_kernels.py tries all of them
@@ -20,7 +19,10 @@ MOST = 6  # calls of a kernel; tests/gpu/test_kernels.py tries all of them
 
 @pytest.fixture(scope="module")
 def calls() -> dict[str, list[Call]]:
-    return sampled_calls(LAUNCHERS.__contains__)
+    found = sampled_calls(LAUNCHERS.__contains__)
+    for kernel, listed in other_calls(LAUNCHERS.__contains__).items():
+        found.setdefault(kernel, []).extend(listed)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -30,14 +32,16 @@ def metal() -> Bench:
 
 @pytest.fixture(scope="module")
 def host() -> Bench:
-    return Bench(HostDriver(checked=False))
+    driver = HostDriver(checked=False)
+    driver.tensor_cores = False  # as Metal
+    return Bench(driver)
 
 
 @pytest.mark.parametrize("kernel", sorted(LAUNCHERS))
 def test_a_kernel_gives_the_bits_of_the_host(
     kernel: str, calls: dict[str, list[Call]], metal: Bench, host: Bench
 ) -> None:
-    listed = calls.get(kernel, [])
+    listed = calls[kernel]
     for call in listed[:: max(1, len(listed) // MOST)]:
         found, wanted = metal.run(call), host.run(call)
         assert (found.refused, found.blocks) == (wanted.refused, wanted.blocks), call

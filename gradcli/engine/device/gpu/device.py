@@ -39,6 +39,7 @@ _ROUND = 512  # bytes: sizes of blocks, so that a block fits the next tensor too
 _PAGE = 4096
 _MOST_PLANS = 4096  # of calls that are remembered
 _MOST_KEPT = 1 << 20  # bytes of a constant that stays on the device
+_MOST_COUNTED = 1 << 31  # elements that kernels count, and step over
 
 
 class Memory(Storage):
@@ -180,6 +181,7 @@ class GPU:
         """The launches of a call, their modules loaded."""
         if call.kernel not in LAUNCHERS:
             raise DeviceError(f"{call.kernel}: this kernel is not written for {self.name} yet")
+        _countable(call)
         plan = LAUNCHERS[call.kernel](replace(call, tensor_cores=self.driver.tensor_cores))
         for launch in plan.launches:
             if launch.module not in self.loaded:
@@ -242,6 +244,17 @@ class GPU:
         """What was taken along of a block that never changes."""
         _, memory = self._constants.get(id(storage), (None, None))
         return memory
+
+
+def _countable(call: Shapes) -> None:
+    """Refuse tensors in which 32 bits do not say which element is meant."""
+    for tensor in call.tensors:
+        low, high = extent(0, tensor.shape, tensor.strides)
+        if max(numel(tensor.shape), high - low) > _MOST_COUNTED:
+            raise DeviceError(
+                f"{call.kernel}: a tensor of shape {tensor.shape} reaches over more elements than "
+                f"the {_MOST_COUNTED:,} that kernels of GPUs count; use a smaller batch"
+            )
 
 
 def on_device(dtype: DType) -> DType:

@@ -85,7 +85,10 @@ def compiled(name: str, source: str, architecture: str) -> Compiled:
     """A module from the cache, or compiled and put there."""
     text = keyed(source)
     stated = json.dumps([text, OPTIONS, architecture, version()])
-    kept = cache_folder() / f"{hashlib.sha256(stated.encode()).hexdigest()}.bin"
+    folder = cache_folder()
+    if folder is None:
+        return compile_text(name, text, architecture)
+    kept = folder / f"{hashlib.sha256(stated.encode()).hexdigest()}.bin"
     image = _read(kept)
     if image is not None:
         return Compiled(image)
@@ -115,10 +118,13 @@ def compile_text(
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def cache_folder() -> Path:
-    """Where compiled modules lie."""
+def cache_folder() -> Path | None:
+    """Where compiled modules lie; None for a user without a home."""
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "gradcli" / "cuda"
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "gradcli" / "cuda"
+    except RuntimeError:
+        return None
 
 
 def _read(kept: Path) -> bytes | None:
