@@ -6,8 +6,8 @@ import inspect
 import sys
 from functools import cache
 
+from gradcli.engine.array import MOVE_BFLOAT16
 from gradcli.engine.device import cpu
-from gradcli.engine.device.cpu import lib
 from gradcli.engine.device.gpu import launches
 from gradcli.engine.device.gpu.launch import LAUNCHERS, SUFFIX, Module
 from gradcli.engine.device.gpu.launches import elementwise
@@ -18,11 +18,12 @@ assert launches  # imported to fill LAUNCHERS
 
 
 def built(kernel: str) -> set[str]:
-    """The element types that a kernel is built for on the CPU, as names of kernels end."""
-    number = cpu.KERNELS[kernel]
-    return {
-        suffix for name, suffix in SUFFIX.items() if lib.gc_kernel_built(number, DTYPES[name].code)
-    }
+    """The element types that a kernel is built for, as names of kernels end.
+
+    They are the CPU's; but some processors multiply bfloat16, which elsewhere is only moved.
+    """
+    found = {SUFFIX[name] for name in SUFFIX if cpu.kernel_built(kernel, DTYPES[name])}
+    return found if kernel in MOVE_BFLOAT16 else found - {"bf16"}
 
 
 @cache
