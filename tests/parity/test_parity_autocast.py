@@ -6,14 +6,18 @@ import re
 from pathlib import Path
 
 import pytest
-import torch
-from both import copy_weights, ours, randn
 
-from gradcli import engine
-from gradcli.engine import nn, optim
-from gradcli.engine.autocast import IN_FLOAT32, PRODUCTS, WIDEST
-from gradcli.engine.nn import functional as F
-from gradcli.engine.tensor import OPS
+torch = pytest.importorskip("torch", reason="parity needs the extra: pip install '.[parity]'")
+
+from both import copy_weights, ours, randn  # noqa: E402
+
+from gradcli import engine  # noqa: E402
+from gradcli.engine import nn, optim  # noqa: E402
+from gradcli.engine.autocast import IN_FLOAT32, PRODUCTS, WIDEST  # noqa: E402
+from gradcli.engine.nn import functional as F  # noqa: E402
+from gradcli.engine.tensor import OPS  # noqa: E402
+
+pytestmark = pytest.mark.parity
 
 HEADER = Path(torch.__file__).parent / "include" / "ATen" / "autocast_mode.h"
 # torch's names of parts of ops, by what they are parts of here.

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pytest
-import torch
-from both import ours, randn, theirs
 
-from gradcli import engine
-from gradcli.engine.nn import functional as F
+torch = pytest.importorskip("torch", reason="parity needs the extra: pip install '.[parity]'")
+
+from both import ours, randn, theirs  # noqa: E402
+
+from gradcli import engine  # noqa: E402
+from gradcli.engine.nn import functional as F  # noqa: E402
+
+pytestmark = pytest.mark.parity
 
 HALF = torch.bfloat16
 TYPES = [torch.float32, torch.float64, torch.int32, torch.int64, torch.uint8, torch.bool]

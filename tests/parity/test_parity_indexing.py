@@ -10,9 +10,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="parity needs the extra: pip install '.[parity]'")
 
 from both import close, ours, randn  # noqa: E402
-from hypothesis import given, settings  # noqa: E402
+from hypothesis import assume, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
+from gradcli.engine.shape import MAX_DIMS  # noqa: E402
 from gradcli.errors import RangeError  # noqa: E402
 
 pytestmark = pytest.mark.parity
@@ -104,6 +105,12 @@ def parts_of(draw: Draw, dims: tuple[int, ...], common: tuple[int, ...]) -> list
     return parts
 
 
+def adds_a_dimension(part: Any) -> bool:
+    """None, or a truth value by itself."""
+    truth = isinstance(part, torch.Tensor) and part.dtype == torch.bool and part.ndim == 0
+    return part is None or part is True or truth
+
+
 @st.composite
 def indices(draw: Draw, shape: tuple[int, ...]) -> Any:
     """An index of a tensor of this shape that torch takes, mostly."""
@@ -112,6 +119,7 @@ def indices(draw: Draw, shape: tuple[int, ...]) -> Any:
     parts = parts_of(draw, shape[:cut], common)
     if draw(st.booleans()):  # what stands behind may take too few of the dimensions, or none
         parts += [Ellipsis, *parts_of(draw, shape[cut:], common)]
+    assume(len(shape) + sum(map(adds_a_dimension, parts)) <= MAX_DIMS)  # all at once, here
     return tuple(parts) if len(parts) != 1 or draw(st.booleans()) else parts[0]
 
 
