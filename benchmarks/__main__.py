@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from benchmarks import (
+    before,
     course,
     gpu,
     measure,
@@ -19,6 +20,7 @@ from benchmarks import (
     startup,
     tables,
     targets,
+    tree,
 )
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -127,6 +129,24 @@ def text(options: dict[str, Any], file: Path, names: tuple[str, ...]) -> None:
     """Train these configs of text on FILE instead, and let them write on."""
     chosen = {name: shipped.files()[name] for name in names}
     _finish(options, "text", shipped.on_text(chosen, file, click.echo))
+
+
+@main.command("before")
+@click.argument("revision")
+@click.option("--pairs", type=click.IntRange(min=1), default=before.PAIRS, show_default=True)
+@click.pass_obj
+def before_(options: dict[str, Any], revision: str, pairs: int) -> None:
+    """Compare this tree with REVISION: weights of all configs, times of steps and calls.
+
+    Builds REVISION in build/before/, in an environment of its own. Takes half an hour on a machine
+    with nothing else to do. --quick trains two steps of the short configs and times two pairs.
+    """
+    try:
+        past = tree.revision(revision)
+        found = before.compare(past, tree.present(), options["quick"], pairs, click.echo)
+    except OSError as error:
+        raise click.ClickException(str(error)) from None
+    _finish({**options, "out": tree.BUILDS}, "before", found)
 
 
 @main.group("gpu")

@@ -45,6 +45,12 @@ class Competitor:
         self._runner = self._module.matmul(m, k, n, self._mode)
         return self._ready.unit
 
+    def call(self, name: str) -> int:
+        """Make one call of the engine ready."""
+        self._runner = None
+        self._runner = self._module.call(name, self._mode)
+        return self._ready.unit
+
     def losses(self, steps: int) -> list[float]:
         """Losses of the first steps."""
         return self._ready.losses(steps)

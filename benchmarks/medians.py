@@ -72,6 +72,17 @@ def summary(measured: Sequence[Chunk]) -> Summary:
     )
 
 
+def median_interval(values: Sequence[float]) -> tuple[float, float]:
+    """A 95 % interval of the median, from the order of the values alone (binomial)."""
+    ordered, n = sorted(values), len(values)
+    outside = 0  # how many values are cut off at each end
+    tail = 1 / 2**n
+    while tail + math.comb(n, outside + 1) / 2**n <= 0.025:
+        outside += 1
+        tail += math.comb(n, outside) / 2**n
+    return ordered[outside], ordered[n - 1 - outside]
+
+
 def geometric_mean(values: Sequence[float]) -> float:
     """The n-th root of the product."""
     return math.exp(sum(math.log(value) for value in values) / len(values))

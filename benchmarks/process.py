@@ -73,19 +73,21 @@ PRODUCTS: dict[str, Competitor] = {
 class Child:
     """A competitor's process: asked one thing after the other, asleep in between."""
 
-    def __init__(self, competitor: Competitor) -> None:
+    def __init__(
+        self, competitor: Competitor, python: str = sys.executable, path: Path = ROOT
+    ) -> None:
         self.competitor = competitor
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 -- closed with the child
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        environment = {**os.environ, "PYTHONPATH": str(path)}
         for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
             environment[name] = "2"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.child", competitor.module, competitor.mode],
+            [python, "-m", "benchmarks.child", competitor.module, competitor.mode],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             env=environment,
-            cwd=ROOT,
+            cwd=path,
             text=True,
         )
 

@@ -27,6 +27,7 @@ TINY = 10.0
 # On a GPU: shares of the device's own copy by family of kernels, ratios to torch's libraries.
 OF_A_COPY = {"elementwise": 0.85, "layer norm": 0.85, "softmax": 0.85, "optimizer": 0.85}
 GPU_PRODUCT, GPU_PRODUCT_BF16, GPU_MLP, GPU_GPT2 = 0.85, 0.40, 3.0, 1.0
+SLOWER = 1.02  # than a revision of the past, in the median
 SAME_COURSE = 1e-3  # relative difference of losses, and of products
 
 
@@ -262,7 +263,21 @@ def of_gpu_training(found: Mapping[str, Any]) -> list[Verdict]:
     return verdicts
 
 
+def of_before(found: Mapping[str, Any]) -> list[Verdict]:
+    """The same weights as the revision's, and nothing slower; doubtful where noise could decide."""
+    verdicts = [
+        at_most(f"{name}: weights that differ", None if "missing" in row else not row["same"], 0)
+        for name, row in found["bits"].items()
+    ]
+    for name, row in found["times"].items():
+        doubtful = "missing" not in row and row["low"] <= SLOWER <= row["high"]
+        what = f"{name}: time, now / before"
+        verdicts.append(at_most(what, row.get("ratio"), SLOWER, doubtful))
+    return verdicts
+
+
 VERDICTS = {
+    "before": of_before,
     "workloads": of_workloads,
     "matmul": of_matmul,
     "memory": of_memory,
