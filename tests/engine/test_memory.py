@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -104,3 +106,26 @@ def test_trim_gives_everything_back() -> None:
 def test_small_blocks_are_not_kept() -> None:
     engine.empty(1000)
     assert cpu.kept() == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_that_was_forked_amid_allocations_has_memory() -> None:
+    ended = threading.Event()
+
+    def allocate() -> None:
+        while not ended.is_set():
+            engine.empty(LARGE)
+
+    thread = threading.Thread(target=allocate)
+    thread.start()
+    try:
+        for _ in range(20):
+            child = os.fork()
+            if not child:
+                engine.empty(LARGE)
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        ended.set()
+        thread.join()

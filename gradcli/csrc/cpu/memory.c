@@ -14,6 +14,7 @@
 #endif
 
 #include "kernel.h"
+#include "threads.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define KEEPS 0 /* so that the sanitizer sees who uses a block that was given back */
@@ -42,16 +43,11 @@ static struct {
 static atomic_llong allocated;
 static atomic_int fill_on_alloc;
 
-static void lock(void) {
+void gc_lock_rooms(void) {
   pthread_mutex_lock(&rooms.door);
 }
-static void unlock(void) {
+void gc_unlock_rooms(void) {
   pthread_mutex_unlock(&rooms.door);
-}
-
-/* Nobody holds the lock in a forked child, whoever had it in its parent. */
-static void survive_fork(void) {
-  (void)pthread_atfork(lock, unlock, unlock);
 }
 
 /* The room for so many bytes, and which class that is; -1 for what is not kept. */
@@ -114,9 +110,7 @@ static block *fresh(int64_t room) {
 
 /* A room that is kept or fresh; while it is made, others wait. */
 static block *room_of(int class, int64_t room) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, survive_fork);
-  lock();
+  gc_lock_rooms();
   block *found = take_kept(class);
   if (!found) {
     give_back(gc_max(rooms.most - rooms.used - room, 0));
@@ -130,7 +124,7 @@ static block *room_of(int class, int64_t room) {
     rooms.used += found->room;
     rooms.most = gc_max(rooms.most, rooms.used);
   }
-  unlock();
+  gc_unlock_rooms();
   return found;
 }
 
@@ -161,19 +155,19 @@ void gc_free(void *data) {
     return;
   }
   const int class = class_of(old->room, &room);
-  lock();
+  gc_lock_rooms();
   rooms.used -= old->room;
   rooms.kept += old->room;
   old->next = rooms.free[class];
   rooms.free[class] = old;
-  unlock();
+  gc_unlock_rooms();
 }
 
 void gc_trim(void) {
-  lock();
+  gc_lock_rooms();
   give_back(0);
   rooms.most = rooms.used;
-  unlock();
+  gc_unlock_rooms();
 #if defined(__GLIBC__)
   malloc_trim(0);
 #endif
@@ -184,9 +178,9 @@ int64_t gc_allocated(void) {
 }
 
 int64_t gc_kept(void) {
-  lock();
+  gc_lock_rooms();
   const int64_t kept = rooms.kept;
-  unlock();
+  gc_unlock_rooms();
   return kept;
 }
 

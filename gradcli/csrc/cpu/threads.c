@@ -94,8 +94,21 @@ static void stop_workers(void) {
   atomic_store(&pool.quit, 0);
 }
 
+/* Nobody may hold a lock when a process forks: no thread of the child could let go of it. A program
+ * takes memory while it holds the first lock, so here too that one comes first. */
+static void before_fork(void) {
+  gc_lock();
+  gc_lock_rooms();
+}
+
+static void in_parent(void) {
+  gc_unlock_rooms();
+  gc_unlock();
+}
+
 /* In a forked child the workers do not exist: forget them, and start anew when first needed. */
 static void in_child(void) {
+  gc_unlock_rooms();
   pool.started = 0;
   pool.sleepers = 0;
   atomic_store(&pool.state, 0);
@@ -107,7 +120,7 @@ static void in_child(void) {
 static void start_workers(void) {
   static bool fork_handled;
   if (!fork_handled)
-    fork_handled = pthread_atfork(gc_lock, gc_unlock, in_child) == 0;
+    fork_handled = pthread_atfork(before_fork, in_parent, in_child) == 0;
   while (pool.started < pool.wanted - 1) {
     void *worker = (void *)(intptr_t)(pool.started + 1);
     if (pthread_create(&pool.thread[pool.started], NULL, worker_main, worker) != 0) {

@@ -10,6 +10,10 @@ void gc_team(void (*help)(void *context, int worker), void *context);
 void gc_lock(void);
 void gc_unlock(void);
 
+/* What memory.c keeps for tensors to come; taken behind gc_lock where both are. */
+void gc_lock_rooms(void);
+void gc_unlock_rooms(void);
+
 /* A moment for another thread; after many in vain, for another process. */
 void gc_relax(int turns);
 
