@@ -7,6 +7,7 @@ from typing import Any
 from gradcli import engine
 from gradcli.engine import nn
 from gradcli.engine.nn.recurrent import Recurrent
+from gradcli.engine.nn.steps import step_by_step, unless_features
 
 
 class Residual(nn.Sequential):
@@ -18,6 +19,7 @@ class Residual(nn.Sequential):
         super().__init__(*layers)
         self.shortcut = shortcut
 
+    @step_by_step
     def forward(self, input: Any) -> Any:
         """What the layers make of the input, and the input or what the shortcut makes of it."""
         found = input
@@ -35,6 +37,7 @@ class Parallel(nn.Sequential):
         self.join = join
         self.dim = dim
 
+    @step_by_step(unless=lambda self: unless_features(self.dim) if self.join == "concat" else "")
     def forward(self, input: Any) -> Any:
         """The results of all branches as one tensor."""
         found = [branch(input) for branch in self.children()]

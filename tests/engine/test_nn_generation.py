@@ -8,7 +8,7 @@ import pytest
 
 from gradcli import engine
 from gradcli.engine import nn, optim
-from gradcli.engine.nn.generation import can_be_cached, generate, pick, window_start
+from gradcli.engine.nn.generation import cache_obstacle, generate, pick, window_start
 from gradcli.errors import GradcliError, NumericsError
 
 VOCAB, CONTEXT = 11, 12
@@ -78,7 +78,7 @@ def test_what_a_cache_cannot_hold_is_refused() -> None:
     with pytest.raises(GradcliError, match="steps must be 1 or more, got 0"):
         nn.KeyValueCache(model, 0)
     cache = nn.KeyValueCache(model, CONTEXT)
-    with pytest.raises(GradcliError, match=r"must be \(batch, steps, ...\), got \(3,\)"):
+    with pytest.raises(GradcliError, match=r"\(batch, steps\), got gradcli.int64 of shape \(3,\)"):
         cache(engine.zeros(3, dtype=engine.int64))
     cache(engine.zeros(2, 3, dtype=engine.int64))
     with pytest.raises(GradcliError, match="the batch was 2 and is now 1"):
@@ -107,14 +107,15 @@ def test_the_whole_prompt_is_read() -> None:
 
 
 def test_one_pass_reads_the_prompt_and_each_token_is_read_once() -> None:
-    model, read = gpt(), []
-    forward = model.forward
+    read = []
 
-    def counted(x: Any) -> Any:
-        read.append(x.shape[1])
-        return forward(x)
+    class Counted(nn.Sequential):
+        @nn.step_by_step
+        def forward(self, input: Any) -> Any:
+            read.append(input.shape[1])
+            return super().forward(input)
 
-    model.__dict__["forward"] = counted
+    model = Counted(gpt())
     list(generate(model, [1, 2, 3], 12, CONTEXT))
     assert read == [3] + [1] * 9 + [7, 1]  # beyond the context it goes on with the last half
 
@@ -128,9 +129,9 @@ def test_the_window_moves_on_by_half_a_context(tokens: int, start: int) -> None:
 
 
 def test_models_that_look_back_in_other_ways_are_not_cached() -> None:
-    assert can_be_cached(gpt())
-    assert not can_be_cached(gpt(causal=False))
-    assert not can_be_cached(lstm())
+    assert not cache_obstacle(gpt())
+    assert "'2.attention' (SelfAttention) sees later steps" in cache_obstacle(gpt(causal=False))
+    assert "the model (Last) does not say" in cache_obstacle(lstm())
     engine.manual_seed(1)
     assert len(list(generate(lstm(), [3], 30, CONTEXT))) == 30
 
@@ -141,6 +142,14 @@ def test_generation_leaves_the_mode_of_the_model() -> None:
     next(tokens)
     tokens.close()
     assert model.training
+
+
+def test_generation_leaves_the_mode_of_each_layer() -> None:
+    model = gpt(dropout=0.5).train()
+    model[2].eval()
+    modes = [module.training for module in model.modules()]
+    list(generate(model, [1], 5, CONTEXT))
+    assert [module.training for module in model.modules()] == modes
 
 
 def test_tokens_are_picked_by_their_probability() -> None:

@@ -100,6 +100,7 @@ from gradcli.engine.nn.recurrent import GRU, LSTM, RNN
 from gradcli.engine.nn.recurrent_cell import GRUCell, LSTMCell, RNNCell
 from gradcli.engine.nn.resize import PixelShuffle, PixelUnshuffle, Upsample
 from gradcli.engine.nn.self_attention import SelfAttention, TransformerBlock
+from gradcli.engine.nn.steps import step_by_step
 from gradcli.engine.nn.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 from gradcli.engine.nn.transformer_stack import (
     Transformer,
@@ -302,6 +303,7 @@ __all__ = [
     "RNNCell",
     "RotaryEmbedding",
     "Sequential",
+    "step_by_step",
     "Transformer",
     "TransformerDecoder",
     "TransformerDecoderLayer",

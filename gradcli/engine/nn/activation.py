@@ -10,6 +10,7 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.nn.steps import step_by_step, unless_features
 from gradcli.engine.ops.creation import full
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
@@ -21,6 +22,7 @@ class _Activation(Module):
     function: ClassVar[str]
     options: ClassVar[tuple[str, ...]] = ()
 
+    @step_by_step
     def forward(self, input: Tensor) -> Tensor:
         """What the function makes of the input."""
         given = (getattr(self, name) for name in self.options)
@@ -50,6 +52,7 @@ class _AlongDim(_Activation):
         super().__init__()
         self.dim = dim
 
+    @step_by_step(unless=lambda self: unless_features(self.dim))
     def forward(self, input: Tensor) -> Tensor:
         """What the function makes of the input."""
         if self.dim is None:
@@ -100,6 +103,7 @@ class PReLU(Module):
         self.init = init
         self.weight = Parameter(full((num_parameters,), init, dtype=dtype))
 
+    @step_by_step(unless=lambda self: "" if self.num_parameters == 1 else "has a weight a step")
     def forward(self, input: Tensor) -> Tensor:
         """Elementwise; channels are the second dimension."""
         return F.prelu(input, self.weight)
@@ -270,15 +274,13 @@ class Softmin(_AlongDim):
     function = "softmin"
 
 
-class GLU(_Activation):
+class GLU(_AlongDim):
     """The first half along `dim` times the sigmoid of the second (Dauphin et al. 2016)."""
 
     function = "glu"
-    options = ("dim",)
 
     def __init__(self, dim: int = -1) -> None:
-        super().__init__()
-        self.dim = dim
+        super().__init__(dim)
 
 
 class SwiGLU(GLU):

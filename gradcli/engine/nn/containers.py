@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any, Self
 
 from gradcli.engine.nn.module import Module
+from gradcli.engine.nn.steps import step_by_step
 from gradcli.errors import DTypeError, OptionError, RangeError
 
 
@@ -106,6 +107,7 @@ class Sequential(_Numbered):
     def __add__(self, other: Iterable[Module]) -> Sequential:
         return Sequential(*self, *other)
 
+    @step_by_step
     def forward(self, input: Any) -> Any:
         """All modules in turn."""
         for module in self:

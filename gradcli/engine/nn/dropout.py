@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.module import Module
+from gradcli.engine.nn.steps import step_by_step, unless_random
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
 
@@ -25,9 +26,14 @@ class _Dropout(Module):
         return f"p={self.p}, inplace=False"
 
 
+def _obstacle(layer: _Dropout) -> str:
+    return unless_random(layer, layer.p)
+
+
 class Dropout(_Dropout):
     """While training, each number becomes 0 with probability p, the others grow by 1 / (1 - p)."""
 
+    @step_by_step(unless=_obstacle)
     def forward(self, input: Tensor) -> Tensor:
         """The input itself in evaluation mode."""
         return F.dropout(input, self.p, self.training)
@@ -36,6 +42,7 @@ class Dropout(_Dropout):
 class Dropout1d(_Dropout):
     """While training, each channel of (N, C, L) or (C, L) becomes 0 with probability p."""
 
+    @step_by_step(unless=_obstacle)
     def forward(self, input: Tensor) -> Tensor:
         """The input itself in evaluation mode."""
         return F.dropout1d(input, self.p, self.training)
@@ -44,6 +51,7 @@ class Dropout1d(_Dropout):
 class Dropout2d(_Dropout):
     """While training, each channel of (N, C, H, W) becomes 0 with probability p."""
 
+    @step_by_step(unless=_obstacle)
     def forward(self, input: Tensor) -> Tensor:
         """The input itself in evaluation mode."""
         return F.dropout2d(input, self.p, self.training)
@@ -52,6 +60,7 @@ class Dropout2d(_Dropout):
 class AlphaDropout(_Dropout):
     """Dropout that keeps the mean 0 and variance 1 of what SELU gives (Klambauer et al. 2017)."""
 
+    @step_by_step(unless=_obstacle)
     def forward(self, input: Tensor) -> Tensor:
         """The input itself in evaluation mode."""
         return F.alpha_dropout(input, self.p, self.training)

@@ -11,6 +11,7 @@ from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.nn.steps import step_by_step
 from gradcli.engine.ops.creation import empty
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
@@ -82,6 +83,7 @@ class Embedding(Module):
             with no_grad():
                 self.weight[self.padding_idx] = 0.0
 
+    @step_by_step
     def forward(self, input: Tensor) -> Tensor:
         """(...) of whole numbers to (..., embedding_dim)."""
         picked = F.embedding(input, self.weight, self.padding_idx)

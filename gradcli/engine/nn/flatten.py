@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.engine.nn.module import Module
+from gradcli.engine.nn.steps import step_by_step
 from gradcli.engine.ops.movement import flatten, reshape
 from gradcli.engine.shape import Shape, dim_index
 from gradcli.engine.tensor import Tensor
@@ -54,6 +55,7 @@ class Identity(Module):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
+    @step_by_step
     def forward(self, input: Tensor) -> Tensor:
         """The input itself."""
         return input

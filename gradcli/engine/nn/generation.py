@@ -4,49 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.graph import no_grad
-from gradcli.engine.nn.activation import GELU, ReLU, Sigmoid, Tanh
-from gradcli.engine.nn.containers import ModuleList, Sequential
-from gradcli.engine.nn.dropout import Dropout
-from gradcli.engine.nn.embedding import Embedding
 from gradcli.engine.nn.key_value_cache import KeyValueCache
-from gradcli.engine.nn.layer_norm import LayerNorm
-from gradcli.engine.nn.linear import Linear
 from gradcli.engine.nn.module import Module
-from gradcli.engine.nn.positions import Positions, RotaryEmbedding
-from gradcli.engine.nn.self_attention import SelfAttention, TransformerBlock
+from gradcli.engine.nn.steps import obstacle
 from gradcli.engine.ops.creation import tensor
 from gradcli.engine.ops.random import rand
 from gradcli.engine.random import Generator
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import NumericsError, OptionError
 
-# Modules that treat each step by itself, or ask the cache for the steps before it.
-STEP_BY_STEP: tuple[type[Module], ...] = (
-    Dropout,
-    Embedding,
-    GELU,
-    LayerNorm,
-    Linear,
-    ModuleList,
-    Positions,
-    ReLU,
-    RotaryEmbedding,
-    SelfAttention,
-    Sequential,
-    Sigmoid,
-    Tanh,
-    TransformerBlock,
-)
+
+@contextmanager
+def _evaluation(model: Module) -> Iterator[None]:
+    """The model in evaluation mode; afterwards each of its modules is in the mode it was in."""
+    training = [module for module in model.modules() if module.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
 
 
-def can_be_cached(model: Module) -> bool:
-    """Whether a KeyValueCache of the model gives what the model gives for all steps at once."""
-    return all(
-        isinstance(one, STEP_BY_STEP) and getattr(one, "causal", True) for one in model.modules()
-    )
+def cache_obstacle(model: Module) -> str:
+    """Why `generate` computes all steps anew for each token of this model; "" if it need not."""
+    with _evaluation(model):
+        return obstacle(model)
 
 
 def pick(
@@ -123,16 +110,15 @@ def generate(
     """`count` tokens, one by one, each picked behind the prompt and those before it.
 
     `model` takes (1, steps) tokens, at most `context` of them, and gives (1, steps, tokens) logits.
-    With `cached` earlier steps are not computed again, where the model allows it.
+    With `cached` earlier steps are not computed again, unless `cache_obstacle` says why they must.
     """
     if not len(prompt):
         raise OptionError("generate: the prompt needs at least one token")
     _check_sampling(temperature, top_k, top_p)
     tokens, begun = list(prompt), 0
-    cache = KeyValueCache(model, context) if cached and can_be_cached(model) else None
-    was_training = model.training
-    model.eval()
-    try:
+    with _evaluation(model):
+        steps = cached and not obstacle(model)
+        cache = KeyValueCache(model, context) if steps else None
         for _ in range(count):
             start = window_start(len(tokens), context)
             if cache is not None and start != begun:
@@ -141,8 +127,6 @@ def generate(
             logits = _logits(model, cache, tokens[start:])
             tokens.append(pick(logits, temperature, top_k, top_p, generator))
             yield tokens[-1]
-    finally:
-        model.train(was_training)
 
 
 @no_grad()

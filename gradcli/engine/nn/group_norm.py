@@ -10,6 +10,7 @@ from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.nn.steps import step_by_step, unless_last
 from gradcli.engine.ops.creation import empty
 from gradcli.engine.shape import checked
 from gradcli.engine.tensor import Tensor
@@ -99,6 +100,7 @@ class RMSNorm(Module):
         if self.weight is not None:
             init.ones_(self.weight)
 
+    @step_by_step(unless=lambda self: unless_last(self.normalized_shape))
     def forward(self, input: Tensor) -> Tensor:
         """The same shape, with a mean square of 1."""
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradcli.engine.graph import no_grad
 from gradcli.engine.nn.module import Module
+from gradcli.engine.nn.steps import obstacle
 from gradcli.engine.ops.creation import empty
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
@@ -29,6 +30,7 @@ class KeyValueCache:
 
     `cache(inputs)` gives what the model gives for `inputs` (batch, steps, ...) behind everything
     that was given before, up to rounding; nothing of it has a gradient. At most `steps` in all.
+    Each layer of the model must say that it works step by step (nn.step_by_step).
     """
 
     def __init__(self, model: Module, steps: int) -> None:
@@ -38,6 +40,14 @@ class KeyValueCache:
         self.steps = steps
         self._length = 0
         self._kept: dict[int, tuple[Tensor, Tensor]] = {}
+        self._check_model()
+
+    def _check_model(self) -> None:
+        reason = obstacle(self.model)
+        if reason:
+            raise OptionError(
+                f"KeyValueCache: {reason}; call the model on all steps at once instead"
+            )
 
     @property
     def length(self) -> int:
@@ -52,10 +62,14 @@ class KeyValueCache:
     @no_grad()
     def __call__(self, inputs: Tensor) -> Tensor:
         """The model's outputs for the steps of `inputs`, which follow those that are kept."""
-        if inputs.ndim < 2 or not inputs.shape[1]:
+        least = 3 if inputs.dtype.is_floating_point else 2
+        if inputs.ndim < least or not inputs.shape[1]:
             raise ShapeError(
-                f"KeyValueCache: inputs must be (batch, steps, ...), got {inputs.shape}"
+                "KeyValueCache: inputs must be (batch, steps, numbers, ...), or whole numbers "
+                f"(batch, steps), got {inputs.dtype} of shape {inputs.shape}"
             )
+        if not self._length:
+            self._check_model()  # it may have changed since
         end = self._length + inputs.shape[1]
         if end > self.steps:
             raise ShapeError(f"KeyValueCache: {end} steps are more than the {self.steps} it keeps")

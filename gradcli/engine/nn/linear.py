@@ -8,6 +8,7 @@ from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.nn.steps import step_by_step
 from gradcli.engine.ops.creation import empty
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
@@ -44,6 +45,7 @@ class Linear(Module):
         """Weight and bias evenly spread within 1 / sqrt(in_features)."""
         init.weight_and_bias_(self.weight, self.bias)
 
+    @step_by_step
     def forward(self, input: Tensor) -> Tensor:
         """The affine map input @ weight.T + bias."""
         return F.linear(input, self.weight, self.bias)
@@ -90,6 +92,7 @@ class Bilinear(Module):
         if self.bias is not None:
             init.uniform_(self.bias, -bound, bound)
 
+    @step_by_step
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         """One number for each matrix."""
         return F.bilinear(input1, input2, self.weight, self.bias)

@@ -9,6 +9,7 @@ from gradcli.engine.nn import init
 from gradcli.engine.nn.key_value_cache import Remembering
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.nn.steps import step_by_step
 from gradcli.engine.ops.creation import empty, tensor
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
@@ -94,6 +95,7 @@ class Positions(Remembering):
         """Normally distributed, as wide as `std`."""
         init.normal_(self.weight, 0.0, self.std)
 
+    @step_by_step
     def forward(self, input: Tensor) -> Tensor:
         """(..., steps, dim) plus the rows of its steps."""
         offset = self.steps_before

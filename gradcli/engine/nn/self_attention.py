@@ -16,6 +16,7 @@ from gradcli.engine.nn.layer_norm import LayerNorm
 from gradcli.engine.nn.linear import Linear
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.positions import RotaryEmbedding
+from gradcli.engine.nn.steps import step_by_step, unless_random
 from gradcli.engine.ops.creation import ones
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import OptionError, ShapeError
@@ -25,6 +26,13 @@ ACTIVATIONS: dict[str, Callable[[], Module]] = {
     "gelu": GELU,
     "gelu_tanh": lambda: GELU("tanh"),
 }
+
+
+def _obstacle(layer: SelfAttention) -> str:
+    """Why a layer does not work step by step; "" where it does."""
+    if not layer.causal:
+        return "sees later steps, causal is False"
+    return unless_random(layer, layer.dropout)
 
 
 class SelfAttention(Remembering):
@@ -67,6 +75,7 @@ class SelfAttention(Remembering):
         if rotary_steps is not None:
             self.rotary = RotaryEmbedding(self.head_dim, rotary_steps, dtype=dtype)
 
+    @step_by_step(unless=_obstacle, answers_for=["rotary"])
     def forward(self, input: Tensor) -> Tensor:
         """The same shape."""
         if input.ndim != 3 or input.shape[-1] != self.dim:
@@ -145,6 +154,7 @@ class TransformerBlock(Module):
         )
         self.dropout = Dropout(dropout)
 
+    @step_by_step
     def forward(self, input: Tensor) -> Tensor:
         """The same shape."""
         x = input
