@@ -93,6 +93,76 @@ class Gated(nn.Module):
         return self.gate(input).sigmoid() * self.value(input)
 
 
+class Look(nn.StatefulModule):
+    """Half of the step before, which is its state."""
+
+    @nn.step_by_step
+    def forward(self, input: Tensor) -> Tensor:
+        before = self.state
+        self.state = input[:, -1:]
+        if before is None:
+            before = engine.zeros_like(input[:, :1])
+        return input + 0.5 * engine.cat([before, input[:, :-1]], 1)
+
+
+class CausalConv(nn.StatefulModule):
+    """A window over this step and the two before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(WIDTH, WIDTH, 3)
+
+    @nn.step_by_step(answers_for=["conv"])
+    def forward(self, input: Tensor) -> Tensor:
+        before = self.state
+        if before is None:
+            before = input.new_zeros(input.shape[0], 2, WIDTH)
+        seen = engine.cat([before, input], 1)
+        self.state = seen[:, -2:]
+        return self.conv(seen.mT).mT
+
+
+class Decay(nn.StatefulModule):
+    """h = 0.7 h + x at each step."""
+
+    @nn.step_by_step
+    def forward(self, input: Tensor) -> Tensor:
+        h = self.state
+        states = []
+        for x in input.unbind(1):
+            h = x if h is None else 0.7 * h + x
+            states.append(h)
+        self.state = h
+        return engine.stack(states, 1)
+
+
+class Wave(nn.StatefulModule):
+    """A sine of each step's number, added to it."""
+
+    @nn.step_by_step
+    def forward(self, input: Tensor) -> Tensor:
+        first = self.steps_before
+        steps = engine.arange(first, first + input.shape[1], dtype=input.dtype)
+        return input + steps.reshape(-1, 1).sin()
+
+
+class OwnAttention(nn.StatefulModule):
+    """One head, turned by positions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv, self.rotary = nn.Linear(WIDTH, 3 * WIDTH), nn.RotaryEmbedding(WIDTH, STEPS)
+
+    @nn.step_by_step(answers_for=["rotary"])
+    def forward(self, input: Tensor) -> Tensor:
+        q, k, v = (part.unsqueeze(1) for part in self.qkv(input).chunk(3, -1))
+        q, k = self.rotary(q, self.steps_before), self.rotary(k, self.steps_before)
+        if self.cache is not None:
+            k, v = self.cache.extend(self, k, v)
+        mask = engine.ones(q.shape[2], k.shape[2], dtype=engine.bool_).tril(k.shape[2] - q.shape[2])
+        return nn.functional.scaled_dot_product_attention(q, k, v, mask).squeeze(1)
+
+
 class Small(nn.Linear):
     """Another beginning and no other forward: what Linear says holds for it."""
 
@@ -114,6 +184,11 @@ UNDECLARED: dict[str, Make] = {
 }
 DECLARED: dict[str, Make] = {
     "Gated": Gated,
+    "Look": Look,
+    "CausalConv": CausalConv,
+    "Decay": Decay,
+    "Wave": Wave,
+    "OwnAttention": OwnAttention,
     "Small": lambda: Small(WIDTH, WIDTH),
 }
 

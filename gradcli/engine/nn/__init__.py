@@ -39,7 +39,7 @@ from gradcli.engine.nn.embedding import Embedding
 from gradcli.engine.nn.flatten import Flatten, Identity, Unflatten
 from gradcli.engine.nn.group_norm import GroupNorm, LocalResponseNorm, RMSNorm
 from gradcli.engine.nn.instance_norm import InstanceNorm1d, InstanceNorm2d
-from gradcli.engine.nn.key_value_cache import KeyValueCache
+from gradcli.engine.nn.key_value_cache import KeyValueCache, StatefulModule
 from gradcli.engine.nn.layer_norm import LayerNorm
 from gradcli.engine.nn.linear import Bilinear, Linear
 from gradcli.engine.nn.loss import (
@@ -303,6 +303,7 @@ __all__ = [
     "RNNCell",
     "RotaryEmbedding",
     "Sequential",
+    "StatefulModule",
     "step_by_step",
     "Transformer",
     "TransformerDecoder",

@@ -1,36 +1,111 @@
-"""KeyValueCache: what attention has seen, so that a model is asked for new steps only."""
+"""KeyValueCache: what layers have seen, so that a model is asked for new steps only."""
 
 from __future__ import annotations
+
+from collections import Counter
+from contextvars import ContextVar
+from typing import Any
 
 from gradcli.engine.graph import no_grad
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.steps import obstacle
-from gradcli.engine.ops.creation import empty
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
+_running: ContextVar[KeyValueCache | None] = ContextVar("cache", default=None)
+_Place = tuple[int, int]  # the id of a module, and which of its calls in a pass
+_CURE = "; a forward reads it once, then sets it once"
 
-class Remembering(Module):
+
+class StatefulModule(Module):
     """A module whose result for a step depends on the steps before it.
 
-    Attributes:
-        cache: during a call of a KeyValueCache, that cache; otherwise None.
+    While a KeyValueCache runs its model, the module finds there what it needs of them.
     """
 
-    cache: KeyValueCache | None = None
+    @property
+    def cache(self) -> KeyValueCache | None:
+        """The cache that runs this module's model, in this thread, or None."""
+        cache = _running.get()
+        return cache if cache is not None and cache.runs(self) else None
 
     @property
     def steps_before(self) -> int:
         """How many steps stand before those of this call."""
-        return 0 if self.cache is None else self.cache.length
+        cache = self.cache
+        return 0 if cache is None else cache.length
+
+    @property
+    def state(self) -> Any:
+        """What was set behind the steps before those of this call; None where there are none.
+
+        A tensor, or several in a tuple. A forward reads it once, then sets it once; outside of a
+        cache nothing is kept.
+        """
+        cache = self.cache
+        return None if cache is None else cache.state_of(self)
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        cache = self.cache
+        if cache is not None:
+            cache.set_state(self, value)
+
+
+def _copy(state: Any) -> Any:
+    """The same numbers in memory of their own, which nobody changes in place."""
+    if isinstance(state, Tensor):
+        return state.clone()
+    if isinstance(state, (tuple, list)):
+        return tuple(map(_copy, state))
+    return state
+
+
+class _Pass:
+    """One call of the model: who asked for what, by module and which of its calls in the pass.
+
+    A model may use a module in several places, and each has a state of its own.
+    """
+
+    def __init__(self) -> None:
+        self._extensions: Counter[int] = Counter()
+        self._writes: Counter[int] = Counter()
+        self._open_states: dict[_Place, Module] = {}  # states that were read and not set yet
+        self.states: dict[_Place, Any] = {}
+
+    def next_keys(self, module: Module) -> _Place:
+        """Where keys and values of this call belong."""
+        self._extensions[id(module)] += 1
+        return id(module), self._extensions[id(module)]
+
+    def read(self, module: Module) -> _Place:
+        """Where the state of this call is."""
+        place = id(module), self._writes[id(module)]
+        self._open_states[place] = module
+        return place
+
+    def write(self, module: Module, value: Any) -> None:
+        """The state behind this call."""
+        place = id(module), self._writes[id(module)]
+        if self._open_states.pop(place, None) is None:
+            raise OptionError(
+                f"{type(module).__name__}: its state was set before it was read{_CURE}"
+            )
+        self.states[place] = _copy(value)
+        self._writes[id(module)] += 1
+
+    def check_end(self) -> None:
+        """Refuse states that would not be those behind this pass."""
+        for module in self._open_states.values():
+            raise OptionError(f"{type(module).__name__}: its state was read and not set{_CURE}")
 
 
 class KeyValueCache:
-    """A model that goes on where it stopped: keys and values of all steps so far are kept.
+    """A model that goes on where it stopped: what its layers need of all steps so far is kept.
 
-    `cache(inputs)` gives what the model gives for `inputs` (batch, steps, ...) behind everything
-    that was given before, up to rounding; nothing of it has a gradient. At most `steps` in all.
-    Each layer of the model must say that it works step by step (nn.step_by_step).
+    `cache(inputs)` gives what the model gives for `inputs` behind everything that was given before,
+    up to rounding; nothing of it has a gradient. At most `steps` in all. Each layer of the model
+    must say that it works step by step (nn.step_by_step).
     """
 
     def __init__(self, model: Module, steps: int) -> None:
@@ -38,8 +113,10 @@ class KeyValueCache:
             raise OptionError(f"KeyValueCache: steps must be 1 or more, got {steps}")
         self.model = model
         self.steps = steps
-        self._length = 0
-        self._kept: dict[int, tuple[Tensor, Tensor]] = {}
+        self._batch = 0
+        self._inside: dict[int, Module] = {}
+        self._pass = _Pass()
+        self.clear()
         self._check_model()
 
     def _check_model(self) -> None:
@@ -57,48 +134,73 @@ class KeyValueCache:
     def clear(self) -> None:
         """Forget all steps."""
         self._length = 0
-        self._kept.clear()
+        self._keys: dict[_Place, tuple[Tensor, Tensor]] = {}
+        self._states: dict[_Place, Any] = {}
 
     @no_grad()
     def __call__(self, inputs: Tensor) -> Tensor:
-        """The model's outputs for the steps of `inputs`, which follow those that are kept."""
+        """The model's outputs for the steps of `inputs`, which follow those that are kept.
+
+        Whole numbers (batch, steps), or (batch, steps, numbers, ...).
+        """
+        end = self._length + self._new_steps(inputs)
+        if not self._length:
+            self._check_model()  # it may have changed since
+        self._pass = _Pass()
+        self._inside = {id(module): module for module in self.model.modules()}
+        token = _running.set(self)
+        try:
+            outputs: Tensor = self.model(inputs)
+        finally:
+            _running.reset(token)
+        self._pass.check_end()
+        self._states.update(self._pass.states)
+        self._batch, self._length = inputs.shape[0], end
+        return outputs
+
+    def _new_steps(self, inputs: Tensor) -> int:
         least = 3 if inputs.dtype.is_floating_point else 2
         if inputs.ndim < least or not inputs.shape[1]:
             raise ShapeError(
                 "KeyValueCache: inputs must be (batch, steps, numbers, ...), or whole numbers "
                 f"(batch, steps), got {inputs.dtype} of shape {inputs.shape}"
             )
-        if not self._length:
-            self._check_model()  # it may have changed since
-        end = self._length + inputs.shape[1]
+        batch, steps = inputs.shape[:2]
+        if self._length and batch != self._batch:
+            raise ShapeError(
+                f"KeyValueCache: the batch was {self._batch} and is now {batch}; "
+                "call clear() between them"
+            )
+        end = self._length + steps
         if end > self.steps:
             raise ShapeError(f"KeyValueCache: {end} steps are more than the {self.steps} it keeps")
-        remembering = [one for one in self.model.modules() if isinstance(one, Remembering)]
-        for module in remembering:
-            module.cache = self
-        try:
-            outputs: Tensor = self.model(inputs)
-        finally:
-            for module in remembering:
-                module.cache = None
-        self._length = end
-        return outputs
+        return steps
+
+    # -- what layers ask for -------------------------------------------------------------------
+
+    def runs(self, module: Module) -> bool:
+        """Whether the module is part of the model."""
+        return id(module) in self._inside
 
     def extend(self, module: Module, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values of a module, both (batch, heads, steps, numbers), from the first step."""
-        kept = self._kept.get(id(module)) or self._begin(module, key, value)
-        if kept[0].shape[0] != key.shape[0]:
-            raise ShapeError(
-                f"KeyValueCache: the batch was {kept[0].shape[0]} and is now {key.shape[0]}; "
-                "call clear() between them"
-            )
+        place = self._pass.next_keys(module)
+        memory = self._keys.get(place) or self._begin(place, key)
         first, end = self._length, self._length + key.shape[2]
-        for memory, new in zip(kept, (key, value), strict=True):
-            memory[:, :, first:end].copy_(new)
-        return kept[0][:, :, :end], kept[1][:, :, :end]
+        for all_steps, new in zip(memory, (key, value), strict=True):
+            all_steps[:, :, first:end].copy_(new)
+        return memory[0][:, :, :end], memory[1][:, :, :end]
 
-    def _begin(self, module: Module, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    def _begin(self, place: _Place, key: Tensor) -> tuple[Tensor, Tensor]:
         batch, heads, _, width = key.shape
-        made = empty(2, batch, heads, self.steps, width, dtype=key.dtype)
-        self._kept[id(module)] = kept = (made[0], made[1])
-        return kept
+        both = key.new_empty(2, batch, heads, self.steps, width)
+        self._keys[place] = both[0], both[1]
+        return self._keys[place]
+
+    def state_of(self, module: Module) -> Any:
+        """What the module set at this call of the pass before, or None."""
+        return self._states.get(self._pass.read(module))
+
+    def set_state(self, module: Module, value: Any) -> None:
+        """Keep this for the next pass, if this one succeeds."""
+        self._pass.write(module, value)

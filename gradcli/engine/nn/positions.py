@@ -6,7 +6,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
-from gradcli.engine.nn.key_value_cache import Remembering
+from gradcli.engine.nn.key_value_cache import StatefulModule
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.nn.steps import step_by_step
@@ -72,7 +72,7 @@ class RotaryEmbedding(Module):
         return shown + ("" if self.interleaved else ", interleaved=False")
 
 
-class Positions(Remembering):
+class Positions(StatefulModule):
     """A learnt row for each step, added to it (Gehring et al. 2017)."""
 
     weight: Parameter

@@ -11,7 +11,7 @@ from gradcli.engine.nn.activation import GELU, ReLU
 from gradcli.engine.nn.attention import check_heads
 from gradcli.engine.nn.containers import Sequential
 from gradcli.engine.nn.dropout import Dropout
-from gradcli.engine.nn.key_value_cache import Remembering
+from gradcli.engine.nn.key_value_cache import StatefulModule
 from gradcli.engine.nn.layer_norm import LayerNorm
 from gradcli.engine.nn.linear import Linear
 from gradcli.engine.nn.module import Module
@@ -35,7 +35,7 @@ def _obstacle(layer: SelfAttention) -> str:
     return unless_random(layer, layer.dropout)
 
 
-class SelfAttention(Remembering):
+class SelfAttention(StatefulModule):
     """Each step of (batch, steps, dim) becomes an average of steps, by likeness, head by head.
 
     One matrix gives queries, keys and values, another joins the heads. With `causal` a step sees
@@ -86,10 +86,12 @@ class SelfAttention(Remembering):
         inner = self.kv_heads * self.head_dim
         parts = self.qkv(input).split([self.dim, inner, inner], -1)
         q, k, v = (p.reshape(batch, steps, -1, self.head_dim).transpose(1, 2) for p in parts)
+        cache = self.cache
         if self.rotary is not None:
-            q, k = self.rotary(q, self.steps_before), self.rotary(k, self.steps_before)
-        if self.cache is not None:
-            k, v = self.cache.extend(self, k, v)
+            before = 0 if cache is None else cache.length
+            q, k = self.rotary(q, before), self.rotary(k, before)
+        if cache is not None:
+            k, v = cache.extend(self, k, v)
         y = self._attend(q, k, v)
         made: Tensor = self.out(y.transpose(1, 2).reshape(batch, steps, self.dim))
         return made

@@ -40,9 +40,9 @@ def step_by_step(
     """Declare that `forward` gives the same numbers for all steps at once and for one at a time.
 
     It takes (batch, steps, numbers), or whole numbers (batch, steps), and gives (batch, steps,
-    numbers): each step is computed by itself, or what it needs of earlier steps is in the cache. A
-    subclass with another forward, or with another method of the class that declares, has to
-    declare anew.
+    numbers). Either each step is computed by itself, or what it needs of earlier steps is its
+    `state` (StatefulModule). A subclass with another forward, or with another method of the class
+    that declares, has to declare anew.
 
     Args:
         forward: the method of a Module; of several decorators this one stands outermost.
