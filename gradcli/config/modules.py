@@ -7,7 +7,7 @@ from typing import Any
 from gradcli import engine
 from gradcli.engine import nn
 from gradcli.engine.nn.recurrent import Recurrent
-from gradcli.engine.nn.steps import step_by_step, unless_features
+from gradcli.engine.nn.steps import step_by_step, unless_features, unless_random
 
 
 class Residual(nn.Sequential):
@@ -44,7 +44,16 @@ class Parallel(nn.Sequential):
         return engine.cat(found, self.dim) if self.join == "concat" else sum(found[1:], found[0])
 
 
-class States(Recurrent):
+def _obstacle(layer: States) -> str:
+    """Why a recurrent layer does not work step by step; "" where it does."""
+    if layer.last:
+        return "gives the state of the last step only"
+    if layer.bidirectional:
+        return "sees later steps, bidirectional is True"
+    return unless_random(layer, layer.dropout)
+
+
+class States(nn.StatefulModule, Recurrent):
     """A recurrent layer that gives one tensor: the states of all steps, or of the last one.
 
     With two directions the last one of each, side by side: each has then seen everything.
@@ -52,9 +61,12 @@ class States(Recurrent):
 
     last = False
 
+    @step_by_step(unless=_obstacle)
     def forward(self, input: Any, hx: Any = None) -> Any:
-        """What the layer gives, without the rest."""
-        states, end = super().forward(input, hx)
+        """What the layer gives, without the rest; it begins where the step before ended."""
+        before = self.state
+        states, end = super().forward(input, before if hx is None else hx)
+        self.state = end
         if not self.last:
             return states
         h_n = end[0] if isinstance(end, tuple) else end
