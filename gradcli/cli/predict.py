@@ -145,9 +145,12 @@ def _check_usage(ctx: click.Context, files: bool, prompt: bool) -> None:
 
 def _write_on(path: Path, trained: Trained, prompt: str, how: Sampling, as_json: bool) -> None:
     """The prompt and what the model writes behind it, as it comes."""
-    from gradcli.train.generate import continued
+    from gradcli.train.generate import continued, remark
 
     pieces = continued(trained.job, trained.meta.state, prompt, how)
+    note = remark(trained.job)
+    if note:
+        output.say_aside(note)
     if as_json:
         text = "".join(pieces)
         found = {"run": str(path), "step": trained.meta.step, "prompt": prompt, "text": text}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
-from gradcli.engine.nn.generation import generate
+from gradcli.engine.nn.generation import cache_obstacle, generate
 from gradcli.errors import ConfigError, DataError
 from gradcli.train import precision
 
@@ -54,6 +54,12 @@ def continued(job: Job, state: Mapping[str, Any], prompt: str, how: Sampling) ->
         return _as_text(made)
     labels: Sequence[str] = state["vocab"]
     return (labels[token] for token in made)
+
+
+def remark(job: Job) -> str:
+    """Why the job's model writes slowly; empty where it computes each step once."""
+    reason = cache_obstacle(job.model)
+    return reason and f"generates without cache: {reason}"
 
 
 def _encoded(prompt: str, state: Mapping[str, Any]) -> list[int]:

@@ -99,6 +99,49 @@ def test_a_model_of_text_writes_on(gradcli) -> None:
     assert (found["prompt"], "ab" + found["text"] + "\n") == ("ab", one)
 
 
+OWN = """
+import gradcli
+from gradcli import engine
+from gradcli.engine import nn
+
+@gradcli.layer
+class Beside(nn.Sequential):
+    def __init__(self, shape, out: int) -> None:
+        super().__init__(nn.Linear(2 * shape[-1], out))
+
+    def forward(self, x):
+        before = engine.cat([engine.zeros_like(x[:, :1]), x[:, :-1]], 1)
+        return super().forward(engine.cat([x, before], -1))
+"""
+LOOKING_BACK = """
+gradcli: 1
+code: own.py
+data: {name: text, file: long.txt, context: 8, stride: 1, split: {train: 100%}}
+model: [embed: 16, LAYER, linear: $data.vocab]
+loss: cross_entropy
+optim: {name: adam, lr: 0.02}
+train: {steps: 200, batch: 16}
+"""
+
+
+def test_a_layer_that_needs_all_steps_is_named_and_writes_without_cache(gradcli) -> None:
+    Path("long.txt").write_text("abac\n" * 200)  # what follows an a depends on what went before
+    Path("own.py").write_text(OWN)
+    how = ("predict", "last", "--prompt", "ab", "--tokens", "23", "--temperature", "0")
+    for layer, note in (
+        ("beside: 16", "layer '1' (Beside) does not say that it works step by step"),
+        ("residual: {layers: [beside: 16]}", "layer '1.0' (Beside) does not say that it works st"),
+        ("lstm: 16", ""),
+    ):
+        Path("own.yaml").write_text(LOOKING_BACK.replace("LAYER", layer))
+        assert gradcli("train", "own.yaml").code == 0
+        ended = gradcli(*how)
+        assert (ended.code, ended.out) == (0, "abac\n" * 5 + "\n")
+        assert ended.err.count("\n") == ended.err.count("without cache") == bool(note)
+        assert f"generates without cache: {note}" in ended.err or not note
+        assert gradcli(*how, "--json").json["text"] == "ac\n" + "abac\n" * 4
+
+
 @pytest.mark.parametrize("unit", ["characters", "bytes"])
 def test_a_prompt_is_written_in_the_tokens_of_the_text(gradcli, unit) -> None:
     Path("long.txt").write_text("äöü\n" * 200)

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from gradcli import engine
 from gradcli.cli.main import run
 from gradcli.config import build, load
+from gradcli.engine import nn
+from gradcli.engine.nn.generation import cache_obstacle
 from gradcli.errors import ErrorGroup
 
 ROOT = Path(__file__).resolve().parents[2]
-CONFIG, CODE = re.findall(
+CONFIG, CODE, OF_TEXT = re.findall(
     r"```(?:yaml|python)\n(.*?)```", (ROOT / "docs" / "own-code.md").read_text(), re.S
 )
 SHORT = ("-s", "train.epochs=3", "-s", "data.samples=80")
@@ -54,6 +57,22 @@ def test_the_documents_example_is_planned_with_shapes_and_parameters(folder: Pat
     assert config.facts.sizes == {"train": 300, "val": 100}
     model = build(config).model
     assert sum(p.numel() for p in model.parameters()) == 96 + 64
+
+
+def test_the_documents_layer_of_text_writes_with_a_cache(config_file, tmp_path: Path) -> None:
+    (tmp_path / "shift.py").write_text(OF_TEXT)
+    path = config_file(
+        ("  - flatten\n  - linear: 16\n  - relu\n", "  - embed: 12\n  - token_shift\n"),
+        ("linear: {out: $data.classes, name: head}", "linear: $data.vocab"),
+        ("{name: fake}", "{name: fake, kind: text}\ncode: shift.py"),
+    )
+    engine.manual_seed(1)
+    model = nn.Sequential(*(layer.make() for layer in load(path).model)).double().eval()
+    assert cache_obstacle(model) == ""
+    x = engine.randint(0, 65, (2, 8))
+    cache = nn.KeyValueCache(model, 8)
+    found = engine.cat([cache(part) for part in x.split([3, 1, 4], 1)], 1)
+    assert (found - model(x)).abs().amax().item() < 1e-12
 
 
 def test_a_run_is_evaluated_and_resumed_by_its_own_copy(folder: Path, gradcli) -> None:
