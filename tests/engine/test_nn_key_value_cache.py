@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from own_layers import (
@@ -105,6 +105,12 @@ def test_a_call_that_fails_changes_no_state() -> None:
         cache(tokens[:, 1:3])
     sometimes.fails = False
     assert (cache(tokens[:, 3:]) - model(tokens)[:, 3:]).abs().amax().item() < 1e-12
+    cache.clear()
+    sometimes.fails = True
+    with pytest.raises(OptionError, match="not now"):
+        cache(engine.zeros(2, 3, dtype=engine.int64))
+    sometimes.fails = False
+    assert (cache(tokens) - model(tokens)).abs().amax().item() < 1e-12
 
 
 def test_a_state_is_read_once_and_set_once() -> None:
@@ -125,6 +131,47 @@ def test_a_state_is_read_once_and_set_once() -> None:
         assert module(x) is x  # no cache, no state
         with pytest.raises(OptionError, match=f"its state was {what}; a forward reads it once"):
             nn.KeyValueCache(module, STEPS)(x)
+
+
+def test_keys_of_another_shape_are_refused() -> None:
+    class Keys(nn.StatefulModule):
+        @nn.step_by_step
+        def forward(self, input: Tensor) -> Tensor:
+            assert self.cache is not None
+            self.cache.extend(self, *self.keys)
+            return input
+
+    keys, x = Keys(), engine.rand(2, 3, WIDTH)
+    fits, turned = engine.rand(2, 4, 3, 5), engine.rand(2, 3, 4, 5)
+    for bad in (turned, engine.rand(2, 3, 5), engine.rand(2, 4, 1, 5)):
+        for keys.keys in ((fits, bad), (bad, fits)):
+            with pytest.raises(GradcliError, match=r"Keys: keys and values must be .*, got"):
+                nn.KeyValueCache(keys, STEPS)(x)
+    cache, keys.keys = nn.KeyValueCache(keys, STEPS), (fits, engine.rand(2, 1, 3, 1))
+    cache(x)
+    keys.keys = engine.rand(2, 1, 3, 5), engine.rand(2, 1, 3, 1)
+    with pytest.raises(GradcliError, match=r"here \(2, 4, 3, 5\), got \(2, 1, 3, 5\)"):
+        cache(x)
+
+
+def test_a_state_may_be_several_tensors() -> None:
+    class Two(NamedTuple):
+        total: Tensor
+        counts: dict[str, int]
+
+    class Mean(nn.StatefulModule):
+        @nn.step_by_step
+        def forward(self, input: Tensor) -> Tensor:
+            total, counts = self.state or Two(engine.zeros_like(input[:, :1]), {"steps": 0})
+            sums = input.cumsum(1) + total
+            first = counts["steps"] + 1
+            counts["steps"] += input.shape[1]
+            self.state = Two(sums[:, -1:], counts)
+            return sums / engine.arange(first, first + input.shape[1]).reshape(-1, 1)
+
+    engine.manual_seed(1)
+    with engine.no_grad():
+        assert_the_same(around(Mean()), (2, 1, 5))
 
 
 def test_another_batch_is_refused_before_any_state_sees_it() -> None:

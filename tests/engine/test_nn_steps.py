@@ -178,6 +178,19 @@ def test_layers_that_drop_are_cached_in_evaluation_only(make: Any) -> None:
         cache(engine.zeros(1, 2, dtype=engine.int64))
 
 
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda: nn.step_by_step(nn.Linear), "stands on the forward of a Module, got <class"),
+        (lambda: nn.step_by_step(unless=str)(3), "stands on the forward of a Module, got 3"),
+        (lambda: nn.step_by_step(answers_for="conv"), "answers_for is a list of names, got 'conv'"),
+    ],
+)
+def test_a_mark_in_the_wrong_place_is_refused(use: Any, message: str) -> None:
+    with pytest.raises(OptionError, match=f"step_by_step: {message}"):
+        use()
+
+
 def test_numbers_need_a_dimension_behind_the_steps() -> None:
     cache = nn.KeyValueCache(nn.Softmax(-1), STEPS)
     with pytest.raises(GradcliError, match=r"inputs must be \(batch, steps, numbers, ...\)"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextvars import ContextVar
+from copy import deepcopy
 from typing import Any
 
 from gradcli.engine.graph import no_grad
@@ -39,8 +40,8 @@ class StatefulModule(Module):
     def state(self) -> Any:
         """What was set behind the steps before those of this call; None where there are none.
 
-        A tensor, or several in a tuple. A forward reads it once, then sets it once; outside of a
-        cache nothing is kept.
+        A tensor, or several in a tuple or the like. A forward reads it once, then sets it once;
+        outside of a cache nothing is kept.
         """
         cache = self.cache
         return None if cache is None else cache.state_of(self)
@@ -52,22 +53,14 @@ class StatefulModule(Module):
             cache.set_state(self, value)
 
 
-def _copy(state: Any) -> Any:
-    """The same numbers in memory of their own, which nobody changes in place."""
-    if isinstance(state, Tensor):
-        return state.clone()
-    if isinstance(state, (tuple, list)):
-        return tuple(map(_copy, state))
-    return state
-
-
 class _Pass:
     """One call of the model: who asked for what, by module and which of its calls in the pass.
 
     A model may use a module in several places, and each has a state of its own.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, steps: int = 0) -> None:
+        self.steps = steps
         self._extensions: Counter[int] = Counter()
         self._writes: Counter[int] = Counter()
         self._open_states: dict[_Place, Module] = {}  # states that were read and not set yet
@@ -91,7 +84,7 @@ class _Pass:
             raise OptionError(
                 f"{type(module).__name__}: its state was set before it was read{_CURE}"
             )
-        self.states[place] = _copy(value)
+        self.states[place] = deepcopy(value)  # the layer's own may be written over
         self._writes[id(module)] += 1
 
     def check_end(self) -> None:
@@ -143,10 +136,10 @@ class KeyValueCache:
 
         Whole numbers (batch, steps), or (batch, steps, numbers, ...).
         """
-        end = self._length + self._new_steps(inputs)
+        self._pass = _Pass(self._new_steps(inputs))
         if not self._length:
+            self.clear()  # of what a first call left that failed
             self._check_model()  # it may have changed since
-        self._pass = _Pass()
         self._inside = {id(module): module for module in self.model.modules()}
         token = _running.set(self)
         try:
@@ -155,7 +148,8 @@ class KeyValueCache:
             _running.reset(token)
         self._pass.check_end()
         self._states.update(self._pass.states)
-        self._batch, self._length = inputs.shape[0], end
+        self._batch = inputs.shape[0]
+        self._length += self._pass.steps
         return outputs
 
     def _new_steps(self, inputs: Tensor) -> int:
@@ -185,17 +179,26 @@ class KeyValueCache:
     def extend(self, module: Module, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values of a module, both (batch, heads, steps, numbers), from the first step."""
         place = self._pass.next_keys(module)
-        memory = self._keys.get(place) or self._begin(place, key)
-        first, end = self._length, self._length + key.shape[2]
-        for all_steps, new in zip(memory, (key, value), strict=True):
-            all_steps[:, :, first:end].copy_(new)
-        return memory[0][:, :, :end], memory[1][:, :, :end]
+        if place not in self._keys:
+            self._keys[place] = self._room(key), self._room(value)
+        keys, values = self._keys[place]
+        return self._append(module, keys, key), self._append(module, values, value)
 
-    def _begin(self, place: _Place, key: Tensor) -> tuple[Tensor, Tensor]:
-        batch, heads, _, width = key.shape
-        both = key.new_empty(2, batch, heads, self.steps, width)
-        self._keys[place] = both[0], both[1]
-        return self._keys[place]
+    def _room(self, part: Tensor) -> Tensor:
+        """Memory like that of `part`, for all steps."""
+        return part.new_empty(*part.shape[:2], self.steps, *part.shape[3:])
+
+    def _append(self, module: Module, memory: Tensor, part: Tensor) -> Tensor:
+        """All steps, behind writing the new ones."""
+        shape = *memory.shape[:2], self._pass.steps, *memory.shape[3:]
+        if part.ndim != 4 or part.shape != shape:
+            raise ShapeError(
+                f"{type(module).__name__}: keys and values must be (batch, heads, steps, numbers), "
+                f"here {shape}, got {part.shape}"
+            )
+        end = self._length + self._pass.steps
+        memory[:, :, self._length : end].copy_(part)
+        return memory[:, :, :end]
 
     def state_of(self, module: Module) -> Any:
         """What the module set at this call of the pass before, or None."""

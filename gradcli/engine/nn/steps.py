@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar, overload
 from gradcli.engine.nn.hooks import Hook
 from gradcli.engine.nn.module import Module
 from gradcli.engine.shape import Shape
+from gradcli.errors import OptionError
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MARK = "__step_by_step__"
@@ -49,8 +50,14 @@ def step_by_step(
         unless: gives of a module why the declaration does not hold for it, or "".
         answers_for: names of modules inside that need not declare, because `forward` sees to it.
     """
+    if isinstance(answers_for, str):
+        raise OptionError(f"step_by_step: answers_for is a list of names, got {answers_for!r}")
 
     def mark(function: F) -> F:
+        if isinstance(function, type) or not callable(function):
+            raise OptionError(
+                f"step_by_step: stands on the forward of a Module, got {function!r:.60}"
+            )
         setattr(function, _MARK, _Mark(function, unless, frozenset(answers_for)))
         return function
 
