@@ -77,6 +77,12 @@ def test_what_a_cache_cannot_hold_is_refused() -> None:
     model = gpt()
     with pytest.raises(GradcliError, match="steps must be 1 or more, got 0"):
         nn.KeyValueCache(model, 0)
+    with pytest.raises(GradcliError, match=r"steps must be 1 or more, got 2\.5"):
+        nn.KeyValueCache(model, 2.5)  # type: ignore[arg-type]
+    with pytest.raises(GradcliError, match="model must be a Module, got 3"):
+        nn.KeyValueCache(3, 4)  # type: ignore[arg-type]
+    with pytest.raises(GradcliError, match=r"inputs must be a Tensor, got \[\[1\]\]"):
+        nn.KeyValueCache(model, 4)([[1]])  # type: ignore[arg-type]
     cache = nn.KeyValueCache(model, CONTEXT)
     with pytest.raises(GradcliError, match=r"\(batch, steps\), got gradcli.int64 of shape \(3,\)"):
         cache(engine.zeros(3, dtype=engine.int64))
@@ -198,6 +204,7 @@ def test_heat_evens_out_and_equals_go_by_number() -> None:
         (lambda x: pick(x, top_p=0), "top_p must be above 0 and at most 1, got 0"),
         (lambda x: pick(x, top_p=1.1), "top_p must be above 0 and at most 1, got 1.1"),
         (lambda x: list(generate(gpt(), [], 3, CONTEXT)), "the prompt needs at least one token"),
+        (lambda x: list(generate(gpt(), [1], 3, 0)), "context must be 1 or more, got 0"),
         (lambda x: nn.SelfAttention(6, 4), "4 heads must divide the width 6 evenly"),
         (lambda x: nn.SelfAttention(6, 3, 2), "kv_heads 2 must divide heads 3 evenly"),
         (lambda x: nn.SelfAttention(6, 3, dropout=-1), "dropout must be from 0 to 1, got -1"),

@@ -114,6 +114,8 @@ def generate(
     """
     if not len(prompt):
         raise OptionError("generate: the prompt needs at least one token")
+    if context < 1:
+        raise OptionError(f"generate: context must be 1 or more, got {context}")
     _check_sampling(temperature, top_k, top_p)
     tokens, begun = list(prompt), 0
     with _evaluation(model):

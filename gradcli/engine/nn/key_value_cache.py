@@ -11,7 +11,7 @@ from gradcli.engine.graph import no_grad
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.steps import obstacle
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import OptionError, ShapeError
+from gradcli.errors import DTypeError, OptionError, ShapeError
 
 _running: ContextVar[KeyValueCache | None] = ContextVar("cache", default=None)
 _Place = tuple[int, int]  # the id of a module, and which of its calls in a pass
@@ -102,8 +102,10 @@ class KeyValueCache:
     """
 
     def __init__(self, model: Module, steps: int) -> None:
-        if steps < 1:
-            raise OptionError(f"KeyValueCache: steps must be 1 or more, got {steps}")
+        if not isinstance(model, Module):
+            raise DTypeError(f"KeyValueCache: model must be a Module, got {model!r:.60}")
+        if not hasattr(steps, "__index__") or steps < 1:
+            raise OptionError(f"KeyValueCache: steps must be 1 or more, got {steps!r:.60}")
         self.model = model
         self.steps = steps
         self._batch = 0
@@ -153,6 +155,8 @@ class KeyValueCache:
         return outputs
 
     def _new_steps(self, inputs: Tensor) -> int:
+        if not isinstance(inputs, Tensor):
+            raise DTypeError(f"KeyValueCache: inputs must be a Tensor, got {inputs!r:.60}")
         least = 3 if inputs.dtype.is_floating_point else 2
         if inputs.ndim < least or not inputs.shape[1]:
             raise ShapeError(
