@@ -7,7 +7,6 @@ ops take what they get and promote. float64 and whole numbers are left alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ContextDecorator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
@@ -15,6 +14,7 @@ from typing import Any, TypeVar, cast
 
 from gradcli.engine import graph
 from gradcli.engine.array import Array
+from gradcli.engine.block import Block
 from gradcli.engine.dtype import DType, bfloat16, float32
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import DTypeError, OptionError
@@ -43,14 +43,14 @@ PRODUCTS, IN_FLOAT32, WIDEST = (frozenset(t.split()) for t in (_PRODUCTS, _FLOAT
 
 
 @dataclass
-class _Block:
+class _Casts:
     """An outermost block: parameters that were cast in it, by their gradient's place."""
 
     casts: dict[int, tuple[Array, int, bool, Tensor]] = field(default_factory=dict)
 
 
 _on: ContextVar[bool] = ContextVar("autocast", default=False)
-_block: ContextVar[_Block | None] = ContextVar("autocast_block", default=None)
+_block: ContextVar[_Casts | None] = ContextVar("autocast_block", default=None)
 
 
 def autocasting() -> bool:
@@ -58,7 +58,7 @@ def autocasting() -> bool:
     return _on.get()
 
 
-class autocast(ContextDecorator):  # noqa: N801 -- torch's name
+class autocast(Block):  # noqa: N801 -- torch's name
     """Ops choose their element type by torch's rules, in a `with` block or a decorated function.
 
     Products run on inputs rounded to bfloat16 and give bfloat16; sums, norms, losses and the like
@@ -66,6 +66,8 @@ class autocast(ContextDecorator):  # noqa: N801 -- torch's name
     rounded once in a block. Leave the block before backward. It holds on every device:
     `device_type` is taken for torch's sake.
     """
+
+    variable = _on
 
     def __init__(
         self,
@@ -78,21 +80,20 @@ class autocast(ContextDecorator):  # noqa: N801 -- torch's name
             raise DTypeError(f"autocast: name the element type, as in autocast(dtype={dtype.name})")
         if dtype is not bfloat16:
             raise OptionError(f"autocast: dtype must be bfloat16, got {dtype!r}")
+        super().__init__(enabled)
         self.enabled = enabled
         self.cache_enabled = cache_enabled
-        self._before: list[tuple[bool, _Block | None]] = []
 
     def __enter__(self) -> None:
+        super().__enter__()
         block = _block.get()
-        self._before.append((_on.get(), block))
-        _on.set(self.enabled)
+        self.before().append(block)
         if block is None and self.cache_enabled:
-            _block.set(_Block())
+            _block.set(_Casts())
 
-    def __exit__(self, *_: object) -> None:
-        on, block = self._before.pop()
-        _on.set(on)
-        _block.set(block)
+    def __exit__(self, *reason: object) -> None:
+        _block.set(self.before().pop())
+        super().__exit__(*reason)
 
 
 def rule_of(name: str) -> Callable[[Sequence[Any]], list[Any]] | None:

@@ -8,12 +8,12 @@ users, without recursion and without counting edges.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ContextDecorator
 from contextvars import ContextVar
 from itertools import count
 from typing import Any, Protocol
 
 from gradcli.engine.array import Array
+from gradcli.engine.block import Block
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.hooks import Hook
 from gradcli.errors import AutogradError
@@ -141,19 +141,13 @@ def recording() -> bool:
     return _recording.get()
 
 
-class set_grad_enabled(ContextDecorator):  # noqa: N801 -- torch's name
+class set_grad_enabled(Block):  # noqa: N801 -- torch's name
     """Switch remembering on or off inside a `with` block or a decorated function."""
 
+    variable = _recording
+
     def __init__(self, mode: bool) -> None:
-        self.mode = mode
-        self._before: list[bool] = []
-
-    def __enter__(self) -> None:
-        self._before.append(_recording.get())
-        _recording.set(self.mode)
-
-    def __exit__(self, *_: object) -> None:
-        _recording.set(self._before.pop())
+        super().__init__(mode)
 
 
 class no_grad(set_grad_enabled):  # noqa: N801 -- torch's name

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from contextlib import ContextDecorator, nullcontext
+from contextlib import nullcontext
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Literal
@@ -17,6 +17,7 @@ from typing import Any, Literal
 from gradcli.engine import graph, twice
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocast, autocasting, rule_of
+from gradcli.engine.block import Block
 from gradcli.engine.device import place
 from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.sample import Sample, Wrong
@@ -32,22 +33,13 @@ def composing() -> bool:
     return _composing.get()
 
 
-class composed(ContextDecorator):  # noqa: N801 -- reads like no_grad
+class composed(Block):  # noqa: N801 -- reads like no_grad
     """Fused ops run as the same thing written with simpler ops, inside a `with` block.
 
     Values and gradients are the same up to rounding, and can be differentiated twice.
     """
 
-    def __init__(self, mode: bool = True) -> None:
-        self.mode = mode
-        self._before: list[bool] = []
-
-    def __enter__(self) -> None:
-        self._before.append(_composing.get())
-        _composing.set(self.mode)
-
-    def __exit__(self, *_: object) -> None:
-        _composing.set(self._before.pop())
+    variable = _composing
 
 
 def bare(signature: inspect.Signature) -> str:

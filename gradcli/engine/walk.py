@@ -7,31 +7,26 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ContextDecorator
 from contextvars import ContextVar
 from typing import Any
 
 from gradcli.engine import hooks as hooking
 from gradcli.engine import recording as recorders
 from gradcli.engine.array import Array, empty_beside, fill, run
+from gradcli.engine.block import Block
 from gradcli.engine.graph import Edge, Gradients, Leaf, Node
 from gradcli.errors import AutogradError, NumericsError, ShapeError
 
 _watching: ContextVar[bool] = ContextVar("watching", default=False)
 
 
-class detect_anomaly(ContextDecorator):  # noqa: N801 -- torch's name
+class detect_anomaly(Block):  # noqa: N801 -- torch's name
     """Ways back inside a `with` block name the first op whose gradient has a NaN."""
 
+    variable = _watching
+
     def __init__(self) -> None:
-        self._before: list[bool] = []
-
-    def __enter__(self) -> None:
-        self._before.append(_watching.get())
-        _watching.set(True)
-
-    def __exit__(self, *_: object) -> None:
-        _watching.set(self._before.pop())
+        super().__init__()
 
 
 def added(a: Array | None, b: Array) -> Array:
