@@ -7,11 +7,18 @@ in any order.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from threading import RLock
 
 from gradcli.errors import OptionError
 
 _BITS_64 = (1 << 64) - 1
+_drawing = RLock()  # no two threads make the same draw
+# Nobody is in the middle of one when a process forks, or the child would wait for it forever.
+os.register_at_fork(
+    before=_drawing.acquire, after_in_parent=_drawing.release, after_in_child=_drawing.release
+)
 
 
 def _signed(number: int) -> int:
@@ -81,9 +88,14 @@ class Generator:
 
     def next_draw(self) -> Draw:
         """The name of the next draw of this step."""
-        draw = Draw(self.key, _signed(self.step), self._draws)
-        self._draws += 1
-        return draw
+        return Draw(*self.take(1))
+
+    def take(self, draws: int) -> tuple[int, int, int]:
+        """The state before so many draws, which are made with that."""
+        with _drawing:
+            state = self.get_state()
+            self._draws += draws
+        return state
 
 
 default_generator = Generator()

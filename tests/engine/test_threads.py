@@ -16,6 +16,10 @@ from gradcli.engine.op import composing
 from gradcli.engine.walk import _watching
 
 
+def refuse(why: str) -> None:
+    raise AssertionError(f"not captured: {why}")
+
+
 def together(functions: list[Callable[[], object]]) -> None:
     """Each in a thread; Python changes from one to the next as often as it can."""
     threads = [threading.Thread(target=one) for one in functions]
@@ -79,3 +83,23 @@ def test_a_block_that_threads_share_leaves_each_as_it_was(name: str, decorated: 
 
     together([first, second])
     assert found == [True, True]
+
+
+def test_no_two_threads_make_the_same_draw() -> None:
+    generator = engine.Generator(3)
+    drawn: list[Any] = []
+
+    def draw() -> Any:
+        return engine.rand(2, generator=generator)
+
+    def many(ways: list[Callable[[], Any]]) -> None:
+        drawn.extend(tuple(ways[i % len(ways)]().tolist()) for i in range(900))
+
+    captured: list[Callable[[], Any]] = [engine.capture(draw, on_refusal=refuse) for _ in "ab"]
+    for _ in range(3):
+        drawn.extend(tuple(step().tolist()) for step in captured)
+    late = engine.capture(draw, on_refusal=lambda _: None)  # others draw while it is recorded
+    ways: list[list[Callable[[], Any]]] = [[draw], [*captured, draw], [draw, late], captured]
+    together([partial(many, each) for each in ways])
+    assert len(drawn) == 3606
+    assert len(set(drawn)) == len(drawn)

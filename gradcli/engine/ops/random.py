@@ -77,13 +77,12 @@ class _Draws:
 
     def rows(self, steps: int) -> bytes | None:
         """The states in which eager steps would find the generator, which moves on."""
-        key, step, first = self._generator.get_state()
         if self._given:
             return None
-        after = [first + i * self._count for i in range(steps + 1)]
-        self._generator.set_state(key, step, after.pop())
+        key, step, first = self._generator.take(steps * self._count)
         if steps > 1:
-            return packed("q", [n for draw in after for n in (key, step, draw)]).tobytes()
+            firsts = [first + i * self._count for i in range(steps)]
+            return packed("q", [n for draw in firsts for n in (key, step, draw)]).tobytes()
         self._numbers[0], self._numbers[1], self._numbers[2] = key, step, first
         return None
 
