@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from threading import RLock
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from gradcli.engine import graph, recording
 from gradcli.engine.autocast import autocasting
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from gradcli.engine.program.replay import Program
 
 MAX_PROGRAMS = 64  # of one captured step
+_AS_IT_IS = object()  # in place of a result: the step is to be run
 
 
 class Captured:
@@ -30,6 +34,9 @@ class Captured:
     eagerly twice while its kernel calls are recorded. If both times are the same calls, and a
     replay gives the same bits, later calls replay. Otherwise the step stays eager, and
     `why_not` says why.
+
+    Threads take turns: a program has one arena, and one place for each argument and result. A step
+    that stays eager runs in all of them at once.
     """
 
     def __init__(
@@ -45,6 +52,13 @@ class Captured:
         self._on_refusal = on_refusal
         self._entries: dict[Any, list[Entry]] = {}
         self._overrun = False
+        self._turn = RLock()
+        self._inside = False  # whoever has the turn is between looking for an entry and a result
+        _all.add(self)
+
+    def begin_in_child(self) -> None:
+        """No other thread lives on in a forked child: nobody has the turn."""
+        self._turn, self._inside = RLock(), False
 
     @property
     def why_not(self) -> str:
@@ -59,10 +73,8 @@ class Captured:
 
     def __call__(self, *args: Any) -> Any:
         """What the step gives; its tensors are the caller's own and have no history."""
-        entry = self._entry(args)
-        if entry.program is None:
-            return self._eagerly(entry, args)
-        return entry.one_step(entry.program, args)
+        result = self._led(args)
+        return self._step(*args) if result is _AS_IT_IS else result
 
     def scan(self, *args: Any) -> Any:
         """The step for each row of the tensors given; what comes back is stacked in the same way.
@@ -81,13 +93,11 @@ class Captured:
         results: list[Any] = []
         for i in range(count):
             row = [a[i] if isinstance(a, Tensor) else a for a in args]
-            entry = self._entry(row)
-            if entry.program is not None:
-                rest = [a[i:].array.contiguous() for a in tensors]
-                replayed = entry.steps(entry.program, rest, count - i)
-                return _joined(results, replayed)
             try:
-                results.append(self._eagerly(entry, row))
+                result = self._led(row, tensors, i)
+                if isinstance(result, Steps):
+                    return _joined(results, result)
+                results.append(self._step(*row) if result is _AS_IT_IS else result)
             except CaptureError:
                 raise
             except GradcliError as error:
@@ -96,9 +106,28 @@ class Captured:
 
     # One signature.
 
+    def _led(self, args: Sequence[Any], tensors: Sequence[Tensor] = (), first: int = 0) -> Any:
+        """What a replay or a recording gives, in the turn of this thread; or `_AS_IT_IS`.
+
+        A program makes a step for each row of `tensors` from `first` on, where they are given.
+        """
+        if self._eager or recording.current() is not None:
+            return _AS_IT_IS  # inside another recording its calls belong to the step around it
+        with self._turn:
+            if self._inside:  # a signal handler, or whoever is told of a refusal, calls it again
+                return _AS_IT_IS
+            self._inside = True
+            try:
+                entry = self._entry(args)
+                if entry.program is None:
+                    return self._record(entry, args)
+                if tensors:
+                    return entry.steps(entry.program, tensors, first)
+                return entry.one_step(entry.program, args)
+            finally:
+                self._inside = False
+
     def _entry(self, args: Sequence[Any]) -> Entry:
-        if recording.current() is not None:
-            return Entry([], refused="its calls belong to the step around it")
         key = (*_surroundings(), *(_signature(a) for a in args))
         entries = self._entries.setdefault(key, [])
         for entry in entries:
@@ -120,14 +149,14 @@ class Captured:
             )
         return Entry([], refused="too many kinds of arguments")
 
-    def _eagerly(self, entry: Entry, args: Sequence[Any]) -> Any:
-        if entry.refused or self._eager:
-            return self._step(*args)
+    def _record(self, entry: Entry, args: Sequence[Any]) -> Any:
+        if entry.refused:
+            return _AS_IT_IS
         try:
             returned, why = entry.record(self._step, args, self._passes)
         except CaptureError as error:
             self._refuse(entry, error.message)
-            return self._step(*args)
+            return _AS_IT_IS
         if why:
             self._refuse(entry, why)
         return returned
@@ -135,6 +164,17 @@ class Captured:
     def _refuse(self, entry: Entry, why: str) -> None:
         entry.refuse(why)
         self._on_refusal(why)
+
+
+_all: WeakSet[Captured] = WeakSet()
+
+
+def _after_fork() -> None:
+    for one in _all:
+        one.begin_in_child()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def capture(

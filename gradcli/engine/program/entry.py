@@ -165,8 +165,12 @@ class Entry:
             raise error
         return rebuilt(self.pattern, [Tensor(array) for array in made])
 
-    def steps(self, program: Program | DeviceProgram, given: Sequence[Array], count: int) -> Steps:
-        """`count` steps on the rows of what is given, their outputs stacked."""
+    def steps(
+        self, program: Program | DeviceProgram, tensors: Sequence[Tensor], first: int
+    ) -> Steps:
+        """A step for each row of the tensors from `first` on, their outputs stacked."""
+        count = tensors[0].shape[0] - first
+        given = [tensor[first:].array.contiguous() for tensor in tensors]
         if not isinstance(program, Program):
             results, whole, error = program.steps(self.inputs, given, self.outputs, count)
             return Steps(rebuilt(self.pattern, [Tensor(a) for a in results]), whole, error)
