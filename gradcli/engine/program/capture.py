@@ -15,7 +15,7 @@ from gradcli.engine.op import composing
 from gradcli.engine.precision import get_float32_matmul_precision
 from gradcli.engine.program.entry import Entry, Steps
 from gradcli.engine.program.passes import PASSES
-from gradcli.engine.program.values import leaves, rebuilt
+from gradcli.engine.program.values import changed, leaves, rebuilt, same
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import CaptureError, GradcliError, OptionError, ShapeError
 
@@ -72,9 +72,12 @@ class Captured:
         return [e.program for list_ in self._entries.values() for e in list_ if e.program]
 
     def __call__(self, *args: Any) -> Any:
-        """What the step gives; its tensors are the caller's own and have no history."""
+        """What the step gives; its tensors are the caller's own and have no history.
+
+        (Inside another captured step that is being recorded they have the step's history.)
+        """
         result = self._led(args)
-        return self._step(*args) if result is _AS_IT_IS else result
+        return self._eagerly(args) if result is _AS_IT_IS else result
 
     def scan(self, *args: Any) -> Any:
         """The step for each row of the tensors given; what comes back is stacked in the same way.
@@ -97,7 +100,7 @@ class Captured:
                 result = self._led(row, tensors, i)
                 if isinstance(result, Steps):
                     return _joined(results, result)
-                results.append(self._step(*row) if result is _AS_IT_IS else result)
+                results.append(self._eagerly(row) if result is _AS_IT_IS else result)
             except CaptureError:
                 raise
             except GradcliError as error:
@@ -105,6 +108,11 @@ class Captured:
         return _joined(results, Steps(None, 0, None))
 
     # One signature.
+
+    def _eagerly(self, args: Sequence[Any]) -> Any:
+        """What the step gives, copied: it may be memory that the next step changes."""
+        inside = recording.current() is not None  # its results are values of the step around it
+        return changed(self._step(*args), lambda t: (t if inside else t.detach()).clone())
 
     def _led(self, args: Sequence[Any], tensors: Sequence[Tensor] = (), first: int = 0) -> Any:
         """What a replay or a recording gives, in the turn of this thread; or `_AS_IT_IS`.
@@ -212,7 +220,9 @@ def _surroundings() -> tuple[Any, ...]:
 def _signature(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.shape, value.dtype, value.device
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if isinstance(value, float):
+        return float, repr(value)  # 0.0 and -0.0 are two, NaN and NaN are one
+    if value is None or isinstance(value, (bool, int, str)):
         return type(value), value
     raise OptionError(f"capture: a step takes tensors and plain values, got {type(value).__name__}")
 
@@ -235,14 +245,16 @@ def _joined(first: Sequence[Any], rest: Steps) -> Steps:
     """Results of single steps, and those of the steps after them, stacked."""
     if not first:
         return rest
-    patterns = [leaves(result) for result in first]
-    pattern, columns = (
-        patterns[0][0],
-        [list(column) for column in zip(*(p[1] for p in patterns), strict=True)],
-    )
+    patterns, rows = zip(*map(leaves, first), strict=True)
+    for row, pattern in enumerate(patterns):
+        if not same(pattern, patterns[0]):
+            raise CaptureError(
+                f"scan: the step returned {patterns[0]!r:.60} for row 0 and {pattern!r:.60} "
+                f"for row {row}; return what changes as a tensor"
+            )
     later = leaves(rest.outputs)[1] if rest.outputs is not None else []
     tensors = []
-    for i, column in enumerate(columns):
+    for i, column in enumerate(zip(*rows, strict=True)):
         parts = [t.reshape(1, *t.shape) for t in column]
         tensors.append(OPS["cat"]([*parts, later[i]] if later else parts))
-    return Steps(rebuilt(pattern, tensors), len(first) + rest.done, rest.error)
+    return Steps(rebuilt(patterns[0], tensors), len(first) + rest.done, rest.error)

@@ -17,7 +17,7 @@ from gradcli.engine.program.agree import difference
 from gradcli.engine.program.passes import optimized
 from gradcli.engine.program.record import Buffer, Call, Recording
 from gradcli.engine.program.replay import Program
-from gradcli.engine.program.values import Pattern, leaves, rebuilt
+from gradcli.engine.program.values import Pattern, leaves, rebuilt, same
 from gradcli.engine.program.wires import bind, feeds_from, takes_into
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import CaptureError, GradcliError
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Steps:
-    """What came of several steps: `outputs` has a row for each one that was begun."""
+    """What came of several steps: `outputs` has a row for each one that was begun.
+
+    One that was refused while Python ran it gave nothing back, and has none.
+    """
 
     outputs: Any
     done: int
@@ -79,14 +82,17 @@ class Entry:
 
         Raises CaptureError where the step has to be made again, eagerly.
         """
+        before = self.pattern
         recorded = self._recorded(step, args)
         returned = rebuilt(self.pattern, [Tensor(array.copy()) for array in self.outputs])
-        why = self._judge(recorded, args, passes)
+        why = self._judge(before, recorded, args, passes)
         recorded.forget()
         self.private = self._alone()
         return returned, why and f"the step is not captured: {why}"
 
-    def _judge(self, recorded: Recording, args: Sequence[Any], passes: Sequence[str]) -> str:
+    def _judge(
+        self, pattern: Pattern, recorded: Recording, args: Sequence[Any], passes: Sequence[str]
+    ) -> str:
         """Why this recording ends it, or nothing: the second one makes the program."""
         if _overwritten(recorded, self.inputs):
             for tensor, mine in zip(_tensors(args), self.inputs, strict=True):
@@ -95,6 +101,8 @@ class Entry:
         before, self.recording = self.recording, recorded
         if before is None:
             return ""
+        if not same(pattern, self.pattern):
+            return f"it returned {pattern!r:.60} the first time and {self.pattern!r:.60} the second"
         return difference(before, recorded) or self._compile(recorded, passes)
 
     def _recorded(self, step: Callable[..., Any], args: Sequence[Any]) -> Recording:

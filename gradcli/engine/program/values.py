@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import MethodType
 from typing import Any
 
 from gradcli.engine.tensor import Tensor
@@ -13,6 +14,9 @@ Pattern = Any  # the value with a Place where each tensor was
 
 class Place(int):
     """Which of the tensors stands here."""
+
+    def __repr__(self) -> str:
+        return "<tensor>"
 
 
 def leaves(value: Any) -> tuple[Pattern, list[Tensor]]:
@@ -35,6 +39,32 @@ def _pattern(value: Any, found: list[Tensor]) -> Pattern:
         f"capture: the step returns {type(value).__name__}; it can return tensors, plain values "
         "that never change, and tuples, lists and dicts of these"
     )
+
+
+def changed(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """The value with its tensors changed; what `leaves` would refuse stays as it is."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: changed(item, change) for key, item in value.items()}
+    if type(value) in (tuple, list):
+        return type(value)(changed(item, change) for item in value)
+    return value
+
+
+def same(a: Any, b: Any) -> bool:
+    """True where plain values cannot be told apart: of one type, zeros of one sign, both NaN."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(map(same, a.values(), b.values()))
+    if isinstance(a, float):
+        return repr(a) == repr(b)
+    return isinstance(a, (int, str, bytes, complex, MethodType)) and bool(a == b)
 
 
 def rebuilt(pattern: Pattern, tensors: Sequence[Tensor]) -> Any:
