@@ -98,7 +98,7 @@ class _Slots:
     def taken_for_granted(self) -> tuple[Any, ...]:
         """What recorded calls were made with: options but the rate, and where gradients go."""
         options = [v for name, v in self.group.items() if name not in ("params", "lr")]
-        return (*options, *((id(p.leaf), id(p.array)) for p in self.params))
+        return (*options, *((p.leaf, p.array) for p in self.params))
 
     def varying(self) -> Array:
         """Where recorded calls find the learning rate."""
