@@ -6,9 +6,11 @@ Python keeps up, and what it took for granted.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import RLock
 from typing import Any, Protocol
 
 
@@ -48,6 +50,15 @@ class Recorder(Protocol):
     def assume(self, owner: object, attribute: str) -> None:
         """Python decided by this attribute; with another value the calls would be others."""
 
+    def looked(self, owner: object, name: str, fact: Callable[[Any, str], Any]) -> None:
+        """Python has read an attribute; `fact(owner, name)` is what it stands for.
+
+        Who has such attributes tells of changes by `changed`: they need not be compared each time.
+        """
+
+    def wrote(self, owner: object, name: str) -> None:
+        """Python has set an attribute: what the step itself keeps up is no fact."""
+
     def arrived(self, leaf: Any) -> None:
         """A gradient is about to be put into a leaf's `grad`."""
 
@@ -71,10 +82,60 @@ def reading() -> None:
 
 
 @contextmanager
-def to(recorder: Recorder | None) -> Iterator[None]:
-    """Record to this one inside a `with` block; None pauses."""
+def to(recorder: Recorder) -> Iterator[None]:
+    """Record to this one inside a `with` block."""
     token = _current.set(recorder)
+    _count(1)
     try:
         yield
     finally:
+        _count(-1)
         _current.reset(token)
+
+
+# -- what recordings look at -----------------------------------------------------------------------
+
+INHERITED: Any = object()  # what an attribute stands for that its owner has from its class
+
+
+class Members(tuple[Any, ...]):
+    """A fact that holds tensors or modules: once they are replaced, they do not come back."""
+
+    __slots__ = ()
+
+
+_state = [object()]
+_watches: list[Callable[[bool], None]] = []
+_recorders = [0]
+_door = RLock()  # to the number of recorders
+# Nobody is at the door when a process forks, or the child would wait for it forever.
+os.register_at_fork(
+    before=_door.acquire, after_in_parent=_door.release, after_in_child=_door.release
+)
+
+
+def watch(switch: Callable[[bool], None]) -> None:
+    """Call `switch(True)` when the first recording begins, `switch(False)` when the last has ended.
+
+    So who tells recorders what Python looks at costs nothing while nobody records.
+    """
+    _watches.append(switch)
+
+
+def _count(more: int) -> None:
+    with _door:
+        before = _recorders[0]
+        _recorders[0] += more
+        if not before or not _recorders[0]:
+            for switch in _watches:
+                switch(not before)
+
+
+def changed() -> None:
+    """Something that a recording may have looked at is another now: facts are to be compared."""
+    _state[0] = object()
+
+
+def state() -> object:
+    """The same object as long as nothing has changed."""
+    return _state[0]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
-from gradcli.engine import graph, hooks
+from gradcli.engine import graph, hooks, recording
 from gradcli.engine.array import Array, copy_into
 from gradcli.engine.dtype import DType
 from gradcli.engine.graph import Edge, Leaf, Node
@@ -136,6 +136,7 @@ class Tensor:
             return self
         if requires_grad != (self.leaf is not None):
             self.leaf = Leaf() if requires_grad else None
+            recording.changed()
         return self
 
     def retain_grad(self) -> None:
@@ -232,6 +233,7 @@ class Tensor:
                 f"data: {self.dtype} {self.shape} wanted, got {value.dtype} {value.shape}"
             )
         self.array = value.array
+        recording.changed()
 
     def __copy__(self) -> Tensor:
         made = object.__new__(type(self))

@@ -11,11 +11,13 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.hooks import RemovableHandle
 from gradcli.engine.nn import hooks, state
 from gradcli.engine.nn.backward_hooks import BackwardHook
+from gradcli.engine.nn.looks import Table, watched
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError
 
 T = TypeVar("T")
+_MISSING = object()
 
 
 class Entry(NamedTuple):
@@ -43,9 +45,9 @@ class Module:
     def __init__(self) -> None:
         set_plain = super().__setattr__
         set_plain("training", True)
-        set_plain("_parameters", {})
-        set_plain("_buffers", {})
-        set_plain("_modules", {})
+        set_plain("_parameters", Table())
+        set_plain("_buffers", Table())
+        set_plain("_modules", Table())
         set_plain("_not_saved", set())
         set_plain("_hooks", ())
 
@@ -55,17 +57,9 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What `forward` gives, between the hooks."""
-        recorder = recording.current()
-        if recorder is not None:
-            recorder.assume(self, "_taken_for_granted")
         if self._hooks:
             return hooks.call(self, args, kwargs)
         return self.forward(*args, **kwargs)
-
-    @property
-    def _taken_for_granted(self) -> tuple[bool, tuple[hooks.Hook | BackwardHook, ...]]:
-        """What a recorded call of this module holds for."""
-        return self.training, self._hooks
 
     def register_forward_hook(
         self,
@@ -133,7 +127,15 @@ class Module:
                 raise DTypeError(f"buffer '{name}' takes a Tensor, got {type(value).__name__}")
             self._buffers[name] = value
         else:
+            self._set_plain(name, value)
+
+    def _set_plain(self, name: str, value: Any) -> None:
+        recorder = recording.current()
+        if recorder is not None:
+            recorder.wrote(self, name)
+        if self.__dict__.get(name, _MISSING) is not value:
             super().__setattr__(name, value)
+            recording.changed()
 
     def _set_to_none(self, table: dict[str, Any], name: str, value: Any, kind: str) -> None:
         if value is not None:
@@ -158,6 +160,7 @@ class Module:
             self._forget(name)
         else:
             super().__delattr__(name)
+            recording.changed()
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
@@ -376,3 +379,6 @@ class Module:
         if not rows:
             return f"{name}({options})"
         return f"{name}(\n  " + "\n  ".join([*([options] if options else []), *rows]) + "\n)"
+
+
+watched(Module)

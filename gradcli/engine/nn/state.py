@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from gradcli.engine import recording
 from gradcli.engine.array import copy_into, fill, moved
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.dtype import DType
@@ -58,6 +59,7 @@ def retype(tensor: Tensor, dtype: DType) -> None:
     if not tensor.is_floating_point() or tensor.dtype is dtype:
         return
     tensor.array = tensor.array.cast(dtype)
+    recording.changed()
     if tensor.leaf is not None and tensor.leaf.grad is not None:
         tensor.leaf.grad = tensor.leaf.grad.cast(dtype)
 
@@ -66,6 +68,7 @@ def move(tensor: Tensor, device: str) -> None:
     """Give a tensor, and its gradient, memory on another device; the object stays."""
     there = opened.device(device)
     tensor.array = moved(tensor.array, there)
+    recording.changed()
     if tensor.leaf is not None and tensor.leaf.grad is not None:
         tensor.leaf.grad = moved(tensor.leaf.grad, there)
 

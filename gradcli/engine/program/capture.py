@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gradcli.engine.program.replay import Program
 
 MAX_PROGRAMS = 64  # of one captured step
+MAX_PENDING = 8  # of one signature: recorded once, and then something was another
 _AS_IT_IS = object()  # in place of a result: the step is to be run
 
 
@@ -52,6 +53,9 @@ class Captured:
         self._on_refusal = on_refusal
         self._entries: dict[Any, list[Entry]] = {}
         self._overrun = False
+        self._unused = 0  # recordings that never became a program
+        self._broken = ""  # what the last of them found changed
+        self._state: object = None
         self._turn = RLock()
         self._inside = False  # whoever has the turn is between looking for an entry and a result
         _all.add(self)
@@ -137,22 +141,49 @@ class Captured:
 
     def _entry(self, args: Sequence[Any]) -> Entry:
         key = (*_surroundings(), *(_signature(a) for a in args))
+        self._let_go()
         entries = self._entries.setdefault(key, [])
         for entry in entries:
             if entry.holds():
                 return entry
-        if sum(map(len, self._entries.values())) > MAX_PROGRAMS:
+        if sum(map(len, self._entries.values())) + self._unused > MAX_PROGRAMS:
             return self._one_too_many(key)
+        pending = [entry for entry in entries if entry.pending]
+        if len(pending) >= MAX_PENDING:
+            self._drop(entries, pending[:1])
         entries.append(Entry.of(args))
         return entries[-1]
 
+    def _let_go(self) -> None:
+        """Keep no program, and none of the memory, of tensors and modules that were replaced."""
+        state = recording.state()
+        if self._state is not state:
+            self._state = state
+            for entries in self._entries.values():
+                self._drop(entries, [entry for entry in entries if entry.outlived()])
+
+    def _drop(self, entries: list[Entry], gone: Sequence[Entry]) -> None:
+        for entry in gone:
+            self._unused += entry.pending
+            self._broken = entry.broken or self._broken
+            entries.remove(entry)
+
     def _one_too_many(self, key: Any) -> Entry:
-        """An entry that stays eager, so that arguments which never repeat cost no memory."""
-        del self._entries[key]
+        """An entry that stays eager, so that what never repeats costs no memory."""
+        entries = self._entries[key]
+        broken = [entry.broken for entry in entries if entry.broken]
+        if self._unused > MAX_PROGRAMS // 2:
+            broken.append(self._broken)
+        if not entries:
+            del self._entries[key]
         if not self._overrun:
             self._overrun = True
             self._on_refusal(
-                f"the step is not captured for more than {MAX_PROGRAMS} kinds of arguments; "
+                f"the step is not captured for more than {MAX_PROGRAMS} states of its modules: "
+                f"{broken[0]} changes again and again; change tensors in place, and keep numbers "
+                "that change in tensors"
+                if broken
+                else f"the step is not captured for more than {MAX_PROGRAMS} kinds of arguments; "
                 "pass numbers that change as tensors"
             )
         return Entry([], refused="too many kinds of arguments")

@@ -38,7 +38,7 @@ class Steps:
     error: GradcliError | None
 
 
-@dataclass
+@dataclass(eq=False)
 class Entry:
     """What is known of one signature: two recordings that agree make a program.
 
@@ -66,8 +66,22 @@ class Entry:
 
     def holds(self) -> bool:
         """True while what Python took for granted is still so."""
+        return self.recording is None or self.recording.holds()
+
+    @property
+    def pending(self) -> bool:
+        """True between the two recordings."""
+        return self.program is None and self.recording is not None
+
+    @property
+    def broken(self) -> str:
+        """An attribute of a module that is another now than it was."""
         known = self.recording
-        return known is None or all(getattr(o, name) == value for o, name, value in known.assumed)
+        return str(known.broken) if known is not None and known.broken is not None else ""
+
+    def outlived(self) -> bool:
+        """True when tensors or modules that the step works with were replaced."""
+        return self.recording is not None and self.recording.outlived()
 
     def refuse(self, why: str) -> None:
         """This signature stays eager."""

@@ -12,7 +12,8 @@ from gradcli.engine.device import cpu, program
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.dtype import DType
 from gradcli.engine.graph import Leaf
-from gradcli.engine.recording import Varying
+from gradcli.engine.program.values import same
+from gradcli.engine.recording import INHERITED, Members, Varying, state
 from gradcli.engine.shape import Shape, extent, is_contiguous, numel
 from gradcli.errors import CaptureError
 
@@ -102,6 +103,24 @@ class Call:
         return (*self.inputs, *self.outputs)
 
 
+@dataclass(frozen=True)
+class Fact:
+    """An attribute that Python read while it made the step, and what it stood for in the end."""
+
+    owner: Any
+    name: str
+    value: Any
+    now: Callable[[Any, str], Any]
+
+    @property
+    def holds(self) -> bool:
+        """True while it stands for the same."""
+        return same(self.now(self.owner, self.name), self.value)
+
+    def __str__(self) -> str:
+        return f"{type(self.owner).__name__}.{self.name}"
+
+
 @dataclass
 class Recording:
     """A Recorder: the calls so far, and what must hold for them to be the right ones."""
@@ -109,9 +128,15 @@ class Recording:
     calls: list[Call] = field(default_factory=list)
     varying: dict[int, tuple[object, Varying]] = field(default_factory=dict)
     assumed: list[tuple[object, str, Any]] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
+    broken: Fact | None = None
     grads: dict[Leaf, Array | None] = field(default_factory=dict)
     _buffers: dict[int, Buffer] = field(default_factory=dict)
     _created: dict[int, weakref.ref[Storage]] = field(default_factory=dict)
+    _looked: dict[tuple[int, str], tuple[Any, str, Any]] = field(default_factory=dict)
+    _wrote: set[tuple[int, str]] = field(default_factory=set)
+    _inherited: list[tuple[type, str, Any]] = field(default_factory=list)
+    _state: object = None
 
     # What the engine says.
 
@@ -154,6 +179,14 @@ class Recording:
     def assume(self, owner: object, attribute: str) -> None:
         """The calls hold for this value of the attribute."""
         self.assumed.append((owner, attribute, getattr(owner, attribute)))
+
+    def looked(self, owner: object, name: str, fact: Callable[[Any, str], Any]) -> None:
+        """What this stands for when the step has ended is what a replay goes on with."""
+        self._looked[id(owner), name] = owner, name, fact
+
+    def wrote(self, owner: object, name: str) -> None:
+        """Whether it matters shows where the next recording differs."""
+        self._wrote.add((id(owner), name))
 
     def arrived(self, leaf: Leaf) -> None:
         """Where this leaf's gradient lies after the step is part of what the step does."""
@@ -199,3 +232,41 @@ class Recording:
                 self._buffers[key].storage = storage
         self._created.clear()
         self._buffers.clear()
+        self._close_facts()
+
+    def _close_facts(self) -> None:
+        """What Python has looked at, as it is now that the step has ended."""
+        looked = [look for key, look in self._looked.items() if key not in self._wrote]
+        self.facts = [Fact(owner, name, now(owner, name), now) for owner, name, now in looked]
+        inherited = {(type(f.owner), f.name) for f in self.facts if f.value is INHERITED}
+        for owner, name in inherited:
+            value = getattr(owner, name, None)
+            if same(getattr(owner, name, None), value):  # not what is made each time
+                self._inherited.append((owner, name, value))
+        self._looked.clear()
+        self._wrote.clear()
+
+    # Whether it still is what the step would do.
+
+    def holds(self) -> bool:
+        """True while what Python took for granted is so."""
+        self._compare()
+        return (
+            self.broken is None
+            and all(getattr(owner, name) == value for owner, name, value in self.assumed)
+            and all(same(getattr(c, name, None), value) for c, name, value in self._inherited)
+        )
+
+    def outlived(self) -> bool:
+        """True when tensors or modules that it looked at were replaced: it will not hold again."""
+        self._compare()
+        return self.broken is not None and any(
+            isinstance(fact.value, Members) and not fact.holds for fact in self.facts
+        )
+
+    def _compare(self) -> None:
+        """Look at the facts again where anything has changed; `broken` is one that is another."""
+        now = state()
+        if self._state is not now:
+            self.broken = next((fact for fact in self.facts if not fact.holds), None)
+            self._state = now
