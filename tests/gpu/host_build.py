@@ -16,8 +16,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import cuda_text
 from cffi import FFI
 
+from gradcli.engine.device.gpu.source import prelude_text
 from gradcli.errors import DeviceError
 
 HOST = Path(__file__).parents[1] / "standin" / "host"
@@ -97,14 +99,15 @@ def runtime() -> Any:
     return ffi.dlopen(str(runtime_path()))
 
 
-def module_path(name: str, text: str, checked: bool = True) -> Path:
-    """A module's library from its text without a prelude; raises DeviceError where it is wrong."""
+def module_path(name: str, text: str, checked: bool = True, prelude: str = "") -> Path:
+    """A module's library from its text and the prelude before it, prelude_cuda.h if none is named;
+    raises DeviceError where it is wrong."""
     plain = re.sub(r"\W+", "-", name).strip("-")
-    prelude = f'#define GC_CHECK {int(checked)}\n#include "prelude_host.h"\n'
+    whole = cuda_text.host_text(prelude or prelude_text("cuda"), text, checked=checked)
     # Named even where the linker sees no need: loading a module loads the runtime.
     linked = ("-Wl,--no-as-needed", str(runtime_path()))
     command = [COMPILER, *_FLAGS, "-O1", *fma_flags(), f"-I{HOST}", *linked]
-    return built(plain, prelude + text, command, [_CHECKS] if checked else [])
+    return built(plain, whole, command, [_CHECKS] if checked else [])
 
 
 class HostModule:

@@ -43,6 +43,7 @@ class HostDriver:
     Attributes:
         order: in which blocks and threads run; see ORDERS.
         races: whether races and reads of unset shared memory are looked for.
+        prelude: stands before the modules' texts, prelude_cuda.h unless a test changes it.
     """
 
     def __init__(
@@ -53,13 +54,15 @@ class HostDriver:
         order: str = "forward",
         races: bool = True,
         memory: int = 1 << 32,
+        prelude: str = "",
     ) -> None:
         self.name = name
-        self.target = "cuda"  # the texts it is given begin with this prelude, which it replaces
+        self.target = "cuda"
         self.tensor_cores = True
         self.checked = checked
         self.order = order
         self.races = races
+        self.prelude = prelude or sources.prelude_text(self.target)
         self._memory = memory
         self._held = 0
         self._modules: dict[str, HostModule] = {}
@@ -123,7 +126,8 @@ class HostDriver:
         theirs = sources.prelude_text(self.target)
         assert source.startswith(theirs), "a module's text begins with the target's prelude"
         text = source.removeprefix(theirs)
-        self._modules[key] = HostModule(host_build.module_path(key, text, self.checked))
+        path = host_build.module_path(key, text, self.checked, self.prelude)
+        self._modules[key] = HostModule(path)
 
     def kernels(self, key: str) -> list[str]:
         """The names of a module's kernels."""

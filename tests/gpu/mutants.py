@@ -138,7 +138,7 @@ def mutants_of(path: Path) -> list[Mutant]:
 
 
 def all_mutants() -> list[Mutant]:
-    """Those of every file but the preludes, which the host does not use, and maths of numbers."""
+    """Those of every file but the preludes (prelude_mutants.py), and maths of numbers."""
     skipped = {"prelude_cuda.h", "prelude_metal.h", "maths.h"}
     files = sorted(p for p in FOLDER.iterdir() if p.name not in skipped)
     return [mutant for path in files for mutant in mutants_of(path)]

@@ -1,15 +1,14 @@
 """Every GPU kernel, on every call that the engine's own samples make of it: a new launcher needs
-no new test. Kernels run on the CPU here (tests/standin/host), with each access watched."""
+no new test. Kernels run on the CPU here (tests/standin/host), as prelude_cuda.h itself has them,
+with each access watched."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import bounds
 import pytest
 from calls import Call
-from host_build import HOST
 from host_driver import HostDriver
 from missing import CPU_ONLY, MISSING
 from replayed import Bench, Outcome, difference, plan_of
@@ -18,7 +17,7 @@ from wanted import on_tensor_cores, wanted
 
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu.launch import LAUNCHERS, Plan
-from gradcli.engine.device.gpu.source import families, prelude_text
+from gradcli.engine.device.gpu.source import families
 
 pytest_plugins = ("every_call",)  # the fixture `calls`
 
@@ -109,20 +108,3 @@ def test_families_that_are_whole_are_not_listed() -> None:
 def test_bounds_are_of_kernels_that_exist() -> None:
     assert set(bounds.FAMILIES) <= set(families())
     assert set(bounds.KERNELS) | bounds.DRAWS <= set(cpu.KERNELS)
-
-
-def names(prelude: str) -> set[str]:
-    """What a prelude defines."""
-    text = re.sub(r"/\*.*?\*/", "", prelude, flags=re.DOTALL)
-    macros = re.findall(r"^#define (\w+)", text, re.MULTILINE)
-    functions = re.findall(r"^FN \w+ (\w+)\(", text, re.MULTILINE)
-    maths = re.findall(r"^PRELUDE_MATHS\((\w+),", text, re.MULTILINE)
-    return {*macros, *functions, *maths}
-
-
-def test_the_host_has_every_name_of_the_preludes() -> None:
-    theirs = names(prelude_text("cuda"))
-    given_by_c = {"INFINITY", "NAN"}
-    own_business = {"ALL_LANES", "PRELUDE_MMA", "shared_place"}
-    ours = names((HOST / "prelude_host.h").read_text(encoding="utf-8"))
-    assert theirs - given_by_c - own_business - ours == set()

@@ -96,11 +96,11 @@ FN uint umulhi(uint a, uint b) {
   return __umulhi(a, b);
 }
 /* Puts a value where there is 0; false when somebody else was first. */
-FN bool claim(int *at, int value) {
+FN bool claim(DEV(int) at, int value) {
   return atomicCAS(at, 0, value) == 0;
 }
 /* Makes it a value, unless it is larger. */
-FN void raise_to(int *at, int value) {
+FN void raise_to(DEV(int) at, int value) {
   atomicMax(at, value);
 }
 
@@ -112,14 +112,14 @@ struct Words4 {
 struct Quad {
   float at[4];
 };
-FN uint shared_place(const uint *at) {
+FN uint shared_place(SHP(const uint) at) {
   return (uint)__cvta_generic_to_shared(at);
 }
-FN bool aligned16(const void *at) {
+FN bool aligned16(DEV(const void) at) {
   return ((size_t)at & 15) == 0;
 }
 /* Begins to copy so many bytes into 16 of shared memory, the rest of which become 0. */
-FN void copy_async(uint *to, const void *from, uint bytes) {
+FN void copy_async(SHP(uint) to, DEV(const void) from, uint bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_place(to)), "l"(from),
                "r"(bytes)
                : "memory");
@@ -132,7 +132,7 @@ FN void copies_end() {
 #define COPIES_LEFT(groups) asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory")
 /* Lane 8 j + r names row r of matrix j; each lane gets word lane % 4 of row lane / 4 of all four.
  * Turned, words are pairs of rows, and it gets those of column lane / 4. */
-FN Words4 load_matrices(const uint *row) {
+FN Words4 load_matrices(SHP(const uint) row) {
   Words4 w;
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(w.at[0]), "=r"(w.at[1]), "=r"(w.at[2]), "=r"(w.at[3])
@@ -140,7 +140,7 @@ FN Words4 load_matrices(const uint *row) {
                : "memory");
   return w;
 }
-FN Words4 load_turned(const uint *row) {
+FN Words4 load_turned(SHP(const uint) row) {
   Words4 w;
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(w.at[0]), "=r"(w.at[1]), "=r"(w.at[2]), "=r"(w.at[3])

@@ -64,12 +64,19 @@ private:
 
 static const gc_host_kernel *first_kernel;
 
+/* What a kernel promises of its launches: most threads of a block, and how many of them a processor
+ * shall have registers for. */
+struct LaunchBounds {
+  uint threads;
+  LaunchBounds(uint most_threads, uint = 1) : threads(most_threads) {}
+};
+
 /* Enters a kernel in the module's list, before the module is used. */
 struct Entry {
   gc_host_kernel kernel;
   template <class C>
-  Entry(const char *name, uint threads, C)
-      : kernel{first_kernel, name, threads, C::count, C::parameters(), &C::run} {
+  Entry(const char *name, LaunchBounds bounds, C)
+      : kernel{first_kernel, name, bounds.threads, C::count, C::parameters(), &C::run} {
     first_kernel = &kernel;
   }
 };

@@ -134,13 +134,18 @@ Shadow *device_shadow(Region &region, const void *at, uint log_size) {
 }
 } // namespace
 
-void touch(const View &view, const void *at, uint log_size, bool write) {
+i64 touch_bounds(const View &view, const void *at, uint log_size, bool write) {
   const char *const byte = (const char *)at;
   const i64 element = (byte - view.at) / (1 << log_size);
   if (byte < view.begin || byte + (1 << log_size) > view.end)
     fail("out of bounds: %s element %lld of parameter %u, which has %lld",
          write ? "writes" : "reads", element, view.parameter,
          (i64)(view.end - view.at) / (1 << log_size));
+  return element;
+}
+
+void touch(const View &view, const void *at, uint log_size, bool write) {
+  const i64 element = touch_bounds(view, at, log_size, write);
   if (run.races)
     check_races(*device_shadow(*view.region, at, log_size), write,
                 Where{nullptr, view.parameter, element, run.first_block});
@@ -168,6 +173,22 @@ void enter_shared(SharedArray &array) {
   if (run.shared_bytes > MOST_SHARED)
     fail("shared array %s brings the block to %u bytes of shared memory; CUDA has %d", array.name,
          run.shared_bytes, (int)MOST_SHARED);
+}
+
+namespace {
+/* Shared memory begins elsewhere for PTX: who forgets to convert an address does not get there. */
+constexpr uint WINDOW = 0x12340000u;
+SharedPlace last_address; /* whose upper half all addresses of the statement have */
+} // namespace
+
+uint shared_address(const SharedArray *array, const void *at) {
+  last_address = SharedPlace{array, (char *)at};
+  return (uint)(uintptr_t)at - WINDOW;
+}
+
+SharedPlace shared_place(uint address) {
+  const uintptr_t upper = (uintptr_t)last_address.at >> 32 << 32;
+  return {last_address.array, (char *)(upper | (uint)(address + WINDOW))};
 }
 
 bool look_up(View &view, char *at, const gc_host_parameter &parameter, uint number) {

@@ -60,6 +60,17 @@ template <class T> struct Pointer<const T> {
   }
 };
 
+/* Of whatever type, for those who follow it themselves. */
+template <> struct Pointer<const void> {
+  const void *at;
+  const View *view;
+  uint log_size;
+
+  template <class T>
+  Pointer(const Pointer<T> &other) : at(other.at), view(other.view), log_size(log2_of(sizeof(T))) {}
+  explicit operator size_t() const { return (size_t)at; }
+};
+
 /* Into a SHARED array. */
 template <class T> struct SharedPointer {
   const SharedArray *array;

@@ -22,7 +22,7 @@ void expect(const gc_host_kernel *kernel); /* forgets an error; the next one nam
 bool run_grid(const gc_host_kernel *kernel, void *const *arguments, Dim3 grid, uint threads);
 const char *what_failed();
 
-/* tensor.cpp: whether the thread that runs has begun copies that it did not wait for. */
+/* ptx.cpp: whether the thread that runs has begun copies that it did not wait for. */
 bool copies_on_their_way();
 
 /* memory.cpp: what a kernel is told of a pointer; false where that may not be passed. */

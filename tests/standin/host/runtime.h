@@ -1,5 +1,5 @@
-/* runtime.h -- what the kernels' side (pointers.h, prelude_host.h) and the runtime's side
- * (fibers.cpp, memory.cpp) know of each other.
+/* runtime.h -- what the kernels' side (pointers.h, cuda_builtins.h) and the runtime's side
+ * (fibers.cpp, memory.cpp, ptx.cpp) know of each other.
  *
  * A grid runs block by block; the threads of a block are fibers on one core. So everything is
  * deterministic, and what a GPU would leave to chance is found by book-keeping, not by luck. */
@@ -27,6 +27,7 @@ struct Dim3 {
 struct Thread {
   Dim3 tid;
   uint lane, warp;
+  uint place = 0; /* in the text: of the collective that it runs */
 };
 
 /* One side of what is remembered of an element: its last write, or its reads since then. */
@@ -75,16 +76,22 @@ uint warp_exchange(uint bits, uint from_lane, uint site);
 const LaneWords *warp_words(const LaneWords &own, uint site); /* of all lanes */
 void warp_sync(uint site);
 
-/* Every access of a checked kernel comes through these; log_size is log2 of the element's size. */
+/* Every access of a checked kernel comes through these; log_size is log2 of the element's size.
+ * touch_bounds looks for no races, and gives the element's number. */
 void touch(const View &view, const void *at, uint log_size, bool write);
+i64 touch_bounds(const View &view, const void *at, uint log_size, bool write);
 void touch_shared(const SharedArray &array, i64 number, bool write);
 /* A thread of a block reaches the declaration; the block's first one poisons the memory. */
 void enter_shared(SharedArray &array);
 
-/* Copies into shared memory that arrive later (tensor.cpp): 16 bytes, poison until then. */
-void begin_copy(const SharedArray &array, i64 number, const uint (&words)[4]);
-void end_copies();
-void wait_for_copies(uint groups_left);
+/* Shared memory as PTX has it: addresses of 32 bits, and what is there. The array is NULL where it
+ * is not watched. */
+struct SharedPlace {
+  const SharedArray *array;
+  char *at;
+};
+uint shared_address(const SharedArray *array, const void *at);
+SharedPlace shared_place(uint address);
 
 /* Ends the launch with this sentence, and where it happened. Does not return to a kernel. */
 void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
