@@ -6,11 +6,14 @@ import os
 import sys
 from array import array
 from collections.abc import Callable
+from functools import partial
+from threading import Thread
 from typing import Any
 
 import host_build
 import pytest
 from cffi import FFI
+from cuda.bindings import driver
 
 from gradcli import engine
 from gradcli.engine.device.gpu.cuda import STAGING, Cuda
@@ -129,6 +132,29 @@ def a_slot_that_is_filled_too_early_is_seen() -> None:
     raise AssertionError("the stand-in did not see it")
 
 
+def a_read_that_waits_for_nothing_is_seen() -> None:
+    """The stand-in copies to the host as late as a GPU may."""
+    bench, early = Bench(), array("f", bytes(4 * N))
+    bench.cuda.launch(bench.scale(bench.x, bench.y, 2.0))
+    wait, Cuda.synchronize = Cuda.synchronize, lambda self: None  # type: ignore[method-assign]
+    bench.cuda.read(bench.y, memoryview(early))
+    seen = early.tolist()
+    Cuda.synchronize = wait  # type: ignore[method-assign]
+    bench.cuda.synchronize()
+    assert seen == [0.0] * N
+    assert early.tolist() == [2.0 * i for i in range(N)]
+
+
+def a_thread_without_the_context_is_refused() -> None:
+    """By the stand-in, as by a driver."""
+    Cuda()
+    found: list[str] = []
+    thread = Thread(target=lambda: found.append(driver.cuMemAlloc(16)[0].name))
+    thread.start()
+    thread.join()
+    assert found == ["CUDA_ERROR_INVALID_CONTEXT"]
+
+
 def fresh_memory_holds_nan_and_copies_stay_on_the_device() -> None:
     bench = Bench()
     assert all(value != value for value in bench.floats(bench.y))
@@ -238,6 +264,13 @@ def a_launch_that_is_refused_names_its_kernel() -> None:
     refused(lambda: bench.cuda.record([ready]))
     bench.cuda.launch(bench.scale(bench.x, bench.y, 2.0))
     assert bench.floats(bench.y) == [2.0 * i for i in range(N)]
+
+
+def a_grid_that_is_too_high_is_refused() -> None:
+    bench = Bench()
+    for grid in ((1, 70_000, 1), (1, 1, 70_000)):
+        ready = Ready("scale", "scale", grid, 32, (bench.x, bench.y, N, 1.0))
+        assert "CUDA_ERROR_INVALID_VALUE" in refused(partial(bench.cuda.launch, ready)).message
 
 
 def a_kernel_that_fails_is_named() -> None:

@@ -263,6 +263,13 @@ def test_a_block_of_a_wrong_size_is_refused(bench: Bench, threads: int) -> None:
         bench.run("swap_neighbours", (bench.x, 128), threads=threads)
 
 
+@pytest.mark.parametrize("grid", [(1, 70_000, 1), (1, 1, 70_000), (0, 1, 1)])
+def test_a_grid_that_no_gpu_takes_is_refused(bench: Bench, grid: tuple[int, int, int]) -> None:
+    bench.driver.launch(Ready("m", "swap_neighbours", grid, 64, (bench.x, 128)))
+    with pytest.raises(DeviceError, match="a grid of {} {} {} blocks".format(*grid)):
+        bench.driver.synchronize()
+
+
 def test_an_unknown_kernel_and_a_wrong_text_are_refused(bench: Bench) -> None:
     with pytest.raises(DeviceError, match="module m has no kernel other"):
         bench.run("other", ())
