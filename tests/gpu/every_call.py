@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import bounds
 import pytest
-from calls import Call
-from halved_calls import halved_calls
-from other_calls import other_calls
 from poked_calls import poked_calls
-from sampled_calls import sampled_calls
 
 from gradcli.engine.device.gpu import launches
 from gradcli.engine.device.gpu.launch import LAUNCHERS
+from gradcli.engine.kernelcheck import bounds
+from gradcli.engine.kernelcheck.calls import Call
+from gradcli.engine.kernelcheck.halves import halved_calls
+from gradcli.engine.kernelcheck.others import other_calls
+from gradcli.engine.kernelcheck.samples import sampled_calls
 
 del launches  # imported to fill LAUNCHERS
 
@@ -24,11 +24,7 @@ def calls() -> dict[str, list[Call]]:
         for kernel, listed in some.items():
             found.setdefault(kernel, []).extend(listed)
     for kernel in bounds.DRAWS & set(found):  # float64 draws other numbers, and never on a GPU
-        found[kernel] = [
-            call
-            for call in found[kernel]
-            if all(one.dtype.name != "float64" for one in call.tensors)
-        ]
+        found[kernel] = [call for call in found[kernel] if not call.has_float64]
     for listed in found.values():
         listed.extend(halved_calls(listed))
         listed.extend(poked_calls(listed))

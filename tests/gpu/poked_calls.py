@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from calls import Block, Call
-from replayed import on_cpu, plan_of
-
 from gradcli.engine.device.cpu import kernel_inputs
 from gradcli.engine.device.gpu.launch import Errors, Plan
+from gradcli.engine.kernelcheck.calls import Block, Call
+from gradcli.engine.kernelcheck.replay import on_cpu, plan_of
 from gradcli.errors import GradcliError
 
 POKED = ", with index "  # in what is said to have made a call

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from calls import Call
 from host_driver import HostDriver
-from other_calls import other_calls
-from replayed import Bench, plan_of
 from settings import SETTINGS, under
 
 from gradcli.engine.device import cpu
+from gradcli.engine.kernelcheck.calls import Call
+from gradcli.engine.kernelcheck.others import other_calls
+from gradcli.engine.kernelcheck.replay import Bench, plan_of
 
 ALONE = {"matmul_then": "matmul", "conv2d_forward_then": "conv2d_forward"}
 NAMES = {number: name for name, number in cpu.KERNELS.items()}

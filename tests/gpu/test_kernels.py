@@ -6,18 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import bounds
 import pytest
-from calls import Call
 from host_driver import HostDriver
 from missing import CPU_ONLY, MISSING
-from replayed import Bench, Outcome, difference, plan_of
 from settings import SETTINGS, UNUSED, under
-from wanted import on_tensor_cores, wanted
 
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu.launch import LAUNCHERS, Plan
 from gradcli.engine.device.gpu.source import families
+from gradcli.engine.kernelcheck import bounds
+from gradcli.engine.kernelcheck.calls import Call
+from gradcli.engine.kernelcheck.reference import on_tensor_cores, reference
+from gradcli.engine.kernelcheck.replay import Bench, Outcome, difference, plan_of
 
 pytest_plugins = ("every_call",)  # the fixture `calls`
 
@@ -53,7 +53,7 @@ def held_against_the_cpu(call: Call, driver: HostDriver, bench: Bench) -> None:
             seen.append(plan)
             rounds = on_tensor_cores(plan)
             if rounds not in wanted_of:
-                wanted_of[rounds] = wanted(call, plan)
+                wanted_of[rounds] = reference(call, plan)
             want = wanted_of[rounds]
             found = bench.run(call)
             assert (found.refused is None) == (want.refused is None), (where, want.refused)

@@ -13,19 +13,19 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-import bounds
 import pytest
-from calls import Call
 from host_driver import HostDriver
 from mutants import FOLDER, Mutant, all_mutants, files_of, mutants_of
 from poked_calls import POKED
-from replayed import Bench, difference, plan_of
 from settings import SETTINGS, under
-from wanted import wanted
 
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import source
 from gradcli.engine.device.gpu.launch import Module
+from gradcli.engine.kernelcheck import bounds
+from gradcli.engine.kernelcheck.calls import Call
+from gradcli.engine.kernelcheck.reference import reference
+from gradcli.engine.kernelcheck.replay import Bench, difference, plan_of
 from gradcli.errors import DeviceError
 
 pytest_plugins = ("every_call",)  # the fixture `calls`
@@ -107,7 +107,7 @@ class Trial:
         for call in calls:
             plan = plan_of(call)
             bound = bounds.bound(call.kernel, {one.module.family for one in plan.launches})
-            want = wanted(call, plan)
+            want = reference(call, plan)
             try:
                 found = bench.run(call)
             except (DeviceError, AssertionError) as error:

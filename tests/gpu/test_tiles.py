@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import random
 
-import bounds
 import pytest
-from calls import Call
 from host_driver import HostDriver
-from other_calls import other_calls
-from replayed import Bench, difference, plan_of
-from sampled_calls import sampled_calls
-from wanted import on_tensor_cores, wanted
 
 from gradcli.engine.device.gpu import tiles
 from gradcli.engine.device.gpu.launch import Plan
@@ -25,6 +19,12 @@ from gradcli.engine.device.gpu.tiles import (
     pieces,
     tensor_cut,
 )
+from gradcli.engine.kernelcheck import bounds
+from gradcli.engine.kernelcheck.calls import Call
+from gradcli.engine.kernelcheck.others import other_calls
+from gradcli.engine.kernelcheck.reference import on_tensor_cores, reference
+from gradcli.engine.kernelcheck.replay import Bench, difference, plan_of
+from gradcli.engine.kernelcheck.samples import sampled_calls
 
 PRODUCTS = ("matmul", "conv2d_forward", "conv2d_grad_input", "conv2d_grad_weight")
 MOST_CALLS = 12  # of each kernel
@@ -68,7 +68,7 @@ def test_every_tile_gives_the_same_bits(
                 continue
             other = bench.run(call)
         bound = bounds.bound(call.kernel, {one.module.family for one in plan.launches})
-        assert difference(other, wanted(call, plan), bound) == "", str(call)
+        assert difference(other, reference(call, plan), bound) == "", str(call)
         if len(usual.launches) == 1:
             assert other.blocks == found.blocks, str(call)
         tried.add(call.kernel)

@@ -86,8 +86,10 @@ def pools() -> None:
 
 
 def rounded() -> None:
-    """Products and convolutions that may round to TF32, with sides that lie in every way: rows that
-    begin at 16 bytes and rows that do not."""
+    """Products and convolutions that may round to TF32, with sides that lie in every way.
+
+    Rows begin at 16 bytes or do not.
+    """
     engine.set_float32_matmul_precision("high")
     try:
         products(ROUNDED)

@@ -1,5 +1,8 @@
-"""The calls that ops make on their samples, forward and backward: in float32, in the whole-number
-types where an op takes them, on strided tensors, and with sizes beside the round ones."""
+"""The calls that ops make on their samples, forward and backward.
+
+In float32, in the whole-number types where an op takes them, on strided tensors, and with sizes
+beside the round ones.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,11 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from calls import Call, Collector
-
 from gradcli import engine
 from gradcli.engine import gradcheck
 from gradcli.engine.dtype import DType
 from gradcli.engine.gradcheck import Row, every_op
+from gradcli.engine.kernelcheck.calls import Call, Collector
 from gradcli.engine.sample import Input, Sample
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -120,6 +122,21 @@ def _run(collector: Collector, op: Row, sample: Sample, variant: str = "") -> No
 def sampled_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[str, list[Call]]:
     """The calls of the wanted kernels, by kernel."""
     collector = Collector(wants)
+    for op, sample in _plainest(_on_samples(collector)):
+        for other in resized(sample):
+            _run(collector, op, other)
+    return collector.calls
+
+
+def plain_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[str, list[Call]]:
+    """The same on the samples alone, in no other sizes."""
+    collector = Collector(wants)
+    _on_samples(collector)
+    return collector.calls
+
+
+def _on_samples(collector: Collector) -> dict[str, list[tuple[int, int, Row, Sample]]]:
+    """Run every op on its samples; for each kernel the samples that reach it, with their ranks."""
     reached: dict[str, list[tuple[int, int, Row, Sample]]] = {}
     for op in every_op():
         for sample in (*op.samples, *(wrong.sample for wrong in op.wrong)):
@@ -128,10 +145,7 @@ def sampled_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[st
                 for kernel in () if variant else collector.reached:
                     rank = len(collector.reached), len(reached.get(kernel, ()))
                     reached.setdefault(kernel, []).append((*rank, op, sample))
-    for op, sample in _plainest(reached):
-        for other in resized(sample):
-            _run(collector, op, other)
-    return collector.calls
+    return reached
 
 
 def _plainest(reached: dict[str, list[tuple[int, int, Row, Sample]]]) -> list[tuple[Row, Sample]]:

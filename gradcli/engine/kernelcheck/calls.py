@@ -12,7 +12,7 @@ from gradcli.engine import recording
 from gradcli.engine.array import Array
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu.device import check
-from gradcli.engine.dtype import DType
+from gradcli.engine.dtype import DType, float64
 from gradcli.engine.shape import Shape, extent
 from gradcli.errors import GradcliError
 
@@ -55,6 +55,11 @@ class Call:
     def key(self) -> tuple[Any, ...]:
         """Equal for calls that differ in nothing but their numbers."""
         return self.kernel, self.tensors, self.sizes, self.options
+
+    @property
+    def has_float64(self) -> bool:
+        """Whether a tensor is of that type."""
+        return any(tensor.dtype is float64 for tensor in self.tensors)
 
     def __str__(self) -> str:
         shapes = ", ".join(f"{t.dtype.name}{list(t.shape)}" for t in self.tensors)

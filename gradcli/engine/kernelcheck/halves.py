@@ -6,10 +6,9 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import replace
 
-from calls import Block, Call
-
 from gradcli.engine.device.gpu.launch import ON_TENSOR_CORES
 from gradcli.engine.dtype import bfloat16, float32
+from gradcli.engine.kernelcheck.calls import Block, Call
 
 
 def halved_calls(calls: Iterable[Call]) -> list[Call]:

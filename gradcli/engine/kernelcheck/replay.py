@@ -1,5 +1,4 @@
-"""Replays of calls: on a GPU's driver through the launchers, and on the CPU in float64; and what
-makes two results equal."""
+"""Replays of calls: on a GPU's driver, and on the CPU in float64; and what makes results equal."""
 
 from __future__ import annotations
 
@@ -8,8 +7,6 @@ import struct
 from array import array as packed
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from calls import Block, Call, Operand
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array
@@ -27,6 +24,7 @@ from gradcli.engine.device.gpu.launch import (
     Tensor,
 )
 from gradcli.engine.dtype import DType
+from gradcli.engine.kernelcheck.calls import Block, Call, Operand
 from gradcli.errors import DeviceError
 
 del launches  # imported to fill LAUNCHERS
@@ -120,23 +118,31 @@ class Bench:
             return error
         return None
 
-    def run(self, call: Call) -> Outcome:
-        """A call's launches, from its memory to what they left there."""
+    def run(self, call: Call, *, recorded: bool = False) -> Outcome:
+        """A call's launches, from its memory to what they left there.
+
+        Recorded they are one graph, which is replayed.
+        """
         plan = plan_of(call, tensor_cores=self.driver.tensor_cores)
         types = tuple(on_gpu(block.dtype) for block in call.blocks)
         held = [converted(*pair) for pair in zip(call.blocks, types, strict=True)]
         places = [self._filled(data) for data in held]
         scratch = Place(self.driver.allocate(plan.scratch), 0)
         report = self._filled(bytes(_REPORT.size))
+        ready: list[Ready] = []
         try:
             for launch in plan.launches:
                 args: list[Place | int | float | bytes] = []
                 for arg in launch.args:
                     args.extend(self._known(call, arg, places, scratch, report))
                 key = self.module(launch.module)
-                self.driver.launch(
-                    Ready(key, launch.kernel, launch.grid, launch.threads, tuple(args))
-                )
+                ready.append(Ready(key, launch.kernel, launch.grid, launch.threads, tuple(args)))
+            graph = self.driver.record(ready) if recorded and ready else None
+            if graph is not None:
+                graph.replay()
+            else:
+                for one in ready:
+                    self.driver.launch(one)
             blocks = [
                 self._read(place, len(data)) for place, data in zip(places, held, strict=True)
             ]

@@ -5,18 +5,19 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 
-import bounds
-from calls import Block, Call
-from halved_calls import widened_call
-from replayed import Outcome, converted, on_cpu
-
 from gradcli.engine.device.gpu.launch import Plan
 from gradcli.engine.dtype import bfloat16
+from gradcli.engine.kernelcheck import bounds
+from gradcli.engine.kernelcheck.calls import Block, Call
+from gradcli.engine.kernelcheck.halves import widened_call
+from gradcli.engine.kernelcheck.replay import Outcome, converted, on_cpu
 
 
-def wanted(call: Call, plan: Plan) -> Outcome:
-    """The outcome of a call that is launched so. Tensor cores round both factors to TF32, or are
-    given bfloat16, which is not rounded again."""
+def reference(call: Call, plan: Plan) -> Outcome:
+    """The outcome of a call that is launched so.
+
+    Tensor cores round both factors to TF32, or take bfloat16, which is not rounded again.
+    """
     in_float64 = call.kernel not in bounds.DRAWS
     if not on_tensor_cores(plan):
         return on_cpu(call, in_float64=in_float64)

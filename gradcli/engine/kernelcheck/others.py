@@ -7,16 +7,15 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-import tiled_calls
-from calls import Call, Collector
-from sampled_calls import TAILS
-from tiled_calls import wave
-
 from gradcli import engine
 from gradcli.engine import optim
 from gradcli.engine.array import empty, run
 from gradcli.engine.device import cpu
 from gradcli.engine.device.cpu import kernel_inputs
+from gradcli.engine.kernelcheck import tiles
+from gradcli.engine.kernelcheck.calls import Call, Collector
+from gradcli.engine.kernelcheck.samples import TAILS
+from gradcli.engine.kernelcheck.tiles import wave
 from gradcli.engine.program.chain import Step, packed
 from gradcli.engine.tensor import Tensor
 
@@ -138,7 +137,7 @@ def _long_rows() -> None:
         classes = engine.tensor([7] * shape[0])
         engine.cross_entropy(x, classes, label_smoothing=0.1).backward()
         engine.mse_loss(x, wave(shape, 1.0)).backward()
-        (x * 4).to(engine.int64).sum(1).max()
+        (x * 4).to(engine.int64).sum(1).max(0)
     x = (wave((5_000, 3)) + 1).requires_grad_()
     for y in (engine.batch_norm(x, None, None, training=True), x.softmax(0), x.log_softmax(0)):
         y.backward(wave(y.shape, 3.0))
@@ -237,11 +236,11 @@ OTHERS: dict[str, Callable[[], None]] = {
     "turned matrices of other types": _turned,
     "draws": _draws,
     "adaptive windows beyond 32 bits": _long_windows,
-    "large products": tiled_calls.products,
-    "products that may round": tiled_calls.rounded,
-    "large convolutions": tiled_calls.convolutions,
-    "large attention": tiled_calls.attention,
-    "large pools": tiled_calls.pools,
+    "large products": tiles.products,
+    "products that may round": tiles.rounded,
+    "large convolutions": tiles.convolutions,
+    "large attention": tiles.attention,
+    "large pools": tiles.pools,
     "reductions of whole numbers": _whole_reductions,
 }
 
