@@ -41,17 +41,6 @@ SETTINGS: tuple[Setting, ...] = (
     },
     {(conv2d, "FEW"): 0, (lines, "_CHUNKS"): 2, (lines, "_EACH"): 1},
 )
-# Compiled beside others that are used: truth values are u8, indices i64, and only whole numbers
-# must not be 0.
-UNUSED = {
-    "require_nonzero_f32",
-    *(f"flat_index_{one}" for one in ("f32", "i32", "u8")),
-    *(
-        f"truth_of_{one}_{to}"
-        for one in ("f32", "bf16", "i32", "i64", "u8")
-        for to in ("f32", "i32", "i64")
-    ),
-}
 
 
 @contextmanager

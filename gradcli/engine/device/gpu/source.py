@@ -12,7 +12,13 @@ CSRC = Path(__file__).parents[3] / "csrc"
 _INCLUDE = re.compile(r'^#include "([^"]+)".*\n', re.MULTILINE)
 _STEP = re.compile(r"ROW\((\w+)\)")
 _TYPES = {"f32": "float", "i32": "int", "i64": "i64", "u8": "uchar", "bf16": "ushort"}
-_SPEAKS = {"f32": "#define GC_IS_REAL\n", "bf16": "#define GC_IS_BF16\n"}
+_SPEAKS = {
+    "f32": "#define GC_IS_REAL\n",
+    "bf16": "#define GC_IS_BF16\n",
+    "i64": "#define GC_IS_I64\n",
+    "u8": "#define GC_IS_U8\n",
+}
+_ONLY = {"bytes": "metal"}  # CUDA's driver copies
 
 
 def module_text(module: Module, prelude: str) -> str:
@@ -65,4 +71,6 @@ def expanded(path: Path) -> str:
 def families(target: str = "cuda") -> list[str]:
     """The names of the files of kernels that are written for a target."""
     every = sorted(path.stem for path in (CSRC / "gpu").glob("*.gc"))
-    return [one for one in every if target == "cuda" or not one.endswith("_tensor")]
+    if target == "metal":
+        return [one for one in every if not one.endswith("_tensor")]
+    return [one for one in every if _ONLY.get(one, target) == target]
