@@ -52,7 +52,11 @@ def doctor(device: str, ops: tuple[str, ...], say: Say) -> dict[str, Any]:
         return {"missing": f"it ended with {done.returncode}: {done.stderr.strip()[-500:]}"}
     report = told.get("gpu", told)
     return {
-        **{key: report[key] for key in ("ops", "cases", "modules", "problem") if key in report},
+        **{
+            key: report[key]
+            for key in ("ops", "cases", "calls", "kernels", "modules", "problem")
+            if key in report
+        },
         "failed": [one if isinstance(one, str) else _one_line(one) for one in report["failed"]]
         if "failed" in report
         else None,

@@ -12,9 +12,10 @@ SHOWN = 20  # differences; the rest is counted
 
 
 def gpu_report(device: str) -> dict[str, Any]:
-    """Every op on the device against the CPU; the kernels are compiled on the way."""
+    """Every op and every kernel on the device against the CPU."""
     from gradcli.engine import devicecheck
     from gradcli.engine.device.gpu import opened
+    from gradcli.engine.kernelcheck import check
 
     began = time.monotonic()
     found: dict[str, Any] = {"device": device, "ok": False}
@@ -22,16 +23,22 @@ def gpu_report(device: str) -> dict[str, Any]:
         gpu = opened.device(device)
         assert gpu is not None, "the CPU has its own report"
         found["is"] = gpu.driver.describe()
-        report = devicecheck.check_all(device)
+        with check.counting(gpu) as launched:
+            report = devicecheck.check_all(device)
+            calls, wrong = check.check_calls(gpu)
     except GradcliError as error:
         return {**found, "problem": error.message}
+    kernels = check.kernels_there(gpu)
     return {
         **found,
-        "ok": not report.failed,
+        "ok": not report.failed and not wrong,
         "modules": len(gpu.loaded),
+        "kernels": len(kernels),
+        "never_launched": sorted(kernels - launched),
         "ops": report.ops,
         "cases": report.cases,
-        "failed": [str(one) for one in report.failed],
+        "calls": calls,
+        "failed": [*map(str, report.failed), *wrong],
         "seconds": round(time.monotonic() - began, 1),
     }
 
@@ -42,12 +49,15 @@ def show(report: dict[str, Any]) -> None:
     if "problem" in report:
         output.say(f"{'problem':<10} {report['problem']}")
         return
-    output.say(f"{'kernels':<10} {report['modules']} modules compiled")
+    count = report["kernels"] - len(report["never_launched"])
+    kernels = f"launched {count} of {report['kernels']} kernels in {report['modules']} modules"
+    output.say(f"{'kernels':<10} {kernels}")
     failed = report["failed"]
     for line in failed[:SHOWN]:
         output.say(f"{'wrong':<10} {line}")
     if len(failed) > SHOWN:
         output.say(f"{'':<10} and {len(failed) - SHOWN} more; --json lists all")
     verdict = f"{len(failed)} differ from the CPU" if failed else "all as on the CPU"
-    output.say(f"{'ops':<10} {report['ops']} in {report['cases']} cases, {verdict}")
+    tried = f"{report['ops']} in {report['cases']} cases, {report['calls']} calls of kernels"
+    output.say(f"{'ops':<10} {tried}; {verdict}")
     output.say(f"{'took':<10} {report['seconds']} s")
