@@ -11,7 +11,7 @@ from gradcli import engine
 from gradcli.engine.array import empty, run
 from gradcli.engine.device import cpu
 from gradcli.engine.kernelcheck.calls import Call, Collector
-from gradcli.engine.kernelcheck.tiles import wave
+from gradcli.engine.kernelcheck.tiles import may_round, wave
 from gradcli.engine.tensor import Tensor
 
 # A product for each of many blocks: 128 rows and columns, of which few are there, and 64.
@@ -53,12 +53,9 @@ def _convolutions() -> None:
 
 def _rounded() -> None:
     """The same on tensor cores."""
-    engine.set_float32_matmul_precision("high")
-    try:
+    with may_round():
         _products()
         _convolutions()
-    finally:
-        engine.set_float32_matmul_precision("highest")
 
 
 def _long_rows() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from gradcli import engine
 from gradcli.engine.tensor import Tensor
@@ -85,13 +86,23 @@ def pools() -> None:
         engine.adaptive_max_pool2d(x, 1)
 
 
+@contextmanager
+def may_round() -> Iterator[None]:
+    """Products may round to TF32 inside a `with` block."""
+    before = engine.get_float32_matmul_precision()
+    engine.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        engine.set_float32_matmul_precision(before)
+
+
 def rounded() -> None:
     """Products and convolutions that may round to TF32, with sides that lie in every way.
 
     Rows begin at 16 bytes or do not.
     """
-    engine.set_float32_matmul_precision("high")
-    try:
+    with may_round():
         products(ROUNDED)
         convolutions()
         for m, k, n in ((1, 1, 1), (31, 33, 257), (160, 64, 136), (4, 20, 8), (130, 36, 260)):
@@ -101,8 +112,6 @@ def rounded() -> None:
                     engine.addmm(wave((n,), 2.0), a, b)
         wave((5, 70))[:, 1:].t() @ wave((5, 66), 1.0, terms=5)[:, 2:]
         wave((9, 80))[:, ::2] @ wave((40, 7), 1.0, terms=40)[::1, ::3]
-    finally:
-        engine.set_float32_matmul_precision("highest")
 
 
 def products(shapes: Sequence[tuple[tuple[int, ...], tuple[int, ...]]] = PRODUCTS) -> None:
