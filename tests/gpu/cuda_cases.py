@@ -19,6 +19,7 @@ from gradcli import engine
 from gradcli.engine.device.gpu.cuda import STAGING, Cuda
 from gradcli.engine.device.gpu.driver import Place, Ready
 from gradcli.engine.device.gpu.source import prelude_text
+from gradcli.engine.device.gpu.staging import MOST_MARKS
 from gradcli.errors import DeviceError
 
 SCALE = """
@@ -65,7 +66,7 @@ class Counts:
 
     def __init__(self) -> None:
         ffi = FFI()
-        names = ("launches", "graph_launches", "kernels_run", "live_bytes")
+        names = ("launches", "graph_launches", "kernels_run", "live_bytes", "events")
         ffi.cdef("".join(f"extern long standin_{name};" for name in names))
         self._library: Any = ffi.dlopen("libcuda.so.1")
 
@@ -120,6 +121,18 @@ def many_writes_pass_through_the_ring_unmixed() -> None:
         back = bytearray(STAGING // 8)
         cuda.read(Place(block, 0), memoryview(back))
         assert back == bytes([number]) * (STAGING // 8)
+
+
+def small_writes_share_events() -> None:
+    """As the steps of a small model send them: a few numbers, then a batch of indices."""
+    bench, counts = Bench(), Counts()
+    sent = 0
+    while sent < 3 * STAGING:
+        bench.cuda.write(bench.x, bytes(4))
+        bench.cuda.write(bench.y, bytes(1200))
+        sent += 1204
+    assert 0 < counts.events <= MOST_MARKS
+    assert bench.floats(bench.x)[:2] == [0.0, 1.0]
 
 
 def a_slot_that_is_filled_too_early_is_seen() -> None:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from gradcli.engine.device.gpu.staging import Ring
+from gradcli.engine.device.gpu.staging import MOST_MARKS, Ring
 
 
 class Way:
@@ -14,13 +14,23 @@ class Way:
 
     def __init__(self, nbytes: int) -> None:
         self.on_way: dict[int, tuple[int, int]] = {}
-        self.waited: list[int] = []
-        self.ring = Ring(nbytes, self._wait)
+        self.waited: list[int] = []  # numbers of the pieces before which a mark stood
+        self.marks: set[int] = set()  # that live
+        self.most_marks = 0
+        self.ring = Ring(nbytes, self._mark, self._wait)
         self._number = 0
 
+    def _mark(self) -> int:
+        assert self._number not in self.marks, "two marks for the same pieces"
+        self.marks.add(self._number)
+        self.most_marks = max(self.most_marks, len(self.marks))
+        return self._number
+
     def _wait(self, mark: int) -> None:
-        del self.on_way[mark]
-        self.waited.append(mark)
+        self.marks.remove(mark)
+        for number in [n for n in self.on_way if n < mark]:
+            del self.on_way[number]
+        self.waited.append(mark - 1)
 
     def send(self, nbytes: int) -> int:
         begin = self.ring.take(nbytes)
@@ -28,8 +38,8 @@ class Way:
         assert 0 <= begin <= end <= self.ring.nbytes
         assert all(end <= low or high <= begin for low, high in self.on_way.values())
         self.on_way[self._number] = begin, end
-        self.ring.left(begin, self._number)
         self._number += 1
+        self.ring.queued()
         return begin
 
 
@@ -65,9 +75,19 @@ def test_a_piece_as_large_as_the_ring_waits_for_everything() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_piece_is_overwritten_before_it_has_left(seed: int) -> None:
+@pytest.mark.parametrize("sizes", [(1, 7, 16, 33, 100, 129, 256), (4,), (4, 1280), (1, 4096)])
+def test_no_piece_is_overwritten_before_it_has_left(seed: int, sizes: tuple[int, ...]) -> None:
     draw = random.Random(seed)
-    way = Way(256)
-    for _ in range(300):
-        way.send(draw.choice([1, 7, 16, 33, 100, 129, 256]))
+    way = Way(256 if max(sizes) <= 256 else 1 << 14)
+    for _ in range(3000):
+        way.send(draw.choice(sizes))
     assert way.waited == sorted(way.waited)
+    assert len(way.waited) > 3 and way.most_marks <= MOST_MARKS
+
+
+def test_small_pieces_share_marks() -> None:
+    """However small they are: a step of a small model sends some hundred bytes."""
+    way = Way(1 << 13)
+    for _ in range(5_000):
+        way.send(4)
+    assert 0 < way.most_marks <= MOST_MARKS

@@ -16,6 +16,7 @@ from gradcli.engine.device.gpu.driver import Place, Ready
 from gradcli.engine.device.gpu.metal import BATCH, STAGING, Metal
 from gradcli.engine.device.gpu.metal_replay import Encoded, Indirect
 from gradcli.engine.device.gpu.source import prelude_text
+from gradcli.engine.device.gpu.staging import MOST_MARKS
 from gradcli.errors import DeviceError
 
 SCALE = """
@@ -117,6 +118,18 @@ def test_many_writes_pass_through_the_ring_unmixed(bench: Bench) -> None:
         back = bytearray(STAGING // 8)
         bench.metal.read(Place(block, 0), memoryview(back))
         assert back == bytes([number]) * (STAGING // 8)
+
+
+def test_small_writes_keep_no_batches_that_have_run(bench: Bench) -> None:
+    """A mark of the ring is a batch: few live, however many writes there were."""
+    bench.metal.launch(bench.scale(bench.x, bench.y, 2.0))
+    for _ in range(200 * BATCH):
+        bench.metal.write(bench.x, bytes(4))
+    gc.collect()
+    living = [one for one in gc.get_objects() if type(one) is commands.CommandBuffer]
+    unfinished = [one for one in living if one.status() != api.MTLCommandBufferStatusCompleted]
+    assert len(unfinished) <= commands.MOST_UNFINISHED + 1
+    assert len(living) - len(unfinished) <= MOST_MARKS
 
 
 def test_fresh_memory_holds_nan_and_copies_are_made_by_words_and_bytes(bench: Bench) -> None:

@@ -37,7 +37,8 @@ enum status {
 };
 
 /* What tests count. */
-extern API long standin_launches, standin_graph_launches, standin_kernels_run, standin_live_bytes;
+extern API long standin_launches, standin_graph_launches, standin_kernels_run, standin_live_bytes,
+    standin_events;
 
 /* What runs host builds: the functions of abi.h. */
 typedef struct {

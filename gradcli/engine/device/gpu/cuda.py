@@ -59,7 +59,7 @@ class Cuda:
         self.tensor_cores = self.capability >= (8, 0)
         made_for = nvrtc.target_for(self.capability)
         self.architecture, self.note = made_for.architecture, made_for.note
-        self._ring = Ring(STAGING, self._wait_for)
+        self._ring = Ring(STAGING, self._mark, self._wait_for)
         self._staging = ffi.cast("char *", self._checked(driver.cuMemHostAlloc(STAGING, 0)))
 
     def describe(self) -> str:
@@ -126,9 +126,7 @@ class Cuda:
             to = place.handle + place.offset + first
             source = _address(self._staging + begin)
             self._checked(driver.cuMemcpyHtoDAsync(to, source, len(piece), self._stream))
-            event = self._events.pop() if self._events else self._event()
-            self._checked(driver.cuEventRecord(event, self._stream))
-            self._ring.left(begin, event)
+            self._ring.queued()
 
     def read(self, place: Place, into: memoryview) -> None:
         """Copy to the host, after everything queued."""
@@ -229,6 +227,12 @@ class Cuda:
         self.synchronize()
         if self._pool is not None:
             self._checked(driver.cuMemPoolTrimTo(self._pool, 0))
+
+    def _mark(self) -> Any:
+        """An event behind everything queued."""
+        event = self._events.pop() if self._events else self._event()
+        self._checked(driver.cuEventRecord(event, self._stream))
+        return event
 
     def _event(self) -> Any:
         untimed = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING.value

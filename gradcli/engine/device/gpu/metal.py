@@ -88,7 +88,7 @@ class Metal:
         self._pipelines: dict[tuple[str, str], Any] = {}
         self._blocking = os.environ.get("METAL_LAUNCH_BLOCKING") == "1"  # errors name one kernel
         self._staging = self.allocate(STAGING)
-        self._ring = Ring(STAGING, self._wait_for)
+        self._ring = Ring(STAGING, self._newest, self._wait_for)
         self.indirect = os.environ.get("GRADCLI_METAL_REPLAY") == "indirect"
         self.load(str(_COPIES), module_text(_COPIES, prelude_text("metal")))
         self.indirect = self.indirect and self._indirect_works()
@@ -147,7 +147,7 @@ class Metal:
             self._staging.view[begin : begin + len(piece)] = piece
             staged = Place(self._staging, begin)
             self._copy(Place(place.handle, place.offset + first), staged, len(piece))
-            self._ring.left(begin, self._open())
+            self._ring.queued()
 
     def read(self, place: Place, into: memoryview) -> None:
         """Copy to the host, after everything queued."""
@@ -279,8 +279,16 @@ class Metal:
         while self._running[0].commands.status() == done and len(self._running) > 1:
             self._running.popleft()
 
-    def _wait_for(self, batch: Batch) -> None:
+    def _newest(self) -> Batch | None:
+        """The batch after which all that was encoded has run; None where all of it has."""
+        if self._batch is None and self._running:
+            return self._running[-1]
+        return self._batch
+
+    def _wait_for(self, batch: Batch | None) -> None:
         """Wait until a batch has run; whoever synchronizes is told of its errors."""
+        if batch is None:
+            return
         if batch is self._batch:
             self._commit()
         batch.commands.waitUntilCompleted()

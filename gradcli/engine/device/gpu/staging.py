@@ -6,32 +6,47 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+MOST_MARKS = 64  # that live at a time
+_STRETCHES = MOST_MARKS // 2  # the rest is for ends of the ring that a piece does not fit into
+
 
 class Ring:
-    """Pieces of one block, given out in order; `wait` waits for what marks that one has left."""
+    """Pieces of one block, given out in order.
 
-    def __init__(self, nbytes: int, wait: Callable[[Any], None]) -> None:
+    What is queued runs in order, so one mark serves a stretch of pieces: `mark` queues one behind
+    all that was queued, and `wait` waits until a mark is reached.
+    """
+
+    def __init__(self, nbytes: int, mark: Callable[[], Any], wait: Callable[[Any], None]) -> None:
         self.nbytes = nbytes
-        self._wait = wait
-        self._head = 0
-        self._pieces: deque[tuple[int, int, Any]] = deque()  # begin, end, mark; oldest first
+        self._mark, self._wait = mark, wait
+        self._begin = self._head = 0  # of the pieces that no mark stands behind yet
+        self._marked: deque[tuple[int, int, Any]] = deque()  # begin, end, mark; oldest first
 
     def take(self, nbytes: int) -> int:
         """Where the next piece begins, once nothing in it is still to leave."""
         assert 0 < nbytes <= self.nbytes, "a piece is larger than its ring"
         begin = -(-self._head // 16) * 16
         if begin + nbytes > self.nbytes:
-            while self._pieces and self._pieces[0][0] >= self._head:
+            self._close()
+            while self._marked and self._marked[0][0] >= self._head:
                 self._pass()  # those behind the head are the oldest
-            begin = 0
-        while self._pieces and self._pieces[0][0] < begin + nbytes and begin < self._pieces[0][1]:
+            begin = self._begin = self._head = 0
+        while self._marked and self._marked[0][0] < begin + nbytes and begin < self._marked[0][1]:
             self._pass()
         self._head = begin + nbytes
         return begin
 
-    def left(self, begin: int, mark: Any) -> None:
-        """The piece that was taken last is on its way; `mark` says when it has left."""
-        self._pieces.append((begin, self._head, mark))
+    def queued(self) -> None:
+        """The piece that was taken last is on its way."""
+        if self._head - self._begin >= self.nbytes // _STRETCHES:
+            self._close()
+
+    def _close(self) -> None:
+        """Put a mark behind what has none."""
+        if self._begin < self._head:
+            self._marked.append((self._begin, self._head, self._mark()))
+            self._begin = self._head
 
     def _pass(self) -> None:
-        self._wait(self._pieces.popleft()[2])
+        self._wait(self._marked.popleft()[2])
