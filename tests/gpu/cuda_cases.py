@@ -11,11 +11,9 @@ from threading import Thread
 from typing import Any
 
 import host_build
-import pytest
 from cffi import FFI
 from cuda.bindings import driver
 
-from gradcli import engine
 from gradcli.engine.device.gpu.cuda import STAGING, Cuda
 from gradcli.engine.device.gpu.driver import Place, Ready
 from gradcli.engine.device.gpu.source import prelude_text
@@ -336,16 +334,6 @@ def a_forked_child_has_no_device() -> None:
     bench.cuda.free(bench.x.handle)
 
 
-def the_engine_computes_on_it() -> None:
-    found = []
-    for device in ("cpu", "cuda"):
-        x = engine.tensor([[1.0, -2.0, 3.0], [4.0, 0.5, -6.0]]).to(device)
-        y = engine.gelu(x) @ x.transpose(0, 1)
-        assert y.device == device
-        found.append([value for row in y.tolist() for value in row])
-    assert found[1] == pytest.approx(found[0], rel=1e-6)
-
-
 def a_newer_device_gets_ptx_with_a_note() -> None:
     bench = Bench()
     assert bench.cuda.architecture.startswith("compute_")
@@ -359,28 +347,3 @@ def the_host_cannot_touch_device_memory() -> None:
     sys.stdout.write("reading\n")
     sys.stdout.flush()
     sys.stdout.write(str(host_build.ffi.cast("int *", at)[0]))
-
-
-def a_captured_step_is_one_launch() -> None:
-    """However many kernels a step has."""
-    w = engine.randn(5, 3).to("cuda").requires_grad_()
-    optimizer = engine.optim.Adam([w], lr=0.1)
-
-    def step(x: Any) -> Any:
-        optimizer.zero_grad()
-        loss = (x @ w).tanh().square().sum()
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    captured = engine.capture(step, on_refusal=pytest.fail)
-    x = engine.randn(4, 5).to("cuda")
-    for _ in range(2):
-        captured(x)
-    (program,) = captured.programs
-    counts = Counts()
-    before, graphs = counts.launches, counts.graph_launches
-    for _ in range(10):
-        program.replay([], [])
-    assert len(program.calls) > 3
-    assert (counts.launches - before, counts.graph_launches - graphs) == (0, 10)

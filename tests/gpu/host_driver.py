@@ -94,6 +94,10 @@ class HostDriver:
 
         self._later(give_back)
 
+    def trim(self) -> None:
+        """Free what was freed in the queue's order."""
+        self.synchronize()
+
     def free_memory(self) -> int:
         """Bytes that could still be allocated."""
         return self._memory - self._held

@@ -81,8 +81,3 @@ def test_out_of_memory_is_a_sentence(tmp_path: Path) -> None:
     assert done.stderr.count("\n") <= 3
     assert "no memory for" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_a_captured_step_is_one_launch() -> None:
-    done = cuda_standin.run("case", "a_captured_step_is_one_launch")
-    assert done.returncode == 0, done.stderr

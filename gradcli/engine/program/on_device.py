@@ -57,6 +57,7 @@ class DeviceProgram:
         self, calls: Sequence[Call], recording: Recording, inputs: Sequence[Array], gpu: GPU
     ) -> None:
         self.gpu = gpu
+        gpu.trim()  # the eager step's memory, before the program takes its own
         alone = [call for call in calls if not any(_there(view) for view in call.views)]
         self.calls = [call for call in calls if any(_there(view) for view in call.views)]
         _keep_what_is_sent(self.calls)

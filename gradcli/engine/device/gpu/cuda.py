@@ -79,7 +79,7 @@ class Cuda:
     def allocate(self, nbytes: int) -> int:
         """Fresh memory: its address on the device."""
         if nbytes < 1 << 63:
-            for clear in (self._give_back, None):
+            for clear in (self.trim, None):
                 status, address = self._allocate(max(nbytes, 1))
                 if not status.value:
                     return int(address)
@@ -102,6 +102,12 @@ class Cuda:
         else:
             status = driver.cuMemFreeAsync(handle, self._stream)[0]
         assert status.value != _BAD_VALUE, "memory was freed that was not allocated"
+
+    def trim(self) -> None:
+        """Let the pool give what was freed back to the device, where other processes see it."""
+        self.synchronize()
+        if self._pool is not None:
+            self._checked(driver.cuMemPoolTrimTo(self._pool, 0))
 
     def free_memory(self) -> int:
         """Bytes that could still be allocated: free ones, and those that the pool keeps."""
@@ -221,12 +227,6 @@ class Cuda:
             else driver.cuMemAllocAsync(nbytes, self._stream)
         )
         return made[0], made[1]
-
-    def _give_back(self) -> None:
-        """Let the pool give what nobody uses back to the device."""
-        self.synchronize()
-        if self._pool is not None:
-            self._checked(driver.cuMemPoolTrimTo(self._pool, 0))
 
     def _mark(self) -> Any:
         """An event behind everything queued."""

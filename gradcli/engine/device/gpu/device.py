@@ -108,12 +108,12 @@ class GPU:
         self._pool.setdefault(size, []).append(memory.handle)
 
     def trim(self) -> None:
-        """Give memory that nobody uses back to the device."""
-        self.driver.synchronize()
+        """Give memory that nobody uses back to the system."""
         for handles in self._pool.values():
-            for handle in handles:
-                self.driver.free(handle)
+            while handles:
+                self.driver.free(handles.pop())
         self._pool.clear()
+        self.driver.trim()
 
     def allocated(self) -> int:
         """Bytes now held by arrays."""

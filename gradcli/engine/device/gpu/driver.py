@@ -61,6 +61,10 @@ class Driver(Protocol):
         """Give memory back; queued work may still use it."""
         ...
 
+    def trim(self) -> None:
+        """Give what was freed back to the system, once everything queued is done."""
+        ...
+
     def free_memory(self) -> int:
         """Bytes that could still be allocated."""
         ...

@@ -127,6 +127,10 @@ class Metal:
         """Give memory back; queued work may still use it."""
         handle.release()
 
+    def trim(self) -> None:
+        """Wait: memory that was freed goes back when what uses it has run."""
+        self.synchronize()
+
     def free_memory(self) -> int:
         """Bytes that could still be allocated."""
         most = int(self._device.recommendedMaxWorkingSetSize())

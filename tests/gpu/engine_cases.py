@@ -1,0 +1,93 @@
+"""What test_cuda_engine.py runs on the stand-in for NVIDIA's driver, each in its own process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from cuda.bindings import driver
+from cuda_cases import Counts
+
+from gradcli import engine
+from gradcli.engine.device.gpu import opened
+
+
+def the_engine_computes_on_it() -> None:
+    found = []
+    for device in ("cpu", "cuda"):
+        x = engine.tensor([[1.0, -2.0, 3.0], [4.0, 0.5, -6.0]]).to(device)
+        y = engine.gelu(x) @ x.transpose(0, 1)
+        assert y.device == device
+        found.append([value for row in y.tolist() for value in row])
+    assert found[1] == pytest.approx(found[0], rel=1e-6)
+
+
+def a_captured_step_is_one_launch() -> None:
+    """However many kernels a step has."""
+    w = engine.randn(5, 3).to("cuda").requires_grad_()
+    optimizer = engine.optim.Adam([w], lr=0.1)
+
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = (x @ w).tanh().square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    captured = engine.capture(step, on_refusal=pytest.fail)
+    x = engine.randn(4, 5).to("cuda")
+    for _ in range(2):
+        captured(x)
+    (program,) = captured.programs
+    counts = Counts()
+    before, graphs = counts.launches, counts.graph_launches
+    for _ in range(10):
+        program.replay([], [])
+    assert len(program.calls) > 3
+    assert (counts.launches - before, counts.graph_launches - graphs) == (0, 10)
+
+
+def memory_that_nobody_uses_goes_back_to_the_driver() -> None:
+    """Other processes, and torch in this one, see it free."""
+    x = engine.zeros(1000).to("cuda")
+    free = free_bytes()
+    big = engine.zeros(1000, 1000).to("cuda")
+    doubled = big + big
+    assert free_bytes() <= free - 8_000_000
+    del big, doubled
+    trim()
+    assert free_bytes() >= free
+    assert x.tolist() == [0.0] * 1000
+
+
+def a_captured_step_holds_its_memory_once() -> None:
+    """What the eager steps before it used is not kept beside it."""
+    x = engine.randn(512, 512).to("cuda")
+    x.tolist()
+    before, size = free_bytes(), 4 * x.numel()
+
+    def step(x: Any) -> Any:
+        layers = [x]
+        for _ in range(8):
+            layers.append(layers[-1].softmax(-1))
+        return sum(layers[1:], layers[0]).sum()
+
+    captured = engine.capture(step, on_refusal=pytest.fail)
+    for _ in range(3):
+        captured(x).item()
+    (program,) = captured.programs
+    used = before - free_bytes()
+    assert used <= program.arena_bytes + 2 * size, f"{used:,} for {program.arena_bytes:,}"
+
+
+def trim() -> None:
+    gpu = opened.device("cuda")
+    assert gpu is not None
+    gpu.trim()
+
+
+def free_bytes() -> int:
+    """As nvidia-smi shows them."""
+    status, free, _ = driver.cuMemGetInfo()
+    assert not status.value
+    return int(free)

@@ -1,0 +1,28 @@
+"""The engine on CUDA's driver, over the stand-in for libcuda.so.1: memory and captured steps."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("cuda.bindings.driver", reason="needs the extra 'cuda'")
+
+import cuda_standin
+
+CASES: dict[str, dict[str, object]] = {
+    "the_engine_computes_on_it": {},
+    "a_captured_step_is_one_launch": {},
+    "memory_that_nobody_uses_goes_back_to_the_driver": {},
+    "a_captured_step_holds_its_memory_once": {},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_on_the_stand_in(case: str) -> None:
+    done = cuda_standin.run("case", case, **CASES[case])
+    assert done.returncode == 0, done.stderr
+
+
+def test_memory_goes_back_where_there_are_no_pools() -> None:
+    case = "memory_that_nobody_uses_goes_back_to_the_driver"
+    done = cuda_standin.run("case", case, pools=0)
+    assert done.returncode == 0, done.stderr
