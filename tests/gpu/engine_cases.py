@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from cuda.bindings import driver
 from cuda_cases import Counts
 
-from gradcli import engine
+from gradcli import engine, errors
+from gradcli.engine.device.dlpack import Loan
 from gradcli.engine.device.gpu import opened
+from gradcli.engine.device.gpu.device import Memory
 
 
 def the_engine_computes_on_it() -> None:
@@ -78,6 +82,55 @@ def a_captured_step_holds_its_memory_once() -> None:
     (program,) = captured.programs
     used = before - free_bytes()
     assert used <= program.arena_bytes + 2 * size, f"{used:,} for {program.arena_bytes:,}"
+
+
+def threads_compute_at_the_same_time() -> None:
+    """Eager ops, numbers sent and read, gradients, and one step that all of them call."""
+    w = engine.randn(6, 5).to("cuda")
+    rows = [engine.randn(4, 6) for _ in range(8)]
+
+    def step(x: Any) -> Any:
+        return ((x @ w).tanh().softmax(-1) * 3).sum(0)
+
+    def gradient(x: Any) -> Any:
+        x = x.to("cuda").requires_grad_()
+        step(x).square().sum().backward()
+        return x.grad.tolist()
+
+    expected = [(step(x.to("cuda")).tolist(), gradient(x)) for x in rows]
+
+    def work(number: int) -> None:
+        captured = engine.capture(step, on_refusal=pytest.fail)
+        for turn in range(12):
+            x, (values, slopes) = rows[number], expected[number]
+            there = x.to("cuda")
+            run = captured if turn % 2 else step
+            assert run(there).tolist() == values, f"thread {number}, turn {turn}"
+            assert gradient(x) == slopes, f"thread {number}, turn {turn}"
+
+    with ThreadPoolExecutor(len(rows)) as threads:
+        for done in [threads.submit(work, number) for number in range(len(rows))]:
+            done.result()
+
+
+def memory_may_go_while_python_ends() -> None:
+    """Whoever holds a tensor until modules lose their names hears nothing of it."""
+    x = engine.ones(3).to("cuda")
+    captured = engine.capture(lambda x: (x * 2).sum(), on_refusal=pytest.fail)
+    for _ in range(3):
+        captured(x)
+    kept = (x, captured, engine.from_dlpack(engine.ones(3)), engine.ones(3).__dlpack__())
+    with_last_words = {
+        one
+        for name, module in sys.modules.items()
+        if name.startswith("gradcli.")
+        for one in vars(module).values()
+        if isinstance(one, type) and hasattr(one, "__del__")
+    }
+    assert with_last_words == {Memory, Loan}, "the others are to be held here, too"
+    # A module that is emptied after the engine's, which `anchor` keeps until then.
+    errors.kept = kept  # type: ignore[attr-defined]
+    sys.anchor = list(sys.modules.values())  # type: ignore[attr-defined]
 
 
 def trim() -> None:

@@ -35,6 +35,7 @@ CASES: dict[str, dict[str, object]] = {
     "launches_that_block_tell_which_kernel_it_was": {"variables": {"CUDA_LAUNCH_BLOCKING": "1"}},
     "a_module_that_does_not_compile_says_where": {},
     "a_forked_child_has_no_device": {},
+    "every_call_works_in_every_thread": {},
     "a_newer_device_gets_ptx_with_a_note": {"capability": "99.0"},
 }
 WITHOUT_POOLS = (

@@ -13,6 +13,8 @@ CASES: dict[str, dict[str, object]] = {
     "a_captured_step_is_one_launch": {},
     "memory_that_nobody_uses_goes_back_to_the_driver": {},
     "a_captured_step_holds_its_memory_once": {},
+    "threads_compute_at_the_same_time": {"variables": {"STANDIN_CUDA_CHECKED": "0"}},
+    "memory_may_go_while_python_ends": {},
 }
 
 
@@ -20,6 +22,7 @@ CASES: dict[str, dict[str, object]] = {
 def test_on_the_stand_in(case: str) -> None:
     done = cuda_standin.run("case", case, **CASES[case])
     assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
 
 
 def test_memory_goes_back_where_there_are_no_pools() -> None:

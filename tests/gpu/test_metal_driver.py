@@ -10,8 +10,6 @@ from collections.abc import Iterator
 import pytest
 from metal_standin import api, commands
 
-from gradcli import engine
-from gradcli.engine.device.gpu import opened
 from gradcli.engine.device.gpu.driver import Place, Ready
 from gradcli.engine.device.gpu.metal import BATCH, STAGING, Metal
 from gradcli.engine.device.gpu.metal_replay import Encoded, Indirect
@@ -382,15 +380,3 @@ def test_no_device_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STANDIN_METAL_DEVICES", "0")
     with pytest.raises(DeviceError, match="metal: there is no device"):
         Metal()
-
-
-def test_the_engine_computes_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradcli.engine.device.gpu.installed.why_not_metal", lambda: "")
-    monkeypatch.setattr(opened, "_open", {})
-    found = []
-    for device in ("cpu", "metal"):
-        x = engine.tensor([[1.0, -2.0, 3.0], [4.0, 0.5, -6.0]]).to(device)
-        y = engine.gelu(x) @ x.transpose(0, 1)
-        assert y.device == device
-        found.append([value for row in y.tolist() for value in row])
-    assert found[1] == pytest.approx(found[0], rel=1e-6)

@@ -62,13 +62,19 @@ def _forget_unused(
     capsule: int,
     is_valid: Any = _api.PyCapsule_IsValid,
     pointer: Any = _api.PyCapsule_GetPointer,
+    name: bytes = FRESH,
+    give_back: Any = _give_back,
 ) -> None:
-    if is_valid(capsule, FRESH):
-        _give_back(pointer(capsule, FRESH))
+    if is_valid(capsule, name):
+        give_back(pointer(capsule, name))
 
 
+# Memory is given back while Python ends, too, when a module's names are gone: these two never go,
+# and what they use they have as defaults.
 _give_back_c = _Deleter(_give_back)
 _forget_unused_c = _Deleter(_forget_unused)
+for _callback in (_give_back_c, _forget_unused_c):
+    _api.Py_IncRef(ctypes.py_object(_callback))
 
 
 @dataclass(frozen=True)
@@ -107,7 +113,7 @@ class Loan:
     """A capsule that was opened. Once taken, its deleter is called when this object dies."""
 
     def __init__(self, capsule: Any) -> None:
-        self._taken = False
+        self._deleter: Any = None  # once taken
         self._capsule = capsule
         self._pointer = 0
         if _api.PyCapsule_IsValid(id(capsule), FRESH):
@@ -135,12 +141,9 @@ class Loan:
     def take(self) -> None:
         """From here on the memory is ours to give back."""
         _api.PyCapsule_SetName(id(self._capsule), USED)
-        self._taken = True
+        deleter = _Managed.from_address(self._pointer).deleter
+        self._deleter = _Deleter(deleter) if deleter else None
 
     def __del__(self) -> None:
-        if not self._taken:
-            return
-        self._taken = False
-        deleter = _Managed.from_address(self._pointer).deleter
-        if deleter:
-            _Deleter(deleter)(self._pointer)
+        if self._deleter is not None:
+            self._deleter(self._pointer)

@@ -78,8 +78,9 @@ class DeviceProgram:
         self.arena_bytes = self.layout.nbytes
         self._arena = gpu.allocate(self.arena_bytes)
         ready = [one for part in parts for one in self._ready(part.call)]
-        self._send()
-        self._recorded = gpu.driver.record(ready)
+        with gpu.lock:
+            self._send()
+            self._recorded = gpu.driver.record(ready)
         outputs = (v.buffer.storage for call in self.calls for v in call.outputs)
         self._changed = list({id(s): s for s in outputs if s is not None}.values())
 
@@ -147,11 +148,12 @@ class DeviceProgram:
 
     def prove(self) -> None:
         """One step on the numbers that the recorded step found."""
-        self._host.prove()
-        self._send()
-        self._recorded.replay()
-        self.gpu.driver.synchronize()
-        self.gpu.report.check()
+        with self.gpu.lock:
+            self._host.prove()
+            self._send()
+            self._recorded.replay()
+            self.gpu.driver.synchronize()
+            self.gpu.report.check()
 
     def replay(self, feeds: Moves, takes: Moves) -> GradcliError | None:
         """One step, queued; why the CPU's part of it was refused, if it was."""
@@ -185,7 +187,8 @@ class DeviceProgram:
         """One step; its results in memory of their own."""
         results = [empty_beside(array) for array in outputs]
         feeds, takes = zip(inputs, given, strict=True), zip(results, outputs, strict=True)
-        error = self.replay(list(feeds), list(takes))
+        with self.gpu.lock:
+            error = self.replay(list(feeds), list(takes))
         if error is not None:
             raise error
         return results
@@ -201,6 +204,16 @@ class DeviceProgram:
 
         What a kernel refused is seen once all of them have run.
         """
+        with self.gpu.lock:
+            return self._steps(inputs, given, outputs, count)
+
+    def _steps(
+        self,
+        inputs: Sequence[Array],
+        given: Sequence[Array],
+        outputs: Sequence[Array],
+        count: int,
+    ) -> tuple[list[Array], int, GradcliError | None]:
         report = self.gpu.report
         results = [_rows_beside(array, count) for array in outputs]
         for i in range(count):

@@ -88,8 +88,7 @@ API enum status cuMemAlloc_v2(address *at, size_t nbytes) {
 }
 
 API enum status cuMemFree_v2(address at) {
-  if (lost)
-    return lost;
+  NEEDS_CONTEXT();
   block *b = block_of(at);
   if (!b || b->at != at || b->leaving)
     return INVALID_VALUE;
@@ -108,8 +107,7 @@ API enum status cuMemAllocAsync(address *at, size_t nbytes, stream *s) {
 }
 
 API enum status cuMemFreeAsync(address at, stream *s) {
-  if (lost)
-    return lost;
+  NEEDS_CONTEXT();
   block *b = block_of(at);
   if (!b || b->at != at || b->leaving)
     return INVALID_VALUE;

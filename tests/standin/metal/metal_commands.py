@@ -303,5 +303,5 @@ class IndirectCommandBuffer:
 
 
 def _in_a_pool() -> None:
-    if not objc.pools:
+    if not objc.thread.pools:
         raise Misuse("nobody would ever release this object: there is no autorelease pool")

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import local
 
 
 class error(Exception):  # noqa: N801 -- its name in pyobjc
     """What a message of Objective-C may raise."""
 
 
-pools = 0  # that are open
+class _Thread(local):
+    """What a thread has of its own."""
+
+    pools = 0  # that are open
+
+
+thread = _Thread()
 
 
 @contextmanager
 def autorelease_pool() -> Iterator[None]:
     """Objects that Metal gives away without `new` in a name go when it ends."""
-    global pools
-    pools += 1
+    thread.pools += 1
     try:
         yield
     finally:
-        pools -= 1
+        thread.pools -= 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import struct
+import threading
 import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -32,8 +33,19 @@ _Attribute = driver.CUdevice_attribute
 _Pool = driver.CUmemPool_attribute
 
 
+class _Thread(threading.local):
+    """What a thread has of the driver's."""
+
+    context: Any = None  # its current one, as far as it was set here
+
+
+_thread = _Thread()
+# A child begins with what its parent's thread had, and can use none of it.
+os.register_at_fork(after_in_child=lambda: vars(_thread).clear())
+
+
 class Cuda:
-    """One NVIDIA GPU, for one thread of one process."""
+    """One NVIDIA GPU, for one process: its threads may call it one at a time."""
 
     name = target = "cuda"
 
@@ -48,7 +60,7 @@ class Cuda:
         self._checked(driver.cuInit(0), "the driver does not start")
         self._device = self._find(number)
         self._context = self._checked(driver.cuDevicePrimaryCtxRetain(self._device), "no context")
-        self._checked(driver.cuCtxSetCurrent(self._context))
+        self._bind()
         non_blocking = driver.CUstream_flags.CU_STREAM_NON_BLOCKING.value
         self._stream = self._checked(driver.cuStreamCreate(non_blocking))
         self._pool = self._own_pool()
@@ -61,6 +73,18 @@ class Cuda:
         self.architecture, self.note = made_for.architecture, made_for.note
         self._ring = Ring(STAGING, self._mark, self._wait_for)
         self._staging = ffi.cast("char *", self._checked(driver.cuMemHostAlloc(STAGING, 0)))
+
+    def _bind(self) -> None:
+        """Let this thread's calls mean this device: the driver asks that of each thread."""
+        if _thread.context is self._context:
+            return
+        if os.getpid() != self._process:
+            raise DeviceError(
+                "cuda: a forked process cannot use the GPU that its parent has opened; let "
+                "multiprocessing start it with 'spawn'"
+            )
+        self._checked(driver.cuCtxSetCurrent(self._context))
+        _thread.context = self._context
 
     def describe(self) -> str:
         """The device in words: its name, memory, architecture, and the driver's version."""
@@ -78,6 +102,7 @@ class Cuda:
 
     def allocate(self, nbytes: int) -> int:
         """Fresh memory: its address on the device."""
+        self._bind()
         if nbytes < 1 << 63:
             for clear in (self.trim, None):
                 status, address = self._allocate(max(nbytes, 1))
@@ -96,6 +121,7 @@ class Cuda:
         """Give memory back; queued work may still use it."""
         if os.getpid() != self._process:
             return  # a forked child has no device
+        self._bind()
         if self._pool is None:
             driver.cuStreamSynchronize(self._stream)  # an error in it is told by whoever waits
             status = driver.cuMemFree(handle)[0]
@@ -105,12 +131,14 @@ class Cuda:
 
     def trim(self) -> None:
         """Let the pool give what was freed back to the device, where other processes see it."""
+        self._bind()
         self.synchronize()
         if self._pool is not None:
             self._checked(driver.cuMemPoolTrimTo(self._pool, 0))
 
     def free_memory(self) -> int:
         """Bytes that could still be allocated: free ones, and those that the pool keeps."""
+        self._bind()
         free, _ = self._checked(driver.cuMemGetInfo())
         if self._pool is None:
             return int(free)
@@ -122,6 +150,7 @@ class Cuda:
 
     def write(self, place: Place, data: bytes | memoryview) -> None:
         """Queue a copy from the host; `data` may change once this returns."""
+        self._bind()
         if not memoryview(data).nbytes:
             return
         view = memoryview(data).cast("B")
@@ -136,6 +165,7 @@ class Cuda:
 
     def read(self, place: Place, into: memoryview) -> None:
         """Copy to the host, after everything queued."""
+        self._bind()
         if into.nbytes:
             to = _address(ffi.from_buffer(into, require_writable=True))
             source = place.handle + place.offset
@@ -144,12 +174,14 @@ class Cuda:
 
     def copy(self, to: Place, source: Place, nbytes: int) -> None:
         """Queue a copy within the device."""
+        self._bind()
         if nbytes:
             ends = to.handle + to.offset, source.handle + source.offset
             self._checked(driver.cuMemcpyDtoDAsync(*ends, nbytes, self._stream))
 
     def load(self, key: str, source: str) -> None:
         """Compile a module under a key, or take it from the cache on disk."""
+        self._bind()
         made = nvrtc.compiled(key, source, self.architecture)
         self._modules[key] = self._checked(
             driver.cuModuleLoadData(made.image), f"module '{key}' does not load"
@@ -157,6 +189,7 @@ class Cuda:
 
     def launch(self, ready: Ready) -> None:
         """Queue one launch."""
+        self._bind()
         function = self._function(ready.module, ready.kernel)
         arguments = _Arguments(ready.args)
         self._queued[ready.kernel] = None
@@ -170,6 +203,7 @@ class Cuda:
 
     def record(self, listed: Sequence[Ready]) -> Replayable:
         """Launches as a graph; one by one where errors shall name one kernel."""
+        self._bind()
         if self._blocking:
             return _OneByOne(self, listed)
         for ready in listed:  # before the capture: finding one may load it
@@ -190,11 +224,13 @@ class Cuda:
 
     def queue(self, graph: Graph) -> None:
         """Queue a graph."""
+        self._bind()
         self._queued[graph] = None
         self._checked(driver.cuGraphLaunch(graph.handle, self._stream))
 
     def synchronize(self) -> None:
         """Wait for everything queued."""
+        self._bind()
         self._checked(driver.cuStreamSynchronize(self._stream))
         self._queued.clear()
 

@@ -6,8 +6,10 @@ up (learning rates, random states) each time. float64 becomes float32 on the way
 
 from __future__ import annotations
 
+import threading
 import weakref
 from array import array as packed
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -45,15 +47,16 @@ _MOST_COUNTED = 1 << 31  # elements that kernels count, and step over
 class Memory(Storage):
     """A block of a GPU's memory; goes back to the device when nobody holds it."""
 
-    __slots__ = ("address", "handle")
+    __slots__ = ("address", "handle", "size")
 
-    def __init__(self, device: GPU, handle: Handle, nbytes: int, address: int) -> None:
+    def __init__(self, device: GPU, handle: Handle, nbytes: int, size: int, address: int) -> None:
         super().__init__(None, nbytes, device=device)
         self.handle = handle
+        self.size = size  # bytes of the block
         self.address = address  # nobody else's while this lives: what checks of a call are told
 
     def __del__(self) -> None:
-        self.device.release(self)
+        self.device.released.append((self.size, self.handle))
 
 
 @dataclass(frozen=True)
@@ -67,10 +70,18 @@ class Seen:
 
 
 class GPU:
-    """One device under a driver."""
+    """One device under a driver.
+
+    Attributes:
+        lock: held by whoever queues: what one call or one replay queues stays together.
+        released: blocks (bytes, handle) that nobody holds any more. Python may say so in the midst
+            of anything, in any thread, and while it ends: so nothing but this is done then.
+    """
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
+        self.lock = threading.RLock()
+        self.released: deque[tuple[int, Handle]] = deque()
         self.name = driver.name
         self.multiplies_bfloat16 = ON_TENSOR_CORES if driver.tensor_cores else frozenset[str]()
         self._prelude = source.prelude_text(driver.target)
@@ -88,11 +99,13 @@ class GPU:
     def allocate(self, nbytes: int) -> Memory:
         """Fresh memory, contents undefined."""
         size = -(-max(nbytes, 1) // _ROUND) * _ROUND
-        free = self._pool.get(size)
-        handle = free.pop() if free else self._fresh(size)
-        self._held += size
-        self._addresses += size + _PAGE
-        return Memory(self, handle, nbytes, self._addresses - size)
+        with self.lock:
+            self._collect()
+            free = self._pool.get(size)
+            handle = free.pop() if free else self._fresh(size)
+            self._held += size
+            self._addresses += size + _PAGE
+            return Memory(self, handle, nbytes, size, self._addresses - size)
 
     def _fresh(self, size: int) -> Handle:
         try:
@@ -101,31 +114,37 @@ class GPU:
             self.trim()
             return self.driver.allocate(size)
 
-    def release(self, memory: Memory) -> None:
-        """Keep a block for the next tensor of its size: what is queued may still read it."""
-        size = -(-max(memory.nbytes, 1) // _ROUND) * _ROUND
-        self._held -= size
-        self._pool.setdefault(size, []).append(memory.handle)
+    def _collect(self) -> None:
+        """Keep released blocks for the next tensors of their size: what is queued may read them."""
+        while self.released:
+            size, handle = self.released.popleft()
+            self._held -= size
+            self._pool.setdefault(size, []).append(handle)
 
     def trim(self) -> None:
         """Give memory that nobody uses back to the system."""
-        for handles in self._pool.values():
-            while handles:
-                self.driver.free(handles.pop())
-        self._pool.clear()
-        self.driver.trim()
+        with self.lock:
+            self._collect()
+            for handles in self._pool.values():
+                while handles:
+                    self.driver.free(handles.pop())
+            self._pool.clear()
+            self.driver.trim()
 
     def allocated(self) -> int:
         """Bytes now held by arrays."""
-        return self._held
+        with self.lock:
+            self._collect()
+            return self._held
 
     def read(self, storage: Storage, start: int, nbytes: int) -> bytes:
         """Bytes of a block, once everything queued is done; raises what kernels have refused."""
         assert isinstance(storage, Memory)
         data = bytearray(nbytes)
-        if nbytes:
-            self.driver.read(Place(storage.handle, start), memoryview(data))
-        self.report.check()
+        with self.lock:
+            if nbytes:
+                self.driver.read(Place(storage.handle, start), memoryview(data))
+            self.report.check()
         return bytes(data)
 
     def elements(self, array: Located) -> bytes:
@@ -142,7 +161,8 @@ class GPU:
         """Put bytes into a block, after everything queued."""
         assert isinstance(storage, Memory)
         if len(data):
-            self.driver.write(Place(storage.handle, start), data)
+            with self.lock:
+                self.driver.write(Place(storage.handle, start), data)
 
     # -- calls ---------------------------------------------------------------------------------
 
@@ -150,8 +170,14 @@ class GPU:
         self, kernel: str, arrays: Sequence[Located], sizes: Sequence[int], options: Sequence[float]
     ) -> None:
         """Run one call: checked as on the CPU, then queued."""
-        held: list[Memory] = []  # until the launches are queued
         check(kernel, arrays, sizes, options)
+        with self.lock:
+            self._queue(kernel, arrays, sizes, options)
+
+    def _queue(
+        self, kernel: str, arrays: Sequence[Located], sizes: Sequence[int], options: Sequence[float]
+    ) -> None:
+        held: list[Memory] = []  # until the launches are queued
         seen = [self._seen(array, held) for array in arrays]
         plan = self._plan(kernel, seen, sizes, options)
         scratch = self.allocate(plan.scratch) if plan.scratch else None
@@ -179,6 +205,10 @@ class GPU:
 
     def planned(self, call: Shapes) -> Plan:
         """The launches of a call, their modules loaded."""
+        with self.lock:
+            return self._launches(call)
+
+    def _launches(self, call: Shapes) -> Plan:
         if call.kernel not in LAUNCHERS:
             raise DeviceError(f"{call.kernel}: this kernel is not written for {self.name} yet")
         _countable(call)
