@@ -22,6 +22,8 @@ from benchmarks import (
     targets,
     tree,
 )
+from gradcli.cli.options import device_name
+from gradcli.devices import GPUS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "performance.md"
@@ -150,7 +152,7 @@ def before_(options: dict[str, Any], revision: str, pairs: int) -> None:
 
 
 @main.group("gpu")
-@click.option("--device", type=click.Choice(["cuda", "metal"]), default="cuda")
+@click.option("--device", metavar="|".join(GPUS), default="cuda", callback=device_name)
 @click.pass_obj
 def of_a_gpu(options: dict[str, Any], device: str) -> None:
     """Check and measure gradcli on a GPU, beside torch where it is installed."""

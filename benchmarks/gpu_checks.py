@@ -18,6 +18,7 @@ from benchmarks.race import Say
 from gradcli import engine
 from gradcli.bench import launches
 from gradcli.bench.step import Steps
+from gradcli.devices import kind_of
 from gradcli.engine import Tensor
 from gradcli.engine.device.gpu.device import GPU
 from gradcli.engine.program.on_device import DeviceProgram
@@ -174,7 +175,7 @@ def small_kernels(gpu: GPU, quick: bool, say: Say) -> dict[str, Any]:
 def sanitized(device: str, ops: tuple[str, ...], say: Say) -> dict[str, Any]:
     """Some ops under compute-sanitizer's memcheck and racecheck."""
     tool = shutil.which(SANITIZER) or shutil.which(SANITIZER, path=SANITIZER_PLACES)
-    if device != "cuda" or tool is None:
+    if kind_of(device) != "cuda" or tool is None:
         return {"missing": f"{SANITIZER} is not installed" if tool is None else "it is for CUDA"}
     return {name: _under(tool, name, device, ops, say) for name in TOOLS}
 

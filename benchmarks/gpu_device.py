@@ -55,7 +55,7 @@ def description(gpu: GPU) -> dict[str, Any]:
     return {
         "device": gpu.name,
         "is": gpu.driver.describe(),
-        "driver": _driver() if gpu.name == "cuda" else "",
+        "driver": _driver() if gpu.driver.target == "cuda" else "",
         "versions": {"gradcli": gradcli.__version__, **{n: v for n, v in versions.items() if v}},
     }
 

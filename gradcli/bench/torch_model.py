@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.bench.torch_transformer import WRITTEN, tie
 from gradcli.config.modules import Parallel, Residual, States
+from gradcli.devices import parsed
 from gradcli.errors import ConfigError, DeviceError
 
 if TYPE_CHECKING:
@@ -110,11 +111,14 @@ def device(torch: Any, name: str) -> str:
     """PyTorch's name of a device, which it then uses as exactly as we do: TF32 is off."""
     if name == "cpu":
         return name
-    there = {"cuda": "cuda", "metal": "mps"}[name]
+    kind, index = parsed(name, "--device")
+    there = {"cuda": "cuda", "metal": "mps"}[kind]
     if not (torch.backends.mps if there == "mps" else torch.cuda).is_available():
         raise DeviceError(
             f"--compare torch: PyTorch {torch.__version__} cannot use the device '{name}'"
         )
+    if there == "cuda":
+        torch.cuda.set_device(index)  # what it then means by "cuda"
     exact(torch)
     return there
 

@@ -16,6 +16,7 @@ import click
 from gradcli import __version__
 from gradcli.cli import options, output
 from gradcli.cli.gpu_report import gpu_report, show
+from gradcli.devices import DEVICES
 from gradcli.errors import DeviceError
 
 if TYPE_CHECKING:
@@ -29,12 +30,7 @@ TOLERANCE = 1e-6
 
 
 @click.command("doctor")
-@click.option(
-    "--device",
-    type=click.Choice(("cpu", "cuda", "metal")),
-    default="cpu",
-    help="A GPU to run every op on, and to compare with the CPU.",
-)
+@options.compared_device("A GPU to run every op on, and to compare with the CPU.")
 @options.json
 @options.debug
 @click.pass_context
@@ -46,7 +42,7 @@ def command(ctx: click.Context, device: str, as_json: bool) -> None:
         "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
         "compiler": compiler(),
         "packages": {package: _version(package) for package in PACKAGES},
-        "devices": {name: options.why_not(name) for name in ("cpu", "cuda", "metal")},
+        "devices": {name: options.why_not(name) for name in DEVICES},
     }
     try:
         report |= kernels()

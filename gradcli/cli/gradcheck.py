@@ -20,12 +20,7 @@ EXIT_WRONG = 5
 @click.command("gradcheck")
 @click.argument("names", nargs=-1, metavar="[OP]...")
 @click.option("--twice", is_flag=True, help="Check the gradients of gradients instead.")
-@click.option(
-    "--device",
-    type=click.Choice(("cpu", "cuda", "metal")),
-    default="cpu",
-    help="Compare results and gradients on a GPU with float64 on the CPU instead.",
-)
+@options.compared_device("Compare results and gradients on a GPU with float64 on the CPU instead.")
 @options.json
 @options.debug
 @click.pass_context

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import click
 
 from gradcli.cli import output
-from gradcli.errors import DeviceError
+from gradcli.devices import DEVICES, parsed, shown
+from gradcli.errors import DeviceError, OptionError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 MAX_THREADS = 256
-DEVICES = ("auto", "cpu", "cuda", "metal")
 
 
 def _threads(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
@@ -33,28 +33,40 @@ def _threads(ctx: click.Context, parameter: click.Parameter, value: str | None) 
     return count
 
 
+def device_name(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    """A callback: the device as the engine writes it, be it there or not; `metavar` lists them."""
+    (kind, colon, index), choice = value.partition(":"), str(parameter.metavar).split("|")
+    if kind.lower() not in choice:
+        raise click.BadParameter(
+            f"'{value}' is not one of {', '.join(choice)}; the second GPU is cuda:1", ctx, parameter
+        )
+    try:
+        return shown(*parsed(kind.lower() + colon + index, "--device"))
+    except OptionError as error:
+        raise click.BadParameter(error.message.partition(": ")[2], ctx, parameter) from None
+
+
 def _device(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
-    kind = value.partition(":")[0].lower()
-    if kind not in DEVICES:
-        raise click.BadParameter(f"'{value}' is not one of {', '.join(DEVICES)}", ctx, parameter)
-    if kind == "auto":
+    if value.lower() == "auto":
         return next(name for name in ("cuda", "metal", "cpu") if not why_not(name))
-    reason = why_not(kind)
+    name = device_name(ctx, parameter, value)
+    reason = why_not(name)
     if reason:
-        raise DeviceError(f"device '{kind}' cannot be used: {reason}", notes=("use --device cpu",))
-    return kind
+        raise DeviceError(f"device '{name}' cannot be used: {reason}", notes=("use --device cpu",))
+    return name
 
 
 def why_not(device: str) -> str:
     """Why `device` cannot compute here; empty where it can."""
-    if device == "cuda":
+    kind, index = parsed(device, "--device")
+    if kind == "cuda":
         from gradcli.engine.device.gpu.installed import why_not_cuda
 
-        return why_not_cuda()
-    if device == "metal":
+        return why_not_cuda(index)
+    if kind == "metal":
         from gradcli.engine.device.gpu.installed import why_not_metal
 
-        return why_not_metal()
+        return why_not_metal(index)
     return ""
 
 
@@ -102,12 +114,19 @@ def device(function: F) -> F:
     """--device: the command gets the name of a device that exists."""
     return click.option(
         "--device",
-        metavar="|".join(DEVICES),
+        metavar="|".join(("auto", *DEVICES)),
         default="auto",
         callback=_device,
-        help="Where to compute; `auto` takes a GPU where one can be used, and says so.  "
-        "[default: auto]",
+        help="Where to compute; `auto` takes a GPU where one can be used, and says so; `cuda:1` "
+        "is the second one.  [default: auto]",
     )(function)
+
+
+def compared_device(what: str) -> Callable[[F], F]:
+    """--device: a GPU to be compared with the CPU, whether it is there or not; else "cpu"."""
+    return click.option(
+        "--device", metavar="|".join(DEVICES), default="cpu", callback=device_name, help=what
+    )
 
 
 def runs(function: F) -> F:

@@ -11,8 +11,6 @@ from gradcli.engine.sample import Input
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import GradcliError
 
-DEVICES = ("cpu", "cuda", "metal")  # every op runs on each: tests/gpu/test_every_op.py
-
 
 def accepted(op: Op | Function) -> tuple[str, ...]:
     """The names of these types, in the order of `DTYPES`; none where no input leaves a choice."""

@@ -12,7 +12,8 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any
 
-from gradcli.engine.accepted import DEVICES, accepted, shown
+from gradcli.devices import DEVICES
+from gradcli.engine.accepted import accepted, shown
 from gradcli.engine.dtype import float32
 from gradcli.engine.function import Function
 from gradcli.engine.gradcheck import Row, behind, every_op
@@ -76,7 +77,7 @@ def _facts(op: Row) -> Facts:
         meaning=meaning,
         samples=len(op.samples),
         dtypes=accepted(op),
-        devices=DEVICES,
+        devices=DEVICES,  # every op runs on each: tests/gpu/test_every_op.py
         **written,
     )
 

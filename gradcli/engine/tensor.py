@@ -59,7 +59,7 @@ class Tensor:
 
     @property
     def device(self) -> str:
-        """Where the numbers lie: "cpu", "cuda" or "metal"."""
+        """Where the numbers lie: "cpu", "cuda" (the second GPU is "cuda:1") or "metal"."""
         device = self.array.storage.device
         return "cpu" if device is None else str(device.name)
 
@@ -107,7 +107,7 @@ class Tensor:
         return _op("to", self, "cpu")
 
     def cuda(self) -> Tensor:
-        """The numbers on the GPU; the tensor itself if they lie there."""
+        """The numbers on the first GPU; the tensor itself if they lie there."""
         return _op("to", self, "cuda")
 
     # -- gradients -----------------------------------------------------------------------------

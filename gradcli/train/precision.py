@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from gradcli import engine
+from gradcli.devices import kind_of
 
 if TYPE_CHECKING:
     from gradcli.train.job import Job, Settings
@@ -46,6 +47,6 @@ def each(settings: Settings, made: Iterator[T]) -> Iterator[T]:
 def remark(job: Job) -> str:
     """What a precision does not do on the job's device; empty where it does what it says."""
     device = next((one.device for one in job.model.parameters()), "cpu")
-    if job.settings.precision != "tf32" or device == "cuda":
+    if job.settings.precision != "tf32" or kind_of(device) == "cuda":
         return ""
     return f"precision tf32: {device} computes products in float32, which is more precise"

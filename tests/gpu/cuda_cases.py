@@ -89,7 +89,7 @@ def a_device_is_described() -> None:
     )
     assert (cuda.capability, cuda.architecture, cuda.note) == ((9, 0), "sm_90", "")
     said = refused(lambda: Cuda(3)).message
-    assert said == "cuda: there is no device 3; found: 1, counted from 0"
+    assert said == "cuda: there is no GPU 3: NVIDIA's driver shows 1 GPU, number 0"
 
 
 def what_is_written_is_read_back() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -84,6 +85,100 @@ def a_captured_step_holds_its_memory_once() -> None:
     assert used <= program.arena_bytes + 2 * size, f"{used:,} for {program.arena_bytes:,}"
 
 
+def each_of_two_devices_computes_with_its_own_memory() -> None:
+    x = engine.randn(40, 50)
+    first, second = x.to("cuda"), x.to("cuda:1")
+    assert (first.device, second.device) == ("cuda", "cuda:1")
+    assert x.to("cuda:0").device == "cuda"
+    free = {name: free_bytes(name) for name in ("cuda", "cuda:1")}
+    big = engine.zeros(500, 500).to("cuda:1")
+    assert free_bytes("cuda") == free["cuda"]
+    assert free_bytes("cuda:1") <= free["cuda:1"] - big.numel() * 4
+    gradients = []
+    for there in (first, second):
+        there = there.detach().requires_grad_()
+        y = (there @ there.t()).softmax(-1)
+        assert y.device == there.device
+        y.square().sum().backward()
+        assert there.grad is not None and there.grad.device == there.device
+        gradients.append(there.grad.tolist())
+    assert gradients[0] == gradients[1]
+    moved = first.to("cuda:1")
+    assert moved.device == "cuda:1" and moved.tolist() == x.tolist()
+    w = engine.ones(3).to("cuda").requires_grad_()
+    (w.to("cuda:1") * 2).sum().backward()
+    assert w.grad is not None and (w.grad.device, w.grad.tolist()) == ("cuda", [2.0] * 3)
+
+
+def tensors_of_two_devices_do_not_meet() -> None:
+    x, y = engine.ones(3, 3).to("cuda"), engine.ones(3, 3).to("cuda:1")
+    calls: list[Callable[[], object]] = [
+        lambda: x + y,
+        lambda: y @ x,
+        lambda: x.add_(y),
+        lambda: x.copy_(y),
+        lambda: engine.cat([y, x]),
+        lambda: engine.where(x > 0, y, y),
+        lambda: x.index_select(0, engine.tensor([1]).to("cuda:1")),
+        lambda: x.__setitem__((0,), y[0]),
+    ]
+    for number, call in enumerate(calls):
+        with pytest.raises(errors.DeviceError) as caught:
+            call()
+        said = caught.value.message
+        assert "lies on cuda" in said and "move one of them: x.to('cuda" in said, number
+    assert x.tolist() == y.tolist() == [[1.0] * 3] * 3
+
+
+def a_model_is_trained_on_the_second_device() -> None:
+    found = []
+    for device in ("cuda", "cuda:1"):
+        engine.manual_seed(1)
+        net = engine.nn.Sequential(engine.nn.Linear(6, 5), engine.nn.Tanh(), engine.nn.Linear(5, 3))
+        net.to(device)
+        optimizer = engine.optim.Adam(net.parameters(), lr=0.1)
+        x = engine.randn(7, 6).to(device)
+
+        def step(x: Any, net: Any = net, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            loss = net(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        captured = engine.capture(step, on_refusal=pytest.fail)
+        losses = [captured(x).item() for _ in range(5)]
+        (program,) = captured.programs
+        assert program.gpu.name == device
+        found.append((losses, [p.tolist() for p in net.parameters()]))
+    assert found[0] == found[1]
+
+
+def a_step_over_two_devices_stays_eager() -> None:
+    x, y = engine.ones(3).to("cuda"), engine.ones(3).to("cuda:1")
+    said: list[str] = []
+    captured = engine.capture(lambda x, y: (x.exp(), y.exp()), on_refusal=said.append)
+    for _ in range(4):
+        one, two = captured(x, y)
+        assert (one.device, two.device) == ("cuda", "cuda:1")
+        assert one.tolist() == two.tolist()
+    assert len(said) == 1 and "uses cuda" in said[0] and "capture one for each device" in said[0]
+
+
+def a_device_that_is_not_there_is_refused() -> None:
+    with pytest.raises(errors.DeviceError) as caught:
+        engine.ones(3).to("cuda:2")
+    said = caught.value.message
+    assert said == (
+        "device 'cuda:2' cannot be used: there is no GPU 2: NVIDIA's driver shows "
+        "2 GPUs, numbers 0 to 1"
+    )
+    net, optimizer = engine.nn.Sequential(), engine.optim.SGD([engine.ones(1).requires_grad_()])
+    for to in (net.to, optimizer.to):
+        with pytest.raises(errors.DeviceError):
+            to("cuda:7")
+
+
 def threads_compute_at_the_same_time() -> None:
     """Eager ops, numbers sent and read, gradients, and one step that all of them call."""
     w = engine.randn(6, 5).to("cuda")
@@ -139,8 +234,11 @@ def trim() -> None:
     gpu.trim()
 
 
-def free_bytes() -> int:
+def free_bytes(device: str = "cuda") -> int:
     """As nvidia-smi shows them."""
+    gpu = opened.device(device)
+    assert gpu is not None
+    gpu.driver.free_memory()  # makes this device the thread's
     status, free, _ = driver.cuMemGetInfo()
     assert not status.value
     return int(free)

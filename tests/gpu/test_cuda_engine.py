@@ -15,6 +15,11 @@ CASES: dict[str, dict[str, object]] = {
     "a_captured_step_holds_its_memory_once": {},
     "threads_compute_at_the_same_time": {"variables": {"STANDIN_CUDA_CHECKED": "0"}},
     "memory_may_go_while_python_ends": {},
+    "each_of_two_devices_computes_with_its_own_memory": {"devices": 2},
+    "tensors_of_two_devices_do_not_meet": {"devices": 2},
+    "a_model_is_trained_on_the_second_device": {"devices": 2},
+    "a_step_over_two_devices_stays_eager": {"devices": 2},
+    "a_device_that_is_not_there_is_refused": {"devices": 2},
 }
 
 

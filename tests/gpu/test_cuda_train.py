@@ -21,8 +21,10 @@ SHORT = ("-s", "train.epochs=2", "-s", "train.log_every=1")
 
 def gradcli(*words: str, **settings: object) -> CompletedProcess[str]:
     """The command line; kernels without their checks, which test_kernels.py makes."""
-    variables = {"STANDIN_CUDA_CHECKED": "0"}
-    return cuda_standin.run("gradcli", *words, variables=variables, **settings)
+    variables = settings.pop("variables", {})
+    assert isinstance(variables, dict)
+    unchecked = {"STANDIN_CUDA_CHECKED": "0", **variables}
+    return cuda_standin.run("gradcli", *words, variables=unchecked, **settings)
 
 
 def result(done: CompletedProcess[str]) -> dict[str, Any]:
@@ -81,3 +83,38 @@ def test_out_of_memory_is_a_sentence(tmp_path: Path) -> None:
     assert done.stderr.count("\n") <= 3
     assert "no memory for" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_second_gpu_trains_the_same_run(tmp_path: Path) -> None:
+    words = (*SHORT, "--max-steps", "4")
+    first = train(tmp_path, PENGUINS, "cuda", *words)
+    given = (PENGUINS, "--device", "cuda:1", "--runs", str(tmp_path), "--json", *words)
+    done = gradcli("train", *given, devices=2)
+    assert "computing on cuda:1" in done.stderr
+    second = result(done)
+    assert second["weights_sha256"] == first["weights_sha256"]
+    meta = json.loads((Path(second["run"]) / "manifest.json").read_text())
+    assert meta["device"] == "cuda:1"
+
+
+@pytest.mark.parametrize("command", [("bench",), ("train", PENGUINS)])
+def test_a_gpu_that_is_not_there_is_refused_with_their_number(command: tuple[str, ...]) -> None:
+    done = gradcli(*command, "--device", "cuda:1", variables={"CUDA_VISIBLE_DEVICES": "0"})
+    assert done.returncode == 4
+    assert (
+        "device 'cuda:1' cannot be used: there is no GPU 1: NVIDIA's driver shows 1 GPU, number 0, "
+        "of which CUDA_VISIBLE_DEVICES='0' leaves some out"
+    ) in done.stderr
+
+
+@pytest.mark.parametrize("command", ["doctor", "gradcheck"])
+def test_checks_name_a_gpu_that_is_not_there(command: str) -> None:
+    done = gradcli(command, *(("relu",) if command == "gradcheck" else ()), "--device", "cuda:3")
+    assert done.returncode == 4
+    assert "there is no GPU 3: NVIDIA's driver shows 1 GPU, number 0" in done.stdout + done.stderr
+
+
+def test_the_second_gpu_is_checked_by_itself() -> None:
+    done = gradcli("gradcheck", "relu", "--device", "cuda:1", devices=2)
+    assert done.returncode == 0, done.stderr
+    assert "gradcheck --device cuda:1: 1 ops" in done.stdout

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from on_host import gpu  # noqa: F401
 
 from gradcli import engine
-from gradcli.bench import gpu_ceilings, kernels, launches, report, tables
+from gradcli.bench import gpu_ceilings, kernels, launches, report, tables, torch_model
 from gradcli.bench.kernels import Item
 from gradcli.config import build, load
 from gradcli.engine.device.gpu.device import GPU
@@ -88,3 +89,16 @@ def test_the_step_of_a_config_is_timed_on_the_device(
     assert report.ON_A_GPU in shown
     assert "GFLOP/s of our matrix product" in shown
     assert job.dataset.splits["train"].batch(engine.tensor([0]))[0].device == "cpu"
+
+
+@pytest.mark.parametrize(("name", "index"), [("cuda", 0), ("cuda:1", 1)])
+def test_torch_is_measured_on_the_same_gpu(name: str, index: int) -> None:
+    """It calls the GPU that it was told to use "cuda", wherever a name is wanted."""
+    used: list[int] = []
+    cuda = SimpleNamespace(is_available=lambda: True, set_device=used.append)
+    backends = SimpleNamespace(cudnn=SimpleNamespace())
+    torch = SimpleNamespace(
+        cuda=cuda, backends=backends, set_float32_matmul_precision=lambda how: None
+    )
+    assert torch_model.device(torch, name) == "cuda"
+    assert used == [index]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
+from gradcli.engine.device.gpu import opened
 from gradcli.engine.dtype import DType
 from gradcli.engine.hooks import RemovableHandle
 from gradcli.engine.nn import hooks, state
@@ -337,11 +338,12 @@ class Module:
     def to(self, dtype: DType | str) -> Self:
         """Parameters and float buffers as another float type; the objects stay the same ones.
 
-        The name of a device ("cpu", "cuda", "metal") is accepted too: all of them move there.
+        The name of a device ("cpu", "cuda", "cuda:1", "metal") is accepted too: all move there.
         """
         if isinstance(dtype, str):
+            there = opened.device(dtype)
             for tensor in (*self.parameters(), *self.buffers()):
-                state.move(tensor, dtype)
+                state.move(tensor, there)
             return self
         if not isinstance(dtype, DType) or not dtype.is_floating_point:
             raise DTypeError(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gradcli.engine import recording
 from gradcli.engine.array import copy_into, fill, moved
-from gradcli.engine.device.gpu import opened
+from gradcli.engine.device.place import Device
 from gradcli.engine.dtype import DType
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, ShapeError
@@ -64,9 +64,8 @@ def retype(tensor: Tensor, dtype: DType) -> None:
         tensor.leaf.grad = tensor.leaf.grad.cast(dtype)
 
 
-def move(tensor: Tensor, device: str) -> None:
+def move(tensor: Tensor, there: Device | None) -> None:
     """Give a tensor, and its gradient, memory on another device; the object stays."""
-    there = opened.device(device)
     tensor.array = moved(tensor.array, there)
     recording.changed()
     if tensor.leaf is not None and tensor.leaf.grad is not None:

@@ -224,7 +224,7 @@ def _position(name: str, part: Any, size: int, d: int) -> int:
 def to(input: Tensor, dtype: Any) -> Tensor:
     """The tensor as another element type; itself where it has that type already.
 
-    The name of a device ("cpu", "cuda", "metal") is accepted too: the numbers move there.
+    The name of a device ("cpu", "cuda", "cuda:1", "metal") is accepted too: the numbers move there.
     """
     if isinstance(dtype, str):
         if dtype in dtypes.DTYPES:

@@ -21,7 +21,7 @@ from gradcli.engine.tensor import Tensor
     wrong=[wrong(sample((2,), device="abacus"), "transfer: no device 'abacus'")],
 )
 def transfer(x: Array, *, device: str) -> Array:
-    """The same elements on another device ("cpu", "cuda", "metal")."""
+    """The same elements on another device ("cpu", "cuda", "cuda:1", "metal")."""
     return moved(x, opened.device(device, "transfer"))
 
 

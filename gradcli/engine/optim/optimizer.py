@@ -305,10 +305,11 @@ class Optimizer:
 
     def to(self, device: str) -> Self:
         """What is kept for each parameter, moved to a device where the parameters lie."""
+        there = opened.device(device)
         for slots in self._groups:
             for state in slots.state:
                 for tensor in state.values():
-                    tensor.array = moved(tensor.array, opened.device(device))
+                    tensor.array = moved(tensor.array, there)
         return self
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:

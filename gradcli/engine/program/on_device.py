@@ -57,6 +57,7 @@ class DeviceProgram:
         self, calls: Sequence[Call], recording: Recording, inputs: Sequence[Array], gpu: GPU
     ) -> None:
         self.gpu = gpu
+        _refuse_others(calls, inputs, gpu)
         gpu.trim()  # the eager step's memory, before the program takes its own
         alone = [call for call in calls if not any(_there(view) for view in call.views)]
         self.calls = [call for call in calls if any(_there(view) for view in call.views)]
@@ -238,6 +239,16 @@ def _at(storage: Memory, array: Array) -> Place:
 
 def _there(view: View) -> bool:
     return view.buffer.device is not None
+
+
+def _refuse_others(calls: Sequence[Call], inputs: Sequence[Array], gpu: GPU) -> None:
+    """A program is one device's: no two wait for each other."""
+    devices = [view.buffer.device for call in calls for view in call.views]
+    for other in [*devices, *(array.storage.device for array in inputs)]:
+        if other not in (None, gpu):
+            raise CaptureError(
+                f"capture: the step uses {gpu.name} and {other.name}; capture one for each device"
+            )
 
 
 def _keep_what_is_sent(calls: Sequence[Call]) -> None:

@@ -23,7 +23,8 @@ runner host;
 enum status lost;
 char complaint[600];
 static bool started;
-static _Thread_local bool has_context;
+static char contexts[MOST_DEVICES]; /* their addresses */
+static _Thread_local char *context;
 
 size_t setting(const char *name, size_t otherwise) {
   const char *text = getenv(name);
@@ -39,10 +40,19 @@ enum status usable(void) {
     return NOT_INITIALIZED;
   if (lost)
     return lost;
-  return has_context ? OK : INVALID_CONTEXT;
+  return context ? OK : INVALID_CONTEXT;
+}
+
+int current_device(void) {
+  return context ? (int)(context - contexts) : -1;
 }
 
 /* -- the device -- */
+
+static int count_of_devices(void) {
+  size_t count = setting("STANDIN_CUDA_DEVICES", 1);
+  return count < MOST_DEVICES ? (int)count : MOST_DEVICES;
+}
 
 static bool find(void *library, const char *name, void *into) {
   void *symbol = dlsym(library, name);
@@ -52,7 +62,7 @@ static bool find(void *library, const char *name, void *into) {
 
 API enum status cuInit(uint flags) {
   (void)flags;
-  if (!setting("STANDIN_CUDA_DEVICES", 1))
+  if (!count_of_devices())
     return NO_DEVICE;
   const char *path = getenv("STANDIN_CUDA_RUNTIME");
   void *runtime = path ? dlopen(path, RTLD_NOW | RTLD_GLOBAL) : NULL;
@@ -66,18 +76,18 @@ API enum status cuInit(uint flags) {
 }
 
 API enum status cuDriverGetVersion(int *version) {
-  *version = 13000;
+  *version = (int)setting("STANDIN_CUDA_VERSION", 13000);
   return OK;
 }
 
 API enum status cuDeviceGetCount(int *count) {
-  *count = (int)setting("STANDIN_CUDA_DEVICES", 1);
+  *count = count_of_devices();
   return started ? OK : NOT_INITIALIZED;
 }
 
 API enum status cuDeviceGet(int *device, int number) {
   *device = number;
-  return number >= 0 && number < (int)setting("STANDIN_CUDA_DEVICES", 1) ? OK : INVALID_DEVICE;
+  return number >= 0 && number < count_of_devices() ? OK : INVALID_DEVICE;
 }
 
 API enum status cuDeviceGetName(char *name, int room, int device) {
@@ -118,14 +128,13 @@ API enum status cuDeviceGetAttribute(int *value, int attribute, int device) {
   return NOT_SUPPORTED;
 }
 
-API enum status cuDevicePrimaryCtxRetain(void **context, int device) {
-  (void)device;
-  *context = &started;
+API enum status cuDevicePrimaryCtxRetain(void **retained, int device) {
+  *retained = &contexts[device];
   return started ? OK : NOT_INITIALIZED;
 }
 
-API enum status cuCtxSetCurrent(void *context) {
-  has_context = context != NULL;
+API enum status cuCtxSetCurrent(void *retained) {
+  context = retained;
   return OK;
 }
 

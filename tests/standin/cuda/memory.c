@@ -12,15 +12,15 @@ long standin_live_bytes;
 static block *blocks; /* sorted, as addresses only grow */
 static size_t nblocks, room_for_blocks;
 static address next_address, first_address;
-static size_t used, reserved;
+static size_t used[MOST_DEVICES], reserved[MOST_DEVICES];
+static size_t in_all; /* that is used */
 static struct {
   char *at;
   size_t nbytes;
 } pinned[MOST_PINNED];
 static int npinned;
 
-/* The living block with this address in it or at its end. */
-block *block_of(address at) {
+block *block_of(int device, address at) {
   size_t low = 0, high = nblocks;
   while (low < high) {
     size_t middle = (low + high) / 2;
@@ -32,18 +32,26 @@ block *block_of(address at) {
   if (!low)
     return NULL;
   block *b = &blocks[low - 1];
-  return b->bytes && at <= b->at + b->nbytes ? b : NULL;
+  return b->bytes && b->device == device && at <= b->at + b->nbytes ? b : NULL;
 }
 
-char *bytes_at(address at, size_t nbytes) {
-  block *b = block_of(at);
+char *bytes_at(int device, address at, size_t nbytes) {
+  block *b = block_of(device, at);
   return b && nbytes <= b->at + b->nbytes - at ? b->bytes + (at - b->at) : NULL;
 }
 
+/* So many bytes of a device are used now. */
+static void use(int device, size_t nbytes) {
+  in_all += nbytes - used[device];
+  used[device] = nbytes;
+  standin_live_bytes = (long)in_all;
+}
+
 static enum status take(address *at, size_t nbytes) {
+  const int device = current_device();
   if (!nbytes)
     return INVALID_VALUE;
-  if (nbytes > memory_of_device() - used)
+  if (nbytes > memory_of_device() - used[device])
     return OUT_OF_MEMORY;
   if (!first_address) {
     void *span =
@@ -57,15 +65,15 @@ static enum status take(address *at, size_t nbytes) {
     blocks = realloc(blocks, room_for_blocks * sizeof *blocks);
   }
   block *b = &blocks[nblocks++];
-  *b = (block){.at = next_address, .nbytes = nbytes, .bytes = host.allocate(nbytes)};
+  *b = (block){.at = next_address, .nbytes = nbytes, .device = device};
+  b->bytes = host.allocate(nbytes);
   if (!b->bytes) {
     nblocks--;
     return OUT_OF_MEMORY;
   }
   next_address += (nbytes / ALIGNMENT + 2) * ALIGNMENT; /* a gap follows each block */
-  used += nbytes;
-  standin_live_bytes = (long)used;
-  reserved = used > reserved ? used : reserved;
+  use(device, used[device] + nbytes);
+  reserved[device] = used[device] > reserved[device] ? used[device] : reserved[device];
   *at = b->at;
   return OK;
 }
@@ -89,12 +97,12 @@ API enum status cuMemAlloc_v2(address *at, size_t nbytes) {
 
 API enum status cuMemFree_v2(address at) {
   NEEDS_CONTEXT();
-  block *b = block_of(at);
+  const int device = current_device();
+  block *b = block_of(device, at);
   if (!b || b->at != at || b->leaving)
     return INVALID_VALUE;
-  used -= b->nbytes;
-  reserved = used;
-  standin_live_bytes = (long)used;
+  use(device, used[device] - b->nbytes);
+  reserved[device] = used[device];
   release(b);
   return OK;
 }
@@ -108,14 +116,13 @@ API enum status cuMemAllocAsync(address *at, size_t nbytes, stream *s) {
 
 API enum status cuMemFreeAsync(address at, stream *s) {
   NEEDS_CONTEXT();
-  block *b = block_of(at);
+  block *b = block_of(current_device(), at);
   if (!b || b->at != at || b->leaving)
     return INVALID_VALUE;
   enum status queued = push_free(s, at);
   if (!queued) {
     b->leaving = true;
-    used -= b->nbytes;
-    standin_live_bytes = (long)used;
+    use(b->device, used[b->device] - b->nbytes);
   }
   return queued;
 }
@@ -123,13 +130,12 @@ API enum status cuMemFreeAsync(address at, stream *s) {
 API enum status cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
   NEEDS_CONTEXT();
   *total = memory_of_device();
-  *free_bytes = *total - reserved;
+  *free_bytes = *total - reserved[current_device()];
   return OK;
 }
 
 API enum status cuDeviceGetDefaultMemPool(void **pool, int device) {
-  (void)device;
-  *pool = &reserved;
+  *pool = &reserved[device];
   return OK;
 }
 
@@ -139,14 +145,14 @@ API enum status cuMemPoolSetAttribute(void *pool, int attribute, void *value) {
 }
 
 API enum status cuMemPoolGetAttribute(void *pool, int attribute, uint64_t *value) {
-  (void)pool;
-  *value = attribute == 5 ? reserved : used;
+  const size_t *mine = pool;
+  *value = attribute == 5 ? *mine : used[mine - reserved];
   return attribute == 5 || attribute == 7 ? OK : NOT_SUPPORTED;
 }
 
 API enum status cuMemPoolTrimTo(void *pool, size_t keep) {
-  (void)pool;
-  reserved = used > keep ? used : keep < reserved ? keep : reserved;
+  size_t *mine = pool, least = used[mine - reserved];
+  *mine = least > keep ? least : keep < *mine ? keep : *mine;
   return OK;
 }
 

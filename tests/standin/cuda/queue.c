@@ -16,6 +16,7 @@ typedef struct graph graph;
 typedef struct op {
   struct op *next;
   enum kind kind;
+  int device; /* whose memory it reaches */
   const gc_host_kernel *kernel;
   uint grid[3], threads;
   char *args; /* the values, one after another */
@@ -28,6 +29,7 @@ typedef struct op {
 } op;
 
 struct stream {
+  int device;
   op *first, *last;
   bool capturing, spoilt;
   graph *captured;
@@ -35,6 +37,7 @@ struct stream {
 
 struct graph {
   op *first, *last;
+  int device;
   int holders;
 };
 
@@ -65,10 +68,10 @@ static bool run_kernel(const op *o) {
     if (is_pointer(k, i)) {
       address at;
       memcpy(&at, value, sizeof at);
-      const block *b = block_of(at);
+      const block *b = block_of(o->device, at);
       if (!b) {
         snprintf(complaint, sizeof complaint,
-                 "%s: argument %u is no memory of the device, or was freed", k->name, i);
+                 "%s: argument %u is no memory of device %d, or was freed", k->name, i, o->device);
         return false;
       }
       pointers[i] = b->bytes + (at - b->at);
@@ -83,8 +86,8 @@ static bool run_kernel(const op *o) {
 static bool run_all(const op *first);
 
 static bool run_copy(const op *o) {
-  char *to = o->kind == COPY_OUT ? o->host : bytes_at(o->to, o->nbytes);
-  const char *from = o->kind == COPY_IN ? o->host : bytes_at(o->from, o->nbytes);
+  char *to = o->kind == COPY_OUT ? o->host : bytes_at(o->device, o->to, o->nbytes);
+  const char *from = o->kind == COPY_IN ? o->host : bytes_at(o->device, o->from, o->nbytes);
   if (!to || !from)
     return failed("a copy reaches memory that is not, or no longer, the device's");
   memmove(to, from, o->nbytes);
@@ -100,7 +103,7 @@ static bool run(const op *o) {
   case COPY:
     return run_copy(o);
   case FREE:
-    release(block_of(o->to));
+    release(block_of(o->device, o->to));
     return true;
   case EVENT:
     o->event->passed = true;
@@ -154,14 +157,17 @@ static enum status drain(stream *s, const event *until) {
 }
 
 static enum status push(stream *s, op made) {
-  if (!s)
-    return INVALID_HANDLE; /* the default stream cannot be captured: nothing of ours uses it */
+  if (!s) /* the default stream cannot be captured: nothing of ours uses it */
+    return INVALID_HANDLE;
+  if (s->device != current_device() || (made.kind == GRAPH && made.replayed->device != s->device))
+    return INVALID_HANDLE;
   if (s->capturing && made.kind != LAUNCH && made.kind != COPY) {
     s->spoilt = true;
     return CAPTURE_UNSUPPORTED;
   }
   op *o = malloc(sizeof *o);
   *o = made;
+  o->device = s->device;
   op **first = s->capturing ? &s->captured->first : &s->first;
   op **last = s->capturing ? &s->captured->last : &s->last;
   if (*last)
@@ -182,7 +188,7 @@ enum status push_free(stream *s, address at) {
 
 API enum status cuMemcpyHtoDAsync_v2(address to, const void *from, size_t nbytes, stream *s) {
   NEEDS_CONTEXT();
-  if (!bytes_at(to, nbytes))
+  if (!bytes_at(current_device(), to, nbytes))
     return INVALID_VALUE;
   op o = {.kind = COPY_IN, .to = to, .nbytes = nbytes, .owned = !is_pinned(from, nbytes)};
   if (o.owned) {
@@ -196,14 +202,14 @@ API enum status cuMemcpyHtoDAsync_v2(address to, const void *from, size_t nbytes
 
 API enum status cuMemcpyDtoHAsync_v2(void *to, address from, size_t nbytes, stream *s) {
   NEEDS_CONTEXT();
-  if (!bytes_at(from, nbytes))
+  if (!bytes_at(current_device(), from, nbytes))
     return INVALID_VALUE;
   return push(s, (op){.kind = COPY_OUT, .from = from, .host = to, .nbytes = nbytes});
 }
 
 API enum status cuMemcpyDtoDAsync_v2(address to, address from, size_t nbytes, stream *s) {
   NEEDS_CONTEXT();
-  if (!bytes_at(to, nbytes) || !bytes_at(from, nbytes))
+  if (!bytes_at(current_device(), to, nbytes) || !bytes_at(current_device(), from, nbytes))
     return INVALID_VALUE;
   return push(s, (op){.kind = COPY, .to = to, .from = from, .nbytes = nbytes});
 }
@@ -232,6 +238,7 @@ API enum status cuLaunchKernel(const gc_host_kernel *k, uint grid_x, uint grid_y
 API enum status cuStreamCreate(stream **made, uint flags) {
   NEEDS_CONTEXT();
   *made = calloc(1, sizeof **made);
+  (*made)->device = current_device();
   return flags == 1 ? OK : NOT_SUPPORTED; /* NON_BLOCKING: not tied to the default stream */
 }
 
@@ -253,6 +260,7 @@ API enum status cuStreamBeginCapture_v2(stream *s, int mode) {
   s->spoilt = false;
   s->captured = calloc(1, sizeof *s->captured);
   s->captured->holders = 1;
+  s->captured->device = s->device;
   return OK;
 }
 

@@ -2,8 +2,9 @@
  *
  * STANDIN_CUDA_RUNTIME is the library that runs host builds of kernels (../host). A module is found
  * by the symbol gc_key_<hash> in its image: its host build is $STANDIN_CUDA_KERNELS/<hash>.so.
- * Further variables: STANDIN_CUDA_MEMORY (bytes of the device), STANDIN_CUDA_DEVICES (their
- * number), STANDIN_CUDA_CAPABILITY ("9.0"), STANDIN_CUDA_POOLS ("0": without memory pools). */
+ * Further variables: STANDIN_CUDA_MEMORY (bytes of each device), STANDIN_CUDA_DEVICES (their
+ * number), STANDIN_CUDA_CAPABILITY ("9.0"), STANDIN_CUDA_POOLS ("0": without memory pools),
+ * STANDIN_CUDA_VERSION ("12040": a driver for CUDA 12.4). */
 
 #pragma once
 #define _GNU_SOURCE
@@ -13,6 +14,7 @@
 
 #include "../host/abi.h"
 
+#define MOST_DEVICES 8
 #define API __attribute__((visibility("default")))
 
 typedef uint64_t address; /* on the device */
@@ -51,6 +53,7 @@ typedef struct {
 typedef struct block {
   address at;
   size_t nbytes;
+  int device;
   char *bytes;  /* NULL: freed */
   bool leaving; /* a free is queued */
 } block;
@@ -65,6 +68,10 @@ extern char complaint[600]; /* why */
 size_t setting(const char *name, size_t otherwise);
 size_t memory_of_device(void);
 
+/* The device whose context this thread has. Each has its own memory and streams, and none reaches
+ * another's. */
+int current_device(void);
+
 /* Started, not lost, and a context in this thread: otherwise why not. */
 enum status usable(void);
 
@@ -75,9 +82,10 @@ enum status usable(void);
       return found_;                                                                               \
   } while (0)
 
-/* memory.c: the living block with this address in it or at its end, and bytes of one. */
-block *block_of(address at);
-char *bytes_at(address at, size_t nbytes);
+/* memory.c: the living block of a device with this address in it or at its end, and bytes of one.
+ */
+block *block_of(int device, address at);
+char *bytes_at(int device, address at, size_t nbytes);
 void release(block *b);
 bool is_pinned(const char *at, size_t nbytes);
 

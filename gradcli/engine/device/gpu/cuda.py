@@ -16,6 +16,7 @@ from typing import Any
 
 from cuda.bindings import driver
 
+from gradcli.devices import shown, too_high
 from gradcli.engine.device.cpu import ffi
 from gradcli.engine.device.gpu import nvrtc
 from gradcli.engine.device.gpu.blame import one_of
@@ -47,9 +48,10 @@ os.register_at_fork(after_in_child=lambda: vars(_thread).clear())
 class Cuda:
     """One NVIDIA GPU, for one process: its threads may call it one at a time."""
 
-    name = target = "cuda"
+    target = "cuda"
 
-    def __init__(self, number: int = 0) -> None:
+    def __init__(self, index: int = 0) -> None:
+        self.name = shown("cuda", index)
         self._queued: dict[str | Graph, None] = {}  # what a failure may come from
         self._lost = ""  # which kernel failed, once one did
         self._blocking = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"  # errors name one kernel
@@ -58,7 +60,7 @@ class Cuda:
         self._functions: dict[tuple[str, str], Any] = {}
         self._events: list[Any] = []
         self._checked(driver.cuInit(0), "the driver does not start")
-        self._device = self._find(number)
+        self._device = self._find(index)
         self._context = self._checked(driver.cuDevicePrimaryCtxRetain(self._device), "no context")
         self._bind()
         non_blocking = driver.CUstream_flags.CU_STREAM_NON_BLOCKING.value
@@ -234,11 +236,11 @@ class Cuda:
         self._checked(driver.cuStreamSynchronize(self._stream))
         self._queued.clear()
 
-    def _find(self, number: int) -> Any:
-        count = self._checked(driver.cuDeviceGetCount())
-        if number >= count:
-            raise DeviceError(f"cuda: there is no device {number}; found: {count}, counted from 0")
-        return self._checked(driver.cuDeviceGet(number))
+    def _find(self, index: int) -> Any:
+        missing = too_high(index, self._checked(driver.cuDeviceGetCount()), "NVIDIA's driver")
+        if missing:
+            raise DeviceError(f"cuda: {missing}")
+        return self._checked(driver.cuDeviceGet(index))
 
     def _attribute(self, which: Any) -> int:
         return int(self._checked(driver.cuDeviceGetAttribute(which, self._device)))

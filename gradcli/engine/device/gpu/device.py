@@ -241,7 +241,10 @@ class GPU:
         storage = array.storage
         if isinstance(storage, Memory):
             if storage.device is not self:
-                raise DeviceError(f"a tensor lies on {storage.device.name}, others on {self.name}")
+                raise DeviceError(
+                    f"this tensor lies on {storage.device.name} and another one of the call on "
+                    f"{self.name}; move one of them: x.to('{self.name}')"
+                )
             dtype = on_device(array.dtype)
             at = Place(storage.handle, array.offset * dtype.size)
             return Seen(array.shape, array.strides, dtype, at)

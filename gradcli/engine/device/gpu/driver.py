@@ -45,7 +45,7 @@ class Replayable(Protocol):
 class Driver(Protocol):
     """One device. What is queued runs in order; a read waits for what was queued before it."""
 
-    name: str  # "cuda" or "metal"
+    name: str  # "cuda", "cuda:1", "metal"
     target: str  # of the source: "cuda" or "metal"
     tensor_cores: bool  # those of CUDA's compute capability 8.0 and newer
 

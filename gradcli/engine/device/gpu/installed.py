@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
+
+from gradcli.devices import too_high
 
 INSTALL = "pip install 'gradcli[cuda]'"
 INSTALL_METAL = "pip install 'gradcli[metal]'"
@@ -13,26 +16,26 @@ DRIVER = "libcuda.so.1"
 PACKAGES = ("cuda-bindings", "nvidia-cuda-nvrtc")
 
 
-def why_not_cuda() -> str:
-    """Why CUDA cannot be used here: what was looked for, what was found, and the cure; or empty."""
+def why_not_cuda(index: int = 0) -> str:
+    """Why this GPU cannot be used: what was looked for, what was found, and the cure; or empty."""
     found = {package: _package(package) for package in PACKAGES}
     driver = _driver()
     device = _device() if found[PACKAGES[0]] and driver else "not asked for"
     if all(found.values()) and driver and device.isdigit() and int(device):
-        return ""
+        return too_high(index, int(device), "NVIDIA's driver") + _hidden(index, int(device))
     seen = [f"{package} ({of or 'not installed'})" for package, of in found.items()]
     seen.append(f"NVIDIA's driver {DRIVER} ({driver or 'not found'})")
     seen.append(f"a GPU ({'none' if device == '0' else device})")
     return f"it needs {', '.join(seen[:-1])} and {seen[-1]}; {_cure(all(found.values()), driver)}"
 
 
-def why_not_metal() -> str:
+def why_not_metal(index: int = 0) -> str:
     """Why Metal cannot be used here, as why_not_cuda says it."""
     machine, fits = _mac()
     package = _package(METAL_PACKAGE) if fits else ""
     device = _metal_device() if package else "not asked for"
     if device == "found":
-        return ""
+        return too_high(index, 1, "Metal")
     if not fits:
         return f"it needs macOS {MACOS} or newer on Apple silicon, this is {machine}"
     return (
@@ -78,7 +81,18 @@ def _cure(packages: bool, driver: str) -> str:
         return f"the packages come with: {INSTALL}"
     if not driver:
         return "the driver comes from https://www.nvidia.com/drivers or your system's packages"
-    return "nvidia-smi lists the GPUs that the driver has"
+    return "nvidia-smi lists the GPUs that the driver has" + _visible()
+
+
+def _hidden(index: int, count: int) -> str:
+    """What may keep a GPU from being shown, where one is missing."""
+    return _visible() if index >= count else ""
+
+
+def _visible() -> str:
+    """The variable that leaves GPUs out; nothing where it is not set."""
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return "" if chosen is None else f", of which CUDA_VISIBLE_DEVICES={chosen!r} leaves some out"
 
 
 def _package(name: str) -> str:

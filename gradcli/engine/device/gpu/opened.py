@@ -3,50 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import TYPE_CHECKING
 
-from gradcli.errors import DeviceError, OptionError
+from gradcli.devices import parsed, shown
+from gradcli.errors import DeviceError
 
 if TYPE_CHECKING:  # who computes on the CPU does not wait for these
     from gradcli.engine.device.gpu.device import GPU
     from gradcli.engine.device.gpu.driver import Driver
 
 
-def _cuda() -> Driver:
+def _cuda(index: int) -> Driver:
     from gradcli.engine.device.gpu.installed import why_not_cuda
 
-    reason = why_not_cuda()
-    if reason:
-        raise DeviceError(f"device 'cuda' cannot be used: {reason}")
+    _usable(shown("cuda", index), why_not_cuda(index))
     from gradcli.engine.device.gpu.cuda import Cuda
 
-    return Cuda()
+    return Cuda(index)
 
 
-def _metal() -> Driver:
+def _metal(index: int) -> Driver:
     from gradcli.engine.device.gpu.installed import why_not_metal
 
-    reason = why_not_metal()
-    if reason:
-        raise DeviceError(f"device 'metal' cannot be used: {reason}")
+    _usable(shown("metal", index), why_not_metal(index))
     from gradcli.engine.device.gpu.metal import Metal
 
     return Metal()
 
 
-DRIVERS: dict[str, Callable[[], Driver]] = {"cuda": _cuda, "metal": _metal}
+def _usable(name: str, reason: str) -> None:
+    if reason:
+        raise DeviceError(f"device '{name}' cannot be used: {reason}")
+
+
+DRIVERS: dict[str, Callable[[int], Driver]] = {"cuda": _cuda, "metal": _metal}
 _open: dict[str, GPU] = {}
+_opening = Lock()  # no thread opens what another one is opening
 
 
 def device(name: str, op: str = "to") -> GPU | None:
     """The device of this name, opened; None for the CPU."""
-    kind = name.partition(":")[0]
+    kind, index = parsed(name, op)
     if kind == "cpu":
         return None
-    if kind not in DRIVERS:
-        raise OptionError(f"{op}: no device '{name}'; there are cpu, {', '.join(DRIVERS)}")
-    if kind not in _open:
-        from gradcli.engine.device.gpu.device import GPU
+    name = shown(kind, index)
+    with _opening:
+        if name not in _open:
+            from gradcli.engine.device.gpu.device import GPU
 
-        _open[kind] = GPU(DRIVERS[kind]())
-    return _open[kind]
+            _open[name] = GPU(DRIVERS[kind](index))
+        return _open[name]
