@@ -16,9 +16,10 @@ from gradcli.bench.launches import Contender, long_enough
 from gradcli.bench.timing import Spread, once, spread
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.device.gpu.device import GPU
+from gradcli.engine.device.gpu.installed import BINDINGS, COMPILERS, METAL_PACKAGE
 from gradcli.errors import GradcliError
 
-PACKAGES = ("cuda-bindings", "nvidia-cuda-nvrtc", "pyobjc-framework-Metal", "torch")
+PACKAGES = (BINDINGS, *COMPILERS.values(), METAL_PACKAGE, "torch")
 _QUERY = "--query-gpu=name,driver_version,power.limit,clocks.max.sm"
 
 

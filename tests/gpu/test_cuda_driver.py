@@ -74,5 +74,12 @@ def test_a_driver_without_a_gpu_is_told_apart_from_no_driver(
 ) -> None:
     done = cuda_standin.run("gradcli", "bench", "--device", "cuda", **settings)
     assert done.returncode == 4
-    assert "libcuda.so.1 (found)" in done.stderr
+    assert "libcuda.so.1 (for CUDA 13.0)" in done.stderr
     assert expected in done.stderr
+
+
+def test_an_old_driver_is_told_what_fits_it() -> None:
+    """Before anything is compiled that it would not load."""
+    done = cuda_standin.run("gradcli", "gradcheck", "relu", "--device", "cuda", version=11040)
+    assert done.returncode == 4
+    assert "and NVIDIA's driver is one for CUDA 11.4; update it from https://" in done.stderr

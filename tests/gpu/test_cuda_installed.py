@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +14,11 @@ from gradcli.cli import main, options
 from gradcli.engine.device.gpu import installed, opened
 from gradcli.errors import DeviceError
 
-Machine = Callable[[dict[str, str], str, str], None]
+Driver = tuple[int, int] | None
+Machine = Callable[[dict[str, str], Driver, str], None]
+NEW, OLD = (13, 0), (12, 4)  # the CUDA of a driver
 BOTH = {"cuda-bindings": "13.5.0", "nvidia-cuda-nvrtc": "13.5.37"}
+TWELVE = {"cuda-bindings": "12.9.10", "nvidia-cuda-nvrtc-cu12": "12.9.86"}
 NOTHING = (
     "it needs cuda-bindings (not installed), nvidia-cuda-nvrtc (not installed), "
     "NVIDIA's driver libcuda.so.1 (not found) and a GPU (not asked for); "
@@ -24,7 +30,7 @@ NOTHING = (
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     """Say what a machine has: versions of the packages, the driver, the GPUs."""
 
-    def has(packages: dict[str, str], driver: str, device: str) -> None:
+    def has(packages: dict[str, str], driver: Driver, device: str) -> None:
         def version(name: str) -> str:
             if name not in packages:
                 raise PackageNotFoundError(name)
@@ -38,19 +44,19 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def test_all_that_is_looked_for_is_named_with_the_line_that_installs_it(machine: Machine) -> None:
-    machine({}, "", "1")
+    machine({}, None, "1")
     assert installed.why_not_cuda() == NOTHING
 
 
 def test_what_was_found_is_told_beside_what_was_not(machine: Machine) -> None:
-    machine({"cuda-bindings": "13.5.0"}, "found", "1")
+    machine({"cuda-bindings": "13.5.0"}, NEW, "1")
     said = installed.why_not_cuda()
     assert "cuda-bindings (13.5.0), nvidia-cuda-nvrtc (not installed)" in said
     assert said.endswith("pip install 'gradcli[cuda]'")
 
 
 def test_a_missing_driver_is_not_cured_by_pip(machine: Machine) -> None:
-    machine(BOTH, "", "1")
+    machine(BOTH, None, "1")
     said = installed.why_not_cuda()
     assert "libcuda.so.1 (not found) and a GPU (not asked for)" in said
     assert "pip" not in said
@@ -65,19 +71,71 @@ def test_a_missing_driver_is_not_cured_by_pip(machine: Machine) -> None:
     ],
 )
 def test_a_driver_without_a_gpu_says_so(machine: Machine, device: str, expected: str) -> None:
-    machine(BOTH, "found", device)
+    machine(BOTH, NEW, device)
     assert expected in installed.why_not_cuda()
 
 
 def test_a_machine_with_everything_lacks_nothing(machine: Machine) -> None:
-    machine(BOTH, "found", "1")
+    machine(BOTH, NEW, "1")
     assert installed.why_not_cuda() == ""
+
+
+@pytest.mark.parametrize(
+    ("packages", "driver", "cure"),
+    [
+        (BOTH, OLD, "packages, or pip install 'gradcli[cuda12]', which fits this one"),
+        (BOTH, (12, 0), "packages, or pip install 'gradcli[cuda12]', which fits this one"),
+        (BOTH, (11, 8), "https://www.nvidia.com/drivers or your system's packages"),
+        (TWELVE, (11, 8), "https://www.nvidia.com/drivers or your system's packages"),
+    ],
+)
+def test_a_driver_older_than_the_compiler_is_told_so(
+    machine: Machine, packages: dict[str, str], driver: Driver, cure: str
+) -> None:
+    machine(packages, driver, "1")
+    said = installed.why_not_cuda()
+    compiler = list(packages.values())[-1]
+    assert driver is not None
+    assert f"NVRTC {compiler} compiles for drivers from 5" in said
+    assert f"NVIDIA's driver is one for CUDA {driver[0]}.{driver[1]}; update it from" in said
+    assert said.endswith(cure)
+
+
+@pytest.mark.parametrize("driver", [OLD, NEW, (14, 1)])
+def test_the_compiler_of_cuda_12_serves_newer_drivers_too(machine: Machine, driver: Driver) -> None:
+    machine(TWELVE, driver, "1")
+    assert installed.why_not_cuda() == ""
+
+
+def test_the_compiler_must_be_of_the_cuda_of_the_bindings(machine: Machine) -> None:
+    machine({"cuda-bindings": "13.5.0", "nvidia-cuda-nvrtc-cu12": "12.9.86"}, NEW, "1")
+    assert "nvidia-cuda-nvrtc (not installed)" in installed.why_not_cuda()
+    machine({"cuda-bindings": "12.9.10", "nvidia-cuda-nvrtc": "13.5.37"}, NEW, "1")
+    assert "nvidia-cuda-nvrtc-cu12 (not installed)" in installed.why_not_cuda()
+
+
+@pytest.mark.parametrize(("driver", "extra"), [(None, "cuda"), (NEW, "cuda"), (OLD, "cuda12")])
+def test_the_extra_that_is_offered_fits_the_driver(
+    machine: Machine, driver: Driver, extra: str
+) -> None:
+    machine({}, driver, "1")
+    assert installed.why_not_cuda().endswith(f"pip install 'gradcli[{extra}]'")
+
+
+def test_the_extras_are_those_of_the_package() -> None:
+    """Each installs the compiler of its CUDA, and the bindings that look for it."""
+    text = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+    extras = tomllib.loads(text)["project"]["optional-dependencies"]
+    for major, extra in installed.EXTRAS.items():
+        names = {re.split("[>=<]", one)[0]: one for one in extras[extra]}
+        assert set(names) == {installed.BINDINGS, installed.COMPILERS[major]}
+        assert all(f">={major}." in one for one in names.values())
 
 
 def test_the_command_line_ends_with_4_and_that_sentence(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    machine({}, "", "1")
+    machine({}, None, "1")
     assert options.why_not("cuda") == NOTHING
     assert main.run(["bench", "--device", "cuda"]) == 4
     said = capsys.readouterr()
@@ -86,7 +144,7 @@ def test_the_command_line_ends_with_4_and_that_sentence(
 
 
 def test_the_library_says_the_same(machine: Machine) -> None:
-    machine({}, "", "1")
+    machine({}, None, "1")
     with pytest.raises(DeviceError) as caught:
         opened.device("cuda")
     assert caught.value.message == f"device 'cuda' cannot be used: {NOTHING}"

@@ -5,28 +5,73 @@ from __future__ import annotations
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from gradcli.devices import too_high
 
-INSTALL = "pip install 'gradcli[cuda]'"
+Version = tuple[int, int]
 INSTALL_METAL = "pip install 'gradcli[metal]'"
 METAL_PACKAGE = "pyobjc-framework-Metal"
 MACOS = 14  # the first with Metal's language 3.1
 DRIVER = "libcuda.so.1"
-PACKAGES = ("cuda-bindings", "nvidia-cuda-nvrtc")
+BINDINGS = "cuda-bindings"
+COMPILERS = {12: "nvidia-cuda-nvrtc-cu12", 13: "nvidia-cuda-nvrtc"}  # NVRTC of each CUDA
+EXTRAS = {12: "cuda12", 13: "cuda"}
+FIRST_DRIVERS = {12: "525", 13: "580"}  # older ones do not load what that NVRTC compiles
+_UPDATE = "https://www.nvidia.com/drivers or your system's packages"
 
 
 def why_not_cuda(index: int = 0) -> str:
     """Why this GPU cannot be used: what was looked for, what was found, and the cure; or empty."""
-    found = {package: _package(package) for package in PACKAGES}
     driver = _driver()
-    device = _device() if found[PACKAGES[0]] and driver else "not asked for"
-    if all(found.values()) and driver and device.isdigit() and int(device):
-        return too_high(index, int(device), "NVIDIA's driver") + _hidden(index, int(device))
-    seen = [f"{package} ({of or 'not installed'})" for package, of in found.items()]
-    seen.append(f"NVIDIA's driver {DRIVER} ({driver or 'not found'})")
-    seen.append(f"a GPU ({'none' if device == '0' else device})")
-    return f"it needs {', '.join(seen[:-1])} and {seen[-1]}; {_cure(all(found.values()), driver)}"
+    bindings = _package(BINDINGS)
+    major = _major(bindings) if bindings else _fitting(driver)
+    compiler = _package(COMPILERS[major])
+    device = _device() if bindings and driver else "not asked for"
+    if bindings and compiler and driver and device.isdigit() and int(device):
+        return _too_old(driver, compiler) or too_high(
+            index, int(device), "NVIDIA's driver"
+        ) + _hidden(index, int(device))
+    seen = [
+        f"{BINDINGS} ({bindings or 'not installed'})",
+        f"{COMPILERS[major]} ({compiler or 'not installed'})",
+        f"NVIDIA's driver {DRIVER} ({_shown(driver) if driver else 'not found'})",
+        f"a GPU ({'none' if device == '0' else device})",
+    ]
+    cure = _cure(major, bool(bindings and compiler), bool(driver))
+    return f"it needs {', '.join(seen[:-1])} and {seen[-1]}; {cure}"
+
+
+def _too_old(driver: Version, compiler: str) -> str:
+    """Why a driver does not load what the compiler makes; empty where it does."""
+    major = _major(compiler)
+    if driver[0] >= major:
+        return ""
+    fits = _fitting(driver)
+    other = f", or pip install '{_extra(fits)}', which fits this one" if fits <= driver[0] else ""
+    return (
+        f"NVRTC {compiler} compiles for drivers from {FIRST_DRIVERS[major]} on (CUDA {major}), and "
+        f"NVIDIA's driver is one {_shown(driver)}; update it from {_UPDATE}{other}"
+    )
+
+
+def _fitting(driver: Version | None) -> int:
+    """The CUDA whose compiler suits a driver; the newest where there is none."""
+    return max((one for one in EXTRAS if driver and one <= driver[0]), default=max(EXTRAS))
+
+
+def _major(of: str) -> int:
+    """The CUDA that a package belongs to, as far as it is known here."""
+    number = int(of.partition(".")[0])
+    return min(max(number, min(EXTRAS)), max(EXTRAS))
+
+
+def _extra(major: int) -> str:
+    return f"gradcli[{EXTRAS[major]}]"
+
+
+def _shown(driver: Version) -> str:
+    return f"for CUDA {driver[0]}.{driver[1]}"
 
 
 def why_not_metal(index: int = 0) -> str:
@@ -75,12 +120,12 @@ def _metal_device() -> str:
     return "found"
 
 
-def _cure(packages: bool, driver: str) -> str:
+def _cure(major: int, packages: bool, driver: bool) -> str:
     """What to type, or where to look."""
     if not packages:
-        return f"the packages come with: {INSTALL}"
+        return f"the packages come with: pip install '{_extra(major)}'"
     if not driver:
-        return "the driver comes from https://www.nvidia.com/drivers or your system's packages"
+        return f"the driver comes from {_UPDATE}"
     return "nvidia-smi lists the GPUs that the driver has" + _visible()
 
 
@@ -102,15 +147,20 @@ def _package(name: str) -> str:
         return ""
 
 
-def _driver() -> str:
-    """How the driver was found; empty where it was not."""
+def _driver() -> Version | None:
+    """The newest CUDA that the driver knows; None where there is no driver."""
     from cffi import FFI
 
+    ffi = FFI()
+    ffi.cdef("int cuDriverGetVersion(int *);")
+    number = ffi.new("int *")
     try:
-        FFI().dlopen(DRIVER)
-    except OSError:
-        return ""
-    return "found"
+        library: Any = ffi.dlopen(DRIVER)
+        library.cuDriverGetVersion(number)
+    except (OSError, AttributeError):
+        return None
+    major, rest = divmod(number[0], 1000)
+    return major, rest // 10
 
 
 def _device() -> str:

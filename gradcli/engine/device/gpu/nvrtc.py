@@ -57,7 +57,7 @@ def target_for(capability: tuple[int, int]) -> Target:
     if not older:
         raise DeviceError(
             f"cuda: the device has compute capability {major}.{minor}, and {had} compiles for "
-            f"{known[0][0]}.{known[0][1]} and newer"
+            f"{known[0][0]}.{known[0][1]} and newer{_older()}"
         )
     nearest = older[-1]
     number = f"{nearest[0]}{nearest[1]}"
@@ -69,6 +69,11 @@ def target_for(capability: tuple[int, int]) -> Target:
         "bring a compiler that knows the device"
     )
     return Target(f"compute_{number}", note)
+
+
+def _older() -> str:
+    """What still compiles for devices that NVRTC has given up."""
+    return "; pip install 'gradcli[cuda12]' brings an older one" if version() >= (13, 0) else ""
 
 
 def keyed(source: str) -> str:
