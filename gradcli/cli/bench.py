@@ -90,7 +90,7 @@ def command(
         _same_conditions(against, before, found)
         found |= report.of_kernels(steps, device)
     else:
-        planned, job = _built(config, overrides)
+        planned, job = _built(config, overrides, device)
         found |= report.facts(str(config), job)
         _same_conditions(against, before, found)
         found |= report.of_config(
@@ -124,10 +124,10 @@ def _check_usage(
         raise click.UsageError("--tolerance is for --against FILE, which is not given")
 
 
-def _built(config: Path, overrides: tuple[str, ...]) -> tuple[Any, Job]:
+def _built(config: Path, overrides: tuple[str, ...], device: str) -> tuple[Any, Job]:
     from gradcli.config import build, load
 
-    planned = load(config, overrides)
+    planned = load(config, overrides, options.room(device))
     output.warnings(planned.warnings)
     return planned.model, build(planned)
 

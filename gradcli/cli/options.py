@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from gradcli.cli import output
 from gradcli.devices import DEVICES, parsed, shown
 from gradcli.errors import DeviceError, OptionError
+
+if TYPE_CHECKING:  # imported when a command needs it
+    from gradcli.config.crosscheck import Room
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -108,6 +111,19 @@ def compute_on(device: str, threads: int | None) -> int:
     if granted < wanted:
         output.say_aside(f"warning: {wanted} threads were asked for, the machine grants {granted}")
     return granted
+
+
+def room(device: str) -> Room:
+    """The memory that a training on a device has to fit in."""
+    from gradcli.config.crosscheck import HERE, Room
+
+    def free() -> int | None:
+        from gradcli.engine.device.gpu import opened
+
+        gpu = opened.device(device)
+        return None if gpu is None else gpu.driver.free_memory()
+
+    return HERE if device == "cpu" else Room(f"device '{device}'", free)
 
 
 def device(function: F) -> F:

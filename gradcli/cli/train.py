@@ -40,7 +40,7 @@ def command(
 
     if name is not None:
         check_name(name)
-    plan = load(config, overrides)
+    plan = load(config, overrides, options.room(device))
     output.warnings(plan.warnings)
     job = build(plan)  # first: it imports the engine while data files are unpacked
 

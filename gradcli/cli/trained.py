@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradcli.cli import options
 from gradcli.errors import ErrorGroup
 
 if TYPE_CHECKING:
@@ -32,13 +33,13 @@ class Trained:
     notes: list[str]
 
 
-def load_run(path: Path, overrides: Sequence[str] = ()) -> Config:
-    """The config of the run in `path`; where its data is gone, the error says what to do."""
+def load_run(path: Path, overrides: Sequence[str] = (), device: str = "cpu") -> Config:
+    """The config of the run in `path`, for a device; where its data is gone, the error says so."""
     from gradcli.config import load
 
     resolved = path / "resolved.yaml"
     try:
-        return load(resolved, overrides)
+        return load(resolved, overrides, options.room(device))
     except ErrorGroup as group:
         for error in group.errors:
             if error.code == NO_DATA:
@@ -57,7 +58,7 @@ def open_trained(path: Path, which: str, device: str, *, partial: bool = False) 
     from gradcli.train.state import nonfinite_weights, restore
 
     name, found = find_checkpoint(path, which)
-    job = build(load_run(path))
+    job = build(load_run(path, device=device))
     notes = list(job.dataset.notes)
     changes = check_same(found.meta, job, name, allow_data_change=True)
     notes += [f"warning: {change}" for change in changes]

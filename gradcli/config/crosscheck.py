@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.planned import PlannedLayer
@@ -159,16 +159,30 @@ def watched(
             report.error("E109", f"{'.'.join(path)}: {problem}", place_of(root, *path))
 
 
+class Room(NamedTuple):
+    """The memory that a training has to fit in: whose it is, and how many bytes are free."""
+
+    where: str
+    free: Callable[[], int | None]
+
+
 def memory(
-    layers: Sequence[PlannedLayer], optimizer: str, batch: int, place: Place, report: Report
+    layers: Sequence[PlannedLayer],
+    optimizer: str,
+    train: Settings,
+    room: Room,
+    place: Place,
+    report: Report,
 ) -> None:
-    """Refuse a model whose training cannot fit this machine, before anything is allocated."""
+    """Refuse a model whose training cannot fit where it shall run, before anything is allocated."""
+    batch = train.micro_batch or train.batch
     leaves = [layer for layer in layers if not layer.children]
     parameters = sum(layer.parameters for layer in leaves)
     if not parameters:
         report.error("E109", "model: no layer has parameters, so there is nothing to train", place)
     values = sum(math.prod(layer.output.shape) for layer in leaves)
-    needed = 4 * (parameters * _COPIES.get(optimizer, 4) + 2 * batch * values)
+    kept = 2 * batch * values * (2 if train.precision == "bf16" else 4)
+    needed = 4 * parameters * _COPIES.get(optimizer, 4) + kept
     if needed > MAX_BYTES:
         report.errors.append(
             ShapeError(
@@ -178,11 +192,11 @@ def memory(
             )
         )
         return
-    available = available_bytes()
+    available = room.free()
     if available is not None and needed > available:
         report.errors.append(
             DeviceError(
-                f"training needs about {_gigabytes(needed)}, this machine has "
+                f"training needs about {_gigabytes(needed)}, {room.where} has "
                 f"{_gigabytes(available)} available",
                 code="E402",
                 place=place,
@@ -203,6 +217,9 @@ def available_bytes() -> int | None:
     found = [_meminfo(), _cgroup(), _address_space()]
     known = [count for count in found if count is not None]
     return min(known) if known else None
+
+
+HERE = Room("this machine", available_bytes)
 
 
 def _meminfo() -> int | None:

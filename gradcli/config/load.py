@@ -9,6 +9,7 @@ from typing import Any
 
 from gradcli.config import blocks, crosscheck, loss_fits, own_code
 from gradcli.config.containers import CONTAINERS
+from gradcli.config.crosscheck import HERE, Room
 from gradcli.config.grouping import choose_optimizer
 from gradcli.config.losses import LOSSES
 from gradcli.config.merge import Reading, full, override
@@ -79,15 +80,15 @@ class Config:
     warnings: tuple[GradcliError, ...]
 
 
-def load(path: Path, overrides: Sequence[str] = ()) -> Config:
-    """The config in `path` with `overrides` (KEY=VALUE) laid over it.
+def load(path: Path, overrides: Sequence[str] = (), room: Room = HERE) -> Config:
+    """The config in `path` with `overrides` (KEY=VALUE) laid over it; `room` is where it runs.
 
     Raises:
         ErrorGroup: every mistake in it, in the order of the file.
     """
     report = Report()
     try:
-        config = _Loading(path, report).load(overrides)
+        config = _Loading(path, report, room).load(overrides)
     except ErrorGroup:
         raise
     except GradcliError as error:
@@ -114,9 +115,10 @@ def _ordered(errors: list[GradcliError]) -> list[GradcliError]:
 class _Loading:
     """One config on its way from text to values."""
 
-    def __init__(self, path: Path, report: Report) -> None:
+    def __init__(self, path: Path, report: Report, room: Room) -> None:
         self.path = path
         self.report = report
+        self.room = room
         self.reading = Reading(report)
 
     def load(self, overrides: Sequence[str]) -> Config | None:
@@ -150,8 +152,7 @@ class _Loading:
         if train and optim and layers:
             flat = [deep for layer in layers for deep in layer.flat()]
             place = crosscheck.place_of(root, "model")
-            batch = train.micro_batch or train.batch
-            crosscheck.memory(flat, optim.name, batch, place, report)
+            crosscheck.memory(flat, optim.name, train, self.room, place, report)
         if code.broken:  # an unknown name may be one of its own
             report.errors[:] = [error for error in report.errors if error.code != UNKNOWN]
         if report.errors:

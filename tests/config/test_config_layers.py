@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gradcli.config.crosscheck import Room
 from gradcli.config.load import Config, load
 from gradcli.errors import DeviceError, ErrorGroup, GradcliError, ShapeError
 
@@ -245,6 +246,19 @@ def test_a_model_larger_than_the_machine_is_a_device_error(config_file: Write) -
     assert error.exit_code == 4
     assert "training needs about" in error.message
     assert "available" in error.message
+
+
+def test_the_memory_is_that_of_the_device_and_bfloat16_keeps_half(config_file: Write) -> None:
+    needed = []
+    for precision in ("float32", "bf16"):
+        file = config_file(("batch: 10", f"batch: 1000000, precision: {precision}"))
+        with pytest.raises(ErrorGroup) as caught:
+            load(file, room=Room("the moon", lambda: 1))
+        said = caught.value.errors[0].message
+        assert said.endswith(" GB, the moon has 0.0 GB available")
+        needed.append(float(said.split()[3]))
+        load(file, room=Room("the moon", lambda: None))
+    assert needed[1] == pytest.approx(needed[0] / 2, rel=0.02)
 
 
 def test_a_model_without_parameters_is_refused(config_file: Write) -> None:

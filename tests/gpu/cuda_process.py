@@ -2,7 +2,8 @@
 cuda_cases.py or engine_cases.py.
 
 Whenever a module is compiled for the device, its host build is made too, and put where the
-stand-in looks for it. STANDIN_CUDA_CHECKED=0 leaves the kernels' own checks out.
+stand-in looks for it. STANDIN_CUDA_CHECKED=0 leaves the kernels' own checks out, and
+STANDIN_HOST_FREE says how many bytes of memory the machine itself has free.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import host_build
 
+from gradcli.config import crosscheck
 from gradcli.engine.device.gpu import nvrtc
 from gradcli.engine.device.gpu.source import prelude_text
 
@@ -36,6 +38,9 @@ def with_host_build(name: str, source: str, architecture: str) -> nvrtc.Compiled
 def main(kind: str, *rest: str) -> int:
     """Run it."""
     nvrtc.compiled = with_host_build
+    free = os.environ.get("STANDIN_HOST_FREE")
+    if free:
+        crosscheck._meminfo = lambda: int(free)
     if kind == "case":
         import cuda_cases
         import engine_cases

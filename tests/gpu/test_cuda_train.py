@@ -85,6 +85,18 @@ def test_out_of_memory_is_a_sentence(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_training_has_to_fit_the_memory_of_its_device(tmp_path: Path) -> None:
+    """And not that of the machine, of which there may be less: none is free here."""
+    given = ("train", PENGUINS, "--runs", str(tmp_path), "--max-steps", "1", "--device")
+    small = gradcli(*given, "cuda:1", memory=10_000, devices=2)
+    assert small.returncode == 4, small.stderr
+    assert "error[E402] training needs about 0.0 GB, device 'cuda:1' has 0.0 GB" in small.stderr
+    poor = {"STANDIN_HOST_FREE": "1000"}
+    assert "this machine has 0.0 GB available" in gradcli(*given, "cpu", variables=poor).stderr
+    done = gradcli(*given, "cuda", variables=poor)
+    assert done.returncode in (0, 6), done.stderr
+
+
 def test_the_second_gpu_trains_the_same_run(tmp_path: Path) -> None:
     words = (*SHORT, "--max-steps", "4")
     first = train(tmp_path, PENGUINS, "cuda", *words)
