@@ -167,6 +167,13 @@ def a_thread_without_the_context_is_refused() -> None:
     assert found == ["CUDA_ERROR_INVALID_CONTEXT"]
 
 
+def memory_of_another_device_is_seen() -> None:
+    bench = Bench()
+    theirs = Place(Cuda(1).allocate(4 * N), 0)
+    bench.cuda.launch(bench.scale(theirs, bench.y, 2.0))
+    assert "is no memory of device 0" in refused(bench.cuda.synchronize).message
+
+
 def fresh_memory_holds_nan_and_copies_stay_on_the_device() -> None:
     bench = Bench()
     assert all(value != value for value in bench.floats(bench.y))
@@ -273,6 +280,8 @@ def a_launch_that_is_refused_names_its_kernel() -> None:
         "cuda: kernel 'scale' cannot be launched on 1 x 1 x 70000 blocks of 512 threads: "
         "invalid argument (CUDA_ERROR_INVALID_VALUE)"
     )
+    rows = Ready("scale", "scale", (1, 70000, 1), 256, (bench.x, bench.y, N, 1.0))
+    assert "1 x 70000 x 1 blocks" in refused(lambda: bench.cuda.launch(rows)).message
     refused(lambda: bench.cuda.record([ready]))
     bench.cuda.launch(bench.scale(bench.x, bench.y, 2.0))
     assert bench.floats(bench.y) == [2.0 * i for i in range(N)]

@@ -19,6 +19,7 @@ CASES: dict[str, dict[str, object]] = {
     "a_slot_that_is_filled_too_early_is_seen": {},
     "a_read_that_waits_for_nothing_is_seen": {},
     "a_thread_without_the_context_is_refused": {},
+    "memory_of_another_device_is_seen": {"devices": 2},
     "fresh_memory_holds_nan_and_copies_stay_on_the_device": {},
     "kernels_get_places_numbers_and_structs": {},
     "nothing_runs_before_somebody_waits": {},
