@@ -75,6 +75,17 @@ def test_a_driver_without_a_gpu_says_so(machine: Machine, device: str, expected:
     assert expected in installed.why_not_cuda()
 
 
+def test_the_variable_that_hides_gpus_is_named(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    machine(BOTH, NEW, "none: CUDA_ERROR_NO_DEVICE")
+    assert installed.why_not_cuda().endswith("; CUDA_VISIBLE_DEVICES='' says which it shows")
+    machine(BOTH, NEW, "2")
+    assert installed.why_not_cuda(1) == ""
+    assert "shows 2 GPUs, numbers 0 to 1; CUDA_VISIBLE" in installed.why_not_cuda(2)
+
+
 def test_a_machine_with_everything_lacks_nothing(machine: Machine) -> None:
     machine(BOTH, NEW, "1")
     assert installed.why_not_cuda() == ""

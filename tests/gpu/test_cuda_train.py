@@ -114,8 +114,8 @@ def test_a_gpu_that_is_not_there_is_refused_with_their_number(command: tuple[str
     done = gradcli(*command, "--device", "cuda:1", variables={"CUDA_VISIBLE_DEVICES": "0"})
     assert done.returncode == 4
     assert (
-        "device 'cuda:1' cannot be used: there is no GPU 1: NVIDIA's driver shows 1 GPU, number 0, "
-        "of which CUDA_VISIBLE_DEVICES='0' leaves some out"
+        "device 'cuda:1' cannot be used: there is no GPU 1: NVIDIA's driver shows 1 GPU, number 0; "
+        "CUDA_VISIBLE_DEVICES='0' says which it shows"
     ) in done.stderr
 
 

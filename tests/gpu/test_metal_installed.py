@@ -100,6 +100,16 @@ def test_a_mac_with_everything_lacks_nothing(machine: Machine) -> None:
     assert installed.why_not_metal() == ""
 
 
+def test_a_mac_has_one_gpu(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    machine(package="12.2.2", device=gpu(1007))
+    expected = "device 'metal:1' cannot be used: there is no GPU 1: Metal shows 1 GPU, number 0"
+    with pytest.raises(DeviceError) as caught:
+        opened.device("metal:1")
+    assert caught.value.message == expected
+    assert main.run(["bench", "--device", "metal:1"]) == 4
+    assert expected in capsys.readouterr().err
+
+
 def test_the_command_line_ends_with_4_and_that_sentence(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 from gradcli.devices import too_high
 
@@ -135,9 +135,9 @@ def _hidden(index: int, count: int) -> str:
 
 
 def _visible() -> str:
-    """The variable that leaves GPUs out; nothing where it is not set."""
+    """The variable that chooses among GPUs; nothing where it is not set."""
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return "" if chosen is None else f", of which CUDA_VISIBLE_DEVICES={chosen!r} leaves some out"
+    return "" if chosen is None else f"; CUDA_VISIBLE_DEVICES={chosen!r} says which it shows"
 
 
 def _package(name: str) -> str:
@@ -149,17 +149,12 @@ def _package(name: str) -> str:
 
 def _driver() -> Version | None:
     """The newest CUDA that the driver knows; None where there is no driver."""
-    from cffi import FFI
-
-    ffi = FFI()
-    ffi.cdef("int cuDriverGetVersion(int *);")
-    number = ffi.new("int *")
+    number = ctypes.c_int()
     try:
-        library: Any = ffi.dlopen(DRIVER)
-        library.cuDriverGetVersion(number)
+        ctypes.CDLL(DRIVER).cuDriverGetVersion(ctypes.byref(number))
     except (OSError, AttributeError):
         return None
-    major, rest = divmod(number[0], 1000)
+    major, rest = divmod(number.value, 1000)
     return major, rest // 10
 
 
