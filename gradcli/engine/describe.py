@@ -36,6 +36,20 @@ by the composed form, by a rule of its own, or through the ops it is composed of
 types are those of the inputs that leave a choice, found by trying: floats (float32, float64 and
 bfloat16), numbers (these and int32, int64 and uint8), all (these and bool), or their names.
 """
+_MEMORY = """
+## Memory
+
+A result lies in memory of its own, in which each of its elements has a place to itself, but for
+these; what writes in place gives its first input.
+
+| result | ops |
+|---|---|
+"""
+_SHARING = {
+    "view": "a view of an input",
+    "repeats": "a view of an input in which an element may stand in several places",
+    "either": "an input's memory where shape, strides and type allow it, otherwise a copy",
+}
 _STUB_HEAD = '''\
 """Tensor as editors and mypy see it: made by `gradcli ops --stub`, with one method an op."""
 '''
@@ -57,6 +71,7 @@ class Facts:
     twice: str
     dtypes: tuple[str, ...]
     devices: tuple[str, ...]
+    shares: str
 
     def as_object(self) -> dict[str, Any]:
         """For JSON."""
@@ -78,6 +93,7 @@ def _facts(op: Row) -> Facts:
         samples=len(op.samples),
         dtypes=accepted(op),
         devices=DEVICES,  # every op runs on each: tests/gpu/test_every_op.py
+        shares=op.shares,
         **written,
     )
 
@@ -138,7 +154,7 @@ def markdown() -> str:
             "|---|---|---|---|---|---|---|\n"
         )
         parts += [_row(row) for row in rows if row.family == family]
-    return "".join(parts)
+    return "".join([*parts, _MEMORY, *(_sharing(rows, *kind) for kind in _SHARING.items())])
 
 
 def _row(row: Facts) -> str:
@@ -153,6 +169,12 @@ def _row(row: Facts) -> str:
     kept = ", ".join(row.saves)
     types = f"{shown(row.dtypes)} | {', '.join(row.devices)}"
     return f"| {_code(row.signature)} | {meaning} | {gradient} | {twice} | {kept} | {types} |\n"
+
+
+def _sharing(rows: list[Facts], shares: str, meaning: str) -> str:
+    """The ops whose results lie in such memory."""
+    names = ", ".join(_code(row.name) for row in rows if row.shares == shares)
+    return f"| {meaning} | {names} |\n"
 
 
 def _cell(text: str) -> str:
@@ -183,7 +205,13 @@ _NAMES = {
     "builtins": "import builtins",
 }
 # What __slots__ names, with their types.
-_ATTRIBUTES = ("array: Array", "leaf: Leaf | None", "node: Node | None", "output: int")
+_ATTRIBUTES = (
+    "alias: bool",
+    "array: Array",
+    "leaf: Leaf | None",
+    "node: Node | None",
+    "output: int",
+)
 
 
 def stub() -> str:

@@ -15,7 +15,7 @@ from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocasted
 from gradcli.engine.device import place
 from gradcli.engine.op import bare
-from gradcli.engine.sample import Sample, Wrong
+from gradcli.engine.sample import Sample, Shares, Wrong
 from gradcli.engine.tensor import OPS, Tensor, install
 from gradcli.registry import Registry
 
@@ -32,6 +32,7 @@ class Function:
             there, one that is `Sequence[Tensor]` takes several inputs, any other of tensors one.
         wrong: calls that it refuses.
         why: why no gradient goes through it, where none does.
+        shares: whose memory the results lie in; nothing said: their own.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Function:
         samples: Sequence[Sample] = (),
         wrong: Sequence[Wrong] = (),
         why: str = "",
+        shares: Shares = "",
     ) -> None:
         self.name = name or plain.__name__
         self.plain = plain
@@ -49,6 +51,7 @@ class Function:
         self.samples = tuple(samples)
         self.wrong = tuple(wrong)
         self.why = why
+        self.shares: Shares = "input" if why == IN_PLACE else shares
 
     @property
     def differentiable(self) -> bool:
@@ -131,12 +134,14 @@ def function(
     samples: Sequence[Sample] = (),
     wrong: Sequence[Wrong] = (),
     why: str = "",
+    shares: Shares = "",
 ) -> Callable[[F], F]:
     """Enter a plain function composed of ops, under its name; it becomes a method as well."""
 
     def enter(plain: F) -> F:
         placed = autocasted(name or plain.__name__, beside_inputs(plain))
-        row = Function(placed, name=name or plain.__name__, samples=samples, wrong=wrong, why=why)
+        known = name or plain.__name__
+        row = Function(placed, name=known, samples=samples, wrong=wrong, why=why, shares=shares)
         FUNCTIONS.add(row.name, row)
         OPS.add(row.name, placed)
         if method:

@@ -20,7 +20,7 @@ from gradcli.engine.autocast import autocast, autocasting, rule_of
 from gradcli.engine.block import Block
 from gradcli.engine.device import place
 from gradcli.engine.graph import Gradients, Node
-from gradcli.engine.sample import Sample, Wrong
+from gradcli.engine.sample import Sample, Shares, Wrong
 from gradcli.engine.tensor import OPS, Tensor, install, parents_of
 from gradcli.errors import AutogradError, DTypeError, OptionError
 
@@ -65,6 +65,7 @@ class Op:
         rebuilt: gives inputs that are not saved but follow from what is, to the composed form on
             its second way back; from what is kept, and the options.
         variadic: the first option may be given number by number, as in `x.reshape(2, 3)`.
+        shares: whose memory the results lie in; nothing said: their own.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Op:
         name: str | None = None,
         formula: str = "",
         variadic: bool = False,
+        shares: Shares = "",
     ) -> None:
         self.name = name or forward.__name__
         self.forward = forward
@@ -95,6 +97,7 @@ class Op:
         self.composed = composed
         self.rebuilt = rebuilt
         self.variadic = variadic
+        self.shares = shares
         self.__doc__ = inspect.getdoc(forward) or ""
         self.formula = formula or self.__doc__.split("\n", 1)[0]
         self.slope = ""  # elementwise: the derivative, as written in scalar_ops.h
@@ -208,8 +211,15 @@ class Op:
         parents = parents_of(inputs) if self._gradient and graph.recording() else []
         node = self._node(parents, arrays, made, options) if any(parents) else None
         if self.visible == 1:
-            return _tensor(made[0], node, 0)
-        return tuple(_tensor(a, node, i) for i, a in enumerate(made[: self.visible or None]))
+            y = _tensor(made[0], node, 0)
+            if self.shares:
+                y.alias = arrays[0] is not None and y.array.storage is arrays[0].storage
+            return y
+        several = tuple(_tensor(a, node, i) for i, a in enumerate(made[: self.visible or None]))
+        if self.shares:
+            for y in several:
+                y.alias = True
+        return several
 
     def _composed(
         self, inputs: Sequence[Tensor | None], options: dict[str, Any], made: Sequence[Array]

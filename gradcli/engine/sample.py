@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from gradcli.engine.shape import Shape, numel
+
+# Whose memory the results of an op lie in. Nothing said: their own, of which each element has a
+# place to itself. "view": that of an input, always. "repeats": so too, and an element may stand in
+# several places, as in expand. "either": an input's where that can be, otherwise their own.
+# "input": the result is the first input, written over.
+Shares = Literal["", "view", "repeats", "either", "input"]
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ class Tensor:
     names, arguments and results are torch's.
     """
 
-    __slots__ = ("array", "leaf", "node", "output")
+    __slots__ = ("alias", "array", "leaf", "node", "output")
     __hash__ = object.__hash__  # `==` compares elements; identity is what sets and dicts need
 
     def __init__(
@@ -42,6 +42,7 @@ class Tensor:
         self.node = node
         self.output = output
         self.leaf: Leaf | None = None
+        self.alias = False  # True where the memory came from another tensor: views, detach()
         if requires_grad:
             self.requires_grad_()
 
@@ -178,7 +179,7 @@ class Tensor:
         if self.leaf is None or self.leaf.grad is None:
             return None
         found, before = self.leaf.grad, self.leaf.history
-        made = Tensor(found)
+        made = _alias(found)
         if before is not None and before[0] is found:  # it can be differentiated itself
             origin, made.output = before[1:]
             made.node = origin if isinstance(origin, Node) else None
@@ -217,12 +218,12 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same memory without history."""
-        return Tensor(self.array)
+        return _alias(self.array)
 
     @property
     def data(self) -> Tensor:
         """The same memory without history; can be replaced by a tensor of its shape and type."""
-        return Tensor(self.array)
+        return _alias(self.array)
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -232,13 +233,13 @@ class Tensor:
             raise ShapeError(
                 f"data: {self.dtype} {self.shape} wanted, got {value.dtype} {value.shape}"
             )
-        self.array = value.array
+        self.array, self.alias = value.array, True
         recording.changed()
 
     def __copy__(self) -> Tensor:
         made = object.__new__(type(self))
         Tensor.__init__(made, self.array, node=self.node, output=self.output)
-        made.leaf = self.leaf
+        made.leaf, made.alias = self.leaf, True
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
@@ -352,6 +353,13 @@ def refuse_recorded(name: str, *tensors: Any) -> None:
             f"{name}: no gradient passes through writing in place; do it under engine.no_grad(), "
             "or make a new tensor, as in x = x + y"
         )
+
+
+def _alias(array: Array) -> Tensor:
+    """A tensor over the memory of another."""
+    made = Tensor(array)
+    made.alias = True
+    return made
 
 
 def _op(name: str, *inputs: Any) -> Tensor:

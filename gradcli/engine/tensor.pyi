@@ -18,6 +18,7 @@ import builtins
 
 OPS: Registry[Callable[..., Any]]
 class Tensor:
+    alias: builtins.bool
     array: Array
     leaf: Leaf | None
     node: Node | None

@@ -22,6 +22,7 @@ def square(input: Tensor) -> Tensor:
 
 
 @function(
+    shares="view",
     samples=[sample((3, 5)), sample((1,)), sample((0, 3))],
     wrong=[wrong(sample(truth((2,))), "positive: truth values have no sign")],
 )

@@ -83,6 +83,7 @@ def with_part_gradient(
     ],
     wrong=[wrong(sample((3, 4), (3,), index=0), "shapes (3,) and (4,) do not broadcast")],
     why="it writes into its input; where a gradient is asked for, the input becomes a result",
+    shares="input",
 )
 def setitem(input: Tensor, index: Any, value: Any) -> None:
     """Replace part of a tensor; the value is cast and broadcast. The last of several stays."""

@@ -12,7 +12,7 @@ from gradcli.engine.ops.creation import full, zeros
 from gradcli.engine.ops.elementwise import sub
 from gradcli.engine.ops.extreme import amax, amin
 from gradcli.engine.ops.join import cat
-from gradcli.engine.ops.movement import expand, getitem, reshape, view
+from gradcli.engine.ops.movement import clone, expand, getitem, reshape, view
 from gradcli.engine.ops.rearrange import diagonal
 from gradcli.engine.ops.reduce import sum as total
 from gradcli.engine.ops.scatter import scatter_add
@@ -25,12 +25,13 @@ function("concat", method=False, samples=FUNCTIONS["cat"].samples)(cat)
 
 # Cut into more dimensions, which memory of every layout can be.
 @function(
+    shares="view",
     samples=[
         sample((6,), (2, 3)),
         sample((4, 6), (4, 2, 3)),
         sample((), (1,)),
         sample((0, 2), (0, 2)),
-    ]
+    ],
 )
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """The same memory in the shape of another tensor."""
@@ -38,12 +39,13 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @function(
+    shares="either",
     samples=[
         sample((3, 4), (2, 6)),
         sample((2, 1, 3), (6,)),
         sample((), (1, 1)),
         sample((0, 2), (3, 0)),
-    ]
+    ],
 )
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """The elements in the shape of another tensor."""
@@ -52,12 +54,13 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @function(
+    shares="either",
     samples=[
         sample((3, 5), (2,)),
         sample(index((2, 1), 9), (0,)),
         sample(truth((4,)), (3,)),
         sample((2, 3), truth(())),
-    ]
+    ],
 )
 def type_as(input: Tensor, other: Tensor) -> Tensor:
     """The elements in the type of another tensor: input.to(other.dtype)."""
@@ -66,6 +69,7 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @function(
+    shares="repeats",
     method=False,
     samples=[sample((3, 1), (1, 4)), sample((2, 3), (3,), ()), sample((1,), (0, 3)), sample((4,))],
     wrong=[wrong(sample((3,), (4,)), "shapes (3,) and (4,) do not broadcast")],
@@ -139,7 +143,7 @@ def diff(
     for _ in range(n):
         later = getitem(input, index=(*front, slice(1, None)))
         input = sub(later, getitem(input, index=(*front, slice(None, later.shape[d]))))
-    return input
+    return input if n else clone(input)
 
 
 @function(

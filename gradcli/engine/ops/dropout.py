@@ -31,6 +31,7 @@ def _channels(x: Tensor, p: float, whole: int) -> Tensor:
 
 
 @function(
+    shares="either",
     method=False,
     samples=[
         sample((2, 3, 4)),
@@ -55,6 +56,7 @@ def dropout1d(
 
 
 @function(
+    shares="either",
     method=False,
     samples=[
         sample((2, 3, 2, 3)),
@@ -82,6 +84,7 @@ def dropout2d(
 
 
 @function(
+    shares="either",
     method=False,
     samples=[
         sample((3, 5), training=True),

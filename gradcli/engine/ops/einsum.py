@@ -11,7 +11,7 @@ from typing import Any
 from gradcli.engine.function import function
 from gradcli.engine.ops.elementwise import mul
 from gradcli.engine.ops.matmul import matmul
-from gradcli.engine.ops.movement import permute, reshape
+from gradcli.engine.ops.movement import own_memory, permute, reshape
 from gradcli.engine.ops.rearrange import diagonal
 from gradcli.engine.ops.reduce import sum as sum_over
 from gradcli.engine.sample import sample, wrong
@@ -147,11 +147,13 @@ def _pair(a: _Named, b: _Named, kept: set[str | int]) -> _Named:
 
 
 @function(
+    shares="either",
     method=False,
     samples=[
         sample((3, 4), (4, 2), equation="ij,jk->ik"),
         sample((2, 3, 4), equation="bij -> jb"),
         sample((4, 4), equation="ii"),
+        sample((3, 3, 2), equation="iij->ji"),
         sample((2, 1, 3), (3, 4), equation="...i,ij"),
         sample((3,), (2, 3), (2,), equation="j,ij,i->"),
         sample((1, 3), (2, 4), equation="ij,ik->jk"),
@@ -184,5 +186,6 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     for i, part in enumerate(parts[1:], 1):
         later = {letter for other in parts[i + 1 :] for letter in other.letters}
         total = _pair(total, part, later | set(wanted))
-    total = total.without([letter for letter in total.letters if letter not in wanted])
-    return total.ordered(wanted)
+    summed = [letter for letter in total.letters if letter not in wanted]
+    result = total.without(summed).ordered(wanted)
+    return own_memory(result, given[0]) if summed else result

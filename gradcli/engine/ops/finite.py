@@ -10,6 +10,7 @@ from gradcli.engine.tensor import Tensor
 
 
 @function(
+    shares="view",
     samples=[sample((3, 5)), sample((2, 1, 4)), sample(()), sample((0, 3))],
     wrong=[wrong(sample(index((3,), 2)), "must be float32, float64 or bfloat16, got int64")],
 )

@@ -8,17 +8,17 @@ from typing import Any
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, copy_into, full, unbroadcast
-from gradcli.engine.device.gpu import opened
 from gradcli.engine.dtype import DType
 from gradcli.engine.function import function
 from gradcli.engine.op import op
-from gradcli.engine.sample import index, sample, truth, wrong
+from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
 
 
 @op(
+    shares="either",
     twice="linear",
     variadic=True,
     samples=[
@@ -42,6 +42,7 @@ def reshape_gradient(grad: Array, *, shapes: tuple[Shape]) -> Array:
 
 
 @op(
+    shares="view",
     twice="linear",
     variadic=True,
     samples=[
@@ -67,6 +68,7 @@ def permute_gradient(grad: Array, *, dims: Sequence[int]) -> Array:
 
 
 @op(
+    shares="repeats",
     twice="linear",
     variadic=True,
     samples=[
@@ -93,6 +95,7 @@ def expand_gradient(grad: Array, *, shapes: tuple[Shape]) -> Array:
 
 
 @op(
+    shares="view",
     twice="linear",
     method=False,
     samples=[
@@ -207,83 +210,21 @@ def _position(name: str, part: Any, size: int, d: int) -> int:
 # -- functions in torch's form, composed of the ops above ----------------------------------------
 
 
-@function(
-    samples=[
-        sample((3, 5), dtype=dtypes.float64),
-        sample(index((2, 1, 4), 100), dtype=dtypes.float32),
-        sample(truth((3,)), dtype=dtypes.float64),
-        sample((), dtype=dtypes.float64),
-        sample((0, 2), dtype=dtypes.float32),
-    ],
-    wrong=[
-        wrong(sample((2,), dtype="gpu"), "to: no device 'gpu'"),
-        wrong(sample((2,), dtype="float64"), "'float64' is written engine.float64"),
-        wrong(sample((2,), dtype=32), "dtype must be an element type, got int"),
-    ],
-)
-def to(input: Tensor, dtype: Any) -> Tensor:
-    """The tensor as another element type; itself where it has that type already.
+def listed(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Numbers given one by one or as one tuple."""
+    one = len(given) == 1 and isinstance(given[0], (tuple, list))
+    return tuple(given[0]) if one else given
 
-    The name of a device ("cpu", "cuda", "cuda:1", "metal") is accepted too: the numbers move there.
-    """
-    if isinstance(dtype, str):
-        if dtype in dtypes.DTYPES:
-            raise DTypeError(f"to: the element type '{dtype}' is written engine.{dtype}")
-        there = opened.device(dtype) is input.array.storage.device
-        moved: Tensor = input if there else OPS["transfer"](input, device=dtype)
-        return moved
-    if isinstance(dtype, Tensor):
-        dtype = dtype.dtype
-    if not isinstance(dtype, DType):
-        raise DTypeError(f"to: dtype must be an element type, got {type(dtype).__name__}")
-    result: Tensor = input if input.dtype is dtype else cast(input, dtype=dtype)
-    return result
+
+def own_memory(result: Tensor, input: Tensor) -> Tensor:
+    """The result; a copy where it is only a view of the input, which it must not be."""
+    shared = result.array.storage is input.array.storage
+    own: Tensor = clone(result) if shared else result
+    return own
 
 
 @function(
-    "float",
-    # Finite differences are too fine for float32: of floats there is only a sample without any.
-    samples=[sample((0, 3)), sample(index((3, 5), 100)), sample(truth((2, 1, 4)))],
-)
-def to_float(input: Tensor) -> Tensor:
-    """The tensor as float32."""
-    return to(input, dtypes.float32)
-
-
-@function("bfloat16", samples=[sample((0, 3)), sample(index((3, 5), 100)), sample(truth((2, 1)))])
-def to_bfloat16(input: Tensor) -> Tensor:
-    """The tensor as bfloat16, to nearest, ties to even."""
-    return to(input, dtypes.bfloat16)
-
-
-@function("double", samples=[sample((3, 5)), sample(index((2, 1, 4), 100)), sample(truth((0, 3)))])
-def to_double(input: Tensor) -> Tensor:
-    """The tensor as float64."""
-    return to(input, dtypes.float64)
-
-
-_TO_WHOLE = (sample((3, 5)), sample(index((2, 1, 4), 3)), sample(truth((4,))), sample((0, 3)))
-
-
-@function("int", samples=_TO_WHOLE, why="whole numbers have no slope")
-def to_int(input: Tensor) -> Tensor:
-    """The tensor as int32."""
-    return to(input, dtypes.int32)
-
-
-@function("long", samples=_TO_WHOLE, why="whole numbers have no slope")
-def to_long(input: Tensor) -> Tensor:
-    """The tensor as int64."""
-    return to(input, dtypes.int64)
-
-
-@function("bool", samples=_TO_WHOLE, why="the answer is true or false")
-def to_bool(input: Tensor) -> Tensor:
-    """False where 0, otherwise True."""
-    return to(input, dtypes.bool_)
-
-
-@function(
+    shares="view",
     samples=[
         sample((3, 5), dim0=0, dim1=1),
         sample((2, 1, 4), dim0=-1, dim1=0),
@@ -305,6 +246,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 
 @function(
+    shares="view",
     samples=[sample((3, 5)), sample((4, 1)), sample((4,)), sample(()), sample((0, 3))],
     wrong=[wrong(sample((2, 3, 4)), "at most 2 dimensions")],
 )
@@ -316,6 +258,7 @@ def t(input: Tensor) -> Tensor:
 
 
 @function(
+    shares="view",
     samples=[
         sample((6,), shape=(2, 3)),
         sample((2, 6), shape=(2, 1, -1, 3)),
@@ -334,7 +277,7 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     return result
 
 
-@function(samples=[sample(shape) for shape in ((3, 5), (2, 1, 4), (), (0, 3))])
+@function(shares="either", samples=[sample(shape) for shape in ((3, 5), (2, 1, 4), (), (0, 3))])
 def contiguous(input: Tensor) -> Tensor:
     """The tensor itself when its elements lie in order, otherwise a copy where they do."""
     result: Tensor = input if input.is_contiguous() else clone(input)
@@ -342,6 +285,7 @@ def contiguous(input: Tensor) -> Tensor:
 
 
 @function(
+    shares="either",
     samples=[
         sample((2, 3, 4)),
         sample((2, 3, 1, 4), start_dim=1, end_dim=-2),
@@ -363,6 +307,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 
 @function(
+    shares="view",
     samples=[
         sample((3, 1, 5)),
         sample((1, 3, 1), dim=0),
@@ -381,6 +326,7 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
 
 
 @function(
+    shares="view",
     samples=[
         sample((3, 5), dim=1),
         sample((2, 1), dim=-1),

@@ -311,6 +311,7 @@ def _factors(kept: Tensor, p: float, dtype: DType) -> Tensor:
 
 
 @op(
+    shares="either",
     method=False,
     outputs=("y", "kept"),
     saves="kept",

@@ -184,6 +184,7 @@ def _diagonal_view(x: Array, offset: int, a: int, b: int) -> Array:
 
 
 @op(
+    shares="view",
     twice="linear",
     samples=[
         sample((3, 4)),
@@ -285,6 +286,7 @@ def _windows(length: int, size: int, step: int) -> int:
 
 
 @op(
+    shares="repeats",
     twice="linear",
     samples=[
         sample((7,), dimension=0, size=3, step=2),

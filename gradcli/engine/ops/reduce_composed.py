@@ -13,7 +13,7 @@ from gradcli.engine.ops.extreme import amax, amin
 from gradcli.engine.ops.index import where
 from gradcli.engine.ops.join import cat
 from gradcli.engine.ops.length import vector_norm
-from gradcli.engine.ops.movement import reshape
+from gradcli.engine.ops.movement import own_memory, reshape
 from gradcli.engine.ops.reduce import Dim, mean, std, var
 from gradcli.engine.ops.reduce import sum as total
 from gradcli.engine.sample import away_from, index, sample, wrong
@@ -70,8 +70,7 @@ def prod(
         y = mul(_part(x, d, 0, half), _part(x, d, half, 2 * half))
         x = cat([y, _part(x, d, 2 * half, size)], d) if size % 2 else y
         size = x.shape[d]
-    result: Tensor = reshape(x, shape)
-    return result
+    return own_memory(reshape(x, shape), input)  # the product of one number is that number
 
 
 @function(

@@ -12,6 +12,7 @@ from gradcli.engine.array import Array, empty, run
 from gradcli.engine.function import function
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats
+from gradcli.engine.ops.movement import own_memory
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
@@ -211,8 +212,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     apart = input.reshape(*front, channels // (r * r), r, r, h, w)
     n = len(front)
     mixed = apart.permute(*range(n + 1), n + 3, n + 1, n + 4, n + 2)
-    made: Tensor = mixed.reshape(*front, channels // (r * r), h * r, w * r)
-    return made
+    return own_memory(mixed.reshape(*front, channels // (r * r), h * r, w * r), input)
 
 
 @function(
@@ -240,8 +240,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     apart = input.reshape(*front, channels, h // r, r, w // r, r)
     n = len(front)
     mixed = apart.permute(*range(n + 1), n + 2, n + 4, n + 1, n + 3)
-    made: Tensor = mixed.reshape(*front, channels * r * r, h // r, w // r)
-    return made
+    return own_memory(mixed.reshape(*front, channels * r * r, h // r, w // r), input)
 
 
 def _factor(op: str, name: str, x: Tensor, factor: int) -> int:

@@ -10,6 +10,7 @@ from gradcli.engine.op import op
 from gradcli.engine.ops.along import along
 from gradcli.engine.ops.elementwise import mul
 from gradcli.engine.ops.join import cat
+from gradcli.engine.ops.movement import own_memory
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.tensor import Tensor
 
@@ -65,7 +66,7 @@ def _doubling(input: Tensor, *, dim: int, dtype: DType | None = None) -> Tensor:
         joined = mul(_part(x, d, shift, size), _part(x, d, 0, size - shift))
         x = cat([_part(x, d, 0, shift), joined], d)
         shift *= 2
-    return x
+    return own_memory(x, input)
 
 
 def _part(x: Tensor, d: int, start: int, stop: int) -> Tensor:

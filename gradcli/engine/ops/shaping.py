@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.function import function
-from gradcli.engine.ops.creation import tensor
-from gradcli.engine.ops.index import index_select
 from gradcli.engine.ops.join import cat
-from gradcli.engine.ops.movement import expand, getitem, permute, reshape, transpose
-from gradcli.engine.sample import index, sample, unit, wrong
-from gradcli.engine.shape import Shape
+from gradcli.engine.ops.movement import (
+    expand,
+    getitem,
+    listed,
+    own_memory,
+    permute,
+    reshape,
+    transpose,
+)
+from gradcli.engine.sample import index, sample, wrong
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
-
-
-def _listed(given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Numbers given one by one or as one tuple."""
-    one = len(given) == 1 and isinstance(given[0], (tuple, list))
-    return tuple(given[0]) if one else given
+from gradcli.errors import OptionError, RangeError, ShapeError
 
 
 def _one_of(dim: int, index: int | slice) -> tuple[Any, ...]:
@@ -33,12 +31,13 @@ def _one_of(dim: int, index: int | slice) -> tuple[Any, ...]:
 
 
 @function(
+    shares="repeats",
     samples=[
         sample((3, 1), (3, 4)),
         sample((4,), (2, 3, 4)),
         sample((), (2,)),
         sample((1, 3), (0, 3)),
-    ]
+    ],
 )
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """The input repeated to the shape of another tensor, as a view."""
@@ -47,12 +46,13 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @function(
+    shares="repeats",
     samples=[
         sample((3, 1), size=(3, 4)),
         sample((4,), size=(2, 3, 4)),
         sample((), size=(2,)),
         sample((0, 3), size=(2, 0, 3)),
-    ]
+    ],
 )
 def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
     """The input repeated to a shape, as a view."""
@@ -68,7 +68,7 @@ _MOVES = [
 ]
 
 
-@function(samples=_MOVES)
+@function(shares="view", samples=_MOVES)
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """A view with the dims `source` at the places `destination`, the others in their order."""
     sources = (source,) if isinstance(source, int) else tuple(source)
@@ -86,16 +86,17 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
     return result
 
 
-function("moveaxis", samples=_MOVES)(movedim)
+function("moveaxis", shares="view", samples=_MOVES)(movedim)
 
 
 @function(
+    shares="view",
     samples=[
         sample((2, 3, 4), axis0=0, axis1=-1),
         sample((3, 1), axis0=-1, axis1=0),
         sample((2, 3), axis0=1, axis1=1),
         sample((0, 3), axis0=0, axis1=1),
-    ]
+    ],
 )
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """A view with two dimensions exchanged."""
@@ -103,12 +104,13 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
 
 
 @function(
+    shares="view",
     samples=[
         sample((2, 3, 4), dim0=0, dim1=-1),
         sample((3, 1), dim0=-1, dim1=0),
         sample((2, 3), dim0=1, dim1=1),
         sample((0, 3), dim0=0, dim1=1),
-    ]
+    ],
 )
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """A view with two dimensions exchanged."""
@@ -116,12 +118,13 @@ def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 
 @function(
+    shares="view",
     samples=[
         sample((2, 6), dim=1, sizes=(2, 3)),
         sample((12, 1), dim=0, sizes=(3, -1, 2)),
         sample((3, 4, 2), dim=-2, sizes=(1, 4)),
         sample((0, 3), dim=0, sizes=(2, 0)),
-    ]
+    ],
 )
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """One dimension cut into several of these sizes, of which one may be -1."""
@@ -133,14 +136,15 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     return result
 
 
-@function(samples=[sample((3, 5)), sample((2, 1, 4)), sample(()), sample((0, 3))])
+@function(shares="either", samples=[sample((3, 5)), sample((2, 1, 4)), sample(()), sample((0, 3))])
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension."""
-    result: Tensor = reshape(input, -1) if input.numel() else reshape(input, 0)
-    return result
+    flat: Tensor = reshape(input, -1) if input.numel() else reshape(input, 0)
+    return flat if input.is_contiguous() else own_memory(flat, input)
 
 
 @function(
+    shares="view",
     samples=[
         sample((5, 3), dim=0, start=1, length=3),
         sample((2, 4, 3), dim=-2, start=-3, length=2),
@@ -163,12 +167,13 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 @function(
+    shares="view",
     samples=[
         sample((3, 4), dim=0, index=1),
         sample((2, 3, 4), dim=-2, index=-1),
         sample((5, 1), dim=1, index=0),
         sample((0, 3), dim=1, index=2),
-    ]
+    ],
 )
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """A view of one slice along `dim`, without that dimension."""
@@ -180,6 +185,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 
 @function(
+    shares="view",
     samples=[
         sample((7, 2), indices_or_sections=3),
         sample((2, 5), indices_or_sections=(1, 4), dim=-1),
@@ -209,6 +215,7 @@ def tensor_split(
 
 
 @function(
+    shares="repeats",
     samples=[
         sample((3,), (4,)),
         sample((2,), (3,), (1,), indexing="xy"),
@@ -220,7 +227,7 @@ def tensor_split(
 )
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Each vector expanded over all others' dimensions, as views; 'xy' exchanges the first two."""
-    given = [reshape(t, -1) if t.ndim == 0 else t for t in _listed(tensors)]
+    given = [reshape(t, -1) if t.ndim == 0 else t for t in listed(tensors)]
     if indexing not in ("ij", "xy"):
         raise OptionError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
     if not given or any(t.ndim != 1 for t in given):
@@ -236,106 +243,6 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     if swapped:
         grids[:2] = grids[1::-1]
     return tuple(grids)
-
-
-# -- repeated ------------------------------------------------------------------------------------
-
-
-def _repeated(x: Tensor, outer: int, times: int, inner: int, shape: Shape) -> Tensor:
-    """Each block of `inner` elements `times` times behind itself, in a new shape."""
-    block = expand(reshape(x, (outer, 1, inner)), (outer, times, inner))
-    result: Tensor = reshape(block, shape)
-    return result
-
-
-@function(
-    samples=[
-        sample((2, 3), repeats=(2, 3)),
-        sample((3,), repeats=(2, 1, 2)),
-        sample((4, 1), repeats=(1, 5)),
-        sample((), repeats=(3,)),
-        sample((2, 3), repeats=(2, 0)),
-        sample((0, 3), repeats=(2, 2)),
-    ]
-)
-def repeat(input: Tensor, *repeats: Any) -> Tensor:
-    """The whole input as often as told along each dimension; more numbers add dims in front."""
-    times = shape_rules.checked(_listed(repeats), "repeat")
-    if len(times) < input.ndim:
-        raise OptionError(f"repeat: {len(times)} numbers for {input.ndim} dimensions")
-    shape = (*(1,) * (len(times) - input.ndim), *input.shape)
-    x: Tensor = reshape(input, shape).clone()
-    for d, count in enumerate(times):
-        if count != 1:
-            outer, inner = shape_rules.numel(shape[:d]), shape_rules.numel(shape[d:])
-            shape = (*shape[:d], shape[d] * count, *shape[d + 1 :])
-            x = _repeated(x, outer, count, inner, shape)
-    return x
-
-
-@function(
-    samples=[
-        sample((2, 3), dims=(2, 3)),
-        sample((2, 3), dims=(2,)),
-        sample((4, 1), dims=(2, 1, 3)),
-        sample((0, 3), dims=(2, 2)),
-    ]
-)
-def tile(input: Tensor, *dims: Any) -> Tensor:
-    """The whole input as often as told along the last dimensions."""
-    times = _listed(dims)
-    return repeat(input, *(1,) * (input.ndim - len(times)), *times)
-
-
-@function(
-    samples=[
-        sample((2, 3), repeats=2),
-        sample((3, 4), repeats=3, dim=1),
-        sample((4, 2), index((4,), 3), dim=0),
-        sample((3, 1), index((1,), 4), dim=-2),
-        sample((2, 1), repeats=3, dim=0, output_size=6),
-        sample((0, 3), repeats=2, dim=-1),
-    ],
-    wrong=[wrong(sample((2,), unit((2,))), "repeats must be whole numbers in at most 1 dimension")],
-)
-def repeat_interleave(
-    input: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
-) -> Tensor:
-    """Each slice along `dim` so many times in a row; without dim the flat elements."""
-    if dim is None:
-        input, dim = ravel(input), 0
-    d = shape_rules.dim_index(dim, input.ndim, "repeat_interleave")
-    size, shape = input.shape[d], input.shape
-    times = _times(repeats, size)
-    if isinstance(times, int):
-        outer, inner = shape_rules.numel(shape[: d + 1]), shape_rules.numel(shape[d + 1 :])
-        made = _repeated(input, outer, times, inner, (*shape[:d], size * times, *shape[d + 1 :]))
-    else:
-        places = [i for i, count in enumerate(times) for _ in range(count)]
-        made = index_select(input, d, tensor(places, dtype=dtypes.int64))
-    if output_size is not None and made.shape[d] != output_size:
-        raise OptionError(
-            f"repeat_interleave: output_size {output_size} given, but there are {made.shape[d]}"
-        )
-    return made
-
-
-def _times(repeats: int | Tensor, size: int) -> int | list[int]:
-    """How often all slices are repeated, or each."""
-    if not isinstance(repeats, Tensor):
-        times: Any = repeats
-    elif repeats.dtype not in (dtypes.int64, dtypes.int32) or repeats.ndim > 1:
-        raise DTypeError(
-            f"repeat_interleave: repeats must be whole numbers in at most 1 dimension, "
-            f"got {repeats.dtype} {repeats.shape}"
-        )
-    else:
-        times = repeats.item() if repeats.numel() == 1 else repeats.tolist()
-    if isinstance(times, list) and len(times) != size:
-        raise ShapeError(f"repeat_interleave: {len(times)} repeats for a dimension of {size}")
-    if min(times if isinstance(times, list) else [times], default=0) < 0:
-        raise OptionError("repeat_interleave: repeats must not be negative")
-    return times  # type: ignore[no-any-return]
 
 
 # -- put together --------------------------------------------------------------------------------

@@ -54,6 +54,7 @@ def _parts(x: Array, dim: int, sizes: Sequence[int]) -> list[Array]:
 
 
 @op(
+    shares="view",
     twice="linear",
     outputs=(),
     visible=0,
@@ -129,6 +130,7 @@ def _same_view(a: Array, b: Array) -> bool:
 
 
 @function(
+    shares="view",
     samples=[
         sample((5, 3), chunks=2),
         sample((2, 7), chunks=3, dim=-1),
@@ -152,6 +154,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @function(
+    shares="view",
     samples=[
         sample((3, 4)),
         sample((2, 3, 1), dim=1),

@@ -10,6 +10,7 @@ from gradcli.engine.tensor import Tensor
 
 
 @op(
+    shares="either",
     method=False,
     saves="x",
     samples=[
