@@ -91,15 +91,20 @@ class Function:
         node = Node(_Rule(cls), edges, kept, len(outputs), kept.arrays())
         fixed = {id(tensor) for tensor in ctx.constant}
         ctx.constant = []
+        given = {id(a) for a in args}
         made = tuple(
-            _with_history(y, node, i) if isinstance(y, Tensor) and id(y) not in fixed else y
+            _with_history(y, node, i, id(y) in given)
+            if isinstance(y, Tensor) and id(y) not in fixed
+            else y
             for i, y in enumerate(outputs)
         )
         return made if isinstance(result, tuple) else made[0]
 
 
-def _with_history(y: Tensor, node: Node, output: int) -> Tensor:
-    return Tensor(y.array, node=node if y.is_floating_point() else None, output=output)
+def _with_history(y: Tensor, node: Node, output: int, argument: bool) -> Tensor:
+    made = Tensor(y.array, node=node if y.is_floating_point() else None, output=output)
+    made.alias = argument or y.alias
+    return made
 
 
 class Kind(NamedTuple):

@@ -44,6 +44,9 @@ class Recorder(Protocol):
     def constant(self, storage: Any) -> None:
         """Fresh memory that Python has filled."""
 
+    def keeps(self, storage: Any) -> bool:
+        """Whether the recorder itself refers to this memory."""
+
     def reading(self) -> None:
         """Python is about to look at values; raises, because a replay would not look again."""
 

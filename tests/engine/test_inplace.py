@@ -120,8 +120,8 @@ def test_a_sum_of_losses_keeps_its_history() -> None:
 
 def test_operators_refuse_leaves_and_views_where_gradients_are_recorded() -> None:
     leaf = engine.ones(2, 2, requires_grad=True)
-    plain = engine.zeros(2, 2)
-    for x in (leaf, (leaf * 2)[0], (leaf * 2).T, plain[0]):
+    plain, made = engine.zeros(2, 2), leaf * 2
+    for x in (leaf, made[0], made.T, plain[0]):
         with pytest.raises(AutogradError, match="no gradient passes"):
             x += leaf[0]
     with pytest.raises(AutogradError, match="no gradient passes"):

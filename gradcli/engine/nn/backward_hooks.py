@@ -85,6 +85,7 @@ def _behind(gate: _Gate, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], list
     made = list(values)
     for output, i in enumerate(places):
         made[i] = Tensor(values[i].array, node=node, output=output)
+        made[i].alias = True
     return tuple(made), places
 
 

@@ -18,7 +18,7 @@ from gradcli.engine.op import op
 from gradcli.engine.ops.creation import tensor
 from gradcli.engine.ops.index import where
 from gradcli.engine.ops.indexing import EVERYTHING, Layout, Plan, flat_positions, layout, planned
-from gradcli.engine.ops.inplace import is_view
+from gradcli.engine.ops.inplace import refuse_view
 from gradcli.engine.ops.movement import basic_view, expand, permute, reshape
 from gradcli.engine.ops.rows import index_add, index_copy, put_rows
 from gradcli.engine.sample import index as below
@@ -148,7 +148,8 @@ def _overwrite(plan: Plan, view: Array, source: Tensor) -> None:
 
 def _record(input: Tensor, plan: Plan, source: Tensor) -> None:
     """The tensor becomes the result of an op."""
-    if input.leaf is not None or is_view(input):
+    refuse_view("setitem", input)
+    if input.leaf is not None:
         refuse_recorded("setitem", input, source)
     result = alias(_assigned(input, plan, source.to(input.dtype)))  # nobody else has its memory
     input.array, input.node, input.output = result.array, result.node, result.output

@@ -106,7 +106,9 @@ def frombuffer(buffer: Any, *, dtype: DType) -> Tensor:
     storage = cpu.borrow(buffer) if view.nbytes else cpu.allocate(0)
     if cpu.address(storage) % dtype.size:
         raise ShapeError(f"frombuffer: the memory is not aligned for {dtype}; copy it first")
-    return Tensor(Array(storage, 0, (view.nbytes // dtype.size,), (1,), dtype))
+    made = Tensor(Array(storage, 0, (view.nbytes // dtype.size,), (1,), dtype))
+    made.alias = True
+    return made
 
 
 def _size(size: tuple[Any, ...], op: str) -> Shape:

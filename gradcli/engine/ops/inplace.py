@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import getrefcount
 from typing import Any
 
-from gradcli.engine import graph
+from gradcli.engine import graph, recording
 from gradcli.engine.array import copy_into, run, writable
 from gradcli.engine.dtype import promote
 from gradcli.engine.function import IN_PLACE, function
 from gradcli.engine.op import Op
+from gradcli.engine.ops.creation import zeros
 from gradcli.engine.ops.elementwise import add, clamp, div, mul, sub
 from gradcli.engine.ops.family import matched
 from gradcli.engine.sample import away_from, index, positive, sample, wrong
 from gradcli.engine.tensor import Tensor, refuse_recorded
-from gradcli.errors import DTypeError, ShapeError
+from gradcli.errors import AutogradError, DTypeError, ShapeError
 
 _TWO = [
     sample((3, 5), (3, 5)),
@@ -89,13 +91,21 @@ def div_(input: Tensor, other: Any) -> Tensor:
     return _arithmetic(div, input, other)
 
 
-def is_view(x: Tensor) -> bool:
-    """True where other tensors surely see what is written to this one."""
-    partial = x.array.storage.nbytes != x.numel() * x.dtype.size
-    return partial or (x.node is not None and x.node.name in _VIEWS)
+def refuse_view(name: str, x: Tensor) -> None:
+    """Refuse a recorded write to a view: it would get new memory, and whom it shows would not."""
+    if x.alias and (x.array.storage.owner is not None or _holders(x) != _holders(zeros(()))):
+        raise AutogradError(
+            f"{name}: no gradient passes through writing into a view of another tensor's memory; "
+            "write to that tensor, to a clone() of the view, or under engine.no_grad()"
+        )
 
 
-_VIEWS = ("getitem", "reshape", "permute", "expand", "diagonal", "unfold", "split")
+def _holders(x: Tensor) -> tuple[int, int]:
+    """How often the tensor's array and its memory are referred to, but by whoever records."""
+    array = x.array
+    recorder = recording.current()
+    recorded = recorder is not None and recorder.keeps(array.storage)
+    return getrefcount(array), getrefcount(array.storage) - recorded
 
 
 def _operator(
@@ -110,7 +120,8 @@ def _operator(
         wanted = input.requires_grad or (isinstance(other, Tensor) and other.requires_grad)
         if not (wanted and graph.recording()):
             return write(input, other)
-        if input.leaf is not None or is_view(input):
+        refuse_view(symbol, input)
+        if input.leaf is not None:
             refuse_recorded(symbol, input, other)
         result = plain(input, other)
         if result.shape != input.shape:

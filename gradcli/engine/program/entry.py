@@ -127,6 +127,7 @@ class Entry:
             with recording.to(recorded):
                 self.pattern, results = leaves(step(*own))
                 self.outputs = [tensor.array.contiguous() for tensor in results]
+            _check_places(_tensors(own), self.inputs)
         except CaptureError:
             recorded.undo()  # the step will be made again, eagerly
             raise
@@ -236,6 +237,13 @@ def _own(given: Tensor, own: Array) -> Tensor:
         )
     copy_into(own, given.array)
     return Tensor(own.view(own.shape, own.strides))  # an Array of its own: see _alone
+
+
+def _check_places(tensors: Sequence[Tensor], inputs: Sequence[Array]) -> None:
+    """Refuse a recorded write to an argument: that has given the program's copy other memory."""
+    pairs = zip(tensors, inputs, strict=True)
+    if any(tensor.array.storage is not mine.storage for tensor, mine in pairs):
+        raise CaptureError("the step is not captured: it overwrites one of its arguments")
 
 
 def _put_back(content: dict[Buffer, bytes]) -> None:

@@ -169,6 +169,11 @@ class Recording:
         """Fresh memory that Python has filled: it is kept as it is."""
         self._buffers[id(storage)] = Buffer(storage.nbytes, storage)
 
+    def keeps(self, storage: Storage) -> bool:
+        """Whether the recorder itself refers to this memory."""
+        buffer = self._buffers.get(id(storage))
+        return buffer is not None and buffer.storage is storage
+
     def reading(self) -> NoReturn:
         """Refuse: a replay would go on with the value of the first time."""
         raise CaptureError(

@@ -58,7 +58,8 @@ def test_a_plain_tensor_takes_values_that_have_a_history() -> None:
 
 def test_leaves_and_views_are_not_assigned_to_where_gradients_are_recorded() -> None:
     leaf = engine.ones(2, 2, requires_grad=True)
-    for x in (leaf, (leaf * 2)[0], (leaf * 2).T):
+    made = leaf * 2
+    for x in (leaf, made[0], made.T):
         for index in (0, I([0]), x.detach() == 1):
             with pytest.raises(AutogradError, match="no gradient passes"):
                 x[index] = 1.0
