@@ -102,9 +102,8 @@ class Function:
 
 
 def _with_history(y: Tensor, node: Node, output: int, argument: bool) -> Tensor:
-    made = Tensor(y.array, node=node if y.is_floating_point() else None, output=output)
-    made.alias = argument or y.alias
-    return made
+    origin, alias = node if y.is_floating_point() else None, argument or y.alias
+    return Tensor(y.array, node=origin, output=output, alias=alias)
 
 
 class Kind(NamedTuple):

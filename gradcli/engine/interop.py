@@ -55,9 +55,7 @@ def _borrowed(
         raise ShapeError(f"{how}: the memory is not aligned for {dtype}; copy the array first")
     last = sum((size - 1) * step for size, step in zip(shape, strides, strict=True) if size > 1)
     storage = cpu.borrow_address(address, (last + 1) * dtype.size, owner)
-    made = Tensor(Array(storage, 0, shape, tuple(strides), dtype))
-    made.alias = True
-    return made
+    return Tensor(Array(storage, 0, shape, tuple(strides), dtype), alias=True)
 
 
 # -- NumPy -----------------------------------------------------------------------------------------

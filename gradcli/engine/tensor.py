@@ -35,6 +35,7 @@ class Tensor:
         requires_grad: bool = False,
         node: Node | None = None,
         output: int = 0,
+        alias: bool = False,
     ) -> None:
         if not isinstance(array, Array):
             raise DTypeError("Tensor: made by engine.tensor(data), not by calling the class")
@@ -42,7 +43,7 @@ class Tensor:
         self.node = node
         self.output = output
         self.leaf: Leaf | None = None
-        self.alias = False  # True where the memory came from another tensor: views, detach()
+        self.alias = alias  # True where the memory came from another tensor: views, detach()
         if requires_grad:
             self.requires_grad_()
 
@@ -179,7 +180,7 @@ class Tensor:
         if self.leaf is None or self.leaf.grad is None:
             return None
         found, before = self.leaf.grad, self.leaf.history
-        made = _alias(found)
+        made = Tensor(found, alias=True)
         if before is not None and before[0] is found:  # it can be differentiated itself
             origin, made.output = before[1:]
             made.node = origin if isinstance(origin, Node) else None
@@ -218,12 +219,16 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same memory without history."""
-        return _alias(self.array)
+        made = Tensor(self.array)
+        made.alias = True
+        return made
 
     @property
     def data(self) -> Tensor:
         """The same memory without history; can be replaced by a tensor of its shape and type."""
-        return _alias(self.array)
+        made = Tensor(self.array)
+        made.alias = True
+        return made
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -238,8 +243,8 @@ class Tensor:
 
     def __copy__(self) -> Tensor:
         made = object.__new__(type(self))
-        Tensor.__init__(made, self.array, node=self.node, output=self.output)
-        made.leaf, made.alias = self.leaf, True
+        Tensor.__init__(made, self.array, node=self.node, output=self.output, alias=True)
+        made.leaf = self.leaf
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
@@ -353,13 +358,6 @@ def refuse_recorded(name: str, *tensors: Any) -> None:
             f"{name}: no gradient passes through writing in place; do it under engine.no_grad(), "
             "or make a new tensor, as in x = x + y"
         )
-
-
-def _alias(array: Array) -> Tensor:
-    """A tensor over the memory of another."""
-    made = Tensor(array)
-    made.alias = True
-    return made
 
 
 def _op(name: str, *inputs: Any) -> Tensor:

@@ -84,8 +84,7 @@ def _behind(gate: _Gate, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], list
     node = Node(gate, parents_of([values[i] for i in places]), (), len(places))
     made = list(values)
     for output, i in enumerate(places):
-        made[i] = Tensor(values[i].array, node=node, output=output)
-        made[i].alias = True
+        made[i] = Tensor(values[i].array, node=node, output=output, alias=True)
     return tuple(made), places
 
 

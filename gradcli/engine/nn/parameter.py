@@ -16,8 +16,7 @@ class Parameter(Tensor):
 
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
         source = empty(0) if data is None else data
-        super().__init__(source.array, requires_grad=requires_grad)
-        self.alias = data is not None
+        super().__init__(source.array, requires_grad=requires_grad, alias=data is not None)
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"

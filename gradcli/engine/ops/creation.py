@@ -106,9 +106,7 @@ def frombuffer(buffer: Any, *, dtype: DType) -> Tensor:
     storage = cpu.borrow(buffer) if view.nbytes else cpu.allocate(0)
     if cpu.address(storage) % dtype.size:
         raise ShapeError(f"frombuffer: the memory is not aligned for {dtype}; copy it first")
-    made = Tensor(Array(storage, 0, (view.nbytes // dtype.size,), (1,), dtype))
-    made.alias = True
-    return made
+    return Tensor(Array(storage, 0, (view.nbytes // dtype.size,), (1,), dtype), alias=True)
 
 
 def _size(size: tuple[Any, ...], op: str) -> Shape:
