@@ -85,7 +85,7 @@ class Patience:
             self.best, self.bad = figure, 0
         else:
             self.bad += 1
-        if self.resting:
+        if self.resting > 0:
             self.resting -= 1
             self.bad = 0
         if self.bad <= self.patience:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 
 from gradcli.engine.optim.curves import half_cosine, in_cycle
@@ -70,7 +70,10 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """lr0 gamma^(how many milestones have come); one that is listed twice counts twice."""
+    """lr0 gamma^(how many milestones have come); one that is listed twice counts twice.
+
+    Milestones before the first count never come.
+    """
 
     carries = True
 
@@ -87,11 +90,12 @@ class MultiStepLR(LRScheduler):
 
     def factor(self, epoch: int) -> float:
         """Gamma for each milestone up to here."""
-        return float(self.gamma ** bisect_right(self.milestones, epoch))
+        before = bisect_left(self.milestones, 0)
+        return float(self.gamma ** (bisect_right(self.milestones, epoch) - before))
 
 
 class ConstantLR(LRScheduler):
-    """lr0 factor for the first total_iters counts, lr0 from there on."""
+    """lr0 factor for the first total_iters counts, lr0 from there on; for ever if that is 0."""
 
     carries = True
 
@@ -110,11 +114,14 @@ class ConstantLR(LRScheduler):
 
     def factor(self, epoch: int) -> float:
         """The factor, and 1 after it."""
-        return self.start_factor if epoch < self.total_iters else 1.0
+        return 1.0 if 0 < self.total_iters <= epoch else self.start_factor
 
 
 class LinearLR(LRScheduler):
-    """lr0 times a factor that goes in a straight line from start_factor to end_factor."""
+    """lr0 times a factor that goes in a straight line from start_factor to end_factor.
+
+    With a total_iters of 0 it stays at start_factor.
+    """
 
     carries = True
 
@@ -137,7 +144,7 @@ class LinearLR(LRScheduler):
 
     def factor(self, epoch: int) -> float:
         """The point of the line, which ends after total_iters."""
-        done = min(epoch, self.total_iters) / self.total_iters if self.total_iters > 0 else 1.0
+        done = min(epoch, self.total_iters) / self.total_iters if self.total_iters > 0 else 0.0
         return self.start_factor + (self.end_factor - self.start_factor) * done
 
 
