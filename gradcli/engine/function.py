@@ -17,6 +17,7 @@ from gradcli.engine.device import place
 from gradcli.engine.op import bare
 from gradcli.engine.sample import Sample, Shares, Wrong
 from gradcli.engine.tensor import OPS, Tensor, install
+from gradcli.errors import GradcliError
 from gradcli.registry import Registry
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -105,17 +106,33 @@ class Function:
 FUNCTIONS: Registry[Function] = Registry("function")
 
 
-def beside_inputs(plain: F) -> F:
-    """The function, with what it makes on the device of the first tensor that it is given."""
+def beside_inputs(plain: F, name: str = "") -> F:
+    """The function, with what it makes on the device of the first tensor that it is given.
+
+    What the ops that it calls refuse is refused in its own name.
+    """
+    own = name or plain.__name__
 
     @wraps(plain)
     def placed(*args: Any, **named: Any) -> Any:
-        if not place.others():
-            return plain(*args, **named)
-        with place.on(place.of(_arrays((*args, *named.values()))) or place.fresh()):
-            return plain(*args, **named)
+        try:
+            if not place.others():
+                return plain(*args, **named)
+            with place.on(place.of(_arrays((*args, *named.values()))) or place.fresh()):
+                return plain(*args, **named)
+        except GradcliError as error:
+            rename(error, own)
+            raise
 
     return cast(F, placed)
+
+
+def rename(error: GradcliError, name: str) -> None:
+    """Put the name of the function that the user called before an op's refusal."""
+    op, colon, sentence = error.message.partition(": ")
+    if colon and op != name and op in OPS:
+        error.message = f"{name}: {sentence}"
+        error.args = (error.message,)
 
 
 def _arrays(values: Sequence[Any]) -> Iterator[Array]:
@@ -139,7 +156,7 @@ def function(
     """Enter a plain function composed of ops, under its name; it becomes a method as well."""
 
     def enter(plain: F) -> F:
-        placed = autocasted(name or plain.__name__, beside_inputs(plain))
+        placed = autocasted(name or plain.__name__, beside_inputs(plain, name or ""))
         known = name or plain.__name__
         row = Function(placed, name=known, samples=samples, wrong=wrong, why=why, shares=shares)
         FUNCTIONS.add(row.name, row)

@@ -175,7 +175,7 @@ def refusal(kernel: str, call: Any, error: Any) -> Exception:
         )
     if error.status == lib.GC_BAD_DTYPE:
         name = _DTYPE_NAMES.get(tensor.dtype, "this element type")
-        return DTypeError(f"{op}: kernel '{kernel}' is not built for {name} on the CPU")
+        return DTypeError(f"{op}: does not take {name}; change it, as in x.float()")
     if error.status == lib.GC_NOT_FINITE:
         return NumericsError(f"{op}: the number at position {error.where} is not finite")
     if error.status == lib.GC_ZERO:

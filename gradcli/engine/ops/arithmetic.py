@@ -16,8 +16,9 @@ from gradcli.errors import DTypeError
 
 @function(samples=[sample((3, 5)), sample((2, 1, 4)), sample(()), sample((0, 3))])
 def square(input: Tensor) -> Tensor:
-    """The element times itself."""
-    y: Tensor = mul(input, input)
+    """The element times itself; of truths 0 or 1, as int64."""
+    x = input.long() if input.dtype is dtypes.bool_ else input
+    y: Tensor = mul(x, x)
     return y
 
 

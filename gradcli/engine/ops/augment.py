@@ -6,6 +6,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import op
+from gradcli.engine.ops.index import run_as
 from gradcli.engine.sample import index, sample, wrong
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
@@ -41,7 +42,7 @@ def rand_at(state: Array, draws: Array, *, count: int, dtype: DType = dtypes.flo
     if not 0 <= count <= MOST:
         raise OptionError(f"rand_at: count must be 0 to {MOST}, got {count}")
     out = empty((draws.shape[0], count), dtype)
-    run("uniform_at", state.contiguous(), draws.contiguous(), out, sizes=(0,))
+    run_as("rand_at", "uniform_at", state.contiguous(), draws.contiguous(), out, sizes=(0,))
     return out
 
 

@@ -13,7 +13,7 @@ from gradcli.engine.ops.movement import clone, unsqueeze
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import OptionError, ShapeError
+from gradcli.errors import DTypeError, OptionError, ShapeError
 
 
 def _part(whole: Array, dim: int, start: int, size: int) -> Array:
@@ -53,6 +53,8 @@ def _joined_dim(name: str, a: Shape, b: Shape, dim: int) -> int:
 def join(input: Array, other: Array, *, dim: int) -> Array:
     """Two tensors behind one another along `dim`; `cat` is made of these."""
     d = _joined_dim("join", input.shape, other.shape, dim)
+    if input.dtype is not other.dtype:
+        raise DTypeError(f"join: both must be of one type, got {input.dtype} and {other.dtype}")
     first, second = input.shape[d], other.shape[d]
     out = empty((*input.shape[:d], first + second, *input.shape[d + 1 :]), input.dtype)
     run("copy", input, _part(out, d, 0, first))

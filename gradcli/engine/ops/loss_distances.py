@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
+from gradcli.engine.dtype import promote
 from gradcli.engine.function import function
 from gradcli.engine.ops.loss_margins import at_least, finished
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import broadcast, dim_index
 from gradcli.engine.tensor import OPS, Tensor
-from gradcli.errors import OptionError
+from gradcli.errors import DTypeError, OptionError
 
 Distance = Callable[[Tensor, Tensor], Tensor]
 
@@ -32,6 +33,12 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """The cosine of the angle between x1 and x2 along `dim`; no length counts as below eps."""
     shape = broadcast(x1.shape, x2.shape, "cosine_similarity")
     at = dim_index(dim, len(shape), "cosine_similarity")
+    kind = promote(x1.dtype, x2.dtype)
+    if not kind.is_floating_point:
+        raise DTypeError(
+            f"cosine_similarity: one input must hold floats, got {x1.dtype} and {x2.dtype}"
+        )
+    x1, x2 = OPS["to"](x1, kind), OPS["to"](x2, kind)
     directions = []
     for x in (OPS["expand"](x1, shape), OPS["expand"](x2, shape)):
         squares = OPS["sum"](x * x, at, keepdim=True)

@@ -6,7 +6,7 @@ from math import log, pi
 
 from gradcli.engine.function import function
 from gradcli.engine.ops import creation
-from gradcli.engine.ops.loss_pairs import checked_reduction, reduced
+from gradcli.engine.ops.loss_pairs import TINY, checked_reduction, reduced
 from gradcli.engine.sample import index, positive, sample, sign, unit, wrong
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import OptionError, ShapeError
@@ -47,8 +47,7 @@ def cosine_embedding_loss(
             "cosine_embedding_loss: needs two vectors and a target without dimensions, or two "
             f"matrices and a vector, got {input1.shape}, {input2.shape} and {target.shape}"
         )
-    tiny = 1e-12
-    lengths = [OPS["sum"](x * x, -1) + tiny for x in (input1, input2)]
+    lengths = [OPS["sum"](x * x, -1) + TINY for x in (input1, input2)]
     cosine = OPS["sum"](input1 * input2, -1) / OPS["sqrt"](lengths[0] * lengths[1])
     near = OPS["where"](target == 1, 1 - cosine, 0.0)
     far = OPS["where"](target == -1, at_least(cosine - margin, 0.0), 0.0)
@@ -107,9 +106,7 @@ def hinge_embedding_loss(
 )
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target input)), the target being 1 or -1; large inputs do not overflow."""
-    towards = OPS["to"](target, input.dtype) * input
-    ones = creation.ones(towards.shape, dtype=towards.dtype)
-    terms = OPS["binary_cross_entropy_with_logits"](towards, ones, reduction="none")
+    terms = 0.0 - OPS["logsigmoid"](OPS["to"](target, input.dtype) * input)  # not -0
     return finished("soft_margin_loss", terms, reduction)
 
 
@@ -163,13 +160,13 @@ def multi_margin_loss(
             f"{input.shape} and {target.shape}"
         )
     column = OPS["unsqueeze"](target, -1)
-    terms = OPS["relu"](margin - OPS["gather"](input, -1, column) + input)
+    own = column == creation.arange(input.shape[-1])
+    terms = OPS["relu"](OPS["where"](own, 0.0, margin - OPS["gather"](input, -1, column) + input))
     if p == 2:
         terms = terms * terms
-    others = column != creation.arange(input.shape[-1])
     if weight is not None:
         terms = terms * OPS["unsqueeze"](weight[target], -1)
-    sums = OPS["sum"](terms * OPS["to"](others, input.dtype), -1) / input.shape[-1]
+    sums = OPS["sum"](terms, -1) / input.shape[-1]
     return finished("multi_margin_loss", sums, reduction)
 
 
@@ -195,13 +192,15 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
             f"got {input.shape} and {target.shape}"
         )
     classes = input.shape[-1]
-    named = OPS["to"](OPS["cumprod"](OPS["to"](target >= 0, input.dtype), -1), input.dtype)
+    places = OPS["where"](target == -1, 0, target)  # what stands there does not count
+    chosen = OPS["unsqueeze"](OPS["gather"](input, -1, places), -1)
+    named = OPS["unsqueeze"](OPS["cumprod"](OPS["to"](target >= 0, target.dtype), -1) > 0, -1)
     # (..., labels, classes): where a label stands, and which classes are none.
-    hit = OPS["to"](OPS["unsqueeze"](target, -1) == creation.arange(classes), input.dtype)
-    others = 1 - OPS["sum"](hit * OPS["unsqueeze"](named, -1), -2, keepdim=True)
-    scores = OPS["unsqueeze"](input, -2)
-    chosen = OPS["sum"](hit * scores, -1, keepdim=True)
-    pairs = OPS["relu"](1 - chosen + scores) * OPS["unsqueeze"](named, -1) * at_least(others, 0.0)
+    hit = OPS["logical_and"](OPS["unsqueeze"](target, -1) == creation.arange(classes), named)
+    label = OPS["any"](hit, -2, keepdim=True)
+    counts = OPS["logical_and"](named, OPS["logical_not"](label))
+    apart = 1 - chosen + OPS["unsqueeze"](input, -2)
+    pairs = OPS["relu"](OPS["where"](counts, apart, 0.0))
     sums = OPS["sum"](OPS["sum"](pairs, -1), -1) / classes
     return finished("multilabel_margin_loss", sums, reduction)
 

@@ -19,6 +19,7 @@ from gradcli.errors import OptionError, ShapeError
 
 Make = Callable[[tuple[int, ...]], Input]
 REDUCTIONS = ("none", "mean", "sum")
+TINY = 9.999999960041972e-13  # 1e-12 as a float32, as torch has it in every type
 
 
 def checked_reduction(name: str, reduction: str, known: Sequence[str] = REDUCTIONS) -> None:

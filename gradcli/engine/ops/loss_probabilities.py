@@ -9,6 +9,7 @@ from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops import creation
 from gradcli.engine.ops.loss_pairs import (
     REDUCTIONS,
+    TINY,
     checked_reduction,
     declare_slopes,
     pair_samples,
@@ -117,7 +118,7 @@ def binary_cross_entropy_gradient(
 
 declare_slopes(
     binary_cross_entropy,
-    lambda p, t: (p - t) / OPS["clamp"]((1 - p) * p, min=1e-12),
+    lambda p, t: (p - t) / OPS["clamp"]((1 - p) * p, min=TINY),
     lambda p, t: OPS["log1p"](-p) - OPS["log"](p),
 )
 

@@ -240,7 +240,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes == -1:
         if not tensor.numel():
             raise OptionError("one_hot: without elements the number of classes must be given")
-        num_classes = int(amax(tensor).item()) + 1
+        num_classes = max(0, int(amax(tensor).item())) + 1
     nothing = zeros(*tensor.shape, num_classes, dtype=dtypes.int64)
     result: Tensor = scatter(nothing, -1, reshape(tensor, (*tensor.shape, 1)), 1)
     return result

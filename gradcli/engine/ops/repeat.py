@@ -6,6 +6,7 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
+from gradcli.engine.array import empty
 from gradcli.engine.function import function
 from gradcli.engine.ops.creation import tensor
 from gradcli.engine.ops.index import index_select
@@ -86,6 +87,7 @@ def repeat_interleave(
         outer, inner = shape_rules.numel(shape[: d + 1]), shape_rules.numel(shape[d + 1 :])
         made = _repeated(input, outer, times, inner, (*shape[:d], size * times, *shape[d + 1 :]))
     else:
+        empty((sum(times),), dtypes.int64)  # refuses at once what no memory holds
         places = [i for i, count in enumerate(times) for _ in range(count)]
         made = index_select(input, d, tensor(places, dtype=dtypes.int64))
     if output_size is not None and made.shape[d] != output_size:

@@ -9,6 +9,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, full, run
 from gradcli.engine.dtype import DType
+from gradcli.engine.function import rename
 from gradcli.engine.op import declare_op
 from gradcli.engine.ops.creation import full_like
 from gradcli.engine.ops.elementwise import eq
@@ -31,7 +32,7 @@ from gradcli.engine.ops.scatter import (
 from gradcli.engine.sample import distinct, sample, wrong
 from gradcli.engine.sample import index as below
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import OptionError
+from gradcli.errors import DTypeError, GradcliError, OptionError
 
 _JOINS = {"prod": MULTIPLY, "amax": MAX, "amin": MIN}
 
@@ -41,6 +42,13 @@ class _ScatterReduce(AlongDim):
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Join src with what is there: "sum", "prod", "mean", "amax" or "amin"."""
+        try:
+            return self._joined(args, named)
+        except GradcliError as error:
+            rename(error, self.name)
+            raise
+
+    def _joined(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         (x, index, src), options = self._bind(args, named)
         assert x is not None and index is not None and src is not None
         reduce, include = options["reduce"], options.get("include_self", True)
@@ -48,13 +56,15 @@ class _ScatterReduce(AlongDim):
             raise OptionError(
                 f"scatter_reduce: reduce must be sum, prod, mean, amax or amin, got {reduce!r}"
             )
+        if x.dtype is dtypes.bool_ and reduce in ("sum", "mean"):
+            raise DTypeError("scatter_reduce: truths cannot be added; use input.long()")
         dim = options["dim"]
         checked("scatter_reduce", x.array, index.array, src.array, dim)
         if src.shape != index.shape and index.ndim:
             src = getitem(src, index=tuple(slice(n) for n in index.shape))
         if not include:
             reached = scatter(full_like(x, 0, dtype=dtypes.bool_), dim, index, True)
-            x = where(reached, _neutral(reduce, x.dtype), x)
+            x = where(reached, full_like(x, _neutral(reduce, x.dtype)), x)
         if reduce in _JOINS:
             return super().__call__(x, index, src, dim=dim, reduce=reduce)
         total = scatter_add(x, index, src, dim=dim)
@@ -74,6 +84,8 @@ def _neutral(reduce: str, dtype: DType) -> float:
         return 1
     if dtype.is_floating_point:
         return -inf if reduce == "amax" else inf
+    if dtype is dtypes.bool_:
+        return reduce == "amin"
     top = 255 if dtype is dtypes.uint8 else (1 << (8 * dtype.size - 1)) - 1
     low = 0 if dtype is dtypes.uint8 else -top - 1
     return low if reduce == "amax" else top
@@ -163,10 +175,19 @@ def _of_product_again(
     zeros = _counted_again(none_x, none_src, index, dim, x.dtype)
     plain_x, plain_src = where(none_x, 1.0, x), where(none_src, 1.0, src)
     rest = grad * scatter_reduce(plain_x, dim, index, plain_src, reduce="prod")
-    alone_x = eq(zeros, none_x.to(x.dtype))
-    alone_src = eq(gather(zeros, dim, index), none_src.to(x.dtype))
-    to_src = where(alone_src, gather(rest, dim, index) / plain_src, 0.0)
-    return where(alone_x, rest / plain_x, 0.0), None, to_src
+    # The sum of what is 0: no value, but a slope of 1 for each.
+    nulls = scatter_add(where(none_x, x, 0.0), dim, index, where(none_src, src, 0.0))
+
+    def others(own: Tensor, at: Tensor, plain: Tensor, *of_place: Tensor) -> Tensor:
+        zeros, rest, nulls = of_place
+        left = zeros - own.to(at.dtype)  # zeros among the others: with one, the product is that one
+        factor = where(left == 1, nulls - where(own, at, 0.0), 0.0)
+        product: Tensor = where(left == 0, 1.0, factor) * rest / plain
+        return product
+
+    there = (gather(each, dim, index) for each in (zeros, rest, nulls))
+    to_src = others(none_src, src, plain_src, *there)
+    return others(none_x, x, plain_x, zeros, rest, nulls), None, to_src
 
 
 def _counted(truth_x: Array, truth_src: Array, index: Array, d: int, dtype: DType) -> Array:
