@@ -30,8 +30,11 @@ static inline REAL NAME(m_bce_slope)(REAL a, REAL b) {
   return (a - b) / (spread < R(1e-12f) ? R(1e-12f) : spread);
 }
 
+/* An infinite logit costs nothing where the target agrees with it, and infinity elsewhere. */
 static inline REAL NAME(m_bce_logits)(REAL a, REAL b) {
-  return ((a < 0 ? 0 : a) - a * b) + NAME(m_log_1_plus)(m_exp(a < 0 ? a : -a));
+  const REAL size = a < 0 ? -a : a, share = a < 0 ? b : 1 - b;
+  const REAL finite = ((a < 0 ? 0 : a) - a * b) + NAME(m_log_1_plus)(m_exp(-size));
+  return size == (REAL)INFINITY ? (share == 0 ? 0 : size * share) : finite;
 }
 
 #define m_log_1_plus NAME(m_log_1_plus)

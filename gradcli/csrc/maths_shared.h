@@ -37,8 +37,9 @@ static inline REAL NAME(m_mish_share)(REAL x) {
 
 /* With s the share: s + x (1 - s^2) sigmoid(x), and 1 - s^2 = 4 (n + 1) / (n + 2)^2. */
 static inline REAL NAME(m_mish_slope)(REAL x) {
-  const REAL e = NAME(m_exp)(x > 30 ? 30 : x), n = e * (e + 2), part = 2 / (n + 2);
-  return n / (n + 2) + x * (part * part * (n + 1)) * (e / (1 + e));
+  const REAL low = x > 30 ? 30 : x;
+  const REAL e = NAME(m_exp)(low), n = e * (e + 2), part = 2 / (n + 2);
+  return n / (n + 2) + low * (part * part * (n + 1)) * (e / (1 + e));
 }
 
 /* min(max(x + 3, 0), 6) / 6 */
@@ -50,6 +51,12 @@ static inline REAL NAME(m_hardsigmoid)(REAL x) {
 /* d pow(a, b) / db = y log a; where a is 0 the limit is 0 for b > 0. */
 static inline REAL NAME(m_pow_slope)(REAL a, REAL b, REAL y) {
   return a == 0 && b >= 0 ? 0 : y * NAME(m_log)(a);
+}
+
+/* b / (a^2 + b^2), by the hypotenuse because squares overflow and vanish; 0 at the origin. */
+static inline REAL NAME(m_atan2_slope)(REAL b, REAL a) {
+  const REAL size = NAME(m_hypot)(a, b);
+  return size == 0 ? 0 : b / size / size;
 }
 
 /* x (1 + tanh(u)) / 2 for u = c (x + k x^3), which is x / (1 + exp(-2 u)). */
@@ -97,6 +104,7 @@ static inline REAL NAME(m_gelu_tanh_slope)(REAL x) {
 #define m_erfc NAME(m_erfc)
 #define m_atan2 NAME(m_atan2)
 #define m_hypot NAME(m_hypot)
+#define m_atan2_slope NAME(m_atan2_slope)
 #define m_fmod NAME(m_fmod)
 #define m_remainder NAME(m_remainder)
 #define m_floor_divide NAME(m_floor_divide)

@@ -44,9 +44,9 @@ UNARY(silu,       x * m_sigmoid(x),              x, m_silu_slope(x))
 UNARY(mish,       x * m_mish_share(x),           x, m_mish_slope(x))
 UNARY(softplus,   x * p > q ? x : m_log1p(m_exp(x * p)) / p,
                                                  x, x * p > q ? 1 : m_sigmoid(x * p))
-UNARY(logsigmoid, (x < 0 ? x : 0 * x) - m_log1p(m_exp(x < 0 ? x : -x)),
+UNARY(logsigmoid, (x > 0 ? 0 : x) - m_log1p(m_exp(x < 0 ? x : -x)),
                                                  x, m_sigmoid(-x))
-UNARY(softsign,   x / (1 + (x < 0 ? -x : x)),    y, (1 - (y < 0 ? -y : y)) * (1 - (y < 0 ? -y : y)))
+UNARY(softsign,   x / (1 + (x < 0 ? -x : x)),    x, 1 / ((1 + (x < 0 ? -x : x)) * (1 + (x < 0 ? -x : x))))
 UNARY(hardswish,  x * m_hardsigmoid(x),          x, x <= -3 ? 0 : (x < 3 ? x / 3 + R(0.5) : (x == x ? 1 : x)))
 UNARY(hardsigmoid, m_hardsigmoid(x),             x, x > -3 ? (x < 3 ? 1 / R(6) : 0) : (x == x ? 0 : x))
 UNARY(hardtanh,   x < p ? p : (x > q ? q : x),   x, x > p ? (x < q ? 1 : 0) : (x == x ? 0 : x))
@@ -80,7 +80,7 @@ BINARY(floor_divide, m_floor_divide(a, b))
 
 BINARY_REAL(div,   a / b,         1 / b,                            -y / b)
 BINARY_REAL(pow,   m_pow(a, b),   b == 0 ? 0 : b * m_pow(a, b - 1), m_pow_slope(a, b, y))
-BINARY_REAL(atan2, m_atan2(a, b), b / (a * a + b * b),              -a / (a * a + b * b))
+BINARY_REAL(atan2, m_atan2(a, b), m_atan2_slope(b, a),              m_atan2_slope(-a, b))
 BINARY_REAL(hypot, m_hypot(a, b), a / y,                            b / y)
 
 BINARY_WHOLE(pow_whole,   m_pow_whole(a, b))

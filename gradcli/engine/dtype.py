@@ -54,6 +54,11 @@ bool_ = DType("bool", 5, 1, "bool", "?")
 
 bfloat16 = DType("bfloat16", 6, 2, "float", "")
 
+LARGEST = {  # finite number
+    float32: 3.4028234663852886e38,
+    float64: 1.7976931348623157e308,
+    bfloat16: 3.3895313892515355e38,
+}
 DTYPES = {d.name: d for d in (float32, float64, int32, int64, uint8, bool_, bfloat16)}
 _RANK = {"bool": 0, "int": 1, "float": 2}
 

@@ -35,6 +35,7 @@
 #undef m_erfc
 #undef m_atan2
 #undef m_hypot
+#undef m_atan2_slope
 #undef m_fmod
 #undef m_remainder
 #undef m_floor_divide

@@ -82,7 +82,7 @@ logsigmoid = unary(
 softsign = unary(
     "softsign",
     "x / (1 + |x|): like tanh, but slower to arrive.",
-    lambda y: (1 - y.abs()) * (1 - y.abs()),
+    lambda x: 1 / ((1 + x.abs()) * (1 + x.abs())),
 )
 hardsigmoid = unary(
     "hardsigmoid",
@@ -304,7 +304,10 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         weight = weight.reshape(1, -1, *[1] * (input.ndim - 2))
     elif not input.ndim:
         weight = weight.reshape(())
-    y: Tensor = where(input > 0, input, mul(weight, input))
+    above = input > 0
+    # 0 times an infinite weight, or a weight of 0 times infinity, would be NaN on the way back.
+    below = where(above, 0.0, input)
+    y: Tensor = where(above, input, mul(weight, below))
     return y
 
 

@@ -228,13 +228,20 @@ div = binary(
 )
 
 
+def _angle_slope(b: Tensor, a: Tensor) -> Tensor:
+    """The slope b / (a^2 + b^2), and 0 at the origin."""
+    nothing = (a.detach() == 0) * (b.detach() == 0)
+    size = hypot(pick(nothing, 1.0, a), pick(nothing, 1.0, b))
+    return pick(nothing, 0.0, b / size / size)
+
+
 atan2 = binary(
     "atan2",
     "The angle of the point (other, input), from -pi to pi.",
     (_slope("atan2_backward_a"), _slope("atan2_backward_b")),
     (
-        lambda grad, a, b, y: grad * (b / (a * a + b * b)),
-        lambda grad, a, b, y: -grad * (a / (a * a + b * b)),
+        lambda grad, a, b, y: grad * _angle_slope(b, a),
+        lambda grad, a, b, y: -grad * _angle_slope(a, b),
     ),
     saves=_KEPT,
     samples=_BY_NUMBERS_ABOVE_0,
@@ -278,7 +285,7 @@ pow = binary(
     (_slope("pow_backward_a"), _slope("pow_backward_b")),
     (
         lambda grad, a, b, y: pick(b == 0, 0.0, grad * (b * a ** (b - 1))),
-        lambda grad, a, b, y: grad * (y * pick(a == 0, 1.0, a).log()),
+        lambda grad, a, b, y: grad * (y * pick((a == 0) * (b >= 0), 1.0, a).log()),
     ),
     saves=_KEPT,
     samples=(

@@ -53,11 +53,14 @@ def vector_norm(x: Array, *, dim: Dim = None, keepdim: bool = False) -> Array:
 def vector_norm_gradient(
     grad: Array, *, x: Array, y: Array, dim: Dim, shapes: tuple[Shape, ...]
 ) -> Array:
-    """X / norm; 0 where the norm is 0, for all of x is 0 there."""
+    """X / norm; 0 where the norm is 0, for all of x is 0 there.
+
+    The gradient comes last: divided by a norm that is subnormal it would be infinite.
+    """
     kept = _kept(shapes[0], dim)
     nothing = map_binary("eq", y, scalar(0, y.dtype), dtypes.bool_).cast(y.dtype)
-    share = map_binary("div", grad, map_binary("add", y, nothing))
-    return map_binary("mul", x, share.reshape(kept))
+    direction = map_binary("div", x, map_binary("add", y, nothing).reshape(kept))
+    return map_binary("mul", direction, grad.reshape(kept))
 
 
 def _kept(shape: Shape, dim: Dim) -> Shape:

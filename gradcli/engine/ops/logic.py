@@ -162,13 +162,6 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return input.shape == other.shape and bool(eq(input, other).all())
 
 
-_LARGEST = {
-    dtypes.float32: 3.4028234663852886e38,
-    dtypes.float64: 1.7976931348623157e308,
-    dtypes.bfloat16: 3.3895313892515355e38,
-}
-
-
 @function(
     samples=[
         sample((3, 5)),
@@ -186,7 +179,7 @@ def nan_to_num(
     """NaN replaced by `nan` (0), and infinities by the largest and the smallest number."""
     if not input.is_floating_point():
         return input.clone()
-    top = _LARGEST[input.dtype]
+    top = dtypes.LARGEST[input.dtype]
     y: Tensor = input
     for found, value in (
         (isnan(input), 0.0 if nan is None else nan),

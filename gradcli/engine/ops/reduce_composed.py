@@ -8,7 +8,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.dtype import DType
 from gradcli.engine.function import function
-from gradcli.engine.ops.elementwise import add, exp, log, mul
+from gradcli.engine.ops.elementwise import add, clamp, exp, log, mul
 from gradcli.engine.ops.extreme import amax, amin
 from gradcli.engine.ops.index import where
 from gradcli.engine.ops.join import cat
@@ -91,9 +91,9 @@ def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
     if not x.numel():
         nothing: Tensor = total(x, dim, keepdim) - inf
         return nothing
-    top = amax(x.detach(), dim, keepdim=True)
-    # An infinite maximum is not taken off: inf - inf would be NaN.
-    top = where(abs(top) == inf, 0.0, top)
+    # Of an infinite maximum the largest number is taken off: inf - inf would be NaN.
+    largest = dtypes.LARGEST[x.dtype]
+    top = clamp(amax(x.detach(), dim, keepdim=True), -largest, largest)
     result: Tensor = log(total(exp(x - top), dim, keepdim=True)) + top
     shaped: Tensor = reshape(result, shape)
     return shaped
