@@ -256,14 +256,11 @@ class Run:
 @pytest.mark.parametrize("replaced", REPLACED)
 def test_a_captured_step_goes_on_as_an_eager_one(replaced: str, reached: str) -> None:
     eager, captured = (Run(reached, capture) for capture in (False, True))
-    assert list(captured.results(4)) == list(eager.results(4))
+    assert list(captured.results(3)) == list(eager.results(3))
     assert captured.runs == 2
-    before = list(eager.results(1))
-    assert list(captured.results(1)) == before
     for run in (eager, captured):
         REPLACED[replaced](run.layer)
-    after = list(eager.results(4))
-    assert list(captured.results(4)) == after
+    assert list(captured.results(3)) == list(eager.results(3))
     assert captured.runs == 4  # recorded twice, and replayed again
 
 

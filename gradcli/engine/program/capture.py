@@ -9,9 +9,10 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from gradcli.engine import graph, recording
-from gradcli.engine.autocast import autocasting
-from gradcli.engine.op import composing
+from gradcli.engine import recording
+from gradcli.engine.autocast import autocast
+from gradcli.engine.graph import set_grad_enabled
+from gradcli.engine.op import composed
 from gradcli.engine.precision import get_float32_matmul_precision
 from gradcli.engine.program.entry import Entry, Steps
 from gradcli.engine.program.passes import PASSES
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 MAX_PROGRAMS = 64  # of one captured step
 MAX_PENDING = 8  # of one signature: recorded once, and then something was another
+# What the calls of a step depend on beside its arguments.
+_REMEMBERING, _COMPOSING = set_grad_enabled.variable, composed.variable
+_AUTOCASTING = autocast.variable
 _AS_IT_IS = object()  # in place of a result: the step is to be run
 
 
@@ -140,8 +144,15 @@ class Captured:
                 self._inside = False
 
     def _entry(self, args: Sequence[Any]) -> Entry:
-        key = (*_surroundings(), *(_signature(a) for a in args))
-        self._let_go()
+        key = (
+            _REMEMBERING.get(),
+            _COMPOSING.get(),
+            _AUTOCASTING.get(),
+            get_float32_matmul_precision(),
+            *[_signature(a) for a in args],
+        )
+        if self._state is not recording.state():
+            self._let_go()
         entries = self._entries.setdefault(key, [])
         for entry in entries:
             if entry.holds():
@@ -156,11 +167,9 @@ class Captured:
 
     def _let_go(self) -> None:
         """Keep no program, and none of the memory, of tensors and modules that were replaced."""
-        state = recording.state()
-        if self._state is not state:
-            self._state = state
-            for entries in self._entries.values():
-                self._drop(entries, [entry for entry in entries if entry.outlived()])
+        self._state = recording.state()
+        for entries in self._entries.values():
+            self._drop(entries, [entry for entry in entries if entry.outlived()])
 
     def _drop(self, entries: list[Entry], gone: Sequence[Entry]) -> None:
         for entry in gone:
@@ -241,11 +250,6 @@ def capture(
 
 def _warn(why: str) -> None:
     warnings.warn(why, stacklevel=2)
-
-
-def _surroundings() -> tuple[Any, ...]:
-    """What the calls of a step depend on beside its arguments."""
-    return graph.recording(), composing(), autocasting(), get_float32_matmul_precision()
 
 
 def _signature(value: Any) -> Any:

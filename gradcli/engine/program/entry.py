@@ -80,8 +80,11 @@ class Entry:
         return str(known.broken) if known is not None and known.broken is not None else ""
 
     def outlived(self) -> bool:
-        """True when tensors or modules that the step works with were replaced."""
-        return self.recording is not None and self.recording.outlived()
+        """Look again at what may have changed: true where tensors or modules were replaced."""
+        if self.recording is None:
+            return False
+        self.recording.compare()
+        return self.recording.outlived()
 
     def refuse(self, why: str) -> None:
         """This signature stays eager."""

@@ -13,7 +13,7 @@ from gradcli.engine.device.cpu import Storage
 from gradcli.engine.dtype import DType
 from gradcli.engine.graph import Leaf
 from gradcli.engine.program.values import same
-from gradcli.engine.recording import INHERITED, Members, Varying, state
+from gradcli.engine.recording import INHERITED, Members, Varying
 from gradcli.engine.shape import Shape, extent, is_contiguous, numel
 from gradcli.errors import CaptureError
 
@@ -136,7 +136,6 @@ class Recording:
     _looked: dict[tuple[int, str], tuple[Any, str, Any]] = field(default_factory=dict)
     _wrote: set[tuple[int, str]] = field(default_factory=set)
     _inherited: list[tuple[type, str, Any]] = field(default_factory=list)
-    _state: object = None
 
     # What the engine says.
 
@@ -254,24 +253,24 @@ class Recording:
     # Whether it still is what the step would do.
 
     def holds(self) -> bool:
-        """True while what Python took for granted is so."""
-        self._compare()
-        return (
-            self.broken is None
-            and all(getattr(owner, name) == value for owner, name, value in self.assumed)
-            and all(same(getattr(c, name, None), value) for c, name, value in self._inherited)
-        )
+        """True while what Python took for granted is so; of facts, when they were compared last."""
+        if self.broken is not None:
+            return False
+        for owner, name, value in self.assumed:
+            if getattr(owner, name) != value:
+                return False
+        for owner, name, value in self._inherited:
+            now = getattr(owner, name, None)
+            if now is not value and not same(now, value):
+                return False
+        return True
 
     def outlived(self) -> bool:
         """True when tensors or modules that it looked at were replaced: it will not hold again."""
-        self._compare()
         return self.broken is not None and any(
             isinstance(fact.value, Members) and not fact.holds for fact in self.facts
         )
 
-    def _compare(self) -> None:
-        """Look at the facts again where anything has changed; `broken` is one that is another."""
-        now = state()
-        if self._state is not now:
-            self.broken = next((fact for fact in self.facts if not fact.holds), None)
-            self._state = now
+    def compare(self) -> None:
+        """Something has changed: look at the facts again; `broken` is one that is another."""
+        self.broken = next((fact for fact in self.facts if not fact.holds), None)
