@@ -108,7 +108,7 @@ def test_doctor_says_where_no_compiler_is(
 def test_gradcheck_on_a_device_that_is_not_there_is_one_sentence(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def nothing() -> Driver:
+    def nothing(index: int) -> Driver:
         raise DeviceError("device 'metal' cannot be used: there is none")
 
     monkeypatch.setattr(opened, "_open", {})

@@ -16,7 +16,7 @@ from gradcli.engine.device.gpu import opened
 
 @pytest.fixture(autouse=True)
 def mac(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradcli.engine.device.gpu.installed.why_not_metal", lambda: "")
+    monkeypatch.setattr("gradcli.engine.device.gpu.installed.why_not_metal", lambda index: "")
     monkeypatch.setattr(opened, "_open", {})
 
 
