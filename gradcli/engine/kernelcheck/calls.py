@@ -156,11 +156,21 @@ class Collector:
     def constant(self, storage: Any) -> None:
         """Filled memory: nothing to remember."""
 
+    def keeps(self, storage: Any) -> bool:
+        """Never: calls are taken with a copy of their memory."""
+        return False
+
     def reading(self) -> None:
         """Values may be looked at."""
 
     def assume(self, owner: object, attribute: str) -> None:
         """Calls are taken one by one, nothing is assumed."""
+
+    def looked(self, owner: object, name: str, fact: Callable[[Any, str], Any]) -> None:
+        """The same."""
+
+    def wrote(self, owner: object, name: str) -> None:
+        """The same."""
 
     def arrived(self, leaf: Any) -> None:
         """Gradients may arrive."""
