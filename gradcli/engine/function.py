@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, wraps
 from typing import Any, TypeVar, cast
 
+from gradcli.engine.argument import Arguments, too_large
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocasted
 from gradcli.engine.device import place
@@ -54,6 +55,11 @@ class Function:
     def differentiable(self) -> bool:
         """True when gradients go through it."""
         return not self.why
+
+    @cached_property
+    def arguments(self) -> Arguments:
+        """What each argument may be."""
+        return Arguments(self.name, self.plain)
 
     @cached_property
     def parameters(self) -> tuple[inspect.Parameter, ...]:
@@ -102,16 +108,26 @@ class Function:
 FUNCTIONS: Registry[Function] = Registry("function")
 
 
-def beside_inputs(plain: F) -> F:
-    """The function, with what it makes on the device of the first tensor that it is given."""
+def beside_inputs(name: str, plain: F) -> F:
+    """The function, with what it makes on the device of the first tensor that it is given.
+
+    It refuses, under its name, arguments that do not fit their annotations.
+    """
+    arguments = Arguments(name, plain)
 
     @wraps(plain)
     def placed(*args: Any, **named: Any) -> Any:
-        if not place.others():
-            return plain(*args, **named)
-        with place.on(place.of(_arrays((*args, *named.values()))) or place.fresh()):
-            return plain(*args, **named)
+        if named or not arguments.plain(args):
+            args, named = arguments.taken(args, named)
+        try:
+            if not place.others():
+                return plain(*args, **named)
+            with place.on(place.of(_arrays((*args, *named.values()))) or place.fresh()):
+                return plain(*args, **named)
+        except OverflowError:
+            raise too_large(name, arguments.by_name(args, named)) from None
 
+    placed.__name__ = name
     return cast(F, placed)
 
 
@@ -135,8 +151,9 @@ def function(
     """Enter a plain function composed of ops, under its name; it becomes a method as well."""
 
     def enter(plain: F) -> F:
-        placed = autocasted(name or plain.__name__, beside_inputs(plain))
-        row = Function(placed, name=name or plain.__name__, samples=samples, wrong=wrong, why=why)
+        called = name or plain.__name__
+        placed = autocasted(called, beside_inputs(called, plain))
+        row = Function(placed, name=called, samples=samples, wrong=wrong, why=why)
         FUNCTIONS.add(row.name, row)
         OPS.add(row.name, placed)
         if method:

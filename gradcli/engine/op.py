@@ -11,14 +11,16 @@ import inspect
 from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator, nullcontext
 from contextvars import ContextVar
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal
 
 from gradcli.engine import graph, twice
+from gradcli.engine.argument import hints_of, too_large
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocast, autocasting, rule_of
 from gradcli.engine.device import place
 from gradcli.engine.graph import Gradients, Node
+from gradcli.engine.kind import Kind
 from gradcli.engine.sample import Sample, Wrong
 from gradcli.engine.tensor import OPS, Tensor, install, parents_of
 from gradcli.errors import AutogradError, DTypeError, OptionError
@@ -73,7 +75,10 @@ class Op:
         rebuilt: gives inputs that are not saved but follow from what is, to the composed form on
             its second way back; from what is kept, and the options.
         variadic: the first option may be given number by number, as in `x.reshape(2, 3)`.
+        takes: what stands for an input; some ops make Tensors of numbers.
     """
+
+    takes: Any = Tensor
 
     def __init__(
         self,
@@ -111,6 +116,7 @@ class Op:
         self.optional = {p.name for p in parameters if p.default is None}
         self.options = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
         empty = inspect.Parameter.empty
+        self._names = (*self.inputs, *self.options)
         self._asked = [name for name, default in self.options.items() if default is empty]
         self._gradient: Callable[..., Any] | None = None
         self._wanted: frozenset[str] = frozenset()
@@ -144,6 +150,19 @@ class Op:
         """
         self.again, self._again = "own", twice.written(self, rule, also)
         return rule
+
+    @cached_property
+    def hints(self) -> dict[str, Any]:
+        """What each argument may be, as an annotation."""
+        inputs = {
+            name: self.takes | None if name in self.optional else self.takes for name in self.inputs
+        }
+        return {**hints_of(self.forward), **inputs}
+
+    @cached_property
+    def kinds(self) -> dict[str, Kind]:
+        """What each option may be."""
+        return {name: Kind.of(self.hints[name]) for name in self.options}
 
     @property
     def differentiable(self) -> bool:
@@ -209,7 +228,10 @@ class Op:
 
     def _called(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Any:
         arrays = [None if t is None else t.array for t in inputs]
-        results = self.forward(*arrays, **options)
+        try:
+            results = self.forward(*arrays, **options)
+        except OverflowError:
+            raise too_large(self.name, options) from None
         made = results if isinstance(results, tuple) else (results,)
         if self.composed is not None and _composing.get():
             return self._composed(inputs, options, made)
@@ -244,8 +266,7 @@ class Op:
         self, args: Sequence[Any], named: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
         """The same where options are given; positions run on from inputs to options."""
-        names = (*self.inputs, *self.options)
-        inputs_given = len(self.inputs)
+        names, inputs_given = self._names, len(self.inputs)
         if self.variadic and len(args) > inputs_given:
             rest = args[inputs_given:]
             one = len(rest) == 1 and isinstance(rest[0], (tuple, list))
@@ -265,7 +286,16 @@ class Op:
         for name in self._asked:
             if name not in given:
                 raise OptionError(f"{self.name}: argument '{name}' is missing")
-        return inputs, given
+        return inputs, self._fitting(given)
+
+    def _fitting(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The options as forward takes them; refuses what the declaration does not allow."""
+        kinds = self.kinds
+        for name, value in given.items():
+            kind = kinds[name]
+            if type(value) not in kind.quick:
+                given[name] = kind.taken_as(self.name, name, value)
+        return given
 
     def _input(self, name: str, value: Any) -> Tensor | None:
         if isinstance(value, Tensor) or (value is None and name in self.optional):

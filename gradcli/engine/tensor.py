@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Number
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from gradcli.engine import graph, hooks
@@ -359,6 +360,9 @@ def _op(name: str, *inputs: Any) -> Tensor:
 
 def install(name: str, function: Callable[..., Any]) -> None:
     """Make an op a method of Tensor: `x.name(...)` is `function(x, ...)`."""
+    if isinstance(function, FunctionType):  # Python binds x to it by itself
+        setattr(Tensor, name, function)
+        return
 
     def method(self: Tensor, *args: Any, **options: Any) -> Any:
         return function(self, *args, **options)

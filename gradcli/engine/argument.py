@@ -1,0 +1,136 @@
+"""Arguments: those of a call, checked against the annotations of the function before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, wraps
+from inspect import Parameter, signature, unwrap
+from typing import Any, TypeVar, cast, get_type_hints
+
+from gradcli.engine.kind import Kind, Unfit, shown
+from gradcli.errors import OptionError
+
+F = TypeVar("F", bound=Callable[..., Any])
+_ANY = Kind.of(Any)
+
+
+class Arguments:
+    """Those of one function, by its annotations; read when it is first called.
+
+    Attributes:
+        function: what is called, or what it wraps; one that has `hints` declares them itself.
+        name: as the user knows it.
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self.name = name
+        self.function = function
+
+    @cached_property
+    def hints(self) -> Mapping[str, Any]:
+        """The annotation of each parameter that has one."""
+        declared = unwrap(self.function, stop=lambda f: hasattr(f, "hints"))
+        return cast(Mapping[str, Any], getattr(declared, "hints", None) or hints_of(declared))
+
+    @cached_property
+    def kinds(self) -> dict[str, Kind]:
+        """What each parameter may be; anything, where nothing is declared."""
+        return {
+            p.name: Kind.of(self.hints.get(p.name, Any))
+            for p in signature(self.function).parameters.values()
+            if p.kind is not p.VAR_KEYWORD
+        }
+
+    @cached_property
+    def _by_position(self) -> tuple[list[str], str | None]:
+        """The parameters that take one argument by position each, and the one that takes more."""
+        single = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = signature(self.function).parameters.values()
+        more = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
+        return [p.name for p in parameters if p.kind in single], more[0] if more else None
+
+    @cached_property
+    def _in_order(self) -> tuple[tuple[Kind, ...], Kind | None]:
+        """The same as kinds."""
+        names, more = self._by_position
+        return tuple(self.kinds[name] for name in names), self.kinds[more] if more else None
+
+    def plain(self, args: tuple[Any, ...]) -> bool:
+        """Whether the types of these arguments say that all of them fit; most calls, soon told."""
+        kinds, further = self._in_order
+        if further is not None:
+            return False
+        return all(type(value) in kind.quick for kind, value in zip(kinds, args, strict=False))
+
+    def taken(
+        self, args: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call as they are used; refuses the first that does not fit."""
+        kinds, further = self._in_order
+        if further is not None:
+            kinds += (further,) * (len(args) - len(kinds))
+        try:
+            for kind, value in zip(kinds, args):  # noqa: B905 -- Python refuses what is too many
+                if type(value) not in kind.quick and kind.taken(value) is not value:
+                    return self._converted(args, named)
+            for name, value in named.items():
+                kind = self.kinds.get(name, _ANY)
+                if type(value) not in kind.quick and kind.taken(value) is not value:
+                    return self._converted(args, named)
+        except Unfit:
+            return self._converted(args, named)
+        return args, named
+
+    def _converted(
+        self, args: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The same, each as its kind has it."""
+        taken = [
+            self.kinds.get(name, _ANY).taken_as(self.name, name, value)
+            for name, value in zip(self._names(len(args)), args, strict=True)
+        ]
+        return tuple(taken), {
+            name: self.kinds.get(name, _ANY).taken_as(self.name, name, value)
+            for name, value in named.items()
+        }
+
+    def _names(self, count: int) -> list[str]:
+        """The parameters to which so many arguments by position belong; "" for what is too much."""
+        names, more = self._by_position
+        return [*names[:count], *[more or ""] * (count - len(names))]
+
+    def by_name(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call under their names, further ones as a tuple."""
+        names, more = self._by_position
+        given = dict(zip(names, args, strict=False)) | dict(named)
+        return given if more is None else {**given, more: tuple(args[len(names) :])}
+
+
+def too_large(function: str, given: Mapping[str, Any]) -> OptionError:
+    """What is raised where numbers of these arguments are beyond what a kernel can be told."""
+    for name, value in given.items():
+        for number in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(number, int) and not -(2**63) <= number < 2**63:
+                return OptionError(f"{function}: {name} is beyond 64 bits, got {shown(number)}")
+    return OptionError(f"{function}: its numbers are too large")
+
+
+def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations of a function, as types."""
+    return get_type_hints(function, include_extras=True)
+
+
+def checked(function: F) -> F:
+    """The function, which refuses arguments that do not fit their annotations."""
+    arguments = Arguments(function.__name__, function)
+
+    @wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        if named or not arguments.plain(args):
+            args, named = arguments.taken(args, named)
+        try:
+            return function(*args, **named)
+        except OverflowError:
+            raise too_large(arguments.name, arguments.by_name(args, named)) from None
+
+    return cast(F, call)

@@ -1,0 +1,295 @@
+"""Kind: which values an annotation allows, and how it is said.
+
+`Kind.of(annotation)` knows int, float, bool, str, Literal, None, Sequence, tuple, Callable, classes
+such as Tensor and DType, unions of them, and Annotated with a Bound. A value whose type says enough
+costs one look at that type. Whole numbers and truths of other libraries become Python's.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import isfinite
+from numbers import Real
+from operator import index
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
+
+from gradcli.engine.dtype import DType
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import DTypeError, GradcliError, OptionError, OptionTypeError
+
+
+class Unfit(Exception):  # noqa: N818 -- becomes a GradcliError where the argument's name is known
+    """A value that a kind does not take; `place` leads to it inside of a list, as in [2]."""
+
+    def __init__(self, says: str, value: Any, error: type[GradcliError] = OptionTypeError) -> None:
+        super().__init__(says)
+        self.says = says
+        self.value = value
+        self.error = error
+        self.place = ""
+
+    def refusal(self, function: str, name: str) -> GradcliError:
+        """The sentence for the user."""
+        return self.error(
+            f"{function}: {name}{self.place} must be {self.says}, got {shown(self.value)}"
+        )
+
+
+def shown(value: Any) -> str:
+    """A value in a few words: numbers and text as they are, tensors and lists by what they are."""
+    if isinstance(value, Tensor):
+        return f"a {value.dtype} Tensor of shape {value.shape}"
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return f"a number of {value.bit_length()} bits"
+    if value is None or isinstance(value, (bool, int, float, str, DType)):
+        text = repr(value)
+        return text if len(text) <= 60 else f"{text[:57]}..."
+    if isinstance(value, (list, tuple, dict, set)):
+        return f"a {type(value).__name__} of {len(value)}" if value else repr(value)
+    return type(value).__name__
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an argument may be.
+
+    Attributes:
+        says: in words, as in "dim must be a whole number".
+        taken: the value as it is used; raises Unfit.
+        quick: values of exactly these types are taken as they are.
+        error: what is raised where nothing fits.
+    """
+
+    says: str
+    taken: Callable[[Any], Any]
+    quick: frozenset[type] = frozenset()
+    error: type[GradcliError] = OptionTypeError
+
+    def taken_as(self, function: str, name: str, value: Any) -> Any:
+        """An argument of a function as it is used; the refusal names both."""
+        try:
+            return value if type(value) in self.quick else self.taken(value)
+        except Unfit as unfit:
+            raise unfit.refusal(function, name) from None
+
+    @staticmethod
+    @cache
+    def of(annotation: Any) -> Kind:
+        """What an annotation allows."""
+        origin, inner = get_origin(annotation), get_args(annotation)
+        if (origin or annotation) in _PLAIN:
+            return _PLAIN[origin or annotation]
+        if origin is Annotated:
+            return _bounded(Kind.of(inner[0]), inner[1:])
+        if origin is Literal:
+            return _one_of(inner)
+        if origin in (Union, types.UnionType):
+            return _either([Kind.of(one) for one in inner])
+        if origin is tuple and inner[-1] is not Ellipsis:
+            return _places([Kind.of(one) for one in inner])
+        if origin in _LISTS:
+            return _list(Kind.of(inner[0]))
+        if isinstance(annotation, type):
+            return _instance(annotation)
+        raise AssertionError(f"no argument can be declared as {annotation!r}")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a value must fulfil besides its type, as a note of Annotated."""
+
+    says: str
+    holds: Callable[[Any], bool]
+
+
+def _whole(value: Any) -> int:
+    """A whole number; also NumPy's, and a tensor of one."""
+    try:
+        if isinstance(value, Tensor):
+            fits = value.numel() == 1 and value.dtype.kind == "int"
+        else:
+            fits = not isinstance(value, bool)
+        if fits:
+            return value if isinstance(value, int) else index(value)
+    except TypeError:
+        pass
+    raise Unfit("a whole number", value)
+
+
+def _real(value: Any) -> float:
+    """A number that a double can hold."""
+    if isinstance(value, Tensor):
+        if value.numel() == 1 and value.dtype.kind != "bool" and not value.requires_grad:
+            return cast(float, value.item())
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    elif isinstance(value, Real) and not isinstance(value, bool):
+        return index(value) if hasattr(value, "__index__") else float(value)
+    raise Unfit("a number", value)
+
+
+def _truth(value: Any) -> bool:
+    """True or False; also NumPy's, which are no bool."""
+    if isinstance(value, bool):
+        return value
+    if getattr(value, "shape", None) == () and getattr(value, "dtype", None) == "bool":
+        return bool(value)
+    raise Unfit("True or False", value)
+
+
+def _instance(kind: type) -> Kind:
+    says = f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
+    error: type[GradcliError] = DTypeError if kind is Tensor else OptionTypeError
+
+    def taken(value: Any) -> Any:
+        if isinstance(value, kind):
+            return value
+        raise Unfit(says, value, error)
+
+    return Kind(says, taken, frozenset((kind,)), error)
+
+
+def _one_of(choices: tuple[Any, ...]) -> Kind:
+    says = "one of " + ", ".join(map(repr, choices)) if len(choices) > 1 else repr(choices[0])
+    kinds = {type(choice) for choice in choices}
+
+    def taken(value: Any) -> Any:
+        if type(value) in kinds and value in choices:
+            return value
+        raise Unfit(says, value, OptionError if type(value) in kinds else OptionTypeError)
+
+    return Kind(says, taken)
+
+
+def _bounded(kind: Kind, notes: tuple[Any, ...]) -> Kind:
+    bounds = [note for note in notes if isinstance(note, Bound)]
+
+    def taken(value: Any) -> Any:
+        try:
+            number = value if type(value) in kind.quick else kind.taken(value)
+        except Unfit as unfit:
+            raise unfit if unfit.place else Unfit(says, value, unfit.error) from None
+        for bound in bounds:
+            if not bound.holds(number):
+                raise Unfit(says, value, OptionError)
+        return number
+
+    says = bounds[0].says if bounds else kind.says
+    return Kind(says, taken, frozenset() if bounds else kind.quick, kind.error)
+
+
+def _either(kinds: Sequence[Kind]) -> Kind:
+    *others, last = (kind.says for kind in kinds)
+    says = f"{', '.join(others)} or {last}"
+    quick = frozenset[type]().union(*(kind.quick for kind in kinds))
+    errors = {kind.error for kind in kinds if kind.says != "None"}
+    error = DTypeError if DTypeError in errors else OptionTypeError
+
+    def taken(value: Any) -> Any:
+        nearest = Unfit(says, value, error)
+        for kind in kinds:
+            try:
+                return kind.taken(value)
+            except Unfit as unfit:
+                if unfit.place:  # it is a list, of which one element does not fit
+                    nearest = unfit
+                elif unfit.error is OptionError:
+                    nearest.error = OptionError
+        raise nearest
+
+    return Kind(says, taken, quick, error)
+
+
+def _list(kind: Kind) -> Kind:
+    says = f"a tuple or list (each {kind.says})"
+
+    def taken(value: Any) -> Any:
+        if not isinstance(value, (tuple, list, range)):
+            raise Unfit(says, value, kind.error)
+        return _each(value, [kind] * len(value))
+
+    return Kind(says, taken, error=kind.error)
+
+
+def _places(kinds: Sequence[Kind]) -> Kind:
+    says = f"a tuple of {len(kinds)} (" + ", ".join(kind.says for kind in kinds) + ")"
+
+    def taken(value: Any) -> Any:
+        if not isinstance(value, (tuple, list)):
+            raise Unfit(says, value)
+        if len(value) != len(kinds):
+            raise Unfit(says, value, OptionError)
+        return _each(value, kinds)
+
+    return Kind(says, taken)
+
+
+def _each(values: Sequence[Any], kinds: Sequence[Kind]) -> Sequence[Any]:
+    """The list itself, or a tuple where an element became another."""
+    converted = {}
+    for i, (value, kind) in enumerate(zip(values, kinds, strict=True)):
+        if type(value) in kind.quick:
+            continue
+        try:
+            number = kind.taken(value)
+        except Unfit as unfit:
+            unfit.place = f"[{i}]{unfit.place}"
+            raise
+        if number is not value:
+            converted[i] = number
+    if not converted:
+        return values
+    return tuple(converted.get(i, value) for i, value in enumerate(values))
+
+
+def _called(value: Any) -> Any:
+    if callable(value):
+        return value
+    raise Unfit("a function", value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise Unfit("a text", value)
+
+
+def _nothing(value: Any) -> None:
+    if value is not None:
+        raise Unfit("None", value)
+
+
+def _element_type(value: Any) -> DType:
+    if isinstance(value, DType):
+        return value
+    raise Unfit(_DTYPE, value, DTypeError)
+
+
+_DTYPE = "an element type such as engine.float32"
+_LISTS = (list, tuple, Sequence)
+_NONE = Kind("None", _nothing, frozenset((type(None),)))
+_ANY = Kind("anything", lambda value: value)
+_PLAIN: dict[Any, Kind] = {
+    int: Kind("a whole number", _whole, frozenset((int,))),
+    float: Kind("a number", _real, frozenset((float, int))),
+    bool: Kind("True or False", _truth, frozenset((bool,))),
+    str: Kind("a text", _text, frozenset((str,))),
+    None: _NONE,
+    type(None): _NONE,
+    DType: Kind(_DTYPE, _element_type, frozenset((DType,)), DTypeError),
+    Callable: Kind("a function", _called),
+    Any: _ANY,
+    object: _ANY,
+}
+
+# What is said in many declarations.
+Count = Annotated[int, Bound("a whole number >= 1", lambda n: n >= 1)]
+Whole = Annotated[int, Bound("a whole number >= 0", lambda n: n >= 0)]
+NotNegative = Annotated[float, Bound("a number >= 0", lambda x: x >= 0)]
+Positive = Annotated[float, Bound("a number > 0", lambda x: x > 0)]
+Portion = Annotated[float, Bound("a number from 0 to 1", lambda x: 0 <= x <= 1)]
+Finite = Annotated[float, Bound("a finite number", isfinite)]
+Number = Annotated[float | bool, "also True and False, as 1 and 0"]
