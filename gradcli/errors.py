@@ -89,6 +89,10 @@ class OptionError(GradcliError, ValueError):
     code, exit_code = "E204", 2
 
 
+class OptionTypeError(OptionError, TypeError):
+    """An argument of another Python type; torch raises TypeError here."""
+
+
 class AutogradError(GradcliError, RuntimeError):
     """A gradient that cannot be computed: no graph, graph freed, saved value changed."""
 

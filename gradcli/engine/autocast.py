@@ -13,6 +13,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 from gradcli.engine import graph
+from gradcli.engine.argument import checked_as
 from gradcli.engine.array import Array
 from gradcli.engine.block import Block
 from gradcli.engine.dtype import DType, bfloat16, float32
@@ -69,9 +70,10 @@ class autocast(Block):  # noqa: N801 -- torch's name
 
     variable = _on
 
+    @checked_as("autocast")
     def __init__(
         self,
-        device_type: str | None = None,
+        device_type: str | DType | None = None,
         dtype: DType = bfloat16,
         enabled: bool = True,
         cache_enabled: bool = True,

@@ -9,11 +9,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, wraps
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, get_args
 
+from gradcli.engine.argument import Arguments, beyond, too_large
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocasted
 from gradcli.engine.device import place
+from gradcli.engine.kind import members
 from gradcli.engine.op import bare
 from gradcli.engine.sample import Sample, Shares, Wrong
 from gradcli.engine.tensor import OPS, Tensor, install
@@ -60,6 +62,11 @@ class Function:
         return not self.why
 
     @cached_property
+    def arguments(self) -> Arguments:
+        """What each argument may be."""
+        return Arguments(self.name, self.plain)
+
+    @cached_property
     def parameters(self) -> tuple[inspect.Parameter, ...]:
         """Of the plain function."""
         return tuple(inspect.signature(self.plain).parameters.values())
@@ -82,16 +89,15 @@ class Function:
         taken: list[tuple[inspect.Parameter, Any]] = []
         given = 0  # parameters up to the last one that takes an input
         for p in self.parameters:
-            several = p.kind is p.VAR_POSITIONAL or "Sequence[Tensor" in str(p.annotation)
             if p.name in options:
                 taken.append((p, options[p.name]))
                 given = len(taken) if p.kind is p.VAR_POSITIONAL else given
-            elif several:
-                behind = sum(q.annotation == "Tensor" for q in self.parameters[len(taken) + 1 :])
+            elif self._takes_several(p):
+                behind = sum(self._must_be_tensor(q) for q in self.parameters[len(taken) + 1 :])
                 taken.append((p, rest[: len(rest) - behind]))
                 rest = rest[len(rest) - behind :]
                 given = len(taken)
-            elif rest and ("Tensor" in str(p.annotation) or p.annotation == "Any"):
+            elif rest and self._takes_one(p):
                 taken.append((p, rest.pop(0)))
                 given = len(taken)
             else:
@@ -102,28 +108,51 @@ class Function:
             args += value if p.kind is p.VAR_POSITIONAL else [value]
         return args, {p.name: value for p, value in taken[given:] if p.name in options}
 
+    def _must_be_tensor(self, p: inspect.Parameter) -> bool:
+        return self.arguments.hints.get(p.name) is Tensor
+
+    def _takes_one(self, p: inspect.Parameter) -> bool:
+        allowed = members(self.arguments.hints.get(p.name))
+        return Tensor in allowed or Any in allowed
+
+    def _takes_several(self, p: inspect.Parameter) -> bool:
+        lists = [get_args(one) for one in members(self.arguments.hints.get(p.name))]
+        several = any(inner and Tensor in members(inner[0]) for inner in lists)
+        return several or p.kind is p.VAR_POSITIONAL
+
 
 FUNCTIONS: Registry[Function] = Registry("function")
 
 
-def beside_inputs(plain: F, name: str = "") -> F:
+def beside_inputs(name: str, plain: F, called: str) -> F:
     """The function, with what it makes on the device of the first tensor that it is given.
 
-    What the ops that it calls refuse is refused in its own name.
+    It refuses, as `called` or under its name, arguments that do not fit their annotations, and
+    what the ops that it calls refuse.
     """
-    own = name or plain.__name__
+    arguments = Arguments(called or name, plain)
+    decided = arguments.decided
 
     @wraps(plain)
     def placed(*args: Any, **named: Any) -> Any:
+        if named or tuple(map(type, args)) not in decided:
+            args, named = arguments.taken(args, named)
         try:
-            if not place.others():
+            if not place.devices:
                 return plain(*args, **named)
             with place.on(place.of(_arrays((*args, *named.values()))) or place.fresh()):
                 return plain(*args, **named)
-        except GradcliError as error:
-            rename(error, own)
+        except OverflowError:
+            raise too_large(arguments.name, arguments.by_name(args, named)) from None
+        except (GradcliError, ValueError) as error:  # Python writes no number of 4,300 digits
+            unfit = beyond(arguments.name, arguments.by_name(args, named))
+            if unfit is not None:
+                raise unfit from None
+            if isinstance(error, GradcliError):
+                rename(error, arguments.name)
             raise
 
+    placed.__name__ = name
     return cast(F, placed)
 
 
@@ -152,13 +181,17 @@ def function(
     wrong: Sequence[Wrong] = (),
     why: str = "",
     shares: Shares = "",
+    called: str = "",
 ) -> Callable[[F], F]:
-    """Enter a plain function composed of ops, under its name; it becomes a method as well."""
+    """Enter a plain function composed of ops, under its name; it becomes a method as well.
+
+    `called` is its name in refusals, where the user writes an operator.
+    """
 
     def enter(plain: F) -> F:
-        placed = autocasted(name or plain.__name__, beside_inputs(plain, name or ""))
-        known = name or plain.__name__
-        row = Function(placed, name=known, samples=samples, wrong=wrong, why=why, shares=shares)
+        own = name or plain.__name__
+        placed = autocasted(own, beside_inputs(own, plain, called))
+        row = Function(placed, name=own, samples=samples, wrong=wrong, why=why, shares=shares)
         FUNCTIONS.add(row.name, row)
         OPS.add(row.name, placed)
         if method:

@@ -16,7 +16,7 @@ from gradcli.engine.array import Array
 from gradcli.engine.block import Block
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.hooks import Hook
-from gradcli.errors import AutogradError
+from gradcli.errors import AutogradError, OptionTypeError
 
 Gradients = Sequence[Array | None]
 Versions = list[tuple[Storage, int]]
@@ -147,6 +147,8 @@ class set_grad_enabled(Block):  # noqa: N801 -- torch's name
     variable = _recording
 
     def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise OptionTypeError(f"set_grad_enabled: mode must be True or False, got {mode!r:.60}")
         super().__init__(mode)
 
 

@@ -11,18 +11,20 @@ import inspect
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from contextvars import ContextVar
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal
 
 from gradcli.engine import graph, twice
+from gradcli.engine.argument import beyond, checked_as, hints_of, too_large
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocast, autocasting, rule_of
 from gradcli.engine.block import Block
 from gradcli.engine.device import place
 from gradcli.engine.graph import Gradients, Node
+from gradcli.engine.kind import Kind
 from gradcli.engine.sample import Sample, Shares, Wrong
 from gradcli.engine.tensor import OPS, Tensor, install, parents_of
-from gradcli.errors import AutogradError, DTypeError, OptionError
+from gradcli.errors import AutogradError, DTypeError, GradcliError, OptionError
 
 Forward = Callable[..., Any]
 _composing: ContextVar[bool] = ContextVar("composing", default=False)
@@ -40,6 +42,10 @@ class composed(Block):  # noqa: N801 -- reads like no_grad
     """
 
     variable = _composing
+
+    @checked_as("composed")
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__(mode)
 
 
 def bare(signature: inspect.Signature) -> str:
@@ -66,7 +72,10 @@ class Op:
             its second way back; from what is kept, and the options.
         variadic: the first option may be given number by number, as in `x.reshape(2, 3)`.
         shares: whose memory the results lie in; nothing said: their own.
+        takes: what stands for an input; some ops make Tensors of numbers.
     """
+
+    takes: Any = Tensor
 
     def __init__(
         self,
@@ -106,6 +115,7 @@ class Op:
         self.optional = {p.name for p in parameters if p.default is None}
         self.options = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
         empty = inspect.Parameter.empty
+        self._names = (*self.inputs, *self.options)
         self._asked = [name for name, default in self.options.items() if default is empty]
         self._gradient: Callable[..., Any] | None = None
         self._wanted: frozenset[str] = frozenset()
@@ -139,6 +149,19 @@ class Op:
         """
         self.again, self._again = "own", twice.written(self, rule, also)
         return rule
+
+    @cached_property
+    def hints(self) -> dict[str, Any]:
+        """What each argument may be, as an annotation."""
+        inputs = {
+            name: self.takes | None if name in self.optional else self.takes for name in self.inputs
+        }
+        return {**hints_of(self.forward), **inputs}
+
+    @cached_property
+    def kinds(self) -> dict[str, Kind]:
+        """What each option may be."""
+        return {name: Kind.of(self.hints[name]) for name in self.options}
 
     @property
     def differentiable(self) -> bool:
@@ -193,7 +216,7 @@ class Op:
     def ran(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Any:
         """The op on arguments that are sorted, its results on the device of its inputs."""
         inputs = self.cast(inputs)
-        if not place.others():
+        if not place.devices:
             return self._called(inputs, options)
         with place.on(place.of(t.array for t in inputs if t is not None) or place.fresh()):
             return self._called(inputs, options)
@@ -204,7 +227,11 @@ class Op:
 
     def _called(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Any:
         arrays = [None if t is None else t.array for t in inputs]
-        results = self.forward(*arrays, **options)
+        try:
+            results = self.forward(*arrays, **options)
+        except (GradcliError, OverflowError, ValueError) as error:
+            self._refuse_numbers(error, options)
+            raise
         made = results if isinstance(results, tuple) else (results,)
         if self.composed is not None and _composing.get():
             return self._composed(inputs, options, made)
@@ -220,6 +247,14 @@ class Op:
             for y in several:
                 y.alias = True
         return several
+
+    def _refuse_numbers(self, error: Exception, options: dict[str, Any]) -> None:
+        """Raise an error that names the option, where a number beyond 64 bits caused this one."""
+        if isinstance(error, OverflowError):
+            raise too_large(self.name, options) from None
+        unfit = beyond(self.name, options)  # Python writes no number of 4,300 digits: ValueError
+        if unfit is not None:
+            raise unfit from None
 
     def _composed(
         self, inputs: Sequence[Tensor | None], options: dict[str, Any], made: Sequence[Array]
@@ -246,8 +281,7 @@ class Op:
         self, args: Sequence[Any], named: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
         """The same where options are given; positions run on from inputs to options."""
-        names = (*self.inputs, *self.options)
-        inputs_given = len(self.inputs)
+        names, inputs_given = self._names, len(self.inputs)
         if self.variadic and len(args) > inputs_given:
             rest = args[inputs_given:]
             one = len(rest) == 1 and isinstance(rest[0], (tuple, list))
@@ -263,10 +297,26 @@ class Op:
             if slot in given:
                 raise OptionError(f"{self.name}: argument '{name}' is given twice")
             given[slot] = value
-        inputs = [self._input(name, given.pop(name, None)) for name in self.inputs]
         for name in self._asked:
             if name not in given:
                 raise OptionError(f"{self.name}: argument '{name}' is missing")
+        return self._taken(given)
+
+    def _taken(self, given: dict[str, Any]) -> tuple[list[Tensor | None], dict[str, Any]]:
+        """The inputs, and the options as forward takes them; refuses what is not declared."""
+        inputs: list[Tensor | None] = []
+        for name in self.inputs:
+            value = given.pop(name, None)
+            inputs.append(value if isinstance(value, Tensor) else self._input(name, value))
+        kinds = self.kinds
+        for name, value in given.items():
+            kind = kinds[name]
+            if type(value) in kind.quick:
+                continue
+            elements = kind.elements  # none where it takes no list
+            if elements and isinstance(value, (tuple, list)) and elements >= set(map(type, value)):
+                continue
+            given[name] = kind.taken_as(self.name, name, value)
         return inputs, given
 
     def _input(self, name: str, value: Any) -> Tensor | None:

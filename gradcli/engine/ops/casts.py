@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.dtype import DType
@@ -26,10 +24,10 @@ from gradcli.errors import DTypeError
     wrong=[
         wrong(sample((2,), dtype="gpu"), "to: no device 'gpu'"),
         wrong(sample((2,), dtype="float64"), "'float64' is written engine.float64"),
-        wrong(sample((2,), dtype=32), "dtype must be an element type, got int"),
+        wrong(sample((2,), dtype=32), "dtype must be an element type such as engine.float32, a T"),
     ],
 )
-def to(input: Tensor, dtype: Any) -> Tensor:
+def to(input: Tensor, dtype: DType | Tensor | str) -> Tensor:
     """The tensor as another element type; itself where it has that type already.
 
     The name of a device ("cpu", "cuda", "cuda:1", "metal") is accepted too: the numbers move there.
@@ -42,8 +40,6 @@ def to(input: Tensor, dtype: Any) -> Tensor:
         return moved
     if isinstance(dtype, Tensor):
         dtype = dtype.dtype
-    if not isinstance(dtype, DType):
-        raise DTypeError(f"to: dtype must be an element type, got {type(dtype).__name__}")
     result: Tensor = input if input.dtype is dtype else cast(input, dtype=dtype)
     return result
 

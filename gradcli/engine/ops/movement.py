@@ -10,6 +10,7 @@ from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, copy_into, full, unbroadcast
 from gradcli.engine.dtype import DType
 from gradcli.engine.function import function
+from gradcli.engine.kind import Sizes, shown
 from gradcli.engine.op import op
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
@@ -203,17 +204,13 @@ def _position(name: str, part: Any, size: int, d: int) -> int:
         raise DTypeError(f"{name}: cannot index with {type(part).__name__}")
     i = int(part.__index__())
     if not -size <= i < size:
-        raise RangeError(f"{name}: index {i} is outside {-size}..{size - 1} of dimension {d}")
+        raise RangeError(
+            f"{name}: index {shown(i)} is outside {-size}..{size - 1} of dimension {d}"
+        )
     return i % size
 
 
 # -- functions in torch's form, composed of the ops above ----------------------------------------
-
-
-def listed(given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Numbers given one by one or as one tuple."""
-    one = len(given) == 1 and isinstance(given[0], (tuple, list))
-    return tuple(given[0]) if one else given
 
 
 def own_memory(result: Tensor, input: Tensor) -> Tensor:
@@ -267,7 +264,7 @@ def t(input: Tensor) -> Tensor:
         sample((0, 3), shape=(3, 0)),
     ],
 )
-def view(input: Tensor, *shape: Any) -> Tensor:
+def view(input: Tensor, *shape: Sizes) -> Tensor:
     """The same memory in another shape; an error where that needs a copy."""
     result: Tensor = reshape(input, *shape)
     if input.numel() and result.array.storage is not input.array.storage:

@@ -6,11 +6,13 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
+from gradcli.engine.argument import listed
 from gradcli.engine.array import empty
 from gradcli.engine.function import function
+from gradcli.engine.kind import Sizes
 from gradcli.engine.ops.creation import tensor
 from gradcli.engine.ops.index import index_select
-from gradcli.engine.ops.movement import expand, listed, own_memory, reshape
+from gradcli.engine.ops.movement import expand, own_memory, reshape
 from gradcli.engine.ops.shaping import ravel
 from gradcli.engine.sample import index, sample, unit, wrong
 from gradcli.engine.shape import Shape
@@ -34,9 +36,9 @@ def _repeated(x: Tensor, outer: int, times: int, inner: int, shape: Shape) -> Te
         sample((0, 3), repeats=(2, 2)),
     ]
 )
-def repeat(input: Tensor, *repeats: Any) -> Tensor:
+def repeat(input: Tensor, *repeats: Sizes) -> Tensor:
     """The whole input as often as told along each dimension; more numbers add dims in front."""
-    times = shape_rules.checked(listed(repeats), "repeat")
+    times = shape_rules.checked(listed("repeat", "repeats", repeats), "repeat")
     if len(times) < input.ndim:
         raise OptionError(f"repeat: {len(times)} numbers for {input.ndim} dimensions")
     shape = (*(1,) * (len(times) - input.ndim), *input.shape)
@@ -57,9 +59,9 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
         sample((0, 3), dims=(2, 2)),
     ]
 )
-def tile(input: Tensor, *dims: Any) -> Tensor:
+def tile(input: Tensor, *dims: Sizes) -> Tensor:
     """The whole input as often as told along the last dimensions."""
-    times = listed(dims)
+    times = listed("tile", "dims", dims)
     return repeat(input, *(1,) * (input.ndim - len(times)), *times)
 
 
@@ -81,6 +83,7 @@ def repeat_interleave(
     if dim is None:
         input, dim = ravel(input), 0
     d = shape_rules.dim_index(dim, input.ndim, "repeat_interleave")
+    input = input if input.ndim else ravel(input)
     size, shape = input.shape[d], input.shape
     times = _times(repeats, size)
     if isinstance(times, int):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from gradcli.engine import shape as shape_rules
+from gradcli.engine.argument import listed
 from gradcli.engine.function import function
 from gradcli.engine.ops.join import cat
 from gradcli.engine.ops.movement import (
     expand,
     getitem,
-    listed,
     own_memory,
     permute,
     reshape,
@@ -19,7 +19,7 @@ from gradcli.engine.ops.movement import (
 )
 from gradcli.engine.sample import index, sample, wrong
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import OptionError, RangeError, ShapeError
+from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
 
 
 def _one_of(dim: int, index: int | slice) -> tuple[Any, ...]:
@@ -28,6 +28,8 @@ def _one_of(dim: int, index: int | slice) -> tuple[Any, ...]:
 
 
 # -- views ---------------------------------------------------------------------------------------
+
+_MOST_EMPTY = 1 << 16  # parts of tensor_split that hold nothing
 
 
 @function(
@@ -204,10 +206,15 @@ def tensor_split(
     d = shape_rules.dim_index(dim, input.ndim, "tensor_split")
     cuts: Any = indices_or_sections
     if isinstance(cuts, Tensor):
+        if cuts.dtype.kind != "int" or cuts.ndim > 1:
+            raise DTypeError(f"tensor_split: cannot be cut at {cuts.dtype} {cuts.shape}")
         cuts = cuts.tolist()
     if isinstance(cuts, int):
-        if cuts < 1:
-            raise OptionError(f"tensor_split: sections must be at least 1, got {cuts}")
+        most = input.shape[d] + _MOST_EMPTY
+        if not 1 <= cuts <= most:
+            raise OptionError(
+                f"tensor_split: indices_or_sections must be from 1 to {most} here, got {cuts}"
+            )
         short, longer = divmod(input.shape[d], cuts)
         cuts = [i * short + min(i, longer) for i in range(1, cuts)]
     bounds = zip([None, *cuts], [*cuts, None], strict=True)
@@ -225,11 +232,11 @@ def tensor_split(
     ],
     method=False,
 )
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+def meshgrid(
+    *tensors: Tensor | Sequence[Tensor], indexing: Literal["ij", "xy"] = "ij"
+) -> tuple[Tensor, ...]:
     """Each vector expanded over all others' dimensions, as views; 'xy' exchanges the first two."""
-    given = [reshape(t, -1) if t.ndim == 0 else t for t in listed(tensors)]
-    if indexing not in ("ij", "xy"):
-        raise OptionError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
+    given = [reshape(t, -1) if t.ndim == 0 else t for t in listed("meshgrid", "tensors", tensors)]
     if not given or any(t.ndim != 1 for t in given):
         raise ShapeError(f"meshgrid: needs vectors, got shapes {[t.shape for t in given]}")
     swapped = indexing == "xy" and len(given) > 1

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from gradcli.engine import recording
+from gradcli.engine.argument import checked
 from gradcli.engine.autocast import autocast
 from gradcli.engine.graph import set_grad_enabled
 from gradcli.engine.op import composed
@@ -225,6 +226,7 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
+@checked
 def capture(
     step: Callable[..., Any],
     *,
@@ -240,8 +242,6 @@ def capture(
     runs eagerly as before, and `on_refusal` is told why (by default with a warning). With `eager`
     nothing is captured at all.
     """
-    if not callable(step):
-        raise OptionError(f"capture: wants a function to capture, got {type(step).__name__}")
     unknown = set(passes) - set(PASSES)
     if unknown:
         raise OptionError(f"capture: no pass '{min(unknown)}'; there are {', '.join(PASSES)}")

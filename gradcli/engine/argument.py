@@ -1,0 +1,173 @@
+"""Arguments: those of a call, checked against the annotations of the function before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, wraps
+from inspect import Parameter, signature, unwrap
+from typing import Any, TypeVar, cast, get_type_hints
+
+from gradcli.engine.kind import Kind, Unfit, shown
+from gradcli.errors import OptionError, OptionTypeError
+
+F = TypeVar("F", bound=Callable[..., Any])
+_ANY = Kind.of(Any)
+
+
+class Arguments:
+    """Those of one function, by its annotations; read when it is first called.
+
+    Attributes:
+        function: what is called, or what it wraps; one that has `hints` declares them itself.
+        name: as the user knows it.
+        decided: the types of calls by position that fit, whatever the values are.
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self.name = name
+        self.function = function
+        self.decided: set[tuple[Any, ...]] = set()
+        self._looks: dict[tuple[Any, ...], list[tuple[int | str, Kind]]] = {}
+
+    @cached_property
+    def hints(self) -> Mapping[str, Any]:
+        """The annotation of each parameter that has one."""
+        declared = unwrap(self.function, stop=lambda f: hasattr(f, "hints"))
+        return cast(Mapping[str, Any], getattr(declared, "hints", None) or hints_of(declared))
+
+    @cached_property
+    def kinds(self) -> dict[str, Kind]:
+        """What each parameter may be; anything, where nothing is declared."""
+        return {
+            p.name: Kind.of(self.hints.get(p.name, Any))
+            for p in signature(self.function).parameters.values()
+            if p.kind is not p.VAR_KEYWORD
+        }
+
+    @cached_property
+    def _by_position(self) -> tuple[list[str], str | None]:
+        """The parameters that take one argument by position each, and the one that takes more."""
+        single = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = signature(self.function).parameters.values()
+        more = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
+        return [p.name for p in parameters if p.kind in single], more[0] if more else None
+
+    def taken(
+        self, args: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call as they are used; refuses the first that does not fit.
+
+        Which of them must be looked at is remembered for the types of a call: mostly none.
+        """
+        key: tuple[Any, ...] = tuple(map(type, args))
+        if named:
+            key = (*key, *named, *map(type, named.values()))
+        looks = self._looks.get(key)
+        if looks is None:
+            looks = self._looks[key] = self._undecided(args, named)
+            if not looks and not named:
+                self.decided.add(key)
+        try:
+            for place, kind in looks:
+                value = named[place] if isinstance(place, str) else args[place]
+                if kind.taken(value) is not value:
+                    return self._converted(args, named)
+        except Unfit:
+            return self._converted(args, named)
+        return args, named
+
+    def _undecided(
+        self, args: tuple[Any, ...], named: dict[str, Any]
+    ) -> list[tuple[int | str, Kind]]:
+        """Those of which the type does not say enough, by place or name."""
+        kinds: list[tuple[int | str, Kind]] = [
+            (i, self.kinds.get(name, _ANY)) for i, name in enumerate(self._names(len(args)))
+        ]
+        kinds += [(name, self.kinds.get(name, _ANY)) for name in named]
+        values = (*args, *named.values())
+        return [
+            pair
+            for pair, value in zip(kinds, values, strict=True)
+            if not pair[1].decides(type(value))
+        ]
+
+    def _converted(
+        self, args: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The same, each as its kind has it."""
+        taken = [
+            self.kinds.get(name, _ANY).taken_as(self.name, name, value)
+            for name, value in zip(self._names(len(args)), args, strict=True)
+        ]
+        return tuple(taken), {
+            name: self.kinds.get(name, _ANY).taken_as(self.name, name, value)
+            for name, value in named.items()
+        }
+
+    def _names(self, count: int) -> list[str]:
+        """The parameters to which so many arguments by position belong; "" for what is too much."""
+        names, more = self._by_position
+        return [*names[:count], *[more or ""] * (count - len(names))]
+
+    def by_name(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call under their names, further ones as a tuple."""
+        names, more = self._by_position
+        given = dict(zip(names, args, strict=False)) | dict(named)
+        return given if more is None else {**given, more: tuple(args[len(names) :])}
+
+
+def beyond(function: str, given: Mapping[str, Any]) -> OptionError | None:
+    """What to say of a number that has more than 64 bits; looked for once a call has failed."""
+    for name, value in given.items():
+        for number in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(number, int) and not -(2**63) <= number < 2**63:
+                return OptionError(
+                    f"{function}: {name} must be within 64 bits, got {shown(number)}"
+                )
+    return None
+
+
+def too_large(function: str, given: Mapping[str, Any]) -> OptionError:
+    """What to say of a call that ended in OverflowError."""
+    return beyond(function, given) or OptionError(f"{function}: its numbers are too large")
+
+
+def listed(function: str, name: str, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What is given one by one or as one list; not as both."""
+    if len(given) == 1 and isinstance(given[0], (tuple, list)):
+        return tuple(given[0])
+    for value in given:
+        if isinstance(value, (tuple, list)):
+            raise OptionTypeError(
+                f"{function}: {name} must be given one by one or as one list, got {shown(value)} "
+                f"among {len(given)}"
+            )
+    return given
+
+
+def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations of a function, as types."""
+    return get_type_hints(function, include_extras=True)
+
+
+def checked(function: F, name: str = "") -> F:
+    """The function, which refuses arguments that do not fit their annotations.
+
+    `name` is what the user calls, where that is not the function, as for a constructor.
+    """
+    arguments = Arguments(name or function.__name__, function)
+
+    @wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        args, named = arguments.taken(args, named)
+        try:
+            return function(*args, **named)
+        except OverflowError:
+            raise too_large(arguments.name, arguments.by_name(args, named)) from None
+
+    return cast(F, call)
+
+
+def checked_as(name: str) -> Callable[[F], F]:
+    """The same as a decorator of a constructor, which goes by the name of its class."""
+    return lambda function: checked(function, name)

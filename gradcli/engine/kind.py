@@ -1,0 +1,349 @@
+"""Kind: which values an annotation allows, and how it is said.
+
+`Kind.of(annotation)` knows int, float, bool, str, Literal, None, Sequence, tuple, Callable, classes
+such as Tensor and DType, unions of them, and Annotated with a Bound. A value whose type says enough
+costs one look at that type. Whole numbers and truths of other libraries become Python's.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from math import isfinite
+from numbers import Real
+from operator import index
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
+
+from gradcli.engine.dtype import DType
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import DTypeError, GradcliError, OptionError, OptionTypeError
+
+
+class Unfit(Exception):  # noqa: N818 -- becomes a GradcliError where the argument's name is known
+    """A value that a kind does not take; `place` leads to it inside of a list, as in [2]."""
+
+    def __init__(self, says: str, value: Any, error: type[GradcliError] = OptionTypeError) -> None:
+        super().__init__(says)
+        self.says = says
+        self.value = value
+        self.error = error
+        self.place = ""
+
+    def refusal(self, function: str, name: str) -> GradcliError:
+        """The sentence for the user."""
+        return self.error(
+            f"{function}: {name}{self.place} must be {self.says}, got {shown(self.value)}"
+        )
+
+
+def shown(value: Any) -> str:
+    """A value in a few words: numbers and text as they are, tensors and lists by what they are."""
+    if isinstance(value, Tensor):
+        return f"a {value.dtype} Tensor of shape {value.shape}"
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return f"a number of {value.bit_length()} bits"
+    if value is None or isinstance(value, (bool, int, float, str, DType)):
+        text = repr(value)
+        return text if len(text) <= 60 else f"{text[:57]}..."
+    if isinstance(value, (list, tuple)) and len(value) <= 4 and _plain(value):
+        return repr(value)
+    if isinstance(value, (list, tuple, dict, set)):
+        return f"a {type(value).__name__} of {len(value)}" if value else repr(value)
+    return type(value).__name__
+
+
+def _plain(values: Sequence[Any]) -> bool:
+    """Whether these are numbers of few digits, or None."""
+    return all(
+        value is None or (isinstance(value, (int, float)) and abs(value) < 1e9) for value in values
+    )
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an argument may be.
+
+    Attributes:
+        says: in words, as in "dim must be a whole number".
+        taken: the value as it is used; raises Unfit.
+        quick: values of exactly these types are taken as they are.
+        types: values of exactly these types are looked at, but fit no other kind any better.
+        elements: lists of exactly these types are taken as they are.
+        classes: values of these classes and those below are taken as they are.
+        error: what is raised where nothing fits.
+    """
+
+    says: str
+    taken: Callable[[Any], Any]
+    quick: frozenset[type] = frozenset()
+    types: frozenset[type] = frozenset()
+    error: type[GradcliError] = OptionTypeError
+    classes: tuple[type, ...] = ()
+    elements: frozenset[type] = frozenset()
+
+    def decides(self, type_: type) -> bool:
+        """Whether values of this type are taken as they are, whatever they are."""
+        return type_ in self.quick or issubclass(type_, self.classes)
+
+    def taken_as(self, function: str, name: str, value: Any) -> Any:
+        """An argument of a function as it is used; the refusal names both."""
+        try:
+            return value if type(value) in self.quick else self.taken(value)
+        except Unfit as unfit:
+            raise unfit.refusal(function, name) from None
+
+    @staticmethod
+    def of(annotation: Any) -> Kind:
+        """What an annotation allows."""
+        return _kind_of(annotation)
+
+
+@cache
+def _kind_of(annotation: Any) -> Kind:
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if (origin or annotation) in _PLAIN:
+        return _PLAIN[origin or annotation]
+    if origin is Annotated:
+        return _bounded(Kind.of(inner[0]), inner[1:])
+    if origin is Literal:
+        return _one_of(inner)
+    if len(members(annotation)) > 1:
+        return _either([Kind.of(one) for one in inner])
+    if origin is tuple and inner[-1] is not Ellipsis:
+        return _places([Kind.of(one) for one in inner])
+    if origin in _LISTS:
+        return _list(Kind.of(inner[0]))
+    if isinstance(origin or annotation, type):
+        return _instance(origin or annotation)
+    raise AssertionError(f"no argument can be declared as {annotation!r}")
+
+
+def members(annotation: Any) -> tuple[Any, ...]:
+    """What a union consists of; of anything else, that itself."""
+    union = get_origin(annotation) in (Union, types.UnionType)
+    return get_args(annotation) if union else (annotation,)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a value must fulfil besides its type, or how that is said, as a note of Annotated."""
+
+    says: str
+    holds: Callable[[Any], bool] | None = None
+
+
+def _whole(value: Any) -> int:
+    """A whole number that a kernel can be told; also NumPy's, and a tensor of one."""
+    if type(value) is int and -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF:
+        return value
+    try:
+        if isinstance(value, Tensor):
+            fits = value.numel() == 1 and value.dtype.kind == "int"
+        else:
+            fits = not isinstance(value, bool)
+        number = index(value) if fits else None
+    except TypeError:
+        number = None
+    if number is None:
+        raise Unfit("a whole number", value)
+    if number.bit_length() > 63 and number != _LEAST:
+        raise Unfit("a whole number within 64 bits", value, OptionError)
+    return value if isinstance(value, int) else number
+
+
+def _real(value: Any) -> float:
+    """A number of 64 bits; also NumPy's, and a tensor of one that asks for no gradient."""
+    if isinstance(value, Tensor):
+        if value.numel() == 1 and value.dtype.kind != "bool" and not value.requires_grad:
+            return cast(float, value.item())
+    elif isinstance(value, float):
+        return value
+    elif isinstance(value, Real) and not isinstance(value, bool):
+        return _whole(value) if hasattr(value, "__index__") else float(value)
+    raise Unfit("a number", value)
+
+
+def _truth(value: Any) -> bool:
+    """True or False; also NumPy's, which are no bool."""
+    if isinstance(value, bool):
+        return value
+    if getattr(value, "shape", None) == () and getattr(value, "dtype", None) == "bool":
+        return bool(value)
+    raise Unfit("True or False", value)
+
+
+def _instance(kind: type) -> Kind:
+    says = f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
+    error: type[GradcliError] = DTypeError if kind is Tensor else OptionTypeError
+
+    def taken(value: Any) -> Any:
+        if isinstance(value, kind):
+            return value
+        raise Unfit(says, value, error)
+
+    return Kind(says, taken, frozenset((kind,)), error=error, classes=(kind,))
+
+
+def _one_of(choices: tuple[Any, ...]) -> Kind:
+    few = len(choices) <= 2
+    says = (" or " if few else ", ").join(map(repr, choices))
+    says = says if few else f"one of {says}"
+    kinds = {type(choice) for choice in choices}
+
+    def taken(value: Any) -> Any:
+        if type(value) in kinds and value in choices:
+            return value
+        raise Unfit(says, value, OptionError if type(value) in kinds else OptionTypeError)
+
+    return Kind(says, taken, types=frozenset(kinds))
+
+
+def _bounded(kind: Kind, notes: tuple[Any, ...]) -> Kind:
+    bounds = [note for note in notes if isinstance(note, Bound)]
+
+    def taken(value: Any) -> Any:
+        try:
+            number = value if type(value) in kind.quick else kind.taken(value)
+        except Unfit as unfit:
+            raise unfit if unfit.place else Unfit(says, value, unfit.error) from None
+        for bound in bounds:
+            if bound.holds is not None and not bound.holds(number):
+                raise Unfit(says, value, OptionError)
+        return number
+
+    if not bounds:
+        return kind
+    says = bounds[0].says
+    told = all(bound.holds is None for bound in bounds)  # by the type, as without the note
+    if told:
+        return replace(kind, says=says, taken=taken)
+    return Kind(says, taken, types=kind.quick | kind.types, error=kind.error)
+
+
+def _either(kinds: Sequence[Kind]) -> Kind:
+    *others, last = (kind.says for kind in kinds)
+    says = f"{', '.join(others)} or {last}"
+    quick = frozenset[type]().union(*(kind.quick for kind in kinds))
+    claims = [one for kind in kinds for one in kind.types]
+    only = {one: kind for kind in kinds for one in kind.types if claims.count(one) == 1}
+    errors = {kind.error for kind in kinds if kind.says != "None"}
+    error = DTypeError if DTypeError in errors else OptionTypeError
+
+    def taken(value: Any) -> Any:
+        if type(value) in only:
+            return only[type(value)].taken(value)
+        nearest = Unfit(says, value, error)
+        for kind in kinds:
+            try:
+                return kind.taken(value)
+            except Unfit as unfit:
+                if unfit.place:  # it is a list, of which one element does not fit
+                    nearest = unfit
+                elif unfit.error is OptionError:
+                    nearest.error = OptionError
+        raise nearest
+
+    classes = tuple(one for kind in kinds for one in kind.classes)
+    elements = frozenset[type]().union(*(kind.elements for kind in kinds))
+    return Kind(says, taken, quick, frozenset(claims), error, classes, elements)
+
+
+def _list(kind: Kind) -> Kind:
+    says, quick = f"a tuple or list (each {kind.says})", kind.quick
+
+    def taken(value: Any) -> Any:
+        if isinstance(value, (tuple, list)) and quick.issuperset(map(type, value)):
+            return value
+        if not isinstance(value, (tuple, list, range)):
+            raise Unfit(says, value, kind.error)
+        return _each(value, [kind] * len(value))
+
+    lists = frozenset((tuple, list))
+    return Kind(says, taken, types=lists, error=kind.error, elements=kind.quick)
+
+
+def _places(kinds: Sequence[Kind]) -> Kind:
+    says = f"a tuple of {len(kinds)} (" + ", ".join(kind.says for kind in kinds) + ")"
+
+    def taken(value: Any) -> Any:
+        if not isinstance(value, (tuple, list)):
+            raise Unfit(says, value)
+        if len(value) != len(kinds):
+            raise Unfit(says, value, OptionError)
+        return _each(value, kinds)
+
+    return Kind(says, taken, types=frozenset((tuple, list)))
+
+
+def _each(values: Sequence[Any], kinds: Sequence[Kind]) -> Sequence[Any]:
+    """The list itself, or a tuple where an element became another."""
+    converted = {}
+    for i, (value, kind) in enumerate(zip(values, kinds, strict=True)):
+        if type(value) in kind.quick:
+            continue
+        try:
+            number = kind.taken(value)
+        except Unfit as unfit:
+            unfit.place = f"[{i}]{unfit.place}"
+            raise
+        if number is not value:
+            converted[i] = number
+    if not converted:
+        return values
+    return tuple(converted.get(i, value) for i, value in enumerate(values))
+
+
+def _called(value: Any) -> Any:
+    if callable(value):
+        return value
+    raise Unfit("a function", value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise Unfit("a text", value)
+
+
+def _nothing(value: Any) -> None:
+    if value is not None:
+        raise Unfit("None", value)
+
+
+def _element_type(value: Any) -> DType:
+    if isinstance(value, DType):
+        return value
+    raise Unfit(_DTYPE, value, DTypeError)
+
+
+_DTYPE = "an element type such as engine.float32"
+_LEAST = -(2**63)
+_LISTS = (list, tuple, Sequence)
+_NONE = Kind("None", _nothing, frozenset((type(None),)))
+_ANY = Kind("anything", lambda value: value, classes=(object,))
+_PLAIN: dict[Any, Kind] = {
+    int: Kind("a whole number", _whole, frozenset((int,))),
+    float: Kind("a number", _real, frozenset((float,)), frozenset((int,))),
+    bool: Kind("True or False", _truth, frozenset((bool,))),
+    str: Kind("a text", _text, frozenset((str,))),
+    None: _NONE,
+    type(None): _NONE,
+    DType: Kind(_DTYPE, _element_type, frozenset((DType,)), error=DTypeError),
+    Callable: Kind("a function", _called),
+    Any: _ANY,
+    object: _ANY,
+}
+
+# What is said in many declarations.
+Count = Annotated[int, Bound("a whole number >= 1", lambda n: n >= 1)]
+Whole = Annotated[int, Bound("a whole number >= 0", lambda n: n >= 0)]
+NotNegative = Annotated[float, Bound("a number >= 0", lambda x: x >= 0)]
+Positive = Annotated[float, Bound("a number > 0", lambda x: x > 0)]
+Portion = Annotated[float, Bound("a number from 0 to 1", lambda x: 0 <= x <= 1)]
+Finite = Annotated[float, Bound("a finite number", isfinite)]
+Number = Annotated[float | bool, Bound("a number")]  # True and False are 1 and 0 here
+Operand = Tensor | Number
+OneDim = Annotated[int, Bound("a whole number (amax and amin take several)")]
+Sizes = int | Sequence[int]  # one by one, or all of them at once
