@@ -92,8 +92,8 @@ class Kind:
             return _places([Kind.of(one) for one in inner])
         if origin in _LISTS:
             return _list(Kind.of(inner[0]))
-        if isinstance(annotation, type):
-            return _instance(annotation)
+        if isinstance(origin or annotation, type):
+            return _instance(origin or annotation)
         raise AssertionError(f"no argument can be declared as {annotation!r}")
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from gradcli.engine.constructor import checked_constructor
 from gradcli.engine.graph import no_grad
+from gradcli.engine.kind import Count
 from gradcli.engine.nn.module import Module
 from gradcli.engine.ops.creation import empty
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import OptionError, ShapeError
+from gradcli.errors import ShapeError
 
 
 class Remembering(Module):
@@ -24,6 +26,7 @@ class Remembering(Module):
         return 0 if self.cache is None else self.cache.length
 
 
+@checked_constructor
 class KeyValueCache:
     """A model that goes on where it stopped: keys and values of all steps so far are kept.
 
@@ -31,9 +34,7 @@ class KeyValueCache:
     that was given before, up to rounding; nothing of it has a gradient. At most `steps` in all.
     """
 
-    def __init__(self, model: Module, steps: int) -> None:
-        if steps < 1:
-            raise OptionError(f"KeyValueCache: steps must be 1 or more, got {steps}")
+    def __init__(self, model: Module, steps: Count) -> None:
         self.model = model
         self.steps = steps
         self._length = 0

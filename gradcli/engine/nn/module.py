@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
+from gradcli.engine.constructor import check_library_constructor
 from gradcli.engine.dtype import DType
 from gradcli.engine.hooks import RemovableHandle
 from gradcli.engine.nn import hooks, state
@@ -39,6 +40,10 @@ class Module:
     _modules: dict[str, Module | None]
     _not_saved: set[str]
     _hooks: tuple[hooks.Hook | BackwardHook, ...]
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        check_library_constructor(cls)
 
     def __init__(self) -> None:
         set_plain = super().__setattr__

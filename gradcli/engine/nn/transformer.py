@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
+from gradcli.engine.kind import Count, NotNegative, Portion
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.attention import MultiheadAttention
 from gradcli.engine.nn.dropout import Dropout
@@ -42,12 +43,12 @@ class TransformerEncoderLayer(Module):
 
     def __init__(
         self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
+        d_model: Count,
+        nhead: Count,
+        dim_feedforward: Count = 2048,
+        dropout: Portion = 0.1,
         activation: Activation = "relu",
-        layer_norm_eps: float = 1e-5,
+        layer_norm_eps: NotNegative = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
@@ -106,12 +107,12 @@ class TransformerDecoderLayer(Module):
 
     def __init__(
         self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
+        d_model: Count,
+        nhead: Count,
+        dim_feedforward: Count = 2048,
+        dropout: Portion = 0.1,
         activation: Activation = "relu",
-        layer_norm_eps: float = 1e-5,
+        layer_norm_eps: NotNegative = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
