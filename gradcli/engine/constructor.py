@@ -36,5 +36,10 @@ def checked_constructor(kind: Class) -> Class:
 
 def check_library_constructor(kind: type) -> None:
     """The same for a class of the library that has a constructor of its own; no user's class."""
-    if "__init__" in vars(kind) and kind.__module__.startswith("gradcli."):
+    if in_library(kind) and "__init__" in vars(kind):
         checked_constructor(kind)
+
+
+def in_library(kind: type) -> bool:
+    """Whether a class is the library's own."""
+    return kind.__module__.startswith("gradcli.")
