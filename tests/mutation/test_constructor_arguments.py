@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from module_targets import HOLDERS, ROWS, module_targets
+from other_targets import other_targets
 from targets import Target
 from values import ANYTHING, has, plain_values, tensor_values
 
 from gradcli.engine import nn
 from gradcli.errors import GradcliError
 
+CHECKED = ("gradcli.engine.nn", "gradcli.engine.optim")
 ALL = [
     target
-    for [target] in module_targets().values()
-    if inspect.isclass(target.call) and not target.variadic
+    for [target] in (*module_targets().values(), *other_targets().values())
+    if target.call.__module__.startswith(CHECKED) and not target.variadic
 ]
 
 
