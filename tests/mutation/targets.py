@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, get_type_hints
 
@@ -28,6 +28,7 @@ class Target:
         parameters: their names, in order, and their declared types.
         variadic: the one of them that takes any number of arguments, if there is one.
         after: what a user does next with the result.
+        method: whether the first argument is what the method belongs to, and stays as it is.
     """
 
     name: str
@@ -36,7 +37,8 @@ class Target:
     parameters: dict[str, Any]
     variadic: str = ""
     after: Callable[[Any], Any] = lambda result: None
-    names: frozenset[str] = field(default_factory=frozenset)
+    names: frozenset[str] = frozenset()
+    method: bool = False
 
 
 def declared(call: Callable[..., Any]) -> tuple[dict[str, Any], str]:
@@ -73,13 +75,14 @@ def op_targets() -> dict[str, list[Target]]:
 def _of(row: Row) -> Iterator[Target]:
     parameters, variadic = _parameters(row)
     first = next(iter(parameters), "")
+    names = frozenset([row.name.rstrip("_")])  # an op in place refuses as the op does
     for sample in row.samples:
         arguments = _arguments(row, sample)
-        yield Target(row.name, OPS[row.name], arguments, parameters, variadic, backward)
+        yield Target(row.name, OPS[row.name], arguments, parameters, variadic, backward, names)
         if hasattr(Tensor, row.name) and isinstance((arguments()[0] or [None])[0], Tensor):
             rest = {name: hint for name, hint in parameters.items() if name != first}
             method = _method(row.name)
-            yield Target(row.name, method, arguments, rest, variadic, backward)
+            yield Target(row.name, method, arguments, rest, variadic, backward, names, method=True)
 
 
 def _method(name: str) -> Callable[..., Any]:
@@ -89,9 +92,7 @@ def _method(name: str) -> Callable[..., Any]:
 def _parameters(row: Row) -> tuple[dict[str, Any], str]:
     if not isinstance(row, Op):
         return declared(OPS[row.name])
-    hints = types_of(row.forward)
-    inputs = {name: Tensor | None if name in row.optional else Tensor for name in row.inputs}
-    return {**inputs, **{name: hints.get(name, Any) for name in row.options}}, ""
+    return {name: row.hints[name] for name in (*row.inputs, *row.options)}, ""
 
 
 def _arguments(row: Row, sample: Sample) -> Callable[[], Arguments]:

@@ -14,7 +14,7 @@ from values import ANYTHING, has, plain_values, tensor_values
 from gradcli.engine import nn
 from gradcli.errors import GradcliError
 
-CHECKED = ("gradcli.engine.nn", "gradcli.engine.optim")
+CHECKED = ("gradcli.engine.nn", "gradcli.engine.optim", "gradcli.data.loader")
 ALL = [
     target
     for [target] in (*module_targets().values(), *other_targets().values())
@@ -41,7 +41,8 @@ def test_an_argument_of_another_type_is_refused_by_name(target: Target) -> None:
             with pytest.raises(GradcliError) as caught:
                 pytest.fail(f"{name}={value!r:.60} gave {call_with(target, name, value)!r:.60}")
             said = str(caught.value)
-            assert said.startswith(f"{target.name.rpartition('.')[2]}: {name}"), (name, value, said)
+            owners = (target.name.rpartition(".")[2], *target.names)
+            assert said.startswith(tuple(f"{owner}: {name}" for owner in owners)), (value, said)
             assert len(said) < 400
 
 
