@@ -17,7 +17,10 @@ from gradcli.errors import DTypeError, GradcliError, OptionError, ShapeError
     [
         (lambda: nn.LSTM(4, 0), "LSTM: hidden_size must be a whole number >= 1"),
         (lambda: nn.LSTM(-1, 2), "input_size must be a whole number >= 0, got -1"),
-        (lambda: nn.GRU(4, 2, num_layers=0), "GRU: num_layers must be a whole number >= 1, got 0"),
+        (
+            lambda: nn.GRU(4, 2, num_layers=0),
+            "num_layers must be a whole number from 1 to 10000",
+        ),
         (
             lambda: nn.GRU(4, 2, 2, dropout=1.5),
             "GRU: dropout must be a number from 0 to 1, got 1.5",

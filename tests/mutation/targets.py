@@ -40,6 +40,12 @@ class Target:
     names: frozenset[str] = frozenset()
     method: bool = False
 
+    @property
+    def open(self) -> bool:
+        """Whether it takes any further arguments by name."""
+        kinds = {p.kind for p in inspect.signature(self.call).parameters.values()}
+        return not self.method and inspect.Parameter.VAR_KEYWORD in kinds
+
 
 def declared(call: Callable[..., Any]) -> tuple[dict[str, Any], str]:
     """The names of the parameters with their types, and the variadic one."""

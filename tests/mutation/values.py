@@ -50,7 +50,7 @@ def plain_values() -> list[Any]:
     text = ["x", "False", "", "mean", "2", b"x", "\N{SNOWMAN}" * 1000]
     lists = [[], (), [1], (1, 2), [2, 2, 2], [-1], [0.5], ["x"], [None], (1,) * 100, {}, {"a": 1}]
     lists += [(2**62, 2**62), [[1, 2], [3, 4]], range(3), {1, 2}, (math.nan, 0.5), (True, False)]
-    other = [True, False, None, object(), int, len, print_nothing, Index(), Real(), 1 + 2j]
+    other = [True, False, None, object(), int, abs, print_nothing, Index(), Real(), 1 + 2j]
     other += [slice(None), ..., engine.float64, engine.bool_, NotImplemented, iter([1, 2])]
     return [*whole, *real, *text, *lists, *other, *foreign_numbers()]
 

@@ -10,16 +10,17 @@ from gradcli.engine.nn import init
 from gradcli.engine.nn.key_value_cache import Remembering
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
-from gradcli.engine.ops.creation import empty, tensor
+from gradcli.engine.ops.creation import arange, empty, tensor
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
 
 def _angles(dim: int, steps: int, base: float) -> Tensor:
     """The angle of pair i at each step, step * base^(-2i / dim), in float64."""
-    rates = [base ** (-2 * i / dim) for i in range(dim // 2)]
-    numbers = [[step * rate for rate in rates] for step in range(steps)]
-    return tensor(numbers, dtype=dtypes.float64).reshape(steps, dim // 2)
+    empty(steps, dim // 2, dtype=dtypes.float64)  # refuses at once what is too large for memory
+    rates = tensor([base ** (-2 * i / dim) for i in range(dim // 2)], dtype=dtypes.float64)
+    angles: Tensor = arange(steps, dtype=dtypes.float64).reshape(steps, 1) * rates
+    return angles
 
 
 class RotaryEmbedding(Module):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
-from gradcli.engine.kind import Count, Portion, Whole
+from gradcli.engine.kind import Bound, Count, Portion, Whole
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.embedding import linear
 from gradcli.engine.nn.module import Module
@@ -22,6 +22,8 @@ from gradcli.engine.ops.join import cat, stack
 from gradcli.engine.ops.recurrent import gru_steps, lstm_steps, rnn_steps
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
+
+Layers = Annotated[int, Bound("a whole number from 1 to 10000", lambda n: 1 <= n <= 10_000)]
 
 
 class Recurrent(Module):
@@ -39,7 +41,7 @@ class Recurrent(Module):
         self,
         input_size: Whole,
         hidden_size: Count,
-        num_layers: Count = 1,
+        num_layers: Layers = 1,
         bias: bool = True,
         batch_first: bool = False,
         dropout: Portion = 0.0,
@@ -200,7 +202,7 @@ class RNN(Recurrent):
         self,
         input_size: Whole,
         hidden_size: Count,
-        num_layers: Count = 1,
+        num_layers: Layers = 1,
         nonlinearity: Nonlinearity = "tanh",
         bias: bool = True,
         batch_first: bool = False,

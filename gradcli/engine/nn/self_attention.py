@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
@@ -118,7 +119,7 @@ class TransformerBlock(Module):
         self,
         attention: SelfAttention,
         inner: Count,
-        activation: str = "gelu",
+        activation: Literal["relu", "gelu", "gelu_tanh"] = "gelu",
         norm_first: bool = True,
         dropout: Portion = 0.0,
         eps: NotNegative = 1e-5,
@@ -127,11 +128,6 @@ class TransformerBlock(Module):
         dtype: DType = dtypes.float32,
     ) -> None:
         super().__init__()
-        if activation not in ACTIVATIONS:
-            raise OptionError(
-                f"TransformerBlock: activation must be one of {', '.join(ACTIVATIONS)}, "
-                f"got {activation!r}"
-            )
         dim = attention.dim
         self.norm_first = norm_first
         self.norm1 = LayerNorm(dim, eps, bias=bias, dtype=dtype)

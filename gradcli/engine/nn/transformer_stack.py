@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
-from gradcli.engine.kind import Count, NotNegative, Portion, Whole
+from gradcli.engine.kind import Bound, Count, NotNegative, Portion
 from gradcli.engine.nn import init
 from gradcli.engine.nn.containers import ModuleList
 from gradcli.engine.nn.layer_norm import LayerNorm
@@ -23,6 +23,8 @@ from gradcli.engine.ops.creation import full
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import ShapeError
 
+Layers = Annotated[int, Bound("a whole number from 0 to 10000", lambda n: 0 <= n <= 10_000)]
+
 
 def _copies(layer: Module, count: int) -> ModuleList:
     """Layers that begin with the same weights, each in memory of its own."""
@@ -35,7 +37,7 @@ class TransformerEncoder(Module):
     def __init__(
         self,
         encoder_layer: Module,
-        num_layers: Whole,
+        num_layers: Layers,
         norm: Module | None = None,
         enable_nested_tensor: bool = True,
         mask_check: bool = True,
@@ -63,7 +65,7 @@ class TransformerDecoder(Module):
     """Copies of a decoder layer one after the other, perhaps with a norm behind them."""
 
     def __init__(
-        self, decoder_layer: Module, num_layers: Whole, norm: Module | None = None
+        self, decoder_layer: Module, num_layers: Layers, norm: Module | None = None
     ) -> None:
         super().__init__()
         self.layers = _copies(decoder_layer, num_layers)
@@ -103,8 +105,8 @@ class Transformer(Module):
         self,
         d_model: Count = 512,
         nhead: Count = 8,
-        num_encoder_layers: Whole = 6,
-        num_decoder_layers: Whole = 6,
+        num_encoder_layers: Layers = 6,
+        num_decoder_layers: Layers = 6,
         dim_feedforward: Count = 2048,
         dropout: Portion = 0.1,
         activation: Activation = "relu",
