@@ -8,7 +8,7 @@ from inspect import Parameter, signature, unwrap
 from typing import Any, TypeVar, cast, get_type_hints
 
 from gradcli.engine.kind import Kind, Unfit, shown
-from gradcli.errors import OptionError
+from gradcli.errors import OptionError, OptionTypeError
 
 F = TypeVar("F", bound=Callable[..., Any])
 _ANY = Kind.of(Any)
@@ -55,31 +55,28 @@ class Arguments:
         names, more = self._by_position
         return tuple(self.kinds[name] for name in names), self.kinds[more] if more else None
 
-    def plain(self, args: tuple[Any, ...]) -> bool:
-        """Whether the types of these arguments say that all of them fit; most calls, soon told."""
-        kinds, further = self._in_order
-        if further is not None:
-            return False
-        return all(type(value) in kind.quick for kind, value in zip(kinds, args, strict=False))
-
     def taken(
         self, args: tuple[Any, ...], named: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call as they are used; refuses the first that does not fit."""
+        return (args, named) if self.fit(args, named) else self._converted(args, named)
+
+    def fit(self, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
+        """Whether all can be taken as they are; most calls can, and are soon told."""
         kinds, further = self._in_order
         if further is not None:
             kinds += (further,) * (len(args) - len(kinds))
         try:
             for kind, value in zip(kinds, args):  # noqa: B905 -- Python refuses what is too many
                 if type(value) not in kind.quick and kind.taken(value) is not value:
-                    return self._converted(args, named)
+                    return False
             for name, value in named.items():
                 kind = self.kinds.get(name, _ANY)
                 if type(value) not in kind.quick and kind.taken(value) is not value:
-                    return self._converted(args, named)
+                    return False
         except Unfit:
-            return self._converted(args, named)
-        return args, named
+            return False
+        return True
 
     def _converted(
         self, args: tuple[Any, ...], named: dict[str, Any]
@@ -115,22 +112,42 @@ def too_large(function: str, given: Mapping[str, Any]) -> OptionError:
     return OptionError(f"{function}: its numbers are too large")
 
 
+def listed(function: str, name: str, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What is given one by one or as one list; not as both."""
+    if len(given) == 1 and isinstance(given[0], (tuple, list)):
+        return tuple(given[0])
+    for value in given:
+        if isinstance(value, (tuple, list)):
+            raise OptionTypeError(
+                f"{function}: {name} must be given one by one or as one list, got {shown(value)} "
+                f"among {len(given)}"
+            )
+    return given
+
+
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     """The annotations of a function, as types."""
     return get_type_hints(function, include_extras=True)
 
 
-def checked(function: F) -> F:
-    """The function, which refuses arguments that do not fit their annotations."""
-    arguments = Arguments(function.__name__, function)
+def checked(function: F, name: str = "") -> F:
+    """The function, which refuses arguments that do not fit their annotations.
+
+    `name` is what the user calls, where that is not the function, as for a constructor.
+    """
+    arguments = Arguments(name or function.__name__, function)
 
     @wraps(function)
     def call(*args: Any, **named: Any) -> Any:
-        if named or not arguments.plain(args):
-            args, named = arguments.taken(args, named)
+        args, named = arguments.taken(args, named)
         try:
             return function(*args, **named)
         except OverflowError:
             raise too_large(arguments.name, arguments.by_name(args, named)) from None
 
     return cast(F, call)
+
+
+def checked_as(name: str) -> Callable[[F], F]:
+    """The same as a decorator of a constructor, which goes by the name of its class."""
+    return lambda function: checked(function, name)

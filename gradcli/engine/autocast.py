@@ -14,6 +14,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 from gradcli.engine import graph
+from gradcli.engine.argument import checked_as
 from gradcli.engine.array import Array
 from gradcli.engine.dtype import DType, bfloat16, float32
 from gradcli.engine.tensor import OPS, Tensor
@@ -67,9 +68,10 @@ class autocast(ContextDecorator):  # noqa: N801 -- torch's name
     `device_type` is taken for torch's sake.
     """
 
+    @checked_as("autocast")
     def __init__(
         self,
-        device_type: str | None = None,
+        device_type: str | DType | None = None,
         dtype: DType = bfloat16,
         enabled: bool = True,
         cache_enabled: bool = True,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gradcli.engine import walk
+from gradcli.engine.argument import checked
 from gradcli.engine.array import Array, full
 from gradcli.engine.custom import Function
 from gradcli.engine.function import function
@@ -80,7 +81,7 @@ def _go_back(
 @function(method=False)
 def backward(
     tensors: Some,
-    grad_tensors: Any = None,
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     inputs: Some | None = None,
@@ -102,10 +103,11 @@ def backward(
             arrivals.deposit(x.leaf, found)
 
 
+@checked
 def grad(
     outputs: Some,
     inputs: Some,
-    grad_outputs: Any = None,
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: bool = False,

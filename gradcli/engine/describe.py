@@ -171,12 +171,17 @@ _NAMES = {
     "Sequence": "from collections.abc import Sequence",
     "Array": "from gradcli.engine.array import Array",
     "Edge": "from gradcli.engine.graph import Edge",
+    "Decimals": "from gradcli.engine.ops.functions import Decimals",
     "Dim": "from gradcli.engine.ops.reduce import Dim",
     "DType": "from gradcli.engine.dtype import DType",
     "Generator": "from gradcli.engine.random import Generator",
     "Leaf": "from gradcli.engine.graph import Leaf",
     "RemovableHandle": "from gradcli.engine.hooks import RemovableHandle",
     "Node": "from gradcli.engine.graph import Node",
+    **{
+        name: f"from gradcli.engine.kind import {name}"
+        for name in ("NotNegative", "Number", "Operand", "Sizes", "Whole")
+    },
     "Registry": "from gradcli.registry import Registry",
     "Shape": "from gradcli.engine.shape import Shape",
     "builtins": "import builtins",

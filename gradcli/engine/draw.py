@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from gradcli.engine.argument import checked
 from gradcli.engine.array import Array
 from gradcli.engine.graph import Edge, Leaf, Node
 from gradcli.engine.op import Op
@@ -18,6 +19,7 @@ from gradcli.errors import AutogradError
 Shapes = dict[tuple[int, int], Shape]  # by the number of a node or leaf, and which of its outputs
 
 
+@checked
 def draw(*outputs: Tensor, names: Mapping[str, Tensor] | None = None) -> str:
     """What these were computed from, for `dot -Tsvg`: an ellipse an op, a box a leaf.
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, wraps
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, get_args
 
 from gradcli.engine.argument import Arguments, too_large
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocasted
 from gradcli.engine.device import place
+from gradcli.engine.kind import members
 from gradcli.engine.op import bare
 from gradcli.engine.sample import Sample, Wrong
 from gradcli.engine.tensor import OPS, Tensor, install
@@ -84,16 +85,15 @@ class Function:
         taken: list[tuple[inspect.Parameter, Any]] = []
         given = 0  # parameters up to the last one that takes an input
         for p in self.parameters:
-            several = p.kind is p.VAR_POSITIONAL or "Sequence[Tensor" in str(p.annotation)
             if p.name in options:
                 taken.append((p, options[p.name]))
                 given = len(taken) if p.kind is p.VAR_POSITIONAL else given
-            elif several:
-                behind = sum(q.annotation == "Tensor" for q in self.parameters[len(taken) + 1 :])
+            elif self._takes_several(p):
+                behind = sum(self._must_be_tensor(q) for q in self.parameters[len(taken) + 1 :])
                 taken.append((p, rest[: len(rest) - behind]))
                 rest = rest[len(rest) - behind :]
                 given = len(taken)
-            elif rest and ("Tensor" in str(p.annotation) or p.annotation == "Any"):
+            elif rest and self._takes_one(p):
                 taken.append((p, rest.pop(0)))
                 given = len(taken)
             else:
@@ -103,6 +103,18 @@ class Function:
         for p, value in taken[:given]:
             args += value if p.kind is p.VAR_POSITIONAL else [value]
         return args, {p.name: value for p, value in taken[given:] if p.name in options}
+
+    def _must_be_tensor(self, p: inspect.Parameter) -> bool:
+        return self.arguments.hints.get(p.name) is Tensor
+
+    def _takes_one(self, p: inspect.Parameter) -> bool:
+        allowed = members(self.arguments.hints.get(p.name))
+        return Tensor in allowed or Any in allowed
+
+    def _takes_several(self, p: inspect.Parameter) -> bool:
+        lists = [get_args(one) for one in members(self.arguments.hints.get(p.name))]
+        several = any(inner and Tensor in members(inner[0]) for inner in lists)
+        return several or p.kind is p.VAR_POSITIONAL
 
 
 FUNCTIONS: Registry[Function] = Registry("function")
@@ -117,7 +129,7 @@ def beside_inputs(name: str, plain: F) -> F:
 
     @wraps(plain)
     def placed(*args: Any, **named: Any) -> Any:
-        if named or not arguments.plain(args):
+        if not arguments.fit(args, named):
             args, named = arguments.taken(args, named)
         try:
             if not place.others():

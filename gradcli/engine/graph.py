@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from gradcli.engine.array import Array
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.hooks import Hook
-from gradcli.errors import AutogradError
+from gradcli.errors import AutogradError, OptionTypeError
 
 Gradients = Sequence[Array | None]
 Versions = list[tuple[Storage, int]]
@@ -145,6 +145,8 @@ class set_grad_enabled(ContextDecorator):  # noqa: N801 -- torch's name
     """Switch remembering on or off inside a `with` block or a decorated function."""
 
     def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise OptionTypeError(f"set_grad_enabled: mode must be True or False, got {mode!r:.60}")
         self.mode = mode
         self._before: list[bool] = []
 

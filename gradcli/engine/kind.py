@@ -60,12 +60,14 @@ class Kind:
         says: in words, as in "dim must be a whole number".
         taken: the value as it is used; raises Unfit.
         quick: values of exactly these types are taken as they are.
+        types: values of exactly these types are looked at, but fit no other kind any better.
         error: what is raised where nothing fits.
     """
 
     says: str
     taken: Callable[[Any], Any]
     quick: frozenset[type] = frozenset()
+    types: frozenset[type] = frozenset()
     error: type[GradcliError] = OptionTypeError
 
     def taken_as(self, function: str, name: str, value: Any) -> Any:
@@ -76,25 +78,35 @@ class Kind:
             raise unfit.refusal(function, name) from None
 
     @staticmethod
-    @cache
     def of(annotation: Any) -> Kind:
         """What an annotation allows."""
-        origin, inner = get_origin(annotation), get_args(annotation)
-        if (origin or annotation) in _PLAIN:
-            return _PLAIN[origin or annotation]
-        if origin is Annotated:
-            return _bounded(Kind.of(inner[0]), inner[1:])
-        if origin is Literal:
-            return _one_of(inner)
-        if origin in (Union, types.UnionType):
-            return _either([Kind.of(one) for one in inner])
-        if origin is tuple and inner[-1] is not Ellipsis:
-            return _places([Kind.of(one) for one in inner])
-        if origin in _LISTS:
-            return _list(Kind.of(inner[0]))
-        if isinstance(origin or annotation, type):
-            return _instance(origin or annotation)
-        raise AssertionError(f"no argument can be declared as {annotation!r}")
+        return _kind_of(annotation)
+
+
+@cache
+def _kind_of(annotation: Any) -> Kind:
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if (origin or annotation) in _PLAIN:
+        return _PLAIN[origin or annotation]
+    if origin is Annotated:
+        return _bounded(Kind.of(inner[0]), inner[1:])
+    if origin is Literal:
+        return _one_of(inner)
+    if len(members(annotation)) > 1:
+        return _either([Kind.of(one) for one in inner])
+    if origin is tuple and inner[-1] is not Ellipsis:
+        return _places([Kind.of(one) for one in inner])
+    if origin in _LISTS:
+        return _list(Kind.of(inner[0]))
+    if isinstance(origin or annotation, type):
+        return _instance(origin or annotation)
+    raise AssertionError(f"no argument can be declared as {annotation!r}")
+
+
+def members(annotation: Any) -> tuple[Any, ...]:
+    """What a union consists of; of anything else, that itself."""
+    union = get_origin(annotation) in (Union, types.UnionType)
+    return get_args(annotation) if union else (annotation,)
 
 
 @dataclass(frozen=True)
@@ -106,28 +118,33 @@ class Bound:
 
 
 def _whole(value: Any) -> int:
-    """A whole number; also NumPy's, and a tensor of one."""
+    """A whole number that a kernel can be told; also NumPy's, and a tensor of one."""
+    if type(value) is int and -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF:
+        return value
     try:
         if isinstance(value, Tensor):
             fits = value.numel() == 1 and value.dtype.kind == "int"
         else:
             fits = not isinstance(value, bool)
-        if fits:
-            return value if isinstance(value, int) else index(value)
+        number = index(value) if fits else None
     except TypeError:
-        pass
-    raise Unfit("a whole number", value)
+        number = None
+    if number is None:
+        raise Unfit("a whole number", value)
+    if number.bit_length() > 63 and number != _LEAST:
+        raise Unfit("a whole number within 64 bits", value, OptionError)
+    return value if isinstance(value, int) else number
 
 
 def _real(value: Any) -> float:
-    """A number that a double can hold."""
+    """A number of 64 bits; also NumPy's, and a tensor of one that asks for no gradient."""
     if isinstance(value, Tensor):
         if value.numel() == 1 and value.dtype.kind != "bool" and not value.requires_grad:
             return cast(float, value.item())
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+    elif isinstance(value, float):
         return value
     elif isinstance(value, Real) and not isinstance(value, bool):
-        return index(value) if hasattr(value, "__index__") else float(value)
+        return _whole(value) if hasattr(value, "__index__") else float(value)
     raise Unfit("a number", value)
 
 
@@ -149,11 +166,13 @@ def _instance(kind: type) -> Kind:
             return value
         raise Unfit(says, value, error)
 
-    return Kind(says, taken, frozenset((kind,)), error)
+    return Kind(says, taken, frozenset((kind,)), error=error)
 
 
 def _one_of(choices: tuple[Any, ...]) -> Kind:
-    says = "one of " + ", ".join(map(repr, choices)) if len(choices) > 1 else repr(choices[0])
+    few = len(choices) <= 2
+    says = (" or " if few else ", ").join(map(repr, choices))
+    says = says if few else f"one of {says}"
     kinds = {type(choice) for choice in choices}
 
     def taken(value: Any) -> Any:
@@ -161,7 +180,7 @@ def _one_of(choices: tuple[Any, ...]) -> Kind:
             return value
         raise Unfit(says, value, OptionError if type(value) in kinds else OptionTypeError)
 
-    return Kind(says, taken)
+    return Kind(says, taken, types=frozenset(kinds))
 
 
 def _bounded(kind: Kind, notes: tuple[Any, ...]) -> Kind:
@@ -177,18 +196,24 @@ def _bounded(kind: Kind, notes: tuple[Any, ...]) -> Kind:
                 raise Unfit(says, value, OptionError)
         return number
 
-    says = bounds[0].says if bounds else kind.says
-    return Kind(says, taken, frozenset() if bounds else kind.quick, kind.error)
+    if not bounds:
+        return kind
+    says = bounds[0].says
+    return Kind(says, taken, types=kind.quick | kind.types, error=kind.error)
 
 
 def _either(kinds: Sequence[Kind]) -> Kind:
     *others, last = (kind.says for kind in kinds)
     says = f"{', '.join(others)} or {last}"
     quick = frozenset[type]().union(*(kind.quick for kind in kinds))
+    claims = [one for kind in kinds for one in kind.types]
+    only = {one: kind for kind in kinds for one in kind.types if claims.count(one) == 1}
     errors = {kind.error for kind in kinds if kind.says != "None"}
     error = DTypeError if DTypeError in errors else OptionTypeError
 
     def taken(value: Any) -> Any:
+        if type(value) in only:
+            return only[type(value)].taken(value)
         nearest = Unfit(says, value, error)
         for kind in kinds:
             try:
@@ -200,7 +225,7 @@ def _either(kinds: Sequence[Kind]) -> Kind:
                     nearest.error = OptionError
         raise nearest
 
-    return Kind(says, taken, quick, error)
+    return Kind(says, taken, quick, frozenset(claims), error)
 
 
 def _list(kind: Kind) -> Kind:
@@ -211,7 +236,7 @@ def _list(kind: Kind) -> Kind:
             raise Unfit(says, value, kind.error)
         return _each(value, [kind] * len(value))
 
-    return Kind(says, taken, error=kind.error)
+    return Kind(says, taken, types=frozenset((tuple, list)), error=kind.error)
 
 
 def _places(kinds: Sequence[Kind]) -> Kind:
@@ -224,7 +249,7 @@ def _places(kinds: Sequence[Kind]) -> Kind:
             raise Unfit(says, value, OptionError)
         return _each(value, kinds)
 
-    return Kind(says, taken)
+    return Kind(says, taken, types=frozenset((tuple, list)))
 
 
 def _each(values: Sequence[Any], kinds: Sequence[Kind]) -> Sequence[Any]:
@@ -269,17 +294,18 @@ def _element_type(value: Any) -> DType:
 
 
 _DTYPE = "an element type such as engine.float32"
+_LEAST = -(2**63)
 _LISTS = (list, tuple, Sequence)
 _NONE = Kind("None", _nothing, frozenset((type(None),)))
-_ANY = Kind("anything", lambda value: value)
+_ANY = Kind("anything", lambda value: value, frozenset((Tensor, int, float, type(None))))
 _PLAIN: dict[Any, Kind] = {
-    int: Kind("a whole number", _whole, frozenset((int,))),
-    float: Kind("a number", _real, frozenset((float, int))),
+    int: Kind("a whole number", _whole, types=frozenset((int,))),
+    float: Kind("a number", _real, frozenset((float,)), frozenset((int,))),
     bool: Kind("True or False", _truth, frozenset((bool,))),
     str: Kind("a text", _text, frozenset((str,))),
     None: _NONE,
     type(None): _NONE,
-    DType: Kind(_DTYPE, _element_type, frozenset((DType,)), DTypeError),
+    DType: Kind(_DTYPE, _element_type, frozenset((DType,)), error=DTypeError),
     Callable: Kind("a function", _called),
     Any: _ANY,
     object: _ANY,
@@ -292,4 +318,6 @@ NotNegative = Annotated[float, Bound("a number >= 0", lambda x: x >= 0)]
 Positive = Annotated[float, Bound("a number > 0", lambda x: x > 0)]
 Portion = Annotated[float, Bound("a number from 0 to 1", lambda x: 0 <= x <= 1)]
 Finite = Annotated[float, Bound("a finite number", isfinite)]
-Number = Annotated[float | bool, "also True and False, as 1 and 0"]
+Number = float | bool  # True and False are 1 and 0 here
+Operand = Tensor | Number
+Sizes = int | Sequence[int]  # one by one, or all of them at once

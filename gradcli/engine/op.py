@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from typing import Any, Literal
 
 from gradcli.engine import graph, twice
-from gradcli.engine.argument import hints_of, too_large
+from gradcli.engine.argument import checked_as, hints_of, too_large
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocast, autocasting, rule_of
 from gradcli.engine.device import place
@@ -40,6 +40,7 @@ class composed(ContextDecorator):  # noqa: N801 -- reads like no_grad
     Values and gradients are the same up to rounding, and can be differentiated twice.
     """
 
+    @checked_as("composed")
     def __init__(self, mode: bool = True) -> None:
         self.mode = mode
         self._before: list[bool] = []

@@ -22,7 +22,7 @@ def set_float32_matmul_precision(precision: str) -> None:
             'set_float32_matmul_precision: "medium" is not known here; '
             'multiply in bfloat16 under engine.autocast(), or use "high"'
         )
-    if precision not in _CHOICES:
+    if not isinstance(precision, str) or precision not in _CHOICES:
         raise OptionError(
             f'set_float32_matmul_precision: must be "highest" or "high", got {precision!r}'
         )

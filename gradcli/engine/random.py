@@ -46,6 +46,8 @@ class Generator:
     """
 
     def __init__(self, seed: int = 0, purpose: str = "", step: int = 0) -> None:
+        if not isinstance(purpose, str):
+            raise OptionError(f"Generator: purpose must be a text, got {type(purpose).__name__}")
         self.purpose = purpose
         self.manual_seed(seed, step)
 

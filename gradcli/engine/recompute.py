@@ -15,13 +15,15 @@ from itertools import pairwise
 from typing import Any
 
 from gradcli.engine import graph
+from gradcli.engine.argument import checked
 from gradcli.engine.autocast import autocast, autocasting
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.graph import Later, Leaf, Node, Versions
+from gradcli.engine.kind import Count
 from gradcli.engine.op import composed, composing
 from gradcli.engine.random import default_generator
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import AutogradError, DTypeError, OptionError
+from gradcli.errors import AutogradError, OptionError
 
 _repeating: ContextVar[bool] = ContextVar("repeating", default=False)
 
@@ -31,6 +33,7 @@ def repeating() -> bool:
     return _repeating.get()
 
 
+@checked
 def checkpoint(
     function: Callable[..., Any],
     *args: Any,
@@ -45,8 +48,6 @@ def checkpoint(
     """
     if use_reentrant:
         raise OptionError("checkpoint: use_reentrant must be False; there is one kind")
-    if not callable(function):
-        raise DTypeError(f"checkpoint: takes a function, got {type(function).__name__}")
     if not graph.recording():
         return function(*args, **kwargs)
     since = graph.now()
@@ -56,13 +57,12 @@ def checkpoint(
     return result
 
 
+@checked
 def checkpoint_sequential(
-    functions: Sequence[Callable[[Any], Any]], segments: int, input: Any
+    functions: Sequence[Callable[[Any], Any]], segments: Count, input: Any
 ) -> Any:
     """The functions (or layers) in a row, in segments: each but the last is a checkpoint."""
     steps = list(functions)
-    if isinstance(segments, bool) or not isinstance(segments, int) or segments < 1:
-        raise OptionError(f"checkpoint_sequential: segments must be at least 1, got {segments!r}")
     size = max(1, len(steps) // segments)
     cuts = [min(i * size, len(steps)) for i in range(segments)]
     for first, last in pairwise(cuts):

@@ -12,8 +12,8 @@ from gradcli.engine.array import Array, copy_into
 from gradcli.engine.dtype import DType
 from gradcli.engine.graph import Edge, Leaf, Node
 from gradcli.engine.hooks import RemovableHandle
-from gradcli.engine.shape import Shape
-from gradcli.errors import AutogradError, DTypeError, OptionError, ShapeError
+from gradcli.engine.shape import Shape, dim_index
+from gradcli.errors import AutogradError, DTypeError, OptionError, OptionTypeError, ShapeError
 from gradcli.registry import Registry
 
 OPS: Registry[Callable[..., Any]] = Registry("op")
@@ -79,11 +79,12 @@ class Tensor:
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or one of its sizes."""
-        return self.shape if dim is None else self.shape[dim]
+        return self.shape if dim is None else self.shape[dim_index(dim, self.ndim, "size")]
 
     def stride(self, dim: int | None = None) -> Any:
         """Steps between neighbours along each dimension, or along one, in elements."""
-        return self.array.strides if dim is None else self.array.strides[dim]
+        strides = self.array.strides
+        return strides if dim is None else strides[dim_index(dim, self.ndim, "stride")]
 
     def is_contiguous(self) -> bool:
         """True when the elements lie in row-major order without gaps."""
@@ -129,6 +130,9 @@ class Tensor:
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Ask for a gradient (or no longer); returns the tensor itself."""
+        if not isinstance(requires_grad, bool):
+            said = f"must be True or False, got {requires_grad!r:.60}"
+            raise OptionTypeError(f"requires_grad_: requires_grad {said}")
         if requires_grad and not self.dtype.is_floating_point:
             raise AutogradError(f"only float tensors can have gradients, this one is {self.dtype}")
         if self.node is not None:
@@ -274,6 +278,8 @@ class Tensor:
 
     def copy_(self, source: Tensor) -> Tensor:
         """Overwrite the elements with those of `source`, cast and broadcast."""
+        if not isinstance(source, Tensor):
+            raise DTypeError(f"copy_: source must be a Tensor, got {type(source).__name__}")
         refuse_recorded("copy_", self, source)
         copy_into(self.array, source.array)
         return self

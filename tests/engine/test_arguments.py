@@ -96,7 +96,8 @@ def test_an_argument_that_does_not_fit_is_refused_by_name(name: str) -> None:
         (bool, [True, False], [0, 1, None, "True", engine.ones(())], "True or False"),
         (str, ["", "x"], [None, 1, b"x"], "a text"),
         (int | None, [None, 1], ["x", 1.5], "a whole number or None"),
-        (Literal["a", "b"], ["a"], ["c", None, []], "one of 'a', 'b'"),
+        (Literal["a", "b"], ["a"], ["c", None, []], "'a' or 'b'"),
+        (Literal["a", "b", 3], [3], ["c", 3.0], "one of 'a', 'b', 3"),
         (tuple[int, int], [(1, 2), [1, 2]], [(1,), (1, 2, 3), 1], "a tuple of 2"),
         (Count, [1, 5], [0, -1, 1.0], "a whole number >= 1"),
         (Portion, [0, 1, 0.5], [-0.1, 1.1, float("nan"), "x"], "a number from 0 to 1"),
@@ -172,3 +173,74 @@ def test_checked_functions_refuse_by_their_annotations() -> None:
         scaled(engine.ones(1), 1, "x")
     with pytest.raises(OptionError, match=r"^scaled: factor must be a number, got None$"):
         scaled(engine.ones(1), factor=None)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: engine.empty(0, 2**63), "empty: size must be a whole number within 64 bits"),
+        (lambda: engine.zeros((2, 2.5)), "zeros: size[1] must be a whole number, got 2.5"),
+        (lambda: engine.linspace(0, "x", 1), "linspace: end must be a number, got 'x'"),
+        (lambda: engine.linspace(0, 1, -1), "linspace: steps must be a whole number >= 0"),
+        (lambda: engine.full((2,), None), "full: fill_value must be a number"),
+        (lambda: engine.tensor([1], dtype="float32"), "tensor: dtype must be an element type"),
+        (lambda: engine.ones(2).requires_grad_("no"), "requires_grad_: requires_grad must be True"),
+        (lambda: engine.ones(2).size("x"), "size: dim must be a whole number, got 'x'"),
+        (lambda: engine.ones(2).size(5), "size: dim 5 is outside -1..0"),
+        (lambda: engine.ones(2).copy_(3), "copy_: source must be a Tensor, got int"),
+        (lambda: engine.grad(engine.ones(2), "x"), "grad: inputs must be a Tensor"),
+        (lambda: engine.set_grad_enabled("no"), "set_grad_enabled: mode must be True or False"),
+        (lambda: engine.composed(mode=1), "composed: mode must be True or False, got 1"),
+        (lambda: engine.autocast(enabled="no"), "autocast: enabled must be True or False"),
+        (lambda: engine.capture(3), "capture: step must be a function, got 3"),
+        (lambda: engine.draw(3), "draw: outputs must be a Tensor, got 3"),
+        (lambda: engine.Generator(0, purpose=3), "Generator: purpose must be a text, got int"),
+        (lambda: engine.ones(2) + None, "add: other must be a Tensor, a number or True or False"),
+        (lambda: engine.ones(2) + 10**400, "add: other must be a whole number within 64 bits"),
+        (lambda: engine.ones(2).atan2_(None), "atan2_: other must be a Tensor"),
+        (lambda: engine.einsum("i,i", [engine.ones(2)], engine.ones(2)), "einsum: operands must"),
+        (
+            lambda: engine.ones(2).round(decimals=1000),
+            "round: decimals must be a whole number from",
+        ),
+        (
+            lambda: engine.ones(2).allclose(engine.ones(2), rtol=-1),
+            "allclose: rtol must be a number",
+        ),
+        (lambda: engine.tensor([1]).bincount(minlength=-3), "bincount: minlength must be a whole"),
+    ],
+)
+def test_functions_beside_the_table_refuse_by_name(call: Callable[[], Any], says: str) -> None:
+    with pytest.raises(GradcliError) as refusal:
+        call()
+    assert refusal.value.message.startswith(says)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: engine.linspace(0, 1, 2**62),
+        lambda: engine.logspace(0, 1, 2**62),
+        lambda: engine.ones(3).tensor_split(2**62),
+        lambda: engine.tril_indices(2**40, 2**40),
+        lambda: engine.triu_indices(2**62, 1),
+    ],
+)
+def test_what_no_machine_holds_is_refused_before_it_is_counted_out(call: Callable[[], Any]) -> None:
+    with pytest.raises(GradcliError):
+        call()
+
+
+def test_much_of_nothing_is_soon_done() -> None:
+    assert engine.ones(3).diff(n=2**62).shape == (0,)
+    assert engine.tril_indices(2**62, 0).shape == (2, 0)
+
+
+def test_linspace_has_the_bits_of_its_formula_in_double() -> None:
+    for start, end, steps in ((0, 1, 7), (-1.3, 9.7, 1000), (5, -5, 2), (0.1, 0.2, 1), (3, 4, 0)):
+        gap = (end - start) / (steps - 1) if steps > 1 else 0.0
+        half = (steps + 1) // 2
+        numbers = [start + gap * i for i in range(half)]
+        numbers += [end - gap * (steps - 1 - i) for i in range(half, steps)]
+        made = engine.linspace(start, end, steps, dtype=engine.float64)
+        assert made.tolist() == [float(number) for number in numbers]

@@ -87,7 +87,7 @@ def test_backward_with_inputs_leaves_other_leaves_alone() -> None:
         (lambda x: engine.grad(x.expand(3), x), "grad: shape .3,. is not one number"),
         (lambda x: engine.grad(x * 2, x, engine.ones(2)), "grad: gradient of shape .2,."),
         (lambda x: engine.grad(x * 2, x, [None, None]), "2 gradients for 1 tensors"),
-        (lambda x: engine.grad(3.0, x), "takes Tensors|not iterable"),
+        (lambda x: engine.grad(3.0, x), "grad: outputs must be a Tensor"),
         (lambda x: (x * 2).backward(inputs=[x * 1]), "inputs must be leaves"),
     ],
 )

@@ -153,5 +153,5 @@ def test_scan_wants_at_least_one_row() -> None:
 
 
 def test_only_a_function_can_be_captured() -> None:
-    with pytest.raises(OptionError, match="wants a function to capture, got Tensor"):
+    with pytest.raises(OptionError, match="capture: step must be a function, got a"):
         engine.capture(engine.zeros(3))  # type: ignore[arg-type]

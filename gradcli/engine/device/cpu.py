@@ -55,9 +55,8 @@ def allocate(nbytes: int) -> Storage:
     """Fresh memory, 64-byte aligned, contents undefined."""
     data = lib.gc_alloc(nbytes) if nbytes < 1 << 63 else _NULL
     if data == _NULL:
-        raise DeviceError(
-            f"no memory for {nbytes:,} bytes on the CPU; free: {free_memory():,} bytes"
-        )
+        size = f"{nbytes:,}" if nbytes < 1 << 80 else f"2^{nbytes.bit_length() - 1}"
+        raise DeviceError(f"no memory for {size} bytes on the CPU; free: {free_memory():,} bytes")
     return Storage(ffi.gc(data, lib.gc_free, nbytes), nbytes)
 
 

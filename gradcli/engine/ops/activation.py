@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import inf, pi, sqrt
-from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array
@@ -337,7 +336,7 @@ def softcap(input: Tensor, cap: float) -> Tensor:
         sample((0, 3), dim=1),
     ],
 )
-def softmin(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+def softmin(input: Tensor, dim: int, dtype: dtypes.DType | None = None) -> Tensor:
     """exp(-x) / the sum of exp(-x) along `dim`."""
     y: Tensor = softmax(-input, dim, dtype)
     return y

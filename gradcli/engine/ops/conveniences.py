@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.function import FUNCTIONS, function
+from gradcli.engine.kind import Whole
 from gradcli.engine.ops.creation import full, zeros
 from gradcli.engine.ops.elementwise import sub
 from gradcli.engine.ops.extreme import amax, amin
@@ -18,7 +19,7 @@ from gradcli.engine.ops.reduce import sum as total
 from gradcli.engine.ops.scatter import scatter_add
 from gradcli.engine.sample import index, none, sample, truth, wrong
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
+from gradcli.errors import DTypeError, RangeError, ShapeError
 
 function("concat", method=False, samples=FUNCTIONS["cat"].samples)(cat)
 
@@ -122,7 +123,7 @@ def trace(input: Tensor) -> Tensor:
 )
 def diff(
     input: Tensor,
-    n: int = 1,
+    n: Whole = 1,
     dim: int = -1,
     prepend: Tensor | None = None,
     append: Tensor | None = None,
@@ -130,13 +131,11 @@ def diff(
     """Each element minus the one before it along `dim`, n times over; first, ends are joined on."""
     if input.ndim == 0:
         raise ShapeError("diff: needs 1 or more dimensions, got shape ()")
-    if isinstance(n, bool) or not isinstance(n, int) or n < 0:
-        raise OptionError(f"diff: n must be a whole number from 0, got {n!r}")
     d = shapes.dim_index(dim, input.ndim, "diff")
     if n and (prepend is not None or append is not None):
         input = cat([x for x in (prepend, input, append) if x is not None], d)
     front: tuple[Any, ...] = (slice(None),) * d
-    for _ in range(n):
+    for _ in range(min(n, input.shape[d])):  # then nothing is left
         later = getitem(input, index=(*front, slice(1, None)))
         input = sub(later, getitem(input, index=(*front, slice(None, later.shape[d]))))
     return input
@@ -158,7 +157,7 @@ def diff(
         wrong(sample(index((3,), 0, -2)), "the numbers must be at least 0"),
     ],
 )
-def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: Whole = 0) -> Tensor:
     """How often each whole number from 0 on occurs; or the sum of its weights."""
     if input.ndim != 1 or input.dtype.kind != "int":
         raise DTypeError(

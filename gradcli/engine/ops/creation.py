@@ -9,15 +9,17 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
+from gradcli.engine.argument import checked
 from gradcli.engine.array import Array, empty_beside, fill, from_bytes, run
 from gradcli.engine.array import empty as empty_array
 from gradcli.engine.array import full as full_array
 from gradcli.engine.device import cpu, place
 from gradcli.engine.dtype import DType
 from gradcli.engine.function import IN_PLACE, function
+from gradcli.engine.kind import Number, Sizes, Whole, shown
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import Tensor, refuse_recorded
+from gradcli.engine.tensor import OPS, Tensor, refuse_recorded
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
 MADE = "it is made from plain numbers"
@@ -26,13 +28,12 @@ _LIKE = [sample((3, 5)), sample((2, 1, 4), dtype=dtypes.int64), sample(()), samp
 _FORMATS = {one.format: one for one in dtypes.DTYPES.values() if one.format} | {"l": dtypes.int64}
 
 
+@checked
 def tensor(data: Any, *, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
     """A new tensor from a number, nested lists, a Tensor or a buffer; always a copy.
 
     Floats become float32, whole numbers int64, truth values bool, unless `dtype` says otherwise.
     """
-    if dtype is not None:
-        dtypes.checked(dtype)
     if isinstance(data, Tensor):
         made = data.array.cast(dtype or data.dtype)
     elif isinstance(data, (bool, int, float)):
@@ -52,8 +53,9 @@ def _from_lists(data: Sequence[Any], dtype: DType | None) -> Array:
         size = len(level[0])
         for row in level:
             if not isinstance(row, (list, tuple)) or len(row) != size:
-                found = len(row) if isinstance(row, (list, tuple)) else row
+                found = len(row) if isinstance(row, (list, tuple)) else shown(row)
                 raise ShapeError(f"tensor: rows of unequal length: {size} and {found}")
+        shapes.checked([*shape, size], "tensor")  # a list that holds itself has no end
         shape.append(size)
         level = [item for row in level for item in row]
     if level and isinstance(level[0], Tensor):
@@ -98,10 +100,11 @@ def _from_buffer(data: Any) -> Array:
     return from_bytes(flat, tuple(view.shape or ()), dtype)
 
 
+@checked
 def frombuffer(buffer: Any, *, dtype: DType) -> Tensor:
     """The bytes of a buffer as a 1-D tensor, sharing its memory."""
     view = memoryview(buffer)
-    if view.nbytes % dtypes.checked(dtype).size:
+    if view.nbytes % dtype.size:
         raise ShapeError(f"frombuffer: {view.nbytes} bytes are no whole number of {dtype}")
     storage = cpu.borrow(buffer) if view.nbytes else cpu.allocate(0)
     if cpu.address(storage) % dtype.size:
@@ -116,34 +119,36 @@ def _size(size: tuple[Any, ...], op: str) -> Shape:
     return shapes.checked(size, op)
 
 
+@checked
 def full(
     size: Sequence[int],
-    fill_value: float,
+    fill_value: Number,
     *,
     dtype: DType | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """One value everywhere."""
-    if not hasattr(fill_value, "__float__"):
-        raise DTypeError(f"full: fill_value must be a number, got {type(fill_value).__name__}")
     chosen = dtype or dtypes.of_scalar(fill_value)
     made = full_array(shapes.checked(size, "full"), fill_value, chosen)
     return Tensor(made, requires_grad=requires_grad)
 
 
-def zeros(*size: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+@checked
+def zeros(*size: Sizes, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
     """0 everywhere."""
     made = full_array(_size(size, "zeros"), 0, dtype or dtypes.float32)
     return Tensor(made, requires_grad=requires_grad)
 
 
-def ones(*size: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+@checked
+def ones(*size: Sizes, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
     """1 everywhere."""
     made = full_array(_size(size, "ones"), 1, dtype or dtypes.float32)
     return Tensor(made, requires_grad=requires_grad)
 
 
-def empty(*size: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+@checked
+def empty(*size: Sizes, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
     """Memory as it comes: the values are undefined."""
     made = empty_array(_size(size, "empty"), dtype or dtypes.float32)
     return Tensor(made, requires_grad=requires_grad)
@@ -159,7 +164,7 @@ def empty(*size: Any, dtype: DType | None = None, requires_grad: bool = False) -
     ],
     why=SHAPED,
 )
-def full_like(input: Tensor, fill_value: float, *, dtype: DType | None = None) -> Tensor:
+def full_like(input: Tensor, fill_value: Number, *, dtype: DType | None = None) -> Tensor:
     """One value everywhere, in the shape and type of another tensor."""
     with place.on(input.array.storage.device):
         return full(input.shape, fill_value, dtype=dtype or input.dtype)
@@ -183,16 +188,24 @@ def empty_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
     return Tensor(empty_beside(input.array, dtype))
 
 
-def linspace(start: float, end: float, steps: int, *, dtype: DType | None = None) -> Tensor:
+@checked
+def linspace(start: float, end: float, steps: Whole, *, dtype: DType | None = None) -> Tensor:
     """`steps` numbers from start to end, both included, evenly spaced."""
-    if steps < 0:
-        raise OptionError(f"linspace: steps must be at least 0, got {steps}")
     gap = (end - start) / (steps - 1) if steps > 1 else 0.0
     # From both ends towards the middle, as torch does, so that the last number is `end` itself.
     half = ceil(steps / 2)
-    numbers = [start + gap * i for i in range(half)]
-    numbers += [end - gap * (steps - 1 - i) for i in range(half, steps)]
-    return tensor(numbers, dtype=dtype or dtypes.float32)
+    chosen = dtype or dtypes.float32
+    parts = [_evenly(start, gap, half), _evenly(end, -gap, steps - half)]
+    front, back = (Tensor(part if part.dtype is chosen else part.cast(chosen)) for part in parts)
+    joined: Tensor = OPS["cat"]([front, OPS["flip"](back, 0)])
+    return joined
+
+
+def _evenly(start: float, gap: float, count: int) -> Array:
+    """start, start + gap, start + 2 gap, ... in double."""
+    out = empty_array((count,), dtypes.float64)
+    run("arange", out, options=(start, gap))
+    return out
 
 
 @function(
@@ -271,7 +284,7 @@ def zero_(input: Tensor) -> Tensor:
     ],
     why=IN_PLACE,
 )
-def fill_(input: Tensor, value: float) -> Tensor:
+def fill_(input: Tensor, value: Number) -> Tensor:
     """Overwrite every element with one value."""
     refuse_recorded("fill_", input)
     fill(input.array, value)

@@ -10,6 +10,7 @@ from gradcli.engine import recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.dtype import DType
 from gradcli.engine.function import IN_PLACE, function
+from gradcli.engine.kind import Number, Sizes, Whole
 from gradcli.engine.ops.creation import MADE, empty, full, linspace, ones, tensor, zeros
 from gradcli.engine.ops.elementwise import clamp, eq, ge, gt, le, log, lt, minimum, ne
 from gradcli.engine.ops.functions import log1p
@@ -46,7 +47,10 @@ _NO_MATRIX = sample(row=-1, col=3)
 
 @function(samples=_NEW, why=TYPED)
 def new_zeros(
-    input: Tensor, *size: Any, dtype: DType | None = None, requires_grad: bool = False
+    input: Tensor,
+    *size: Sizes,
+    dtype: DType | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """0 everywhere, in the type of another tensor."""
     return zeros(*size, dtype=dtype or input.dtype, requires_grad=requires_grad)
@@ -54,7 +58,10 @@ def new_zeros(
 
 @function(samples=_NEW, why=TYPED)
 def new_ones(
-    input: Tensor, *size: Any, dtype: DType | None = None, requires_grad: bool = False
+    input: Tensor,
+    *size: Sizes,
+    dtype: DType | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """1 everywhere, in the type of another tensor."""
     return ones(*size, dtype=dtype or input.dtype, requires_grad=requires_grad)
@@ -62,7 +69,10 @@ def new_ones(
 
 @function(samples=_NEW, why=TYPED)
 def new_empty(
-    input: Tensor, *size: Any, dtype: DType | None = None, requires_grad: bool = False
+    input: Tensor,
+    *size: Sizes,
+    dtype: DType | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Undefined values, in the type of another tensor."""
     return empty(*size, dtype=dtype or input.dtype, requires_grad=requires_grad)
@@ -80,7 +90,7 @@ def new_empty(
 def new_full(
     input: Tensor,
     size: Sequence[int],
-    fill_value: float,
+    fill_value: Number,
     *,
     dtype: DType | None = None,
     requires_grad: bool = False,
@@ -116,7 +126,7 @@ def new_tensor(
     why=MADE,
 )
 def logspace(
-    start: float, end: float, steps: int, base: float = 10.0, *, dtype: DType | None = None
+    start: float, end: float, steps: Whole, base: float = 10.0, *, dtype: DType | None = None
 ) -> Tensor:
     """`base` to the power of evenly spaced numbers from start to end, both included."""
     powers = linspace(start, end, steps, dtype=dtypes.float64)
@@ -124,19 +134,26 @@ def logspace(
     return made
 
 
+def _room_for_places(row: int, col: int) -> None:
+    """Refuse at once what the places, found one by one, would end in."""
+    empty(2, row, col, dtype=dtypes.int64)
+
+
 @function(method=False, samples=_TRIANGLES, wrong=[wrong(_NO_MATRIX, "-1")], why="it gives places")
-def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
+def tril_indices(row: Whole, col: Whole, offset: int = 0) -> Tensor:
     """The places of a lower triangle of (row, col), row by row: int64 (2, count)."""
-    shapes.checked((row, col), "tril_indices")
-    places = [(i, j) for i in range(row) for j in range(max(0, min(col, i + offset + 1)))]
+    _room_for_places(row, col)
+    rows = range(max(0, -offset), row) if col else ()
+    places = [(i, j) for i in rows for j in range(min(col, i + offset + 1))]
     return tensor([[p[k] for p in places] for k in (0, 1)], dtype=dtypes.int64)
 
 
 @function(method=False, samples=_TRIANGLES, wrong=[wrong(_NO_MATRIX, "-1")], why="it gives places")
-def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
+def triu_indices(row: Whole, col: Whole, offset: int = 0) -> Tensor:
     """The places of an upper triangle of (row, col), row by row: int64 (2, count)."""
-    shapes.checked((row, col), "triu_indices")
-    places = [(i, j) for i in range(row) for j in range(max(0, i + offset), col)]
+    _room_for_places(row, col)
+    rows = range(min(row, col - offset)) if col else ()
+    places = [(i, j) for i in rows for j in range(max(0, i + offset), col)]
     return tensor([[p[k] for p in places] for k in (0, 1)], dtype=dtypes.int64)
 
 
@@ -274,7 +291,7 @@ def _check_chances(name: str, chances: Tensor | float) -> None:
 def _check_spread(std: Tensor | float) -> None:
     """Refuse a standard deviation below 0, as far as its numbers may be read."""
     if not isinstance(std, Tensor):
-        below = std < 0
+        below = not std >= 0
     else:
         below = recording.current() is None and bool(lt(std, 0).any().item())
     if below:

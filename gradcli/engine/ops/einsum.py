@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
+from gradcli.engine.argument import listed
 from gradcli.engine.function import function
 from gradcli.engine.ops.elementwise import mul
 from gradcli.engine.ops.matmul import matmul
@@ -162,16 +162,14 @@ def _pair(a: _Named, b: _Named, kept: set[str | int]) -> _Named:
         wrong(sample((2, 3), equation="ii"), "'i' is 2 and 3 in shape (2, 3)"),
     ],
 )
-def einsum(equation: str, *operands: Any) -> Tensor:
+def einsum(equation: str, *operands: Tensor | Sequence[Tensor]) -> Tensor:
     """Sums of products: 'ij,jk->ik' multiplies matrices; letters not in the result are summed over.
 
     A letter twice in one operand is a diagonal, '...' stands for dimensions that broadcast, and
     without '->' the letters that stand once are the result's, in alphabetical order. Operands are
     contracted from left to right.
     """
-    given = operands[0] if len(operands) == 1 and not isinstance(operands[0], Tensor) else operands
-    if not isinstance(equation, str):
-        raise OptionError(f"einsum: the equation must be text, got {type(equation).__name__}")
+    given = listed("einsum", "operands", operands)
     terms, right = _split(equation, len(given))
     parts = [_named(term, x, equation) for term, x in zip(terms, given, strict=True)]
     sizes = _sizes(parts)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from inspect import signature
-from numbers import Integral, Real
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
@@ -13,6 +12,7 @@ from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, run, scalar, unbroadcast
 from gradcli.engine.device.cpu import kernel_facts
 from gradcli.engine.dtype import DType
+from gradcli.engine.kind import Kind, Operand
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.sample import Sample, sample
 from gradcli.engine.tensor import OPS, Tensor
@@ -28,6 +28,7 @@ BINARY_SAMPLES = (
     sample((2, 1, 3), (5, 1)),
     sample((0, 3), (1, 3)),
 )
+_OPERAND = Kind.of(Operand)
 Slope = Callable[..., Array]
 Derivative = Callable[..., Tensor]
 
@@ -152,10 +153,13 @@ def matched(op: str, a: Any, b: Any, *, floats: bool = False) -> tuple[Tensor, T
     A Python number, or a tensor without dimensions, only changes the other's type when it is of
     a higher kind (bool < int < float).
     """
-    a, b = _plain(a), _plain(b)
+    if type(a) not in _OPERAND.quick:
+        a = _OPERAND.taken_as(op, "input", a)
+    if type(b) not in _OPERAND.quick:
+        b = _OPERAND.taken_as(op, "other", b)
     if not isinstance(a, Tensor) and not isinstance(b, Tensor):
-        raise DTypeError(f"{op}: needs at least one Tensor, got {type(a).__name__}")
-    left, right = _dtype_of(op, a), _dtype_of(op, b)
+        raise DTypeError(f"{op}: input or other must be a Tensor, got {a!r} and {b!r}")
+    left, right = _dtype_of(a), _dtype_of(b)
     weak_left, weak_right = _is_weak(a, b), _is_weak(b, a)
     if weak_left and not weak_right:
         common = dtypes.promote_weak(right, left)
@@ -168,21 +172,8 @@ def matched(op: str, a: Any, b: Any, *, floats: bool = False) -> tuple[Tensor, T
     return _as(a, common), _as(b, common)
 
 
-def _plain(value: Any) -> Any:
-    """Numbers of other libraries as Python's."""
-    if isinstance(value, (Tensor, bool, int, float)):
-        return value
-    if isinstance(value, Integral):
-        return int(value)
-    return float(value) if isinstance(value, Real) else value
-
-
-def _dtype_of(op: str, value: Any) -> DType:
-    if isinstance(value, Tensor):
-        return value.dtype
-    if isinstance(value, (bool, int, float)):
-        return dtypes.of_scalar(value)
-    raise DTypeError(f"{op}: takes Tensors and numbers, got {type(value).__name__}")
+def _dtype_of(value: Any) -> DType:
+    return value.dtype if isinstance(value, Tensor) else dtypes.of_scalar(value)
 
 
 def _is_weak(value: Any, other: Any) -> bool:
@@ -200,6 +191,7 @@ def _as(value: Any, dtype: DType) -> Tensor:
 class BinaryOp(Op):
     """An op of two inputs that takes Python numbers too and promotes element types."""
 
+    takes = Operand
     floats = False  # true division gives floats, also of whole numbers
 
     def _bind(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from math import log, pi, sqrt
+from typing import Annotated
 
 from gradcli.engine.array import Array, scalar
+from gradcli.engine.kind import Bound
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats
 from gradcli.engine.ops.family import map_binary, map_unary, unary
@@ -44,8 +46,11 @@ erf = unary(
 erfc = unary("erfc", "1 - erf(x), exact for large x too.", lambda x: -2 / sqrt(pi) * (-x * x).exp())
 
 
+Decimals = Annotated[int, Bound("a whole number from -300 to 300", lambda n: abs(n) <= 300)]
+
+
 @op(samples=[*_BETWEEN, sample((3, 1), decimals=2), sample((2, 3), decimals=-1)])
-def round(x: Array, *, decimals: int = 0) -> Array:
+def round(x: Array, *, decimals: Decimals = 0) -> Array:
     """The nearest whole number, halves to the even one; or with so many decimals."""
     if not x.dtype.is_floating_point:
         return x.copy()

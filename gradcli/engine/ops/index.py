@@ -10,6 +10,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, run, scalar, unbroadcast
 from gradcli.engine.function import function
+from gradcli.engine.kind import Operand
 from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops.creation import full, tensor
 from gradcli.engine.ops.family import matched
@@ -277,7 +278,7 @@ def where_gradient_graph(
         wrong(sample((3,), truth((3,)), (1,)), "value must be one number, got shape (1,)"),
     ],
 )
-def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
+def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """`value` where the mask is true, otherwise the input."""
     if mask.dtype is not dtypes.bool_:
         raise DTypeError(f"masked_fill: mask must be bool, got {mask.dtype}")

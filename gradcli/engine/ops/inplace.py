@@ -9,6 +9,7 @@ from gradcli.engine import graph
 from gradcli.engine.array import copy_into, run, writable
 from gradcli.engine.dtype import promote
 from gradcli.engine.function import IN_PLACE, function
+from gradcli.engine.kind import Operand
 from gradcli.engine.op import Op
 from gradcli.engine.ops.elementwise import add, clamp, div, mul, sub
 from gradcli.engine.ops.family import matched
@@ -56,19 +57,19 @@ def _apart(input: Tensor, operand: Tensor) -> bool:
 
 
 @function("add_", samples=_SCALED, wrong=[wrong(_NARROW, "does not fit into (3,)")], why=IN_PLACE)
-def add_(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
+def add_(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """The elements of input + alpha * other, written over the input."""
     return _arithmetic(add, input, other if alpha == 1 else mul(other, alpha))
 
 
 @function("sub_", samples=_SCALED, wrong=[wrong(_NARROW, "does not fit into (3,)")], why=IN_PLACE)
-def sub_(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
+def sub_(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """The elements of input - alpha * other, written over the input."""
     return _arithmetic(sub, input, other if alpha == 1 else mul(other, alpha))
 
 
 @function("mul_", samples=_TWO, wrong=[wrong(_NARROW, "does not fit into (3,)")], why=IN_PLACE)
-def mul_(input: Tensor, other: Any) -> Tensor:
+def mul_(input: Tensor, other: Operand) -> Tensor:
     """The elements of input * other, written over the input."""
     return _arithmetic(mul, input, other)
 
@@ -84,7 +85,7 @@ def mul_(input: Tensor, other: Any) -> Tensor:
     wrong=[wrong(sample(index((3,), 4), positive((3,))), "does not fit into gradcli.int64")],
     why=IN_PLACE,
 )
-def div_(input: Tensor, other: Any) -> Tensor:
+def div_(input: Tensor, other: Operand) -> Tensor:
     """The elements of input / other, written over the input."""
     return _arithmetic(div, input, other)
 

@@ -7,8 +7,10 @@ a gradient would have to pass through it is refused.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any
 
+from gradcli.engine.argument import hints_of
 from gradcli.engine.function import FUNCTIONS, IN_PLACE, function
 from gradcli.engine.op import Op
 from gradcli.engine.ops import (  # noqa: F401 -- they declare what is written in place here
@@ -135,7 +137,10 @@ def _enter(name: str, samples: Sequence[Sample]) -> None:
         refuse_recorded(f"{name}_", input, *args, *named.values())
         return overwrite(f"{name}_", input, plain(input, *args, **named))
 
-    write.__dict__["__wrapped__"] = plain  # it is called in the same way
+    declared = plain.hints if isinstance(plain, Op) else hints_of(plain)
+    first = next(iter(signature(plain).parameters))
+    write.__dict__["__wrapped__"] = plain  # it is called in the same way, but on a Tensor
+    write.__dict__["hints"] = {**declared, first: Tensor}
     write.__doc__ = f"The result of `{name}`, written over the input."
     function(f"{name}_", samples=samples, why=IN_PLACE)(write)
 

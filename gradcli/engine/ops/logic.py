@@ -7,6 +7,7 @@ from math import inf
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array
 from gradcli.engine.function import function
+from gradcli.engine.kind import NotNegative
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.elementwise import absolute, eq, le, lt, mul, ne, sub
 from gradcli.engine.ops.family import BinaryOp, comparison, map_binary
@@ -119,8 +120,8 @@ _NEAR_SAMPLES = (
 def isclose(
     input: Tensor,
     other: Tensor,
-    rtol: float = 1e-5,
-    atol: float = 1e-8,
+    rtol: NotNegative = 1e-5,
+    atol: NotNegative = 1e-8,
     equal_nan: bool = False,
 ) -> Tensor:
     """|input - other| <= atol + rtol * |other|, or equal."""
@@ -140,8 +141,8 @@ def isclose(
 def allclose(
     input: Tensor,
     other: Tensor,
-    rtol: float = 1e-5,
-    atol: float = 1e-8,
+    rtol: NotNegative = 1e-5,
+    atol: NotNegative = 1e-8,
     equal_nan: bool = False,
 ) -> bool:
     """Whether isclose holds for every element."""

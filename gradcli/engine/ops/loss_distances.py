@@ -6,7 +6,8 @@ from collections.abc import Callable
 from math import inf
 
 from gradcli.engine.function import function
-from gradcli.engine.ops.loss_margins import at_least, finished
+from gradcli.engine.kind import NotNegative
+from gradcli.engine.ops.loss_margins import at_least, finished, one_rank
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import broadcast, dim_index
 from gradcli.engine.tensor import OPS, Tensor
@@ -28,7 +29,7 @@ Distance = Callable[[Tensor, Tensor], Tensor]
     ],
     method=False,
 )
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: NotNegative = 1e-8) -> Tensor:
     """The cosine of the angle between x1 and x2 along `dim`; no length counts as below eps."""
     shape = broadcast(x1.shape, x2.shape, "cosine_similarity")
     at = dim_index(dim, len(shape), "cosine_similarity")
@@ -129,6 +130,7 @@ def _triplets(
     if not margin > 0:
         raise OptionError(f"{name}: margin must be above 0, got {margin}")
     anchor, positive, negative = three
+    one_rank(name, anchor=anchor, positive=positive, negative=negative)
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = OPS["minimum"](far, distance(positive, negative))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log, pi
 
 from gradcli.engine.function import function
+from gradcli.engine.kind import NotNegative
 from gradcli.engine.ops import creation
 from gradcli.engine.ops.loss_pairs import checked_reduction, reduced
 from gradcli.engine.sample import index, positive, sample, sign, unit, wrong
@@ -16,6 +17,21 @@ def at_least(x: Tensor, low: float) -> Tensor:
     """The larger of both; as in torch all of the gradient goes to x where they are equal."""
     made: Tensor = OPS["clamp"](x, min=low)
     return made
+
+
+def one_shape(name: str, input: Tensor, target: Tensor) -> None:
+    """Refuse what would broadcast: (4,) against (4, 1) is (4, 4), and nearly always a mistake."""
+    if input.shape != target.shape:
+        raise ShapeError(
+            f"{name}: input {input.shape} and target {target.shape} must have one shape"
+        )
+
+
+def one_rank(name: str, **tensors: Tensor) -> None:
+    """Refuse what would broadcast over dimensions that one of them lacks."""
+    if len({x.ndim for x in tensors.values()}) > 1:
+        shapes = ", ".join(f"{key} {x.shape}" for key, x in tensors.items())
+        raise ShapeError(f"{name}: {shapes} must have the same number of dimensions")
 
 
 def finished(name: str, terms: Tensor, reduction: str) -> Tensor:
@@ -73,6 +89,7 @@ def margin_ranking_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """max(0, margin - target (input1 - input2)): target 1 wants input1 on top, -1 input2."""
+    one_rank("margin_ranking_loss", input1=input1, input2=input2, target=target)
     terms = at_least(-target * (input1 - input2) + margin, 0.0)
     return finished("margin_ranking_loss", terms, reduction)
 
@@ -91,6 +108,7 @@ def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
     """The input, a distance, where target is 1; max(0, margin - input) where it is -1."""
+    one_shape("hinge_embedding_loss", input, target)
     far = OPS["where"](target != 1, at_least(margin - input, 0.0), 0.0)
     near = OPS["where"](target != -1, input, 0.0)
     return finished("hinge_embedding_loss", near + far, reduction)
@@ -107,6 +125,7 @@ def hinge_embedding_loss(
 )
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target input)), the target being 1 or -1; large inputs do not overflow."""
+    one_shape("soft_margin_loss", input, target)
     towards = OPS["to"](target, input.dtype) * input
     ones = creation.ones(towards.shape, dtype=towards.dtype)
     terms = OPS["binary_cross_entropy_with_logits"](towards, ones, reduction="none")
@@ -219,12 +238,13 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
 def gaussian_nll_loss(
     input: Tensor,
     target: Tensor,
-    var: Tensor | float,
+    var: Tensor | NotNegative,
     full: bool = False,
-    eps: float = 1e-6,
+    eps: NotNegative = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:
     """(log(var) + (input - target)^2 / var) / 2, var at least eps; with full, + log(2 pi) / 2."""
+    one_shape("gaussian_nll_loss", input, target)
     given = var if isinstance(var, Tensor) else creation.full(input.shape, var, dtype=input.dtype)
     spread = _fitting_variance(input, given)
     # The gradient goes by where eps is taken instead.
@@ -276,6 +296,7 @@ def poisson_nll_loss(
 
     With full, Stirling's approximation of log(target!) is added where target is above 1.
     """
+    one_shape("poisson_nll_loss", input, target)
     if log_input:
         terms = OPS["exp"](input) - target * input
     else:

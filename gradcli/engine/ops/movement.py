@@ -11,6 +11,7 @@ from gradcli.engine.array import Array, copy_into, full, unbroadcast
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.dtype import DType
 from gradcli.engine.function import function
+from gradcli.engine.kind import Sizes
 from gradcli.engine.op import op
 from gradcli.engine.sample import index, sample, truth, wrong
 from gradcli.engine.shape import Shape
@@ -218,10 +219,10 @@ def _position(name: str, part: Any, size: int, d: int) -> int:
     wrong=[
         wrong(sample((2,), dtype="gpu"), "to: no device 'gpu'"),
         wrong(sample((2,), dtype="float64"), "'float64' is written engine.float64"),
-        wrong(sample((2,), dtype=32), "dtype must be an element type, got int"),
+        wrong(sample((2,), dtype=32), "dtype must be an element type such as engine.float32, a T"),
     ],
 )
-def to(input: Tensor, dtype: Any) -> Tensor:
+def to(input: Tensor, dtype: DType | Tensor | str) -> Tensor:
     """The tensor as another element type; itself where it has that type already.
 
     The name of a device ("cpu", "cuda", "metal") is accepted too: the numbers move there.
@@ -234,8 +235,6 @@ def to(input: Tensor, dtype: Any) -> Tensor:
         return moved
     if isinstance(dtype, Tensor):
         dtype = dtype.dtype
-    if not isinstance(dtype, DType):
-        raise DTypeError(f"to: dtype must be an element type, got {type(dtype).__name__}")
     result: Tensor = input if input.dtype is dtype else cast(input, dtype=dtype)
     return result
 
@@ -324,7 +323,7 @@ def t(input: Tensor) -> Tensor:
         sample((0, 3), shape=(3, 0)),
     ],
 )
-def view(input: Tensor, *shape: Any) -> Tensor:
+def view(input: Tensor, *shape: Sizes) -> Tensor:
     """The same memory in another shape; an error where that needs a copy."""
     result: Tensor = reshape(input, *shape)
     if input.numel() and result.array.storage is not input.array.storage:

@@ -9,6 +9,7 @@ from typing import Any
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, copy_into, empty, nothing, run, scalar
 from gradcli.engine.dtype import DType
+from gradcli.engine.kind import NotNegative, Sizes
 from gradcli.engine.op import Op, bare, declare_op, op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.family import map_binary
@@ -92,8 +93,8 @@ def layer_norm_forward(
     weight: Array | None = None,
     bias: Array | None = None,
     *,
-    normalized_shape: int | Sequence[int],
-    eps: float = 1e-5,
+    normalized_shape: Sizes,
+    eps: NotNegative = 1e-5,
 ) -> tuple[Array, Array, Array]:
     """(x - mean) / sqrt(var + eps) * weight + bias, over the last dimensions of each sample."""
     last, rows = _rows(x, normalized_shape)
@@ -270,7 +271,7 @@ def batch_norm(
     *,
     training: bool = False,
     momentum: float = 0.1,
-    eps: float = 1e-5,
+    eps: NotNegative = 1e-5,
 ) -> tuple[Array, Array, Array]:
     """(x - mean) / sqrt(var + eps) * weight + bias for each channel of (N, C, ...).
 

@@ -8,6 +8,7 @@ from math import inf
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
 from gradcli.engine.function import function
+from gradcli.engine.kind import NotNegative
 from gradcli.engine.ops.elementwise import clamp, rsqrt, sqrt
 from gradcli.engine.ops.extreme import amax
 from gradcli.engine.ops.movement import clone, expand, getitem, reshape
@@ -62,7 +63,7 @@ def instance_norm(
     bias: Tensor | None = None,
     use_input_stats: bool = True,
     momentum: float = 0.1,
-    eps: float = 1e-5,
+    eps: NotNegative = 1e-5,
 ) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias, over each channel of each sample.
 
@@ -132,7 +133,7 @@ def rms_norm(
     input: Tensor,
     normalized_shape: int | Sequence[int],
     weight: Tensor | None = None,
-    eps: float | None = None,
+    eps: NotNegative | None = None,
 ) -> Tensor:
     """X / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich 2019).
 
@@ -201,7 +202,7 @@ def local_response_norm(
     wrong=[wrong(sample((3,)), "dim 1 is outside -1..0")],
     method=False,
 )
-def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: NotNegative = 1e-12) -> Tensor:
     """X / max(norm, eps), with the p-norm along `dim`."""
     _float("normalize", input)
     at = dim_index(dim, input.ndim, "normalize")

@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.function import function
+from gradcli.engine.kind import Number
 from gradcli.engine.ops.assign import with_part
 from gradcli.engine.ops.creation import arange, full, tensor, zeros
 from gradcli.engine.ops.extreme import amax
@@ -67,7 +68,7 @@ def _borders(x: Tensor, pad: Sequence[int]) -> list[tuple[int, int, int]]:
     method=False,
 )
 def pad(
-    input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
+    input: Tensor, pad: Sequence[int], mode: str = "constant", value: Number | None = None
 ) -> Tensor:
     """Borders of so many elements, in front of and behind the last dimension, then the one before.
 

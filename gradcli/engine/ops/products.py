@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.function import function
@@ -21,6 +20,9 @@ _VECTORS = [sample((5,), (5,)), sample((1,), (1,)), sample((0,), (0,))]
 def _vectors(name: str, a: Tensor, b: Tensor) -> None:
     if a.ndim != 1 or b.ndim != 1:
         raise ShapeError(f"{name}: needs two vectors, got shapes {a.shape} and {b.shape}")
+
+
+Contracted = int | Sequence[int | Sequence[int]]  # how many, or which of a and of b
 
 
 @function(samples=[sample((3,), (5,)), sample((1,), (4,)), sample((0,), (3,))])
@@ -152,7 +154,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     ],
     method=False,
 )
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: Contracted = 2) -> Tensor:
     """Sums of products over dims of a and of b: lists of both, or how many of a's last, b's first.
 
     What is left of a comes first in the result.
@@ -172,7 +174,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     return result
 
 
-def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
+def _contracted(a: Tensor, b: Tensor, dims: Contracted) -> tuple[list[int], list[int]]:
     if isinstance(dims, int):
         if not 0 <= dims <= min(a.ndim, b.ndim):
             raise OptionError(f"tensordot: {dims} dims of shapes {a.shape} and {b.shape}")
@@ -221,6 +223,11 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 )
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The vectors at right angles to those of length 3 along `dim`; the first such dim without."""
+    if input.ndim != other.ndim:
+        raise ShapeError(
+            f"cross: input {input.shape} and other {other.shape} must have the same number of "
+            "dimensions"
+        )
     shape = shape_rules.broadcast(input.shape, other.shape, "cross")
     if dim is None:
         d = next((i for i, size in enumerate(shape) if size == 3), -1)

@@ -15,6 +15,7 @@ from gradcli.engine.array import Array, copy_into, empty, run
 from gradcli.engine.device import cpu
 from gradcli.engine.dtype import DType
 from gradcli.engine.function import IN_PLACE, function
+from gradcli.engine.kind import Sizes
 from gradcli.engine.op import op
 from gradcli.engine.ops.family import as_float
 from gradcli.engine.random import Draw, Generator, default_generator
@@ -174,7 +175,7 @@ def _size(size: tuple[Any, ...], op: str) -> Shape:
 
 @function(method=False, samples=_SIZES, wrong=_WHOLE, why=DRAWN)
 def rand(
-    *size: Any,
+    *size: Sizes,
     generator: Generator | None = None,
     dtype: DType | None = None,
     requires_grad: bool = False,
@@ -186,7 +187,7 @@ def rand(
 
 @function(method=False, samples=_SIZES, wrong=_WHOLE, why=DRAWN)
 def randn(
-    *size: Any,
+    *size: Sizes,
     generator: Generator | None = None,
     dtype: DType | None = None,
     requires_grad: bool = False,
@@ -215,21 +216,21 @@ def randn_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
         sample(low=1, high=2, size=(2, 1), dtype=dtypes.float64),
         sample(low=0, high=9, size=(0, 3)),
     ],
-    wrong=[wrong(sample(low=0, high=2.5, size=(3,)), "takes (low, high, size) or (high, size)")],
+    wrong=[wrong(sample(low=0, high=2), "takes (low, high, size) or (high, size)")],
     why=DRAWN,
 )
 def randint(
     low: int,
-    high: Any,
+    high: int | Sequence[int],
     size: Sequence[int] | None = None,
     *,
     generator: Generator | None = None,
     dtype: DType | None = None,
 ) -> Tensor:
     """Whole numbers from low to below high; (low, high, size) or (high, size) as in torch."""
-    if size is None:
-        low, high, size = 0, low, high
-    if not isinstance(high, int) or not isinstance(size, (tuple, list)):
+    if size is None and isinstance(high, (tuple, list)):
+        size, low, high = high, 0, low
+    if not isinstance(high, int) or size is None:
         raise OptionError("randint: takes (low, high, size) or (high, size), with a tuple as size")
     limit = 1 << 63
     if not -limit <= low < high < limit:

@@ -6,6 +6,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, full, nothing, run, scalar
 from gradcli.engine.function import function
+from gradcli.engine.kind import Operand
 from gradcli.engine.op import declare_op, op
 from gradcli.engine.ops.along import along
 from gradcli.engine.ops.creation import full as full_tensor
@@ -219,7 +220,7 @@ def index_copy_gradient(
         ),
     ],
 )
-def index_fill(input: Tensor, dim: int, index: Tensor, value: float | Tensor) -> Tensor:
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
     """The input with one value in the slices along `dim` that index names."""
     d = shape_rules.dim_index(dim, input.ndim, "index_fill")
     if index.ndim > 1:

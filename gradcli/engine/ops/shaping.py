@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
+from gradcli.engine.argument import listed
 from gradcli.engine.function import function
+from gradcli.engine.kind import Sizes
 from gradcli.engine.ops.creation import tensor
 from gradcli.engine.ops.index import index_select
 from gradcli.engine.ops.join import cat
@@ -18,18 +20,14 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
 
 
-def _listed(given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Numbers given one by one or as one tuple."""
-    one = len(given) == 1 and isinstance(given[0], (tuple, list))
-    return tuple(given[0]) if one else given
-
-
 def _one_of(dim: int, index: int | slice) -> tuple[Any, ...]:
     """The index that takes part of dimension `dim`."""
     return (*[slice(None)] * dim, index)
 
 
 # -- views ---------------------------------------------------------------------------------------
+
+_MOST_EMPTY = 1 << 16  # parts of tensor_split that hold nothing
 
 
 @function(
@@ -198,10 +196,15 @@ def tensor_split(
     d = shape_rules.dim_index(dim, input.ndim, "tensor_split")
     cuts: Any = indices_or_sections
     if isinstance(cuts, Tensor):
+        if cuts.dtype.kind != "int" or cuts.ndim > 1:
+            raise DTypeError(f"tensor_split: cannot be cut at {cuts.dtype} {cuts.shape}")
         cuts = cuts.tolist()
     if isinstance(cuts, int):
-        if cuts < 1:
-            raise OptionError(f"tensor_split: sections must be at least 1, got {cuts}")
+        most = input.shape[d] + _MOST_EMPTY
+        if not 1 <= cuts <= most:
+            raise OptionError(
+                f"tensor_split: indices_or_sections must be from 1 to {most} here, got {cuts}"
+            )
         short, longer = divmod(input.shape[d], cuts)
         cuts = [i * short + min(i, longer) for i in range(1, cuts)]
     bounds = zip([None, *cuts], [*cuts, None], strict=True)
@@ -218,11 +221,11 @@ def tensor_split(
     ],
     method=False,
 )
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+def meshgrid(
+    *tensors: Tensor | Sequence[Tensor], indexing: Literal["ij", "xy"] = "ij"
+) -> tuple[Tensor, ...]:
     """Each vector expanded over all others' dimensions, as views; 'xy' exchanges the first two."""
-    given = [reshape(t, -1) if t.ndim == 0 else t for t in _listed(tensors)]
-    if indexing not in ("ij", "xy"):
-        raise OptionError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
+    given = [reshape(t, -1) if t.ndim == 0 else t for t in listed("meshgrid", "tensors", tensors)]
     if not given or any(t.ndim != 1 for t in given):
         raise ShapeError(f"meshgrid: needs vectors, got shapes {[t.shape for t in given]}")
     swapped = indexing == "xy" and len(given) > 1
@@ -258,9 +261,9 @@ def _repeated(x: Tensor, outer: int, times: int, inner: int, shape: Shape) -> Te
         sample((0, 3), repeats=(2, 2)),
     ]
 )
-def repeat(input: Tensor, *repeats: Any) -> Tensor:
+def repeat(input: Tensor, *repeats: Sizes) -> Tensor:
     """The whole input as often as told along each dimension; more numbers add dims in front."""
-    times = shape_rules.checked(_listed(repeats), "repeat")
+    times = shape_rules.checked(listed("repeat", "repeats", repeats), "repeat")
     if len(times) < input.ndim:
         raise OptionError(f"repeat: {len(times)} numbers for {input.ndim} dimensions")
     shape = (*(1,) * (len(times) - input.ndim), *input.shape)
@@ -281,9 +284,9 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
         sample((0, 3), dims=(2, 2)),
     ]
 )
-def tile(input: Tensor, *dims: Any) -> Tensor:
+def tile(input: Tensor, *dims: Sizes) -> Tensor:
     """The whole input as often as told along the last dimensions."""
-    times = _listed(dims)
+    times = listed("tile", "dims", dims)
     return repeat(input, *(1,) * (input.ndim - len(times)), *times)
 
 

@@ -10,6 +10,7 @@ from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, full, run
 from gradcli.engine.dtype import of_scalar, promote, promote_weak
 from gradcli.engine.function import function
+from gradcli.engine.kind import Kind, Operand
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.creation import full as full_tensor
 from gradcli.engine.ops.creation import tensor
@@ -39,6 +40,9 @@ def _ordered(x: Array, d: int, k: int, descending: bool) -> tuple[Array, Array]:
     shape = (*moved.shape[:-1], k) if x.ndim else ()
     order = [back.index(i) for i in range(x.ndim)]
     return values.reshape(shape).permute(order), places.reshape(shape).permute(order)
+
+
+_OPERAND = Kind.of(Operand)
 
 
 class _SortOp(Op):
@@ -211,12 +215,15 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
 class _SearchOp(Op):
     """Takes a number as well, and promotes element types."""
 
+    takes = Operand
+
     def _bind(
         self, args: Sequence[Any], named: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
-        if len(args) == 2 and isinstance(args[1], (int, float)) and isinstance(args[0], Tensor):
-            common = promote_weak(args[0].dtype, of_scalar(args[1]))
-            args = (args[0], tensor(args[1], dtype=common))
+        if len(args) == 2 and isinstance(args[0], Tensor) and not isinstance(args[1], Tensor):
+            number = _OPERAND.taken_as(self.name, self.inputs[1], args[1])
+            common = promote_weak(args[0].dtype, of_scalar(number))
+            args = (args[0], tensor(number, dtype=common))
         (rows, values), options = super()._bind(args, named)
         assert rows is not None and values is not None
         if rows.dtype is not values.dtype:

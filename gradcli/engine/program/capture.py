@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gradcli.engine import graph, recording
+from gradcli.engine.argument import checked
 from gradcli.engine.array import Array, copy_into, empty, empty_beside
 from gradcli.engine.autocast import autocasting
 from gradcli.engine.device import cpu
@@ -265,6 +266,7 @@ class Captured:
         return Steps(rebuilt(entry.pattern, [Tensor(array) for array in made]), done, error)
 
 
+@checked
 def capture(
     step: Callable[..., Any],
     *,
@@ -280,8 +282,6 @@ def capture(
     runs eagerly as before, and `on_refusal` is told why (by default with a warning). With `eager`
     nothing is captured at all.
     """
-    if not callable(step):
-        raise OptionError(f"capture: wants a function to capture, got {type(step).__name__}")
     unknown = set(passes) - set(PASSES)
     if unknown:
         raise OptionError(f"capture: no pass '{min(unknown)}'; there are {', '.join(PASSES)}")

@@ -21,7 +21,7 @@ REFUSED: list[tuple[str, Callable[[], Any], str]] = [
     ("narrow", lambda: Z(5).narrow(0, -6, 1), "leave a dimension of 5"),
     ("narrow", lambda: Z(5).narrow(0, 0, -1), "leave a dimension of 5"),
     ("select", lambda: Z().select(0, 0), "without dimensions"),
-    ("tensor_split", lambda: Z(5).tensor_split(0), "sections must be at least 1"),
+    ("tensor_split", lambda: Z(5).tensor_split(0), "indices_or_sections must be from 1 to"),
     ("meshgrid", lambda: engine.meshgrid(Z(2, 2)), "needs vectors"),
     ("meshgrid", lambda: engine.meshgrid(Z(2), indexing="yx"), "indexing must be 'ij' or 'xy'"),
     ("repeat", lambda: Z(2, 3).repeat(2), "1 numbers for 2 dimensions"),
