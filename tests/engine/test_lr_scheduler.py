@@ -113,7 +113,7 @@ def test_a_captured_step_takes_each_new_rate():
         (
             lambda: kinds.OneCycleLR(sgd(), 1.0, 9, anneal_strategy="no"),
             OptionError,
-            "one of 'cos', 'linear'",
+            "'cos' or 'linear'",
         ),
         (
             lambda: kinds.OneCycleLR(optim.Adagrad([engine.ones(1)]), 1.0, 9),
@@ -123,7 +123,7 @@ def test_a_captured_step_takes_each_new_rate():
         (
             lambda: kinds.ReduceLROnPlateau(sgd(), "up"),
             OptionError,
-            "one of 'min', 'max', got 'up'",
+            "'min' or 'max', got 'up'",
         ),
         (
             lambda: kinds.ReduceLROnPlateau(sgd(), factor=1.0),

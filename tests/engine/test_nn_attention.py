@@ -40,7 +40,7 @@ BOOL = engine.bool_
         ),
         (
             lambda x: nn.TransformerEncoderLayer(6, 2, activation="tanh"),
-            "activation must be 'relu', 'gelu' or a function, got 'tanh'",
+            "activation must be 'relu' or 'gelu', got 'tanh'",
         ),
         (lambda x: nn.Transformer(6, 2, 1, 1, 8)(x, x[:, :2]), "must have one batch and 6 numbers"),
     ],

@@ -27,7 +27,7 @@ from gradcli.errors import DTypeError, GradcliError, OptionError, ShapeError
         ),
         (lambda: nn.LSTM(4, 2, dropout=0.5), "dropout acts between layers and there is only one"),
         (lambda: nn.LSTM(4, 2, proj_size=1), "LSTM: proj_size must be 0, got 1; put a Linear"),
-        (lambda: nn.RNN(4, 2, nonlinearity="gelu"), "nonlinearity must be one of 'tanh', 'relu'"),
+        (lambda: nn.RNN(4, 2, nonlinearity="gelu"), "nonlinearity must be 'tanh' or 'relu'"),
         (lambda: nn.RNNCell(4, 2, nonlinearity="gelu"), "RNNCell: nonlinearity must be"),
         (lambda: nn.GRUCell(4, 0), "GRUCell: hidden_size must be a whole number >= 1"),
     ],

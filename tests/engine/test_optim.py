@@ -253,7 +253,7 @@ def test_a_state_that_does_not_fit_changes_nothing():
         (lambda p: optim.Muon([p], ns_coefficients=(1, 2)), "ns_coefficients must be a tuple of 3"),
         (
             lambda p: optim.Muon([p], adjust_lr_fn="rms"),
-            "'original', 'match_rms_adamw' or None",
+            "'original' or 'match_rms_adamw', got 'rms'",
         ),
         (lambda p: optim.SGD([]), "got no parameters"),
         (lambda p: optim.SGD([p, p]), r"shape \(3,\) is given twice"),

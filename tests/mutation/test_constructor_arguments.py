@@ -14,11 +14,10 @@ from values import ANYTHING, has, plain_values, tensor_values
 from gradcli.engine import nn
 from gradcli.errors import GradcliError
 
-CHECKED = ("gradcli.engine.nn", "gradcli.engine.optim", "gradcli.data.loader")
 ALL = [
     target
     for [target] in (*module_targets().values(), *other_targets().values())
-    if target.call.__module__.startswith(CHECKED) and not target.variadic
+    if not target.variadic
 ]
 
 
