@@ -20,7 +20,7 @@ from gradcli.engine.kind import Number, Sizes, Whole, shown
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import OPS, Tensor, refuse_recorded
-from gradcli.errors import DTypeError, OptionError, ShapeError
+from gradcli.errors import DTypeError, OptionError, OptionTypeError, ShapeError
 
 MADE = "it is made from plain numbers"
 SHAPED = "it takes no more than the shape and the type of its input"
@@ -103,7 +103,10 @@ def _from_buffer(data: Any) -> Array:
 @checked
 def frombuffer(buffer: Any, *, dtype: DType) -> Tensor:
     """The bytes of a buffer as a 1-D tensor, sharing its memory."""
-    view = memoryview(buffer)
+    try:
+        view = memoryview(buffer)
+    except (TypeError, BufferError) as error:
+        raise OptionTypeError(f"frombuffer: buffer must be a buffer of bytes: {error}") from None
     if view.nbytes % dtype.size:
         raise ShapeError(f"frombuffer: {view.nbytes} bytes are no whole number of {dtype}")
     storage = cpu.borrow(buffer) if view.nbytes else cpu.allocate(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from gradcli.engine.constructor import check_library_constructor, checked_constructor
@@ -134,7 +134,7 @@ def _copied(value: Any) -> Any:
 def each_group(name: str, value: Any, optimizer: Optimizer) -> list[float]:
     """One number for all groups, or a list with one for each."""
     groups = len(optimizer.param_groups)
-    if not isinstance(value, list | tuple):
+    if not isinstance(value, Sequence):
         return [float(value)] * groups
     if len(value) != groups:
         raise OptionError(f"{name} must be a number or {groups} of them, got {len(value)}")
