@@ -20,11 +20,14 @@ class Arguments:
     Attributes:
         function: what is called, or what it wraps; one that has `hints` declares them itself.
         name: as the user knows it.
+        decided: the types of calls by position that fit, whatever the values are.
     """
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
         self.name = name
         self.function = function
+        self.decided: set[tuple[Any, ...]] = set()
+        self._looks: dict[tuple[Any, ...], list[tuple[int | str, Kind]]] = {}
 
     @cached_property
     def hints(self) -> Mapping[str, Any]:
@@ -49,34 +52,44 @@ class Arguments:
         more = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
         return [p.name for p in parameters if p.kind in single], more[0] if more else None
 
-    @cached_property
-    def _in_order(self) -> tuple[tuple[Kind, ...], Kind | None]:
-        """The same as kinds."""
-        names, more = self._by_position
-        return tuple(self.kinds[name] for name in names), self.kinds[more] if more else None
-
     def taken(
         self, args: tuple[Any, ...], named: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments of a call as they are used; refuses the first that does not fit."""
-        return (args, named) if self.fit(args, named) else self._converted(args, named)
+        """The arguments of a call as they are used; refuses the first that does not fit.
 
-    def fit(self, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
-        """Whether all can be taken as they are; most calls can, and are soon told."""
-        kinds, further = self._in_order
-        if further is not None:
-            kinds += (further,) * (len(args) - len(kinds))
+        Which of them must be looked at is remembered for the types of a call: mostly none.
+        """
+        key: tuple[Any, ...] = tuple(map(type, args))
+        if named:
+            key = (*key, *named, *map(type, named.values()))
+        looks = self._looks.get(key)
+        if looks is None:
+            looks = self._looks[key] = self._undecided(args, named)
+            if not looks and not named:
+                self.decided.add(key)
         try:
-            for kind, value in zip(kinds, args):  # noqa: B905 -- Python refuses what is too many
-                if type(value) not in kind.quick and kind.taken(value) is not value:
-                    return False
-            for name, value in named.items():
-                kind = self.kinds.get(name, _ANY)
-                if type(value) not in kind.quick and kind.taken(value) is not value:
-                    return False
+            for place, kind in looks:
+                value = named[place] if isinstance(place, str) else args[place]
+                if kind.taken(value) is not value:
+                    return self._converted(args, named)
         except Unfit:
-            return False
-        return True
+            return self._converted(args, named)
+        return args, named
+
+    def _undecided(
+        self, args: tuple[Any, ...], named: dict[str, Any]
+    ) -> list[tuple[int | str, Kind]]:
+        """Those of which the type does not say enough, by place or name."""
+        kinds: list[tuple[int | str, Kind]] = [
+            (i, self.kinds.get(name, _ANY)) for i, name in enumerate(self._names(len(args)))
+        ]
+        kinds += [(name, self.kinds.get(name, _ANY)) for name in named]
+        values = (*args, *named.values())
+        return [
+            pair
+            for pair, value in zip(kinds, values, strict=True)
+            if not pair[1].decides(type(value))
+        ]
 
     def _converted(
         self, args: tuple[Any, ...], named: dict[str, Any]
@@ -103,13 +116,20 @@ class Arguments:
         return given if more is None else {**given, more: tuple(args[len(names) :])}
 
 
-def too_large(function: str, given: Mapping[str, Any]) -> OptionError:
-    """What is raised where numbers of these arguments are beyond what a kernel can be told."""
+def beyond(function: str, given: Mapping[str, Any]) -> OptionError | None:
+    """What to say of a number that has more than 64 bits; looked for once a call has failed."""
     for name, value in given.items():
         for number in value if isinstance(value, (tuple, list)) else (value,):
             if isinstance(number, int) and not -(2**63) <= number < 2**63:
-                return OptionError(f"{function}: {name} is beyond 64 bits, got {shown(number)}")
-    return OptionError(f"{function}: its numbers are too large")
+                return OptionError(
+                    f"{function}: {name} must be within 64 bits, got {shown(number)}"
+                )
+    return None
+
+
+def too_large(function: str, given: Mapping[str, Any]) -> OptionError:
+    """What to say of a call that ended in OverflowError."""
+    return beyond(function, given) or OptionError(f"{function}: its numbers are too large")
 
 
 def listed(function: str, name: str, given: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, wraps
 from typing import Any, TypeVar, cast, get_args
 
-from gradcli.engine.argument import Arguments, too_large
+from gradcli.engine.argument import Arguments, beyond, too_large
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocasted
 from gradcli.engine.device import place
@@ -19,6 +19,7 @@ from gradcli.engine.kind import members
 from gradcli.engine.op import bare
 from gradcli.engine.sample import Sample, Wrong
 from gradcli.engine.tensor import OPS, Tensor, install
+from gradcli.errors import GradcliError
 from gradcli.registry import Registry
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -120,24 +121,30 @@ class Function:
 FUNCTIONS: Registry[Function] = Registry("function")
 
 
-def beside_inputs(name: str, plain: F) -> F:
+def beside_inputs(name: str, plain: F, called: str) -> F:
     """The function, with what it makes on the device of the first tensor that it is given.
 
-    It refuses, under its name, arguments that do not fit their annotations.
+    It refuses, as `called` or under its name, arguments that do not fit their annotations.
     """
-    arguments = Arguments(name, plain)
+    arguments = Arguments(called or name, plain)
+    decided = arguments.decided
 
     @wraps(plain)
     def placed(*args: Any, **named: Any) -> Any:
-        if not arguments.fit(args, named):
+        if named or tuple(map(type, args)) not in decided:
             args, named = arguments.taken(args, named)
         try:
-            if not place.others():
+            if not place.devices:
                 return plain(*args, **named)
             with place.on(place.of(_arrays((*args, *named.values()))) or place.fresh()):
                 return plain(*args, **named)
         except OverflowError:
-            raise too_large(name, arguments.by_name(args, named)) from None
+            raise too_large(arguments.name, arguments.by_name(args, named)) from None
+        except (GradcliError, ValueError):  # Python writes no number of 4,300 digits
+            unfit = beyond(arguments.name, arguments.by_name(args, named))
+            if unfit is None:
+                raise
+            raise unfit from None
 
     placed.__name__ = name
     return cast(F, placed)
@@ -159,13 +166,17 @@ def function(
     samples: Sequence[Sample] = (),
     wrong: Sequence[Wrong] = (),
     why: str = "",
+    called: str = "",
 ) -> Callable[[F], F]:
-    """Enter a plain function composed of ops, under its name; it becomes a method as well."""
+    """Enter a plain function composed of ops, under its name; it becomes a method as well.
+
+    `called` is its name in refusals, where the user writes an operator.
+    """
 
     def enter(plain: F) -> F:
-        called = name or plain.__name__
-        placed = autocasted(called, beside_inputs(called, plain))
-        row = Function(placed, name=called, samples=samples, wrong=wrong, why=why)
+        own = name or plain.__name__
+        placed = autocasted(own, beside_inputs(own, plain, called))
+        row = Function(placed, name=own, samples=samples, wrong=wrong, why=why)
         FUNCTIONS.add(row.name, row)
         OPS.add(row.name, placed)
         if method:

@@ -61,6 +61,8 @@ class Kind:
         taken: the value as it is used; raises Unfit.
         quick: values of exactly these types are taken as they are.
         types: values of exactly these types are looked at, but fit no other kind any better.
+        elements: lists of exactly these types are taken as they are.
+        classes: values of these classes and those below are taken as they are.
         error: what is raised where nothing fits.
     """
 
@@ -69,6 +71,12 @@ class Kind:
     quick: frozenset[type] = frozenset()
     types: frozenset[type] = frozenset()
     error: type[GradcliError] = OptionTypeError
+    classes: tuple[type, ...] = ()
+    elements: frozenset[type] = frozenset()
+
+    def decides(self, type_: type) -> bool:
+        """Whether values of this type are taken as they are, whatever they are."""
+        return type_ in self.quick or issubclass(type_, self.classes)
 
     def taken_as(self, function: str, name: str, value: Any) -> Any:
         """An argument of a function as it is used; the refusal names both."""
@@ -166,7 +174,7 @@ def _instance(kind: type) -> Kind:
             return value
         raise Unfit(says, value, error)
 
-    return Kind(says, taken, frozenset((kind,)), error=error)
+    return Kind(says, taken, frozenset((kind,)), error=error, classes=(kind,))
 
 
 def _one_of(choices: tuple[Any, ...]) -> Kind:
@@ -225,18 +233,23 @@ def _either(kinds: Sequence[Kind]) -> Kind:
                     nearest.error = OptionError
         raise nearest
 
-    return Kind(says, taken, quick, frozenset(claims), error)
+    classes = tuple(one for kind in kinds for one in kind.classes)
+    elements = frozenset[type]().union(*(kind.elements for kind in kinds))
+    return Kind(says, taken, quick, frozenset(claims), error, classes, elements)
 
 
 def _list(kind: Kind) -> Kind:
-    says = f"a tuple or list (each {kind.says})"
+    says, quick = f"a tuple or list (each {kind.says})", kind.quick
 
     def taken(value: Any) -> Any:
+        if isinstance(value, (tuple, list)) and quick.issuperset(map(type, value)):
+            return value
         if not isinstance(value, (tuple, list, range)):
             raise Unfit(says, value, kind.error)
         return _each(value, [kind] * len(value))
 
-    return Kind(says, taken, types=frozenset((tuple, list)), error=kind.error)
+    lists = frozenset((tuple, list))
+    return Kind(says, taken, types=lists, error=kind.error, elements=kind.quick)
 
 
 def _places(kinds: Sequence[Kind]) -> Kind:
@@ -297,9 +310,9 @@ _DTYPE = "an element type such as engine.float32"
 _LEAST = -(2**63)
 _LISTS = (list, tuple, Sequence)
 _NONE = Kind("None", _nothing, frozenset((type(None),)))
-_ANY = Kind("anything", lambda value: value, frozenset((Tensor, int, float, type(None))))
+_ANY = Kind("anything", lambda value: value, classes=(object,))
 _PLAIN: dict[Any, Kind] = {
-    int: Kind("a whole number", _whole, types=frozenset((int,))),
+    int: Kind("a whole number", _whole, frozenset((int,))),
     float: Kind("a number", _real, frozenset((float,)), frozenset((int,))),
     bool: Kind("True or False", _truth, frozenset((bool,))),
     str: Kind("a text", _text, frozenset((str,))),

@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from typing import Any, Literal
 
 from gradcli.engine import graph, twice
-from gradcli.engine.argument import checked_as, hints_of, too_large
+from gradcli.engine.argument import beyond, checked_as, hints_of, too_large
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocast, autocasting, rule_of
 from gradcli.engine.device import place
@@ -23,7 +23,7 @@ from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.kind import Kind
 from gradcli.engine.sample import Sample, Wrong
 from gradcli.engine.tensor import OPS, Tensor, install, parents_of
-from gradcli.errors import AutogradError, DTypeError, OptionError
+from gradcli.errors import AutogradError, DTypeError, GradcliError, OptionError
 
 Forward = Callable[..., Any]
 _composing: ContextVar[bool] = ContextVar("composing", default=False)
@@ -218,7 +218,7 @@ class Op:
     def ran(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Any:
         """The op on arguments that are sorted, its results on the device of its inputs."""
         inputs = self.cast(inputs)
-        if not place.others():
+        if not place.devices:
             return self._called(inputs, options)
         with place.on(place.of(t.array for t in inputs if t is not None) or place.fresh()):
             return self._called(inputs, options)
@@ -233,6 +233,11 @@ class Op:
             results = self.forward(*arrays, **options)
         except OverflowError:
             raise too_large(self.name, options) from None
+        except (GradcliError, ValueError):  # Python writes no number of 4,300 digits
+            unfit = beyond(self.name, options)
+            if unfit is None:
+                raise
+            raise unfit from None
         made = results if isinstance(results, tuple) else (results,)
         if self.composed is not None and _composing.get():
             return self._composed(inputs, options, made)
@@ -283,20 +288,27 @@ class Op:
             if slot in given:
                 raise OptionError(f"{self.name}: argument '{name}' is given twice")
             given[slot] = value
-        inputs = [self._input(name, given.pop(name, None)) for name in self.inputs]
         for name in self._asked:
             if name not in given:
                 raise OptionError(f"{self.name}: argument '{name}' is missing")
-        return inputs, self._fitting(given)
+        return self._taken(given)
 
-    def _fitting(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The options as forward takes them; refuses what the declaration does not allow."""
+    def _taken(self, given: dict[str, Any]) -> tuple[list[Tensor | None], dict[str, Any]]:
+        """The inputs, and the options as forward takes them; refuses what is not declared."""
+        inputs: list[Tensor | None] = []
+        for name in self.inputs:
+            value = given.pop(name, None)
+            inputs.append(value if isinstance(value, Tensor) else self._input(name, value))
         kinds = self.kinds
         for name, value in given.items():
             kind = kinds[name]
-            if type(value) not in kind.quick:
-                given[name] = kind.taken_as(self.name, name, value)
-        return given
+            if type(value) in kind.quick:
+                continue
+            elements = kind.elements  # none where it takes no list
+            if elements and isinstance(value, (tuple, list)) and elements >= set(map(type, value)):
+                continue
+            given[name] = kind.taken_as(self.name, name, value)
+        return inputs, given
 
     def _input(self, name: str, value: Any) -> Tensor | None:
         if isinstance(value, Tensor) or (value is None and name in self.optional):

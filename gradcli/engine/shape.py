@@ -53,10 +53,11 @@ def checked(shape: Sequence[int], op: str) -> Shape:
     if not isinstance(shape, (tuple, list)):
         raise OptionError(f"{op}: a shape is a tuple of whole numbers, got {shape!r:.60}")
     for size in shape:
-        if isinstance(size, bool) or not isinstance(size, int):
+        if type(size) is not int and (isinstance(size, bool) or not isinstance(size, int)):
             raise OptionError(f"{op}: a shape is made of whole numbers, got {size!r}")
-        if size < 0:
-            raise ShapeError(f"{op}: a size cannot be negative, got shape {tuple(shape)}")
+        if not 0 <= size < 0x8000000000000000:
+            what = "negative" if size < 0 else "beyond 64 bits"
+            raise ShapeError(f"{op}: a size cannot be {what}, got shape {tuple(shape)!r:.100}")
     if len(shape) > MAX_DIMS:
         raise ShapeError(f"{op}: at most {MAX_DIMS} dimensions, got {len(shape)}")
     return tuple(shape)
@@ -102,11 +103,12 @@ def expand_strides(shape: Shape, strides: Shape, to: Shape, op: str) -> Shape:
 
 def dim_index(dim: int, ndim: int, op: str) -> int:
     """`dim` counted from the front; negative ones count from the back, as in torch."""
-    if isinstance(dim, bool) or not isinstance(dim, int):
+    if type(dim) is not int and (isinstance(dim, bool) or not isinstance(dim, int)):
         raise OptionError(f"{op}: dim must be a whole number, got {dim!r}")
     limit = max(ndim, 1)
     if not -limit <= dim < limit:
-        raise RangeError(f"{op}: dim {dim} is outside {-limit}..{limit - 1}")
+        said = dim if abs(dim) < 1 << 63 else "beyond 64 bits"
+        raise RangeError(f"{op}: dim {said} is outside {-limit}..{limit - 1}")
     return dim % limit
 
 

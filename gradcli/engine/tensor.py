@@ -43,8 +43,8 @@ class Tensor:
         self.node = node
         self.output = output
         self.leaf: Leaf | None = None
-        if requires_grad:
-            self.requires_grad_()
+        if requires_grad is not False:
+            self.requires_grad_(requires_grad)
 
     # -- facts ---------------------------------------------------------------------------------
 

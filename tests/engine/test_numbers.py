@@ -31,7 +31,7 @@ def test_numbers_that_do_not_fit_are_refused(number: float, dtype: str) -> None:
     kind = getattr(engine, dtype)
     with pytest.raises(OptionError, match=r"does not fit into|within 64 bits"):
         engine.full((2,), number, dtype=kind)
-    with pytest.raises(OptionError, match=r"does not fit into"):
+    with pytest.raises(OptionError, match=r"does not fit into|within 64 bits"):
         engine.zeros(2, dtype=kind)[0] = number
     if isinstance(number, int):
         with pytest.raises(OptionError, match=r"does not fit into|within 64 bits"):
@@ -82,7 +82,7 @@ def test_truth_values_have_no_difference_and_no_negative() -> None:
 
 
 def test_wrong_ways_to_make_a_tensor_name_the_right_one() -> None:
-    with pytest.raises(OptionError, match="full: size must be a tuple or list"):
+    with pytest.raises(OptionError, match="a shape is a tuple of whole numbers, got 2"):
         engine.full(2, 3)
     with pytest.raises(DTypeError, match=r"engine.tensor\(data\)"):
         engine.Tensor([1, 2])
@@ -107,7 +107,7 @@ def test_an_element_type_is_no_text_and_no_type_of_python(make, dtype: object) -
 
 
 def test_a_tensor_is_not_filled_with_text() -> None:
-    with pytest.raises(TypeError, match="full: fill_value must be a number or True or False"):
+    with pytest.raises(DTypeError, match="full: fill_value must be a number, got 'a'"):
         engine.full((2,), "a")
 
 

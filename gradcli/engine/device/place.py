@@ -56,17 +56,17 @@ class Device(Protocol):
 
 
 _fresh: ContextVar[Device | None] = ContextVar("fresh", default=None)
-_opened: list[Device] = []
+devices: list[Device] = []  # those beside the CPU that are in use; looked at in every call
 
 
 def opened(device: Device) -> None:
     """From now on there is memory that is not the CPU's."""
-    _opened.append(device)
+    devices.append(device)
 
 
 def others() -> bool:
     """True once a device beside the CPU is in use; until then nobody need look."""
-    return bool(_opened)
+    return bool(devices)
 
 
 def fresh() -> Device | None:

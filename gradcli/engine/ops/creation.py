@@ -28,12 +28,13 @@ _LIKE = [sample((3, 5)), sample((2, 1, 4), dtype=dtypes.int64), sample(()), samp
 _FORMATS = {one.format: one for one in dtypes.DTYPES.values() if one.format} | {"l": dtypes.int64}
 
 
-@checked
 def tensor(data: Any, *, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
     """A new tensor from a number, nested lists, a Tensor or a buffer; always a copy.
 
     Floats become float32, whole numbers int64, truth values bool, unless `dtype` says otherwise.
     """
+    if dtype is not None:
+        dtypes.checked(dtype)
     if isinstance(data, Tensor):
         made = data.array.cast(dtype or data.dtype)
     elif isinstance(data, (bool, int, float)):
@@ -122,7 +123,6 @@ def _size(size: tuple[Any, ...], op: str) -> Shape:
     return shapes.checked(size, op)
 
 
-@checked
 def full(
     size: Sequence[int],
     fill_value: Number,
@@ -131,26 +131,25 @@ def full(
     requires_grad: bool = False,
 ) -> Tensor:
     """One value everywhere."""
+    if not hasattr(fill_value, "__float__"):
+        raise DTypeError(f"full: fill_value must be a number, got {shown(fill_value)}")
     chosen = dtype or dtypes.of_scalar(fill_value)
     made = full_array(shapes.checked(size, "full"), fill_value, chosen)
     return Tensor(made, requires_grad=requires_grad)
 
 
-@checked
 def zeros(*size: Sizes, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
     """0 everywhere."""
     made = full_array(_size(size, "zeros"), 0, dtype or dtypes.float32)
     return Tensor(made, requires_grad=requires_grad)
 
 
-@checked
 def ones(*size: Sizes, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
     """1 everywhere."""
     made = full_array(_size(size, "ones"), 1, dtype or dtypes.float32)
     return Tensor(made, requires_grad=requires_grad)
 
 
-@checked
 def empty(*size: Sizes, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
     """Memory as it comes: the values are undefined."""
     made = empty_array(_size(size, "empty"), dtype or dtypes.float32)

@@ -143,8 +143,7 @@ def flat_positions(name: str, picks: Sequence[Pick]) -> tuple[Tensor, Shape]:
 def getitem_by_tensor(input: Tensor, index: Any) -> Tensor:
     """Part of a tensor by index tensors, masks and lists, beside slices and numbers; a copy."""
     plan = planned("getitem", input.shape, index)
-    view = plan.view(input)
-    return taken(plan, view) if plan.picks else view.clone()
+    return taken(plan, plan.view(input)) if plan.picks else plan.view(input).clone()
 
 
 def taken(plan: Plan, view: Tensor) -> Tensor:

@@ -119,7 +119,7 @@ def _operator(
         return result
 
     operator.__doc__ = f"The operator {symbol}."
-    function(f"__i{name}__")(operator)
+    function(f"__i{name}__", called=symbol)(operator)
 
 
 _operator("+=", "add", add_, add)

@@ -86,6 +86,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     for other in parts[1:]:
         _joined_dim("cat", parts[0].shape, other.shape, dim)
     if len(parts) == 1:
+        shape_rules.dim_index(dim, parts[0].ndim, "cat")
         parts = [clone(parts[0])]
     while len(parts) > 1:  # pairs of pairs: each element is copied log2(n) times, not n times
         pairs = zip(parts[::2], parts[1::2], strict=False)

@@ -11,7 +11,7 @@ from gradcli.engine.array import Array, copy_into, full, unbroadcast
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.dtype import DType
 from gradcli.engine.function import function
-from gradcli.engine.kind import Sizes
+from gradcli.engine.kind import Sizes, shown
 from gradcli.engine.op import op
 from gradcli.engine.sample import index, sample, truth, wrong
 from gradcli.engine.shape import Shape
@@ -201,7 +201,9 @@ def _position(name: str, part: Any, size: int, d: int) -> int:
         raise DTypeError(f"{name}: cannot index with {type(part).__name__}")
     i = int(part.__index__())
     if not -size <= i < size:
-        raise RangeError(f"{name}: index {i} is outside {-size}..{size - 1} of dimension {d}")
+        raise RangeError(
+            f"{name}: index {shown(i)} is outside {-size}..{size - 1} of dimension {d}"
+        )
     return i % size
 
 

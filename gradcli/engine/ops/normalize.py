@@ -212,6 +212,8 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: NotNegative = 1e
         norm = sqrt(clamp(total(input * input, at, keepdim=True), min=eps * eps))
     elif p == 1:
         norm = clamp(total(size, at, keepdim=True), min=eps)
+    elif p == 0:
+        norm = clamp(total((size > 0).to(input.dtype), at, keepdim=True), min=eps)
     elif p == inf:
         norm = clamp(amax(size, at, keepdim=True), min=eps)
     else:

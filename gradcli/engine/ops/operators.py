@@ -30,7 +30,7 @@ def _alone(symbol: str, name: str) -> None:
         return y
 
     operator.__doc__ = f"The op {name}."
-    function(f"__{symbol}__")(operator)
+    function(f"__{symbol}__", called=name)(operator)
 
 
 def _between(symbol: str, name: str) -> None:
@@ -39,7 +39,7 @@ def _between(symbol: str, name: str) -> None:
         return y
 
     operator.__doc__ = f"The op {name}."
-    function(f"__{symbol}__")(operator)
+    function(f"__{symbol}__", called=name)(operator)
 
 
 def _reflected(symbol: str, name: str) -> None:
@@ -48,7 +48,7 @@ def _reflected(symbol: str, name: str) -> None:
         return y
 
     operator.__doc__ = f"The op {name}, with the tensor on the right."
-    function(f"__r{symbol}__")(operator)
+    function(f"__r{symbol}__", called=name)(operator)
 
 
 for symbol, name in WITH_ANOTHER.items():

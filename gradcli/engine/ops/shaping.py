@@ -308,6 +308,7 @@ def repeat_interleave(
     if dim is None or not input.ndim:
         input, dim = ravel(input), dim or 0
     d = shape_rules.dim_index(dim, input.ndim, "repeat_interleave")
+    input = input if input.ndim else ravel(input)
     size, shape = input.shape[d], input.shape
     times = _times(repeats, size)
     if isinstance(times, int):
