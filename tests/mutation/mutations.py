@@ -153,7 +153,7 @@ def _raised(one: Mutation) -> Outcome:
 
 def _names(message: str, target: Target, one: Mutation) -> bool:
     """A message for people: short, and where a type is wrong it names function and argument."""
-    owners = (target.name.rpartition(".")[2], *target.names)
+    owners = (target.name.rpartition(".")[2], *target.names, "requires_grad_")
     named = any(name in message for name in owners) and one.argument in message
     return len(message) <= LONGEST and (named or one.legal)
 

@@ -17,7 +17,7 @@ from gradcli.errors import GradcliError
 ALL = [
     target
     for [target] in (*module_targets().values(), *other_targets().values())
-    if not target.variadic
+    if not target.variadic and not target.call.__module__.startswith("gradcli.engine.ops")
 ]
 
 

@@ -6,7 +6,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, repeat
-from typing import Any
+from typing import Annotated, Any
 
 from gradcli import engine
 from gradcli.data.loader.collate import default_collate, default_convert
@@ -16,8 +16,10 @@ from gradcli.data.loader.sets import IterableDataset
 from gradcli.data.loader.worker import End, Fetch, Work
 from gradcli.engine import Generator
 from gradcli.engine.constructor import checked_constructor
-from gradcli.engine.kind import Count, NotNegative, Whole
+from gradcli.engine.kind import Bound, Count, NotNegative
 from gradcli.errors import DTypeError, OptionError
+
+Workers = Annotated[int, Bound("a whole number from 0 to 1024", lambda n: 0 <= n <= 1024)]
 
 
 @checked_constructor
@@ -37,7 +39,7 @@ class DataLoader:
         shuffle: bool = False,
         sampler: Iterable[int] | None = None,
         batch_sampler: Iterable[list[int]] | None = None,
-        num_workers: Whole = 0,
+        num_workers: Workers = 0,
         collate_fn: Callable[[Any], Any] | None = None,
         drop_last: bool = False,
         timeout: NotNegative = 0,

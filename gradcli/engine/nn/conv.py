@@ -48,7 +48,7 @@ class _Conv(Module):
         if padding_mode not in self.padding_modes:
             known = " or ".join(map(repr, self.padding_modes))
             raise OptionError(
-                f"{type(self).__name__}: padding_mode must be {known}, got {padding_mode!r}"
+                f"{type(self).__name__}: padding_mode must be {known}, got {padding_mode!r:.60}"
             )
         self.kernel_size = self._sizes("kernel_size", kernel_size)
         self.stride = self._sizes("stride", stride)
@@ -126,7 +126,7 @@ class _Straight(_Conv):
         name = type(self).__name__
         if isinstance(self.padding, str) and self.padding not in ("same", "valid"):
             raise OptionError(
-                f"{name}: padding must be 'same', 'valid' or numbers, got {self.padding!r}"
+                f"{name}: padding must be 'same', 'valid' or numbers, got {self.padding!r:.60}"
             )
         if self.padding == "same" and self.stride != (1,) * self.dims:
             raise OptionError(f"{name}: padding 'same' needs stride 1, got {self.stride}")
