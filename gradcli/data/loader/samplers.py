@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import accumulate, islice
 from math import isfinite, log
+from sys import maxsize
 from typing import Any, Generic, TypeVar
 
 from gradcli import engine
@@ -175,7 +176,8 @@ class BatchSampler(Sampler["list[int]"]):
 
     def __iter__(self) -> Iterator[list[int]]:
         indices = iter(self.sampler)
-        while batch := list(islice(indices, self.batch_size)):
+        most = min(self.batch_size, maxsize)  # islice takes no larger number
+        while batch := list(islice(indices, most)):
             if len(batch) == self.batch_size or not self.drop_last:
                 yield batch
 
