@@ -180,7 +180,7 @@ _NAMES = {
     "Node": "from gradcli.engine.graph import Node",
     **{
         name: f"from gradcli.engine.kind import {name}"
-        for name in ("NotNegative", "Number", "Operand", "Sizes", "Whole")
+        for name in ("NotNegative", "Number", "OneDim", "Operand", "Sizes", "Whole")
     },
     "Registry": "from gradcli.registry import Registry",
     "Shape": "from gradcli.engine.shape import Shape",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import isfinite
 from numbers import Real
@@ -47,9 +47,18 @@ def shown(value: Any) -> str:
     if value is None or isinstance(value, (bool, int, float, str, DType)):
         text = repr(value)
         return text if len(text) <= 60 else f"{text[:57]}..."
+    if isinstance(value, (list, tuple)) and len(value) <= 4 and _plain(value):
+        return repr(value)
     if isinstance(value, (list, tuple, dict, set)):
         return f"a {type(value).__name__} of {len(value)}" if value else repr(value)
     return type(value).__name__
+
+
+def _plain(values: Sequence[Any]) -> bool:
+    """Whether these are numbers of few digits, or None."""
+    return all(
+        value is None or (isinstance(value, (int, float)) and abs(value) < 1e9) for value in values
+    )
 
 
 @dataclass(frozen=True)
@@ -119,10 +128,10 @@ def members(annotation: Any) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Bound:
-    """What a value must fulfil besides its type, as a note of Annotated."""
+    """What a value must fulfil besides its type, or how that is said, as a note of Annotated."""
 
     says: str
-    holds: Callable[[Any], bool]
+    holds: Callable[[Any], bool] | None = None
 
 
 def _whole(value: Any) -> int:
@@ -200,13 +209,16 @@ def _bounded(kind: Kind, notes: tuple[Any, ...]) -> Kind:
         except Unfit as unfit:
             raise unfit if unfit.place else Unfit(says, value, unfit.error) from None
         for bound in bounds:
-            if not bound.holds(number):
+            if bound.holds is not None and not bound.holds(number):
                 raise Unfit(says, value, OptionError)
         return number
 
     if not bounds:
         return kind
     says = bounds[0].says
+    told = all(bound.holds is None for bound in bounds)  # by the type, as without the note
+    if told:
+        return replace(kind, says=says, taken=taken)
     return Kind(says, taken, types=kind.quick | kind.types, error=kind.error)
 
 
@@ -331,6 +343,7 @@ NotNegative = Annotated[float, Bound("a number >= 0", lambda x: x >= 0)]
 Positive = Annotated[float, Bound("a number > 0", lambda x: x > 0)]
 Portion = Annotated[float, Bound("a number from 0 to 1", lambda x: 0 <= x <= 1)]
 Finite = Annotated[float, Bound("a finite number", isfinite)]
-Number = float | bool  # True and False are 1 and 0 here
+Number = Annotated[float | bool, Bound("a number")]  # True and False are 1 and 0 here
 Operand = Tensor | Number
+OneDim = Annotated[int, Bound("a whole number (amax and amin take several)")]
 Sizes = int | Sequence[int]  # one by one, or all of them at once

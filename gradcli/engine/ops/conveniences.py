@@ -117,7 +117,7 @@ def trace(input: Tensor) -> Tensor:
     ],
     wrong=[
         wrong(sample(()), "needs 1 or more dimensions, got shape ()"),
-        wrong(sample((3,), n=-1), "n must be a whole number from 0, got -1"),
+        wrong(sample((3,), n=-1), "n must be a whole number >= 0, got -1"),
         wrong(sample((3,), dim=1), "dim 1 is outside -1..0"),
     ],
 )

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, run
+from gradcli.engine.kind import OneDim
 from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops.along import Along, along
 from gradcli.engine.ops.creation import arange
@@ -15,7 +16,7 @@ from gradcli.engine.ops.reduce import SAMPLES, WRONG, Dim
 from gradcli.engine.sample import distinct, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import OPS, Tensor
-from gradcli.errors import OptionError, ShapeError
+from gradcli.errors import ShapeError
 
 
 class Extreme(NamedTuple):
@@ -138,9 +139,7 @@ class ExtremeOp(Op):
 
 
 def _extreme(name: str, doc: str, of_all: Op, of_two: Op) -> Op:
-    def forward(x: Array, *, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
-        if not isinstance(dim, int):
-            raise OptionError(f"{name}: dim must be a whole number, got {dim!r}; see a{name}")
+    def forward(x: Array, *, dim: OneDim, keepdim: bool = False) -> tuple[Array, Array]:
         one = (shapes.dim_index(dim, x.ndim, name),)
         dims = shapes.dim_set(one, x.ndim, name)
         shape = shapes.reduced(x.shape, dims, keepdim)
@@ -164,7 +163,8 @@ def _extreme(name: str, doc: str, of_all: Op, of_two: Op) -> Op:
             WRONG[0],
             _NOTHING,
             wrong(
-                sample((3, 5), dim=(0, 1)), f"dim must be a whole number, got (0, 1); see a{name}"
+                sample((3, 5), dim=(0, 1)),
+                "dim must be a whole number (amax and amin take several), got (0, 1)",
             ),
         ),
     )

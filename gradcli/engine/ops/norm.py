@@ -94,7 +94,7 @@ def layer_norm_forward(
     bias: Array | None = None,
     *,
     normalized_shape: Sizes,
-    eps: NotNegative = 1e-5,
+    eps: float = 1e-5,
 ) -> tuple[Array, Array, Array]:
     """(x - mean) / sqrt(var + eps) * weight + bias, over the last dimensions of each sample."""
     last, rows = _rows(x, normalized_shape)

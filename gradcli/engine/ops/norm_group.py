@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, run
-from gradcli.engine.kind import NotNegative
 from gradcli.engine.op import declare_op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.norm import OptionSecond, as_vector, composed_layer_norm
@@ -58,7 +57,7 @@ def group_norm_forward(
     bias: Array | None = None,
     *,
     num_groups: int,
-    eps: NotNegative = 1e-5,
+    eps: float = 1e-5,
 ) -> tuple[Array, Array, Array]:
     """(x - mean) / sqrt(var + eps) * weight + bias, over each group of channels of each sample.
 
