@@ -135,7 +135,9 @@ def _bordered(x: Tensor, mode: str, d: int, front: int, behind: int) -> Tensor:
 def _pair(name: str, what: str, given: Any, least: int) -> tuple[int, int]:
     pair = (given, given) if isinstance(given, int) else tuple(given)
     if len(pair) != 2 or any(type(n) is not int or n < least for n in pair):
-        raise OptionError(f"{name}: {what} must be one or two numbers from {least}, got {given!r}")
+        raise OptionError(
+            f"{name}: {what} must be one or two numbers from {least}, got {given!r:.60}"
+        )
     return pair
 
 

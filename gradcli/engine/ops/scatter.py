@@ -178,7 +178,7 @@ class _Scatter(AlongDim):
         if reduce is None:
             return super().__call__(*args, **named)
         if reduce not in ("add", "multiply"):
-            raise OptionError(f"scatter: reduce must be 'add' or 'multiply', got {reduce!r}")
+            raise OptionError(f"scatter: reduce must be 'add' or 'multiply', got {reduce!r:.60}")
         (x, index, src), options = self._bind(args, named)
         ways = {"add": "sum", "multiply": "prod"}
         return OPS["scatter_reduce"](x, index, src, **options, reduce=ways[reduce])

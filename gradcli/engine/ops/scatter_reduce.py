@@ -46,7 +46,7 @@ class _ScatterReduce(AlongDim):
         reduce, include = options["reduce"], options.get("include_self", True)
         if reduce not in (*_JOINS, "sum", "mean"):
             raise OptionError(
-                f"scatter_reduce: reduce must be sum, prod, mean, amax or amin, got {reduce!r}"
+                f"scatter_reduce: reduce must be sum, prod, mean, amax or amin, got {reduce!r:.60}"
             )
         dim = options["dim"]
         checked("scatter_reduce", x.array, index.array, src.array, dim)

@@ -44,7 +44,7 @@ def device(name: str, op: str = "to") -> GPU | None:
     if kind == "cpu":
         return None
     if kind not in DRIVERS:
-        raise OptionError(f"{op}: no device '{name}'; there are cpu, {', '.join(DRIVERS)}")
+        raise OptionError(f"{op}: no device '{name:.60}'; there are cpu, {', '.join(DRIVERS)}")
     if kind not in _open:
         from gradcli.engine.device.gpu.device import GPU
 
