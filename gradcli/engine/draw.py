@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from gradcli.engine.argument import checked
 from gradcli.engine.array import Array
 from gradcli.engine.graph import Edge, Leaf, Node
+from gradcli.engine.kind import Kind
 from gradcli.engine.op import Op
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, parents_of
@@ -31,6 +32,7 @@ def draw(*outputs: Tensor, names: Mapping[str, Tensor] | None = None) -> str:
     _learn(shapes, roots, [y.shape for y in outputs])
     called: dict[int, str] = {}
     for name, tensor in (names or {}).items():
+        Kind.of(Tensor).taken_as("draw", f"names[{name!r:.60}]", tensor)
         _learn(shapes, parents_of([tensor]), [tensor.shape])
         if tensor.leaf is not None:
             called[tensor.leaf.number] = name

@@ -159,7 +159,7 @@ def _real(value: Any) -> float:
         if value.numel() == 1 and value.dtype.kind != "bool" and not value.requires_grad:
             return cast(float, value.item())
     elif isinstance(value, float):
-        return value
+        return float(value)  # NumPy's are floats too, and take over what they are multiplied by
     elif isinstance(value, Real) and not isinstance(value, bool):
         return _whole(value) if hasattr(value, "__index__") else float(value)
     raise Unfit("a number", value)

@@ -24,7 +24,8 @@ def set_float32_matmul_precision(precision: str) -> None:
         )
     if not isinstance(precision, str) or precision not in _CHOICES:
         raise OptionError(
-            f'set_float32_matmul_precision: must be "highest" or "high", got {precision!r}'
+            'set_float32_matmul_precision: precision must be "highest" or "high", '
+            f"got {precision!r:.60}"
         )
     _chosen[0] = precision
 

@@ -65,7 +65,7 @@ class Generator:
         """Begin again with another seed; returns the generator itself."""
         for name, value in (("seed", seed), ("step", step)):
             if isinstance(value, bool) or not isinstance(value, int):
-                raise OptionError(f"Generator: {name} must be a whole number, got {value!r}")
+                raise OptionError(f"Generator: {name} must be a whole number, got {value!r:.60}")
         self.seed = seed
         self.key = _signed(seed ^ purpose_number(self.purpose))
         self.set_step(step)

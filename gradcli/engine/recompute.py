@@ -9,17 +9,16 @@ gradients are the same bits, `grad()` reaches into the part and gradients of gra
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from itertools import pairwise
 from typing import Any
 
 from gradcli.engine import graph
-from gradcli.engine.argument import checked
 from gradcli.engine.autocast import autocast, autocasting
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.graph import Later, Leaf, Node, Versions
-from gradcli.engine.kind import Count
+from gradcli.engine.kind import Count, Kind
 from gradcli.engine.op import composed, composing
 from gradcli.engine.random import default_generator
 from gradcli.engine.tensor import Tensor
@@ -33,7 +32,6 @@ def repeating() -> bool:
     return _repeating.get()
 
 
-@checked
 def checkpoint(
     function: Callable[..., Any],
     *args: Any,
@@ -46,8 +44,11 @@ def checkpoint(
     It runs again on the way back, once, and must do the same then: dropout draws the same numbers
     (unless preserve_rng_state is off), and a changed argument or parameter is refused.
     """
-    if use_reentrant:
+    truth = Kind.of(bool)
+    truth.taken_as("checkpoint", "preserve_rng_state", preserve_rng_state)
+    if truth.taken_as("checkpoint", "use_reentrant", use_reentrant):
         raise OptionError("checkpoint: use_reentrant must be False; there is one kind")
+    Kind.of(Callable).taken_as("checkpoint", "function", function)
     if not graph.recording():
         return function(*args, **kwargs)
     since = graph.now()
@@ -57,14 +58,17 @@ def checkpoint(
     return result
 
 
-@checked
 def checkpoint_sequential(
-    functions: Sequence[Callable[[Any], Any]], segments: Count, input: Any
+    functions: Iterable[Callable[[Any], Any]], segments: Count, input: Any
 ) -> Any:
     """The functions (or layers) in a row, in segments: each but the last is a checkpoint."""
-    steps = list(functions)
+    name = "checkpoint_sequential"
+    segments = Kind.of(Count).taken_as(name, "segments", segments)
+    steps = list(Kind.of(Iterable).taken_as(name, "functions", functions))
+    for i, step in enumerate(steps):
+        Kind.of(Callable).taken_as(name, f"functions[{i}]", step)
     size = max(1, len(steps) // segments)
-    cuts = [min(i * size, len(steps)) for i in range(segments)]
+    cuts = [min(i * size, len(steps)) for i in range(min(segments, len(steps) + 1))]
     for first, last in pairwise(cuts):
         input = checkpoint(_Chain(steps[first:last]), input)
     return _Chain(steps[cuts[-1] :])(input)

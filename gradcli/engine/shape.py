@@ -51,10 +51,10 @@ def is_contiguous(shape: Shape, strides: Shape) -> bool:
 def checked(shape: Sequence[int], op: str) -> Shape:
     """The shape as a tuple; refuses negative sizes and more than eight dimensions."""
     if not isinstance(shape, (tuple, list)):
-        raise OptionError(f"{op}: a shape is a tuple of whole numbers, got {shape!r:.60}")
+        raise OptionError(f"{op}: size must be a tuple of whole numbers, got {shape!r:.60}")
     for size in shape:
         if type(size) is not int and (isinstance(size, bool) or not isinstance(size, int)):
-            raise OptionError(f"{op}: a shape is made of whole numbers, got {size!r}")
+            raise OptionError(f"{op}: size must be made of whole numbers, got {size!r:.60}")
         if not 0 <= size < 0x8000000000000000:
             what = "negative" if size < 0 else "beyond 64 bits"
             raise ShapeError(f"{op}: a size cannot be {what}, got shape {tuple(shape)!r:.100}")

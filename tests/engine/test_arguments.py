@@ -192,11 +192,11 @@ def test_checked_functions_refuse_by_their_annotations() -> None:
     ("call", "says"),
     [
         (lambda: engine.empty(0, 2**63), "empty: a size cannot be beyond 64 bits"),
-        (lambda: engine.zeros((2, 2.5)), "zeros: a shape is made of whole numbers, got 2.5"),
+        (lambda: engine.zeros((2, 2.5)), "zeros: size must be made of whole numbers, got 2.5"),
         (lambda: engine.linspace(0, "x", 1), "linspace: end must be a number, got 'x'"),
         (lambda: engine.linspace(0, 1, -1), "linspace: steps must be a whole number >= 0"),
         (lambda: engine.full((2,), None), "full: fill_value must be a number"),
-        (lambda: engine.tensor([1], dtype="float32"), "dtype must be an element type"),
+        (lambda: engine.tensor([1], dtype="float32"), "tensor: dtype must be an element type"),
         (lambda: engine.ones(2).requires_grad_("no"), "requires_grad_: requires_grad must be True"),
         (lambda: engine.ones(2).size("x"), "size: dim must be a whole number, got 'x'"),
         (lambda: engine.ones(2).size(5), "size: dim 5 is outside -1..0"),

@@ -15,8 +15,11 @@ BOOL = engine.bool_
     ("call", "message"),
     [
         (lambda x: nn.MultiheadAttention(6, 4), "4 heads must divide the width 6 evenly"),
-        (lambda x: nn.MultiheadAttention(6, 0), "0 heads must divide the width 6 evenly"),
-        (lambda x: nn.MultiheadAttention(6, 2, dropout=2), "dropout must be from 0 to 1, got 2"),
+        (lambda x: nn.MultiheadAttention(6, 0), "num_heads must be a whole number >= 1, got 0"),
+        (
+            lambda x: nn.MultiheadAttention(6, 2, dropout=2),
+            "dropout must be a number from 0 to 1, got 2",
+        ),
         (lambda x: nn.MultiheadAttention(6, 2, add_bias_kv=True), "add_bias_kv and add_zero_attn"),
         (lambda x: nn.MultiheadAttention(6, 2, add_zero_attn=True), "must be False"),
         (lambda x: nn.MultiheadAttention(4, 2)(x, x, x), "of widths (4, 4, 4)"),
@@ -37,7 +40,7 @@ BOOL = engine.bool_
         ),
         (
             lambda x: nn.TransformerEncoderLayer(6, 2, activation="tanh"),
-            "activation must be 'relu', 'gelu' or a function, got 'tanh'",
+            "activation must be 'relu' or 'gelu', got 'tanh'",
         ),
         (lambda x: nn.Transformer(6, 2, 1, 1, 8)(x, x[:, :2]), "must have one batch and 6 numbers"),
     ],

@@ -75,7 +75,7 @@ def test_a_model_forgets_its_cache_after_the_call() -> None:
 
 def test_what_a_cache_cannot_hold_is_refused() -> None:
     model = gpt()
-    with pytest.raises(GradcliError, match="steps must be 1 or more, got 0"):
+    with pytest.raises(GradcliError, match="steps must be a whole number >= 1, got 0"):
         nn.KeyValueCache(model, 0)
     with pytest.raises(GradcliError, match=r"steps must be 1 or more, got 2\.5"):
         nn.KeyValueCache(model, 2.5)  # type: ignore[arg-type]
@@ -207,11 +207,14 @@ def test_heat_evens_out_and_equals_go_by_number() -> None:
         (lambda x: list(generate(gpt(), [1], 3, 0)), "context must be 1 or more, got 0"),
         (lambda x: nn.SelfAttention(6, 4), "4 heads must divide the width 6 evenly"),
         (lambda x: nn.SelfAttention(6, 3, 2), "kv_heads 2 must divide heads 3 evenly"),
-        (lambda x: nn.SelfAttention(6, 3, dropout=-1), "dropout must be from 0 to 1, got -1"),
+        (
+            lambda x: nn.SelfAttention(6, 3, dropout=-1),
+            "dropout must be a number from 0 to 1, got -1",
+        ),
         (lambda x: nn.SelfAttention(6, 3)(x), "must be (batch, steps, 6), got (2,)"),
         (
             lambda x: nn.TransformerBlock(nn.SelfAttention(6, 3), 8, "tanh"),
-            "activation must be one of relu, gelu, gelu_tanh, got 'tanh'",
+            "activation must be one of 'relu', 'gelu', 'gelu_tanh', got 'tanh'",
         ),
     ],
 )

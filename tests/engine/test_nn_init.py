@@ -115,7 +115,11 @@ def test_weights_that_need_a_gradient_are_filled_without_a_history():
             OptionError,
             "kaiming_normal_: mode must be 'fan_in' or 'fan_out', got 'in'",
         ),
-        (lambda: init.calculate_gain("swish"), OptionError, "no gain for 'swish'"),
+        (
+            lambda: init.calculate_gain("swish"),
+            OptionError,
+            "nonlinearity must be one of leaky_relu, .* got 'swish'",
+        ),
         (lambda: init.calculate_gain("leaky_relu", True), OptionError, "must be a number"),
     ],
 )

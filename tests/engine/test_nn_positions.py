@@ -76,11 +76,11 @@ def test_learnt_positions_are_added_step_by_step() -> None:
     ("call", "message"),
     [
         (lambda: nn.RotaryEmbedding(5, 3), "dim must be an even number from 2 on, got 5"),
-        (lambda: nn.RotaryEmbedding(4, 0), "max_steps must be 1 or more"),
+        (lambda: nn.RotaryEmbedding(4, 0), "max_steps must be a whole number >= 1"),
         (lambda: nn.RotaryEmbedding(4, 3)(engine.zeros(4, 4)), "steps 0 to 3 are outside the 3"),
         (lambda: nn.RotaryEmbedding(4, 3)(engine.zeros(2, 6)), "cos and sin must be (2, 3)"),
         (lambda: nn.RotaryEmbedding(4, 3)(engine.zeros(4)), "must be (..., steps, numbers)"),
-        (lambda: nn.Positions(0, 3), "max_steps and dim must be 1 or more"),
+        (lambda: nn.Positions(0, 3), "max_steps must be a whole number >= 1"),
         (lambda: nn.Positions(4, 3)(engine.zeros(5, 3)), "steps 0 to 4 are outside the 4"),
         (lambda: nn.Positions(4, 3)(engine.zeros(2, 4)), "must be (..., steps, 3), got (2, 4)"),
         (

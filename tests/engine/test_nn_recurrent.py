@@ -15,15 +15,21 @@ from gradcli.errors import DTypeError, GradcliError, OptionError, ShapeError
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: nn.LSTM(4, 0), "LSTM: input_size must be 0 or more and hidden_size 1 or more"),
-        (lambda: nn.LSTM(-1, 2), "got -1 and 2"),
-        (lambda: nn.GRU(4, 2, num_layers=0), "GRU: num_layers must be 1 or more, got 0"),
-        (lambda: nn.GRU(4, 2, 2, dropout=1.5), "GRU: dropout must be from 0 to 1, got 1.5"),
+        (lambda: nn.LSTM(4, 0), "LSTM: hidden_size must be a whole number >= 1"),
+        (lambda: nn.LSTM(-1, 2), "input_size must be a whole number >= 0, got -1"),
+        (
+            lambda: nn.GRU(4, 2, num_layers=0),
+            "num_layers must be a whole number from 1 to 10000",
+        ),
+        (
+            lambda: nn.GRU(4, 2, 2, dropout=1.5),
+            "GRU: dropout must be a number from 0 to 1, got 1.5",
+        ),
         (lambda: nn.LSTM(4, 2, dropout=0.5), "dropout acts between layers and there is only one"),
         (lambda: nn.LSTM(4, 2, proj_size=1), "LSTM: proj_size must be 0, got 1; put a Linear"),
         (lambda: nn.RNN(4, 2, nonlinearity="gelu"), "nonlinearity must be 'tanh' or 'relu'"),
         (lambda: nn.RNNCell(4, 2, nonlinearity="gelu"), "RNNCell: nonlinearity must be"),
-        (lambda: nn.GRUCell(4, 0), "GRUCell: input_size must be 0 or more"),
+        (lambda: nn.GRUCell(4, 0), "GRUCell: hidden_size must be a whole number >= 1"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(make: Any, message: str) -> None:

@@ -226,7 +226,7 @@ def test_a_state_that_does_not_fit_changes_nothing():
     with pytest.raises(ShapeError, match=r"exp_avg_sq of parameter 0 has shape \(4,\)"):
         optimizer.load_state_dict({"state": {0: bad}, "param_groups": state["param_groups"]})
     groups = [{**state["param_groups"][0], "lr": -1.0}]
-    with pytest.raises(OptionError, match="lr must be 0 or more"):
+    with pytest.raises(OptionError, match="lr must be a number >= 0"):
         optimizer.load_state_dict({"state": {}, "param_groups": groups})
     assert optimizer.state_tensors()["step.0"].item() == 0
     assert optimizer.param_groups[0]["lr"] == 0.1
@@ -238,20 +238,23 @@ def test_a_state_that_does_not_fit_changes_nothing():
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda p: optim.SGD([p], lr=-1), "SGD: lr must be 0 or more, got -1"),
-        (lambda p: optim.SGD([p], lr=math.nan), "lr must be 0 or more, got nan"),
-        (lambda p: optim.SGD([p], momentum=-0.1), "momentum must be 0 or more"),
+        (lambda p: optim.SGD([p], lr=-1), "SGD: lr must be a number >= 0, got -1"),
+        (lambda p: optim.SGD([p], lr=math.nan), "lr must be a number >= 0, got nan"),
+        (lambda p: optim.SGD([p], momentum=-0.1), "momentum must be a number >= 0"),
         (lambda p: optim.SGD([p], nesterov=True), "nesterov needs momentum above 0"),
         (lambda p: optim.SGD([p], momentum=0.9, dampening=0.1, nesterov=True), "dampening 0"),
-        (lambda p: optim.SGD([p], weight_decay=-1), "weight_decay must be 0 or more"),
+        (lambda p: optim.SGD([p], weight_decay=-1), "weight_decay must be a number >= 0"),
         (lambda p: optim.Adam([p], betas=(1.0, 0.9)), "betas must be two numbers"),
         (lambda p: optim.Adam([p], betas=0.9), "betas must be two numbers"),
-        (lambda p: optim.Adam([p], eps=-1), "eps must be 0 or more"),
+        (lambda p: optim.Adam([p], eps=-1), "eps must be a number >= 0"),
         (lambda p: optim.AdamW([p], amsgrad=1), "AdamW: amsgrad must be True or False, got 1"),
         (lambda p: optim.Adadelta([p], rho=1.5), "Adadelta: rho must be a number from 0 to 1"),
         (lambda p: optim.Muon([p], ns_steps=100), "ns_steps must be a whole number from 0 to 99"),
-        (lambda p: optim.Muon([p], ns_coefficients=(1, 2)), "ns_coefficients must be three"),
-        (lambda p: optim.Muon([p], adjust_lr_fn="rms"), "must be 'original' or 'match_rms_adamw'"),
+        (lambda p: optim.Muon([p], ns_coefficients=(1, 2)), "ns_coefficients must be a tuple of 3"),
+        (
+            lambda p: optim.Muon([p], adjust_lr_fn="rms"),
+            "'original' or 'match_rms_adamw', got 'rms'",
+        ),
         (lambda p: optim.SGD([]), "got no parameters"),
         (lambda p: optim.SGD([p, p]), r"shape \(3,\) is given twice"),
         (lambda p: optim.SGD([p * 2]), "only leaves"),
@@ -370,7 +373,7 @@ def test_a_norm_that_is_not_finite_is_said_or_spreads():
 
 
 def test_impossible_limits_are_refused():
-    with pytest.raises(OptionError, match="max_norm must be 0 or more"):
+    with pytest.raises(OptionError, match="max_norm must be a number >= 0"):
         optim.clip_grad_norm_([parameter()], -1.0)
     with pytest.raises(OptionError, match="norm_type"):
         optim.clip_grad_norm_([parameter()], 1.0, norm_type=-1)

@@ -6,7 +6,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, repeat
-from typing import Any
+from typing import Annotated, Any
 
 from gradcli import engine
 from gradcli.data.loader.collate import default_collate, default_convert
@@ -15,9 +15,14 @@ from gradcli.data.loader.samplers import BatchSampler, RandomSampler, Sequential
 from gradcli.data.loader.sets import IterableDataset
 from gradcli.data.loader.worker import End, Fetch, Work
 from gradcli.engine import Generator
+from gradcli.engine.constructor import checked_constructor
+from gradcli.engine.kind import Bound, Count, NotNegative
 from gradcli.errors import DTypeError, OptionError
 
+Workers = Annotated[int, Bound("a whole number from 0 to 1024", lambda n: 0 <= n <= 1024)]
 
+
+@checked_constructor
 class DataLoader:
     """Iterates over batches of a dataset; each pass is an epoch.
 
@@ -30,22 +35,22 @@ class DataLoader:
     def __init__(
         self,
         dataset: Any,
-        batch_size: int | None = 1,
+        batch_size: Count | None = 1,
         shuffle: bool = False,
         sampler: Iterable[int] | None = None,
         batch_sampler: Iterable[list[int]] | None = None,
-        num_workers: int = 0,
+        num_workers: Workers = 0,
         collate_fn: Callable[[Any], Any] | None = None,
         drop_last: bool = False,
-        timeout: float = 0,
+        timeout: NotNegative = 0,
         worker_init_fn: Callable[[int], None] | None = None,
         generator: Generator | None = None,
         *,
         seed: int | None = None,
-        prefetch_factor: int | None = None,
+        prefetch_factor: Count | None = None,
         persistent_workers: bool = False,
     ) -> None:
-        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        _check_workers(num_workers, prefetch_factor, persistent_workers)
         _check_order(dataset, batch_size, shuffle, sampler, batch_sampler, drop_last)
         if seed is not None:
             if generator is not None:
@@ -258,13 +263,9 @@ class _FromWorkers:
             self._sent += 1
 
 
-def _check_workers(count: int, timeout: float, prefetch: int | None, persistent: bool) -> None:
-    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-        raise OptionError(f"DataLoader: num_workers must be 0 or more, got {count!r}")
-    if not timeout >= 0:
-        raise OptionError(f"DataLoader: timeout must be 0 (none) or more seconds, got {timeout}")
-    if prefetch is not None and (not count or prefetch < 1):
-        raise OptionError("DataLoader: prefetch_factor is 1 or more, and needs num_workers")
+def _check_workers(count: int, prefetch: int | None, persistent: bool) -> None:
+    if prefetch is not None and not count:
+        raise OptionError("DataLoader: prefetch_factor needs num_workers")
     if persistent and not count:
         raise OptionError("DataLoader: persistent_workers needs num_workers above 0")
 

@@ -6,10 +6,13 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import accumulate, islice
 from math import isfinite, log
+from sys import maxsize
 from typing import Any, Generic, TypeVar
 
 from gradcli import engine
 from gradcli.engine import Generator
+from gradcli.engine.constructor import check_library_constructor
+from gradcli.engine.kind import Count
 from gradcli.errors import OptionError
 
 T = TypeVar("T", covariant=True)
@@ -17,6 +20,10 @@ T = TypeVar("T", covariant=True)
 
 class Sampler(Generic[T]):
     """Iterates over indices, or over lists of them."""
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        check_library_constructor(cls)
 
     def __iter__(self) -> Iterator[T]:
         raise NotImplementedError(f"{type(self).__name__} has no __iter__")
@@ -67,11 +74,10 @@ class RandomSampler(_Drawn):
         self,
         data_source: Sized,
         replacement: bool = False,
-        num_samples: int | None = None,
+        num_samples: Count | None = None,
         generator: Generator | None = None,
     ) -> None:
         super().__init__(generator)
-        _check_count("RandomSampler", num_samples)
         self.data_source = data_source
         self.replacement = replacement
         self._num_samples = num_samples
@@ -120,12 +126,11 @@ class WeightedRandomSampler(_Drawn):
     def __init__(
         self,
         weights: Sequence[float],
-        num_samples: int,
+        num_samples: Count,
         replacement: bool = True,
         generator: Generator | None = None,
     ) -> None:
         super().__init__(generator)
-        _check_count("WeightedRandomSampler", num_samples)
         self.weights = [float(weight) for weight in weights]
         self.num_samples = num_samples
         self.replacement = replacement
@@ -159,8 +164,7 @@ class WeightedRandomSampler(_Drawn):
 class BatchSampler(Sampler["list[int]"]):
     """Lists of `batch_size` indices of another sampler; the last one may be shorter."""
 
-    def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool = False) -> None:
-        _check_count("BatchSampler", batch_size, "batch_size")
+    def __init__(self, sampler: Iterable[int], batch_size: Count, drop_last: bool = False) -> None:
         self.sampler: Any = sampler
         self.batch_size = batch_size
         self.drop_last = drop_last
@@ -172,15 +176,11 @@ class BatchSampler(Sampler["list[int]"]):
 
     def __iter__(self) -> Iterator[list[int]]:
         indices = iter(self.sampler)
-        while batch := list(islice(indices, self.batch_size)):
+        most = min(self.batch_size, maxsize)  # islice takes no larger number
+        while batch := list(islice(indices, most)):
             if len(batch) == self.batch_size or not self.drop_last:
                 yield batch
 
     def __len__(self) -> int:
         whole, rest = divmod(len(self.sampler), self.batch_size)
         return whole + (1 if rest and not self.drop_last else 0)
-
-
-def _check_count(what: str, count: int | None, name: str = "num_samples") -> None:
-    if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
-        raise OptionError(f"{what}: {name} must be a whole number of 1 or more, got {count!r}")

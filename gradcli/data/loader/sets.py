@@ -9,11 +9,14 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from gradcli import engine
-from gradcli.errors import OptionError, RangeError, ShapeError
+from gradcli.engine import Generator, Tensor
+from gradcli.engine.argument import checked
+from gradcli.engine.constructor import checked_constructor
+from gradcli.engine.kind import shown
+from gradcli.errors import OptionError, OptionTypeError, RangeError, ShapeError
 
 if TYPE_CHECKING:
     from gradcli.data.dataset import Split
-    from gradcli.engine import Generator, Tensor
 
 T = TypeVar("T", covariant=True)
 
@@ -48,6 +51,7 @@ class Rows(Sequence["tuple[Tensor, ...]"]):
         return len(self.tensors[0])
 
 
+@checked_constructor
 class TensorDataset(Dataset["tuple[Tensor, ...]"]):
     """Sample i is the tuple of row i of each tensor."""
 
@@ -68,6 +72,7 @@ class TensorDataset(Dataset["tuple[Tensor, ...]"]):
         return len(self.tensors[0])
 
 
+@checked_constructor
 class ConcatDataset(Dataset[Any]):
     """One dataset behind the other."""
 
@@ -90,10 +95,11 @@ class ConcatDataset(Dataset[Any]):
         return self.datasets[which][at - (self.cumulative_sizes[which - 1] if which else 0)]
 
 
+@checked_constructor
 class Subset(Dataset[Any]):
     """The samples of another dataset at these indices."""
 
-    def __init__(self, dataset: Dataset[Any], indices: Sequence[int]) -> None:
+    def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
         self.dataset = dataset
         self.indices = indices
 
@@ -137,11 +143,14 @@ def _positions(what: str, indices: Sequence[int], size: int) -> Tensor:
 
 
 def _length(dataset: Any) -> int:
+    if not hasattr(dataset, "__len__"):
+        raise OptionTypeError(f"a dataset must have a length here, got {shown(dataset)}")
     return len(dataset)
 
 
+@checked
 def random_split(
-    dataset: Dataset[Any],
+    dataset: Any,
     lengths: Sequence[int | float],
     generator: Generator | None = None,
 ) -> list[Subset]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from math import inf
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
+from gradcli.engine.kind import Count
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
@@ -96,7 +97,7 @@ class PReLU(Module):
     weight: Parameter
 
     def __init__(
-        self, num_parameters: int = 1, init: float = 0.25, *, dtype: DType = dtypes.float32
+        self, num_parameters: Count = 1, init: float = 0.25, *, dtype: DType = dtypes.float32
     ) -> None:
         super().__init__()
         self.num_parameters = num_parameters
@@ -142,10 +143,8 @@ class GELU(_Activation):
     function = "gelu"
     options = ("approximate",)
 
-    def __init__(self, approximate: str = "none") -> None:
+    def __init__(self, approximate: Literal["none", "tanh"] = "none") -> None:
         super().__init__()
-        if approximate not in ("none", "tanh"):
-            raise OptionError(f"GELU: approximate must be 'none' or 'tanh', got {approximate!r}")
         self.approximate = approximate
 
 

@@ -6,6 +6,7 @@ import math
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
+from gradcli.engine.kind import Count, Portion
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
 from gradcli.engine.nn.linear import Linear
@@ -18,7 +19,7 @@ from gradcli.errors import DTypeError, OptionError, ShapeError
 
 def check_heads(name: str, width: int, heads: int) -> int:
     """Numbers of a head; heads must share the width evenly."""
-    if width < 1 or heads < 1 or width % heads:
+    if width % heads:
         raise OptionError(f"{name}: {heads} heads must divide the width {width} evenly")
     return width // heads
 
@@ -49,14 +50,14 @@ class MultiheadAttention(Module):
 
     def __init__(
         self,
-        embed_dim: int,
-        num_heads: int,
-        dropout: float = 0.0,
+        embed_dim: Count,
+        num_heads: Count,
+        dropout: Portion = 0.0,
         bias: bool = True,
         add_bias_kv: bool = False,
         add_zero_attn: bool = False,
-        kdim: int | None = None,
-        vdim: int | None = None,
+        kdim: Count | None = None,
+        vdim: Count | None = None,
         batch_first: bool = False,
         *,
         dtype: DType = dtypes.float32,
@@ -67,8 +68,6 @@ class MultiheadAttention(Module):
                 "MultiheadAttention: add_bias_kv and add_zero_attn must be False; "
                 "append a row to key and value instead"
             )
-        if not 0 <= dropout <= 1:
-            raise OptionError(f"MultiheadAttention: dropout must be from 0 to 1, got {dropout}")
         self.head_dim = check_heads("MultiheadAttention", embed_dim, num_heads)
         self.embed_dim = embed_dim
         self.num_heads = num_heads

@@ -7,6 +7,7 @@ from typing import ClassVar
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
 from gradcli.engine.graph import no_grad
+from gradcli.engine.kind import NotNegative, Portion, Whole
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
 from gradcli.engine.nn.module import Module
@@ -29,9 +30,9 @@ class RunningNorm(Module):
 
     def __init__(
         self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
+        num_features: Whole,
+        eps: NotNegative = 1e-5,
+        momentum: Portion | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
         *,

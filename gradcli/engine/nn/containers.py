@@ -146,7 +146,7 @@ class ModuleList(_Numbered):
 class ModuleDict(Module):
     """Modules by name; it has no forward."""
 
-    def __init__(self, modules: Any = None) -> None:
+    def __init__(self, modules: Mapping[str, Module] | Iterable[Any] | None = None) -> None:
         super().__init__()
         if modules is not None:
             self.update(modules)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
+from gradcli.engine.kind import Count, Whole
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
 from gradcli.engine.nn.module import Module
@@ -29,23 +30,17 @@ class _Conv(Module):
 
     def __init__(
         self,
-        channels: tuple[int, int],
+        channels: tuple[Whole, Whole],
         kernel_size: Pair,
         stride: Pair,
         padding: Pair | str,
         dilation: Pair,
-        groups: int,
+        groups: Count,
         padding_mode: str,
     ) -> None:
         super().__init__()
         self.in_channels, self.out_channels = channels
-        if not all(hasattr(count, "__index__") and count >= 0 for count in channels):
-            raise OptionError(
-                f"{type(self).__name__}: in_channels and out_channels must be whole numbers of 0 "
-                f"or more, got {self.in_channels!r} and {self.out_channels!r}"
-            )
-        whole = isinstance(groups, int) and groups >= 1
-        if not whole or any(count % groups for count in channels):
+        if any(count % groups for count in channels):
             raise OptionError(
                 f"{type(self).__name__}: groups={groups} must divide in_channels="
                 f"{self.in_channels} and out_channels={self.out_channels}"
@@ -53,7 +48,7 @@ class _Conv(Module):
         if padding_mode not in self.padding_modes:
             known = " or ".join(map(repr, self.padding_modes))
             raise OptionError(
-                f"{type(self).__name__}: padding_mode must be {known}, got {padding_mode!r}"
+                f"{type(self).__name__}: padding_mode must be {known}, got {padding_mode!r:.60}"
             )
         self.kernel_size = self._sizes("kernel_size", kernel_size)
         self.stride = self._sizes("stride", stride)
@@ -110,13 +105,13 @@ class _Straight(_Conv):
 
     def __init__(
         self,
-        in_channels: int,
-        out_channels: int,
+        in_channels: Whole,
+        out_channels: Whole,
         kernel_size: Pair,
         stride: Pair = 1,
         padding: Pair | str = 0,
         dilation: Pair = 1,
-        groups: int = 1,
+        groups: Count = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
         *,
@@ -131,7 +126,7 @@ class _Straight(_Conv):
         name = type(self).__name__
         if isinstance(self.padding, str) and self.padding not in ("same", "valid"):
             raise OptionError(
-                f"{name}: padding must be 'same', 'valid' or numbers, got {self.padding!r}"
+                f"{name}: padding must be 'same', 'valid' or numbers, got {self.padding!r:.60}"
             )
         if self.padding == "same" and self.stride != (1,) * self.dims:
             raise OptionError(f"{name}: padding 'same' needs stride 1, got {self.stride}")
@@ -180,13 +175,13 @@ class _Transposed(_Conv):
 
     def __init__(
         self,
-        in_channels: int,
-        out_channels: int,
+        in_channels: Whole,
+        out_channels: Whole,
         kernel_size: Pair,
         stride: Pair = 1,
         padding: Pair = 0,
         output_padding: Pair = 0,
-        groups: int = 1,
+        groups: Count = 1,
         bias: bool = True,
         dilation: Pair = 1,
         padding_mode: str = "zeros",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gradcli.engine.kind import Portion
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.steps import step_by_step, unless_random
@@ -12,12 +13,10 @@ from gradcli.errors import OptionError
 class _Dropout(Module):
     """What all kinds share: a probability."""
 
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+    def __init__(self, p: Portion = 0.5, inplace: bool = False) -> None:
         super().__init__()
-        name = type(self).__name__
-        if not isinstance(p, (int, float)) or not 0 <= p <= 1:
-            raise OptionError(f"{name}: p must be from 0 to 1, got {p!r}")
         if inplace:
+            name = type(self).__name__
             raise OptionError(f"{name}: inplace must be False; the result is the same")
         self.p = p
 

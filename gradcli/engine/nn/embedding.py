@@ -7,6 +7,7 @@ from typing import Any
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
 from gradcli.engine.graph import no_grad
+from gradcli.engine.kind import Whole
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
 from gradcli.engine.nn.module import Module
@@ -59,8 +60,8 @@ class Embedding(Module):
 
     def __init__(
         self,
-        num_embeddings: int,
-        embedding_dim: int,
+        num_embeddings: Whole,
+        embedding_dim: Whole,
         padding_idx: int | None = None,
         *,
         dtype: DType = dtypes.float32,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
+from gradcli.engine.kind import Count, NotNegative, Whole
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
 from gradcli.engine.nn.module import Module
@@ -28,16 +29,16 @@ class GroupNorm(Module):
 
     def __init__(
         self,
-        num_groups: int,
-        num_channels: int,
-        eps: float = 1e-5,
+        num_groups: Count,
+        num_channels: Whole,
+        eps: NotNegative = 1e-5,
         affine: bool = True,
         *,
         bias: bool = True,
         dtype: DType = dtypes.float32,
     ) -> None:
         super().__init__()
-        if num_groups < 1 or num_channels % num_groups:
+        if num_channels % num_groups:
             raise OptionError(
                 f"GroupNorm: num_groups={num_groups} must divide num_channels={num_channels}"
             )
@@ -79,8 +80,8 @@ class RMSNorm(Module):
 
     def __init__(
         self,
-        normalized_shape: int | Sequence[int],
-        eps: float | None = None,
+        normalized_shape: Whole | Sequence[Whole],
+        eps: NotNegative | None = None,
         elementwise_affine: bool = True,
         *,
         dtype: DType = dtypes.float32,
@@ -115,7 +116,9 @@ class RMSNorm(Module):
 class LocalResponseNorm(Module):
     """x / (k + alpha mean(x^2 of `size` channels around))^beta (Krizhevsky et al. 2012)."""
 
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+    def __init__(
+        self, size: Count, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+    ) -> None:
         super().__init__()
         self.size = size
         self.alpha = alpha

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from math import ceil, erf, isfinite, sqrt
-from typing import Any
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine.argument import checked
 from gradcli.engine.graph import no_grad
+from gradcli.engine.kind import Count, NotNegative, Portion, shown
 from gradcli.engine.ops.creation import empty_like, zeros
 from gradcli.engine.ops.random import randperm
+from gradcli.engine.random import Generator
 from gradcli.engine.shape import numel
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import OptionError, ShapeError
@@ -24,20 +26,27 @@ _GAINS = {
 }
 
 
+@checked
 @no_grad()
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
+def uniform_(
+    tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
+) -> Tensor:
     """Numbers evenly spread over a..b."""
     tensor.uniform_(a, b, generator=generator)
     return tensor
 
 
+@checked
 @no_grad()
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+def normal_(
+    tensor: Tensor, mean: float = 0.0, std: NotNegative = 1.0, generator: Generator | None = None
+) -> Tensor:
     """Normally distributed numbers."""
     tensor.normal_(mean, std, generator=generator)
     return tensor
 
 
+@checked
 @no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """One number everywhere."""
@@ -45,16 +54,19 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
     return tensor
 
 
+@checked
 def zeros_(tensor: Tensor) -> Tensor:
     """0 everywhere."""
     return constant_(tensor, 0)
 
 
+@checked
 def ones_(tensor: Tensor) -> Tensor:
     """1 everywhere."""
     return constant_(tensor, 1)
 
 
+@checked
 @no_grad()
 def eye_(tensor: Tensor) -> Tensor:
     """1 on the diagonal of a matrix, 0 elsewhere."""
@@ -65,14 +77,15 @@ def eye_(tensor: Tensor) -> Tensor:
     return tensor
 
 
+@checked
 @no_grad()
-def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+def dirac_(tensor: Tensor, groups: Count = 1) -> Tensor:
     """1 in the middle of the window from each input channel to its own output, 0 elsewhere.
 
     Such a convolution (out, in, ...) hands on as many channels as it can; each group its own.
     """
     _dimensions("dirac_", tensor, (3, 4, 5))
-    if groups < 1 or tensor.shape[0] % groups:
+    if tensor.shape[0] % groups:
         raise OptionError(
             f"dirac_: groups must divide the first size {tensor.shape[0]}, got {groups}"
         )
@@ -85,15 +98,15 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return tensor
 
 
+@checked
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """How much wider weights must be for outputs of unit variance after an activation."""
     if nonlinearity == "leaky_relu":
-        if isinstance(param, bool) or not isinstance(param, int | float | None):
-            raise OptionError(f"calculate_gain: the slope must be a number, got {param!r}")
         return sqrt(2 / (1 + (0.01 if param is None else param) ** 2))
     if nonlinearity not in _GAINS:
         raise OptionError(
-            f"calculate_gain: no gain for '{nonlinearity}'; known: leaky_relu, {', '.join(_GAINS)}"
+            f"calculate_gain: nonlinearity must be one of leaky_relu, {', '.join(_GAINS)}, "
+            f"got {shown(nonlinearity)}"
         )
     return _GAINS[nonlinearity]
 
@@ -114,16 +127,17 @@ def _dimensions(name: str, tensor: Tensor, fitting: tuple[int, ...]) -> None:
 
 def _fan(name: str, tensor: Tensor, mode: str) -> int:
     if mode.lower() not in ("fan_in", "fan_out"):
-        raise OptionError(f"{name}: mode must be 'fan_in' or 'fan_out', got {mode!r}")
+        raise OptionError(f"{name}: mode must be 'fan_in' or 'fan_out', got {shown(mode)}")
     return fans(tensor)[mode.lower() == "fan_out"]
 
 
+@checked
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0.0,
     mode: str = "fan_in",
     nonlinearity: str = "leaky_relu",
-    generator: Any = None,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Evenly spread with variance gain^2 / fan (He et al. 2015); `a` is leaky_relu's slope."""
     if tensor.numel() == 0:
@@ -132,12 +146,13 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
+@checked
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0.0,
     mode: str = "fan_in",
     nonlinearity: str = "leaky_relu",
-    generator: Any = None,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Normally distributed with variance gain^2 / fan (He et al. 2015)."""
     if tensor.numel() == 0:
@@ -146,7 +161,10 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, std, generator)
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+@checked
+def xavier_uniform_(
+    tensor: Tensor, gain: float = 1.0, generator: Generator | None = None
+) -> Tensor:
     """Evenly spread with variance 2 gain^2 / (fan_in + fan_out) (Glorot and Bengio 2010)."""
     if tensor.numel() == 0:
         return tensor
@@ -154,21 +172,23 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
     return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+@checked
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normally distributed with variance 2 gain^2 / (fan_in + fan_out)."""
     if tensor.numel() == 0:
         return tensor
     return normal_(tensor, 0.0, gain * sqrt(2 / sum(fans(tensor))), generator)
 
 
+@checked
 @no_grad()
 def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,
-    std: float = 1.0,
+    std: NotNegative = 1.0,
     a: float = -2.0,
     b: float = 2.0,
-    generator: Any = None,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Normally distributed within a..b: what falls outside is drawn again."""
     if not (a < b and std > 0 and isfinite(mean)):
@@ -197,7 +217,7 @@ def _below(x: float) -> float:
 
 
 def _redraw_normal(
-    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any
+    tensor: Tensor, mean: float, std: NotNegative, a: float, b: float, generator: Generator | None
 ) -> Tensor:
     tensor.normal_(mean, std, generator=generator)
     while True:
@@ -210,7 +230,7 @@ def _redraw_normal(
 
 
 def _too_seldom(
-    x: Tensor, luck: Tensor, mean: float, std: float, peak: float, generator: Any
+    x: Tensor, luck: Tensor, mean: float, std: NotNegative, peak: float, generator: Generator | None
 ) -> Tensor:
     """Where an even number between 0 and 1 is above the density, as a share of its peak."""
     luck.uniform_(0.0, 1.0, generator=generator)
@@ -219,12 +239,13 @@ def _too_seldom(
     return result
 
 
+@checked
 @no_grad()
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+def sparse_(
+    tensor: Tensor, sparsity: Portion, std: NotNegative = 0.01, generator: Generator | None = None
+) -> Tensor:
     """Normal numbers, but 0 in a share `sparsity` of each column (Martens 2010)."""
     _dimensions("sparse_", tensor, (2,))
-    if not 0 <= sparsity <= 1:
-        raise OptionError(f"sparse_: sparsity must be from 0 to 1, got {sparsity}")
     rows, columns = tensor.shape
     count = ceil(sparsity * rows)
     tensor.normal_(0.0, std, generator=generator)
@@ -234,8 +255,9 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     return tensor
 
 
+@checked
 @no_grad()
-def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Gain times rows, or columns where there are more rows, that are orthonormal.
 
     Any such matrix is as likely as any other (Saxe et al. 2014); what stands behind the second

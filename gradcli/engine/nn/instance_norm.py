@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
+from gradcli.engine.kind import NotNegative, Portion, Whole
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.batch_norm import RunningNorm
 from gradcli.engine.tensor import Tensor
@@ -17,9 +18,9 @@ class _InstanceNorm(RunningNorm):
 
     def __init__(
         self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
+        num_features: Whole,
+        eps: NotNegative = 1e-5,
+        momentum: Portion | None = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
         *,

@@ -7,7 +7,9 @@ from contextvars import ContextVar
 from copy import deepcopy
 from typing import Any
 
+from gradcli.engine.constructor import checked_constructor
 from gradcli.engine.graph import no_grad
+from gradcli.engine.kind import Count
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.steps import obstacle
 from gradcli.engine.tensor import Tensor
@@ -93,6 +95,7 @@ class _Pass:
             raise OptionError(f"{type(module).__name__}: its state was read and not set{_CURE}")
 
 
+@checked_constructor
 class KeyValueCache:
     """A model that goes on where it stopped: what its layers need of all steps so far is kept.
 
@@ -101,11 +104,7 @@ class KeyValueCache:
     must say that it works step by step (nn.step_by_step).
     """
 
-    def __init__(self, model: Module, steps: int) -> None:
-        if not isinstance(model, Module):
-            raise DTypeError(f"KeyValueCache: model must be a Module, got {model!r:.60}")
-        if not hasattr(steps, "__index__") or steps < 1:
-            raise OptionError(f"KeyValueCache: steps must be 1 or more, got {steps!r:.60}")
+    def __init__(self, model: Module, steps: Count) -> None:
         self.model = model
         self.steps = steps
         self._batch = 0

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
+from gradcli.engine.kind import NotNegative, Whole
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
 from gradcli.engine.nn.module import Module
@@ -24,8 +25,8 @@ class LayerNorm(Module):
 
     def __init__(
         self,
-        normalized_shape: int | Sequence[int],
-        eps: float = 1e-5,
+        normalized_shape: Whole | Sequence[Whole],
+        eps: NotNegative = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
         *,

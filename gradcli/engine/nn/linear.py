@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
+from gradcli.engine.kind import Count, Whole
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
 from gradcli.engine.nn.module import Module
@@ -11,7 +12,6 @@ from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.nn.steps import step_by_step
 from gradcli.engine.ops.creation import empty
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import OptionError
 
 
 class Linear(Module):
@@ -22,17 +22,13 @@ class Linear(Module):
 
     def __init__(
         self,
-        in_features: int,
-        out_features: int,
+        in_features: Whole,
+        out_features: Whole,
         bias: bool = True,
         *,
         dtype: DType = dtypes.float32,
     ) -> None:
         super().__init__()
-        if any(not hasattr(n, "__index__") or n < 0 for n in (in_features, out_features)):
-            raise OptionError(
-                f"Linear: features must be 0 or more, got {in_features!r} and {out_features!r}"
-            )
         self.in_features = in_features
         self.out_features = out_features
         self.weight = Parameter(empty(out_features, in_features, dtype=dtype))
@@ -66,16 +62,14 @@ class Bilinear(Module):
 
     def __init__(
         self,
-        in1_features: int,
-        in2_features: int,
-        out_features: int,
+        in1_features: Count,
+        in2_features: Whole,
+        out_features: Whole,
         bias: bool = True,
         *,
         dtype: DType = dtypes.float32,
     ) -> None:
         super().__init__()
-        if in1_features <= 0:
-            raise OptionError(f"Bilinear: in1_features must be above 0, got {in1_features}")
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Literal
 
+from gradcli.engine.kind import NotNegative, Portion, Positive
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.module import Module
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import OptionError
+
+Reduction = Literal["none", "mean", "sum"]
 
 
 class Loss(Module):
     """What all losses have: a reduction."""
 
-    reductions: ClassVar[tuple[str, ...]] = ("none", "mean", "sum")
-
     def __init__(self, reduction: str = "mean") -> None:
         super().__init__()
-        if reduction not in self.reductions:
-            *rest, last = map(repr, self.reductions)
-            raise OptionError(
-                f"{type(self).__name__}: reduction must be {', '.join(rest)} or {last}, "
-                f"got {reduction!r}"
-            )
         self.reduction = reduction
 
 
@@ -36,8 +30,8 @@ class CrossEntropyLoss(Loss):
         weight: Tensor | None = None,
         *,
         ignore_index: int = -100,
-        reduction: str = "mean",
-        label_smoothing: float = 0.0,
+        reduction: Reduction = "mean",
+        label_smoothing: Portion = 0.0,
     ) -> None:
         super().__init__(reduction)
         self.register_buffer("weight", weight)
@@ -62,7 +56,11 @@ class NLLLoss(Loss):
     weight: Tensor | None
 
     def __init__(
-        self, weight: Tensor | None = None, *, ignore_index: int = -100, reduction: str = "mean"
+        self,
+        weight: Tensor | None = None,
+        *,
+        ignore_index: int = -100,
+        reduction: Reduction = "mean",
     ) -> None:
         super().__init__(reduction)
         self.register_buffer("weight", weight)
@@ -77,7 +75,7 @@ class NLLLoss(Loss):
 class MSELoss(Loss):
     """The mean of (input - target)^2."""
 
-    def __init__(self, *, reduction: str = "mean") -> None:
+    def __init__(self, *, reduction: Reduction = "mean") -> None:
         super().__init__(reduction)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -88,7 +86,7 @@ class MSELoss(Loss):
 class L1Loss(Loss):
     """The mean of |input - target|."""
 
-    def __init__(self, *, reduction: str = "mean") -> None:
+    def __init__(self, *, reduction: Reduction = "mean") -> None:
         super().__init__(reduction)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -99,7 +97,7 @@ class L1Loss(Loss):
 class SmoothL1Loss(Loss):
     """|input - target|, but with a square where it is below beta."""
 
-    def __init__(self, *, reduction: str = "mean", beta: float = 1.0) -> None:
+    def __init__(self, *, reduction: Reduction = "mean", beta: NotNegative = 1.0) -> None:
         super().__init__(reduction)
         self.beta = beta
 
@@ -111,7 +109,7 @@ class SmoothL1Loss(Loss):
 class HuberLoss(Loss):
     """Half the square of the difference, but a straight line from delta on."""
 
-    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+    def __init__(self, reduction: Reduction = "mean", delta: Positive = 1.0) -> None:
         super().__init__(reduction)
         self.delta = delta
 
@@ -125,7 +123,7 @@ class BCELoss(Loss):
 
     weight: Tensor | None
 
-    def __init__(self, weight: Tensor | None = None, *, reduction: str = "mean") -> None:
+    def __init__(self, weight: Tensor | None = None, *, reduction: Reduction = "mean") -> None:
         super().__init__(reduction)
         self.register_buffer("weight", weight)
 
@@ -144,7 +142,7 @@ class BCEWithLogitsLoss(Loss):
         self,
         weight: Tensor | None = None,
         *,
-        reduction: str = "mean",
+        reduction: Reduction = "mean",
         pos_weight: Tensor | None = None,
     ) -> None:
         super().__init__(reduction)
@@ -161,9 +159,9 @@ class BCEWithLogitsLoss(Loss):
 class KLDivLoss(Loss):
     """target (log(target) - input): how much more the target says than exp(input)."""
 
-    reductions = ("none", "mean", "sum", "batchmean")
-
-    def __init__(self, *, reduction: str = "mean", log_target: bool = False) -> None:
+    def __init__(
+        self, *, reduction: Reduction | Literal["batchmean"] = "mean", log_target: bool = False
+    ) -> None:
         super().__init__(reduction)
         self.log_target = log_target
 
@@ -175,7 +173,7 @@ class KLDivLoss(Loss):
 class CosineEmbeddingLoss(Loss):
     """1 - cos for rows that belong together, max(0, cos - margin) for others."""
 
-    def __init__(self, margin: float = 0.0, *, reduction: str = "mean") -> None:
+    def __init__(self, margin: float = 0.0, *, reduction: Reduction = "mean") -> None:
         super().__init__(reduction)
         self.margin = margin
 
@@ -187,7 +185,7 @@ class CosineEmbeddingLoss(Loss):
 class MarginRankingLoss(Loss):
     """max(0, margin - target (input1 - input2))."""
 
-    def __init__(self, margin: float = 0.0, *, reduction: str = "mean") -> None:
+    def __init__(self, margin: float = 0.0, *, reduction: Reduction = "mean") -> None:
         super().__init__(reduction)
         self.margin = margin
 
@@ -199,7 +197,7 @@ class MarginRankingLoss(Loss):
 class HingeEmbeddingLoss(Loss):
     """The input where target is 1, max(0, margin - input) where it is -1."""
 
-    def __init__(self, margin: float = 1.0, *, reduction: str = "mean") -> None:
+    def __init__(self, margin: float = 1.0, *, reduction: Reduction = "mean") -> None:
         super().__init__(reduction)
         self.margin = margin
 
@@ -211,7 +209,7 @@ class HingeEmbeddingLoss(Loss):
 class SoftMarginLoss(Loss):
     """log(1 + exp(-target input))."""
 
-    def __init__(self, *, reduction: str = "mean") -> None:
+    def __init__(self, *, reduction: Reduction = "mean") -> None:
         super().__init__(reduction)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -224,7 +222,7 @@ class MultiLabelSoftMarginLoss(Loss):
 
     weight: Tensor | None
 
-    def __init__(self, weight: Tensor | None = None, *, reduction: str = "mean") -> None:
+    def __init__(self, weight: Tensor | None = None, *, reduction: Reduction = "mean") -> None:
         super().__init__(reduction)
         self.register_buffer("weight", weight)
 
@@ -240,11 +238,11 @@ class MultiMarginLoss(Loss):
 
     def __init__(
         self,
-        p: int = 1,
+        p: Literal[1, 2] = 1,
         margin: float = 1.0,
         weight: Tensor | None = None,
         *,
-        reduction: str = "mean",
+        reduction: Reduction = "mean",
     ) -> None:
         super().__init__(reduction)
         self.p = p
@@ -267,7 +265,7 @@ class TripletMarginLoss(Loss):
         eps: float = 1e-6,
         swap: bool = False,
         *,
-        reduction: str = "mean",
+        reduction: Reduction = "mean",
     ) -> None:
         super().__init__(reduction)
         self.margin = margin
@@ -284,7 +282,9 @@ class TripletMarginLoss(Loss):
 class GaussianNLLLoss(Loss):
     """Minus the logarithm of a normal distribution with mean input and variance var."""
 
-    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
+    def __init__(
+        self, *, full: bool = False, eps: Positive = 1e-6, reduction: Reduction = "mean"
+    ) -> None:
         super().__init__(reduction)
         self.full = full
         self.eps = eps
@@ -303,7 +303,7 @@ class PoissonNLLLoss(Loss):
         full: bool = False,
         *,
         eps: float = 1e-8,
-        reduction: str = "mean",
+        reduction: Reduction = "mean",
     ) -> None:
         super().__init__(reduction)
         self.log_input = log_input

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gradcli.engine.nn import functional as F
-from gradcli.engine.nn.loss import Loss, PairwiseDistance
+from gradcli.engine.nn.loss import Loss, PairwiseDistance, Reduction
 from gradcli.engine.nn.module import Module
 from gradcli.engine.tensor import Tensor
 
@@ -13,7 +13,7 @@ from gradcli.engine.tensor import Tensor
 class MultiLabelMarginLoss(Loss):
     """Every class that is no label should be below every label by 1."""
 
-    def __init__(self, *, reduction: str = "mean") -> None:
+    def __init__(self, *, reduction: Reduction = "mean") -> None:
         super().__init__(reduction)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -30,7 +30,7 @@ class TripletMarginWithDistanceLoss(Loss):
         distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
         margin: float = 1.0,
         swap: bool = False,
-        reduction: str = "mean",
+        reduction: Reduction = "mean",
     ) -> None:
         super().__init__(reduction)
         self.distance_function = distance_function or PairwiseDistance()

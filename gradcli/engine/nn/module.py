@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
+from gradcli.engine.constructor import check_library_constructor
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.dtype import DType
 from gradcli.engine.hooks import RemovableHandle
@@ -42,6 +43,10 @@ class Module:
     _modules: dict[str, Module | None]
     _not_saved: set[str]
     _hooks: tuple[hooks.Hook | BackwardHook, ...]
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        check_library_constructor(cls)
 
     def __init__(self) -> None:
         set_plain = super().__setattr__

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from gradcli.engine.constructor import checked_constructor
 from gradcli.engine.ops.creation import empty
 from gradcli.engine.tensor import Tensor
 
 
+@checked_constructor
 class Parameter(Tensor):
     """A leaf tensor that asks for a gradient; shares the memory of `data`.
 

@@ -84,7 +84,7 @@ class ParameterList(Module):
 class ParameterDict(Module):
     """Parameters by name; a tensor becomes a parameter when it enters."""
 
-    def __init__(self, parameters: Any = None) -> None:
+    def __init__(self, parameters: Mapping[str, Tensor] | Iterable[Any] | None = None) -> None:
         super().__init__()
         if parameters is not None:
             self.update(parameters)

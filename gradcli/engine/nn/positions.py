@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
+from gradcli.engine.kind import Count, NotNegative, Positive
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
 from gradcli.engine.nn.key_value_cache import StatefulModule
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.nn.steps import step_by_step
-from gradcli.engine.ops.creation import empty, tensor
+from gradcli.engine.ops.creation import arange, empty, tensor
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
 
 def _angles(dim: int, steps: int, base: float) -> Tensor:
     """The angle of pair i at each step, step * base^(-2i / dim), in float64."""
-    rates = [base ** (-2 * i / dim) for i in range(dim // 2)]
-    numbers = [[step * rate for rate in rates] for step in range(steps)]
-    return tensor(numbers, dtype=dtypes.float64).reshape(steps, dim // 2)
+    empty(steps, dim // 2, dtype=dtypes.float64)  # refuses at once what is too large for memory
+    rates = tensor([base ** (-2 * i / dim) for i in range(dim // 2)], dtype=dtypes.float64)
+    angles: Tensor = arange(steps, dtype=dtypes.float64).reshape(steps, 1) * rates
+    return angles
 
 
 class RotaryEmbedding(Module):
@@ -34,21 +36,16 @@ class RotaryEmbedding(Module):
 
     def __init__(
         self,
-        dim: int,
-        max_steps: int,
-        base: float = 10000.0,
+        dim: Count,
+        max_steps: Count,
+        base: Positive = 10000.0,
         interleaved: bool = True,
         *,
         dtype: DType = dtypes.float32,
     ) -> None:
         super().__init__()
-        if dim < 2 or dim % 2:
+        if dim % 2:
             raise OptionError(f"RotaryEmbedding: dim must be an even number from 2 on, got {dim}")
-        if max_steps < 1 or not base > 0:
-            raise OptionError(
-                "RotaryEmbedding: max_steps must be 1 or more and base above 0, "
-                f"got {max_steps} and {base}"
-            )
         self.dim = dim
         self.max_steps = max_steps
         self.base = base
@@ -78,13 +75,14 @@ class Positions(StatefulModule):
     weight: Parameter
 
     def __init__(
-        self, max_steps: int, dim: int, std: float = 0.02, *, dtype: DType = dtypes.float32
+        self,
+        max_steps: Count,
+        dim: Count,
+        std: NotNegative = 0.02,
+        *,
+        dtype: DType = dtypes.float32,
     ) -> None:
         super().__init__()
-        if max_steps < 1 or dim < 1:
-            raise OptionError(
-                f"Positions: max_steps and dim must be 1 or more, got {max_steps} and {dim}"
-            )
         self.max_steps = max_steps
         self.dim = dim
         self.std = std

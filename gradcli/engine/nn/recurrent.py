@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
+from gradcli.engine.kind import Bound, Count, Portion, Whole
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.embedding import linear
 from gradcli.engine.nn.module import Module
@@ -13,8 +14,6 @@ from gradcli.engine.nn.recurrent_cell import (
     Nonlinearity,
     add_weights,
     biases,
-    check_nonlinearity,
-    check_sizes,
     first_states,
     spread,
 )
@@ -23,6 +22,8 @@ from gradcli.engine.ops.join import cat, stack
 from gradcli.engine.ops.recurrent import gru_steps, lstm_steps, rnn_steps
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
+
+Layers = Annotated[int, Bound("a whole number from 1 to 10000", lambda n: 1 <= n <= 10_000)]
 
 
 class Recurrent(Module):
@@ -38,12 +39,12 @@ class Recurrent(Module):
 
     def __init__(
         self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
+        input_size: Whole,
+        hidden_size: Count,
+        num_layers: Layers = 1,
         bias: bool = True,
         batch_first: bool = False,
-        dropout: float = 0.0,
+        dropout: Portion = 0.0,
         bidirectional: bool = False,
         proj_size: int = 0,
         *,
@@ -67,11 +68,6 @@ class Recurrent(Module):
 
     def _check_options(self, proj_size: int) -> None:
         name = type(self).__name__
-        check_sizes(name, self.input_size, self.hidden_size)
-        if self.num_layers < 1:
-            raise OptionError(f"{name}: num_layers must be 1 or more, got {self.num_layers}")
-        if not 0 <= self.dropout <= 1:
-            raise OptionError(f"{name}: dropout must be from 0 to 1, got {self.dropout}")
         if self.dropout and self.num_layers == 1:
             raise OptionError(
                 f"{name}: dropout acts between layers and there is only one; "
@@ -204,18 +200,17 @@ class RNN(Recurrent):
 
     def __init__(
         self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
+        input_size: Whole,
+        hidden_size: Count,
+        num_layers: Layers = 1,
         nonlinearity: Nonlinearity = "tanh",
         bias: bool = True,
         batch_first: bool = False,
-        dropout: float = 0.0,
+        dropout: Portion = 0.0,
         bidirectional: bool = False,
         *,
         dtype: DType = dtypes.float32,
     ) -> None:
-        check_nonlinearity("RNN", nonlinearity)
         super().__init__(
             input_size,
             hidden_size,

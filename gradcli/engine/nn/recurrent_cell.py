@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
+from gradcli.engine.kind import Count, Whole
 from gradcli.engine.nn import init
 from gradcli.engine.nn.embedding import linear
 from gradcli.engine.nn.module import Module
@@ -16,7 +17,7 @@ from gradcli.engine.op import Op
 from gradcli.engine.ops.creation import empty
 from gradcli.engine.ops.recurrent import gru_steps, lstm_steps, rnn_steps
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import DTypeError, OptionError, ShapeError
+from gradcli.errors import DTypeError, ShapeError
 
 Nonlinearity = Literal["tanh", "relu"]
 
@@ -31,16 +32,6 @@ def add_weights(
         **({"bias_ih": (units,), "bias_hh": (units,)} if bias else {}),
     }.items():
         module.register_parameter(name + suffix, Parameter(empty(*shape, dtype=dtype)))
-
-
-def check_sizes(name: str, input_size: int, hidden_size: int) -> None:
-    """Refuse what cannot be a layer."""
-    whole = hasattr(input_size, "__index__") and hasattr(hidden_size, "__index__")
-    if not whole or input_size < 0 or hidden_size < 1:
-        raise OptionError(
-            f"{name}: input_size must be 0 or more and hidden_size 1 or more, "
-            f"got {input_size!r} and {hidden_size!r}"
-        )
 
 
 def spread(module: Module, hidden: int) -> None:
@@ -75,12 +66,6 @@ def first_states(name: str, hx: Any, keys: Sequence[str]) -> list[Tensor | None]
     return list(given)
 
 
-def check_nonlinearity(name: str, nonlinearity: str) -> None:
-    """Refuse what is neither tanh nor relu."""
-    if nonlinearity not in ("tanh", "relu"):
-        raise OptionError(f"{name}: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
-
-
 class _Cell(Module):
     """One step of one layer: input (batch, input_size) or (input_size,), states alike."""
 
@@ -94,14 +79,13 @@ class _Cell(Module):
 
     def __init__(
         self,
-        input_size: int,
-        hidden_size: int,
+        input_size: Whole,
+        hidden_size: Count,
         bias: bool = True,
         *,
         dtype: DType = dtypes.float32,
     ) -> None:
         super().__init__()
-        check_sizes(type(self).__name__, input_size, hidden_size)
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.bias = bias
@@ -173,14 +157,13 @@ class RNNCell(_Cell):
 
     def __init__(
         self,
-        input_size: int,
-        hidden_size: int,
+        input_size: Whole,
+        hidden_size: Count,
         bias: bool = True,
         nonlinearity: Nonlinearity = "tanh",
         *,
         dtype: DType = dtypes.float32,
     ) -> None:
-        check_nonlinearity("RNNCell", nonlinearity)
         super().__init__(input_size, hidden_size, bias, dtype=dtype)
         self.nonlinearity = nonlinearity
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gradcli.engine.kind import Count
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.module import Module
 from gradcli.engine.ops.resize import Factor
@@ -54,7 +55,7 @@ class Upsample(Module):
 class PixelShuffle(Module):
     """r^2 channels become the pixels of one: r = upscale_factor (Shi et al. 2016)."""
 
-    def __init__(self, upscale_factor: int) -> None:
+    def __init__(self, upscale_factor: Count) -> None:
         super().__init__()
         self.upscale_factor = upscale_factor
 
@@ -70,7 +71,7 @@ class PixelShuffle(Module):
 class PixelUnshuffle(Module):
     """The opposite of PixelShuffle."""
 
-    def __init__(self, downscale_factor: int) -> None:
+    def __init__(self, downscale_factor: Count) -> None:
         super().__init__()
         self.downscale_factor = downscale_factor
 

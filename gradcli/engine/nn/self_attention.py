@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
+from gradcli.engine.kind import Count, NotNegative, Portion
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.activation import GELU, ReLU
 from gradcli.engine.nn.attention import check_heads
@@ -46,12 +48,12 @@ class SelfAttention(StatefulModule):
 
     def __init__(
         self,
-        dim: int,
-        heads: int,
-        kv_heads: int | None = None,
+        dim: Count,
+        heads: Count,
+        kv_heads: Count | None = None,
         causal: bool = True,
-        dropout: float = 0.0,
-        rotary_steps: int | None = None,
+        dropout: Portion = 0.0,
+        rotary_steps: Count | None = None,
         bias: bool = True,
         *,
         dtype: DType = dtypes.float32,
@@ -59,10 +61,8 @@ class SelfAttention(StatefulModule):
         super().__init__()
         self.head_dim = check_heads("SelfAttention", dim, heads)
         shared = heads if kv_heads is None else kv_heads
-        if shared < 1 or heads % shared:
+        if heads % shared:
             raise OptionError(f"SelfAttention: kv_heads {shared} must divide heads {heads} evenly")
-        if not 0 <= dropout <= 1:
-            raise OptionError(f"SelfAttention: dropout must be from 0 to 1, got {dropout}")
         self.dim = dim
         self.heads = heads
         self.kv_heads = shared
@@ -129,21 +129,16 @@ class TransformerBlock(Module):
     def __init__(
         self,
         attention: SelfAttention,
-        inner: int,
-        activation: str = "gelu",
+        inner: Count,
+        activation: Literal["relu", "gelu", "gelu_tanh"] = "gelu",
         norm_first: bool = True,
-        dropout: float = 0.0,
-        eps: float = 1e-5,
+        dropout: Portion = 0.0,
+        eps: NotNegative = 1e-5,
         bias: bool = True,
         *,
         dtype: DType = dtypes.float32,
     ) -> None:
         super().__init__()
-        if activation not in ACTIVATIONS:
-            raise OptionError(
-                f"TransformerBlock: activation must be one of {', '.join(ACTIVATIONS)}, "
-                f"got {activation!r}"
-            )
         dim = attention.dim
         self.norm_first = norm_first
         self.norm1 = LayerNorm(dim, eps, bias=bias, dtype=dtype)

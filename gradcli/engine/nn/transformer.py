@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
+from gradcli.engine.kind import Count, NotNegative, Portion
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.attention import MultiheadAttention
 from gradcli.engine.nn.dropout import Dropout
@@ -13,19 +15,14 @@ from gradcli.engine.nn.layer_norm import LayerNorm
 from gradcli.engine.nn.linear import Linear
 from gradcli.engine.nn.module import Module
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import OptionError
 
-Activation = str | Callable[[Tensor], Tensor]
+Activation = Literal["relu", "gelu"] | Callable[[Tensor], Tensor]
 
 
-def activation_of(name: str, activation: Activation) -> Callable[[Tensor], Tensor]:
+def activation_of(activation: Activation) -> Callable[[Tensor], Tensor]:
     """A function, or the one that 'relu' or 'gelu' names; copies of a layer share it."""
-    named: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
-    chosen = activation if callable(activation) else named.get(activation)
-    if chosen is None:
-        raise OptionError(
-            f"{name}: activation must be 'relu', 'gelu' or a function, got {activation!r}"
-        )
+    named = {"relu": F.relu, "gelu": F.gelu}
+    chosen = activation if callable(activation) else named[activation]
 
     def apply(x: Tensor) -> Tensor:
         return chosen(x)
@@ -42,12 +39,12 @@ class TransformerEncoderLayer(Module):
 
     def __init__(
         self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
+        d_model: Count,
+        nhead: Count,
+        dim_feedforward: Count = 2048,
+        dropout: Portion = 0.1,
         activation: Activation = "relu",
-        layer_norm_eps: float = 1e-5,
+        layer_norm_eps: NotNegative = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
@@ -66,7 +63,7 @@ class TransformerEncoderLayer(Module):
         self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
-        self.activation = activation_of(type(self).__name__, activation)
+        self.activation = activation_of(activation)
 
     def forward(
         self,
@@ -106,12 +103,12 @@ class TransformerDecoderLayer(Module):
 
     def __init__(
         self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
+        d_model: Count,
+        nhead: Count,
+        dim_feedforward: Count = 2048,
+        dropout: Portion = 0.1,
         activation: Activation = "relu",
-        layer_norm_eps: float = 1e-5,
+        layer_norm_eps: NotNegative = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
@@ -133,7 +130,7 @@ class TransformerDecoderLayer(Module):
             self.register_module(f"norm{i}", norm)
         for i in (1, 2, 3):
             self.register_module(f"dropout{i}", Dropout(dropout))
-        self.activation = activation_of(type(self).__name__, activation)
+        self.activation = activation_of(activation)
 
     def forward(
         self,

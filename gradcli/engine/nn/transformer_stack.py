@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
+from gradcli.engine.kind import Bound, Count, NotNegative, Portion
 from gradcli.engine.nn import init
 from gradcli.engine.nn.containers import ModuleList
 from gradcli.engine.nn.layer_norm import LayerNorm
@@ -21,6 +23,8 @@ from gradcli.engine.ops.creation import full
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import ShapeError
 
+Layers = Annotated[int, Bound("a whole number from 0 to 10000", lambda n: 0 <= n <= 10_000)]
+
 
 def _copies(layer: Module, count: int) -> ModuleList:
     """Layers that begin with the same weights, each in memory of its own."""
@@ -33,7 +37,7 @@ class TransformerEncoder(Module):
     def __init__(
         self,
         encoder_layer: Module,
-        num_layers: int,
+        num_layers: Layers,
         norm: Module | None = None,
         enable_nested_tensor: bool = True,
         mask_check: bool = True,
@@ -60,7 +64,9 @@ class TransformerEncoder(Module):
 class TransformerDecoder(Module):
     """Copies of a decoder layer one after the other, perhaps with a norm behind them."""
 
-    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
+    def __init__(
+        self, decoder_layer: Module, num_layers: Layers, norm: Module | None = None
+    ) -> None:
         super().__init__()
         self.layers = _copies(decoder_layer, num_layers)
         self.num_layers = num_layers
@@ -97,16 +103,16 @@ class Transformer(Module):
 
     def __init__(
         self,
-        d_model: int = 512,
-        nhead: int = 8,
-        num_encoder_layers: int = 6,
-        num_decoder_layers: int = 6,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
+        d_model: Count = 512,
+        nhead: Count = 8,
+        num_encoder_layers: Layers = 6,
+        num_decoder_layers: Layers = 6,
+        dim_feedforward: Count = 2048,
+        dropout: Portion = 0.1,
         activation: Activation = "relu",
-        custom_encoder: Any = None,
-        custom_decoder: Any = None,
-        layer_norm_eps: float = 1e-5,
+        custom_encoder: Callable[..., Any] | None = None,
+        custom_decoder: Callable[..., Any] | None = None,
+        layer_norm_eps: NotNegative = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,

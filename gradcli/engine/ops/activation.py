@@ -115,7 +115,7 @@ def gelu_gradient(grad: Array, *, x: Array, approximate: str) -> Array:
 
 def _gelu_kernel(approximate: str) -> str:
     if approximate not in ("none", "tanh"):
-        raise OptionError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}")
+        raise OptionError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r:.60}")
     return "gelu" if approximate == "none" else "gelu_tanh"
 
 

@@ -43,7 +43,9 @@ def _padding(
         return (rows // 2, columns // 2), (rows, columns)
     if isinstance(padding, str):
         numbers = "a number or a pair" if kind.dims == 2 else "or a number"
-        raise OptionError(f"{kind.op}: padding must be 'same', 'valid', {numbers}, got {padding!r}")
+        raise OptionError(
+            f"{kind.op}: padding must be 'same', 'valid', {numbers}, got {padding!r:.60}"
+        )
     rows, columns = kind.pair("padding", padding, 0)
     return (rows, columns), (2 * rows, 2 * columns)
 

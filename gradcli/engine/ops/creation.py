@@ -16,11 +16,11 @@ from gradcli.engine.array import full as full_array
 from gradcli.engine.device import cpu, place
 from gradcli.engine.dtype import DType
 from gradcli.engine.function import IN_PLACE, function
-from gradcli.engine.kind import Number, Sizes, Whole, shown
+from gradcli.engine.kind import Kind, Number, Sizes, Whole, shown
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import OPS, Tensor, refuse_recorded
-from gradcli.errors import DTypeError, OptionError, ShapeError
+from gradcli.errors import DTypeError, OptionError, OptionTypeError, ShapeError
 
 MADE = "it is made from plain numbers"
 SHAPED = "it takes no more than the shape and the type of its input"
@@ -34,7 +34,7 @@ def tensor(data: Any, *, dtype: DType | None = None, requires_grad: bool = False
     Floats become float32, whole numbers int64, truth values bool, unless `dtype` says otherwise.
     """
     if dtype is not None:
-        dtypes.checked(dtype)
+        _typed("tensor", dtype)
     if isinstance(data, Tensor):
         made = data.array.cast(dtype or data.dtype)
     elif isinstance(data, (bool, int, float)):
@@ -104,13 +104,24 @@ def _from_buffer(data: Any) -> Array:
 @checked
 def frombuffer(buffer: Any, *, dtype: DType) -> Tensor:
     """The bytes of a buffer as a 1-D tensor, sharing its memory."""
-    view = memoryview(buffer)
+    try:
+        view = memoryview(buffer)
+    except (TypeError, BufferError) as error:
+        raise OptionTypeError(f"frombuffer: buffer must be a buffer of bytes: {error}") from None
     if view.nbytes % dtype.size:
         raise ShapeError(f"frombuffer: {view.nbytes} bytes are no whole number of {dtype}")
     storage = cpu.borrow(buffer) if view.nbytes else cpu.allocate(0)
     if cpu.address(storage) % dtype.size:
         raise ShapeError(f"frombuffer: the memory is not aligned for {dtype}; copy it first")
     return Tensor(Array(storage, 0, (view.nbytes // dtype.size,), (1,), dtype), alias=True)
+
+
+_NUMBER, _TYPE = Kind.of(Number), Kind.of(DType)
+
+
+def _typed(op: str, dtype: DType) -> DType:
+    """The element type, of functions that are called too often to check every argument."""
+    return dtype if type(dtype) is DType else _TYPE.taken_as(op, "dtype", dtype)
 
 
 def _size(size: tuple[Any, ...], op: str) -> Shape:
@@ -128,28 +139,31 @@ def full(
     requires_grad: bool = False,
 ) -> Tensor:
     """One value everywhere."""
-    if not hasattr(fill_value, "__float__"):
-        raise DTypeError(f"full: fill_value must be a number, got {shown(fill_value)}")
-    chosen = dtype or dtypes.of_scalar(fill_value)
+    if type(fill_value) not in (int, float, bool):
+        fill_value = _NUMBER.taken_as("full", "fill_value", fill_value)
+    chosen = dtypes.of_scalar(fill_value) if dtype is None else _typed("full", dtype)
     made = full_array(shapes.checked(size, "full"), fill_value, chosen)
     return Tensor(made, requires_grad=requires_grad)
 
 
 def zeros(*size: Sizes, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
     """0 everywhere."""
-    made = full_array(_size(size, "zeros"), 0, dtype or dtypes.float32)
+    chosen = dtypes.float32 if dtype is None else _typed("zeros", dtype)
+    made = full_array(_size(size, "zeros"), 0, chosen)
     return Tensor(made, requires_grad=requires_grad)
 
 
 def ones(*size: Sizes, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
     """1 everywhere."""
-    made = full_array(_size(size, "ones"), 1, dtype or dtypes.float32)
+    chosen = dtypes.float32 if dtype is None else _typed("ones", dtype)
+    made = full_array(_size(size, "ones"), 1, chosen)
     return Tensor(made, requires_grad=requires_grad)
 
 
 def empty(*size: Sizes, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
     """Memory as it comes: the values are undefined."""
-    made = empty_array(_size(size, "empty"), dtype or dtypes.float32)
+    chosen = dtypes.float32 if dtype is None else _typed("empty", dtype)
+    made = empty_array(_size(size, "empty"), chosen)
     return Tensor(made, requires_grad=requires_grad)
 
 

@@ -58,11 +58,11 @@ def _split(equation: str, count: int) -> tuple[list[str], str | None]:
     """The operands' letters, and those of the result where they are given."""
     text = equation.replace(" ", "")
     if not re.fullmatch(r"[A-Za-z.,]*(->[A-Za-z.]*)?", text):
-        raise OptionError(f"einsum: '{equation}' may hold letters, '...', ',' and one '->'")
+        raise OptionError(f"einsum: '{equation:.60}' may hold letters, '...', ',' and one '->'")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     if len(terms) != count:
-        raise OptionError(f"einsum: '{equation}' names {len(terms)} operands, got {count}")
+        raise OptionError(f"einsum: '{equation:.60}' names {len(terms)} operands, got {count}")
     for term in (*terms, right):
         if "." in term.replace("...", "", 1):
             raise OptionError(f"einsum: '{term}' has dots that are no single ellipsis")
@@ -74,7 +74,7 @@ def _letters(term: str, x: Tensor, equation: str) -> tuple[str | int, ...]:
     before, dots, after = term.partition("...")
     hidden = x.ndim - len(before) - len(after)
     if hidden < 0 or (hidden and not dots):
-        raise ShapeError(f"einsum: '{term}' of '{equation}' does not fit shape {x.shape}")
+        raise ShapeError(f"einsum: '{term}' of '{equation:.60}' does not fit shape {x.shape}")
     return (*before, *range(-hidden, 0), *after)
 
 
@@ -178,7 +178,7 @@ def einsum(equation: str, *operands: Tensor | Sequence[Tensor]) -> Tensor:
     wanted = _result(right, terms, parts)
     if len(set(wanted)) != len(wanted) or not set(wanted) <= set(sizes):
         raise OptionError(
-            f"einsum: '{equation}': the result names a letter twice or an unknown one"
+            f"einsum: '{equation:.60}': the result names a letter twice or an unknown one"
         )
     total = parts[0]
     for i, part in enumerate(parts[1:], 1):

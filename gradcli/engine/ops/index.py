@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from inspect import Signature
 from typing import Any
 
@@ -77,7 +78,7 @@ class AlongDim(Op):
     def _bind(
         self, args: Sequence[Any], named: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
-        if len(args) > 1 and isinstance(args[1], int):
+        if len(args) > 1 and isinstance(args[1], int) and "dim" not in named:
             behind = len(self.inputs) + 1
             if len(args) < behind:
                 args, named = (args[0], *args[2:]), {**named, "dim": args[1]}
@@ -193,6 +194,11 @@ def embedding_gradient(
 
 class _Where(Op):
     """Takes Python numbers too, and promotes element types; of one tensor it gives the places."""
+
+    @cached_property
+    def hints(self) -> dict[str, Any]:
+        """What each argument may be, as an annotation."""
+        return {"condition": Tensor, "input": Operand, "other": Operand}
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Chosen elements, or places."""

@@ -22,7 +22,7 @@ _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}  # as in csrc/cpu/loss.h
 
 def _reduction(name: str, reduction: str) -> int:
     if reduction not in _REDUCTIONS:
-        raise OptionError(f"{name}: reduction must be none, mean or sum, got {reduction!r}")
+        raise OptionError(f"{name}: reduction must be none, mean or sum, got {reduction!r:.60}")
     return _REDUCTIONS[reduction]
 
 

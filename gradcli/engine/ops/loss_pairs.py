@@ -26,7 +26,7 @@ def checked_reduction(name: str, reduction: str, known: Sequence[str] = REDUCTIO
     """Refuse a reduction that there is not."""
     if reduction not in known:
         said = f"{', '.join(known[:-1])} or {known[-1]}"
-        raise OptionError(f"{name}: reduction must be {said}, got {reduction!r}")
+        raise OptionError(f"{name}: reduction must be {said}, got {reduction!r:.60}")
 
 
 def reduced(terms: Tensor, reduction: str) -> Tensor:

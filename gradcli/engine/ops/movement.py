@@ -200,7 +200,7 @@ def _slice(name: str, part: slice, size: int) -> tuple[int, int, int]:
 
 
 def _position(name: str, part: Any, size: int, d: int) -> int:
-    if isinstance(part, bool) or not hasattr(part, "__index__"):
+    if isinstance(part, bool) or not hasattr(type(part), "__index__"):
         raise DTypeError(f"{name}: cannot index with {type(part).__name__}")
     i = int(part.__index__())
     if not -size <= i < size:

@@ -11,6 +11,7 @@ from gradcli.engine.function import function
 from gradcli.engine.kind import Number
 from gradcli.engine.ops.assign import with_part
 from gradcli.engine.ops.creation import arange, full, tensor, zeros
+from gradcli.engine.ops.elementwise import clamp
 from gradcli.engine.ops.extreme import amax
 from gradcli.engine.ops.index import index_select
 from gradcli.engine.ops.movement import getitem, permute, reshape
@@ -22,20 +23,27 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
 
-def _reflect(at: int, size: int) -> int:
-    return size - 1 - abs(size - 1 - abs(at))
+def _reflect(front: int, size: int, behind: int) -> Tensor:
+    places = (abs(at) for at in range(-front, size + behind))
+    return _listed([at if at < size else 2 * (size - 1) - at for at in places])
 
 
-def _replicate(at: int, size: int) -> int:
-    return min(max(at, 0), size - 1)
+def _replicate(front: int, size: int, behind: int) -> Tensor:
+    """By ops, which refuse at once what is too wide for memory: it may be of any width."""
+    places: Tensor = clamp(arange(front + size + behind) - front, 0, size - 1)
+    return places
 
 
-def _circular(at: int, size: int) -> int:
-    return at % size
+def _circular(front: int, size: int, behind: int) -> Tensor:
+    return _listed([at % size for at in range(-front, size + behind)])
 
 
-# Where an element of the border is read, and how much wider than the tensor a border may not be.
-_BORDERS: dict[str, tuple[Callable[[int, int], int], int | None]] = {
+def _listed(places: list[int]) -> Tensor:
+    return tensor(places, dtype=dtypes.int64)
+
+
+# Where elements are read, and how much wider than the tensor a border may not be.
+_BORDERS: dict[str, tuple[Callable[[int, int, int], Tensor], int | None]] = {
     "reflect": (_reflect, -1),
     "replicate": (_replicate, None),
     "circular": (_circular, 0),
@@ -78,7 +86,7 @@ def pad(
     if mode == "constant":
         return _framed(input, pairs, 0 if value is None else value)
     if mode not in _BORDERS:
-        raise OptionError(f"pad: mode must be constant, {', '.join(_BORDERS)}, got {mode!r}")
+        raise OptionError(f"pad: mode must be constant, {', '.join(_BORDERS)}, got {mode!r:.60}")
     if value:
         raise OptionError(f"pad: value {value} has no meaning with mode {mode!r}")
     if not 0 <= input.ndim - len(pairs) - 1 <= 1:
@@ -108,7 +116,7 @@ def _framed(x: Tensor, pairs: list[tuple[int, int, int]], value: float) -> Tenso
 
 
 def _bordered(x: Tensor, mode: str, d: int, front: int, behind: int) -> Tensor:
-    place, limit = _BORDERS[mode]
+    places, limit = _BORDERS[mode]
     size = x.shape[d]
     if limit is not None and max(front, behind) > max(size + limit, 0):
         raise ShapeError(
@@ -117,8 +125,7 @@ def _bordered(x: Tensor, mode: str, d: int, front: int, behind: int) -> Tensor:
         )
     if not size and max(front, behind) > 0:
         raise ShapeError(f"pad: dimension {d} of {x.shape} has nothing to fill a border with")
-    places = [place(at, size) for at in range(-front, size + behind)]
-    result: Tensor = index_select(x, d, tensor(places, dtype=dtypes.int64))
+    result: Tensor = index_select(x, d, places(front, size, behind))
     return result
 
 
@@ -128,7 +135,9 @@ def _bordered(x: Tensor, mode: str, d: int, front: int, behind: int) -> Tensor:
 def _pair(name: str, what: str, given: Any, least: int) -> tuple[int, int]:
     pair = (given, given) if isinstance(given, int) else tuple(given)
     if len(pair) != 2 or any(type(n) is not int or n < least for n in pair):
-        raise OptionError(f"{name}: {what} must be one or two numbers from {least}, got {given!r}")
+        raise OptionError(
+            f"{name}: {what} must be one or two numbers from {least}, got {given!r:.60}"
+        )
     return pair
 
 

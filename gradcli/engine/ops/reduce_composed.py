@@ -135,7 +135,7 @@ def norm(
     """(sum of |x|^p)^(1 / p) over `dim`, or of all; "fro" is 2, and 0 counts what is not 0."""
     x = _floating("norm", input, dtype)
     if isinstance(p, str) and p != "fro":
-        raise OptionError(f"norm: p must be a number or 'fro', got {p!r}")
+        raise OptionError(f"norm: p must be a number or 'fro', got {p!r:.60}")
     order = 2.0 if p is None or isinstance(p, str) else float(p)
     if order == 0:
         # |x| is 0 where it is taken, and its slope too.

@@ -80,10 +80,9 @@ def repeat_interleave(
     input: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
     """Each slice along `dim` so many times in a row; without dim the flat elements."""
-    if dim is None:
-        input, dim = ravel(input), 0
+    if dim is None or not input.ndim:
+        input, dim = ravel(input), dim or 0
     d = shape_rules.dim_index(dim, input.ndim, "repeat_interleave")
-    input = input if input.ndim else ravel(input)
     size, shape = input.shape[d], input.shape
     times = _times(repeats, size)
     if isinstance(times, int):

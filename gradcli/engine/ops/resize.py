@@ -71,7 +71,7 @@ def _planned(
 def _kind(mode: str, dims: int, align_corners: bool | None) -> int:
     if mode not in _KINDS:
         raise OptionError(
-            f"interpolate: mode must be one of {', '.join(map(repr, _KINDS))}, got {mode!r}"
+            f"interpolate: mode must be one of {', '.join(map(repr, _KINDS))}, got {mode!r:.60}"
         )
     if _DIMS.get(mode, dims) != dims:
         what = "lines (N, C, L)" if mode == "linear" else "images (N, C, H, W)"
@@ -96,7 +96,7 @@ def _sizes(size: Any, dims: int) -> Shape:
     if len(given) != dims or not whole:
         raise OptionError(
             f"interpolate: size must be {'a pair of ' if dims == 2 else ''}whole numbers of at "
-            f"least 1, got {size!r}"
+            f"least 1, got {size!r:.60}"
         )
     return given
 
@@ -107,7 +107,7 @@ def _scales(scale: Any, dims: int) -> tuple[float, ...]:
     if len(given) != dims or not number:
         raise OptionError(
             f"interpolate: scale_factor must be {'a pair of ' if dims == 2 else ''}numbers above "
-            f"0, got {scale!r}"
+            f"0, got {scale!r:.60}"
         )
     return given
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, copy_into, empty, full, run
+from gradcli.engine.kind import Operand
 from gradcli.engine.op import declare_op
 from gradcli.engine.ops.along import along
 from gradcli.engine.ops.creation import full as full_tensor
@@ -166,12 +168,17 @@ def set_into(part: Array, shape: Shape) -> Array:
 class _Scatter(AlongDim):
     """Also takes a number in place of src, or as `value`, and torch's old `reduce`."""
 
+    @cached_property
+    def hints(self) -> dict[str, Any]:
+        """What each argument may be, as an annotation."""
+        return {"x": Tensor, "dim": int, "index": Tensor, "src": Operand}
+
     def __call__(self, *args: Any, reduce: str | None = None, **named: Any) -> Any:
         """Put src, or one value; `reduce` is "add" or "multiply"."""
         if reduce is None:
             return super().__call__(*args, **named)
         if reduce not in ("add", "multiply"):
-            raise OptionError(f"scatter: reduce must be 'add' or 'multiply', got {reduce!r}")
+            raise OptionError(f"scatter: reduce must be 'add' or 'multiply', got {reduce!r:.60}")
         (x, index, src), options = self._bind(args, named)
         ways = {"add": "sum", "multiply": "prod"}
         return OPS["scatter_reduce"](x, index, src, **options, reduce=ways[reduce])

@@ -54,7 +54,7 @@ class _ScatterReduce(AlongDim):
         reduce, include = options["reduce"], options.get("include_self", True)
         if reduce not in (*_JOINS, "sum", "mean"):
             raise OptionError(
-                f"scatter_reduce: reduce must be sum, prod, mean, amax or amin, got {reduce!r}"
+                f"scatter_reduce: reduce must be sum, prod, mean, amax or amin, got {reduce!r:.60}"
             )
         if x.dtype is dtypes.bool_ and reduce in ("sum", "mean"):
             raise DTypeError("scatter_reduce: truths cannot be added; use input.long()")

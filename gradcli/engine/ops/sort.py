@@ -243,7 +243,7 @@ def _searchsorted(
     """Where numbers would be put into sorted rows: before equal ones, or behind (`right`)."""
     rows, x = sorted_sequence, input
     if side not in (None, "left", "right") or (side == "left" and right):
-        raise OptionError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
+        raise OptionError(f"searchsorted: side must be 'left' or 'right', got {side!r:.60}")
     if not rows.ndim or (rows.ndim > 1 and rows.shape[:-1] != x.shape[:-1]):
         raise ShapeError(
             f"searchsorted: rows {rows.shape} do not fit values {x.shape} outside the last dim"

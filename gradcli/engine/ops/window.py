@@ -22,7 +22,7 @@ def pair(op: str, name: str, value: Any, least: int = 1) -> tuple[int, int]:
     if not whole or min(both) < least or max(both) >= 1 << 31:
         raise OptionError(
             f"{op}: {name} must be a whole number of at least {least}, or a pair of them, "
-            f"got {value!r}"
+            f"got {value!r:.60}"
         )
     return both[0], both[1]
 
@@ -54,7 +54,7 @@ class Window:
         one = value[0] if isinstance(value, (tuple, list)) and len(value) == 1 else value
         if not _whole(one) or not least <= one < 1 << 31:
             raise OptionError(
-                f"{self.op}: {name} must be a whole number of at least {least}, got {value!r}"
+                f"{self.op}: {name} must be a whole number of at least {least}, got {value!r:.60}"
             )
         return least, one
 

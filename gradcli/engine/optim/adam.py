@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array, run
 from gradcli.engine.device import place
+from gradcli.engine.kind import NotNegative
 from gradcli.engine.ops.creation import ones
-from gradcli.engine.optim.optimizer import BETAS, FLAG, NUMBER, Group, Optimizer, Rule
+from gradcli.engine.optim.optimizer import Betas, Group, Optimizer
 from gradcli.engine.tensor import Tensor
 
 
@@ -23,22 +24,14 @@ class Adam(Optimizer):
 
     state_names = ("exp_avg", "exp_avg_sq")
     decoupled = False
-    rules: ClassVar[dict[str, Rule]] = {
-        "lr": NUMBER,
-        "betas": BETAS,
-        "eps": NUMBER,
-        "weight_decay": NUMBER,
-        "amsgrad": FLAG,
-        "maximize": FLAG,
-    }
 
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
+        lr: NotNegative = 1e-3,
+        betas: Betas = (0.9, 0.999),
+        eps: NotNegative = 1e-8,
+        weight_decay: NotNegative = 0.0,
         amsgrad: bool = False,
         *,
         maximize: bool = False,
@@ -83,10 +76,10 @@ class AdamW(Adam):
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
+        lr: NotNegative = 1e-3,
+        betas: Betas = (0.9, 0.999),
+        eps: NotNegative = 1e-8,
+        weight_decay: NotNegative = 1e-2,
         amsgrad: bool = False,
         *,
         maximize: bool = False,
@@ -102,22 +95,14 @@ class RAdam(Optimizer):
     """
 
     state_names = ("exp_avg", "exp_avg_sq")
-    rules: ClassVar[dict[str, Rule]] = {
-        "lr": NUMBER,
-        "betas": BETAS,
-        "eps": NUMBER,
-        "weight_decay": NUMBER,
-        "decoupled_weight_decay": FLAG,
-        "maximize": FLAG,
-    }
 
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
+        lr: NotNegative = 1e-3,
+        betas: Betas = (0.9, 0.999),
+        eps: NotNegative = 1e-8,
+        weight_decay: NotNegative = 0.0,
         decoupled_weight_decay: bool = False,
         *,
         maximize: bool = False,
@@ -148,16 +133,15 @@ class NAdam(Optimizer):
     """
 
     state_names = ("exp_avg", "exp_avg_sq", "mu_product")
-    rules: ClassVar[dict[str, Rule]] = {**RAdam.rules, "momentum_decay": NUMBER}
 
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 2e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        momentum_decay: float = 4e-3,
+        lr: NotNegative = 2e-3,
+        betas: Betas = (0.9, 0.999),
+        eps: NotNegative = 1e-8,
+        weight_decay: NotNegative = 0.0,
+        momentum_decay: NotNegative = 4e-3,
         decoupled_weight_decay: bool = False,
         *,
         maximize: bool = False,

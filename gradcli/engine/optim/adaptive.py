@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 from gradcli.engine.array import Array, run
-from gradcli.engine.optim.optimizer import FLAG, NUMBER, Group, Optimizer, Rule
+from gradcli.engine.kind import NotNegative, Portion
+from gradcli.engine.optim.optimizer import Group, Optimizer
 from gradcli.engine.tensor import OPS, Tensor
 
 _RMSPROP = {  # centered, with momentum
@@ -17,10 +18,6 @@ _RMSPROP = {  # centered, with momentum
 }
 
 
-def _up_to_one(value: Any) -> bool:
-    return isinstance(value, (int, float)) and 0 <= value <= 1
-
-
 class RMSprop(Optimizer):
     """v = alpha v + (1 - alpha) g^2; w -= lr g / (sqrt(v) + eps) (Hinton 2012).
 
@@ -28,24 +25,14 @@ class RMSprop(Optimizer):
     the mean gradient is taken off v. The weight decay is added to the gradient.
     """
 
-    rules: ClassVar[dict[str, Rule]] = {
-        "lr": NUMBER,
-        "alpha": NUMBER,
-        "eps": NUMBER,
-        "weight_decay": NUMBER,
-        "momentum": NUMBER,
-        "centered": FLAG,
-        "maximize": FLAG,
-    }
-
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1e-2,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        momentum: float = 0.0,
+        lr: NotNegative = 1e-2,
+        alpha: NotNegative = 0.99,
+        eps: NotNegative = 1e-8,
+        weight_decay: NotNegative = 0.0,
+        momentum: NotNegative = 0.0,
         centered: bool = False,
         *,
         maximize: bool = False,
@@ -82,23 +69,15 @@ class Adagrad(Optimizer):
     """
 
     state_names = ("sum",)
-    rules: ClassVar[dict[str, Rule]] = {
-        "lr": NUMBER,
-        "lr_decay": NUMBER,
-        "weight_decay": NUMBER,
-        "initial_accumulator_value": NUMBER,
-        "eps": NUMBER,
-        "maximize": FLAG,
-    }
 
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1e-2,
-        lr_decay: float = 0.0,
-        weight_decay: float = 0.0,
-        initial_accumulator_value: float = 0.0,
-        eps: float = 1e-10,
+        lr: NotNegative = 1e-2,
+        lr_decay: NotNegative = 0.0,
+        weight_decay: NotNegative = 0.0,
+        initial_accumulator_value: NotNegative = 0.0,
+        eps: NotNegative = 1e-10,
         *,
         maximize: bool = False,
     ) -> None:
@@ -133,21 +112,14 @@ class Adadelta(Optimizer):
     """
 
     state_names = ("square_avg", "acc_delta")
-    rules: ClassVar[dict[str, Rule]] = {
-        "lr": NUMBER,
-        "rho": (_up_to_one, "a number from 0 to 1"),
-        "eps": NUMBER,
-        "weight_decay": NUMBER,
-        "maximize": FLAG,
-    }
 
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1.0,
-        rho: float = 0.9,
-        eps: float = 1e-6,
-        weight_decay: float = 0.0,
+        lr: NotNegative = 1.0,
+        rho: Portion = 0.9,
+        eps: NotNegative = 1e-6,
+        weight_decay: NotNegative = 0.0,
         *,
         maximize: bool = False,
     ) -> None:

@@ -6,17 +6,20 @@ import math
 from collections.abc import Iterable
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine.argument import checked
 from gradcli.engine.array import Array, copy_into, run
 from gradcli.engine.device import place
 from gradcli.engine.graph import no_grad
+from gradcli.engine.kind import Kind, NotNegative
 from gradcli.engine.ops.creation import zeros
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import NumericsError, OptionError
 
 
+@checked
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor],
-    max_norm: float,
+    max_norm: NotNegative,
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
 ) -> Tensor:
@@ -27,9 +30,7 @@ def clip_grad_norm_(
     """
     if norm_type != 2.0:
         raise OptionError(f"clip_grad_norm_: norm_type must be 2, got {norm_type}")
-    if not max_norm >= 0:
-        raise OptionError(f"clip_grad_norm_: max_norm must be 0 or more, got {max_norm}")
-    listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    listed = _listed("clip_grad_norm_", parameters)
     grads = [p.leaf.grad for p in listed if p.leaf is not None and p.leaf.grad is not None]
     if not grads:
         return zeros(())
@@ -43,17 +44,23 @@ def clip_grad_norm_(
     return result
 
 
-def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+@checked
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: NotNegative) -> None:
     """Each number of each gradient at most clip_value away from 0."""
-    if not clip_value >= 0:
-        raise OptionError(f"clip_grad_value_: clip_value must be 0 or more, got {clip_value}")
-    listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    listed = _listed("clip_grad_value_", parameters)
     for parameter in listed:
         if parameter.leaf is not None and parameter.leaf.grad is not None:
             grad = parameter.leaf.grad
             with no_grad():
                 near = OPS["clamp"](Tensor(grad), -clip_value, clip_value)
             copy_into(grad, near.array)
+
+
+def _listed(owner: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    for i, one in enumerate(listed):
+        Kind.of(Tensor).taken_as(owner, f"parameters[{i}]", one)
+    return listed
 
 
 def _norm_and_factor(grads: list[Array], max_norm: float) -> tuple[Tensor, Tensor]:

@@ -5,8 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
-RELATIVE, ABSOLUTE = "rel", "abs"
+from gradcli.engine.kind import Bound
+
+Measure = Literal["rel", "abs"]
+RELATIVE: Measure = "rel"
+Anneal = Literal["cos", "linear"]
+Share = Annotated[float, Bound("a number from 0 to below 1", lambda x: 0 <= x < 1)]
+
+
+def power(base: float, exponent: float) -> float:
+    """Base to the exponent; what is too large for a double is infinite."""
+    try:
+        return float(float(base) ** exponent)
+    except OverflowError:
+        return math.inf
 
 
 def half_cosine(start: float, end: float, done: float) -> float:

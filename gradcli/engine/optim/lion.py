@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 from gradcli.engine.array import Array, run
-from gradcli.engine.optim.optimizer import BETAS, FLAG, NUMBER, Group, Optimizer, Rule
+from gradcli.engine.kind import NotNegative
+from gradcli.engine.optim.optimizer import Betas, Group, Optimizer
 
 
 class Lion(Optimizer):
@@ -17,19 +18,13 @@ class Lion(Optimizer):
     """
 
     state_names = ("exp_avg",)
-    rules: ClassVar[dict[str, Rule]] = {
-        "lr": NUMBER,
-        "betas": BETAS,
-        "weight_decay": NUMBER,
-        "maximize": FLAG,
-    }
 
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1e-4,
-        betas: tuple[float, float] = (0.9, 0.99),
-        weight_decay: float = 0.0,
+        lr: NotNegative = 1e-4,
+        betas: Betas = (0.9, 0.99),
+        weight_decay: NotNegative = 0.0,
         *,
         maximize: bool = False,
     ) -> None:

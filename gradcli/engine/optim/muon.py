@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import sqrt
-from typing import Any, ClassVar
+from typing import Annotated, Any, Literal
 
 from gradcli.engine.array import Array, copy_into, run
 from gradcli.engine.graph import no_grad
-from gradcli.engine.optim.optimizer import FLAG, NUMBER, Group, Optimizer, Rule
+from gradcli.engine.kind import Bound, NotNegative
+from gradcli.engine.optim.optimizer import Group, Optimizer
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import ShapeError
 
 COEFFICIENTS = (3.4445, -4.775, 2.0315)
 
-
-def _three_numbers(value: Any) -> bool:
-    right = isinstance(value, (tuple, list)) and len(value) == 3
-    return right and all(isinstance(number, (int, float)) for number in value)
-
-
-def _below_100(value: Any) -> bool:
-    return isinstance(value, int) and 0 <= value < 100
+Steps = Annotated[int, Bound("a whole number from 0 to 99", lambda n: 0 <= n <= 99)]
 
 
 class Muon(Optimizer):
@@ -35,31 +29,18 @@ class Muon(Optimizer):
     """
 
     state_names = ("momentum_buffer",)
-    rules: ClassVar[dict[str, Rule]] = {
-        "lr": NUMBER,
-        "weight_decay": NUMBER,
-        "momentum": NUMBER,
-        "nesterov": FLAG,
-        "ns_coefficients": (_three_numbers, "three numbers"),
-        "eps": NUMBER,
-        "ns_steps": (_below_100, "a whole number from 0 to 99"),
-        "adjust_lr_fn": (
-            lambda value: value in (None, "original", "match_rms_adamw"),
-            "'original' or 'match_rms_adamw'",
-        ),
-    }
 
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1e-3,
-        weight_decay: float = 0.1,
-        momentum: float = 0.95,
+        lr: NotNegative = 1e-3,
+        weight_decay: NotNegative = 0.1,
+        momentum: NotNegative = 0.95,
         nesterov: bool = True,
         ns_coefficients: tuple[float, float, float] = COEFFICIENTS,
-        eps: float = 1e-7,
-        ns_steps: int = 5,
-        adjust_lr_fn: str | None = None,
+        eps: NotNegative = 1e-7,
+        ns_steps: Steps = 5,
+        adjust_lr_fn: Literal["original", "match_rms_adamw"] | None = None,
     ) -> None:
         options = {
             "lr": lr,

@@ -4,46 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
+from gradcli.engine.argument import Arguments
 from gradcli.engine.array import Array, copy_into, empty, fill, moved, run, scalar
+from gradcli.engine.constructor import in_library
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import opened
+from gradcli.engine.kind import Bound, shown
 from gradcli.engine.ops.creation import zeros
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
 Group = dict[str, Any]
-Rule = tuple[Callable[[Any], bool], str]
 First = Callable[[str, Tensor], Tensor]
 FIRST_RATE = "initial_lr"  # of a group: what its schedulers set out from
 
 
-def at_least_zero(value: Any) -> bool:
-    """A number from 0 on; NaN is none."""
-    return isinstance(value, (int, float)) and value >= 0
-
-
-def below_one(value: Any) -> bool:
-    """A number from 0 to just below 1."""
-    return isinstance(value, (int, float)) and 0 <= value < 1
-
-
-def flag(value: Any) -> bool:
-    """True or False."""
-    return isinstance(value, bool)
-
-
-def two_below_one(value: Any) -> bool:
-    """Two numbers from 0 to just below 1."""
-    return isinstance(value, (tuple, list)) and len(value) == 2 and all(map(below_one, value))
-
-
-NUMBER: Rule = (at_least_zero, "0 or more")
-BETAS: Rule = (two_below_one, "two numbers from 0 to below 1")
-FLAG: Rule = (flag, "True or False")
+Betas = Annotated[
+    tuple[float, float],
+    Bound("two numbers from 0 to below 1", lambda two: all(0 <= beta < 1 for beta in two)),
+]
 
 
 class _Slots:
@@ -122,12 +105,18 @@ class _Slots:
 class Optimizer:
     """Changes parameters by their gradients; those without a gradient are left alone.
 
-    Subclasses name their state tensors and their options' rules, and update one parameter.
+    Subclasses name their state tensors, declare their options in the constructor, and update one
+    parameter.
     State exists from construction on.
     """
 
     state_names: ClassVar[tuple[str, ...]] = ()
-    rules: ClassVar[dict[str, Rule]] = {}
+    _declared: ClassVar[Arguments | None] = None  # by the constructor of the library's class
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        if in_library(cls) and "__init__" in vars(cls):
+            cls._declared = Arguments(cls.__name__, vars(cls)["__init__"])
 
     def __init__(self, params: Iterable[Any], defaults: Group) -> None:
         if isinstance(params, Tensor):
@@ -164,12 +153,18 @@ class Optimizer:
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
         """Add parameters, with options of their own where given."""
+        if not isinstance(param_group, Mapping) or "params" not in param_group:
+            raise DTypeError(
+                f"{self._name}: a group must be a dict with 'params', got {shown(param_group)}"
+            )
         unknown = set(param_group) - {"params", FIRST_RATE, *self.defaults}
         if unknown:
             raise OptionError(
                 f"{self._name}: no option '{min(unknown)}'; it has {', '.join(self.defaults)}"
             )
         given = param_group["params"]
+        if not isinstance(given, Iterable):
+            raise DTypeError(f"{self._name}: params must be a list of Tensors, got {shown(given)}")
         params = [given] if isinstance(given, Tensor) else list(given)
         group = {**self.defaults, **param_group, "params": params}
         self._check(group)
@@ -181,9 +176,10 @@ class Optimizer:
         self.param_groups.append(group)
 
     def _check(self, group: Group) -> None:
-        for name, (holds, wanted) in self.rules.items():
-            if not holds(group[name]):
-                raise OptionError(f"{self._name}: {name} must be {wanted}, got {group[name]!r}")
+        """Refuse options that do not fit their declarations; numbers become Python's."""
+        kinds = {} if self._declared is None else self._declared.kinds
+        for name in self.defaults.keys() & kinds.keys():
+            group[name] = kinds[name].taken_as(self._name, name, group[name])
 
     def _check_parameter(self, parameter: Any, known: Set[int]) -> None:
         if not isinstance(parameter, Tensor):
@@ -346,9 +342,10 @@ class Optimizer:
                 tensor.array.storage.version += 1
 
     def _options_of(self, new: Mapping[str, Any], mine: Group) -> Group:
-        options = {name: new[name] for name in (*self.defaults, FIRST_RATE) if name in new}
-        self._check({**mine, **options})
-        return options
+        names = [name for name in (*self.defaults, FIRST_RATE) if name in new]
+        group = {**mine, **{name: new[name] for name in names}}
+        self._check(group)
+        return {name: group[name] for name in names}
 
     def _copies(
         self, number: Any, parameter: Tensor, given: Mapping[str, Any]

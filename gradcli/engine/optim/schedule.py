@@ -13,31 +13,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradcli.engine.constructor import checked_constructor
+from gradcli.engine.kind import Count, NotNegative, Portion, Positive, Whole
 from gradcli.engine.optim.curves import (
-    ABSOLUTE,
     CURVES,
     RELATIVE,
+    Anneal,
+    Measure,
     Patience,
+    Share,
     half_cosine,
     in_cycle,
     one_cycle_phase,
+    power,
 )
 from gradcli.errors import OptionError
 
 
+@checked_constructor
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
     """The multiplier of the learning rate over a training of `total` steps."""
 
-    total: int
-    warmup: int = 0
-
-    def __post_init__(self) -> None:
-        if self.total < 0 or self.warmup < 0:
-            raise OptionError(
-                f"{self._name}: total and warmup must be 0 or more, "
-                f"got {self.total} and {self.warmup}"
-            )
+    total: Whole
+    warmup: Whole = 0
 
     @property
     def _name(self) -> str:
@@ -77,11 +76,13 @@ class Schedule:
         return min(1.0, (step - self.warmup) / length) if length > 0 else 1.0
 
 
+@checked_constructor
 @dataclass(frozen=True, kw_only=True)
 class Constant(Schedule):
     """Always 1."""
 
 
+@checked_constructor
 @dataclass(frozen=True, init=False)
 class Step(Schedule):
     """Times `factor` from each of the steps `at` on."""
@@ -90,32 +91,26 @@ class Step(Schedule):
     drop: float
 
     def __init__(
-        self, *, total: int, at: Sequence[int], factor: float = 0.1, warmup: int = 0
+        self, *, total: Whole, at: Sequence[Whole], factor: NotNegative = 0.1, warmup: Whole = 0
     ) -> None:
         # Written out because the argument shares its name with the method factor().
         super().__init__(total=total, warmup=warmup)
         object.__setattr__(self, "at", tuple(at))
         object.__setattr__(self, "drop", factor)
-        if list(at) != sorted(set(at)) or any(step < 0 for step in at):
+        if list(at) != sorted(set(at)):
             raise OptionError(f"Step: at must be rising numbers of steps, got {list(at)}")
-        if not factor >= 0:
-            raise OptionError(f"Step: factor must be 0 or more, got {factor}")
 
     def after_warmup(self, step: int) -> float:
         """Drop to the power of how many of `at` have come."""
-        return float(self.drop ** bisect_right(self.at, step))
+        return power(self.drop, bisect_right(self.at, step))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Falling(Schedule):
-    final: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.final >= 0:
-            raise OptionError(f"{self._name}: final must be 0 or more, got {self.final}")
+    final: NotNegative = 0.0
 
 
+@checked_constructor
 @dataclass(frozen=True, kw_only=True)
 class Cosine(_Falling):
     """From 1 to `final` along half a cosine (Loshchilov and Hutter 2017).
@@ -124,16 +119,8 @@ class Cosine(_Falling):
     as the last, and the next begins at 1.
     """
 
-    restart: int | None = None
-    stretch: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.stretch < 1 or (self.restart is not None and self.restart < 1):
-            raise OptionError(
-                f"Cosine: restart and stretch must be 1 or more, got {self.restart} and "
-                f"{self.stretch}"
-            )
+    restart: Count | None = None
+    stretch: Count = 1
 
     def after_warmup(self, step: int) -> float:
         """(1 - final) (1 + cos(pi progress)) / 2 + final."""
@@ -143,6 +130,7 @@ class Cosine(_Falling):
         return half_cosine(1.0, self.final, time / length)
 
 
+@checked_constructor
 @dataclass(frozen=True, kw_only=True)
 class Linear(_Falling):
     """From 1 to `final` in a straight line."""
@@ -152,22 +140,19 @@ class Linear(_Falling):
         return 1 + (self.final - 1) * self.progress(step)
 
 
+@checked_constructor
 @dataclass(frozen=True, kw_only=True)
 class Polynomial(_Falling):
     """From 1 to `final` along a power of what is left; power 1 is a straight line."""
 
-    power: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.power > 0:
-            raise OptionError(f"Polynomial: power must be above 0, got {self.power}")
+    power: Positive = 1.0
 
     def after_warmup(self, step: int) -> float:
         """Final + (1 - final) (1 - progress)^power."""
-        return float(self.final + (1 - self.final) * (1 - self.progress(step)) ** self.power)
+        return self.final + (1 - self.final) * power(1 - self.progress(step), self.power)
 
 
+@checked_constructor
 @dataclass(frozen=True, init=False)
 class Exponential(Schedule):
     """Times `factor` in every `every` steps, a little at each."""
@@ -175,20 +160,19 @@ class Exponential(Schedule):
     base: float
     every: int
 
-    def __init__(self, *, total: int, factor: float, every: int = 1, warmup: int = 0) -> None:
+    def __init__(
+        self, *, total: Whole, factor: Positive, every: Count = 1, warmup: Whole = 0
+    ) -> None:
         super().__init__(total=total, warmup=warmup)
         object.__setattr__(self, "base", factor)
         object.__setattr__(self, "every", every)
-        if not factor > 0 or every < 1:
-            raise OptionError(
-                f"Exponential: factor must be above 0 and every 1 or more, got {factor} and {every}"
-            )
 
     def after_warmup(self, step: int) -> float:
         """The factor to the power of steps / every."""
-        return float(self.base ** (self.after(step) / self.every))
+        return power(self.base, self.after(step) / self.every)
 
 
+@checked_constructor
 @dataclass(frozen=True, kw_only=True)
 class OneCycle(Schedule):
     """From `start` to 1 in a share `rise` of the steps, then to `final` (Smith and Topin 2018).
@@ -196,19 +180,16 @@ class OneCycle(Schedule):
     With three_phase back to `start` as fast as it came, and to `final` from there.
     """
 
-    rise: float = 0.3
-    start: float = 1 / 25
-    final: float = 1 / 25e4
-    anneal: str = "cos"
+    rise: Portion = 0.3
+    start: NotNegative = 1 / 25
+    final: NotNegative = 1 / 25e4
+    anneal: Anneal = "cos"
     three_phase: bool = False
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.anneal not in CURVES:
-            raise OptionError(f"OneCycle: anneal must be 'cos' or 'linear', got {self.anneal!r}")
-        if not 0 <= self.rise <= (0.5 if self.three_phase else 1):
+        if self.three_phase and self.rise > 0.5:
             raise OptionError(
-                f"OneCycle: rise must be from 0 to 1, with three phases to 0.5, got {self.rise}"
+                f"OneCycle: rise must be from 0 to 0.5 with three phases, got {self.rise}"
             )
 
     def after_warmup(self, step: int) -> float:
@@ -227,6 +208,7 @@ class _Seen:
     falls: int = 0
 
 
+@checked_constructor
 @dataclass(frozen=True, init=False)
 class Plateau(Schedule):
     """Times `factor`, down to `final`, whenever `metric` has not become better for a while.
@@ -244,24 +226,18 @@ class Plateau(Schedule):
     def __init__(
         self,
         *,
-        total: int,
+        total: Whole,
         metric: str,
         rising: bool,
-        factor: float = 0.1,
-        patience: int = 10,
-        threshold: float = 1e-4,
-        threshold_mode: str = RELATIVE,
-        cooldown: int = 0,
-        final: float = 0.0,
-        warmup: int = 0,
+        factor: Share = 0.1,
+        patience: Whole = 10,
+        threshold: NotNegative = 1e-4,
+        threshold_mode: Measure = RELATIVE,
+        cooldown: Whole = 0,
+        final: NotNegative = 0.0,
+        warmup: Whole = 0,
     ) -> None:
         super().__init__(total=total, warmup=warmup)
-        if not 0 <= factor < 1:
-            raise OptionError(f"Plateau: factor must be from 0 to below 1, got {factor}")
-        if threshold_mode not in (RELATIVE, ABSOLUTE):
-            raise OptionError(
-                f"Plateau: threshold_mode must be 'rel' or 'abs', got {threshold_mode!r}"
-            )
         judge = Patience(not rising, patience, threshold, threshold_mode, cooldown)
         for name, value in (("metric", metric), ("drop", factor), ("final", final)):
             object.__setattr__(self, name, value)
@@ -297,15 +273,15 @@ class Plateau(Schedule):
         self._seen.falls = int(state["falls"])
 
 
+@checked_constructor
 @dataclass(frozen=True, kw_only=True)
 class Sequential(Schedule):
     """The first of `parts` up to the first of the steps `at`, then the second, each from 0."""
 
     parts: tuple[Schedule, ...]
-    at: tuple[int, ...]
+    at: tuple[Whole, ...]
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if len(self.at) != len(self.parts) - 1 or list(self.at) != sorted(set(self.at)):
             raise OptionError(
                 f"Sequential: {len(self.parts)} parts need {len(self.parts) - 1} rising steps "

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 from gradcli.engine.array import Array, run
-from gradcli.engine.optim.optimizer import FLAG, NUMBER, Group, Optimizer, Rule
+from gradcli.engine.kind import NotNegative
+from gradcli.engine.optim.optimizer import Group, Optimizer
 from gradcli.errors import OptionError
 
 
@@ -17,22 +18,14 @@ class SGD(Optimizer):
     """
 
     state_names = ("momentum_buffer",)
-    rules: ClassVar[dict[str, Rule]] = {
-        "lr": NUMBER,
-        "momentum": NUMBER,
-        "dampening": (lambda value: isinstance(value, (int, float)), "a number"),
-        "weight_decay": NUMBER,
-        "nesterov": FLAG,
-        "maximize": FLAG,
-    }
 
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1e-3,
-        momentum: float = 0.0,
+        lr: NotNegative = 1e-3,
+        momentum: NotNegative = 0.0,
         dampening: float = 0.0,
-        weight_decay: float = 0.0,
+        weight_decay: NotNegative = 0.0,
         nesterov: bool = False,
         *,
         maximize: bool = False,

@@ -242,10 +242,11 @@ def capture(
     runs eagerly as before, and `on_refusal` is told why (by default with a warning). With `eager`
     nothing is captured at all.
     """
-    unknown = set(passes) - set(PASSES)
-    if unknown:
-        raise OptionError(f"capture: no pass '{min(unknown)}'; there are {', '.join(PASSES)}")
-    return Captured(step, tuple(passes), on_refusal or _warn, eager)
+    chosen = tuple(passes)
+    for name in chosen:
+        if not isinstance(name, str) or name not in PASSES:
+            raise OptionError(f"capture: no pass {name!r:.60}; passes are {', '.join(PASSES)}")
+    return Captured(step, chosen, on_refusal or _warn, eager)
 
 
 def _warn(why: str) -> None:

@@ -6,8 +6,10 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradcli.engine.constructor import checked_constructor
+from gradcli.engine.kind import Whole
 from gradcli.engine.optim.lr_scheduler.plateau import ReduceLROnPlateau
-from gradcli.engine.optim.lr_scheduler.scheduler import LRScheduler
+from gradcli.engine.optim.lr_scheduler.scheduler import Epoch, LRScheduler
 from gradcli.engine.optim.optimizer import Optimizer
 from gradcli.errors import OptionError
 
@@ -19,8 +21,8 @@ class SequentialLR(LRScheduler):
         self,
         optimizer: Optimizer,
         schedulers: Sequence[LRScheduler],
-        milestones: Sequence[int],
-        last_epoch: int = -1,
+        milestones: Sequence[Whole],
+        last_epoch: Epoch = -1,
     ) -> None:
         _of_one_optimizer("SequentialLR", schedulers, optimizer)
         if any(isinstance(one, ReduceLROnPlateau) for one in schedulers):
@@ -75,6 +77,7 @@ class SequentialLR(LRScheduler):
         super().load_state_dict({"base_lrs": self.base_lrs, **state_dict})
 
 
+@checked_constructor
 class ChainedScheduler:
     """All schedulers, each going on from the rate that the one before has left."""
 

@@ -3,35 +3,40 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Annotated
 
-from gradcli.engine.optim.curves import half_cosine, in_cycle
-from gradcli.engine.optim.lr_scheduler.scheduler import LRScheduler, whole
+from gradcli.engine.kind import Bound, Count, Kind, NotNegative, Portion, Whole
+from gradcli.engine.optim.curves import half_cosine, in_cycle, power
+from gradcli.engine.optim.lr_scheduler.scheduler import Epoch, LRScheduler
 from gradcli.engine.optim.optimizer import Optimizer
 from gradcli.errors import OptionError
 
 Factor = Callable[[int], float]
+Start = Annotated[float, Bound("a number above 0, up to 1", lambda x: 0 < x <= 1)]
 
 
 class LambdaLR(LRScheduler):
     """lr0 f(epoch), f one function or one for each group."""
 
     def __init__(
-        self, optimizer: Optimizer, lr_lambda: Factor | Sequence[Factor], last_epoch: int = -1
+        self, optimizer: Optimizer, lr_lambda: Factor | Sequence[Factor], last_epoch: Epoch = -1
     ) -> None:
         self.lr_lambdas = functions("LambdaLR", lr_lambda, optimizer)
         super().__init__(optimizer, last_epoch)
 
     def rates(self, epoch: int) -> list[float]:
         """The first rates times what the functions give."""
-        return [base * f(epoch) for base, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
+        factors = _values(self._name, self.lr_lambdas, epoch)
+        return [base * factor for base, factor in zip(self.base_lrs, factors, strict=True)]
 
 
 class MultiplicativeLR(LRScheduler):
     """lr0 f(1) f(2) ... f(epoch), f one function or one for each group."""
 
     def __init__(
-        self, optimizer: Optimizer, lr_lambda: Factor | Sequence[Factor], last_epoch: int = -1
+        self, optimizer: Optimizer, lr_lambda: Factor | Sequence[Factor], last_epoch: Epoch = -1
     ) -> None:
         self.lr_lambdas = functions("MultiplicativeLR", lr_lambda, optimizer)
         super().__init__(optimizer, last_epoch)
@@ -40,7 +45,8 @@ class MultiplicativeLR(LRScheduler):
         """The rates as they are, times what the functions give now, which is 1 at the start."""
         if epoch == 0:
             return self._found()
-        return [now * f(epoch) for now, f in zip(self._found(), self.lr_lambdas, strict=True)]
+        factors = _values(self._name, self.lr_lambdas, epoch)
+        return [now * factor for now, factor in zip(self._found(), factors, strict=True)]
 
 
 def functions(owner: str, given: Factor | Sequence[Factor], optimizer: Optimizer) -> list[Factor]:
@@ -52,21 +58,31 @@ def functions(owner: str, given: Factor | Sequence[Factor], optimizer: Optimizer
     return listed
 
 
+def _values(owner: str, functions: Sequence[Factor], epoch: int) -> list[float]:
+    """What the functions give; anything but a number is refused."""
+    number = Kind.of(float)
+    return [number.taken_as(owner, "what lr_lambda gives", f(epoch)) for f in functions]
+
+
 class StepLR(LRScheduler):
     """lr0 gamma^(epoch // step_size)."""
 
     carries = True
 
     def __init__(
-        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        step_size: Count,
+        gamma: NotNegative = 0.1,
+        last_epoch: Epoch = -1,
     ) -> None:
-        self.step_size = whole("StepLR", "step_size", step_size, 1)
+        self.step_size = step_size
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
     def factor(self, epoch: int) -> float:
         """Gamma for each whole stretch of step_size."""
-        return float(self.gamma ** (epoch // self.step_size))
+        return power(self.gamma, epoch // self.step_size)
 
 
 class MultiStepLR(LRScheduler):
@@ -80,9 +96,9 @@ class MultiStepLR(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        milestones: Iterable[int],
-        gamma: float = 0.1,
-        last_epoch: int = -1,
+        milestones: Sequence[int],
+        gamma: NotNegative = 0.1,
+        last_epoch: Epoch = -1,
     ) -> None:
         self.milestones = sorted(milestones)
         self.gamma = gamma
@@ -91,7 +107,7 @@ class MultiStepLR(LRScheduler):
     def factor(self, epoch: int) -> float:
         """Gamma for each milestone up to here."""
         before = bisect_left(self.milestones, 0)
-        return float(self.gamma ** (bisect_right(self.milestones, epoch) - before))
+        return power(self.gamma, bisect_right(self.milestones, epoch) - before)
 
 
 class ConstantLR(LRScheduler):
@@ -102,12 +118,10 @@ class ConstantLR(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        factor: float = 1 / 3,
-        total_iters: int = 5,
-        last_epoch: int = -1,
+        factor: Portion = 1 / 3,
+        total_iters: Whole = 5,
+        last_epoch: Epoch = -1,
     ) -> None:
-        if not 0 <= factor <= 1:
-            raise OptionError(f"ConstantLR: factor must be from 0 to 1, got {factor}")
         self.start_factor = factor
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
@@ -128,15 +142,11 @@ class LinearLR(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        start_factor: float = 1 / 3,
-        end_factor: float = 1.0,
-        total_iters: int = 5,
-        last_epoch: int = -1,
+        start_factor: Start = 1 / 3,
+        end_factor: Portion = 1.0,
+        total_iters: Whole = 5,
+        last_epoch: Epoch = -1,
     ) -> None:
-        if not 0 < start_factor <= 1:
-            raise OptionError(f"LinearLR: start_factor must be in (0, 1], got {start_factor}")
-        if not 0 <= end_factor <= 1:
-            raise OptionError(f"LinearLR: end_factor must be from 0 to 1, got {end_factor}")
         self.start_factor = start_factor
         self.end_factor = end_factor
         self.total_iters = total_iters
@@ -153,13 +163,13 @@ class ExponentialLR(LRScheduler):
 
     carries = True
 
-    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, gamma: NotNegative, last_epoch: Epoch = -1) -> None:
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
     def factor(self, epoch: int) -> float:
         """Gamma once for each count."""
-        return float(self.gamma**epoch)
+        return power(self.gamma, epoch)
 
 
 class PolynomialLR(LRScheduler):
@@ -170,17 +180,17 @@ class PolynomialLR(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        total_iters: int = 5,
-        power: float = 1.0,
-        last_epoch: int = -1,
+        total_iters: Count = 5,
+        power: NotNegative = 1.0,
+        last_epoch: Epoch = -1,
     ) -> None:
-        self.total_iters = whole("PolynomialLR", "total_iters", total_iters, 1)
+        self.total_iters = total_iters
         self.power = power
         super().__init__(optimizer, last_epoch)
 
     def factor(self, epoch: int) -> float:
         """What is left, to the power."""
-        return float((1 - min(epoch, self.total_iters) / self.total_iters) ** self.power)
+        return power(1 - min(epoch, self.total_iters) / self.total_iters, self.power)
 
 
 class CosineAnnealingLR(LRScheduler):
@@ -191,11 +201,11 @@ class CosineAnnealingLR(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        T_max: int,
-        eta_min: float = 0.0,
-        last_epoch: int = -1,
+        T_max: Count,
+        eta_min: NotNegative = 0.0,
+        last_epoch: Epoch = -1,
     ) -> None:
-        self.T_max = whole("CosineAnnealingLR", "T_max", T_max, 1)
+        self.T_max = T_max
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
 
@@ -226,13 +236,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        T_0: int,
-        T_mult: int = 1,
-        eta_min: float = 0.0,
-        last_epoch: int = -1,
+        T_0: Count,
+        T_mult: Count = 1,
+        eta_min: NotNegative = 0.0,
+        last_epoch: Epoch = -1,
     ) -> None:
-        self.T_0 = whole("CosineAnnealingWarmRestarts", "T_0", T_0, 1)
-        self.T_mult = whole("CosineAnnealingWarmRestarts", "T_mult", T_mult, 1)
+        self.T_0 = T_0
+        self.T_mult = T_mult
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
 
@@ -246,7 +256,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         if epoch is None:
             self.go_to(self.last_epoch + 1)
             return
-        if epoch < 0:
+        if not 0 <= epoch < inf:
             raise OptionError(f"CosineAnnealingWarmRestarts: epoch must be 0 or more, got {epoch}")
         self.last_epoch = int(epoch)
         self._set(self.rates(epoch))

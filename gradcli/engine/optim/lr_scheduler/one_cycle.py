@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-from gradcli.engine.optim.curves import CURVES, one_cycle_phase
-from gradcli.engine.optim.lr_scheduler.scheduler import LRScheduler, each_group, whole
+from gradcli.engine.kind import Count, NotNegative, Portion, Positive
+from gradcli.engine.optim.curves import CURVES, Anneal, one_cycle_phase
+from gradcli.engine.optim.lr_scheduler.scheduler import Epoch, LRScheduler, each_group
 from gradcli.engine.optim.optimizer import Group, Optimizer
 from gradcli.errors import OptionError, RangeError
 
@@ -20,27 +21,21 @@ class OneCycleLR(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        max_lr: float | list[float],
-        total_steps: int | None = None,
-        epochs: int | None = None,
-        steps_per_epoch: int | None = None,
-        pct_start: float = 0.3,
-        anneal_strategy: str = "cos",
+        max_lr: NotNegative | Sequence[NotNegative],
+        total_steps: Count | None = None,
+        epochs: Count | None = None,
+        steps_per_epoch: Count | None = None,
+        pct_start: Portion = 0.3,
+        anneal_strategy: Anneal = "cos",
         cycle_momentum: bool = True,
-        base_momentum: float | list[float] = 0.85,
-        max_momentum: float | list[float] = 0.95,
-        div_factor: float = 25.0,
-        final_div_factor: float = 1e4,
+        base_momentum: NotNegative | Sequence[NotNegative] = 0.85,
+        max_momentum: NotNegative | Sequence[NotNegative] = 0.95,
+        div_factor: Positive = 25.0,
+        final_div_factor: Positive = 1e4,
         three_phase: bool = False,
-        last_epoch: int = -1,
+        last_epoch: Epoch = -1,
     ) -> None:
         self.total_steps = _length(total_steps, epochs, steps_per_epoch)
-        if not 0 <= pct_start <= 1:
-            raise OptionError(f"OneCycleLR: pct_start must be from 0 to 1, got {pct_start}")
-        if anneal_strategy not in CURVES:
-            raise OptionError(
-                f"OneCycleLR: anneal_strategy must be 'cos' or 'linear', got {anneal_strategy!r}"
-            )
         if cycle_momentum and not {"momentum", "betas"} & optimizer.defaults.keys():
             raise OptionError(
                 f"OneCycleLR: {type(optimizer).__name__} has neither momentum nor betas to cycle; "
@@ -87,14 +82,12 @@ class OneCycleLR(LRScheduler):
             _give_momentum(group, self._between(self.last_epoch, high, low, high))
 
 
-def _length(total: Any, epochs: Any, each: Any) -> int:
+def _length(total: int | None, epochs: int | None, each: int | None) -> int:
     if total is not None:
-        return whole("OneCycleLR", "total_steps", total, 1)
+        return total
     if epochs is None or each is None:
         raise OptionError("OneCycleLR: give total_steps, or both epochs and steps_per_epoch")
-    return whole("OneCycleLR", "epochs", epochs, 1) * whole(
-        "OneCycleLR", "steps_per_epoch", each, 1
-    )
+    return epochs * each
 
 
 def _give_momentum(group: Group, momentum: float) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
-from gradcli.engine.optim.curves import ABSOLUTE, RELATIVE, Patience
+from gradcli.engine.kind import NotNegative, Whole
+from gradcli.engine.optim.curves import RELATIVE, Measure, Patience, Share
 from gradcli.engine.optim.lr_scheduler.scheduler import LRScheduler, each_group
 from gradcli.engine.optim.optimizer import Optimizer
 from gradcli.errors import OptionError
@@ -24,23 +25,15 @@ class ReduceLROnPlateau(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        mode: str = "min",
-        factor: float = 0.1,
-        patience: int = 10,
-        threshold: float = 1e-4,
-        threshold_mode: str = RELATIVE,
-        cooldown: int = 0,
-        min_lr: float | list[float] = 0.0,
-        eps: float = 1e-8,
+        mode: Literal["min", "max"] = "min",
+        factor: Share = 0.1,
+        patience: Whole = 10,
+        threshold: NotNegative = 1e-4,
+        threshold_mode: Measure = RELATIVE,
+        cooldown: Whole = 0,
+        min_lr: NotNegative | Sequence[NotNegative] = 0.0,
+        eps: NotNegative = 1e-8,
     ) -> None:
-        if not factor < 1:
-            raise OptionError(f"ReduceLROnPlateau: factor must be below 1, got {factor}")
-        if mode not in ("min", "max"):
-            raise OptionError(f"ReduceLROnPlateau: mode must be 'min' or 'max', got {mode!r}")
-        if threshold_mode not in (RELATIVE, ABSOLUTE):
-            raise OptionError(
-                f"ReduceLROnPlateau: threshold_mode must be 'rel' or 'abs', got {threshold_mode!r}"
-            )
         self._patience = Patience(
             falling=mode == "min",
             patience=patience,

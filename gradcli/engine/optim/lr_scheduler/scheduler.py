@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
+from gradcli.engine.constructor import check_library_constructor, checked_constructor
+from gradcli.engine.kind import Bound
 from gradcli.engine.optim.optimizer import Optimizer
-from gradcli.errors import DTypeError, OptionError
+from gradcli.errors import OptionError
+
+Epoch = Annotated[int, Bound("a whole number >= -1", lambda n: n >= -1)]
 
 
+@checked_constructor
 class LRScheduler:
     """lr = rates(last_epoch), a function of the count and of each group's first rate.
 
@@ -18,10 +23,11 @@ class LRScheduler:
 
     carries = False
 
-    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        if not isinstance(optimizer, Optimizer):
-            found = type(optimizer).__name__
-            raise DTypeError(f"{self._name}: optimizer must be an Optimizer, got {found}")
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        check_library_constructor(cls)
+
+    def __init__(self, optimizer: Optimizer, last_epoch: Epoch = -1) -> None:
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
@@ -128,15 +134,8 @@ def _copied(value: Any) -> Any:
 def each_group(name: str, value: Any, optimizer: Optimizer) -> list[float]:
     """One number for all groups, or a list with one for each."""
     groups = len(optimizer.param_groups)
-    if not isinstance(value, list | tuple):
+    if not isinstance(value, Sequence):
         return [float(value)] * groups
     if len(value) != groups:
         raise OptionError(f"{name} must be a number or {groups} of them, got {len(value)}")
     return [float(one) for one in value]
-
-
-def whole(owner: str, name: str, value: Any, least: int) -> int:
-    """`value` as a count from `least` on."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise OptionError(f"{owner}: {name} must be a whole number from {least} on, got {value!r}")
-    return value
