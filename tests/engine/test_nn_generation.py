@@ -77,7 +77,7 @@ def test_what_a_cache_cannot_hold_is_refused() -> None:
     model = gpt()
     with pytest.raises(GradcliError, match="steps must be a whole number >= 1, got 0"):
         nn.KeyValueCache(model, 0)
-    with pytest.raises(GradcliError, match=r"steps must be 1 or more, got 2\.5"):
+    with pytest.raises(GradcliError, match=r"steps must be a whole number >= 1, got 2\.5"):
         nn.KeyValueCache(model, 2.5)  # type: ignore[arg-type]
     with pytest.raises(GradcliError, match="model must be a Module, got 3"):
         nn.KeyValueCache(3, 4)  # type: ignore[arg-type]
