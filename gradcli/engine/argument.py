@@ -27,7 +27,7 @@ class Arguments:
         self.name = name
         self.function = function
         self.decided: set[tuple[Any, ...]] = set()
-        self._looks: dict[tuple[Any, ...], list[tuple[int | str, Kind]]] = {}
+        self._looks: dict[tuple[Any, ...], list[tuple[int, Kind]]] = {}
 
     @cached_property
     def hints(self) -> Mapping[str, Any]:
@@ -57,38 +57,33 @@ class Arguments:
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call as they are used; refuses the first that does not fit.
 
-        Which of them must be looked at is remembered for the types of a call: mostly none.
+        Which of those by position must be looked at is remembered for their types: mostly none.
         """
-        key: tuple[Any, ...] = tuple(map(type, args))
-        if named:
-            key = (*key, *named, *map(type, named.values()))
+        key = tuple(map(type, args))
         looks = self._looks.get(key)
         if looks is None:
-            looks = self._looks[key] = self._undecided(args, named)
-            if not looks and not named:
+            looks = self._looks[key] = self._undecided(args)
+            if not looks:
                 self.decided.add(key)
         try:
-            for place, kind in looks:
-                value = named[place] if isinstance(place, str) else args[place]
-                if kind.taken(value) is not value:
+            for i, kind in looks:
+                if kind.taken(args[i]) is not args[i]:
+                    return self._converted(args, named)
+            for name, value in named.items():
+                kind = self.kinds.get(name, _ANY)
+                if type(value) not in kind.quick and kind.taken(value) is not value:
                     return self._converted(args, named)
         except Unfit:
             return self._converted(args, named)
         return args, named
 
-    def _undecided(
-        self, args: tuple[Any, ...], named: dict[str, Any]
-    ) -> list[tuple[int | str, Kind]]:
-        """Those of which the type does not say enough, by place or name."""
-        kinds: list[tuple[int | str, Kind]] = [
-            (i, self.kinds.get(name, _ANY)) for i, name in enumerate(self._names(len(args)))
-        ]
-        kinds += [(name, self.kinds.get(name, _ANY)) for name in named]
-        values = (*args, *named.values())
+    def _undecided(self, args: tuple[Any, ...]) -> list[tuple[int, Kind]]:
+        """The places of those of which the type does not say enough."""
+        kinds = [self.kinds.get(name, _ANY) for name in self._names(len(args))]
         return [
-            pair
-            for pair, value in zip(kinds, values, strict=True)
-            if not pair[1].decides(type(value))
+            (i, kind)
+            for i, (kind, value) in enumerate(zip(kinds, args, strict=True))
+            if not kind.decides(type(value))
         ]
 
     def _converted(

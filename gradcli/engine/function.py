@@ -19,7 +19,7 @@ from gradcli.engine.kind import members
 from gradcli.engine.op import bare
 from gradcli.engine.sample import Sample, Shares, Wrong
 from gradcli.engine.tensor import OPS, Tensor, install
-from gradcli.errors import GradcliError
+from gradcli.errors import DTypeError, GradcliError, OptionError, RangeError, ShapeError
 from gradcli.registry import Registry
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -122,6 +122,7 @@ class Function:
 
 
 FUNCTIONS: Registry[Function] = Registry("function")
+_OF_ARGUMENTS = (ShapeError, DTypeError, RangeError, OptionError)  # what a user passed is wrong
 
 
 def beside_inputs(name: str, plain: F, called: str) -> F:
@@ -148,7 +149,7 @@ def beside_inputs(name: str, plain: F, called: str) -> F:
             unfit = beyond(arguments.name, arguments.by_name(args, named))
             if unfit is not None:
                 raise unfit from None
-            if isinstance(error, GradcliError):
+            if isinstance(error, _OF_ARGUMENTS):
                 rename(error, arguments.name)
             raise
 

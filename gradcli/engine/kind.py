@@ -208,9 +208,12 @@ def _bounded(kind: Kind, notes: tuple[Any, ...]) -> Kind:
             number = value if type(value) in kind.quick else kind.taken(value)
         except Unfit as unfit:
             raise unfit if unfit.place else Unfit(says, value, unfit.error) from None
-        for bound in bounds:
-            if bound.holds is not None and not bound.holds(number):
-                raise Unfit(says, value, OptionError)
+        try:
+            fits = all(bound.holds is None or bound.holds(number) for bound in bounds)
+        except OverflowError:  # a whole number that no float holds
+            fits = False
+        if not fits:
+            raise Unfit(says, value, OptionError)
         return number
 
     if not bounds:
@@ -325,7 +328,7 @@ _NONE = Kind("None", _nothing, frozenset((type(None),)))
 _ANY = Kind("anything", lambda value: value, classes=(object,))
 _PLAIN: dict[Any, Kind] = {
     int: Kind("a whole number", _whole, frozenset((int,))),
-    float: Kind("a number", _real, frozenset((float,)), frozenset((int,))),
+    float: Kind("a number", _real, frozenset((float, int))),
     bool: Kind("True or False", _truth, frozenset((bool,))),
     str: Kind("a text", _text, frozenset((str,))),
     None: _NONE,

@@ -215,7 +215,8 @@ class Op:
 
     def ran(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Any:
         """The op on arguments that are sorted, its results on the device of its inputs."""
-        inputs = self.cast(inputs)
+        if self._cast is not None and autocasting():
+            inputs = self._cast(inputs)
         if not place.devices:
             return self._called(inputs, options)
         with place.on(place.of(t.array for t in inputs if t is not None) or place.fresh()):
@@ -238,9 +239,9 @@ class Op:
         parents = parents_of(inputs) if self._gradient and graph.recording() else []
         node = self._node(parents, arrays, made, options) if any(parents) else None
         if self.visible == 1:
-            y = _tensor(made[0], node, 0)
+            y = Tensor(made[0]) if node is None else _tensor(made[0], node, 0)
             if self.shares:
-                y.alias = arrays[0] is not None and y.array.storage is arrays[0].storage
+                y.alias = arrays[0] is not None and made[0].storage is arrays[0].storage
             return y
         several = tuple(_tensor(a, node, i) for i, a in enumerate(made[: self.visible or None]))
         if self.shares:
@@ -313,10 +314,9 @@ class Op:
             kind = kinds[name]
             if type(value) in kind.quick:
                 continue
-            elements = kind.elements  # none where it takes no list
-            if elements and isinstance(value, (tuple, list)) and elements >= set(map(type, value)):
-                continue
-            given[name] = kind.taken_as(self.name, name, value)
+            fits = type(value) is tuple and kind.elements and kind.elements.issuperset
+            if not fits or not fits(map(type, value)):  # as of a shape: plain numbers only
+                given[name] = kind.taken_as(self.name, name, value)
         return inputs, given
 
     def _input(self, name: str, value: Any) -> Tensor | None:

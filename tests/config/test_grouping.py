@@ -208,5 +208,5 @@ def test_groups_and_clipping_train_captured_as_eagerly(job: Callable[..., Job]) 
 def test_a_clip_value_below_0_is_refused() -> None:
     from gradcli.engine import optim
 
-    with pytest.raises(OptionError, match="clip_value must be 0 or more, got -1"):
+    with pytest.raises(OptionError, match="clip_value must be a number >= 0, got -1"):
         optim.clip_grad_value_([engine.ones(2)], -1)

@@ -314,5 +314,5 @@ def test_results_in_memory_in_another_order_and_with_gaps_are_written_in_place()
 
 
 def test_a_kernel_that_refuses_says_so_in_its_own_words() -> None:
-    with pytest.raises(DTypeError, match="not built for"):
+    with pytest.raises(DTypeError, match="bitwise_and: does not take float32"):
         run("bitwise_and", *(empty((2,), HALF) for _ in range(3)))

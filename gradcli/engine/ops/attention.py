@@ -11,6 +11,7 @@ from gradcli.engine import graph
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, nothing, run, unbroadcast
 from gradcli.engine.autocast import autocast
+from gradcli.engine.kind import Portion
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.creation import full, ones
@@ -148,8 +149,6 @@ class AttentionOp(Op):
         """The averages of the values."""
         inputs, options = self._bind(args, named)
         dropped = options.get("dropout_p", 0.0)
-        if not 0 <= dropped <= 1:
-            raise OptionError(f"{_NAME}: dropout_p must be from 0 to 1, got {dropped}")
         query, key, value, mask = self.cast(inputs)
         assert query is not None and key is not None and value is not None
         if options.pop("enable_gqa", False):
@@ -168,7 +167,7 @@ def attention_forward(
     value: Array,
     attn_mask: Array | None = None,
     *,
-    dropout_p: float = 0.0,
+    dropout_p: Portion = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
@@ -226,7 +225,7 @@ scaled_dot_product_attention = AttentionOp(
         wrong(sample((2, 2, 3), (3, 4, 3), (3, 4, 3), none()), "shapes (2,) and (3,)"),
         wrong(sample((2, 3), (4, 3), (4, 3), (3, 4)), "cannot expand shape (3, 4) to (2, 4)"),
         wrong(sample((2, 3), (4, 3), (4, 3), (2, 4), is_causal=True), "or is_causal=True, not"),
-        wrong(sample((2, 3), (4, 3), (4, 3), none(), dropout_p=1.5), "must be from 0 to 1"),
+        wrong(sample((2, 3), (4, 3), (4, 3), none(), dropout_p=1.5), "a number from 0 to 1"),
         wrong(sample((3, 2, 3), (2, 4, 3), (2, 4, 3), none(), enable_gqa=True), "got 3, 2 and 2"),
         wrong(sample((4, 2, 3), (2, 4, 3), (4, 4, 3), none(), enable_gqa=True), "got 4, 2 and 4"),
         wrong(
