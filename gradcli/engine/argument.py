@@ -90,11 +90,11 @@ class Arguments:
         self, args: tuple[Any, ...], named: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The same, each as its kind has it."""
-        taken = [
+        positional = [
             self.kinds.get(name, _ANY).taken_as(self.name, name, value)
             for name, value in zip(self._names(len(args)), args, strict=True)
         ]
-        return tuple(taken), {
+        return tuple(positional), {
             name: self.kinds.get(name, _ANY).taken_as(self.name, name, value)
             for name, value in named.items()
         }
@@ -107,8 +107,8 @@ class Arguments:
     def by_name(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a call under their names, further ones as a tuple."""
         names, more = self._by_position
-        given = dict(zip(names, args, strict=False)) | dict(named)
-        return given if more is None else {**given, more: tuple(args[len(names) :])}
+        values = dict(zip(names, args, strict=False)) | dict(named)
+        return values if more is None else {**values, more: tuple(args[len(names) :])}
 
 
 def beyond(function: str, given: Mapping[str, Any]) -> OptionError | None:

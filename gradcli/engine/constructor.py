@@ -16,14 +16,14 @@ def checked_constructor(kind: Class) -> Class:
     The name in the sentence is that of the class that is made, which may be a subclass.
     """
     plain = vars(kind)["__init__"]
-    known: dict[str, Arguments] = {}
+    checks: dict[str, Arguments] = {}
 
     @wraps(plain)
     def construct(self: Any, *args: Any, **named: Any) -> None:
         name = type(self).__name__
-        arguments = known.get(name)
+        arguments = checks.get(name)
         if arguments is None:
-            arguments = known[name] = Arguments(name, plain)
+            arguments = checks[name] = Arguments(name, plain)
         args, named = arguments.taken((self, *args), named)
         try:
             plain(*args, **named)

@@ -219,8 +219,8 @@ def _bounded(kind: Kind, notes: tuple[Any, ...]) -> Kind:
     if not bounds:
         return kind
     says = bounds[0].says
-    told = all(bound.holds is None for bound in bounds)  # by the type, as without the note
-    if told:
+    by_type = all(bound.holds is None for bound in bounds)  # as without the note
+    if by_type:
         return replace(kind, says=says, taken=taken)
     return Kind(says, taken, types=kind.quick | kind.types, error=kind.error)
 

@@ -107,8 +107,8 @@ def dim_index(dim: int, ndim: int, op: str) -> int:
         raise OptionError(f"{op}: dim must be a whole number, got {dim!r}")
     limit = max(ndim, 1)
     if not -limit <= dim < limit:
-        said = dim if abs(dim) < 1 << 63 else "beyond 64 bits"
-        raise RangeError(f"{op}: dim {said} is outside {-limit}..{limit - 1}")
+        text = dim if abs(dim) < 1 << 63 else "beyond 64 bits"
+        raise RangeError(f"{op}: dim {text} is outside {-limit}..{limit - 1}")
     return dim % limit
 
 

@@ -133,8 +133,8 @@ class Tensor:
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Ask for a gradient (or no longer); returns the tensor itself."""
         if not isinstance(requires_grad, bool):
-            said = f"must be True or False, got {requires_grad!r:.60}"
-            raise OptionTypeError(f"requires_grad_: requires_grad {said}")
+            sentence = f"must be True or False, got {requires_grad!r:.60}"
+            raise OptionTypeError(f"requires_grad_: requires_grad {sentence}")
         if requires_grad and not self.dtype.is_floating_point:
             raise AutogradError(f"only float tensors can have gradients, this one is {self.dtype}")
         if self.node is not None:

@@ -54,8 +54,8 @@ def _from_lists(data: Sequence[Any], dtype: DType | None) -> Array:
         size = len(level[0])
         for row in level:
             if not isinstance(row, (list, tuple)) or len(row) != size:
-                found = len(row) if isinstance(row, (list, tuple)) else shown(row)
-                raise ShapeError(f"tensor: rows of unequal length: {size} and {found}")
+                length = len(row) if isinstance(row, (list, tuple)) else shown(row)
+                raise ShapeError(f"tensor: rows of unequal length: {size} and {length}")
         shapes.checked([*shape, size], "tensor")  # a list that holds itself has no end
         shape.append(size)
         level = [item for row in level for item in row]
