@@ -15,7 +15,7 @@ from gradcli.engine.autocast import autocast
 from gradcli.engine.graph import set_grad_enabled
 from gradcli.engine.op import composed
 from gradcli.engine.precision import get_float32_matmul_precision
-from gradcli.engine.program.entry import Entry, Steps
+from gradcli.engine.program.entry import Entry, Steps, tensors_in
 from gradcli.engine.program.passes import PASSES
 from gradcli.engine.program.values import changed, leaves, rebuilt, same
 from gradcli.engine.tensor import OPS, Tensor
@@ -100,7 +100,7 @@ class Captured:
 
     def steps(self, *args: Any) -> Steps:
         """As `scan`, but a value that a kernel refused ends the steps instead of raising."""
-        tensors = _tensors(args)
+        tensors = tensors_in(args)
         count = _count(tensors)
         results: list[Any] = []
         for i in range(count):
@@ -261,10 +261,6 @@ def _signature(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return type(value), value
     raise OptionError(f"capture: a step takes tensors and plain values, got {type(value).__name__}")
-
-
-def _tensors(args: Sequence[Any]) -> list[Tensor]:
-    return [a for a in args if isinstance(a, Tensor)]
 
 
 def _count(tensors: Sequence[Tensor]) -> int:

@@ -112,7 +112,7 @@ class Entry:
     ) -> str:
         """Why this recording ends it, or nothing: the second one makes the program."""
         if _overwritten(recorded, self.inputs):
-            for tensor, mine in zip(_tensors(args), self.inputs, strict=True):
+            for tensor, mine in zip(tensors_in(args), self.inputs, strict=True):
                 copy_into(tensor.array, mine)
             return "it overwrites one of its arguments"
         before, self.recording = self.recording, recorded
@@ -130,7 +130,7 @@ class Entry:
             with recording.to(recorded):
                 self.pattern, results = leaves(step(*own))
                 self.outputs = [tensor.array.contiguous() for tensor in results]
-            _check_places(_tensors(own), self.inputs)
+            _check_places(tensors_in(own), self.inputs)
         except CaptureError:
             recorded.undo()  # the step will be made again, eagerly
             raise
@@ -223,7 +223,8 @@ def _program(
     return DeviceProgram(calls, recorded, inputs, devices.pop())
 
 
-def _tensors(args: Sequence[Any]) -> list[Tensor]:
+def tensors_in(args: Sequence[Any]) -> list[Tensor]:
+    """The tensors among arguments."""
     return [a for a in args if isinstance(a, Tensor)]
 
 
