@@ -129,6 +129,10 @@ class NumericsError(GradcliError):
     code, exit_code = "E501", 5
 
 
+class AnomalyError(NumericsError):
+    """NaN in a gradient, in the name of the op that gave it."""
+
+
 class ExpectationError(GradcliError):
     """A figure in `expect:` or a benchmark threshold was missed."""
 

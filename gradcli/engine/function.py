@@ -19,7 +19,15 @@ from gradcli.engine.kind import members
 from gradcli.engine.op import bare
 from gradcli.engine.sample import Sample, Shares, Wrong
 from gradcli.engine.tensor import OPS, Tensor, install
-from gradcli.errors import DTypeError, GradcliError, OptionError, RangeError, ShapeError
+from gradcli.errors import (
+    AnomalyError,
+    DTypeError,
+    GradcliError,
+    NumericsError,
+    OptionError,
+    RangeError,
+    ShapeError,
+)
 from gradcli.registry import Registry
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -122,7 +130,8 @@ class Function:
 
 
 FUNCTIONS: Registry[Function] = Registry("function")
-_OF_ARGUMENTS = (ShapeError, DTypeError, RangeError, OptionError)  # what a user passed is wrong
+# Errors of what a user passed; those on the way back keep the name of the op that is at fault.
+_OF_ARGUMENTS = (ShapeError, DTypeError, RangeError, OptionError, NumericsError)
 
 
 def beside_inputs(name: str, plain: F, called: str) -> F:
@@ -149,7 +158,7 @@ def beside_inputs(name: str, plain: F, called: str) -> F:
             unfit = beyond(arguments.name, arguments.by_name(args, named))
             if unfit is not None:
                 raise unfit from None
-            if isinstance(error, _OF_ARGUMENTS):
+            if isinstance(error, _OF_ARGUMENTS) and not isinstance(error, AnomalyError):
                 rename(error, arguments.name)
             raise
 

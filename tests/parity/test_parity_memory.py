@@ -45,6 +45,11 @@ def no_share(p=0.5, training=True, **_):
     return p == 0 and training
 
 
+def picks_nothing(index=None):
+    """Whether an index consists of numbers and slices alone."""
+    return isinstance(index, tuple) and not any(isinstance(part, list) for part in index)
+
+
 def our_block(x):
     return id(x.array.storage)
 
@@ -90,6 +95,8 @@ def test_results_share_memory_as_in_torch(op):
                 partners = [
                     None if x is None else theirs(x) for x in inputs_of(sample, dtype, layout)
                 ]
+                if op.name == "getitem_by_tensor" and picks_nothing(**sample.options):
+                    continue  # x[0, 1] is the op getitem's, a view here too
                 try:
                     outputs = gradcheck.call(op, sample, inputs)
                     expected = their_call(op, sample, partners)

@@ -59,9 +59,10 @@ def rates(library, optimizer, name, options):
 
 
 def refused_here(name, options):
-    """Lengths of less than 1, as a row of docs/differences.md says."""
+    """Lengths of less than 1 and numbers below 0, as rows of docs/differences.md say."""
     length = {"StepLR": "step_size", "CosineAnnealingLR": "T_max", "PolynomialLR": "total_iters"}
-    return options.get(length.get(name), 1) < 1
+    negative = any(isinstance(one, (int, float)) and one < 0 for one in options.values())
+    return negative or options.get(length.get(name), 1) < 1
 
 
 @pytest.mark.filterwarnings("ignore")
