@@ -28,10 +28,12 @@ class GradcliError(Exception):
         place: where the mistake stands, if in a text.
         caret: short remark written beside the caret.
         notes: further lines; each is something to read or to type.
+        of_earlier_op: the sentence names an op that was called before the one that raises it.
     """
 
     code = "E000"
     exit_code = 1
+    of_earlier_op = False
 
     def __init__(
         self,
@@ -127,10 +129,6 @@ class NumericsError(GradcliError):
     """NaN or infinity where numbers are needed, or a gradient that is wrong."""
 
     code, exit_code = "E501", 5
-
-
-class AnomalyError(NumericsError):
-    """NaN in a gradient, in the name of the op that gave it."""
 
 
 class ExpectationError(GradcliError):

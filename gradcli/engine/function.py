@@ -20,7 +20,6 @@ from gradcli.engine.op import bare
 from gradcli.engine.sample import Sample, Shares, Wrong
 from gradcli.engine.tensor import OPS, Tensor, install
 from gradcli.errors import (
-    AnomalyError,
     DTypeError,
     GradcliError,
     NumericsError,
@@ -130,7 +129,7 @@ class Function:
 
 
 FUNCTIONS: Registry[Function] = Registry("function")
-# Errors of what a user passed; those on the way back keep the name of the op that is at fault.
+# Errors of what a user passed.
 _OF_ARGUMENTS = (ShapeError, DTypeError, RangeError, OptionError, NumericsError)
 
 
@@ -158,7 +157,7 @@ def beside_inputs(name: str, plain: F, called: str) -> F:
             unfit = beyond(arguments.name, arguments.by_name(args, named))
             if unfit is not None:
                 raise unfit from None
-            if isinstance(error, _OF_ARGUMENTS) and not isinstance(error, AnomalyError):
+            if isinstance(error, _OF_ARGUMENTS):
                 rename(error, arguments.name)
             raise
 
@@ -169,7 +168,7 @@ def beside_inputs(name: str, plain: F, called: str) -> F:
 def rename(error: GradcliError, name: str) -> None:
     """Put the name of the function that the user called before an op's refusal."""
     op, colon, sentence = error.message.partition(": ")
-    if colon and op != name and op in OPS:
+    if colon and op != name and op in OPS and not error.of_earlier_op:
         error.message = f"{name}: {sentence}"
         error.args = (error.message,)
 

@@ -15,7 +15,7 @@ from gradcli.engine import recording as recorders
 from gradcli.engine.array import Array, empty_beside, fill, run
 from gradcli.engine.block import Block
 from gradcli.engine.graph import Edge, Gradients, Leaf, Node
-from gradcli.errors import AnomalyError, AutogradError, ShapeError
+from gradcli.errors import AutogradError, NumericsError, ShapeError
 
 _watching: ContextVar[bool] = ContextVar("watching", default=False)
 
@@ -236,10 +236,12 @@ def _watched(through: Callable[[Node, Any], Any]) -> Callable[[Node, Any], Any]:
         made = through(node, grads)
         for i, grad in enumerate(made):
             if grad is not None and _has_nan(getattr(grad, "array", grad)):
-                raise AnomalyError(
+                error = NumericsError(
                     f"{node.name}: its gradient gave NaN for input {i}, of shape {grad.shape}; "
                     "look at the values that go into it"
                 )
+                error.of_earlier_op = True
+                raise error
         return made
 
     return watched

@@ -111,6 +111,9 @@ def rounded() -> None:
                 for b in (columns, wave((n, k), 1.0, terms=k).t()):
                     engine.addmm(wave((n,), 2.0), a, b)
         wave((5, 70))[:, 1:].t() @ wave((5, 66), 1.0, terms=5)[:, 2:]
+        both = wave((1 + 64 * 64,))  # two sides in one block, of which one begins at no 16 bytes
+        both[1:].view(64, 64) @ both[:-1].view(64, 64)
+        both[:-1].view(64, 64) @ both[1:].view(64, 64)
         wave((9, 80))[:, ::2] @ wave((40, 7), 1.0, terms=40)[::1, ::3]
 
 

@@ -61,4 +61,5 @@ class Report:
         """Raise what a kernel has refused."""
         error = self.found()
         if error is not None:
+            error.of_earlier_op = True
             raise error
