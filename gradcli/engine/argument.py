@@ -151,10 +151,12 @@ def checked(function: F, name: str = "") -> F:
     `name` is what the user calls, where that is not the function, as for a constructor.
     """
     arguments = Arguments(name or function.__name__, function)
+    decided = arguments.decided
 
     @wraps(function)
     def call(*args: Any, **named: Any) -> Any:
-        args, named = arguments.taken(args, named)
+        if named or tuple(map(type, args)) not in decided:
+            args, named = arguments.taken(args, named)
         try:
             return function(*args, **named)
         except OverflowError:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from contextvars import ContextVar
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -172,7 +171,10 @@ class Op:
         """Gradients of the inputs from those of the outputs and what the gradient asks for."""
         assert self._gradient is not None
         arriving = grads[0] if self.visible == 1 else tuple(grads)
-        with place.on(place.of(grads)) if place.others() else nullcontext():
+        if place.devices:
+            with place.on(place.of(grads)):
+                result = self._gradient(arriving, **kept)
+        else:
             result = self._gradient(arriving, **kept)
         return result if isinstance(result, tuple) else (result,)
 

@@ -85,7 +85,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     parts = list(tensors)
     if not parts:
         raise OptionError("cat: needs at least one tensor")
-    for other in parts[1:]:
+    for other in parts[1:] if len(parts) > 2 else ():  # join looks at two by itself
         _joined_dim("cat", parts[0].shape, other.shape, dim)
     if len(parts) == 1:
         shape_rules.dim_index(dim, parts[0].ndim, "cat")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from gradcli.engine import shape as shapes
@@ -33,7 +34,7 @@ def as_vector(x: Array | None, like: Array) -> Array:
 class OptionSecond(Op):
     """An op whose first option stands second, before the other inputs: torch's order of norms."""
 
-    @property
+    @cached_property
     def order(self) -> tuple[str, ...]:
         """The arguments as they are given by position."""
         option, *others = self.options
@@ -43,7 +44,7 @@ class OptionSecond(Op):
         self, args: Sequence[Any], named: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
         # Inputs side by side, as every op takes them, are told apart by what stands second.
-        if len(args) > 1 and not isinstance(args[1], Tensor | None):
+        if len(args) > 1 and args[1] is not None and not isinstance(args[1], Tensor):
             given = dict(zip(self.order, args, strict=False))
             twice = sorted(given.keys() & named.keys())
             if twice or len(args) > len(self.order):
