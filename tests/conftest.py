@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -110,3 +111,12 @@ def isa(request: pytest.FixtureRequest) -> Iterator[str]:
         pytest.skip(f"this machine has no {request.param}")
     yield request.param
     cpu.set_isa(before)
+
+
+@pytest.fixture
+def allocated() -> Iterator[Callable[[], int]]:
+    """Counts the bytes in use on the CPU; no earlier test's cycles are collected meanwhile."""
+    gc.collect()
+    gc.disable()
+    yield cpu.allocated
+    gc.enable()

@@ -290,3 +290,9 @@ def test_there_is_one_conftest() -> None:
     """Two are one module to Python: types named in the first are looked up in the second."""
     found = [named(path) for path in (ROOT / "tests").rglob("conftest.py")]
     assert found == ["tests/conftest.py"]
+
+
+def test_memory_is_counted_without_the_garbage_collector() -> None:
+    """Through the fixture `allocated`; else what an earlier test left behind counts at random."""
+    tests = set((ROOT / "tests").rglob("*.py")) - {Path(__file__), ROOT / "tests" / "conftest.py"}
+    assert not [named(p) for p in sorted(tests) if "cpu.allocated(" in p.read_text()]

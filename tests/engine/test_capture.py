@@ -327,27 +327,27 @@ def test_seeding_inside_a_step_stays_eager() -> None:
         engine.capture(step)(engine.zeros(3))
 
 
-def test_memory_stays_flat_over_many_replays() -> None:
+def test_memory_stays_flat_over_many_replays(allocated: Callable[[], int]) -> None:
     xs, ys = batches(50)
     _, step = small(OPTIMIZERS["adam"])
     captured = engine.capture(step, on_refusal=refuse)
     captured.scan(xs, ys)
-    before = cpu.allocated()
+    before = allocated()
     for _ in range(20):
         captured.scan(xs, ys)
-    assert cpu.allocated() == before
+    assert allocated() == before
 
 
-def test_the_arena_is_exactly_what_is_allocated_for_it() -> None:
+def test_the_arena_is_exactly_what_is_allocated_for_it(allocated: Callable[[], int]) -> None:
     x = engine.randn(40, 50)
     captured = engine.capture(lambda a: (((a * 2).exp() + 1) @ a.t()).sum(), on_refusal=refuse)
     captured(x)
-    before = cpu.allocated()
+    before = allocated()
     captured(x)
     (program,) = captured.programs
     assert program.arena_bytes >= 40 * 50 * 4
     scratch = cpu.threads() * max(plan.worker_bytes for plan in program.plans)
-    assert cpu.allocated() - before == program.arena_bytes + scratch
+    assert allocated() - before == program.arena_bytes + scratch
 
 
 def test_capture_error_is_one_of_ours() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from gradcli import engine
 from gradcli.engine import nn
-from gradcli.engine.device import cpu
 
 
 def refuse(why: str) -> None:
@@ -64,7 +64,9 @@ def test_numbers_that_go_to_and_fro_have_a_program_each() -> None:
     assert len(fast.programs) == 4
 
 
-def test_a_number_that_always_changes_stays_eager_and_is_named() -> None:
+def test_a_number_that_always_changes_stays_eager_and_is_named(
+    allocated: Callable[[], int],
+) -> None:
     model = Counting()
     told: list[str] = []
     fast, runs = counted(model, on_refusal=told.append)
@@ -73,14 +75,16 @@ def test_a_number_that_always_changes_stays_eager_and_is_named() -> None:
         model.scale = 0.5 * i
         assert fast(engine.ones(5000))[0].item() == 0.5 * i + 1.0
         if i == 20:
-            before = cpu.allocated()
+            before = allocated()
     assert runs == [200]
     assert len(told) == 1
     assert "for more than 64 states of its modules: Counting.scale changes again" in told[0]
-    assert cpu.allocated() <= before + 100_000
+    assert allocated() <= before + 100_000
 
 
-def test_tensors_that_are_always_replaced_stay_eager_and_are_named() -> None:
+def test_tensors_that_are_always_replaced_stay_eager_and_are_named(
+    allocated: Callable[[], int],
+) -> None:
     model = nn.Linear(50, 50)
     told: list[str] = []
     fast, runs = counted(model, on_refusal=told.append)
@@ -88,14 +92,14 @@ def test_tensors_that_are_always_replaced_stay_eager_and_are_named() -> None:
     for _ in range(150):
         model.weight = nn.Parameter(engine.randn(50, 50))
         assert fast(engine.ones(1, 50)).tolist() == model(engine.ones(1, 50)).tolist()
-        levels.append(cpu.allocated())
+        levels.append(allocated())
     assert runs == [150]
     assert len(told) == 1
     assert "Linear.weight changes again and again; change tensors in place" in told[0]
     assert max(levels) - levels[1] < 50 * 50 * 4
 
 
-def test_nothing_is_kept_of_parameters_that_were_replaced() -> None:
+def test_nothing_is_kept_of_parameters_that_were_replaced(allocated: Callable[[], int]) -> None:
     layer = nn.Linear(64, 64)
     fast, runs = counted(layer, on_refusal=refuse)
     x = engine.randn(2, 64)
@@ -109,7 +113,7 @@ def test_nothing_is_kept_of_parameters_that_were_replaced() -> None:
         layer.weight = nn.Parameter(engine.randn(64, 64))
         fast(x)
         assert old() is None
-        levels.append(cpu.allocated())
+        levels.append(allocated())
     assert max(levels) - levels[2] < 64 * 64 * 4  # not one of them
     assert runs == [401]
 

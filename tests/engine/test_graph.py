@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gc
+from collections.abc import Callable
 
 import pytest
 
 from gradcli import engine
-from gradcli.engine.device import cpu
 from gradcli.errors import AutogradError, ShapeError
 
 
@@ -147,17 +146,12 @@ def test_mixed_types_bring_the_gradient_back_in_the_leaf_s_type() -> None:
     assert x.grad.dtype is engine.float32
 
 
-def test_a_graph_is_freed_without_the_garbage_collector() -> None:
+def test_a_graph_is_freed_without_the_garbage_collector(allocated: Callable[[], int]) -> None:
     x = leaf(1.0, 2.0)
-    gc.collect()
-    gc.disable()
-    try:
-        before = cpu.allocated()
-        for _ in range(5):
-            y = (x * x + x) * 3.0
-            y.backward(engine.ones(2))
-            x.grad = None
-        del y
-        assert cpu.allocated() == before
-    finally:
-        gc.enable()
+    before = allocated()
+    for _ in range(5):
+        y = (x * x + x) * 3.0
+        y.backward(engine.ones(2))
+        x.grad = None
+    del y
+    assert allocated() == before

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gc
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from gradcli import engine
 from gradcli.engine import nn
-from gradcli.engine.device import cpu
 from gradcli.errors import AutogradError, DTypeError, ShapeError
 
 
@@ -157,21 +156,18 @@ def test_what_a_hook_cannot_do_is_refused_in_words(call: Any, error: Any, said: 
         call(leaf(2.0))
 
 
-def test_graphs_with_hooks_are_freed_without_the_garbage_collector() -> None:
+def test_graphs_with_hooks_are_freed_without_the_garbage_collector(
+    allocated: Callable[[], int],
+) -> None:
     x = leaf(1.0, 2.0)
-    gc.collect()
-    gc.disable()
-    try:
-        before = cpu.allocated()
-        y = x * x
-        y.register_hook(lambda grad: grad * 2)
-        y.retain_grad()
-        y.sum().backward()
-        x.grad = None
-        del y
-        assert cpu.allocated() == before
-    finally:
-        gc.enable()
+    before = allocated()
+    y = x * x
+    y.register_hook(lambda grad: grad * 2)
+    y.retain_grad()
+    y.sum().backward()
+    x.grad = None
+    del y
+    assert allocated() == before
 
 
 def test_a_captured_step_notices_that_the_hooks_of_a_leaf_changed() -> None:

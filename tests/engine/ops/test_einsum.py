@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from gradcli import engine
-from gradcli.engine.device import cpu
 from gradcli.errors import GradcliError
 
 
@@ -34,11 +35,13 @@ def test_what_does_not_fit_is_refused(
     assert text in str(caught.value)
 
 
-def test_a_product_of_matrices_takes_no_more_memory_than_its_result() -> None:
+def test_a_product_of_matrices_takes_no_more_memory_than_its_result(
+    allocated: Callable[[], int],
+) -> None:
     a, b = engine.ones(200, 300), engine.ones(300, 100)
-    before = cpu.allocated()
+    before = allocated()
     result = engine.einsum("ij,jk->ik", a, b)
-    assert cpu.allocated() - before == result.numel() * 4
+    assert allocated() - before == result.numel() * 4
     assert result.tolist() == [[300.0] * 100] * 200
 
 
