@@ -15,6 +15,7 @@ from gradcli.engine.graph import (
     enable_grad,
     no_grad,
     recording,
+    run_recording,
     set_grad_enabled,
 )
 from gradcli.engine.tensor import Tensor, parents_of
@@ -74,8 +75,7 @@ def _go_back(
     way = kind(retain_graph=recorded if retain is None else retain, wanted=wanted)
     for edge, first in roots:
         way.begin(edge, first)
-    with set_grad_enabled(recorded):
-        way.run()
+    run_recording(recorded, way.run)  # what each backward does is worth sparing a `with` block
 
 
 @function(method=False)

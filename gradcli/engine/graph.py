@@ -141,6 +141,15 @@ def recording() -> bool:
     return _recording.get()
 
 
+def run_recording(mode: bool, run: Callable[[], None]) -> None:
+    """Call a function, whose operations are remembered for backward or not."""
+    before = _recording.set(mode)
+    try:
+        run()
+    finally:
+        _recording.reset(before)
+
+
 class set_grad_enabled(Block):  # noqa: N801 -- torch's name
     """Switch remembering on or off inside a `with` block or a decorated function."""
 

@@ -278,7 +278,10 @@ class Op:
         """Sort arguments into inputs and options."""
         if named or self._asked or len(args) != len(self.inputs):
             return self._bind_options(args, named)
-        return [self._input(*pair) for pair in zip(self.inputs, args, strict=True)], {}
+        for name, value in zip(self.inputs, args, strict=True):
+            if not isinstance(value, Tensor):
+                self._input(name, value)
+        return list(args), {}
 
     def _bind_options(
         self, args: Sequence[Any], named: dict[str, Any]

@@ -137,12 +137,15 @@ class Walk:
         number = node.number
         if self._wanted is not None and not self._wanted.holds(number):
             return
-        if number not in self._pending:
+        waiting = self._pending.get(number)
+        if waiting is None:
             slots: list[Any] = [None] * (node.outputs if isinstance(node, Node) else 1)
             self._pending[number] = (node, slots)
             heapq.heappush(self._queue, -number)
-        slots = self._pending[number][1]
-        slots[output] = self.add(slots[output], grad)
+            slots[output] = grad
+        else:
+            slots = waiting[1]
+            slots[output] = self.add(slots[output], grad)
 
     def hooked(self, node: Node | Leaf, slots: list[Any]) -> list[Any]:
         """What hooks make of the gradients; where these are to be kept too, that comes last."""
