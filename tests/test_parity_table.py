@@ -14,7 +14,7 @@ from gradcli.engine.tensor import OPS
 
 TABLE = Path(__file__).parent.parent / "docs" / "parity.md"
 HOLD_LAYERS = {"Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"}
-# test_nn_positions.py, test_nn_attention.py and ops/test_softcap.py of tests/engine hold them to
+# test_nn_positions.py, test_nn_attention.py and test_softcap.py of tests/engine hold them to
 # their papers' formulas, test_nn_key_value_cache.py states to sequences that come at once.
 NOT_IN_TORCH = {
     "Positions",

@@ -22,7 +22,7 @@ from gradcli.engine.draw import draw
 from gradcli.engine.dtype import DType, bfloat16, bool_, float32, float64, int32, int64, uint8
 from gradcli.engine.interop import from_dlpack, from_numpy
 from gradcli.engine.op import composed
-from gradcli.engine.ops.creation import (
+from gradcli.engine.ops.creation.creation import (
     empty,
     frombuffer,
     full,

@@ -6,7 +6,7 @@ from gradcli.engine import graph
 from gradcli.engine.dtype import DTYPES, DType
 from gradcli.engine.function import Function
 from gradcli.engine.op import Op
-from gradcli.engine.ops.creation import tensor
+from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.sample import Input
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import GradcliError

@@ -15,7 +15,7 @@ from gradcli.engine import graph
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.dtype import DType
 from gradcli.engine.gradcheck import Row, call, chosen_ops, make_inputs
-from gradcli.engine.ops.creation import tensor
+from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.sample import Sample
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import GradcliError

@@ -18,7 +18,7 @@ from gradcli.engine import graph
 from gradcli.engine import shape as shapes
 from gradcli.engine.function import Function, declared_functions
 from gradcli.engine.op import Op, declared_ops
-from gradcli.engine.ops.creation import tensor
+from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.random import default_generator
 from gradcli.engine.sample import Input, Sample
 from gradcli.engine.tensor import Tensor

@@ -29,7 +29,7 @@ from gradcli.engine.gradcheck import (
     position,
 )
 from gradcli.engine.op import composed
-from gradcli.engine.ops.creation import tensor
+from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.sample import Sample
 from gradcli.engine.tensor import Tensor
 

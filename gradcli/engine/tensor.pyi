@@ -15,8 +15,8 @@ from gradcli.engine.kind import OneDim
 from gradcli.engine.kind import Operand
 from gradcli.engine.kind import Sizes
 from gradcli.engine.kind import Whole
-from gradcli.engine.ops.functions import Decimals
-from gradcli.engine.ops.reduce import Dim
+from gradcli.engine.ops.elementwise.functions import Decimals
+from gradcli.engine.ops.reduce.reduce import Dim
 from gradcli.engine.random import Generator
 from gradcli.engine.shape import Shape
 from gradcli.registry import Registry

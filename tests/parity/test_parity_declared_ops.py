@@ -164,7 +164,7 @@ ALONE = {
     "flat_index": "part of indexing; tests/parity/test_parity_indexing.py compares the whole",
     "index_copy": "torch gives what was overwritten a gradient; test_parity_gather.py has the rest",
     "rotary_embedding": "torch has none; tests/engine/test_nn_positions.py has its formula",
-    "softcap": "torch has none; tests/engine/ops/test_softcap.py has its formula",
+    "softcap": "torch has none; tests/engine/ops/elementwise/test_softcap.py has its formula",
     "nonzero_places": "part of nonzero, which tests/parity/test_parity_gather.py compares",
     "scatter": "torch gives what was overwritten a gradient; test_parity_gather.py has the rest",
     "dropout": "draws its own random numbers; tests/parity/test_parity_layers.py compares the rest",

@@ -12,7 +12,7 @@ from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.nn.steps import step_by_step, unless_features
-from gradcli.engine.ops.creation import full
+from gradcli.engine.ops.creation.creation import full
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
 

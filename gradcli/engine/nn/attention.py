@@ -12,7 +12,7 @@ from gradcli.engine.nn import init
 from gradcli.engine.nn.linear import Linear
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
-from gradcli.engine.ops.creation import empty
+from gradcli.engine.ops.creation.creation import empty
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
 

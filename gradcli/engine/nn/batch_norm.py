@@ -12,7 +12,7 @@ from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
-from gradcli.engine.ops.creation import empty, ones, tensor, zeros
+from gradcli.engine.ops.creation.creation import empty, ones, tensor, zeros
 from gradcli.engine.recompute import repeating
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError

@@ -12,8 +12,8 @@ from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
-from gradcli.engine.ops.creation import empty
-from gradcli.engine.ops.window import Pair, Window
+from gradcli.engine.ops.conv.window import Pair, Window
+from gradcli.engine.ops.creation.creation import empty
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError

@@ -11,8 +11,8 @@ from gradcli.engine.graph import no_grad
 from gradcli.engine.nn.key_value_cache import KeyValueCache
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.steps import obstacle
-from gradcli.engine.ops.creation import tensor
-from gradcli.engine.ops.random import rand
+from gradcli.engine.ops.creation.creation import tensor
+from gradcli.engine.ops.random.random import rand
 from gradcli.engine.random import Generator
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import NumericsError, OptionError

@@ -12,7 +12,7 @@ from gradcli.engine.nn import init
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.nn.steps import step_by_step, unless_last
-from gradcli.engine.ops.creation import empty
+from gradcli.engine.ops.creation.creation import empty
 from gradcli.engine.shape import checked
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradcli.engine.constructor import checked_constructor
-from gradcli.engine.ops.creation import empty
+from gradcli.engine.ops.creation.creation import empty
 from gradcli.engine.tensor import Tensor
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.module import Module
-from gradcli.engine.ops.pool_adaptive import Wanted
-from gradcli.engine.ops.window import Pair
+from gradcli.engine.ops.conv.pool_adaptive import Wanted
+from gradcli.engine.ops.conv.window import Pair
 from gradcli.engine.tensor import Tensor
 
 

@@ -18,8 +18,8 @@ from gradcli.engine.nn.recurrent_cell import (
     spread,
 )
 from gradcli.engine.op import Op
-from gradcli.engine.ops.join import cat, stack
-from gradcli.engine.ops.recurrent import gru_steps, lstm_steps, rnn_steps
+from gradcli.engine.ops.sequence.recurrent import gru_steps, lstm_steps, rnn_steps
+from gradcli.engine.ops.shape.join import cat, stack
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
 

@@ -14,8 +14,8 @@ from gradcli.engine.nn.embedding import linear
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.op import Op
-from gradcli.engine.ops.creation import empty
-from gradcli.engine.ops.recurrent import gru_steps, lstm_steps, rnn_steps
+from gradcli.engine.ops.creation.creation import empty
+from gradcli.engine.ops.sequence.recurrent import gru_steps, lstm_steps, rnn_steps
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, ShapeError
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gradcli.engine.kind import Count
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.module import Module
-from gradcli.engine.ops.resize import Factor
+from gradcli.engine.ops.conv.resize import Factor
 from gradcli.engine.tensor import Tensor
 
 

@@ -19,7 +19,7 @@ from gradcli.engine.nn.transformer import (
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
-from gradcli.engine.ops.creation import full
+from gradcli.engine.ops.creation.creation import full
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import ShapeError
 

@@ -1,7 +1,9 @@
-"""The declared ops, a module a family. Importing this package fills the table of ops."""
+"""The declared ops, a folder for each kind. Importing this package fills the table of ops."""
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
-for _family in iter_modules(__path__):
-    import_module(f"{__name__}.{_family.name}")
+# What stands beside the folders comes last: forms in place are made of the ops declared in them.
+_modules = walk_packages(__path__, f"{__name__}.")
+for _module in sorted(_modules, key=lambda module: module.name.count("."), reverse=True):
+    import_module(_module.name)

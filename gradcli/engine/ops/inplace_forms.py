@@ -13,20 +13,6 @@ from typing import Any
 from gradcli.engine.argument import hints_of
 from gradcli.engine.function import FUNCTIONS, IN_PLACE, function
 from gradcli.engine.op import Op
-from gradcli.engine.ops import (  # noqa: F401 -- they declare what is written in place here
-    activation,
-    arithmetic,
-    division,
-    elementwise,
-    functions,
-    logic,
-    masks,
-    products,
-    rows,
-    running,
-    scatter,
-    scatter_reduce,
-)
 from gradcli.engine.ops.inplace import overwrite
 from gradcli.engine.sample import Sample
 from gradcli.engine.shape import broadcast

@@ -9,7 +9,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array, run
 from gradcli.engine.device import place
 from gradcli.engine.kind import NotNegative
-from gradcli.engine.ops.creation import ones
+from gradcli.engine.ops.creation.creation import ones
 from gradcli.engine.optim.optimizer import Betas, Group, Optimizer
 from gradcli.engine.tensor import Tensor
 

@@ -11,7 +11,7 @@ from gradcli.engine.array import Array, copy_into, run
 from gradcli.engine.device import place
 from gradcli.engine.graph import no_grad
 from gradcli.engine.kind import Kind, NotNegative
-from gradcli.engine.ops.creation import zeros
+from gradcli.engine.ops.creation.creation import zeros
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import NumericsError, OptionError
 

@@ -14,7 +14,7 @@ from gradcli.engine.constructor import in_library
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.kind import Bound, shown
-from gradcli.engine.ops.creation import zeros
+from gradcli.engine.ops.creation.creation import zeros
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
 

@@ -1,0 +1,1 @@
+"""Windows on images and lines: convolution, pooling, resizing, affine maps."""

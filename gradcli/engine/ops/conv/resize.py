@@ -1,0 +1,251 @@
+"""Lines and images in another size (interpolate), and pixels traded for channels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gradcli.engine import shape as shapes
+from gradcli.engine.array import Array, empty, run
+from gradcli.engine.function import function
+from gradcli.engine.op import op
+from gradcli.engine.ops.along import floats
+from gradcli.engine.ops.shape.movement import own_memory
+from gradcli.engine.sample import sample, wrong
+from gradcli.engine.shape import Shape
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import OptionError, ShapeError
+
+Factor = float | Sequence[float] | None
+# How csrc/cpu/resize.h finds the place of an output; the last for align_corners.
+_KINDS = {"nearest": 0, "nearest-exact": 1, "linear": 2, "bilinear": 2}
+_CORNERS = 3
+_DIMS = {"linear": 1, "bilinear": 2}
+
+
+@dataclass(frozen=True)
+class _Resize:
+    """What a call of interpolate does to planes (rows, columns)."""
+
+    kind: int
+    size: Shape  # of the output: one number for lines, two for images
+    steps: tuple[float, float]  # of the input, for a step of the output
+
+    def run(self, kernel: str, given: Array, made: Array) -> None:
+        """Forward, or back."""
+        run(kernel, given, made, sizes=(self.kind,), options=self.steps)
+
+
+def _planned(
+    x: Shape,
+    size: Any,
+    scale_factor: Factor,
+    mode: str,
+    align_corners: bool | None,
+    recompute: bool | None,
+) -> _Resize:
+    dims = len(x) - 2
+    kind = _kind(mode, dims, align_corners)
+    if dims not in (1, 2):
+        raise ShapeError(f"interpolate: input must be (N, C, L) or (N, C, H, W), got shape {x}")
+    if 0 in x[1:]:
+        raise ShapeError(f"interpolate: input must not be empty, got shape {x}")
+    if (size is None) == (scale_factor is None):
+        raise OptionError("interpolate: give one of size and scale_factor")
+    if size is not None:
+        if recompute:
+            raise OptionError("interpolate: recompute_scale_factor needs a scale_factor")
+        wanted, scales = _sizes(size, dims), None
+    else:
+        scales = _scales(scale_factor, dims)
+        wanted = tuple(math.floor(n * s) for n, s in zip(x[2:], scales, strict=True))
+    if min(wanted) < 1:
+        raise ShapeError(f"interpolate: the output would be {wanted}, the input is {x}")
+    kept = [None] * dims if scales is None or recompute else list(scales)
+    steps = [_step(kind, n, m, s) for n, m, s in zip(x[2:], wanted, kept, strict=True)]
+    return _Resize(kind, wanted, (steps[0] if dims == 2 else 1.0, steps[-1]))
+
+
+def _kind(mode: str, dims: int, align_corners: bool | None) -> int:
+    if mode not in _KINDS:
+        raise OptionError(
+            f"interpolate: mode must be one of {', '.join(map(repr, _KINDS))}, got {mode!r:.60}"
+        )
+    if _DIMS.get(mode, dims) != dims:
+        what = "lines (N, C, L)" if mode == "linear" else "images (N, C, H, W)"
+        raise OptionError(f"interpolate: mode {mode!r} is for {what}")
+    if mode not in _DIMS and align_corners is not None:
+        raise OptionError(f"interpolate: align_corners is for 'linear' and 'bilinear', not {mode}")
+    return _CORNERS if align_corners else _KINDS[mode]
+
+
+def _step(kind: int, length: int, wanted: int, scale: float | None) -> float:
+    """How far the input moves for a step of the output."""
+    if kind == _CORNERS:
+        return (length - 1) / (wanted - 1) if wanted > 1 else 0.0
+    if kind == _KINDS["linear"] and length == wanted:
+        return 1.0
+    return length / wanted if scale is None else 1 / scale
+
+
+def _sizes(size: Any, dims: int) -> Shape:
+    given = tuple(size) if isinstance(size, (tuple, list)) else (size,) * dims
+    whole = all(isinstance(s, int) and not isinstance(s, bool) and 1 <= s < 1 << 31 for s in given)
+    if len(given) != dims or not whole:
+        raise OptionError(
+            f"interpolate: size must be {'a pair of ' if dims == 2 else ''}whole numbers of at "
+            f"least 1, got {size!r:.60}"
+        )
+    return given
+
+
+def _scales(scale: Any, dims: int) -> tuple[float, ...]:
+    given = tuple(scale) if isinstance(scale, (tuple, list)) else (scale,) * dims
+    number = all(isinstance(s, (int, float)) and math.isfinite(s) and s > 0 for s in given)
+    if len(given) != dims or not number:
+        raise OptionError(
+            f"interpolate: scale_factor must be {'a pair of ' if dims == 2 else ''}numbers above "
+            f"0, got {scale!r:.60}"
+        )
+    return given
+
+
+def _image(shape: Shape) -> Shape:
+    """(N, C, ...) as (planes, rows, columns)."""
+    rows = shape[2] if len(shape) == 4 else 1
+    return (shapes.numel(shape[:2]), rows, shape[-1])
+
+
+@op(
+    twice="linear",
+    samples=[
+        sample((2, 3, 4, 5), scale_factor=2),
+        sample((1, 2, 7, 5), size=(3, 9)),
+        sample((2, 3, 6), size=4, mode="nearest-exact"),
+        sample((2, 3, 6), scale_factor=2.5, mode="linear"),
+        sample((2, 1, 5), size=3, mode="linear", align_corners=True),
+        sample((2, 3, 4, 5), scale_factor=(2, 1.5), mode="bilinear"),
+        sample((1, 2, 5, 4), size=(3, 7), mode="bilinear"),
+        sample((1, 2, 3, 4), size=(7, 1), mode="bilinear", align_corners=True),
+        sample((1, 1, 5, 3), scale_factor=1.3, mode="bilinear", recompute_scale_factor=True),
+        sample((1, 1, 1, 1), size=3, mode="bilinear"),
+        sample((0, 2, 3), size=5),
+    ],
+    wrong=[
+        wrong(sample((2, 3), size=2), "input must be (N, C, L)"),
+        wrong(sample((1, 2, 0), size=2), "input must not be empty"),
+        wrong(sample((1, 2, 3)), "give one of size and scale_factor"),
+        wrong(sample((1, 2, 3), size=2, scale_factor=2), "give one of size and scale_factor"),
+        wrong(sample((1, 2, 3), scale_factor=0.2), "the output would be (0,)"),
+        wrong(sample((1, 2, 3), scale_factor=-1), "scale_factor must be numbers above 0"),
+        wrong(sample((1, 2, 3), size=(2, 2)), "size must be whole numbers"),
+        wrong(sample((1, 2, 3), size=2, mode="cubic"), "mode must be one of 'nearest'"),
+        wrong(sample((1, 2, 3), size=2, mode="bilinear"), "is for images (N, C, H, W)"),
+        wrong(sample((1, 2, 3), size=2, align_corners=True), "align_corners is for 'linear'"),
+        wrong(sample((1, 2, 3), size=2, recompute_scale_factor=True), "needs a scale_factor"),
+        wrong(sample((1, 2, 3), size=2), "must be float32, float64 or bfloat16", dtype="int64"),
+    ],
+    method=False,
+)
+def interpolate(
+    input: Array,
+    *,
+    size: int | Sequence[int] | None = None,
+    scale_factor: Factor = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+) -> Array:
+    """Each output the nearest pixel, or on the straight lines between its neighbours."""
+    floats("interpolate", input)
+    how = _planned(input.shape, size, scale_factor, mode, align_corners, recompute_scale_factor)
+    shape = (*input.shape[:2], *how.size)
+    y = empty(_image(shape), input.dtype)
+    how.run("resize_forward", input.contiguous().reshape(_image(input.shape)), y)
+    return y.reshape(shape)
+
+
+@interpolate.gradient
+def interpolate_gradient(
+    grad: Array,
+    *,
+    size: int | Sequence[int] | None,
+    scale_factor: Factor,
+    mode: str,
+    align_corners: bool | None,
+    recompute_scale_factor: bool | None,
+    shapes: tuple[Shape, ...],
+) -> Array:
+    """The gradient of each output to the pixels that it is made of, in the same shares."""
+    how = _planned(shapes[0], size, scale_factor, mode, align_corners, recompute_scale_factor)
+    out = empty(_image(shapes[0]), grad.dtype)
+    how.run("resize_backward", grad.contiguous().reshape(_image(grad.shape)), out)
+    return out.reshape(shapes[0])
+
+
+@function(
+    samples=[
+        sample((1, 8, 2, 3), upscale_factor=2),
+        sample((9, 1, 2), upscale_factor=3),
+        sample((2, 1, 4, 1, 3), upscale_factor=2),
+        sample((2, 3, 2), upscale_factor=1),
+        sample((0, 4, 2, 3), upscale_factor=2),
+    ],
+    wrong=[
+        wrong(
+            sample((3, 2, 2), upscale_factor=2), "3 channels of (3, 2, 2) must be a multiple of 4"
+        ),
+        wrong(sample((4, 4), upscale_factor=2), "input must be (..., C, H, W), got shape (4, 4)"),
+        wrong(sample((4, 1, 1), upscale_factor=0), "upscale_factor must be a whole number of at"),
+    ],
+)
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """(..., C r^2, H, W) as (..., C, H r, W r): r^2 channels become the pixels of one."""
+    r = _factor("pixel_shuffle", "upscale_factor", input, upscale_factor)
+    *front, channels, h, w = input.shape
+    if channels % (r * r):
+        raise ShapeError(
+            f"pixel_shuffle: the {channels} channels of {input.shape} must be a multiple of {r * r}"
+        )
+    apart = input.reshape(*front, channels // (r * r), r, r, h, w)
+    n = len(front)
+    mixed = apart.permute(*range(n + 1), n + 3, n + 1, n + 4, n + 2)
+    return own_memory(mixed.reshape(*front, channels // (r * r), h * r, w * r), input)
+
+
+@function(
+    samples=[
+        sample((1, 2, 4, 6), downscale_factor=2),
+        sample((1, 3, 6), downscale_factor=3),
+        sample((2, 1, 1, 2, 6), downscale_factor=2),
+        sample((2, 3, 2), downscale_factor=1),
+        sample((0, 1, 4, 2), downscale_factor=2),
+    ],
+    wrong=[
+        wrong(sample((1, 3, 4), downscale_factor=2), "of (1, 3, 4) must be multiples of 2"),
+        wrong(sample((4, 4), downscale_factor=2), "input must be (..., C, H, W), got shape (4, 4)"),
+        wrong(sample((1, 2, 2), downscale_factor=2.0), "downscale_factor must be a whole number"),
+    ],
+)
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """(..., C, H r, W r) as (..., C r^2, H, W): the opposite of pixel_shuffle."""
+    r = _factor("pixel_unshuffle", "downscale_factor", input, downscale_factor)
+    *front, channels, h, w = input.shape
+    if h % r or w % r:
+        raise ShapeError(
+            f"pixel_unshuffle: height and width of {input.shape} must be multiples of {r}"
+        )
+    apart = input.reshape(*front, channels, h // r, r, w // r, r)
+    n = len(front)
+    mixed = apart.permute(*range(n + 1), n + 2, n + 4, n + 1, n + 3)
+    return own_memory(mixed.reshape(*front, channels * r * r, h // r, w // r), input)
+
+
+def _factor(op: str, name: str, x: Tensor, factor: int) -> int:
+    if x.ndim < 3:
+        raise ShapeError(f"{op}: input must be (..., C, H, W), got shape {x.shape}")
+    if isinstance(factor, bool) or not isinstance(factor, int) or factor < 1:
+        raise OptionError(f"{op}: {name} must be a whole number of at least 1, got {factor!r}")
+    return factor

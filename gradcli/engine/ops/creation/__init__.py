@@ -1,0 +1,1 @@
+"""Tensors from numbers and shapes; in another type, on another device, as text."""

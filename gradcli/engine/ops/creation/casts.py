@@ -1,0 +1,96 @@
+"""Tensors as another element type, or on another device: to, float, double, int, long, bool."""
+
+from __future__ import annotations
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine.device.gpu import opened
+from gradcli.engine.dtype import DType
+from gradcli.engine.function import function
+from gradcli.engine.ops.shape.movement import cast
+from gradcli.engine.sample import index, sample, truth, wrong
+from gradcli.engine.tensor import OPS, Tensor
+from gradcli.errors import DTypeError
+
+
+@function(
+    shares="either",
+    samples=[
+        sample((3, 5), dtype=dtypes.float64),
+        sample(index((2, 1, 4), 100), dtype=dtypes.float32),
+        sample(truth((3,)), dtype=dtypes.float64),
+        sample((), dtype=dtypes.float64),
+        sample((0, 2), dtype=dtypes.float32),
+    ],
+    wrong=[
+        wrong(sample((2,), dtype="gpu"), "to: no device 'gpu'"),
+        wrong(sample((2,), dtype="float64"), "'float64' is written engine.float64"),
+        wrong(sample((2,), dtype=32), "dtype must be an element type such as engine.float32, a T"),
+    ],
+)
+def to(input: Tensor, dtype: DType | Tensor | str) -> Tensor:
+    """The tensor as another element type; itself where it has that type already.
+
+    The name of a device ("cpu", "cuda", "cuda:1", "metal") is accepted too: the numbers move there.
+    """
+    if isinstance(dtype, str):
+        if dtype in dtypes.DTYPES:
+            raise DTypeError(f"to: the element type '{dtype}' is written engine.{dtype}")
+        there = opened.device(dtype) is input.array.storage.device
+        moved: Tensor = input if there else OPS["transfer"](input, device=dtype)
+        return moved
+    if isinstance(dtype, Tensor):
+        dtype = dtype.dtype
+    result: Tensor = input if input.dtype is dtype else cast(input, dtype=dtype)
+    return result
+
+
+@function(
+    "float",
+    shares="either",
+    # Finite differences are too fine for float32: of floats there is only a sample without any.
+    samples=[sample((0, 3)), sample(index((3, 5), 100)), sample(truth((2, 1, 4)))],
+)
+def to_float(input: Tensor) -> Tensor:
+    """The tensor as float32."""
+    return to(input, dtypes.float32)
+
+
+@function(
+    "bfloat16",
+    shares="either",
+    samples=[sample((0, 3)), sample(index((3, 5), 100)), sample(truth((2, 1)))],
+)
+def to_bfloat16(input: Tensor) -> Tensor:
+    """The tensor as bfloat16, to nearest, ties to even."""
+    return to(input, dtypes.bfloat16)
+
+
+@function(
+    "double",
+    shares="either",
+    samples=[sample((3, 5)), sample(index((2, 1, 4), 100)), sample(truth((0, 3)))],
+)
+def to_double(input: Tensor) -> Tensor:
+    """The tensor as float64."""
+    return to(input, dtypes.float64)
+
+
+_TO_WHOLE = (sample((3, 5)), sample(index((2, 1, 4), 3)), sample(truth((4,))), sample((0, 3)))
+
+
+@function("int", shares="either", samples=_TO_WHOLE, why="whole numbers have no slope")
+def to_int(input: Tensor) -> Tensor:
+    """The tensor as int32."""
+    return to(input, dtypes.int32)
+
+
+@function("long", shares="either", samples=_TO_WHOLE, why="whole numbers have no slope")
+def to_long(input: Tensor) -> Tensor:
+    """The tensor as int64."""
+    return to(input, dtypes.int64)
+
+
+@function("bool", shares="either", samples=_TO_WHOLE, why="the answer is true or false")
+def to_bool(input: Tensor) -> Tensor:
+    """False where 0, otherwise True."""
+    return to(input, dtypes.bool_)

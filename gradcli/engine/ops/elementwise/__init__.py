@@ -1,0 +1,1 @@
+"""Ops of single elements: arithmetic, functions of a number, activations, comparisons."""

@@ -1,0 +1,369 @@
+"""Activations. Their maths stands in csrc/scalar_ops.h, or they are made of other ops."""
+
+from __future__ import annotations
+
+from math import inf, pi, sqrt
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine.array import Array
+from gradcli.engine.function import function
+from gradcli.engine.op import op
+from gradcli.engine.ops.elementwise.elementwise import div, mul, relu, sigmoid, sub, tanh
+from gradcli.engine.ops.family import (
+    as_float,
+    declare_derivative,
+    map_slope,
+    map_unary,
+    pick,
+    unary,
+)
+from gradcli.engine.ops.index.index import where
+from gradcli.engine.ops.norm.softmax import softmax
+from gradcli.engine.ops.shape.split import chunk
+from gradcli.engine.sample import Sample, away_from, sample, wrong
+from gradcli.engine.shape import dim_index
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import OptionError, ShapeError
+
+_SHAPES = ((3, 5), (2, 1, 4), (), (0, 3))
+_HALVES = [sample((3, 6)), sample((4, 5), dim=0), sample((1, 2, 3), dim=1), sample((0, 4))]
+_ODD = [
+    wrong(sample((4, 5)), "dim -1 of shape (4, 5) has no two halves"),
+    wrong(sample((2, 4), dim=2), "dim 2 is outside -2..1"),
+    wrong(sample((), dim=0), "has no two halves"),
+]
+_NO_ZERO = tuple(sample(away_from(shape)) for shape in _SHAPES)
+
+
+def _between_kinks(*points: float) -> tuple[Sample, ...]:
+    """Samples on every side of the kinks."""
+    return tuple(sample(away_from(shape, point)) for point in points for shape in _SHAPES)
+
+
+def _silu(x: Tensor) -> Tensor:
+    share = x.sigmoid()
+    return share * (1 + x * (1 - share))
+
+
+def _mish(x: Tensor) -> Tensor:
+    share: Tensor = softplus(x).tanh()
+    return share + x * (1 - share * share) * x.sigmoid()
+
+
+def _elu(x: Tensor, scale: float, alpha: float) -> Tensor:
+    """1, or scale * exp(alpha x) where x is not positive; no overflow where it is."""
+    above = x.detach() > 0
+    return pick(above, 1.0, scale * (alpha * pick(above, 0.0, x)).exp())
+
+
+def _hardswish(x: Tensor) -> Tensor:
+    rising = pick(x.detach() <= -3, 0.0, x / 3 + 0.5)
+    return pick(x.detach() >= 3, 1.0, rising)
+
+
+def _within(x: Tensor, low: float, high: float) -> Tensor:
+    x = x.detach()
+    inside: Tensor = mul((x > low).to(x.dtype), (x < high).to(x.dtype))
+    return inside
+
+
+silu = unary("silu", "x * sigmoid(x), also known as swish (Elfwing et al. 2017).", _silu)
+mish = unary("mish", "x * tanh(log(1 + exp(x))) (Misra 2019).", _mish)
+selu = unary(
+    "selu",
+    "elu with the two constants that keep mean 0 and variance 1 (Klambauer et al. 2017).",
+    lambda x: 1.0507009873554805 * _elu(x, 1.6732632423543772, 1.0),
+    samples=_NO_ZERO,
+)
+logsigmoid = unary(
+    "logsigmoid", "log(sigmoid(x)), without underflow on either side.", lambda x: (-x).sigmoid()
+)
+softsign = unary(
+    "softsign",
+    "x / (1 + |x|): like tanh, but slower to arrive.",
+    lambda x: 1 / ((1 + x.abs()) * (1 + x.abs())),
+)
+hardsigmoid = unary(
+    "hardsigmoid",
+    "(x + 3) / 6, held between 0 and 1.",
+    lambda x: _within(x, -3.0, 3.0) / 6,
+    samples=_between_kinks(3.0, -3.0),
+)
+hardswish = unary(
+    "hardswish",
+    "x * hardsigmoid(x) (Howard et al. 2019).",
+    _hardswish,
+    samples=_between_kinks(3.0, -3.0),
+)
+
+
+@op(
+    saves="x",
+    samples=[*(sample(shape) for shape in _SHAPES), sample((3, 5), approximate="tanh")],
+    wrong=[wrong(sample((2,), approximate="fast"), "gelu: approximate must be")],
+)
+def gelu(x: Array, *, approximate: str = "none") -> Array:
+    """The element times the normal distribution's share below it (Hendrycks and Gimpel 2016)."""
+    return map_unary(_gelu_kernel(approximate), as_float(x))
+
+
+@gelu.gradient
+def gelu_gradient(grad: Array, *, x: Array, approximate: str) -> Array:
+    """Share below x, plus x times the normal density."""
+    return map_slope(_gelu_kernel(approximate), x, grad)
+
+
+def _gelu_kernel(approximate: str) -> str:
+    if approximate not in ("none", "tanh"):
+        raise OptionError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r:.60}")
+    return "gelu" if approximate == "none" else "gelu_tanh"
+
+
+def _gelu_slope(x: Tensor, approximate: str) -> Tensor:
+    if approximate == "none":
+        density = (-0.5 * x * x).exp() / sqrt(2 * pi)
+        return 0.5 * (1 + (x / sqrt(2)).erf()) + x * density
+    t = (sqrt(2 / pi) * (x + 0.044715 * x * x * x)).tanh()
+    inner = sqrt(2 / pi) * (1 + 3 * 0.044715 * x * x)
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner
+
+
+declare_derivative(gelu, _gelu_slope)
+
+
+@op(saves="x", samples=[*_NO_ZERO, sample(away_from((4,)), negative_slope=0.3)])
+def leaky_relu(x: Array, *, negative_slope: float = 0.01) -> Array:
+    """The element where it is positive, otherwise negative_slope times it."""
+    return map_unary("leaky_relu", as_float(x), (negative_slope,))
+
+
+@leaky_relu.gradient
+def leaky_relu_gradient(grad: Array, *, x: Array, negative_slope: float) -> Array:
+    """1 or negative_slope."""
+    return map_slope("leaky_relu", x, grad, (negative_slope,))
+
+
+def _leaky_slope(x: Tensor, negative_slope: float) -> Tensor:
+    x = x.detach()
+    return pick(x > 0, 1.0, pick(x == x, negative_slope, x))
+
+
+declare_derivative(leaky_relu, _leaky_slope)
+
+
+@op(saves="x", samples=[*_NO_ZERO, sample(away_from((4,)), alpha=0.3)])
+def elu(x: Array, *, alpha: float = 1.0) -> Array:
+    """The element where it is positive, otherwise alpha * (exp(x) - 1) (Clevert et al. 2015)."""
+    return map_unary("elu", as_float(x), (alpha, 1.0))
+
+
+@elu.gradient
+def elu_gradient(grad: Array, *, x: Array, alpha: float) -> Array:
+    """1, or alpha * exp(x)."""
+    return map_slope("elu", x, grad, (alpha, 1.0))
+
+
+declare_derivative(elu, lambda x, alpha: _elu(x, alpha, 1.0))
+
+
+@op(
+    saves="x",
+    samples=[*_NO_ZERO, sample(away_from((4,)), alpha=0.3)],
+    wrong=[wrong(sample((2,), alpha=0.0), "celu: alpha must not be 0")],
+)
+def celu(x: Array, *, alpha: float = 1.0) -> Array:
+    """The element where it is positive, otherwise alpha * (exp(x / alpha) - 1) (Barron 2017)."""
+    if alpha == 0:
+        raise OptionError("celu: alpha must not be 0")
+    return map_unary("elu", as_float(x), (alpha, 1 / alpha))
+
+
+@celu.gradient
+def celu_gradient(grad: Array, *, x: Array, alpha: float) -> Array:
+    """1, or exp(x / alpha)."""
+    return map_slope("elu", x, grad, (alpha, 1 / alpha))
+
+
+declare_derivative(celu, lambda x, alpha: _elu(x, 1.0, 1 / alpha))
+
+
+@op(
+    saves="x",
+    samples=[*_NO_ZERO, sample((4,), beta=2.5), sample(away_from((3, 2), 0.5), threshold=0.5)],
+    wrong=[wrong(sample((2,), beta=0.0), "softplus: beta must not be 0")],
+)
+def softplus(x: Array, *, beta: float = 1.0, threshold: float = 20.0) -> Array:
+    """log(1 + exp(beta * x)) / beta; the element itself where beta * x is above the threshold."""
+    if beta == 0:
+        raise OptionError("softplus: beta must not be 0")
+    return map_unary("softplus", as_float(x), (beta, threshold))
+
+
+@softplus.gradient
+def softplus_gradient(grad: Array, *, x: Array, beta: float, threshold: float) -> Array:
+    """sigmoid(beta * x), or 1 above the threshold."""
+    return map_slope("softplus", x, grad, (beta, threshold))
+
+
+declare_derivative(
+    softplus,
+    lambda x, beta, threshold: pick(x.detach() * beta > threshold, 1.0, (x * beta).sigmoid()),
+)
+
+
+@op(
+    saves="x",
+    samples=[*_between_kinks(1.0, -1.0), sample(away_from((3, 1), 0.5), min_val=0.5, max_val=9.0)],
+    wrong=[wrong(sample((2,), min_val=1.0), "hardtanh: min_val must be below max_val")],
+)
+def hardtanh(x: Array, *, min_val: float = -1.0, max_val: float = 1.0) -> Array:
+    """The element held between min_val and max_val; at the ends the gradient is 0."""
+    if not min_val < max_val:
+        raise OptionError(f"hardtanh: min_val must be below max_val, got {min_val} and {max_val}")
+    return map_unary("hardtanh", as_float(x), (min_val, max_val))
+
+
+@hardtanh.gradient
+def hardtanh_gradient(grad: Array, *, x: Array, min_val: float, max_val: float) -> Array:
+    """1 strictly inside, otherwise 0."""
+    return map_slope("hardtanh", x, grad, (min_val, max_val))
+
+
+declare_derivative(hardtanh, lambda x, min_val, max_val: _within(x, min_val, max_val))
+
+
+@op(
+    method=False,
+    saves="x",
+    samples=[
+        sample(away_from((3, 5), 0.5), threshold=0.5, value=0.2),
+        sample(away_from((1, 4)), threshold=0.0, value=-3.0),
+        sample((0, 3), threshold=0.0, value=1.0),
+    ],
+)
+def threshold(x: Array, *, threshold: float, value: float) -> Array:
+    """The element where it is above the threshold, otherwise the value."""
+    return map_unary("threshold", as_float(x), (threshold, value))
+
+
+@threshold.gradient
+def threshold_gradient(grad: Array, *, x: Array, threshold: float, value: float) -> Array:
+    """1 above the threshold, otherwise 0."""
+    return map_slope("threshold", x, grad, (threshold, value))
+
+
+declare_derivative(threshold, lambda x, threshold: (x.detach() > threshold).to(x.dtype))
+
+
+@function(
+    method=False,
+    samples=[
+        sample(away_from((3, 5))),
+        sample(away_from((2, 1, 4), 6.0)),
+        sample(away_from((), 6.0)),
+        sample(away_from((0, 3))),
+    ],
+)
+def relu6(input: Tensor) -> Tensor:
+    """The element held between 0 and 6 (Krizhevsky 2010)."""
+    y: Tensor = hardtanh(input, 0.0, 6.0)
+    return y
+
+
+@function(method=False, samples=_NO_ZERO)
+def relu_squared(input: Tensor) -> Tensor:
+    """The square of relu(x) (So et al. 2021)."""
+    positive = relu(input)
+    y: Tensor = mul(positive, positive)
+    return y
+
+
+@function(
+    samples=[
+        sample(away_from((3, 5)), (5,)),
+        sample(away_from((2, 3, 4)), (1,)),
+        sample(away_from((2, 3, 1, 4)), (3,)),
+        sample(away_from((4,)), (1,)),
+        sample(away_from(()), (1,)),
+        sample((0, 3), (3,)),
+    ],
+    wrong=[
+        wrong(sample((2, 3), (2,)), "weight must hold 1 or 3 numbers, got shape (2,)"),
+        wrong(sample((2, 3), (1, 3)), "weight must hold 1 or 3 numbers"),
+    ],
+)
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """The element where it is positive, otherwise weight * x; one weight, or one a channel."""
+    channels = input.shape[1] if input.ndim > 1 else 1
+    if weight.ndim > 1 or weight.numel() not in (1, channels):
+        raise ShapeError(
+            f"prelu: weight must hold 1 or {channels} numbers, got shape {weight.shape}"
+        )
+    if input.ndim > 1:
+        weight = weight.reshape(1, -1, *[1] * (input.ndim - 2))
+    elif not input.ndim:
+        weight = weight.reshape(())
+    above = input > 0
+    # 0 times an infinite weight, or a weight of 0 times infinity, would be NaN on the way back.
+    below = where(above, 0.0, input)
+    y: Tensor = where(above, input, mul(weight, below))
+    return y
+
+
+@function(method=False, samples=[sample(shape) for shape in _SHAPES])
+def tanhshrink(input: Tensor) -> Tensor:
+    """The element minus its tanh: x - tanh(x)."""
+    y: Tensor = sub(input, tanh(input))
+    return y
+
+
+@function(
+    method=False,
+    samples=[*(sample(shape, cap=2.0) for shape in _SHAPES), sample((3, 1), cap=4.0)],
+    wrong=[wrong(sample((2,), cap=0.0), "softcap: cap must be a finite number above 0, got 0.0")],
+)
+def softcap(input: Tensor, cap: float) -> Tensor:
+    """The element held softly between -cap and cap: cap * tanh(x / cap) (Gemma 2, 2024)."""
+    if not 0 < cap < inf:
+        raise OptionError(f"softcap: cap must be a finite number above 0, got {cap}")
+    y: Tensor = mul(tanh(div(input, cap)), cap)
+    return y
+
+
+@function(
+    method=False,
+    samples=[
+        sample((3, 5), dim=1),
+        sample((2, 3, 4), dim=-2),
+        sample((4, 1), dim=0, dtype=dtypes.float64),
+        sample((0, 3), dim=1),
+    ],
+)
+def softmin(input: Tensor, dim: int, dtype: dtypes.DType | None = None) -> Tensor:
+    """exp(-x) / the sum of exp(-x) along `dim`."""
+    y: Tensor = softmax(-input, dim, dtype)
+    return y
+
+
+@function(method=False, samples=_HALVES, wrong=_ODD)
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half along `dim` times the sigmoid of the second (Dauphin et al. 2016)."""
+    first, second = _halves("glu", input, dim)
+    y: Tensor = mul(first, sigmoid(second))
+    return y
+
+
+@function(method=False, samples=_HALVES, wrong=_ODD)
+def swiglu(input: Tensor, dim: int = -1) -> Tensor:
+    """The silu of the first half along `dim` times the second (Shazeer 2020)."""
+    first, second = _halves("swiglu", input, dim)
+    y: Tensor = mul(silu(first), second)
+    return y
+
+
+def _halves(name: str, input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    d = dim_index(dim, input.ndim, name)
+    if not input.ndim or input.shape[d] % 2:
+        raise ShapeError(f"{name}: dim {dim} of shape {input.shape} has no two halves")
+    first, second = chunk(input, 2, d)
+    return first, second

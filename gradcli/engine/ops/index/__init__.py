@@ -1,0 +1,1 @@
+"""Elements picked and replaced by index or by mask."""

@@ -1,0 +1,240 @@
+"""Indexing with tensors, masks and lists beside whole numbers, slices and None: x[rows, :, mask].
+
+Whole numbers, slices and None make a view first. Index tensors then pick from its dimensions: they
+broadcast against each other, and their shape stands where the first of them stood, or in front
+where the dimensions they pick from are no neighbours. The result is a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine import shape as shapes
+from gradcli.engine.function import function
+from gradcli.engine.ops.creation.creation import tensor
+from gradcli.engine.ops.index.index import index_select
+from gradcli.engine.ops.index.masks import true_places
+from gradcli.engine.ops.index.rows import counted
+from gradcli.engine.ops.shape.movement import expand, getitem, permute, reshape
+from gradcli.engine.sample import index as below
+from gradcli.engine.sample import sample, truth
+from gradcli.engine.shape import Shape
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
+
+EVERYTHING = slice(None)
+
+
+@dataclass(frozen=True)
+class Pick:
+    """What an index tensor picks from.
+
+    Attributes:
+        dims: dimensions of the view, side by side.
+        size: how many elements they have together.
+        index: positions there, negative ones counted from the end; or a mask in their shape.
+        source: the first of these dimensions in the tensor itself, for messages.
+    """
+
+    dims: range
+    size: int
+    index: Tensor
+    source: int
+
+    @property
+    def is_mask(self) -> bool:
+        """True for truth values."""
+        return self.index.dtype is dtypes.bool_
+
+    def positions(self) -> Tensor:
+        """The index as whole numbers."""
+        return true_places(self.index) if self.is_mask else self.index
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An index, taken apart: what makes the view, and what picks from it."""
+
+    name: str
+    plain: tuple[Any, ...]
+    picks: tuple[Pick, ...]
+
+    @property
+    def whole(self) -> bool:
+        """True where the view is the tensor itself."""
+        return all(isinstance(part, slice) and part == EVERYTHING for part in self.plain)
+
+    def view(self, x: Tensor) -> Tensor:
+        """What index tensors pick from."""
+        seen: Tensor = x if self.whole else getitem(x, index=self.plain)
+        return seen
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the dimensions of the view lie once those that are picked from stand side by side.
+
+    Attributes:
+        order: the view's dimensions, in their new order.
+        before: sizes in front of those that are picked from.
+        size: the number of elements that are picked from.
+        behind: sizes behind them.
+    """
+
+    order: tuple[int, ...]
+    before: Shape
+    size: int
+    behind: Shape
+
+    @property
+    def lines(self) -> tuple[int, int, int]:
+        """(outer, n, inner), of which n is picked from."""
+        return (shapes.numel(self.before), self.size, shapes.numel(self.behind))
+
+    def result(self, picked: Shape) -> Shape:
+        """The shape of what index tensors of a common shape pick."""
+        return shapes.checked((*self.before, *picked, *self.behind), "getitem")
+
+
+def layout(view: Shape, picks: Sequence[Pick]) -> Layout:
+    """In place where the dimensions are neighbours, otherwise in front."""
+    dims = [d for pick in picks for d in pick.dims]
+    neighbours = dims == list(range(dims[0], dims[0] + len(dims)))
+    rest = [d for d in range(len(view)) if d not in dims]
+    first = dims[0] if neighbours else 0
+    before, behind = rest[:first], rest[first:]
+    size = shapes.numel(tuple(pick.size for pick in picks))
+    sizes = [tuple(view[d] for d in part) for part in (before, behind)]
+    return Layout((*before, *dims, *behind), sizes[0], size, sizes[1])
+
+
+def flat_positions(name: str, picks: Sequence[Pick]) -> tuple[Tensor, Shape]:
+    """Index tensors as one position into all dimensions they pick from, and their common shape."""
+    given = [pick.positions() for pick in picks]
+    picked = reduce(lambda a, b: shapes.broadcast(a, b, name), [x.shape for x in given])
+    flat: Tensor | None = None
+    for pick, index in zip(picks, given, strict=True):
+        spread = reshape(expand(index, picked), (shapes.numel(picked),))
+        try:
+            flat = counted(name, spread, pick.size, flat)
+        except RangeError as error:
+            where = f"dimension {pick.source}, which has size {pick.size}"
+            raise RangeError(f"{error.message} of {where}") from None
+    assert flat is not None
+    return flat, picked
+
+
+@function(
+    "getitem_by_tensor",
+    method=False,
+    samples=[
+        sample((5, 3), below((4,), 5)),
+        sample((4, 5), truth((4, 5))),
+        sample((4, 1, 3), truth((4,))),
+        sample((3, 4, 5), index=([[0, -1], [2, 0]], slice(None), [1, 4])),
+        sample((2, 3, 4), index=(Ellipsis, None, [2], slice(1, None, 2))),
+        sample((0, 3), below((2, 0), 3)),
+    ],
+)
+def getitem_by_tensor(input: Tensor, index: Any) -> Tensor:
+    """Part of a tensor by index tensors, masks and lists, beside slices and numbers; a copy."""
+    plan = planned("getitem", input.shape, index)
+    return taken(plan, plan.view(input)) if plan.picks else plan.view(input).clone()
+
+
+def taken(plan: Plan, view: Tensor) -> Tensor:
+    """What a plan picks from its view."""
+    form = layout(view.shape, plan.picks)
+    flat, picked = flat_positions(plan.name, plan.picks)
+    rows = reshape(permute(view, form.order), form.lines)
+    result: Tensor = reshape(index_select(rows, flat, dim=1), form.result(picked))
+    return result
+
+
+# -- taking an index apart -------------------------------------------------------------------------
+
+
+def planned(name: str, shape: Shape, index: Any, *, numbers_pick: bool = False) -> Plan:
+    """An index of a tensor of this shape as a plan.
+
+    With `numbers_pick` tensors without dimensions pick too, unless others do, and are not read.
+    """
+    given = index if isinstance(index, tuple) else (index,)
+    parts = _spelled_out(name, [_part(name, part) for part in given], shape)
+    numbers_pick = numbers_pick and not any(isinstance(p, Tensor) and p.ndim for p in parts)
+    plain: list[Any] = []
+    picks: list[Pick] = []
+    source = seen = 0
+    for part in parts:
+        pick = _pick(name, part, shape, source, seen)
+        if pick is None and numbers_pick and isinstance(part, Tensor):
+            pick = Pick(range(seen, seen + 1), shape[source], part, source)
+        if pick is None:
+            plain.append(part)
+            seen += part is None or isinstance(part, slice)
+        else:
+            picks.append(pick)
+            plain += [EVERYTHING if _used(part) else None] * len(pick.dims)
+            seen += len(pick.dims)
+        source += _used(part)
+    return Plan(name, tuple(plain), tuple(picks))
+
+
+def _part(name: str, part: Any) -> Any:
+    """Lists as tensors; one truth value as a mask without dimensions."""
+    if isinstance(part, (list, tuple, range)):
+        made = tensor(list(part))
+        return made if made.numel() else made.to(dtypes.int64)
+    if isinstance(part, Tensor) and part.is_floating_point():
+        raise DTypeError(f"{name}: an index tensor must be int64, int32 or bool, got {part.dtype}")
+    return part
+
+
+def _used(part: Any) -> int:
+    """How many dimensions of the tensor a part of an index takes."""
+    if part is None or part is Ellipsis or isinstance(part, bool):
+        return 0
+    return part.ndim if isinstance(part, Tensor) and part.dtype is dtypes.bool_ else 1
+
+
+def _spelled_out(name: str, parts: list[Any], shape: Shape) -> list[Any]:
+    """Ellipsis, or the end, replaced by the full slices it stands for."""
+    used = sum(_used(part) for part in parts)
+    if used > len(shape):
+        raise RangeError(f"{name}: {used} indices for {len(shape)} dimension(s) of shape {shape}")
+    places = [i for i, part in enumerate(parts) if part is Ellipsis]
+    if len(places) > 1:
+        raise OptionError(f"{name}: only one Ellipsis is possible")
+    at = places[0] if places else len(parts)
+    return [*parts[:at], *[EVERYTHING] * (len(shape) - used), *parts[at + 1 :]]
+
+
+def _pick(name: str, part: Any, shape: Shape, source: int, seen: int) -> Pick | None:
+    """An index tensor, or a truth value, as what it picks from; None for all else."""
+    if isinstance(part, bool):  # one new dimension, taken or not
+        return Pick(range(seen, seen + 1), 1, tensor([0] * part, dtype=dtypes.int64), source)
+    if not isinstance(part, Tensor):
+        return None
+    if part.dtype is dtypes.bool_:
+        return _mask(name, part, shape, source, seen)
+    if not part.ndim:  # a whole number
+        return None
+    if part.dtype not in (dtypes.int64, dtypes.int32):
+        raise DTypeError(f"{name}: an index tensor must be int64, int32 or bool, got {part.dtype}")
+    return Pick(range(seen, seen + 1), shape[source], part, source)
+
+
+def _mask(name: str, mask: Tensor, shape: Shape, source: int, seen: int) -> Pick:
+    count = mask.ndim
+    if not count:
+        return Pick(range(seen, seen + 1), 1, reshape(mask, (1,)), source)
+    covered = shape[source : source + count]
+    if mask.shape != covered:
+        raise ShapeError(
+            f"{name}: a mask {mask.shape} does not fit shape {shape} from dimension {source} on"
+        )
+    return Pick(range(seen, seen + count), shapes.numel(covered), mask, source)

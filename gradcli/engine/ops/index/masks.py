@@ -1,0 +1,154 @@
+"""Elements chosen by truth: where something is not 0, what a mask selects and replaces."""
+
+from __future__ import annotations
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine import shape as shape_rules
+from gradcli.engine.array import Array, empty, run
+from gradcli.engine.function import function
+from gradcli.engine.op import Op, declare_op
+from gradcli.engine.ops.elementwise.elementwise import clamp, mul
+from gradcli.engine.ops.index.index import index_select, where
+from gradcli.engine.ops.index.rows import counted
+from gradcli.engine.ops.reduce.count import count_nonzero
+from gradcli.engine.ops.reduce.running import cumsum
+from gradcli.engine.ops.shape.movement import expand, getitem, reshape
+from gradcli.engine.sample import index, sample, truth, wrong
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import DTypeError, RangeError, ShapeError
+
+_PLACE = "a place does not change smoothly"
+
+
+def _places(x: Array, *, count: int) -> Array:
+    """Places (count, ndim) of the elements that are not 0, of which there are `count`."""
+    out = empty((count, x.ndim), dtypes.int64)
+    if x.ndim:
+        run("nonzero", x.contiguous(), out)
+    return out
+
+
+places = declare_op(
+    Op(
+        _places,
+        name="nonzero_places",
+        samples=[
+            sample(truth((3, 5)), count=20),
+            sample(truth((40, 60)), count=1000),
+            sample(truth((2, 1, 4)), count=0),
+            sample(truth(()), count=1),
+            sample(truth((0, 3)), count=0),
+        ],
+        why=_PLACE,
+    ),
+    method=False,
+)
+
+
+@function(
+    samples=[
+        sample(index((3, 5), 2)),
+        sample(index((2, 3, 4), 3), as_tuple=True),
+        sample((), as_tuple=True),
+        sample(truth((4, 1))),
+        sample((0, 3)),
+    ],
+    why=_PLACE,
+)
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:
+    """Places of the elements that are not 0, one a row; or of each dimension apart."""
+    x = reshape(input, (1,)) if as_tuple and not input.ndim else input
+    count = int(count_nonzero(x).item())
+    found: Tensor = places(x, count=count)
+    if not as_tuple:
+        return found
+    return tuple(getitem(found, index=(slice(None), d)) for d in range(x.ndim))
+
+
+@function(
+    samples=[
+        sample(index((3, 5), 2)),
+        sample(index((2, 3, 4), 3)),
+        sample(()),
+        sample(truth((4, 1))),
+        sample((0, 3)),
+    ],
+    why=_PLACE,
+)
+def argwhere(input: Tensor) -> Tensor:
+    """Places of the elements that are not 0, one a row."""
+    found: Tensor = places(input, count=int(count_nonzero(input).item()))
+    return found
+
+
+def truths(name: str, mask: Tensor) -> None:
+    """Refuse a mask that holds something else."""
+    if mask.dtype is not dtypes.bool_:
+        raise DTypeError(f"{name}: mask must be bool, got {mask.dtype}")
+
+
+def true_places(mask: Tensor) -> Tensor:
+    """Where a mask is true, as places in its flat elements."""
+    flat = reshape(mask, (mask.numel(),))
+    found: Tensor = places(flat, count=int(count_nonzero(flat).item()))
+    vector: Tensor = reshape(found, (found.shape[0],))
+    return vector
+
+
+@function(
+    samples=[
+        sample((3, 5), truth((3, 5))),
+        sample((2, 1, 4), truth((3, 1))),
+        sample((), truth((3,))),
+        sample((0, 3), truth((3,))),
+    ],
+    wrong=[
+        wrong(sample((2,), (2,)), "mask must be bool, got gradcli.float64"),
+        wrong(sample((2, 3), truth((2,))), "do not broadcast"),
+    ],
+)
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements at which the mask is true, in one dimension; both broadcast."""
+    truths("masked_select", mask)
+    shape = shape_rules.broadcast(input.shape, mask.shape, "masked_select")
+    flat = reshape(expand(input, shape), (shape_rules.numel(shape),))
+    result: Tensor = index_select(flat, 0, true_places(expand(mask, shape)))
+    return result
+
+
+@function(
+    samples=[
+        sample((3, 5), truth((3, 5)), (15,)),
+        sample((2, 3, 4), truth((3, 1)), (5, 6)),
+        sample((4, 1), truth((1,)), (4, 2)),
+        sample((0, 3), truth((3,)), (0,)),
+    ],
+    wrong=[
+        wrong(sample((2,), (2,), (2,)), "mask must be bool, got gradcli.float64"),
+        wrong(sample((2,), truth((2,)), index((2,), 3)), "source is gradcli.int64 and input"),
+        wrong(sample((2,), truth((2,)), (0, 3)), "source (0, 3) has no elements"),
+        wrong(sample((5, 5), truth((5, 5)), (2,)), "more often than source (2,) has elements"),
+    ],
+)
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """The input with the elements of source, in their order, where the mask is true."""
+    truths("masked_scatter", mask)
+    if source.dtype is not input.dtype:
+        raise DTypeError(f"masked_scatter: source is {source.dtype} and input {input.dtype}")
+    shape = shape_rules.broadcast(input.shape, mask.shape, "masked_scatter")
+    if not shape_rules.numel(shape):
+        nothing: Tensor = expand(input, shape).clone()
+        return nothing
+    wanted = reshape(expand(mask, shape), (shape_rules.numel(shape),))
+    if not source.numel():
+        raise ShapeError(f"masked_scatter: source {source.shape} has no elements")
+    numbers = clamp(cumsum(wanted, 0) - 1, min=0)
+    try:  # where the mask is false a place is named, but what lies there is not taken
+        numbers = counted("masked_scatter", mul(numbers, wanted), source.numel())
+    except RangeError:
+        raise ShapeError(
+            f"masked_scatter: the mask is true more often than source {source.shape} has elements"
+        ) from None
+    taken = index_select(reshape(source, (source.numel(),)), 0, numbers)
+    result: Tensor = where(expand(mask, shape), reshape(taken, shape), expand(input, shape))
+    return result

@@ -1,0 +1,293 @@
+"""Slices along a dimension added to, replaced and filled by index; elements taken by index."""
+
+from __future__ import annotations
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine import shape as shape_rules
+from gradcli.engine.array import Array, empty, full, nothing, run, scalar
+from gradcli.engine.function import function
+from gradcli.engine.kind import Operand
+from gradcli.engine.op import declare_op, op
+from gradcli.engine.ops.along import along
+from gradcli.engine.ops.creation.creation import full as full_tensor
+from gradcli.engine.ops.family import map_binary
+from gradcli.engine.ops.index.index import AlongDim, index_select, run_as, where, whole_indices
+from gradcli.engine.ops.index.scatter import ADD, gather, masked, put
+from gradcli.engine.ops.shape.movement import expand, reshape
+from gradcli.engine.sample import index as below
+from gradcli.engine.sample import none, sample, wrong
+from gradcli.engine.shape import Shape
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import DTypeError, RangeError, ShapeError
+
+
+@op(
+    method=False,
+    samples=[
+        sample(below((2, 3), 5), none(), size=5),
+        sample(below((4,), 3), below((4,), 6), size=3),
+        sample(below((1,), 1), none(), size=1),
+        sample(below((0,), 3), none(), size=3),
+    ],
+    wrong=[
+        wrong(sample(below((40,), 9), none(), size=3), "is outside -3..2"),
+        wrong(sample(below((2,), 3), below((3,), 3), size=3), "indices (2,) and (3,) differ"),
+    ],
+    why="a place does not change smoothly",
+)
+def flat_index(index: Array, before: Array | None = None, *, size: int) -> Array:
+    """Indices counted from 0 and in one dimension; negative ones count from the end.
+
+    With `before`, indices into the dimensions in front, they are indices into all of them.
+    """
+    flat = whole_indices("flat_index", index).reshape((index.numel,))
+    if before is not None and before.shape != flat.shape:
+        raise ShapeError(f"flat_index: indices {flat.shape} and {before.shape} differ in number")
+    out = empty(flat.shape, dtypes.int64)
+    first = nothing(dtypes.int64) if before is None else before.contiguous()
+    run("flat_index", first, flat, out, sizes=(size,))
+    return out
+
+
+def counted(name: str, index: Tensor, size: int, before: Tensor | None = None) -> Tensor:
+    """flat_index in the name of the op that the user called."""
+    try:
+        found: Tensor = flat_index(index, before, size=size)
+    except (DTypeError, RangeError) as error:
+        raise type(error)(error.message.replace("flat_index: ", f"{name}: ")) from None
+    return found
+
+
+def _fitting(name: str, x: Array, index: Array, source: Shape, dim: int) -> int:
+    """`dim` from the front, once source is like x, with the index's length along it."""
+    if not x.ndim:
+        raise ShapeError(f"{name}: needs 1 or more dimensions, got shape ()")
+    d = shape_rules.dim_index(dim, x.ndim, name)
+    wanted = (*x.shape[:d], index.numel, *x.shape[d + 1 :])
+    if index.ndim > 1 or source != wanted:
+        raise ShapeError(
+            f"{name}: input {x.shape} and index {index.shape} want a source of {wanted}, "
+            f"got {source}"
+        )
+    return d
+
+
+def _same_type(name: str, x: Array, source: Array) -> None:
+    if source.dtype is not x.dtype:
+        raise DTypeError(f"{name}: source is {source.dtype} and input {x.dtype}")
+
+
+def _picked(grad: Array, index: Array, dim: int) -> Array:
+    picked: Array = index_select.forward(grad, index, dim=dim)
+    return picked
+
+
+# -- index_add -----------------------------------------------------------------------------------
+
+
+def _index_add(x: Array, index: Array, source: Array, *, dim: int, alpha: float = 1) -> Array:
+    """The input with alpha times the slices of source added to those that index names."""
+    d = _fitting("index_add", x, index, source.shape, dim)
+    _same_type("index_add", x, source)
+    if alpha != 1:
+        source = map_binary("mul", source, scalar(alpha, x.dtype))
+    shape = tuple(index.numel if k == d else 1 for k in range(x.ndim))
+    spread = whole_indices("index_add", index).reshape(shape).expand(source.shape)
+    return put(x, spread, source, d, ADD, "index_add")
+
+
+_SOURCES = [
+    sample((5, 3), below((4,), 5), (4, 3), dim=0),
+    sample((2, 3, 4), below((7,), 3), (2, 7, 4), dim=1),
+    sample((4, 1), below((3,), 1), (4, 3), dim=-1),
+    sample((3, 2), below((0,), 3), (0, 2), dim=0),
+    sample((3, 0), below((2,), 3), (2, 0), dim=0),
+]
+
+index_add = AlongDim(
+    _index_add,
+    name="index_add",
+    saves="index",
+    twice="linear",
+    samples=[*_SOURCES, sample((5, 3), below((2,), 5), (2, 3), dim=0, alpha=-2)],
+    wrong=[
+        wrong(sample((3, 2), below((9,), 50), (9, 2), dim=0), "index_add: index"),
+        wrong(sample((3, 2), below((2,), 3), (2, 3), dim=0), "want a source of (2, 2), got (2, 3)"),
+        wrong(sample((3, 2), below((1, 1), 3), (1, 2), dim=0), "want a source of"),
+    ],
+)
+declare_op(index_add)
+
+
+@index_add.gradient
+def index_add_gradient(
+    grad: Array, *, index: Array, needs: tuple[bool, ...], dim: int, alpha: float
+) -> tuple[Array | None, ...]:
+    """Unchanged to x; alpha times the slices at index to source."""
+    picked = None
+    if needs[2]:
+        picked = _picked(grad, index, dim)
+        if alpha != 1:
+            picked = map_binary("mul", picked, scalar(alpha, grad.dtype))
+    return grad, None, picked
+
+
+# -- index_copy ----------------------------------------------------------------------------------
+
+
+def put_rows(name: str, x: Array, places: Array, source: Array, out: Array) -> None:
+    """Rows of (outer, n, inner) replaced, one after another; x and out may be the same."""
+    if places.numel and x.numel == 0 and source.numel:
+        raise RangeError(f"{name}: there is no place to put to in an input without elements")
+    run_as(name, "index_copy", x, places, source, out)
+
+
+def last_of(places: Array, n: int) -> Array:
+    """True where no later one of these positions below n is the same."""
+    count = places.numel
+    numbers = empty((1, count, 1), dtypes.int64)
+    run("arange", numbers, sizes=(0, 1))
+    stays = full((1, n, 1), 0, dtypes.int64)
+    run("index_copy", stays, places, numbers, stays)
+    found = empty((1, count, 1), dtypes.int64)
+    run("index_select", stays, places, found)
+    return map_binary("eq", found, numbers, dtypes.bool_).reshape((count,))
+
+
+def _index_copy(x: Array, index: Array, source: Array, *, dim: int) -> Array:
+    """The input with the slices that index names replaced by those of source; the last stays."""
+    d = _fitting("index_copy", x, index, source.shape, dim)
+    _same_type("index_copy", x, source)
+    lines = along(x.shape, (d,)).lines
+    rows = source.contiguous().reshape((lines[0], index.numel, lines[2]))
+    places = whole_indices("index_copy", index).reshape((index.numel,))
+    out = empty(lines, x.dtype)
+    put_rows("index_copy", x.contiguous().reshape(lines), places, rows, out)
+    return out.reshape(x.shape)
+
+
+index_copy = AlongDim(
+    _index_copy,
+    name="index_copy",
+    saves="index",
+    twice="linear",
+    samples=_SOURCES,
+    wrong=[
+        wrong(sample((3, 2), below((9,), 50), (9, 2), dim=0), "index_copy: index"),
+        wrong(sample((3, 2), below((2,), 3), (2, 3), dim=0), "want a source of (2, 2), got (2, 3)"),
+    ],
+)
+declare_op(index_copy)
+
+
+@index_copy.gradient
+def index_copy_gradient(
+    grad: Array, *, index: Array, shapes: tuple[Shape, ...], needs: tuple[bool, ...], dim: int
+) -> tuple[Array | None, ...]:
+    """To source the slices that stayed; to x the rest."""
+    d = shape_rules.dim_index(dim, len(shapes[0]), "index_copy")
+    to_x = to_source = None
+    if needs[0]:
+        nothing = full((), 0, grad.dtype).expand(shapes[2])
+        to_x = _index_copy(grad, index, nothing, dim=dim)
+    if needs[2]:
+        places = whole_indices("index_copy", index).reshape((index.numel,))
+        stayed = last_of(places, shapes[0][d])
+        kept = stayed.reshape(tuple(stayed.numel if k == d else 1 for k in range(len(shapes[2]))))
+        to_source = masked(_picked(grad, index, dim).reshape(shapes[2]), kept)
+    return to_x, None, to_source
+
+
+# -- composed of these ---------------------------------------------------------------------------
+
+
+@function(
+    samples=[
+        sample((5, 3), below((2,), 5), dim=0, value=-1.5),
+        sample((2, 3, 4), below((5,), 3), (), dim=1),
+        sample((4, 1), below((), 1), dim=-1, value=2),
+        sample((), below((1,), 1), (), dim=0),
+        sample((3, 2), below((0,), 3), dim=0, value=7),
+        sample((0, 3), below((2,), 3), dim=1, value=7),
+    ],
+    wrong=[
+        wrong(sample((3, 2), below((9,), 50), dim=0, value=0), "index_fill: index"),
+        wrong(
+            sample((3, 2), below((1, 1), 3), dim=0, value=0), "index must be a vector, got shape"
+        ),
+        wrong(
+            sample((3, 2), below((1,), 3), (2,), dim=0), "value must be one number, got shape (2,)"
+        ),
+    ],
+)
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
+    """The input with one value in the slices along `dim` that index names."""
+    d = shape_rules.dim_index(dim, input.ndim, "index_fill")
+    if index.ndim > 1:
+        raise ShapeError(f"index_fill: index must be a vector, got shape {index.shape}")
+    if isinstance(value, Tensor) and value.ndim:
+        raise ShapeError(f"index_fill: value must be one number, got shape {value.shape}")
+    size = input.shape[d] if input.ndim else 1
+    places = counted("index_fill", index, size)
+    nowhere, every = full_tensor((size,), False), full_tensor(places.shape, True)
+    reached = index_copy(nowhere, 0, places, every)
+    shape = [size if k == d else 1 for k in range(input.ndim)]
+    given = value if isinstance(value, Tensor) else full_tensor((), value, dtype=input.dtype)
+    result: Tensor = where(reshape(reached, shape), given.to(input.dtype), input)
+    return result
+
+
+@function(
+    samples=[
+        sample((3, 4), below((3, 2), 4), dim=1),
+        sample((2, 1, 4), below((1, 3, 2), 4), dim=-1),
+        sample((4, 3), below((7, 1), 4), dim=0),
+        sample((2, 3), below((5,), 6)),
+        sample((0, 3), below((0, 2), 3), dim=1),
+    ],
+    wrong=[
+        wrong(sample((3, 4), below((2,), 3), dim=0), "(2,) must have as many dimensions"),
+        wrong(sample((3, 4), below((2, 2), 4), dim=1), "take_along_dim: shapes (3, 1) and (2, 1)"),
+    ],
+)
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """Gather, with input and indices broadcast against each other outside `dim`; flat without."""
+    if dim is None:
+        flat: Tensor = gather(
+            reshape(input, (input.numel(),)), 0, reshape(indices, (indices.numel(),))
+        )
+        return flat
+    if input.ndim != indices.ndim:
+        raise ShapeError(
+            f"take_along_dim: input {input.shape} and indices {indices.shape} must have as many "
+            "dimensions"
+        )
+    d = shape_rules.dim_index(dim, input.ndim, "take_along_dim")
+
+    def others(shape: Shape, size: int) -> Shape:
+        return (*shape[:d], size, *shape[d + 1 :])
+
+    shape = shape_rules.broadcast(
+        others(input.shape, 1), others(indices.shape, 1), "take_along_dim"
+    )
+    x = expand(input, others(shape, input.shape[d]))
+    result: Tensor = gather(x, d, expand(indices, others(shape, indices.shape[d])))
+    return result
+
+
+@function(
+    samples=[
+        sample((3, 4), below((2, 5), 12)),
+        sample((5, 1), below((), 5)),
+        sample((2, 2, 3), below((1, 7), 12)),
+        sample((), below((3,), 1)),
+        sample((3,), below((0, 2), 3)),
+    ],
+    wrong=[wrong(sample((3,), below((9,), 50)), "is outside -3..2")],
+)
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """Elements of the flat input, in the index's shape; negative indices count from the end."""
+    flat = reshape(input, (input.numel(),))
+    places = counted("take", index, input.numel())
+    result: Tensor = reshape(index_select(flat, 0, places), index.shape)
+    return result

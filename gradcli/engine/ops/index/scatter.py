@@ -1,0 +1,281 @@
+"""Elements picked and put along a dimension, each by an index of its own: gather and scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine import shape as shape_rules
+from gradcli.engine.array import Array, copy_into, empty, full, run
+from gradcli.engine.kind import Operand
+from gradcli.engine.op import declare_op
+from gradcli.engine.ops.along import along
+from gradcli.engine.ops.creation.creation import full as full_tensor
+from gradcli.engine.ops.family import map_binary
+from gradcli.engine.ops.index.index import AlongDim, run_as, whole_indices
+from gradcli.engine.sample import index as below
+from gradcli.engine.sample import sample, wrong
+from gradcli.engine.shape import Shape
+from gradcli.engine.tensor import OPS, Tensor
+from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
+
+SET, ADD, MULTIPLY, MAX, MIN = range(5)  # as in csrc/cpu/gather.h
+
+
+def _fitting(name: str, x: Shape, index: Array, dim: int, source: Shape | None = None) -> int:
+    """`dim` from the front, once the index lies inside x but along it, and inside the source."""
+    if max(len(x), 1) != max(index.ndim, 1):
+        raise ShapeError(f"{name}: index {index.shape} has not as many dimensions as input {x}")
+    d = shape_rules.dim_index(dim, len(x), name)
+    sizes = list(zip(index.shape, x, strict=False))
+    if any(m > n for k, (m, n) in enumerate(sizes) if k != d):
+        raise ShapeError(f"{name}: index {index.shape} is larger than input {x} outside dim {d}")
+    if source is not None and (
+        max(len(source), 1) != max(index.ndim, 1)
+        or any(m > n for m, n in zip(index.shape, source, strict=False))
+    ):
+        raise ShapeError(f"{name}: index {index.shape} is larger than src {source}")
+    return d
+
+
+def corner(x: Array, shape: Shape) -> Array:
+    """The view of the first elements of each dimension."""
+    return x.view(shape, x.strides) if x.ndim == len(shape) else x.reshape(shape)
+
+
+def _region(x: Shape, index: Shape, d: int) -> Shape:
+    """The part of x that an index along d can reach."""
+    if not x or not index:  # a tensor without dimensions is one of one element
+        return x
+    return tuple(n if k == d else m for k, (n, m) in enumerate(zip(x, index, strict=True)))
+
+
+def _lines(shape: Shape, d: int) -> tuple[int, int, int]:
+    return along(shape or (1,), (d,)).lines
+
+
+def gathered(x: Array, index: Array, d: int, name: str = "gather") -> Array:
+    """The elements of x along d that index names, in the index's shape."""
+    region = _region(x.shape, index.shape, d)
+    places = whole_indices(name, index)
+    out = empty(index.shape, x.dtype)
+    source = corner(x, region).contiguous().reshape(_lines(region, d))
+    lines = _lines(index.shape, d)
+    run_as(name, "gather", source, places.reshape(lines), out.reshape(lines))
+    return out
+
+
+def put(x: Array, index: Array, source: Array, d: int, way: int, name: str) -> Array:
+    """A copy of x with the elements of source put where index says, one after another."""
+    places = whole_indices(name, index)
+    region = _region(x.shape, index.shape, d)
+    if index.numel and not shape_rules.numel(region):
+        raise RangeError(f"{name}: dim {d} of input {x.shape} has no place to put to")
+    lines, many = _lines(region, d), _lines(index.shape, d)
+    given = corner(source, index.shape).contiguous().reshape(many)
+    whole = region == x.shape
+    before = (x if whole else corner(x, region)).contiguous().reshape(lines)
+    out = empty(lines, x.dtype)
+    run_as(name, "scatter", before, places.reshape(many), given, out, sizes=(way,))
+    if whole:
+        return out.reshape(x.shape)
+    result = x.copy()
+    copy_into(corner(result, region), out.reshape(region))
+    return result
+
+
+def _spread(grad: Array, index: Array, shape: Shape, d: int) -> Array:
+    """Zeros with the gradients of gathered elements added where they came from."""
+    return put(full(shape, 0, grad.dtype), index, grad, d, ADD, "gather")
+
+
+def _gather(x: Array, index: Array, *, dim: int) -> Array:
+    """x[..., index[..., j, ...], ...]: along `dim` the element that index names, in its shape."""
+    return gathered(x, index, _fitting("gather", x.shape, index, dim))
+
+
+gather = AlongDim(
+    _gather,
+    name="gather",
+    saves="index",
+    twice="linear",
+    samples=[
+        sample((5, 3), below((4, 3), 5), dim=0),
+        sample((2, 3, 4), below((2, 7, 3), 3), dim=1),
+        sample((4, 1), below((3, 2), 1), dim=-1),
+        sample((4,), below((600,), 4), dim=0),
+        sample((), below((), 1), dim=0),
+        sample((0, 3), below((0, 2), 3), dim=1),
+        sample((3, 2), below((0, 2), 3), dim=0),
+    ],
+    wrong=[
+        wrong(sample((3, 2), below((40, 2), 9), dim=0), "is outside 0..2"),
+        wrong(sample((3, 2), below((3,), 2), dim=0), "has not as many dimensions as input (3, 2)"),
+        wrong(sample((3, 2), below((3, 3), 2), dim=0), "is larger than input (3, 2) outside dim 0"),
+        wrong(sample((3, 2), (3, 2), dim=0), "indices must be int64 or int32, got gradcli.float64"),
+        wrong(sample((3, 2), below((3, 2), 2), dim=2), "dim 2 is outside -2..1"),
+    ],
+)
+declare_op(gather)
+
+
+@gather.gradient
+def gather_gradient(
+    grad: Array, *, index: Array, shapes: tuple[Shape, Shape], dim: int
+) -> tuple[Array, None]:
+    """Every element gets the sum over its copies, in the order of their positions."""
+    d = shape_rules.dim_index(dim, len(shapes[0]), "gather")
+    return _spread(grad, index, shapes[0], d), None
+
+
+# -- scatter -------------------------------------------------------------------------------------
+
+
+def checked(name: str, x: Array, index: Array, src: Array, dim: int) -> int:
+    """`dim` from the front, once everything fits."""
+    if src.dtype is not x.dtype:
+        raise DTypeError(f"{name}: src is {src.dtype} and input {x.dtype}; both must be the same")
+    return _fitting(name, x.shape, index, dim, src.shape)
+
+
+def _last(index: Array, d: int, shape: Shape, name: str) -> Array:
+    """True where an element is the last that is put into its place: only that one stays."""
+    numbers = empty(index.shape, dtypes.int64)
+    run("arange", numbers, sizes=(0, 1))
+    stays = put(full(shape, 0, dtypes.int64), index, numbers, d, SET, name)
+    return map_binary("eq", gathered(stays, index, d, name), numbers, dtypes.bool_)
+
+
+def masked(grad: Array, mask: Array) -> Array:
+    """The gradient where the mask is true, otherwise 0."""
+    out = empty(grad.shape, grad.dtype)
+    nothing = full((), 0, grad.dtype).expand(grad.shape)
+    run("where", mask.expand(grad.shape), grad, nothing, out)
+    return out
+
+
+def set_into(part: Array, shape: Shape) -> Array:
+    """Zeros in a larger shape behind it."""
+    if part.shape == shape:
+        return part
+    whole = full(shape, 0, part.dtype)
+    copy_into(corner(whole, part.shape), part)
+    return whole
+
+
+class _Scatter(AlongDim):
+    """Also takes a number in place of src, or as `value`, and torch's old `reduce`."""
+
+    @cached_property
+    def hints(self) -> dict[str, Any]:
+        """What each argument may be, as an annotation."""
+        return {"x": Tensor, "dim": int, "index": Tensor, "src": Operand}
+
+    def __call__(self, *args: Any, reduce: str | None = None, **named: Any) -> Any:
+        """Put src, or one value; `reduce` is "add" or "multiply"."""
+        if reduce is None:
+            return super().__call__(*args, **named)
+        if reduce not in ("add", "multiply"):
+            raise OptionError(f"scatter: reduce must be 'add' or 'multiply', got {reduce!r:.60}")
+        (x, index, src), options = self._bind(args, named)
+        ways = {"add": "sum", "multiply": "prod"}
+        return OPS["scatter_reduce"](x, index, src, **options, reduce=ways[reduce])
+
+    def _bind(
+        self, args: Sequence[Any], named: dict[str, Any]
+    ) -> tuple[list[Tensor | None], dict[str, Any]]:
+        if "value" in named:
+            named = {**named, "src": named["value"]}
+            del named["value"]
+        args = list(args)
+        x = args[0] if args else named.get("input")
+        index = next((a for a in args[1:] if isinstance(a, Tensor)), named.get("index"))
+        if isinstance(x, Tensor) and isinstance(index, Tensor):
+            if isinstance(named.get("src"), (bool, int, float)):
+                named = {**named, "src": full_tensor(index.shape, named["src"], dtype=x.dtype)}
+            if len(args) > 2 and isinstance(args[-1], (bool, int, float)):
+                args[-1] = full_tensor(index.shape, args[-1], dtype=x.dtype)
+        return super()._bind(args, named)
+
+
+def _scatter(x: Array, index: Array, src: Array, *, dim: int) -> Array:
+    """The input with src put at index along `dim`; of several in one place the last stays."""
+    return put(x, index, src, checked("scatter", x, index, src, dim), SET, "scatter")
+
+
+_PUTS = [
+    sample((5, 3), below((4, 3), 5), (4, 3), dim=0),
+    sample((2, 3, 4), below((2, 7, 3), 3), (3, 7, 4), dim=1),
+    sample((4, 1), below((3, 1), 1), (3, 1), dim=-1),
+    sample((3, 300), below((3, 5), 300), (3, 5), dim=1),
+    sample((), below((), 1), (), dim=0),
+    sample((0, 3), below((0, 2), 3), (0, 2), dim=1),
+    sample((3, 2), below((0, 2), 3), (0, 2), dim=0),
+]
+
+
+def _wrong_puts(name: str) -> list[Any]:
+    return [
+        wrong(sample((3, 2), below((40, 2), 9), (40, 2), dim=0), f"{name}: index"),
+        wrong(sample((3, 2), below((3,), 2), (3,), dim=0), "has not as many dimensions"),
+        wrong(sample((3, 2), below((3, 2), 2), (2, 2), dim=0), "is larger than src (2, 2)"),
+        wrong(sample((0, 2), below((1, 2), 2), (1, 2), dim=0), "has no place to put to"),
+    ]
+
+
+scatter = _Scatter(
+    _scatter,
+    name="scatter",
+    saves="index",
+    twice="linear",
+    samples=_PUTS,
+    wrong=_wrong_puts("scatter"),
+)
+declare_op(scatter)
+
+
+@scatter.gradient
+def scatter_gradient(
+    grad: Array, *, index: Array, shapes: tuple[Shape, ...], needs: tuple[bool, ...], dim: int
+) -> tuple[Array | None, ...]:
+    """To src what it put and what stayed; to x the rest."""
+    d = shape_rules.dim_index(dim, len(shapes[0]), "scatter")
+    to_x = to_src = None
+    if needs[0]:
+        nothing = full(index.shape, 0, grad.dtype)
+        to_x = put(grad, index, nothing, d, SET, "scatter")
+    if needs[2]:
+        stayed = _last(index, d, shapes[0], "scatter")
+        to_src = set_into(masked(gathered(grad, index, d), stayed), shapes[2])
+    return to_x, None, to_src
+
+
+def _scatter_add(x: Array, index: Array, src: Array, *, dim: int) -> Array:
+    """The input with src added at index along `dim`, one after another."""
+    d = checked("scatter_add", x, index, src, dim)
+    if x.dtype is dtypes.bool_:
+        raise DTypeError("scatter_add: truths cannot be added; use x.long()")
+    return put(x, index, src, d, ADD, "scatter_add")
+
+
+scatter_add = AlongDim(
+    _scatter_add,
+    name="scatter_add",
+    saves="index",
+    twice="linear",
+    samples=_PUTS,
+    wrong=_wrong_puts("scatter_add"),
+)
+declare_op(scatter_add)
+
+
+@scatter_add.gradient
+def scatter_add_gradient(
+    grad: Array, *, index: Array, shapes: tuple[Shape, ...], needs: tuple[bool, ...], dim: int
+) -> tuple[Array | None, ...]:
+    """Unchanged to x; to src what gather picks."""
+    d = shape_rules.dim_index(dim, len(shapes[0]), "scatter_add")
+    picked = set_into(gathered(grad, index, d), shapes[2]) if needs[2] else None
+    return grad, None, picked

@@ -1,0 +1,399 @@
+"""Losses: cross-entropy, negative log-likelihood and mean squared error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine import graph
+from gradcli.engine import shape as shapes
+from gradcli.engine.array import Array, empty, run
+from gradcli.engine.op import Op, declare_op, op
+from gradcli.engine.ops.along import Along, along, floats, match
+from gradcli.engine.ops.creation.creation import tensor
+from gradcli.engine.ops.loss.loss_pairs import reduced
+from gradcli.engine.sample import index, none, positive, sample, wrong
+from gradcli.engine.tensor import OPS, Tensor
+from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
+
+_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}  # as in csrc/cpu/loss.h
+
+
+def _reduction(name: str, reduction: str) -> int:
+    if reduction not in _REDUCTIONS:
+        raise OptionError(f"{name}: reduction must be none, mean or sum, got {reduction!r:.60}")
+    return _REDUCTIONS[reduction]
+
+
+# -- cross-entropy ---------------------------------------------------------------------------------
+
+
+def _classes(name: str, x: Array, target: Array, weight: Array | None) -> Along:
+    """Checks shapes and types; x (N, C, ...) or (C,) as (outer, classes, inner)."""
+    floats(name, x)
+    match(name, x, weight=weight)
+    if x.ndim == 0:
+        raise ShapeError(f"{name}: x needs a dimension of classes, got shape ()")
+    at = 0 if x.ndim == 1 else 1
+    wanted = shapes.reduced(x.shape, (at,), keepdim=False)
+    if target.dtype.is_floating_point:
+        raise DTypeError(f"{name}: target must hold class numbers, got {target.dtype.name}")
+    if target.shape != wanted:
+        raise ShapeError(
+            f"{name}: x {x.shape} has {x.shape[at]} classes in dimension {at} and needs "
+            f"a target of shape {wanted}, got {target.shape}"
+        )
+    if weight is not None and weight.shape != x.shape[at : at + 1]:
+        raise ShapeError(
+            f"{name}: x {x.shape} has {x.shape[at]} classes, weight has shape {weight.shape}"
+        )
+    return along(x.shape, (at,))
+
+
+def _run(name: str, kernel: str, *arrays: Array, sizes: Sequence[int], smooth: float) -> None:
+    try:
+        run(kernel, *arrays, sizes=sizes, options=(smooth,))
+    except RangeError as error:
+        said = error.message.replace("cross_entropy: index", f"{name}: target")
+        raise RangeError(said) from None
+
+
+def _weights(weight: Array | None, x: Array) -> Array:
+    return empty((0,), x.dtype) if weight is None else weight.contiguous()
+
+
+def _loss(
+    name: str,
+    x: Array,
+    target: Array,
+    weight: Array | None,
+    reduction: str,
+    ignore_index: int,
+    smooth: float,
+) -> tuple[Array, Array, Array]:
+    """Loss, the rows' (largest logit, logarithm of the sum), and what a mean is divided by."""
+    lines = _classes(name, x, target, weight)
+    mode, (outer, _, inner) = _reduction(name, reduction), lines.lines
+    loss = lines.empty(x.dtype) if mode == 0 else empty((1,), x.dtype)
+    kept = x.dtype.computed
+    stats, total = empty((outer, 2, inner), kept), empty((1,), kept)
+    labels = lines.fold_result(target.cast(dtypes.int64))
+    sizes = (mode, ignore_index, int(name == "nll_loss"))
+    inputs = lines.fold(x), labels, _weights(weight, x)
+    _run(name, "cross_entropy", *inputs, loss, stats, total, sizes=sizes, smooth=smooth)
+    return loss.reshape(target.shape if mode == 0 else ()), stats, total
+
+
+def _loss_slope(
+    name: str,
+    grad: Array,
+    x: Array,
+    target: Array,
+    weight: Array | None,
+    stats: Array,
+    total: Array,
+    reduction: str,
+    ignore_index: int,
+    smooth: float,
+) -> Array:
+    lines = _classes(name, x, target, weight)
+    mode = _reduction(name, reduction)
+    out = lines.whole(x.dtype)
+    grad = lines.fold_result(grad) if mode == 0 else grad.contiguous().reshape((1,))
+    labels = lines.fold_result(target.cast(dtypes.int64))
+    sizes = (mode, ignore_index, int(name == "nll_loss"))
+    inputs = lines.fold(x), labels, _weights(weight, x), stats, total, grad
+    _run(name, "cross_entropy_backward", *inputs, out, sizes=sizes, smooth=smooth)
+    return lines.unfold(out)
+
+
+def _one_by_one(
+    logs: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+    smooth: float,
+) -> Tensor:
+    """The loss of logarithms of probabilities, written with simpler ops."""
+    at = 0 if logs.ndim == 1 else 1
+    classes = logs.shape[at]
+    column = (classes,) + (1,) * (logs.ndim - at - 1)
+    hit = OPS["to"](
+        OPS["unsqueeze"](target, at) == OPS["reshape"](tensor(list(range(classes))), column),
+        logs.dtype,
+    )
+    kept = OPS["to"](target != ignore_index, logs.dtype)
+    weighed = logs if weight is None else logs * OPS["reshape"](weight, column)
+    of_target = hit if weight is None else hit * OPS["reshape"](weight, column)
+    loss: Tensor = -(1 - smooth) * OPS["sum"](hit * weighed, at)
+    if smooth:
+        loss = loss - OPS["sum"](weighed, at) * (smooth / classes)
+    loss = loss * kept
+    if reduction == "mean":
+        mean: Tensor = OPS["sum"](loss) / OPS["sum"](OPS["sum"](of_target, at) * kept)
+        return mean
+    return reduced(loss, reduction)
+
+
+def _composed_cross_entropy(
+    x: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    logs = OPS["log_softmax"](x, 0 if x.ndim == 1 else 1)
+    return _one_by_one(logs, target, weight, ignore_index, reduction, label_smoothing)
+
+
+def _composed_nll_loss(
+    x: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    return _one_by_one(x, target, weight, ignore_index, reduction, 0.0)
+
+
+def _of_weight(
+    composed: Any, grad: Array, x: Array, target: Array, weight: Array | None, **options: Any
+) -> Array | None:
+    """The gradient of the class weights, seldom asked for: through the composed form."""
+    assert weight is not None
+    with graph.enable_grad():
+        leaf = Tensor(weight, requires_grad=True)
+        composed(Tensor(x), Tensor(target), leaf, **options).backward(Tensor(grad))
+    return None if leaf.grad is None else leaf.grad.array
+
+
+class CrossEntropyOp(Op):
+    """Takes class numbers, or probabilities: float targets of the shape of x."""
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """The loss; targets of probabilities go through simpler ops."""
+        target = args[1] if len(args) > 1 else named.get("target")
+        if isinstance(target, Tensor) and target.is_floating_point():
+            (x, _, weight), options = self._bind(args, named)
+            assert x is not None
+            if target.shape == x.shape:
+                return _against_probabilities(x, target, weight, **options)
+        return super().__call__(*args, **named)
+
+
+def _against_probabilities(
+    x: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Minus sum of target * log softmax(x); the mean is one over samples."""
+    _checked_smoothing(label_smoothing)
+    _reduction("cross_entropy", reduction)
+    match("cross_entropy", floats("cross_entropy", x.array), target=target.array)
+    if ignore_index >= 0:
+        raise OptionError("cross_entropy: ignore_index is for class numbers, not probabilities")
+    at = 0 if x.ndim == 1 else 1
+    logs = OPS["log_softmax"](x, at)
+    if weight is not None:
+        logs = logs * OPS["reshape"](weight, (x.shape[at],) + (1,) * (x.ndim - at - 1))
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / x.shape[at]
+    return reduced(-OPS["sum"](logs * target, at), reduction)
+
+
+def _checked_smoothing(smooth: float) -> float:
+    if not 0 <= smooth <= 1:
+        raise OptionError(f"cross_entropy: label_smoothing must lie in 0..1, got {smooth}")
+    return smooth
+
+
+def cross_entropy_forward(
+    x: Array,
+    target: Array,
+    weight: Array | None = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> tuple[Array, Array, Array]:
+    """Minus log softmax(x) at the target class of each sample, x (N, C, ...) or (C,).
+
+    The mean is over the samples that are not ignored (by their weights); NaN where all are.
+    """
+    smooth = _checked_smoothing(label_smoothing)
+    return _loss("cross_entropy", x, target, weight, reduction, ignore_index, smooth)
+
+
+cross_entropy = declare_op(
+    CrossEntropyOp(
+        cross_entropy_forward,
+        name="cross_entropy",
+        outputs=("y", "stats", "total"),
+        saves=("x", "target", "weight", "stats", "total"),
+        composed=_composed_cross_entropy,
+        twice="composed",
+        samples=[
+            sample((4, 5), index((4,), 5), none()),
+            sample((4, 3), index((4,), 3), positive((3,)), label_smoothing=0.1),
+            sample((2, 3, 5), index((2, 5), 3), none(), reduction="none"),
+            sample((2, 3, 2, 2), index((2, 2, 2), 3), positive((3,)), ignore_index=1),
+            sample((5,), index((), 5), none(), reduction="sum", label_smoothing=0.3),
+            sample((3, 1), index((3,), 1), none()),
+            sample((0, 4), index((0,), 4), none(), reduction="sum"),
+        ],
+        wrong=[
+            wrong(
+                sample((4, 3), index((5,), 3), none()),
+                "x (4, 3) has 3 classes in dimension 1 and needs a target of shape (4,), got (5,)",
+            ),
+            wrong(sample((4, 3), (4,), none()), "target must hold class numbers, got float64"),
+            wrong(sample((4, 3), index((4,), 3), (2,)), "3 classes, weight has shape (2,)"),
+            wrong(sample((4, 3), index((4,), 3), none(), reduction="avg"), "none, mean or sum"),
+            wrong(sample((4, 3), index((4,), 3), none(), label_smoothing=2.0), "lie in 0..1"),
+            wrong(sample((), index((), 3), none()), "needs a dimension of classes"),
+        ],
+    )
+)
+
+
+@cross_entropy.gradient
+def cross_entropy_gradient(
+    grad: Array,
+    *,
+    x: Array,
+    target: Array,
+    weight: Array | None,
+    stats: Array,
+    total: Array,
+    reduction: str,
+    ignore_index: int,
+    label_smoothing: float,
+    needs: tuple[bool, ...],
+) -> tuple[Array | None, ...]:
+    """(softmax(x) * sum(q) - q) * weight / total, for q the smoothed target."""
+    inputs = x, target, weight
+    how = reduction, ignore_index, label_smoothing
+    of_x = _loss_slope("cross_entropy", grad, *inputs, stats, total, *how) if needs[0] else None
+    if not needs[2]:
+        return of_x, None, None
+    options: dict[str, Any] = {"reduction": reduction, "ignore_index": ignore_index}
+    options |= {"label_smoothing": label_smoothing}
+    return of_x, None, _of_weight(_composed_cross_entropy, grad, *inputs, **options)
+
+
+@op(
+    outputs=("y", "stats", "total"),
+    saves=("x", "target", "weight", "stats", "total"),
+    composed=_composed_nll_loss,
+    twice="composed",
+    samples=[
+        sample((4, 5), index((4,), 5), none()),
+        sample((4, 3), index((4,), 3), positive((3,)), ignore_index=0),
+        sample((2, 3, 5), index((2, 5), 3), none(), reduction="none"),
+        sample((5,), index((), 5), positive((5,)), reduction="sum"),
+        sample((3, 1), index((3,), 1), none()),
+        sample((0, 4), index((0,), 4), none(), reduction="sum"),
+    ],
+    wrong=[wrong(sample((4, 3), index((5,), 3), none()), "a target of shape (4,), got (5,)")],
+)
+def nll_loss(
+    x: Array,
+    target: Array,
+    weight: Array | None = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> tuple[Array, Array, Array]:
+    """Minus x at the target class of each sample; x holds logarithms of probabilities."""
+    return _loss("nll_loss", x, target, weight, reduction, ignore_index, 0.0)
+
+
+@nll_loss.gradient
+def nll_loss_gradient(
+    grad: Array,
+    *,
+    x: Array,
+    target: Array,
+    weight: Array | None,
+    stats: Array,
+    total: Array,
+    reduction: str,
+    ignore_index: int,
+    needs: tuple[bool, ...],
+) -> tuple[Array | None, ...]:
+    """-weight / total at the target, otherwise 0."""
+    inputs = x, target, weight
+    how = reduction, ignore_index, 0.0
+    of_x = _loss_slope("nll_loss", grad, *inputs, stats, total, *how) if needs[0] else None
+    if not needs[2]:
+        return of_x, None, None
+    options: dict[str, Any] = {"reduction": reduction, "ignore_index": ignore_index}
+    return of_x, None, _of_weight(_composed_nll_loss, grad, *inputs, **options)
+
+
+# -- mean squared error ----------------------------------------------------------------------------
+
+
+def _composed_mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    return reduced((input - target) * (input - target), reduction)
+
+
+@op(
+    saves=("input", "target"),
+    composed=_composed_mse_loss,
+    twice="composed",
+    samples=[
+        sample((3, 5), (3, 5)),
+        sample((2, 1, 4), (2, 1, 4), reduction="sum"),
+        sample((2, 3), (2, 3), reduction="none"),
+        sample((), ()),
+        sample((0, 3), (0, 3), reduction="sum"),
+    ],
+    wrong=[
+        wrong(sample((3, 5), (3,)), "input (3, 5) and target (3,) must have one shape"),
+        wrong(sample((3,), (3,), reduction="avg"), "none, mean or sum"),
+        wrong(sample((3,), index((3,), 3)), "target is int64 and x float64"),
+        wrong(
+            sample((3,), (3,)), "x must be float32, float64 or bfloat16, got int64", dtype="int64"
+        ),
+    ],
+)
+def mse_loss(input: Array, target: Array, *, reduction: str = "mean") -> Array:
+    """Mean of (input - target) squared."""
+    mode = _reduction("mse_loss", reduction)
+    match("mse_loss", floats("mse_loss", input), target=target)
+    if input.shape != target.shape:
+        raise ShapeError(
+            f"mse_loss: input {input.shape} and target {target.shape} must have one shape"
+        )
+    loss = empty((input.numel,) if mode == 0 else (1,), input.dtype)
+    run("mse", _flat(input), _flat(target), loss, sizes=(mode,))
+    return loss.reshape(input.shape if mode == 0 else ())
+
+
+def _flat(x: Array) -> Array:
+    return x.contiguous().reshape((x.numel,))
+
+
+@mse_loss.gradient
+def mse_loss_gradient(
+    grad: Array, *, input: Array, target: Array, reduction: str, needs: tuple[bool, ...]
+) -> tuple[Array | None, ...]:
+    """2 (input - target) / n, and the same with the opposite sign."""
+    a, b = _flat(input), _flat(target)
+
+    def slope(first: Array, second: Array) -> Array:
+        out = empty(first.shape, first.dtype)
+        run("mse_backward", first, second, _flat(grad), out, sizes=(_REDUCTIONS[reduction],))
+        return out.reshape(input.shape)
+
+    return slope(a, b) if needs[0] else None, slope(b, a) if needs[1] else None

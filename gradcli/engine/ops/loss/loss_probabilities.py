@@ -1,0 +1,241 @@
+"""Losses of probabilities, of logits and of their logarithms, element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.engine.array import Array
+from gradcli.engine.op import Op, declare_op, op
+from gradcli.engine.ops.creation import creation
+from gradcli.engine.ops.loss.loss_pairs import (
+    REDUCTIONS,
+    TINY,
+    checked_reduction,
+    declare_slopes,
+    pair_samples,
+    pair_wrong,
+    paired,
+    paired_slopes,
+    plain,
+    reduced,
+)
+from gradcli.engine.sample import none, positive, sample, unit, wrong
+from gradcli.engine.tensor import OPS, Tensor
+from gradcli.errors import ShapeError
+
+
+class WeightedOp(Op):
+    """A loss of pairs whose terms may have weights, of a shape that broadcasts to theirs."""
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """The loss; weights go through simpler ops."""
+        (input, target, *weights), options = self._bind(args, named)
+        if not any(weight is not None for weight in weights):
+            return super().__call__(*args, **named)
+        assert input is not None and target is not None
+        reduction = options.pop("reduction", "mean")
+        checked_reduction(self.name, reduction)
+        terms = super().__call__(input, target, reduction="none", **options)
+        return reduced(self.weighed(terms, input, target, *weights), reduction)
+
+    def weighed(
+        self, terms: Tensor, input: Tensor, target: Tensor, weight: Tensor | None
+    ) -> Tensor:
+        """The terms times their weights."""
+        del target
+        product: Tensor = terms if weight is None else terms * weight
+        if product.shape != input.shape:
+            raise ShapeError(
+                f"{self.name}: weights that broadcast to {product.shape} do not fit the input "
+                f"{input.shape}"
+            )
+        return product
+
+
+class LogitsOp(WeightedOp):
+    """Binary cross-entropy of logits, where targets of 1 may weigh more."""
+
+    def weighed(
+        self,
+        terms: Tensor,
+        input: Tensor,
+        target: Tensor,
+        weight: Tensor | None,
+        pos_weight: Tensor | None = None,
+    ) -> Tensor:
+        """As the plain loss, with -log sigmoid(input), its value for targets of 1, once more."""
+        if pos_weight is not None:
+            ones = creation.ones(input.shape, dtype=input.dtype)
+            positive = Op.__call__(self, input, ones, reduction="none")
+            terms = terms + (pos_weight - 1) * target * positive
+        return super().weighed(terms, input, target, weight)
+
+
+def _composed_bce(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
+) -> Tensor:
+    yes, no = (OPS["clamp"](OPS["log"](p), min=-100.0) for p in (input, 1 - input))
+    terms = (target - 1) * no - target * yes
+    return reduced(terms if weight is None else terms * weight, reduction)
+
+
+def binary_cross_entropy_forward(
+    input: Array, target: Array, weight: Array | None = None, *, reduction: str = "mean"
+) -> Array:
+    """Mean of -target log(input) - (1 - target) log(1 - input); logarithms end at -100."""
+    del weight  # WeightedOp sees to it
+    return paired("binary_cross_entropy", "bce", input, target, reduction)
+
+
+binary_cross_entropy = declare_op(
+    WeightedOp(
+        binary_cross_entropy_forward,
+        name="binary_cross_entropy",
+        saves=("input", "target"),
+        composed=_composed_bce,
+        samples=[
+            *pair_samples(unit, unit, none()),
+            sample(unit((2, 3)), unit((2, 3)), positive((3,))),
+            sample(unit((2, 3)), unit((2, 3)), positive((2, 1)), reduction="none"),
+        ],
+        wrong=[
+            *pair_wrong("binary_cross_entropy"),
+            wrong(sample((2,), (2,), (3, 2)), "weights that broadcast to (3, 2) do not fit"),
+            wrong(sample((2,), (2,), (2,), reduction="avg"), "reduction must be none, mean or sum"),
+        ],
+    ),
+    method=False,
+)
+
+
+@binary_cross_entropy.gradient
+def binary_cross_entropy_gradient(
+    grad: Array, *, input: Array, target: Array, reduction: str, needs: tuple[bool, ...]
+) -> tuple[Array | None, ...]:
+    """(input - target) / (input (1 - input)) / n, and log(1 - input) - log(input)."""
+    return (*paired_slopes("bce", grad, input, target, reduction, needs), None)
+
+
+declare_slopes(
+    binary_cross_entropy,
+    lambda p, t: (p - t) / OPS["clamp"]((1 - p) * p, min=TINY),
+    lambda p, t: OPS["log1p"](-p) - OPS["log"](p),
+)
+
+
+def _composed_bce_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    pos_weight: Tensor | None = None,
+    *,
+    reduction: str = "mean",
+) -> Tensor:
+    more = 1 if pos_weight is None else 1 + (pos_weight - 1) * target
+    terms = (1 - target) * input - more * OPS["logsigmoid"](input)
+    return reduced(terms if weight is None else terms * weight, reduction)
+
+
+def binary_cross_entropy_with_logits_forward(
+    input: Array,
+    target: Array,
+    weight: Array | None = None,
+    pos_weight: Array | None = None,
+    *,
+    reduction: str = "mean",
+) -> Array:
+    """Mean of log(1 + exp(input)) - target input: binary_cross_entropy of sigmoid(input)."""
+    del weight, pos_weight  # LogitsOp sees to them
+    name = "binary_cross_entropy_with_logits"
+    return paired(name, "bce_logits", input, target, reduction)
+
+
+binary_cross_entropy_with_logits = declare_op(
+    LogitsOp(
+        binary_cross_entropy_with_logits_forward,
+        name="binary_cross_entropy_with_logits",
+        saves=("input", "target"),
+        composed=_composed_bce_logits,
+        samples=[
+            *pair_samples(plain, unit, none(), none()),
+            sample((2, 3), unit((2, 3)), positive((3,)), positive((2, 1))),
+            sample((2, 3), unit((2, 3)), none(), positive((3,)), reduction="none"),
+        ],
+        wrong=[
+            *pair_wrong("binary_cross_entropy_with_logits"),
+            wrong(sample((2,), (2,), none(), (3, 1)), "broadcast to (3, 2) do not fit"),
+        ],
+    ),
+    method=False,
+)
+
+
+@binary_cross_entropy_with_logits.gradient
+def binary_cross_entropy_with_logits_gradient(
+    grad: Array, *, input: Array, target: Array, reduction: str, needs: tuple[bool, ...]
+) -> tuple[Array | None, ...]:
+    """(sigmoid(input) - target) / n, and -input / n."""
+    return (*paired_slopes("bce_logits", grad, input, target, reduction, needs), None, None)
+
+
+declare_slopes(
+    binary_cross_entropy_with_logits,
+    lambda x, t: OPS["sigmoid"](x) - t,
+    lambda x, t: -x,
+)
+
+
+def _composed_kl(
+    input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False
+) -> Tensor:
+    of_logs = OPS["exp"](target) * (target - input) if log_target else None
+    terms = target * (OPS["log"](target) - input) if of_logs is None else of_logs
+    if reduction != "batchmean":
+        return reduced(terms, reduction)
+    mean: Tensor = OPS["sum"](terms) / (input.shape[0] if input.ndim else 1)
+    return mean
+
+
+@op(
+    method=False,
+    saves=("input", "target"),
+    composed=_composed_kl,
+    twice="composed",
+    samples=[
+        *pair_samples(plain, positive),
+        sample((3, 5), (3, 5), log_target=True),
+        sample((3, 5), positive((3, 5)), reduction="batchmean"),
+        sample((), (), reduction="batchmean", log_target=True),
+    ],
+    wrong=[
+        wrong(sample((3, 5), (3,)), "kl_div: input (3, 5) and target (3,) must have one shape"),
+        wrong(sample((3,), (3,), reduction="avg"), "must be none, mean, sum or batchmean"),
+    ],
+)
+def kl_div(
+    input: Array, target: Array, *, reduction: str = "mean", log_target: bool = False
+) -> Array:
+    """Mean of target (log(target) - input), input being logarithms of probabilities.
+
+    With log_target the target is logarithms too. "batchmean" divides the sum by the first size.
+    """
+    known = (*REDUCTIONS, "batchmean")
+    return paired("kl_div", _kl(log_target), input, target, reduction, known=known)
+
+
+@kl_div.gradient
+def kl_div_gradient(
+    grad: Array,
+    *,
+    input: Array,
+    target: Array,
+    reduction: str,
+    log_target: bool,
+    needs: tuple[bool, ...],
+) -> tuple[Array | None, ...]:
+    """-target / n, and (log(target) + 1 - input) / n."""
+    return paired_slopes(_kl(log_target), grad, input, target, reduction, needs)
+
+
+def _kl(log_target: bool) -> str:
+    return "kl_log" if log_target else "kl"

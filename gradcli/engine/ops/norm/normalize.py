@@ -1,0 +1,222 @@
+"""Normalisations composed of layer norm, batch norm and simpler ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine.dtype import DType
+from gradcli.engine.function import function
+from gradcli.engine.kind import NotNegative
+from gradcli.engine.ops.conv.pool_average import avg_pool2d
+from gradcli.engine.ops.elementwise.elementwise import clamp, rsqrt, sqrt
+from gradcli.engine.ops.norm.norm import batch_norm
+from gradcli.engine.ops.norm.norm_group import group_norm
+from gradcli.engine.ops.reduce.extreme import amax
+from gradcli.engine.ops.reduce.reduce import mean
+from gradcli.engine.ops.reduce.reduce import sum as total
+from gradcli.engine.ops.shape.movement import clone, expand, getitem, reshape
+from gradcli.engine.recompute import repeating
+from gradcli.engine.sample import away_from, distinct, index, none, positive, sample, wrong
+from gradcli.engine.shape import Shape, dim_index, numel
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import DTypeError, OptionError, ShapeError
+
+_EPSILON = {dtypes.float32: 2.0**-23, dtypes.float64: 2.0**-52}
+
+
+def _float(op: str, x: Tensor) -> DType:
+    if not x.is_floating_point():
+        raise DTypeError(f"{op}: input must be float32, float64 or bfloat16, got {x.dtype}")
+    return x.dtype
+
+
+def _channels(op: str, x: Tensor, **vectors: Tensor | None) -> int:
+    """The channels of (N, C, ...), which each of the vectors must have too."""
+    _float(op, x)
+    if x.ndim < 2:
+        raise ShapeError(f"{op}: input needs at least 2 dimensions (N, C, ...), got {x.shape}")
+    for name, vector in vectors.items():
+        if vector is not None and vector.shape != x.shape[1:2]:
+            raise ShapeError(
+                f"{op}: input {x.shape} has {x.shape[1]} channels, {name} has {vector.shape}"
+            )
+    return x.shape[1]
+
+
+@function(
+    samples=[
+        sample((2, 3, 5), none(), none(), (3,), (3,)),
+        sample((2, 2, 3, 4), eps=0.5),
+        sample((3, 2, 4), (2,), positive((2,)), (2,), use_input_stats=False),
+        sample((1, 3, 1, 2), none(), none(), none(), (3,)),
+        sample((0, 3, 4)),
+    ],
+    method=False,
+)
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: NotNegative = 1e-5,
+) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias, over each channel of each sample.
+
+    Mean and variance are those of the sample's channel (Ulyanov et al. 2016). The running
+    statistics move towards the mean over the samples; without use_input_stats they are used
+    instead.
+    """
+    channels = _channels("instance_norm", input, weight=weight, bias=bias)
+    if (running_mean is None) != (running_var is None):
+        raise OptionError("instance_norm: give both running_mean and running_var, or neither")
+    if not use_input_stats:
+        y: Tensor = batch_norm(
+            input, running_mean, running_var, weight, bias, training=False, eps=eps
+        )
+        return y
+    if input.numel() and numel(input.shape[2:]) == 1:
+        raise OptionError(
+            f"instance_norm: needs more than 1 value for each channel, got shape {input.shape}"
+        )
+    if running_mean is not None and running_var is not None:
+        return _tracked(input, (running_mean, running_var), (weight, bias), momentum, eps)
+    alone: Tensor = group_norm(input, max(channels, 1), weight, bias, eps)
+    return alone.to(input.dtype)  # in bfloat16 as batch norm, not in float32 as group norm
+
+
+def _tracked(
+    input: Tensor,
+    running: tuple[Tensor, Tensor],
+    learnt: tuple[Tensor | None, Tensor | None],
+    momentum: float,
+    eps: float,
+) -> Tensor:
+    """Instance norm as batch norm of one sample, whose channels are the planes of all samples."""
+    samples, channels, *inside = input.shape
+    own = [_repeated(statistic.detach(), samples) for statistic in running]
+    scale = [None if v is None else _repeated(v, samples) for v in learnt]
+    planes = reshape(input, (1, samples * channels, *inside))
+    y = batch_norm(planes, *own, *scale, training=True, momentum=momentum, eps=eps)
+    moved = () if repeating() else zip(running, own, strict=True)
+    for statistic, new in moved:
+        statistic.copy_(mean(reshape(new, (samples, channels)), 0))
+    whole: Tensor = reshape(y, input.shape)
+    return whole
+
+
+def _repeated(vector: Tensor, times: int) -> Tensor:
+    """A copy of a vector for each sample, one behind the other."""
+    rows = expand(reshape(vector, (1, -1)), (times, vector.shape[0]))
+    copied: Tensor = reshape(clone(rows), (-1,))
+    return copied
+
+
+@function(
+    samples=[
+        sample((3, 5), (5,), normalized_shape=5),
+        sample((2, 3, 4), normalized_shape=(3, 4)),
+        sample((4, 3), (3,), normalized_shape=(3,), eps=0.5),
+        sample((2, 1), normalized_shape=1),
+        sample((0, 3), (3,), normalized_shape=3),
+    ],
+    wrong=[
+        wrong(sample(index((2, 3), 3), normalized_shape=3), "must be float32, float64 or bfloat16")
+    ],
+    method=False,
+)
+def rms_norm(
+    input: Tensor,
+    normalized_shape: int | Sequence[int],
+    weight: Tensor | None = None,
+    eps: NotNegative | None = None,
+) -> Tensor:
+    """X / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich 2019).
+
+    eps is the distance of 1 to the next number where it is left out.
+    """
+    dtype = _float("rms_norm", input)
+    last: Shape = (
+        (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    )
+    if not last or len(last) > input.ndim or input.shape[input.ndim - len(last) :] != last:
+        raise ShapeError(f"rms_norm: input {input.shape} does not end in normalized_shape {last}")
+    if weight is not None and weight.shape != last:
+        raise ShapeError(f"rms_norm: weight {weight.shape} is not of normalized_shape {last}")
+    dims = tuple(range(-len(last), 0))
+    wide = input.to(dtype.computed)
+    square = mean(wide * wide, dims, keepdim=True)
+    y: Tensor = wide * rsqrt(square + (_EPSILON[dtype.computed] if eps is None else eps))
+    y = y.to(dtype)
+    return y if weight is None else y * weight
+
+
+@function(
+    samples=[
+        sample((2, 5, 4), size=3),
+        sample((1, 4, 3, 2), size=2, alpha=0.5, beta=0.5, k=2.0),
+        sample((2, 3, 1), size=5, alpha=1.0),
+        sample((2, 3, 4), size=1, beta=1.0),
+        sample((0, 3, 4), size=2),
+    ],
+    wrong=[wrong(sample(index((2, 3, 4), 3), size=2), "must be float32, float64 or bfloat16")],
+    method=False,
+)
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
+    """X / (k + alpha mean(x^2 of `size` channels around))^beta (Krizhevsky et al. 2012)."""
+    _float("local_response_norm", input)
+    if input.ndim < 3:
+        raise ShapeError(
+            f"local_response_norm: input needs 3 or more dimensions, got {input.shape}"
+        )
+    if not isinstance(size, int) or size < 1:
+        raise OptionError(f"local_response_norm: size must be at least 1, got {size}")
+    if not input.numel():
+        return input
+    n, channels = input.shape[:2]
+    lines = reshape(input * input, (n, 1, channels, -1))
+    # With an even size the window reaches one channel further down than up.
+    around = avg_pool2d(
+        lines, kernel_size=(size, 1), stride=1, padding=(size // 2, 0), divisor_override=size
+    )
+    around = reshape(getitem(around, index=(slice(None), 0, slice(0, channels))), input.shape)
+    y: Tensor = input / (around * alpha + k) ** beta
+    return y
+
+
+@function(
+    samples=[
+        sample((3, 5)),
+        sample(away_from((2, 3, 4)), p=1.0, dim=-1),
+        sample(away_from((4, 2)), p=3.0, dim=0),
+        sample(distinct((3, 4)), p=inf),
+        sample((3, 1), eps=10.0),
+        sample((0, 3)),
+    ],
+    wrong=[wrong(sample((3,)), "dim 1 is outside -1..0")],
+    method=False,
+)
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: NotNegative = 1e-12) -> Tensor:
+    """X / max(norm, eps), with the p-norm along `dim`."""
+    _float("normalize", input)
+    at = dim_index(dim, input.ndim, "normalize")
+    size = abs(input)
+    if p == 2:
+        # Below eps the bound stands in for the sum, so that 0 has a slope.
+        norm = sqrt(clamp(total(input * input, at, keepdim=True), min=eps * eps))
+    elif p == 1:
+        norm = clamp(total(size, at, keepdim=True), min=eps)
+    elif p == 0:
+        norm = clamp(total((size > 0).to(input.dtype), at, keepdim=True), min=eps)
+    elif p == inf:
+        norm = clamp(amax(size, at, keepdim=True), min=eps)
+    else:
+        norm = clamp(total(size**p, at, keepdim=True), min=eps**p) ** (1 / p)
+    y: Tensor = input / norm
+    return y

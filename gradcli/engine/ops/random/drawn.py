@@ -1,0 +1,355 @@
+"""More tensors made from nothing: like another one, on a grid of powers, and drawn at random."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine import recording
+from gradcli.engine import shape as shapes
+from gradcli.engine.dtype import DType
+from gradcli.engine.function import IN_PLACE, function
+from gradcli.engine.kind import Number, Sizes, Whole
+from gradcli.engine.ops.creation.creation import MADE, empty, full, linspace, ones, tensor, zeros
+from gradcli.engine.ops.elementwise.elementwise import clamp, eq, ge, gt, le, log, lt, minimum, ne
+from gradcli.engine.ops.elementwise.functions import log1p
+from gradcli.engine.ops.index.index import where
+from gradcli.engine.ops.inplace import overwrite
+from gradcli.engine.ops.random.random import DRAWN, rand, randint, randn
+from gradcli.engine.ops.reduce.reduce import sum as total
+from gradcli.engine.ops.reduce.running import cumsum
+from gradcli.engine.ops.shape.movement import expand, getitem
+from gradcli.engine.ops.sort.sort import searchsorted, topk
+from gradcli.engine.random import Generator
+from gradcli.engine.sample import away_from, index, positive, sample, truth, unit, wrong
+from gradcli.engine.shape import Shape
+from gradcli.engine.tensor import Tensor, refuse_recorded
+from gradcli.errors import DTypeError, OptionError, ShapeError
+
+TYPED = "it takes no more than the type of its input"
+_NEW = [
+    sample((2,), size=(3, 5)),
+    sample(index((1,), 3), size=(2, 1, 4)),
+    sample((0,), size=((),), dtype=dtypes.int32),
+    sample((2,), size=(0, 3)),
+]
+_TRIANGLES = [
+    sample(row=3, col=4),
+    sample(row=4, col=2, offset=1),
+    sample(row=3, col=3, offset=-2),
+    sample(row=0, col=3),
+]
+_NO_MATRIX = sample(row=-1, col=3)
+
+# -- like another one ------------------------------------------------------------------------------
+
+
+@function(samples=_NEW, why=TYPED)
+def new_zeros(
+    input: Tensor,
+    *size: Sizes,
+    dtype: DType | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """0 everywhere, in the type of another tensor."""
+    return zeros(*size, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+@function(samples=_NEW, why=TYPED)
+def new_ones(
+    input: Tensor,
+    *size: Sizes,
+    dtype: DType | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """1 everywhere, in the type of another tensor."""
+    return ones(*size, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+@function(samples=_NEW, why=TYPED)
+def new_empty(
+    input: Tensor,
+    *size: Sizes,
+    dtype: DType | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Undefined values, in the type of another tensor."""
+    return empty(*size, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+@function(
+    samples=[
+        sample((2,), size=(3, 5), fill_value=0.5),
+        sample(truth((1,)), size=(2, 1), fill_value=1),
+        sample((0,), size=(), fill_value=-2, dtype=dtypes.int64),
+        sample((2,), size=(0, 3), fill_value=1.5),
+    ],
+    why=TYPED,
+)
+def new_full(
+    input: Tensor,
+    size: Sequence[int],
+    fill_value: Number,
+    *,
+    dtype: DType | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """One value everywhere, in the type of another tensor."""
+    return full(size, fill_value, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+@function(
+    samples=[
+        sample((2,), data=[[1, 2, 3], [4, 5, 6]]),
+        sample(index((1,), 3), data=[7]),
+        sample((0,), data=2.5),
+        sample(truth((2,)), data=[], dtype=dtypes.float64),
+    ],
+    why=TYPED,
+)
+def new_tensor(
+    input: Tensor, data: Any, *, dtype: DType | None = None, requires_grad: bool = False
+) -> Tensor:
+    """A new tensor from data, in the type of another tensor."""
+    return tensor(data, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+@function(
+    method=False,
+    samples=[
+        sample(start=0, end=2, steps=5),
+        sample(start=-1.0, end=1.0, steps=4, base=2.0, dtype=dtypes.float64),
+        sample(start=3, end=9, steps=1),
+        sample(start=0, end=1, steps=0),
+    ],
+    why=MADE,
+)
+def logspace(
+    start: float, end: float, steps: Whole, base: float = 10.0, *, dtype: DType | None = None
+) -> Tensor:
+    """`base` to the power of evenly spaced numbers from start to end, both included."""
+    powers = linspace(start, end, steps, dtype=dtypes.float64)
+    made: Tensor = (base**powers).to(dtype or dtypes.float32)
+    return made
+
+
+def _room_for_places(row: int, col: int) -> None:
+    """Refuse at once what the places, found one by one, would end in."""
+    empty(2, row, col, dtype=dtypes.int64)
+
+
+@function(method=False, samples=_TRIANGLES, wrong=[wrong(_NO_MATRIX, "-1")], why="it gives places")
+def tril_indices(row: Whole, col: Whole, offset: int = 0) -> Tensor:
+    """The places of a lower triangle of (row, col), row by row: int64 (2, count)."""
+    _room_for_places(row, col)
+    rows = range(max(0, -offset), row) if col else ()
+    places = [(i, j) for i in rows for j in range(min(col, i + offset + 1))]
+    return tensor([[p[k] for p in places] for k in (0, 1)], dtype=dtypes.int64)
+
+
+@function(method=False, samples=_TRIANGLES, wrong=[wrong(_NO_MATRIX, "-1")], why="it gives places")
+def triu_indices(row: Whole, col: Whole, offset: int = 0) -> Tensor:
+    """The places of an upper triangle of (row, col), row by row: int64 (2, count)."""
+    _room_for_places(row, col)
+    rows = range(min(row, col - offset)) if col else ()
+    places = [(i, j) for i in rows for j in range(max(0, i + offset), col)]
+    return tensor([[p[k] for p in places] for k in (0, 1)], dtype=dtypes.int64)
+
+
+# -- drawn -----------------------------------------------------------------------------------------
+
+
+@function(
+    method=False,
+    samples=[
+        sample((3, 5), low=-3, high=4),
+        sample((2, 1), low=9, dtype=dtypes.int64),
+        sample((0, 3), low=0, high=2),
+    ],
+    why=DRAWN,
+)
+def randint_like(
+    input: Tensor, low: int, high: int | None = None, *, dtype: DType | None = None
+) -> Tensor:
+    """Whole numbers from low to below high, in the shape and type of another tensor."""
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, input.shape, dtype=dtype or input.dtype)
+
+
+@function(
+    method=False,
+    samples=[
+        sample((3, 5), positive((3, 5))),
+        sample((2, 1, 4), positive((3, 1))),
+        sample((4,), std=0.5),
+        sample(positive((1,)), mean=-2.0),
+        sample(mean=1.0, std=2.0, size=(2, 3)),
+        sample((0, 3), positive((3,))),
+    ],
+    wrong=[
+        wrong(sample(), "with two numbers a size is needed"),
+        wrong(sample((3,), size=(3,)), "the size is that of mean and std"),
+        wrong(sample((3,), positive((4,))), "shapes (3,) and (4,) do not broadcast"),
+        wrong(sample(size=(3,), std=-1.0), "std must be at least 0"),
+        wrong(sample((3,), away_from((3,), -5.0)), "std must be at least 0"),
+    ],
+)
+def normal(
+    mean: Tensor | float = 0.0,
+    std: Tensor | float = 1.0,
+    size: Sequence[int] | None = None,
+    *,
+    generator: Generator | None = None,
+    dtype: DType | None = None,
+) -> Tensor:
+    """Normally distributed numbers, each with its mean and standard deviation: mean + std * z."""
+    _check_spread(std)
+    given = [x for x in (mean, std) if isinstance(x, Tensor)]
+    if not given:
+        if size is None:
+            raise OptionError("normal: with two numbers a size is needed")
+        return randn(*size, generator=generator, dtype=dtype) * std + mean
+    if size is not None:
+        raise OptionError("normal: the size is that of mean and std, and is not given")
+    shape = shapes.broadcast(given[0].shape, given[-1].shape, "normal")
+    drawn: Tensor = randn(*shape, generator=generator, dtype=given[0].dtype) * std + mean
+    return drawn
+
+
+@function(
+    samples=[
+        sample(unit((3, 5))),
+        sample((2, 1, 4), p=0.3),
+        sample(unit(())),
+        sample(unit((0, 3))),
+    ],
+    wrong=[
+        wrong(sample((3,), p=1.5), "p must be from 0 to 1, got 1.5"),
+        wrong(
+            sample(index((3,), 2)), "input must be float32, float64 or bfloat16, got gradcli.int64"
+        ),
+        wrong(sample(away_from((3,), 3.5)), "probabilities must be from 0 to 1"),
+    ],
+    why=DRAWN,
+)
+def bernoulli(
+    input: Tensor, p: float | None = None, *, generator: Generator | None = None
+) -> Tensor:
+    """1 with the probability that the element is, or p for all, otherwise 0."""
+    if not input.is_floating_point():
+        raise DTypeError(
+            f"bernoulli: input must be float32, float64 or bfloat16, got {input.dtype}"
+        )
+    chances = input if p is None else p
+    _check_chances("bernoulli", chances)
+    return _hits(chances, input.shape, input.dtype, generator)
+
+
+@function(
+    "bernoulli_",
+    samples=[
+        sample((3, 5), p=0.3),
+        sample(index((2, 1, 4), 9), unit((4,))),
+        sample(()),
+        sample((0, 3), unit((0, 3))),
+    ],
+    wrong=[wrong(sample((3,), p=-0.5), "p must be from 0 to 1, got -0.5")],
+    why=IN_PLACE,
+)
+def bernoulli_(
+    input: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None
+) -> Tensor:
+    """Every element overwritten by 1 with probability p, otherwise by 0."""
+    refuse_recorded("bernoulli_", input)
+    _check_chances("bernoulli_", p)
+    drawn_as = p.dtype if isinstance(p, Tensor) else dtypes.float64
+    hits = _hits(p, input.shape, drawn_as, generator)
+    return overwrite("bernoulli_", input, hits.to(input.dtype))
+
+
+def _hits(
+    chances: Tensor | float, shape: Shape, dtype: DType, generator: Generator | None
+) -> Tensor:
+    """1 where a number drawn from 0 to 1 lies below the chance, otherwise 0."""
+    drawn = rand(*shape, generator=generator, dtype=dtype)
+    hit: Tensor = lt(drawn, chances.detach() if isinstance(chances, Tensor) else chances).to(dtype)
+    return hit
+
+
+def _check_chances(name: str, chances: Tensor | float) -> None:
+    """Refuse what is no probability; a captured step takes those in a tensor for granted."""
+    if not isinstance(chances, Tensor):
+        if not 0 <= chances <= 1:
+            raise OptionError(f"{name}: p must be from 0 to 1, got {chances}")
+    elif not chances.is_floating_point():
+        raise DTypeError(f"{name}: probabilities must be floats, got {chances.dtype}")
+    elif recording.current() is None and not (ge(chances, 0) & le(chances, 1)).all().item():
+        raise OptionError(f"{name}: probabilities must be from 0 to 1")
+
+
+def _check_spread(std: Tensor | float) -> None:
+    """Refuse a standard deviation below 0, as far as its numbers may be read."""
+    if not isinstance(std, Tensor):
+        below = not std >= 0
+    else:
+        below = recording.current() is None and bool(lt(std, 0).any().item())
+    if below:
+        raise OptionError("normal: std must be at least 0")
+
+
+def _check_weights(weights: Tensor, count: int, replacement: bool) -> None:
+    """Refuse what cannot be drawn from; a captured step takes it for granted."""
+    if recording.current() is not None:
+        return
+    bad = lt(weights, 0) | ne(weights - weights, 0)
+    if total(bad).item():
+        raise OptionError("multinomial: weights must be finite and not negative")
+    least = 1 if replacement else count
+    if total(lt(total(gt(weights, 0), -1), least)).item():
+        raise OptionError(f"multinomial: a row has fewer than {least} weights above 0")
+
+
+@function(
+    samples=[
+        sample(positive((3, 5)), num_samples=2),
+        sample(positive((2, 4)), num_samples=6, replacement=True),
+        sample(positive((1,)), num_samples=1),
+        sample(positive((0, 3)), num_samples=3),
+    ],
+    wrong=[wrong(sample(index((3,), 2), num_samples=1), "weights must be floats in 1 or 2 dimen")],
+    why="it gives places",
+)
+def multinomial(
+    input: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Places drawn from each row with probabilities in proportion to its weights.
+
+    Without replacement the places of the largest log(weight) plus Gumbel noise, which are those of
+    one draw after another (Efraimidis and Spirakis 2006).
+    """
+    if input.ndim not in (1, 2) or not input.is_floating_point():
+        raise ShapeError(
+            f"multinomial: weights must be floats in 1 or 2 dimensions, got {input.dtype} "
+            f"{input.shape}"
+        )
+    if num_samples < 1 or not (replacement or num_samples <= input.shape[-1]):
+        raise OptionError(f"multinomial: cannot draw {num_samples} from rows of {input.shape}")
+    weights = input.detach()
+    _check_weights(weights, num_samples, replacement)
+    if not replacement:
+        waits = -log1p(-rand(*input.shape, generator=generator, dtype=input.dtype))
+        score = where(eq(weights, 0), -float("inf"), log(weights) - log(waits))
+        found: Tensor = topk(score, num_samples)[1]
+        return found
+    sums = cumsum(weights, -1)
+    whole = getitem(sums, index=(Ellipsis, slice(-1, None)))
+    shape = (*input.shape[:-1], num_samples)
+    drawn = rand(*shape, generator=generator, dtype=input.dtype) * whole
+    last = searchsorted(sums, whole.contiguous())  # a product may be rounded up to the whole
+    places: Tensor = minimum(searchsorted(sums, drawn, right=True), expand(last, shape))
+    return clamp(places, min=0)  # type: ignore[no-any-return]

@@ -1,0 +1,111 @@
+"""Kinds of dropout composed of the plain one: whole channels, and SELU's."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from gradcli.engine.function import function
+from gradcli.engine.ops.creation.creation import full_like, ones
+from gradcli.engine.ops.index.index import where
+from gradcli.engine.ops.random.random import dropout
+from gradcli.engine.sample import sample, wrong
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import OptionError, ShapeError
+
+_FLOOR = -1.7580993408473766  # where SELU ends to the left: -scale * alpha
+
+
+def _check(op: str, p: float, inplace: bool) -> None:
+    if not 0 <= p <= 1:
+        raise OptionError(f"{op}: p must be from 0 to 1, got {p}")
+    if inplace:
+        raise OptionError(f"{op}: inplace must be False; the result is the same")
+
+
+def _channels(x: Tensor, p: float, whole: int) -> Tensor:
+    """Each channel, of `whole` dimensions, of each sample kept or dropped as one."""
+    front = x.shape[: x.ndim - whole]
+    mask = dropout(ones(*front, *(1,) * whole, dtype=x.dtype), p=p)
+    y: Tensor = x * mask
+    return y
+
+
+@function(
+    shares="either",
+    method=False,
+    samples=[
+        sample((2, 3, 4)),
+        sample((5, 1), p=0.3),
+        sample((3, 4), p=1.0),
+        sample((2, 3, 2), training=False),
+        sample((0, 3, 2)),
+    ],
+    wrong=[
+        wrong(sample((4,)), "input must be (N, C, L) or (C, L), got shape (4,)"),
+        wrong(sample((2, 3), inplace=True), "inplace must be False"),
+    ],
+)
+def dropout1d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """While training, whole channels of (N, C, L) or (C, L) become 0 with probability p."""
+    _check("dropout1d", p, inplace)
+    if input.ndim not in (2, 3):
+        raise ShapeError(f"dropout1d: input must be (N, C, L) or (C, L), got shape {input.shape}")
+    return _channels(input, p, 1) if training else input
+
+
+@function(
+    shares="either",
+    method=False,
+    samples=[
+        sample((2, 3, 2, 3)),
+        sample((4, 2, 1, 2), p=0.2),
+        sample((2, 4, 3), p=0.7),
+        sample((2, 1, 2, 2), training=False),
+        sample((2, 0, 2, 3)),
+    ],
+    wrong=[
+        wrong(sample((2, 3)), "input must be (N, C, H, W), got shape (2, 3)"),
+        wrong(sample((1, 1, 2, 2), p=-0.5), "p must be from 0 to 1, got -0.5"),
+    ],
+)
+def dropout2d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """While training, whole channels of (N, C, H, W) become 0 with probability p.
+
+    (N, C, L) is taken as `dropout1d` takes it.
+    """
+    _check("dropout2d", p, inplace)
+    if input.ndim not in (3, 4):
+        raise ShapeError(f"dropout2d: input must be (N, C, H, W), got shape {input.shape}")
+    return _channels(input, p, input.ndim - 2) if training else input
+
+
+@function(
+    shares="either",
+    method=False,
+    samples=[
+        sample((3, 5), training=True),
+        sample((2, 1, 4), p=0.2, training=True),
+        sample((4,), p=1.0, training=True),
+        sample((), p=0.0, training=True),
+        sample((2, 3)),
+        sample((0, 3), training=True),
+    ],
+    wrong=[wrong(sample((2,), p=2.0, training=True), "p must be from 0 to 1, got 2.0")],
+)
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """Dropout to where SELU ends instead of 0; mean and variance stay (Klambauer et al. 2017)."""
+    _check("alpha_dropout", p, inplace)
+    if not training or p == 0:
+        return input
+    if p == 1:
+        return input * 0
+    scale = 1 / sqrt((_FLOOR * _FLOOR * p + 1) * (1 - p))
+    kept = dropout(ones(*input.shape, dtype=input.dtype), p=p) > 0
+    chosen: Tensor = where(kept, input, full_like(input, _FLOOR))
+    return chosen * scale + -scale * _FLOOR * p

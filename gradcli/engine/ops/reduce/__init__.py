@@ -1,0 +1,1 @@
+"""Sums, products, norms and extremes along dims, and running ones."""

@@ -1,0 +1,208 @@
+"""Largest and smallest elements and their places. NaN wins over every number."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine import shape as shapes
+from gradcli.engine.array import Array, run
+from gradcli.engine.kind import OneDim
+from gradcli.engine.op import Op, declare_op, op
+from gradcli.engine.ops.along import Along, along
+from gradcli.engine.ops.creation.creation import arange
+from gradcli.engine.ops.elementwise.elementwise import maximum, minimum
+from gradcli.engine.ops.reduce.reduce import SAMPLES, WRONG, Dim
+from gradcli.engine.sample import distinct, sample, wrong
+from gradcli.engine.shape import Shape
+from gradcli.engine.tensor import OPS, Tensor
+from gradcli.errors import ShapeError
+
+
+class Extreme(NamedTuple):
+    """What max and min along a dimension return, as in torch."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def _chosen(name: str, x: Array, dims: tuple[int, ...]) -> tuple[Along, Array, Array]:
+    """Values and int64 places (counted within what is reduced), both (outer, 1, inner)."""
+    lines = along(x.shape, dims)
+    values, places = lines.empty(x.dtype), lines.empty(dtypes.int64)
+    if lines.lines[1] == 0 and values.numel:
+        raise ShapeError(f"{name}: there is nothing to choose from in shape {x.shape}")
+    kernel = "max_along" if "max" in name else "min_along"
+    run(kernel, lines.fold(x), values, places)
+    return lines, values, places
+
+
+def _over_all(name: str, x: Array, dim: Dim, keepdim: bool) -> Array:
+    dims = shapes.dim_set(dim, x.ndim, name)
+    _, values, _ = _chosen(name, x, dims)
+    return values.reshape(shapes.reduced(x.shape, dims, keepdim))
+
+
+def _shared(name: str, grad: Array, x: Array, y: Array, dim: Dim) -> Array:
+    """The gradient in equal parts to all elements that tie for the first place."""
+    lines = along(x.shape, shapes.dim_set(dim, x.ndim, name))
+    out = lines.whole(x.dtype)
+    run("ties_backward", lines.fold(x), lines.fold_result(y), lines.fold_result(grad), out)
+    return lines.unfold(out)
+
+
+_DISTINCT = tuple(sample(distinct(one.inputs[0].shape), **one.options) for one in SAMPLES)
+_NOTHING = wrong(sample((3, 0), dim=1), "there is nothing to choose from in shape (3, 0)")
+
+
+@op(saves=("x", "y"), samples=_DISTINCT, wrong=[*WRONG, _NOTHING])
+def amax(x: Array, *, dim: Dim = (), keepdim: bool = False) -> Array:
+    """The largest of x over `dim`, or over everything; ties share the gradient evenly."""
+    return _over_all("amax", x, dim, keepdim)
+
+
+@amax.gradient
+def amax_gradient(grad: Array, *, x: Array, y: Array, dim: Dim) -> Array:
+    """1 / ties where x is y, otherwise 0."""
+    return _shared("amax", grad, x, y, dim)
+
+
+def _shared_again(grad: Tensor, *, x: Tensor, y: Tensor, dim: Dim) -> Tensor:
+    """1 / ties where x is y, otherwise 0."""
+    dims = shapes.dim_set(dim, x.ndim, "amax")
+    shape = shapes.reduced(x.shape, dims, keepdim=True)
+    first: Tensor = (x.detach() == y.detach().reshape(shape)).to(x.dtype)
+    ties: Tensor = OPS["sum"](first, dims, keepdim=True)
+    return grad.reshape(shape) * (first / ties)
+
+
+amax.gradient_graph(_shared_again)
+
+
+@op(saves=("x", "y"), samples=_DISTINCT, wrong=[*WRONG, _NOTHING])
+def amin(x: Array, *, dim: Dim = (), keepdim: bool = False) -> Array:
+    """The smallest of x over `dim`, or over everything; ties share the gradient evenly."""
+    return _over_all("amin", x, dim, keepdim)
+
+
+@amin.gradient
+def amin_gradient(grad: Array, *, x: Array, y: Array, dim: Dim) -> Array:
+    """1 / ties where x is y, otherwise 0."""
+    return _shared("amin", grad, x, y, dim)
+
+
+amin.gradient_graph(_shared_again)
+
+
+def _place(name: str, x: Array, dim: int | None, keepdim: bool) -> Array:
+    one = None if dim is None else (shapes.dim_index(dim, x.ndim, name),)
+    dims = shapes.dim_set(one, x.ndim, name)
+    _, _, places = _chosen(name, x, dims)
+    return places.reshape(shapes.reduced(x.shape, dims, keepdim))
+
+
+_PLACE_SAMPLES = (
+    sample((3, 5)),
+    sample((3, 5), dim=0),
+    sample((2, 1, 4), dim=-1, keepdim=True),
+    sample((0, 3), dim=1),
+)
+_PLACE_WRONG = (WRONG[0], _NOTHING)
+
+
+@op(samples=_PLACE_SAMPLES, wrong=_PLACE_WRONG, why="a place does not change smoothly")
+def argmax(x: Array, *, dim: int | None = None, keepdim: bool = False) -> Array:
+    """Where the largest lies along `dim`, or in the flat x; the first of several."""
+    return _place("argmax", x, dim, keepdim)
+
+
+@op(samples=_PLACE_SAMPLES, wrong=_PLACE_WRONG, why="a place does not change smoothly")
+def argmin(x: Array, *, dim: int | None = None, keepdim: bool = False) -> Array:
+    """Where the smallest lies along `dim`, or in the flat x; the first of several."""
+    return _place("argmin", x, dim, keepdim)
+
+
+class ExtremeOp(Op):
+    """Torch's three forms: of everything, along one dim with indices, and of two tensors."""
+
+    of_all: Op
+    of_two: Op
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Largest (smallest) of everything, along `dim`, or of two tensors."""
+        second = args[1] if len(args) > 1 else named.get("other")
+        if isinstance(second, Tensor):
+            return self.of_two(*args, **named)
+        if len(args) + len(named) == 1:
+            return self.of_all(*args, **named)
+        return Extreme(*super().__call__(*args, **named))
+
+
+def _extreme(name: str, doc: str, of_all: Op, of_two: Op) -> Op:
+    def forward(x: Array, *, dim: OneDim, keepdim: bool = False) -> tuple[Array, Array]:
+        one = (shapes.dim_index(dim, x.ndim, name),)
+        dims = shapes.dim_set(one, x.ndim, name)
+        shape = shapes.reduced(x.shape, dims, keepdim)
+        _, values, places = _chosen(name, x, dims)
+        return values.reshape(shape), places.reshape(shape)
+
+    forward.__doc__ = doc
+    declared = ExtremeOp(
+        forward,
+        name=name,
+        outputs=("values", "indices"),
+        visible=2,
+        saves="indices",
+        samples=(
+            sample(distinct((3, 5)), dim=0),
+            sample(distinct((2, 3, 4)), dim=1, keepdim=True),
+            sample(distinct((2, 1, 3)), dim=-1),
+            sample(distinct((0, 3)), dim=1),
+        ),
+        wrong=(
+            WRONG[0],
+            _NOTHING,
+            wrong(
+                sample((3, 5), dim=(0, 1)),
+                "dim must be a whole number (amax and amin take several), got (0, 1)",
+            ),
+        ),
+    )
+    declared.of_all, declared.of_two = of_all, of_two
+
+    @declared.gradient
+    def gradient(
+        grads: tuple[Array | None, ...], *, indices: Array, dim: int, shapes: tuple[Shape, ...]
+    ) -> Array | None:
+        return None if grads[0] is None else _selected(grads[0], indices, shapes[0], dim)
+
+    @declared.gradient_graph
+    def gradient_graph(
+        grads: tuple[Tensor | None, ...], *, indices: Tensor, dim: int, shapes: tuple[Shape, ...]
+    ) -> Tensor | None:
+        return None if grads[0] is None else _selected_again(grads[0], indices, shapes[0], dim)
+
+    return declare_op(declared)
+
+
+def _selected(grad: Array, indices: Array, shape: Shape, dim: int) -> Array:
+    """The gradient at the chosen places, 0 elsewhere."""
+    one = (shapes.dim_index(dim, len(shape), "max"),)
+    lines = along(shape, shapes.dim_set(one, len(shape), "max"))
+    out = lines.whole(grad.dtype)
+    run("select_backward", lines.fold_result(indices), lines.fold_result(grad), out)
+    return lines.unfold(out)
+
+
+def _selected_again(grad: Tensor, indices: Tensor, shape: Shape, dim: int) -> Tensor:
+    """The same with Tensors: the gradient times 1 at the chosen places."""
+    if not shape:
+        return grad
+    d = shapes.dim_index(dim, len(shape), "max")
+    one = shapes.reduced(shape, (d,), keepdim=True)
+    column = arange(shape[d]).reshape((-1,) + (1,) * (len(shape) - d - 1))
+    return grad.reshape(one) * (indices.reshape(one) == column).to(grad.dtype)
+
+
+max = _extreme("max", "The largest along `dim`, and its place.", amax, maximum)
+min = _extreme("min", "The smallest along `dim`, and its place.", amin, minimum)

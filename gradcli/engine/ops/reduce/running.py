@@ -1,0 +1,95 @@
+"""Running sums and products: each element joined with all before it along a dimension."""
+
+from __future__ import annotations
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine import shape as shapes
+from gradcli.engine.array import Array, run
+from gradcli.engine.dtype import DType
+from gradcli.engine.op import op
+from gradcli.engine.ops.along import along
+from gradcli.engine.ops.elementwise.elementwise import mul
+from gradcli.engine.ops.shape.join import cat
+from gradcli.engine.ops.shape.movement import own_memory
+from gradcli.engine.sample import sample, wrong
+from gradcli.engine.tensor import Tensor
+
+SAMPLES = (
+    sample((3, 5), dim=1),
+    sample((3, 5), dim=0),
+    sample((2, 1, 4), dim=-1),
+    sample((2, 7, 3), dim=1),
+    sample((), dim=0),
+    sample((0, 3), dim=1),
+    sample((3, 0), dim=1),
+    sample((3, 2), dim=0, dtype=dtypes.float64),
+)
+WRONG = (wrong(sample((3, 5), dim=2), "dim 2 is outside -2..1"),)
+
+
+def _counted(x: Array, dtype: DType | None) -> Array:
+    """As torch adds and multiplies: whole numbers and bools as int64."""
+    chosen = dtype or (x.dtype if x.dtype.is_floating_point else dtypes.int64)
+    return x if x.dtype is chosen else x.cast(chosen)
+
+
+def _scan(kernel: str, dim: int, *arrays: Array, from_end: bool = False) -> Array:
+    shape = arrays[0].shape
+    if not shape:
+        return _scan(kernel, 0, *(x.reshape((1,)) for x in arrays)).reshape(())
+    lines = along(shape, (shapes.dim_index(dim, len(shape), kernel),))
+    out = lines.whole(arrays[0].dtype)
+    run(kernel, *(lines.fold(x) for x in arrays), out, sizes=(from_end,))
+    return lines.unfold(out)
+
+
+@op(twice="linear", samples=SAMPLES, wrong=WRONG)
+def cumsum(input: Array, *, dim: int, dtype: DType | None = None) -> Array:
+    """The sum of each element and all before it along `dim`."""
+    shapes.dim_index(dim, input.ndim, "cumsum")
+    return _scan("cumsum", dim, _counted(input, dtype))
+
+
+@cumsum.gradient
+def cumsum_gradient(grad: Array, *, dim: int, dtypes: tuple[DType, ...]) -> Array:
+    """An element is part of every sum from its own on, so the same is done from the end."""
+    slope = _scan("cumsum", dim, grad, from_end=True)
+    return slope if slope.dtype is dtypes[0] else slope.cast(dtypes[0])
+
+
+def _doubling(input: Tensor, *, dim: int, dtype: DType | None = None) -> Tensor:
+    """In log2(n) rounds: each joined with what is 1, 2, 4, ... places before it."""
+    x = input if dtype is None else input.to(dtype)
+    d = shapes.dim_index(dim, input.ndim, "cumprod")
+    size, shift = x.shape[d] if x.ndim else 1, 1
+    while shift < size:
+        joined = mul(_part(x, d, shift, size), _part(x, d, 0, size - shift))
+        x = cat([_part(x, d, 0, shift), joined], d)
+        shift *= 2
+    return own_memory(x, input)
+
+
+def _part(x: Tensor, d: int, start: int, stop: int) -> Tensor:
+    view: Tensor = x[(*(slice(None),) * d, slice(start, stop))]
+    return view
+
+
+@op(
+    saves=("input", "y"),
+    composed=_doubling,
+    twice="composed",
+    samples=SAMPLES,
+    wrong=WRONG,
+)
+def cumprod(input: Array, *, dim: int, dtype: DType | None = None) -> Array:
+    """The product of each element and all before it along `dim`."""
+    shapes.dim_index(dim, input.ndim, "cumprod")
+    return _scan("cumprod", dim, _counted(input, dtype))
+
+
+@cumprod.gradient
+def cumprod_gradient(grad: Array, *, input: Array, y: Array, dim: int) -> Array:
+    """The product of all before it, times what it is part of; no division, so 0 may be there."""
+    x = input if input.dtype is grad.dtype else input.cast(grad.dtype)
+    slope = _scan("cumprod_backward", dim, x, y, grad)
+    return slope if slope.dtype is input.dtype else slope.cast(input.dtype)

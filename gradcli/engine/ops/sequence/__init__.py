@@ -1,0 +1,1 @@
+"""Layers over the steps of a sequence: attention, rotary positions, recurrence."""

@@ -1,0 +1,1 @@
+"""Tensors in other shapes and orders, repeated, joined, cut and padded."""

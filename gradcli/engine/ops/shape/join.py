@@ -1,0 +1,114 @@
+"""Tensors put side by side: cat and stack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradcli.engine import shape as shape_rules
+from gradcli.engine.array import Array, empty, run
+from gradcli.engine.function import function
+from gradcli.engine.op import op
+from gradcli.engine.ops.family import matched
+from gradcli.engine.ops.shape.movement import clone, unsqueeze
+from gradcli.engine.sample import sample, wrong
+from gradcli.engine.shape import Shape
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import DTypeError, OptionError, ShapeError
+
+
+def _part(whole: Array, dim: int, start: int, size: int) -> Array:
+    """A view of `size` slices along `dim`."""
+    shape = (*whole.shape[:dim], size, *whole.shape[dim + 1 :])
+    return whole.view(
+        shape, whole.strides, whole.offset + (start * whole.strides[dim] if size else 0)
+    )
+
+
+def _joined_dim(name: str, a: Shape, b: Shape, dim: int) -> int:
+    """`dim` from the front; refuses shapes that differ elsewhere."""
+    if not a:
+        raise ShapeError(f"{name}: a tensor without dimensions cannot be joined; use stack")
+    d = shape_rules.dim_index(dim, len(a), name)
+    if len(a) != len(b) or (*a[:d], *a[d + 1 :]) != (*b[:d], *b[d + 1 :]):
+        raise ShapeError(f"{name}: shapes {a} and {b} differ outside dim {d}")
+    return d
+
+
+@op(
+    twice="linear",
+    method=False,
+    samples=[
+        sample((2, 3), (4, 3), dim=0),
+        sample((2, 3, 4), (2, 1, 4), dim=1),
+        sample((2, 1), (2, 5), dim=-1),
+        sample((0, 3), (2, 3), dim=0),
+        sample((2, 3), (2, 0), dim=1),
+    ],
+    wrong=[
+        wrong(sample((2, 3), (2, 4), dim=0), "shapes (2, 3) and (2, 4) differ outside dim 0"),
+        wrong(sample((2,), (2, 1), dim=0), "shapes (2,) and (2, 1) differ outside dim 0"),
+        wrong(sample((), (), dim=0), "a tensor without dimensions"),
+    ],
+)
+def join(input: Array, other: Array, *, dim: int) -> Array:
+    """Two tensors behind one another along `dim`; `cat` is made of these."""
+    d = _joined_dim("join", input.shape, other.shape, dim)
+    if input.dtype is not other.dtype:
+        raise DTypeError(f"join: both must be of one type, got {input.dtype} and {other.dtype}")
+    first, second = input.shape[d], other.shape[d]
+    out = empty((*input.shape[:d], first + second, *input.shape[d + 1 :]), input.dtype)
+    run("copy", input, _part(out, d, 0, first))
+    run("copy", other, _part(out, d, first, second))
+    return out
+
+
+@join.gradient
+def join_gradient(grad: Array, *, shapes: tuple[Shape, Shape], dim: int) -> tuple[Array, Array]:
+    """Each its own part."""
+    d = dim % grad.ndim
+    first, second = shapes[0][d], shapes[1][d]
+    return _part(grad, d, 0, first), _part(grad, d, first, second)
+
+
+@function(
+    samples=[
+        sample((2, 3), (4, 3)),
+        sample((2, 1, 3), (2, 4, 3), (2, 0, 3), dim=1),
+        sample((3, 2), dim=-1),
+        sample((2,), (1,), (3,), (4,), (2,)),
+    ],
+    wrong=[wrong(sample(), "needs at least one tensor")],
+    method=False,
+)
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Tensors behind one another along `dim`; their other sizes must be equal."""
+    parts = list(tensors)
+    if not parts:
+        raise OptionError("cat: needs at least one tensor")
+    for other in parts[1:] if len(parts) > 2 else ():  # join looks at two by itself
+        _joined_dim("cat", parts[0].shape, other.shape, dim)
+    if len(parts) == 1:
+        shape_rules.dim_index(dim, parts[0].ndim, "cat")
+        parts = [clone(parts[0])]
+    while len(parts) > 1:  # pairs of pairs: each element is copied log2(n) times, not n times
+        pairs = zip(parts[::2], parts[1::2], strict=False)
+        left = parts[-1:] if len(parts) % 2 else []
+        parts = [join(*matched("cat", a, b), dim=dim) for a, b in pairs] + left
+    return parts[0]
+
+
+@function(
+    samples=[
+        sample((2, 3), (2, 3)),
+        sample((4, 1, 2), (4, 1, 2), (4, 1, 2), dim=1),
+        sample((), (), dim=-1),
+        sample((0, 3), dim=2),
+    ],
+    method=False,
+)
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Tensors of one shape, side by side along a new dimension."""
+    shapes = {t.shape for t in tensors}
+    if len(shapes) > 1:
+        raise ShapeError(f"stack: needs tensors of one shape, got {sorted(shapes)}")
+    return cat([unsqueeze(t, dim) for t in tensors], dim)
