@@ -100,7 +100,8 @@ class Array:
 
     def permute(self, dims: Sequence[int]) -> Array:
         """A view with the dimensions in another order."""
-        return self.view(tuple(self.shape[d] for d in dims), tuple(self.strides[d] for d in dims))
+        shape, strides = self.shape, self.strides
+        return self.view(tuple([shape[d] for d in dims]), tuple([strides[d] for d in dims]))
 
     def expand(self, shape: Shape, op: str = "expand") -> Array:
         """A view that repeats size-1 and missing dimensions."""
@@ -231,7 +232,7 @@ def empty(shape: Shape, dtype: DType) -> Array:
     except AttributeError:
         checked(dtype)
         raise
-    device = place.fresh() if place.others() else None
+    device = place.fresh() if place.devices else None
     storage = cpu.allocate(nbytes) if device is None else device.allocate(nbytes)
     recorder = recording.current()
     if recorder is not None:
@@ -241,7 +242,7 @@ def empty(shape: Shape, dtype: DType) -> Array:
 
 def empty_beside(array: Array, dtype: DType | None = None) -> Array:
     """A fresh contiguous array of the shape of another, on its device."""
-    if not place.others():
+    if not place.devices:
         return empty(array.shape, dtype or array.dtype)
     with place.on(array.storage.device):
         return empty(array.shape, dtype or array.dtype)

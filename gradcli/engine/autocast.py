@@ -6,7 +6,7 @@ ops take what they get and promote. float64 and whole numbers are left alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
@@ -98,8 +98,11 @@ class autocast(Block):  # noqa: N801 -- torch's name
         super().__exit__(*reason)
 
 
-def rule_of(name: str) -> Callable[[Sequence[Any]], list[Any]] | None:
-    """What happens to the inputs of an op of this name in an autocast block; None for nothing."""
+def rule_of(name: str) -> Callable[[list[Any]], list[Any]] | None:
+    """The inputs of an op of this name as an autocast block wants them; None: as they are.
+
+    Outside of such a block the rule gives them back.
+    """
     if name in PRODUCTS:
         return _rounded
     if name in IN_FLOAT32:
@@ -107,17 +110,17 @@ def rule_of(name: str) -> Callable[[Sequence[Any]], list[Any]] | None:
     return _widest if name in WIDEST else None
 
 
-def _rounded(inputs: Sequence[Any]) -> list[Any]:
-    return [_with_each(x, _as_bfloat16) for x in inputs]
+def _rounded(inputs: list[Any]) -> list[Any]:
+    return [_with_each(x, _as_bfloat16) for x in inputs] if _on.get() else inputs
 
 
-def _widened(inputs: Sequence[Any]) -> list[Any]:
-    return [_with_each(x, _as_float32) for x in inputs]
+def _widened(inputs: list[Any]) -> list[Any]:
+    return [_with_each(x, _as_float32) for x in inputs] if _on.get() else inputs
 
 
-def _widest(inputs: Sequence[Any]) -> list[Any]:
-    wide = any(t.dtype is float32 for x in inputs for t in _tensors(x))
-    return _widened(inputs) if wide else list(inputs)
+def _widest(inputs: list[Any]) -> list[Any]:
+    wide = _on.get() and any(t.dtype is float32 for x in inputs for t in _tensors(x))
+    return _widened(inputs) if wide else inputs
 
 
 def _tensors(value: Any) -> list[Tensor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 
 from gradcli.errors import DTypeError, OptionError
@@ -10,13 +10,21 @@ from gradcli.errors import DTypeError, OptionError
 
 @dataclass(frozen=True, eq=False)
 class DType:
-    """One element type. `kind` orders them: bool < int < float."""
+    """One element type. `kind` orders them: bool < int < float.
+
+    Attributes:
+        is_floating_point: True for float32, float64 and bfloat16.
+    """
 
     name: str
     code: int  # as in csrc/call.h
     size: int  # bytes
     kind: str
     format: str  # as in the struct module and the buffer protocol; "" where they have none
+    is_floating_point: bool = field(init=False)  # looked at several times in each call
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_floating_point", self.kind == "float")
 
     def __repr__(self) -> str:
         return f"gradcli.{self.name}"
@@ -33,11 +41,6 @@ class DType:
         if not -top <= number < top:
             raise OptionError(f"the number {value} does not fit into {self}")
         return number % top if self.name == "uint8" else number
-
-    @property
-    def is_floating_point(self) -> bool:
-        """True for float32, float64 and bfloat16."""
-        return self.kind == "float"
 
     @property
     def computed(self) -> DType:

@@ -136,9 +136,8 @@ def now() -> int:
     return next(_numbers)
 
 
-def recording() -> bool:
-    """True when operations on tensors are remembered for backward."""
-    return _recording.get()
+# True when operations on tensors are remembered for backward.
+recording: Callable[[], bool] = _recording.get
 
 
 def run_recording(mode: bool, run: Callable[[], None]) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from gradcli.engine import graph, twice
 from gradcli.engine.argument import beyond, checked_as, hints_of, too_large
 from gradcli.engine.array import Array
-from gradcli.engine.autocast import autocast, autocasting, rule_of
+from gradcli.engine.autocast import autocast, rule_of
 from gradcli.engine.block import Block
 from gradcli.engine.device import place
 from gradcli.engine.graph import Gradients, Node
@@ -71,6 +71,7 @@ class Op:
             its second way back; from what is kept, and the options.
         variadic: the first option may be given number by number, as in `x.reshape(2, 3)`.
         shares: whose memory the results lie in; nothing said: their own.
+        cast: the inputs as autocast wants them; None where it leaves them alone.
         takes: what stands for an input; some ops make Tensors of numbers.
     """
 
@@ -118,7 +119,7 @@ class Op:
         self._asked = [name for name, default in self.options.items() if default is empty]
         self._gradient: Callable[..., Any] | None = None
         self._wanted: frozenset[str] = frozenset()
-        self._cast = rule_of(self.name)
+        self.cast = rule_of(self.name)
         self.again: str = twice
         self._again: Callable[[Node, Sequence[Any]], Sequence[Any]] | None = None
         if twice:
@@ -217,16 +218,12 @@ class Op:
 
     def ran(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Any:
         """The op on arguments that are sorted, its results on the device of its inputs."""
-        if self._cast is not None and autocasting():
-            inputs = self._cast(inputs)
+        if self.cast is not None:
+            inputs = self.cast(inputs)
         if not place.devices:
             return self._called(inputs, options)
         with place.on(place.of(t.array for t in inputs if t is not None) or place.fresh()):
             return self._called(inputs, options)
-
-    def cast(self, inputs: list[Tensor | None]) -> list[Tensor | None]:
-        """The inputs as the element types that autocast wants, inside such a block."""
-        return self._cast(inputs) if self._cast is not None and autocasting() else inputs
 
     def _called(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Any:
         arrays = [None if t is None else t.array for t in inputs]
@@ -345,11 +342,11 @@ class Op:
             if name in self._wanted:
                 kept[name] = options.get(name, default)
         if "needs" in self._wanted:
-            kept["needs"] = tuple(parent is not None for parent in parents)
+            kept["needs"] = tuple([parent is not None for parent in parents])
         if "shapes" in self._wanted:
-            kept["shapes"] = tuple(None if a is None else a.shape for a in arrays)
+            kept["shapes"] = tuple([None if a is None else a.shape for a in arrays])
         if "dtypes" in self._wanted:
-            kept["dtypes"] = tuple(None if a is None else a.dtype for a in arrays)
+            kept["dtypes"] = tuple([None if a is None else a.dtype for a in arrays])
         return Node(self, parents, kept, self.visible or len(made), saved, options)
 
 

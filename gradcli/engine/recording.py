@@ -72,9 +72,8 @@ class Recorder(Protocol):
 _current: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 
 
-def current() -> Recorder | None:
-    """Whoever records the calls of this thread, if anyone does."""
-    return _current.get()
+# Whoever records the calls of this thread, if anyone does; a call asks several times.
+current: Callable[[], Recorder | None] = _current.get
 
 
 def reading() -> None:

@@ -64,11 +64,6 @@ def opened(device: Device) -> None:
     devices.append(device)
 
 
-def others() -> bool:
-    """True once a device beside the CPU is in use; until then nobody need look."""
-    return bool(devices)
-
-
 def fresh() -> Device | None:
     """Where an op's results are made; None for the CPU."""
     return _fresh.get()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty
 from gradcli.engine.dtype import DType
-from gradcli.engine.shape import Shape
+from gradcli.engine.shape import Shape, contiguous_strides
 from gradcli.errors import DTypeError
 
 
@@ -21,23 +21,29 @@ class Along:
         dims: what is reduced, ascending.
         order: the dimensions as they lie once neighbours in `dims` are brought together.
         lines: (outer, n, inner).
+        in_order: whether `order` moves nothing, as along the last dimension.
     """
 
     shape: Shape
     dims: tuple[int, ...]
     order: tuple[int, ...]
     lines: tuple[int, int, int]
+    in_order: bool
 
     def fold(self, x: Array) -> Array:
         """An array of the whole shape as (outer, n, inner), contiguous."""
-        return x.permute(self.order).contiguous().reshape(self.lines)
+        if not self.in_order:
+            x = x.permute(self.order)
+        return x.contiguous().view(self.lines, contiguous_strides(self.lines))
 
     def fold_result(self, y: Array) -> Array:
         """An array of the reduced shape, with or without its size-1 dims, as (outer, 1, inner)."""
         return y.contiguous().reshape(self.results)
 
     def unfold(self, x: Array) -> Array:
-        """(outer, n, inner) back in the whole shape."""
+        """(outer, n, inner), contiguous, back in the whole shape."""
+        if self.in_order:
+            return x.view(self.shape, contiguous_strides(self.shape))
         whole = x.reshape(tuple(self.shape[d] for d in self.order))
         return whole.permute([self.order.index(d) for d in range(len(self.order))])
 
@@ -67,10 +73,10 @@ def _along(shape: Shape, dims: Shape) -> Along:
     if dims == tuple(range(dims[0] if dims else 0, dims[-1] + 1 if dims else 0)):
         first, last = (dims[0], dims[-1] + 1) if dims else (len(shape), len(shape))
         outer, inner = shapes.numel(shape[:first]), shapes.numel(shape[last:])
-        return Along(shape, dims, every, (outer, n, inner))
+        return Along(shape, dims, every, (outer, n, inner), True)
     kept = tuple(d for d in every if d not in dims)
     outer = shapes.numel(tuple(shape[d] for d in kept))
-    return Along(shape, dims, kept + dims, (outer, n, 1))
+    return Along(shape, dims, kept + dims, (outer, n, 1), False)
 
 
 def floats(op: str, x: Array, dtype: DType | None = None) -> Array:

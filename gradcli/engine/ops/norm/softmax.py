@@ -28,8 +28,8 @@ _WRONG = (
 
 
 def _along(x: Array, dim: int, name: str) -> Along:
-    one = (shapes.dim_index(dim, x.ndim, name),)
-    return along(x.shape, shapes.dim_set(one, x.ndim, name))
+    d = shapes.dim_index(dim, len(x.shape), name)
+    return along(x.shape, (d,) if x.shape else ())
 
 
 def _rows(name: str, x: Array, dim: int, dtype: DType | None) -> Array:

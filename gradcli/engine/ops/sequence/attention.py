@@ -149,7 +149,7 @@ class AttentionOp(Op):
         """The averages of the values."""
         inputs, options = self._bind(args, named)
         dropped = options.get("dropout_p", 0.0)
-        query, key, value, mask = self.cast(inputs)
+        query, key, value, mask = self.cast(inputs) if self.cast is not None else inputs
         assert query is not None and key is not None and value is not None
         if options.pop("enable_gqa", False):
             key, value = _for_groups(query, key, value)
