@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 import types
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+
+from gradcli.engine.kind import Bound
 
 MAX_INT = 2**31 - 1
 
@@ -63,6 +68,38 @@ Units = Annotated[
 ]
 Layers = Annotated[list[Any], Says("a list of layers")]
 Branches = Annotated[list[list[Any]], Says("a list of lists of layers")]
+
+
+def in_yaml(hint: Any) -> Any:
+    """A type of the engine's as one of YAML's: lists for sequences, numbers finite and 32 bits."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        bounds = [note for note in inner[1:] if isinstance(note, Bound)]
+        return _bounded(inner[0], bounds[0]) if bounds else hint
+    if origin in (Union, types.UnionType):
+        return reduce(operator.or_, map(in_yaml, inner))
+    if origin is Sequence:
+        return tuple[in_yaml(inner[0]), ...]  # type: ignore[misc]
+    return hint
+
+
+def _bounded(base: type, bound: Bound) -> Any:
+    limits: dict[str, Any] = dict(bound.limits)
+    if base is int and "ge" in limits:
+        least, most = int(limits["ge"]), int(limits.get("le", MAX_INT))
+        says = f"a whole number from {least} to {most}"
+        return Annotated[int, Field(ge=least, le=most), Says(says)]
+    says = bound.says if "le" in limits else bound.says.replace("a number", "a finite number")
+    if limits:
+        return Annotated[base, Field(**limits), Says(says)]
+
+    def fits(value: Any) -> Any:
+        if bound.holds is None or bound.holds(value):
+            return value
+        raise ValueError(bound.says)
+
+    return Annotated[base, AfterValidator(fits), Says(says)]
+
 
 _WORDS: dict[object, str] = {
     int: "a whole number",

@@ -14,7 +14,7 @@ from typing import Any, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from gradcli.config.fields import expected
+from gradcli.config.fields import expected, in_yaml
 from gradcli.config.node import Node, Path, Report, describe
 from gradcli.registry import closest, did_you_mean
 
@@ -201,7 +201,8 @@ def _hints(make: Callable[..., Any], parameters: list[inspect.Parameter]) -> dic
     # A dataclass has fields of classes in other modules.
     classes = reversed(make.__mro__) if isinstance(make, type) else [make]
     scope = {k: v for each in classes for k, v in vars(sys.modules[each.__module__]).items()}
-    return get_type_hints(holder, globalns=scope, include_extras=True)
+    hints = get_type_hints(holder, globalns=scope, include_extras=True)
+    return {name: in_yaml(hint) for name, hint in hints.items()}
 
 
 def check(

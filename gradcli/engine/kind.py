@@ -7,13 +7,13 @@ costs one look at that type. Whole numbers and truths of other libraries become 
 
 from __future__ import annotations
 
+import operator
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from math import isfinite
 from numbers import Real
-from operator import index
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 from gradcli.engine.dtype import DType
@@ -128,10 +128,32 @@ def members(annotation: Any) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Bound:
-    """What a value must fulfil besides its type, or how that is said, as a note of Annotated."""
+    """What a value must fulfil besides its type, or how that is said, as a note of Annotated.
+
+    Attributes:
+        limits: the ends of a range as ("ge" | "gt" | "le" | "lt", number), for schemas of values
+            that come from files; `holds` decides here.
+    """
 
     says: str
     holds: Callable[[Any], bool] | None = None
+    limits: tuple[tuple[str, float], ...] = ()
+
+
+def within(
+    says: str, *, ge: float | None = None, gt: float | None = None, le: float | None = None
+) -> Bound:
+    """The bound of numbers from `ge`, or above `gt`, up to `le`."""
+    limits = tuple(
+        (name, end) for name, end in (("ge", ge), ("gt", gt), ("le", le)) if end is not None
+    )
+    tests = [partial(_COMPARE[name], end) for name, end in limits]
+    if len(tests) == 1:
+        return Bound(says, tests[0], limits)
+    return Bound(says, lambda x: tests[0](x) and tests[1](x), limits)
+
+
+_COMPARE = {"ge": operator.le, "gt": operator.lt, "le": operator.ge}  # end on the left
 
 
 def _whole(value: Any) -> int:
@@ -143,7 +165,7 @@ def _whole(value: Any) -> int:
             fits = value.numel() == 1 and value.dtype.kind == "int"
         else:
             fits = not isinstance(value, bool)
-        number = index(value) if fits else None
+        number = operator.index(value) if fits else None
     except TypeError:
         number = None
     if number is None:
@@ -340,11 +362,11 @@ _PLAIN: dict[Any, Kind] = {
 }
 
 # What is said in many declarations.
-Count = Annotated[int, Bound("a whole number >= 1", lambda n: n >= 1)]
-Whole = Annotated[int, Bound("a whole number >= 0", lambda n: n >= 0)]
-NotNegative = Annotated[float, Bound("a number >= 0", lambda x: x >= 0)]
-Positive = Annotated[float, Bound("a number > 0", lambda x: x > 0)]
-Portion = Annotated[float, Bound("a number from 0 to 1", lambda x: 0 <= x <= 1)]
+Count = Annotated[int, within("a whole number >= 1", ge=1)]
+Whole = Annotated[int, within("a whole number >= 0", ge=0)]
+NotNegative = Annotated[float, within("a number >= 0", ge=0)]
+Positive = Annotated[float, within("a number > 0", gt=0)]
+Portion = Annotated[float, within("a number from 0 to 1", ge=0, le=1)]
 Finite = Annotated[float, Bound("a finite number", isfinite)]
 Number = Annotated[float | bool, Bound("a number")]  # True and False are 1 and 0 here
 Operand = Tensor | Number

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
-from gradcli.engine.kind import Bound, Count, Portion, Whole
+from gradcli.engine.kind import Count, Portion, Whole, within
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.embedding import linear
 from gradcli.engine.nn.module import Module
@@ -23,7 +23,7 @@ from gradcli.engine.ops.shape.join import cat, stack
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
-Layers = Annotated[int, Bound("a whole number from 1 to 10000", lambda n: 1 <= n <= 10_000)]
+Layers = Annotated[int, within("a whole number from 1 to 10000", ge=1, le=10_000)]
 
 
 class Recurrent(Module):
