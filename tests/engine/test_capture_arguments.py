@@ -106,6 +106,36 @@ def test_an_argument_that_the_step_keeps_shows_the_last_one_given() -> None:
         assert seen["x"][0, 0].item() == value
 
 
+def test_a_view_of_an_argument_that_only_the_first_step_keeps_is_looked_after() -> None:
+    seen: list[Any] = []
+
+    def keep_once(x: Any) -> Any:
+        if not seen:
+            seen.append(x[1:])
+        return x.sum()
+
+    step = captured(keep_once)
+    for value in (1.0, 2.0, 3.0, 4.0):
+        step(engine.full((ROWS, ROWS), value))
+    assert seen[0].shape == (ROWS - 1, ROWS)
+    (entry,) = next(iter(step._entries.values()))
+    assert entry.private == []
+    assert own_memory(step)[0][1:] == seen[0].tolist()
+
+
+def test_large_rows_are_read_where_they_lie_beside_numbers_that_differ_from_row_to_row() -> None:
+    def step(x: Any) -> Any:
+        return F.dropout(x, 0.5).sum()
+
+    rows = engine.randn(5, ROWS, ROWS)
+    engine.manual_seed(3)
+    eager = [step(row).item() for row in rows]
+    engine.manual_seed(3)
+    replayed = captured(step)
+    assert replayed.scan(rows).tolist() == eager
+    assert own_memory(replayed)[0] == rows[1].tolist()
+
+
 def test_an_argument_that_comes_back_is_the_one_that_was_given() -> None:
     step = captured(lambda x: (x, x.sum()))
     for value in (1.0, 2.0, 3.0, 4.0):

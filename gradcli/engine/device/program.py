@@ -72,26 +72,33 @@ class CallList:
         return plans
 
 
-class Wires:
+Transfer = tuple[Any, int, Any, int, int]
+
+
+class Transfers:
     """What is copied before or after each step, as a C array; its ends can be moved.
 
-    Each is (to, step, source, step, bytes): places as pointers, a step of 0 repeats one place.
+    Each is (target, step, source, step, bytes): pointers, of which a step of 0 repeats one.
     """
 
-    def __init__(self, transfers: Sequence[tuple[Any, int, Any, int, int]] = ()) -> None:
-        self.listed = list(transfers)
-        self.structs = ffi.new("gc_transfer[]", self.listed or 1)
+    def __init__(self, transfers: Sequence[Transfer] = ()) -> None:
+        self.structs = ffi.new("gc_transfer[]", transfers or 1)
+        self.count = len(transfers)
 
-    def aim(self, number: int, to: Any) -> None:
+    def and_also(self, transfers: Sequence[Transfer]) -> Transfers:
+        """These, with their ends where they are now, and others behind them."""
+        return Transfers([*self.structs[0 : self.count], *transfers])
+
+    def set_target(self, number: int, target: Any) -> None:
         """Move where bytes go to."""
-        self.structs[number].to = to
+        self.structs[number].to = target
 
-    def draw(self, number: int, source: Any) -> None:
+    def set_source(self, number: int, source: Any) -> None:
         """Move where bytes come from."""
         self.structs[number].source = source
 
-    def bind(self, number: int) -> None:
-        """Nothing is copied: the program reads where the bytes come from."""
+    def alias(self, number: int) -> None:
+        """Copy nothing: the program reads the source where it lies."""
         self.structs[number].to = ffi.NULL
 
 
@@ -127,7 +134,7 @@ class Compiled:
         self._done = ffi.new("int64_t *")
 
     def replay(
-        self, first: int, steps: int, feeds: Wires, takes: Wires
+        self, first: int, steps: int, feeds: Transfers, takes: Transfers
     ) -> tuple[int, GradcliError | None]:
         """Run so many steps; gives how many ran to their end, and why the next one did not.
 
@@ -138,9 +145,9 @@ class Compiled:
             first,
             steps,
             feeds.structs,
-            len(feeds.listed),
+            feeds.count,
             takes.structs,
-            len(takes.listed),
+            takes.count,
             self._done,
             self._error,
         )

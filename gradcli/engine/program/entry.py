@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from gradcli.engine import recording
 from gradcli.engine.array import Array, copy_into, empty, empty_beside
 from gradcli.engine.device import cpu
-from gradcli.engine.device.program import Wires, copy, overwrite
-from gradcli.engine.dtype import float32
+from gradcli.engine.device.cpu import Storage
+from gradcli.engine.device.program import Transfers, copy, overwrite
 from gradcli.engine.program.agree import difference
 from gradcli.engine.program.passes import optimized
 from gradcli.engine.program.record import Buffer, Call, Recording
 from gradcli.engine.program.replay import Program
+from gradcli.engine.program.transfers import alias_large, feeds_from, takes_into
 from gradcli.engine.program.values import Pattern, leaves, rebuilt, same
-from gradcli.engine.program.wires import bind, feeds_from, takes_into
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import CaptureError, GradcliError
 
@@ -45,9 +44,10 @@ class Entry:
     Attributes:
         inputs: memory of the program's own for each tensor given.
         outputs: where each tensor that comes back lies.
-        private: the inputs that nobody but the program's calls can look at after a step.
+        private: the inputs that nobody but the program's calls looks at after a step.
+        loans: for each recording what its step was lent as memory of the inputs.
         refused: why this signature stays eager.
-        wires: what a single replay copies in and out.
+        transfers: what a single replay copies in and out.
     """
 
     inputs: list[Array]
@@ -56,8 +56,9 @@ class Entry:
     pattern: Pattern = None
     outputs: list[Array] = field(default_factory=list)
     private: list[int] = field(default_factory=list)
+    loans: list[list[weakref.ref[Storage]]] = field(default_factory=list)
     refused: str = ""
-    wires: tuple[Wires, Wires] | None = None
+    transfers: tuple[Transfers, Transfers] | None = None
 
     @classmethod
     def of(cls, args: Sequence[Any]) -> Entry:
@@ -104,7 +105,6 @@ class Entry:
         returned = rebuilt(self.pattern, [Tensor(array.copy()) for array in self.outputs])
         why = self._judge(before, recorded, args, passes)
         recorded.forget()
-        self.private = self._alone()
         return returned, why and f"the step is not captured: {why}"
 
     def _judge(
@@ -123,18 +123,20 @@ class Entry:
         return difference(before, recorded) or self._compile(recorded, passes)
 
     def _recorded(self, step: Callable[..., Any], args: Sequence[Any]) -> Recording:
-        given = iter(self.inputs)
-        own = [_own(a, next(given)) if isinstance(a, Tensor) else a for a in args]
+        lent = [_lent(array) for array in self.inputs]
+        left = iter(lent)
+        copies = [_copied(a, next(left)) if isinstance(a, Tensor) else a for a in args]
         recorded = Recording()
         try:
             with recording.to(recorded):
-                self.pattern, results = leaves(step(*own))
+                self.pattern, results = leaves(step(*copies))
                 self.outputs = [tensor.array.contiguous() for tensor in results]
-            _check_places(tensors_in(own), self.inputs)
+            _check_places(tensors_in(copies), lent)
         except CaptureError:
             recorded.undo()  # the step will be made again, eagerly
             raise
-        del results, own
+        self.loans.append(_handed_over(lent, self.inputs, recorded))
+        del results, copies, left, lent
         recorded.close()
         return recorded
 
@@ -154,20 +156,9 @@ class Entry:
             _put_back(after)
             return f"a replay gave other bits than the step itself in {len(wrong)} tensors"
         self.program = program
+        every = enumerate(zip(*self.loans, strict=True))
+        self.private = [i for i, loans in every if all(loan() is None for loan in loans)]
         return ""
-
-    def _alone(self) -> list[int]:
-        """Inputs that the step neither returns nor keeps, told by who holds their memory."""
-        calls = self.recording.calls if self.recording is not None else []
-        buffers = {v.buffer for call in calls for v in call.views}
-        ours = Counter(id(buffer.storage) for buffer in buffers)
-        lone = empty((), float32)
-        alone = sys.getrefcount(lone.storage)
-        return [
-            i
-            for i, array in enumerate(self.inputs)
-            if sys.getrefcount(array.storage) == alone + ours[id(array.storage)]
-        ]
 
     # Replaying.
 
@@ -178,14 +169,14 @@ class Entry:
             results = program.one_step(self.inputs, given, self.outputs)
             return rebuilt(self.pattern, [Tensor(array) for array in results])
         made = [empty(array.shape, array.dtype) for array in self.outputs]
-        if self.wires is None:
-            self.wires = feeds_from(given, self.inputs), takes_into(self.outputs, made, False)
-        feeds, takes = self.wires
+        if self.transfers is None:
+            self.transfers = feeds_from(given, self.inputs), takes_into(self.outputs, made, False)
+        feeds, takes = self.transfers
         for i, array in enumerate(given):
-            feeds.draw(i, array.place)
-        bind(self.private, program, feeds, self.inputs, given)
+            feeds.set_source(i, array.place)
+        alias_large(self.private, program, feeds, self.inputs, given)
         for i, array in enumerate(made):
-            takes.aim(i, array.storage.data)
+            takes.set_target(i, array.storage.data)
         _, error = program.replay(1, feeds, takes)
         if error is not None:
             raise error
@@ -202,7 +193,7 @@ class Entry:
             return Steps(rebuilt(self.pattern, [Tensor(a) for a in results]), whole, error)
         made = [empty((count, *array.shape), array.dtype) for array in self.outputs]
         feeds, takes = feeds_from(given, self.inputs), takes_into(self.outputs, made, True)
-        bind(self.private, program, feeds, self.inputs, given)
+        alias_large(self.private, program, feeds, self.inputs, given)
         done, error = program.replay(count, feeds, takes)
         if error is not None:
             for array, into in zip(self.outputs, made, strict=True):
@@ -233,19 +224,42 @@ def _overwritten(recorded: Recording, inputs: Sequence[Array]) -> bool:
     return any(id(v.buffer.storage) in mine for call in recorded.calls for v in call.outputs)
 
 
-def _own(given: Tensor, own: Array) -> Tensor:
+def _lent(own: Array) -> Array:
+    """The program's memory for an argument, as a Storage that only the recorded step refers to.
+
+    A GPU's memory has one Storage: nothing there is read where the caller has it.
+    """
+    if own.storage.device is not None:
+        return own
+    block = own.storage
+    return Array(Storage(block.data, block.nbytes, block), 0, own.shape, own.strides, own.dtype)
+
+
+def _handed_over(
+    lent: Sequence[Array], inputs: Sequence[Array], recorded: Recording
+) -> list[weakref.ref[Storage]]:
+    """Make the recorded calls refer to the program's own Storage of each argument.
+
+    Whoever still has an argument, or a view of one, then holds what was lent, and nobody else does.
+    """
+    for array, own in zip(lent, inputs, strict=True):
+        recorded.replace(array.storage, own.storage)
+    return [weakref.ref(array.storage) for array in lent]
+
+
+def _copied(argument: Tensor, lent: Array) -> Tensor:
     """The program's copy of an argument."""
-    if given.requires_grad:
+    if argument.requires_grad:
         raise CaptureError(
             "capture: an argument asks for a gradient; keep such a tensor outside the arguments"
         )
-    copy_into(own, given.array)
-    return Tensor(own.view(own.shape, own.strides))  # an Array of its own: see _alone
+    copy_into(lent, argument.array)
+    return Tensor(lent)
 
 
-def _check_places(tensors: Sequence[Tensor], inputs: Sequence[Array]) -> None:
+def _check_places(tensors: Sequence[Tensor], lent: Sequence[Array]) -> None:
     """Refuse a recorded write to an argument: that has given the program's copy other memory."""
-    pairs = zip(tensors, inputs, strict=True)
+    pairs = zip(tensors, lent, strict=True)
     if any(tensor.array.storage is not mine.storage for tensor, mine in pairs):
         raise CaptureError("the step is not captured: it overwrites one of its arguments")
 

@@ -213,6 +213,12 @@ class Recording:
             self._buffers[id(array.storage)] = buffer
         return View(buffer, array.offset, array.shape, array.strides, array.dtype)
 
+    def replace(self, lent: Storage, own: Storage) -> None:
+        """What the calls saw of memory that was lent to the step is its owner's."""
+        buffer = self._buffers.get(id(lent))
+        if buffer is not None:
+            buffer.storage = own
+
     def undo(self) -> None:
         """Put back what the calls have overwritten of memory that was there before them."""
         for buffer in self._buffers.values():

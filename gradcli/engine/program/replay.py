@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 from gradcli.engine.array import Array
 from gradcli.engine.device import cpu
-from gradcli.engine.device.program import CallList, CallPlan, Compiled, Wires, fields
+from gradcli.engine.device.program import CallList, CallPlan, Compiled, Transfers, fields
 from gradcli.engine.program import plan, schedule
 from gradcli.engine.program.record import Buffer, Call, Recording
 from gradcli.engine.recording import Varying
 from gradcli.errors import GradcliError
 
 STRETCH_SECONDS = 0.1
-NOTHING = Wires()
+NOTHING = Transfers()
 _PAGE = 4096
 
 
@@ -91,7 +91,7 @@ class Program:
         return self._compiled.singly()
 
     def replay(
-        self, steps: int, feeds: Wires = NOTHING, takes: Wires = NOTHING
+        self, steps: int, feeds: Transfers = NOTHING, takes: Transfers = NOTHING
     ) -> tuple[int, GradcliError | None]:
         """Run so many steps; gives how many ran to their end, and why the next one did not."""
         held, more = [], []
@@ -107,10 +107,10 @@ class Program:
             storage.version += 1
         for leaf, grad in self._recording.grads.items():
             leaf.grad = grad
-        return self._in_stretches(steps, Wires([*feeds.listed, *more]) if more else feeds, takes)
+        return self._in_stretches(steps, feeds.and_also(more) if more else feeds, takes)
 
     def _in_stretches(
-        self, steps: int, feeds: Wires, takes: Wires
+        self, steps: int, feeds: Transfers, takes: Transfers
     ) -> tuple[int, GradcliError | None]:
         """Back in Python every tenth of a second, so that Ctrl-C is heard."""
         done, length = 0, 1

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gradcli.engine.array import Array
-from gradcli.engine.device.program import Wires
+from gradcli.engine.device.program import Transfers
 from gradcli.engine.program.replay import Program
 
-_BIND_BYTES = 1 << 14  # a smaller argument is copied faster than it is looked up
+_ALIAS_BYTES = 1 << 14  # a smaller argument is copied faster than it is looked up
 
 
-def feeds_from(given: Sequence[Array], inputs: Sequence[Array]) -> Wires:
+def feeds_from(given: Sequence[Array], inputs: Sequence[Array]) -> Transfers:
     """From the rows of the arguments into the program's own memory."""
     sizes = [own.numel * own.dtype.size for own in inputs]
-    return Wires(
+    return Transfers(
         [
             (own.place, 0, array.place, nbytes, nbytes)
             for array, own, nbytes in zip(given, inputs, sizes, strict=True)
@@ -22,10 +22,10 @@ def feeds_from(given: Sequence[Array], inputs: Sequence[Array]) -> Wires:
     )
 
 
-def takes_into(outputs: Sequence[Array], made: Sequence[Array], stacked: bool) -> Wires:
+def takes_into(outputs: Sequence[Array], made: Sequence[Array], stacked: bool) -> Transfers:
     """From where the program leaves its results into those of the caller."""
     sizes = [array.numel * array.dtype.size for array in outputs]
-    return Wires(
+    return Transfers(
         [
             (into.place, nbytes if stacked else 0, array.place, 0, nbytes)
             for array, into, nbytes in zip(outputs, made, sizes, strict=True)
@@ -33,19 +33,19 @@ def takes_into(outputs: Sequence[Array], made: Sequence[Array], stacked: bool) -
     )
 
 
-def bind(
+def alias_large(
     private: Iterable[int],
     program: Program,
-    feeds: Wires,
+    feeds: Transfers,
     inputs: Sequence[Array],
     given: Sequence[Array],
 ) -> None:
     """Large arguments are read where they lie, unless the step changes that memory."""
     for i in private:
         own = inputs[i]
-        if own.storage.nbytes < _BIND_BYTES:
+        if own.storage.nbytes < _ALIAS_BYTES:
             continue
         if program.writes(given[i]):
-            feeds.aim(i, own.place)
+            feeds.set_target(i, own.place)
         else:
-            feeds.bind(i)
+            feeds.alias(i)
