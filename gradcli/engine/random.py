@@ -1,8 +1,8 @@
 """Where random numbers come from: pure numbers that name a draw, no hidden state of its own.
 
-The bits of a draw are Philox4x32-10 (csrc/cpu/random_philox.h) of seed, purpose, step and the
-number of the draw within the step. Whoever knows these can make any draw again, on any device and
-in any order.
+The bits of a draw are Philox4x32-10 (csrc/cpu/random/random_philox.h) of seed, purpose, step and
+the number of the draw within the step. Whoever knows these can make any draw again, on any device
+and in any order.
 """
 
 from __future__ import annotations

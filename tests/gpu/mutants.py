@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradcli.engine.device.gpu.source import CSRC
+from gradcli.engine.device.gpu.source import CSRC, file_of
 
 FOLDER = CSRC / "gpu"
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -140,14 +140,14 @@ def mutants_of(path: Path) -> list[Mutant]:
 def all_mutants() -> list[Mutant]:
     """Those of every file but the preludes (prelude_mutants.py), and maths of numbers."""
     skipped = {"prelude_cuda.h", "prelude_metal.h", "maths.h"}
-    files = sorted(p for p in FOLDER.iterdir() if p.name not in skipped)
+    files = sorted(p for p in FOLDER.rglob("*.*") if p.name not in skipped)
     return [mutant for path in files for mutant in mutants_of(path)]
 
 
 def files_of(family: str) -> set[Path]:
     """The files that a family's text is made of."""
     seen: set[Path] = set()
-    waiting = [FOLDER / f"{family}.gc"]
+    waiting = [file_of(family)]
     while waiting:
         path = waiting.pop()
         if path not in seen:

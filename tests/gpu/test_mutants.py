@@ -151,8 +151,9 @@ def planted() -> list[Mutant]:
     """The errors that are always tried."""
     found = []
     for name, old, new in PLANTED.values():
-        begin = (FOLDER / name).read_text(encoding="utf-8").index(old)
-        found.append(Mutant(FOLDER / name, begin, begin + len(old), new))
+        (path,) = FOLDER.rglob(name)
+        begin = path.read_text(encoding="utf-8").index(old)
+        found.append(Mutant(path, begin, begin + len(old), new))
     return found
 
 

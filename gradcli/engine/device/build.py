@@ -35,12 +35,12 @@ def declarations() -> str:
 
 def sources() -> list[str]:
     """All C files, relative to the project."""
-    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / CSRC / "cpu").glob("*.c"))
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / CSRC / "cpu").rglob("*.c"))
 
 
 def headers() -> list[str]:
     """The CPU's headers, relative to the project: where one changes, all is compiled again."""
-    own = (path for path in (ROOT / CSRC).rglob("*.h") if path.parent.name != "gpu")
+    own = (path for path in (ROOT / CSRC).rglob("*.h") if "gpu" not in path.parts)
     return sorted(str(path.relative_to(ROOT)) for path in own)
 
 

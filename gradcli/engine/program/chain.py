@@ -1,4 +1,4 @@
-"""How the kernel `chain` is told its steps: see csrc/cpu/chain.h."""
+"""How the kernel `chain` is told its steps: see csrc/cpu/elementwise/chain.h."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ends: what becomes of the sums of a product (csrc/gpu/ends.h, then.h).
+"""Ends: what becomes of the sums of a product (csrc/gpu/matmul/ends.h, then.h).
 
 They are written, or a row of scalar_ops.h is applied to them first, with the bits of two calls.
 """

@@ -1,4 +1,4 @@
-"""Sorting: launches that put rows in order (csrc/gpu/sort.gc), as a part of several calls."""
+"""Sorting: launches that put rows in order (csrc/gpu/index/sort.gc), as a part of several calls."""
 
 from __future__ import annotations
 

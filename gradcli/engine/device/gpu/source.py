@@ -25,7 +25,7 @@ def module_text(module: Module, prelude: str) -> str:
     """All of a module in one text: a prelude, the element type, and the family's file."""
     real = _SPEAKS.get(module.dtype, "")
     own = f"#define REAL {_TYPES[module.dtype]}\n#define NAME(x) x##_{module.dtype}\n"
-    text = expanded(CSRC / "gpu" / f"{module.family}.gc")
+    text = expanded(file_of(module.family))
     if module.row:
         every = expanded(CSRC / "scalar_ops.h")
         text = text.replace(every, "".join(map(row_of, _rows(module.row))))
@@ -60,6 +60,16 @@ def prelude_text(target: str) -> str:
 
 
 @cache
+def _files() -> dict[str, Path]:
+    return {path.stem: path for path in (CSRC / "gpu").rglob("*.gc")}
+
+
+def file_of(family: str) -> Path:
+    """Where a family of kernels is written."""
+    return _files()[family]
+
+
+@cache
 def expanded(path: Path) -> str:
     """A file with what it includes in place, as often as it is included."""
     return _INCLUDE.sub(
@@ -70,7 +80,7 @@ def expanded(path: Path) -> str:
 
 def families(target: str = "cuda") -> list[str]:
     """The names of the files of kernels that are written for a target."""
-    every = sorted(path.stem for path in (CSRC / "gpu").glob("*.gc"))
+    every = sorted(_files())
     if target == "metal":
         return [one for one in every if not one.endswith("_tensor")]
     return [one for one in every if _ONLY.get(one, target) == target]

@@ -1,8 +1,8 @@
 """Tiles: how matrix products are cut into blocks, by their shapes alone, and so are their bits.
 
-csrc/gpu/tile.h has what a block does. A product is rows times columns, each a sum over `depth`;
-where there are few tiles the depth is cut too, and the sums of its pieces are added by a launch of
-their own.
+csrc/gpu/matmul/tile.h has what a block does. A product is rows times columns, each a sum over
+`depth`; where there are few tiles the depth is cut too, and the sums of its pieces are added by a
+launch of their own.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
 
-SET, ADD, MULTIPLY, MAX, MIN = range(5)  # as in csrc/cpu/gather.h
+SET, ADD, MULTIPLY, MAX, MIN = range(5)  # as in csrc/cpu/index/gather.h
 
 
 def _fitting(name: str, x: Shape, index: Array, dim: int, source: Shape | None = None) -> int:

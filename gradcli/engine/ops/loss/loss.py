@@ -17,7 +17,7 @@ from gradcli.engine.sample import index, none, positive, sample, wrong
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
 
-_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}  # as in csrc/cpu/loss.h
+_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}  # as in csrc/cpu/loss/loss.h
 
 
 def _reduction(name: str, reduction: str) -> int:

@@ -70,7 +70,7 @@ def backward(call: Shapes) -> Plan:
 
 
 def _outputs(call: Shapes) -> bytes:
-    """A struct Outputs (csrc/gpu/attention_backward.gc)."""
+    """A struct Outputs (csrc/gpu/sequence/attention_backward.gc)."""
     (batches, heads, queries, depth), v = call.tensors[0].shape, call.tensors[2].shape
     keys, width = v[2], v[3]
     of_q, of_v = heads * depth, heads * width
@@ -102,7 +102,7 @@ def _steps(x: Operand) -> Sequence[int]:
 
 
 def _packed(call: Shapes) -> bytes:
-    """A struct Attention (csrc/gpu/attention.h)."""
+    """A struct Attention (csrc/gpu/sequence/attention.h)."""
     q, k, v, mask, out = call.tensors[:5]
     grad = call.tensors[6] if len(call.tensors) > 6 else out
     (_, heads, queries, depth), width = q.shape, v.shape[3]

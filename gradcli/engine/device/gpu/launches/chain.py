@@ -1,6 +1,7 @@
-"""Launches of rows of scalar_ops.h that feed one another (csrc/cpu/chain.h says how they are told).
+"""Launches of rows of scalar_ops.h that feed one another.
 
-Each chain is a module of its own: its steps are a part of the text.
+csrc/cpu/elementwise/chain.h says how they are told. Each chain is a module of its own:
+its steps are a part of the text.
 """
 
 from __future__ import annotations

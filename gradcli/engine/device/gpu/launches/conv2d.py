@@ -79,7 +79,7 @@ class Conv:
         return self.c * self.kh * self.kw
 
     def packed(self, piece: int = 0, bias: bool = False) -> bytes:
-        """A struct Conv (csrc/gpu/conv2d.h)."""
+        """A struct Conv (csrc/gpu/conv/conv2d.h)."""
         shape = _SHAPE.pack(*vars(self).values())
         by = (self.oh * self.ow, self.ow, self.kh * self.kw, self.kw)
         return shape + b"".join(map(divisor, by)) + _ENDING.pack(bias, piece)

@@ -23,7 +23,7 @@ _ONE_PIXEL = (1, 1, 1, 1, 0, 0, 1, 1)  # what an adaptive window has as its size
 
 
 def _pool(call: Shapes, big: int, small: int, adaptive: bool) -> bytes:
-    """A struct Pool (csrc/gpu/pool2d.h)."""
+    """A struct Pool (csrc/gpu/conv/pool2d.h)."""
     (h, w), (oh, ow) = call.tensors[big].shape[1:], call.tensors[small].shape[1:]
     sizes = _ONE_PIXEL if adaptive else tuple(call.size(i) for i in range(8))
     return _POOL.pack(h, w, oh, ow, *sizes, adaptive)
@@ -73,7 +73,7 @@ def avg_backward(call: Shapes) -> Plan:
 
 
 def _average(call: Shapes, big: int, small: int) -> bytes:
-    """A struct Average (csrc/gpu/pool2d.gc)."""
+    """A struct Average (csrc/gpu/conv/pool2d.gc)."""
     adaptive = call.kernel.startswith("adaptive")
     padding, divisor = (0, 0) if adaptive else (call.size(8), call.size(9))
     return _pool(call, big, small, adaptive) + _AVERAGE.pack(padding, divisor)
@@ -94,6 +94,6 @@ def resize_backward(call: Shapes) -> Plan:
 
 
 def _resize(call: Shapes, source: int, out: int) -> bytes:
-    """A struct Resize (csrc/gpu/resize.gc)."""
+    """A struct Resize (csrc/gpu/conv/resize.gc)."""
     (h, w), (oh, ow) = call.tensors[source].shape[1:], call.tensors[out].shape[1:]
     return _RESIZE.pack(h, w, oh, ow, call.size(0), call.option(0), call.option(1))

@@ -27,7 +27,7 @@ _ROWS = struct.Struct("3I")
 
 
 class Rows(NamedTuple):
-    """A struct Rows (csrc/gpu/recurrent.gc): where they begin, their distance, if there are any."""
+    """A struct Rows (csrc/gpu/sequence/recurrent.gc): where they begin, their distance, if any."""
 
     first: int = 0
     row: int = 0

@@ -1,0 +1,15 @@
+/* bfloat16_kernels.h -- the kernels of one instruction set that take bfloat16 as it is: those that
+ * move it without computing, and products where the processor multiplies pairs (avx512bf16.c).
+ * Whoever else computes widens it first. */
+
+#define GC_IS_BF16
+#include "../elementwise/copy.h"
+#undef GC_IS_BF16
+
+static const gc_kernel NAME(table)[GC_STRUCTURED] = {
+    [GC_KERNEL_copy] = {NAME(plan_copy), NAME(run_copy)},
+    [GC_KERNEL_fill] = {NAME(plan_fill), NAME(run_fill)},
+#ifdef GC_PAIRS
+    [GC_KERNEL_matmul] = {GC_NAME(plan_matmul, pairs, GC_ISA), GC_NAME(run_matmul, pairs, GC_ISA)},
+#endif
+};

@@ -1,0 +1,95 @@
+/* maths.h -- the functions that scalar_ops.h may use, for the element type of this build. */
+
+#define R(c) ((REAL)(c))
+
+#ifdef GC_IS_FLOAT
+#define M_NAME(function) function##f
+#else
+#define M_NAME(function) function
+#endif
+
+/* a * b + c: rounded once where the instruction set has that, so that all code of one build, the
+ * vector body of a loop and its scalar end, gives the same bits. */
+#ifdef GC_HAS_FMA
+#define M_FMA(a, b, c) M_NAME(__builtin_fma)(a, b, c)
+#else
+#define M_FMA(a, b, c) ((a) * (b) + (c))
+#endif
+
+#ifdef GC_IS_FLOAT
+static inline uint32_t NAME(m_bits)(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+static inline float NAME(m_from_bits)(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+#include "../../maths_float.h"
+#else
+static inline REAL NAME(m_bfloat16)(REAL x) {
+  return (REAL)gc_widened(gc_rounded_half((float)x));
+}
+static inline REAL NAME(m_exp)(REAL x) {
+  return M_NAME(exp)(x);
+}
+static inline REAL NAME(m_exp_normal)(REAL x) {
+  return M_NAME(exp)(x);
+}
+static inline REAL NAME(m_log)(REAL x) {
+  return M_NAME(log)(x);
+}
+static inline REAL NAME(m_tanh)(REAL x) {
+  return M_NAME(tanh)(x);
+}
+static inline REAL NAME(m_erf)(REAL x) {
+  return M_NAME(erf)(x);
+}
+#endif
+
+/* Functions that the C library has under the same name. */
+#define M_LIBM(name)                                                                               \
+  static inline REAL NAME(m_##name)(REAL x) {                                                      \
+    return M_NAME(name)(x);                                                                        \
+  }
+M_LIBM(sqrt)
+M_LIBM(sin)
+M_LIBM(cos)
+M_LIBM(tan)
+M_LIBM(floor)
+M_LIBM(ceil)
+M_LIBM(rint)
+M_LIBM(trunc)
+#ifndef GC_IS_FLOAT
+M_LIBM(log1p)
+M_LIBM(expm1)
+#endif
+M_LIBM(log2)
+M_LIBM(log10)
+M_LIBM(exp2)
+M_LIBM(asin)
+M_LIBM(acos)
+M_LIBM(atan)
+M_LIBM(sinh)
+M_LIBM(cosh)
+M_LIBM(erfc)
+#undef M_LIBM
+
+static inline REAL NAME(m_atan2)(REAL y, REAL x) {
+  return M_NAME(atan2)(y, x);
+}
+static inline REAL NAME(m_hypot)(REAL a, REAL b) {
+  return M_NAME(hypot)(a, b);
+}
+static inline REAL NAME(m_fmod)(REAL a, REAL b) {
+  return M_NAME(fmod)(a, b);
+}
+
+static inline REAL NAME(m_pow)(REAL x, REAL y) {
+  return M_NAME(pow)(x, y);
+}
+
+#include "../../maths_shared.h"
