@@ -14,8 +14,8 @@ from reference import REFERENCES
 
 from gradcli import engine
 from gradcli.engine import gradcheck
+from gradcli.engine.composite import FUNCTIONS
 from gradcli.engine.device import cpu
-from gradcli.engine.function import FUNCTIONS
 from gradcli.engine.gradcheck import Row, every_op
 from gradcli.engine.op import Op, declared_ops
 from gradcli.engine.sample import Sample

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gradcli.engine import graph
+from gradcli.engine.composite import Composite
 from gradcli.engine.dtype import DTYPES, DType
-from gradcli.engine.function import Function
 from gradcli.engine.op import Op
 from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.sample import Input
@@ -12,7 +12,7 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import GradcliError
 
 
-def accepted(op: Op | Function) -> tuple[str, ...]:
+def accepted(op: Op | Composite) -> tuple[str, ...]:
     """The names of these types, in the order of `DTYPES`; none where no input leaves a choice."""
     kinds = {one.kind for one in op.samples[0].inputs} - {"none"}
     if not kinds:
@@ -39,7 +39,7 @@ def shown(names: tuple[str, ...]) -> str:
     return words.get(frozenset(names), ", ".join(names))
 
 
-def _takes(op: Op | Function, dtype: DType, fixed: dict[str, DType]) -> bool:
+def _takes(op: Op | Composite, dtype: DType, fixed: dict[str, DType]) -> bool:
     sample = op.samples[0]
     try:
         with graph.no_grad():

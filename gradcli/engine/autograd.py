@@ -8,8 +8,8 @@ from typing import Any
 from gradcli.engine import walk
 from gradcli.engine.argument import checked
 from gradcli.engine.array import Array, full
+from gradcli.engine.composite import function
 from gradcli.engine.custom import Function
-from gradcli.engine.function import function
 from gradcli.engine.graph import (
     Edge,
     enable_grad,

@@ -14,8 +14,8 @@ from typing import Any
 
 from gradcli.devices import DEVICES
 from gradcli.engine.accepted import accepted, shown
+from gradcli.engine.composite import Composite
 from gradcli.engine.dtype import float32
-from gradcli.engine.function import Function
 from gradcli.engine.gradcheck import Row, behind, every_op
 from gradcli.engine.op import Op
 from gradcli.engine.tensor import OPS, Tensor
@@ -110,7 +110,7 @@ def _of_op(op: Op) -> dict[str, Any]:
     }
 
 
-def _of_function(op: Function) -> dict[str, Any]:
+def _of_function(op: Composite) -> dict[str, Any]:
     through = _through(op) if op.differentiable else []
     names = ", ".join(step.name for step in through)
     way = (f"through {names}", "through these") if names else ("unchanged", "linear")
@@ -124,7 +124,7 @@ def _of_function(op: Function) -> dict[str, Any]:
     }
 
 
-def _through(op: Function) -> list[Op]:
+def _through(op: Composite) -> list[Op]:
     """The ops behind its first sample; what does nothing to float64 may do it to float32."""
     first = op.samples[0]
     return behind(op, first) or behind(op, first, dtype=float32)

@@ -16,7 +16,7 @@ from typing import Any
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import graph
 from gradcli.engine import shape as shapes
-from gradcli.engine.function import Function, declared_functions
+from gradcli.engine.composite import Composite, declared_functions
 from gradcli.engine.op import Op, declared_ops
 from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.random import default_generator
@@ -24,7 +24,7 @@ from gradcli.engine.sample import Input, Sample
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import AutogradError
 
-Row = Op | Function
+Row = Op | Composite
 STEP = 1e-6  # of float64: the error of the difference is about 1e-10
 ABSOLUTE, RELATIVE = 1e-6, 1e-5
 

@@ -10,10 +10,10 @@ from typing import Any
 from gradcli.engine import recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array
+from gradcli.engine.composite import function
 from gradcli.engine.device import cpu, dlpack
 from gradcli.engine.device.dlpack import Lent, Loan
 from gradcli.engine.dtype import DTYPES, DType
-from gradcli.engine.function import function
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import AutogradError, DeviceError, DTypeError, OptionError, ShapeError

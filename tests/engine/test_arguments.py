@@ -11,7 +11,7 @@ import pytest
 
 from gradcli import engine
 from gradcli.engine.argument import checked
-from gradcli.engine.function import Function
+from gradcli.engine.composite import Composite
 from gradcli.engine.gradcheck import every_op, make_input
 from gradcli.engine.kind import Count, Kind, Portion, Unfit
 from gradcli.engine.op import Op
@@ -45,7 +45,7 @@ def fits(kind: Kind, value: Any) -> bool:
     return True
 
 
-def calls(row: Op | Function) -> tuple[list[Any], dict[str, Any]]:
+def calls(row: Op | Composite) -> tuple[list[Any], dict[str, Any]]:
     """The first sample of an op, its options under their names."""
     first = row.samples[0]
     inputs = [make_input(one, random.Random(1), engine.float32) for one in first.inputs]
@@ -54,12 +54,12 @@ def calls(row: Op | Function) -> tuple[list[Any], dict[str, Any]]:
     return row.placed(inputs, first.options)
 
 
-def kinds(row: Op | Function) -> dict[str, Kind]:
+def kinds(row: Op | Composite) -> dict[str, Kind]:
     """What each argument beside an op's inputs may be."""
     return row.kinds if isinstance(row, Op) else row.arguments.kinds
 
 
-def spoilt(row: Op | Function, name: str, value: Any) -> None:
+def spoilt(row: Op | Composite, name: str, value: Any) -> None:
     """Call an op with one argument replaced."""
     args, named = calls(row)
     if isinstance(row, Op):

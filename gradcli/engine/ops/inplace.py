@@ -8,8 +8,8 @@ from typing import Any
 
 from gradcli.engine import graph, recording
 from gradcli.engine.array import copy_into, run, writable
+from gradcli.engine.composite import IN_PLACE, function
 from gradcli.engine.dtype import promote
-from gradcli.engine.function import IN_PLACE, function
 from gradcli.engine.kind import Operand
 from gradcli.engine.op import Op
 from gradcli.engine.ops.creation.creation import zeros

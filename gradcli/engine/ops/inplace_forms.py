@@ -11,7 +11,7 @@ from inspect import signature
 from typing import Any
 
 from gradcli.engine.argument import hints_of
-from gradcli.engine.function import FUNCTIONS, IN_PLACE, function
+from gradcli.engine.composite import FUNCTIONS, IN_PLACE, function
 from gradcli.engine.op import Op
 from gradcli.engine.ops.inplace import overwrite
 from gradcli.engine.sample import Sample

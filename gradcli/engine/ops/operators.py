@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.tensor import OPS, Tensor
 
 WITH_ANOTHER = {

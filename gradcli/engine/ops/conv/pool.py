@@ -7,7 +7,7 @@ from collections.abc import Callable
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, run
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats
 from gradcli.engine.ops.conv.window import Pair, Window, reach

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.engine.array import Array
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats
 from gradcli.engine.ops.conv.pool import in_image, maxima, means, of_largest

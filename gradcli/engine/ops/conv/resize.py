@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, run
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats
 from gradcli.engine.ops.shape.movement import own_memory

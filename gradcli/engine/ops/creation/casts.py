@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine.composite import function
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.dtype import DType
-from gradcli.engine.function import function
 from gradcli.engine.ops.shape.movement import cast
 from gradcli.engine.sample import index, sample, truth, wrong
 from gradcli.engine.tensor import OPS, Tensor

@@ -13,9 +13,9 @@ from gradcli.engine.argument import checked
 from gradcli.engine.array import Array, empty_beside, fill, from_bytes, run
 from gradcli.engine.array import empty as empty_array
 from gradcli.engine.array import full as full_array
+from gradcli.engine.composite import IN_PLACE, function
 from gradcli.engine.device import cpu, place
 from gradcli.engine.dtype import DType
-from gradcli.engine.function import IN_PLACE, function
 from gradcli.engine.kind import Kind, Number, Sizes, Whole, shown
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape

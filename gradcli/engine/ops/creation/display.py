@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.tensor import Tensor
 
 EDGE = 3  # elements shown at either end of a long dimension

@@ -6,7 +6,7 @@ from math import inf, pi, sqrt
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.op import op
 from gradcli.engine.ops.elementwise.elementwise import div, mul, relu, sigmoid, sub, tanh
 from gradcli.engine.ops.family import (

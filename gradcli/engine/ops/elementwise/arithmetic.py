@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.ops.elementwise.elementwise import absolute, add, clamp, div, ge, mul, sub
 from gradcli.engine.ops.index.index import where
 from gradcli.engine.sample import away_from, sample, truth, unit, wrong

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradcli.engine.array import run
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.ops.along import floats
 from gradcli.engine.sample import index, sample, wrong
 from gradcli.engine.tensor import Tensor

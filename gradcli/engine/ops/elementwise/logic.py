@@ -6,7 +6,7 @@ from math import inf
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.kind import NotNegative
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.elementwise.elementwise import absolute, eq, le, lt, mul, ne, sub

@@ -13,7 +13,7 @@ from typing import Any
 from gradcli.engine import graph, recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, copy_into, writable
-from gradcli.engine.function import IN_PLACE, function
+from gradcli.engine.composite import IN_PLACE, function
 from gradcli.engine.op import op
 from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.ops.index.index import where

@@ -10,7 +10,7 @@ from typing import Any
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, run, scalar, unbroadcast
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.kind import Operand
 from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops.creation.creation import full, tensor

@@ -14,7 +14,7 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.ops.index.index import index_select
 from gradcli.engine.ops.index.masks import true_places

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, run
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.elementwise.elementwise import clamp, mul
 from gradcli.engine.ops.index.index import index_select, where

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, full, nothing, run, scalar
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.kind import Operand
 from gradcli.engine.op import declare_op, op
 from gradcli.engine.ops.along import along

@@ -8,8 +8,8 @@ from typing import Any
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, full, run
+from gradcli.engine.composite import rename
 from gradcli.engine.dtype import DType
-from gradcli.engine.function import rename
 from gradcli.engine.op import declare_op
 from gradcli.engine.ops.creation.creation import full_like
 from gradcli.engine.ops.elementwise.elementwise import eq

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
+from gradcli.engine.composite import function
 from gradcli.engine.dtype import promote
-from gradcli.engine.function import function
 from gradcli.engine.kind import NotNegative
 from gradcli.engine.ops.loss.loss_margins import at_least, finished, one_rank
 from gradcli.engine.sample import sample, wrong

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import log, pi
 
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.kind import NotNegative
 from gradcli.engine.ops.creation import creation
 from gradcli.engine.ops.loss.loss_pairs import TINY, checked_reduction, reduced

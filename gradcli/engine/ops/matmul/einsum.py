@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import prod
 
 from gradcli.engine.argument import listed
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.ops.elementwise.elementwise import mul
 from gradcli.engine.ops.matmul.matmul import matmul
 from gradcli.engine.ops.reduce.reduce import sum as sum_over

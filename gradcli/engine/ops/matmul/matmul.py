@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, nothing, run, unbroadcast
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.precision import product_options

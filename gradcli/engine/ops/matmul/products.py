@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.engine import shape as shape_rules
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.ops.elementwise.elementwise import add, mul, sub
 from gradcli.engine.ops.matmul.matmul import matmul
 from gradcli.engine.ops.shape.join import stack

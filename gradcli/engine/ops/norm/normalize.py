@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import inf
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
-from gradcli.engine.function import function
 from gradcli.engine.kind import NotNegative
 from gradcli.engine.ops.conv.pool_average import avg_pool2d
 from gradcli.engine.ops.elementwise.elementwise import clamp, rsqrt, sqrt

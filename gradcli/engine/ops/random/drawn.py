@@ -8,8 +8,8 @@ from typing import Any
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
 from gradcli.engine import shape as shapes
+from gradcli.engine.composite import IN_PLACE, function
 from gradcli.engine.dtype import DType
-from gradcli.engine.function import IN_PLACE, function
 from gradcli.engine.kind import Number, Sizes, Whole
 from gradcli.engine.ops.creation.creation import MADE, empty, full, linspace, ones, tensor, zeros
 from gradcli.engine.ops.elementwise.elementwise import clamp, eq, ge, gt, le, log, lt, minimum, ne

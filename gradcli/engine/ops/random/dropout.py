@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.ops.creation.creation import full_like, ones
 from gradcli.engine.ops.index.index import where
 from gradcli.engine.ops.random.random import dropout

@@ -12,9 +12,9 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, copy_into, empty, run
+from gradcli.engine.composite import IN_PLACE, function
 from gradcli.engine.device import cpu
 from gradcli.engine.dtype import DType
-from gradcli.engine.function import IN_PLACE, function
 from gradcli.engine.kind import Sizes
 from gradcli.engine.op import op
 from gradcli.engine.ops.family import as_float

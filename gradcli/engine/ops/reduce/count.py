@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradcli.engine import dtype as dtypes
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.ops.elementwise.elementwise import eq, gt, ne
 from gradcli.engine.ops.reduce.reduce import Dim
 from gradcli.engine.ops.reduce.reduce import sum as total

@@ -6,8 +6,8 @@ from math import inf
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
+from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
-from gradcli.engine.function import function
 from gradcli.engine.ops.elementwise.elementwise import add, clamp, exp, log, mul
 from gradcli.engine.ops.index.index import where
 from gradcli.engine.ops.reduce.extreme import amax, amin

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import ShapeError

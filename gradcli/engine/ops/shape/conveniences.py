@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
-from gradcli.engine.function import FUNCTIONS, function
+from gradcli.engine.composite import FUNCTIONS, function
 from gradcli.engine.kind import Whole
 from gradcli.engine.ops.creation.creation import full, zeros
 from gradcli.engine.ops.elementwise.elementwise import sub

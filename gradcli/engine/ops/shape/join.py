@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, run
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.op import op
 from gradcli.engine.ops.family import matched
 from gradcli.engine.ops.shape.movement import clone, unsqueeze

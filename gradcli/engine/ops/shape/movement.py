@@ -8,8 +8,8 @@ from typing import Any
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, copy_into, full, unbroadcast
+from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
-from gradcli.engine.function import function
 from gradcli.engine.kind import Sizes, shown
 from gradcli.engine.op import op
 from gradcli.engine.sample import sample, wrong

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.kind import Number
 from gradcli.engine.ops.creation.creation import arange, full, tensor, zeros
 from gradcli.engine.ops.elementwise.elementwise import clamp

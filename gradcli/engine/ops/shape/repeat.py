@@ -8,7 +8,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.argument import listed
 from gradcli.engine.array import empty
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.kind import Sizes
 from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.ops.index.index import index_select

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.argument import listed
-from gradcli.engine.function import function
+from gradcli.engine.composite import function
 from gradcli.engine.ops.shape.join import cat
 from gradcli.engine.ops.shape.movement import (
     expand,

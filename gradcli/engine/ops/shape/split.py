@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, fill, run
+from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
-from gradcli.engine.function import function
 from gradcli.engine.op import op
 from gradcli.engine.ops.shape.movement import reshape
 from gradcli.engine.sample import sample, wrong

@@ -7,8 +7,8 @@ from math import inf, nan
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
+from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
-from gradcli.engine.function import function
 from gradcli.engine.ops.creation.creation import arange, full, zeros
 from gradcli.engine.ops.elementwise.elementwise import clamp, eq, le, maximum, minimum, ne
 from gradcli.engine.ops.index.index import index_select, where

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, full, run
+from gradcli.engine.composite import function
 from gradcli.engine.dtype import of_scalar, promote, promote_weak
-from gradcli.engine.function import function
 from gradcli.engine.kind import Kind, Operand
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.creation.creation import full as full_tensor

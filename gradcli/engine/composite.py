@@ -1,4 +1,4 @@
-"""Function: one function composed of ops, entered in their table with the calls it is tried with.
+"""Composite: a function composed of ops, entered in their table with the calls it is tried with.
 
 It is written with Tensors and has no gradient of its own: gradients go back through the ops that it
 calls. What is declared beside it serves the checks and the docs; a call is the plain function.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property, wraps
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 from gradcli.engine.argument import Arguments, beyond, too_large
 from gradcli.engine.array import Array
@@ -33,7 +34,37 @@ F = TypeVar("F", bound=Callable[..., Any])
 IN_PLACE = "it writes over its input, and refuses where a gradient would be lost"
 
 
-class Function:
+@dataclass(frozen=True)
+class Slot:
+    """A parameter, and which of a sample's inputs it takes.
+
+    Attributes:
+        takes: "one" of them, "several", or none.
+        needed: whether it is always a tensor.
+        starred: whether what it takes stands in a call one by one.
+    """
+
+    name: str
+    default: Any
+    takes: Literal["", "one", "several"]
+    needed: bool
+    starred: bool
+
+    @classmethod
+    def of(cls, parameter: inspect.Parameter, hint: Any) -> Slot:
+        """What the type of a parameter says."""
+        allowed = members(hint)
+        items = [get_args(kind)[:1] for kind in allowed]
+        starred = parameter.kind is parameter.VAR_POSITIONAL
+        takes: Literal["", "one", "several"] = ""
+        if starred or any(item and Tensor in members(*item) for item in items):
+            takes = "several"
+        elif Tensor in allowed or Any in allowed:
+            takes = "one"
+        return cls(parameter.name, parameter.default, takes, hint is Tensor, starred)
+
+
+class Composite:
     """What the checks and the docs know of a function composed of ops.
 
     Attributes:
@@ -74,9 +105,10 @@ class Function:
         return Arguments(self.name, self.plain)
 
     @cached_property
-    def parameters(self) -> tuple[inspect.Parameter, ...]:
-        """Of the plain function."""
-        return tuple(inspect.signature(self.plain).parameters.values())
+    def slots(self) -> tuple[Slot, ...]:
+        """The parameters of the plain function."""
+        parameters = inspect.signature(self.plain).parameters.values()
+        return tuple(Slot.of(p, self.arguments.hints.get(p.name)) for p in parameters)
 
     def signature(self) -> str:
         """How it is called."""
@@ -93,42 +125,31 @@ class Function:
     ) -> tuple[list[Any], dict[str, Any]]:
         """A sample as arguments: inputs where they stand, the options behind them by name."""
         rest = list(inputs)
-        taken: list[tuple[inspect.Parameter, Any]] = []
-        given = 0  # parameters up to the last one that takes an input
-        for p in self.parameters:
-            if p.name in options:
-                taken.append((p, options[p.name]))
-                given = len(taken) if p.kind is p.VAR_POSITIONAL else given
-            elif self._takes_several(p):
-                behind = sum(self._must_be_tensor(q) for q in self.parameters[len(taken) + 1 :])
-                taken.append((p, rest[: len(rest) - behind]))
-                rest = rest[len(rest) - behind :]
-                given = len(taken)
-            elif rest and self._takes_one(p):
-                taken.append((p, rest.pop(0)))
-                given = len(taken)
+        values: list[Any] = []
+        last = 0  # parameters up to the last one that takes an input
+        for i, slot in enumerate(self.slots, 1):
+            if slot.name in options:
+                values.append(options[slot.name])
+                last = i if slot.starred else last
+            elif slot.takes == "several":
+                mine = len(rest) - sum(later.needed for later in self.slots[i:])
+                values.append(rest[:mine])
+                del rest[:mine]
+                last = i
+            elif rest and slot.takes:
+                values.append(rest.pop(0))
+                last = i
             else:
-                taken.append((p, p.default))
+                values.append(slot.default)
         assert not rest, f"{self.name}: {len(rest)} inputs more than it takes"
         args: list[Any] = []
-        for p, value in taken[:given]:
-            args += value if p.kind is p.VAR_POSITIONAL else [value]
-        return args, {p.name: value for p, value in taken[given:] if p.name in options}
-
-    def _must_be_tensor(self, p: inspect.Parameter) -> bool:
-        return self.arguments.hints.get(p.name) is Tensor
-
-    def _takes_one(self, p: inspect.Parameter) -> bool:
-        allowed = members(self.arguments.hints.get(p.name))
-        return Tensor in allowed or Any in allowed
-
-    def _takes_several(self, p: inspect.Parameter) -> bool:
-        lists = [get_args(one) for one in members(self.arguments.hints.get(p.name))]
-        several = any(inner and Tensor in members(inner[0]) for inner in lists)
-        return several or p.kind is p.VAR_POSITIONAL
+        for slot, value in zip(self.slots[:last], values, strict=False):
+            args += value if slot.starred else [value]
+        names = (slot.name for slot in self.slots[last:])
+        return args, {name: options[name] for name in names if name in options}
 
 
-FUNCTIONS: Registry[Function] = Registry("function")
+FUNCTIONS: Registry[Composite] = Registry("function")
 # Errors of what a user passed.
 _OF_ARGUMENTS = (ShapeError, DTypeError, RangeError, OptionError, NumericsError)
 
@@ -200,7 +221,7 @@ def function(
     def enter(plain: F) -> F:
         own = name or plain.__name__
         placed = autocasted(own, beside_inputs(own, plain, called))
-        row = Function(placed, name=own, samples=samples, wrong=wrong, why=why, shares=shares)
+        row = Composite(placed, name=own, samples=samples, wrong=wrong, why=why, shares=shares)
         FUNCTIONS.add(row.name, row)
         OPS.add(row.name, placed)
         if method:
@@ -210,7 +231,7 @@ def function(
     return enter
 
 
-def declared_functions() -> list[Function]:
+def declared_functions() -> list[Composite]:
     """All functions that have a name of their own and take or give tensors, by name."""
     named = sorted(FUNCTIONS.items())
     return [row for name, row in named if not name.startswith("_") and row.samples]
