@@ -9,7 +9,7 @@ from functools import cache
 from gradcli.engine.array import MOVE_BFLOAT16
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import launches
-from gradcli.engine.device.gpu.launch import LAUNCHERS, SUFFIX, Module
+from gradcli.engine.device.gpu.launch import LAUNCHERS, SUFFIX, KernelModule
 from gradcli.engine.device.gpu.launches import elementwise
 from gradcli.engine.device.gpu.source import families
 from gradcli.engine.dtype import DTYPES
@@ -41,27 +41,29 @@ def element_types(family: str) -> list[str]:
     return sorted(found)
 
 
-def whole_families(target: str = "cuda") -> list[Module]:
+def whole_families(target: str = "cuda") -> list[KernelModule]:
     """Every family for its element types, all rows of the elementwise ones in one."""
     return [
-        Module(family, suffix) for family in families(target) for suffix in element_types(family)
+        KernelModule(family, suffix)
+        for family in families(target)
+        for suffix in element_types(family)
     ]
 
 
-def rows() -> list[Module]:
+def rows() -> list[KernelModule]:
     """Every row of scalar_ops.h for its element types."""
     return [
-        Module(elementwise.FAMILY, suffix, row)
+        KernelModule(elementwise.FAMILY, suffix, row)
         for row in elementwise._ROWS
         for suffix in sorted(built(row))
     ]
 
 
-def every_module(step: int = 1) -> list[Module]:
+def every_module(step: int = 1) -> list[KernelModule]:
     """All that may be loaded; of the rows of scalar_ops.h every so many."""
     whole = [one for one in whole_families() if one.family != elementwise.FAMILY]
     return whole + rows()[::step]
 
 
-def named(module: Module) -> str:
+def named(module: KernelModule) -> str:
     return "-".join(part for part in module if part)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gradcli.engine.device.gpu import nvrtc
-from gradcli.engine.device.gpu.launch import Module
+from gradcli.engine.device.gpu.launch import KernelModule
 from gradcli.engine.device.gpu.source import module_text, prelude_text
 
 TABLE = Path(__file__).with_suffix(".json")
@@ -48,7 +48,7 @@ def usages(log: str) -> Iterator[Usage]:
         yield Usage(start[1], start[2], int(used[1]), int(shared[1]) if shared else 0, spilled)
 
 
-def compiled(module: Module, architecture: str) -> str:
+def compiled(module: KernelModule, architecture: str) -> str:
     """What the compiler says of a module."""
     text = module_text(module, prelude_text("cuda"))
     options = ("--ptxas-options=-v",)
@@ -79,7 +79,7 @@ def complaint(used: Usage, known: Table) -> str:
     return ""
 
 
-def write(modules: list[Module]) -> None:
+def write(modules: list[KernelModule]) -> None:
     """Make the table anew."""
     kernels: Table = {}
     for module in modules:

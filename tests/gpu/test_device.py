@@ -10,7 +10,7 @@ from gradcli.engine import Tensor, nn, optim
 from gradcli.engine.array import run
 from gradcli.engine.device.gpu.device import GPU, Seen
 from gradcli.engine.device.gpu.driver import Place
-from gradcli.engine.device.gpu.launch import Shapes
+from gradcli.engine.device.gpu.launch import CallSpec
 from gradcli.engine.program.passes import PASSES
 from gradcli.errors import DeviceError, DTypeError, GradcliError, NumericsError, RangeError
 
@@ -41,9 +41,9 @@ def test_a_tensor_with_more_elements_than_32_bits_count_is_refused(
     assert isinstance(there, GPU)
     wide = Seen((1 << 16, 1 << 16), strides, engine.float32, Place(None, 0))
     with pytest.raises(DeviceError, match=r"exp: a tensor of shape \(65536, 65536\) reaches over"):
-        there.planned(Shapes("exp", [wide, wide]))
+        there.planned(CallSpec("exp", [wide, wide]))
     small = Seen((1 << 16, 3), (3, 1), engine.float32, Place(None, 0))
-    assert there.planned(Shapes("exp", [small, small])).launches
+    assert there.planned(CallSpec("exp", [small, small])).launches
 
 
 def test_a_strided_tensor_goes_there_in_order() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from gradcli.engine.device.gpu.launch import LAUNCHERS, Module, Scratch, Shapes
+from gradcli.engine.device.gpu.launch import LAUNCHERS, CallSpec, KernelModule, Scratch
 from gradcli.engine.device.gpu.lines import even_cut, lines_of, parts, power_of_two
 from gradcli.engine.device.gpu.rows import KEPT, rows_of
 from gradcli.engine.device.gpu.sorting import sort
@@ -101,14 +101,15 @@ def test_dimensions_that_lie_one_behind_the_other_are_one() -> None:
 def test_a_copy_goes_through_tiles_where_neighbours_differ(
     shape: Shape, strides: Shape, kernel: str
 ) -> None:
-    plan = LAUNCHERS["copy"](Shapes("copy", (Tensor(shape, strides), laid(*shape))))
+    plan = LAUNCHERS["copy"](CallSpec("copy", (Tensor(shape, strides), laid(*shape))))
     assert [launch.kernel for launch in plan.launches] == [kernel]
 
 
 def test_modules_of_different_chains_have_names_of_their_own() -> None:
     names = {
-        str(Module("chain", "f32", row)) for row in ("s5 = ROW(exp)(s0);", "s5 = ROW(log)(s0);")
+        str(KernelModule("chain", "f32", row))
+        for row in ("s5 = ROW(exp)(s0);", "s5 = ROW(log)(s0);")
     }
     assert len(names) == 2
     assert all(len(name) < 40 for name in names)
-    assert str(Module("elementwise", "f32", "exp")) == "elementwise.f32.exp"
+    assert str(KernelModule("elementwise", "f32", "exp")) == "elementwise.f32.exp"

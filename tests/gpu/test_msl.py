@@ -6,7 +6,7 @@ import msl
 import pytest
 from gpu_modules import named, whole_families
 
-from gradcli.engine.device.gpu.launch import Module
+from gradcli.engine.device.gpu.launch import KernelModule
 from gradcli.engine.device.gpu.source import module_text, prelude_text
 
 pytestmark = pytest.mark.skipif(not msl.clang(), reason="needs clang-19")
@@ -87,7 +87,7 @@ def all_of(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("module", whole_families("metal"), ids=named)
-def test_a_module_is_msl(module: Module) -> None:
+def test_a_module_is_msl(module: KernelModule) -> None:
     text = module_text(module, PRELUDE)
     assert msl.as_cpp(text) == ""
     assert msl.as_opencl(text) == ""
@@ -95,7 +95,7 @@ def test_a_module_is_msl(module: Module) -> None:
 
 
 @pytest.mark.parametrize("module", whole_families("metal"), ids=named)
-def test_a_module_needs_no_more_than_metal_has(module: Module) -> None:
+def test_a_module_needs_no_more_than_metal_has(module: KernelModule) -> None:
     text = module_text(module, PRELUDE)
     buffers = msl.kernels(text)
     assert buffers

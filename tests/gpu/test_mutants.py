@@ -21,7 +21,7 @@ from settings import SETTINGS, under
 
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import source
-from gradcli.engine.device.gpu.launch import Module
+from gradcli.engine.device.gpu.launch import KernelModule
 from gradcli.engine.kernelcheck import bounds
 from gradcli.engine.kernelcheck.calls import Call
 from gradcli.engine.kernelcheck.reference import reference
@@ -57,7 +57,7 @@ class MutantBench(Bench):
         super().__init__(driver, whole=False)
         self.mutant = mutant
 
-    def text(self, module: Module) -> str:
+    def text(self, module: KernelModule) -> str:
         """The module's text, changed where the file is a part of it."""
         before = source.expanded
         source.expanded = self._expanded  # type: ignore[assignment]

@@ -19,7 +19,7 @@ import registers
 from registers import ARCHITECTURES, MORE_REGISTERS, Usage, complaint, usages
 
 from gradcli.engine.device.gpu import launches, nvrtc
-from gradcli.engine.device.gpu.launch import Module
+from gradcli.engine.device.gpu.launch import KernelModule
 from gradcli.engine.device.gpu.source import families
 
 EVERY = 1 if os.environ.get("GRADCLI_EVERY_ROW") else 9
@@ -33,7 +33,7 @@ def test_every_family_is_spoken_of_where_kernels_are_launched(family: str) -> No
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("module", every_module(EVERY), ids=named)
-def test_a_module_takes_what_the_table_says(module: Module, architecture: str) -> None:
+def test_a_module_takes_what_the_table_says(module: KernelModule, architecture: str) -> None:
     log = registers.compiled(module, architecture)
     assert "warning" not in log
     found, known = list(usages(log)), registers.table()

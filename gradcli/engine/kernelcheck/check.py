@@ -14,7 +14,7 @@ from typing import Any
 from gradcli.engine.device.gpu.device import GPU
 from gradcli.engine.device.gpu.driver import Driver, Ready, Replayable
 from gradcli.engine.device.gpu.entries import kernels_of
-from gradcli.engine.device.gpu.launch import LAUNCHERS, Module
+from gradcli.engine.device.gpu.launch import LAUNCHERS, KernelModule
 from gradcli.engine.device.gpu.source import module_text, prelude_text
 from gradcli.engine.kernelcheck import bounds
 from gradcli.engine.kernelcheck.calls import Call
@@ -69,7 +69,7 @@ class DeviceBench(Bench):
         super().__init__(gpu.driver, whole=False)
         self.gpu = gpu
 
-    def module(self, module: Module) -> str:
+    def module(self, module: KernelModule) -> str:
         """The key of a module, which is loaded when it is first asked for."""
         if module not in self.gpu.loaded:
             text = module_text(module, prelude_text(self.driver.target))

@@ -16,12 +16,12 @@ from gradcli.engine.device.gpu.driver import Driver, Place, Ready
 from gradcli.engine.device.gpu.launch import (
     LAUNCHERS,
     Arg,
+    CallSpec,
     Errors,
-    Module,
+    KernelModule,
     Plan,
     Scratch,
-    Shapes,
-    Tensor,
+    TensorArg,
 )
 from gradcli.engine.dtype import DType
 from gradcli.engine.kernelcheck.calls import Block, Call, Operand
@@ -81,7 +81,7 @@ def _numbers(data: bytes, dtype: DType) -> Numbers:
 def plan_of(call: Call, *, tensor_cores: bool = True) -> Plan:
     """The launches of a call."""
     seen = [Operand(t.block, t.offset, t.shape, t.strides, on_gpu(t.dtype)) for t in call.tensors]
-    shapes = Shapes(call.kernel, seen, call.sizes, call.options, tensor_cores)
+    shapes = CallSpec(call.kernel, seen, call.sizes, call.options, tensor_cores)
     return LAUNCHERS[call.kernel](shapes)
 
 
@@ -94,9 +94,9 @@ class Bench:
     def __init__(self, driver: Driver, *, whole: bool = True) -> None:
         self.driver = driver
         self.whole = whole
-        self._loaded: dict[Module, DeviceError | None] = {}
+        self._loaded: dict[KernelModule, DeviceError | None] = {}
 
-    def module(self, module: Module) -> str:
+    def module(self, module: KernelModule) -> str:
         """The key of a module, which is loaded when it is first asked for."""
         row = "" if self.whole and module.family == "elementwise" else module.row
         wanted = module._replace(row=row)
@@ -107,11 +107,11 @@ class Bench:
             raise error
         return str(wanted)
 
-    def text(self, module: Module) -> str:
+    def text(self, module: KernelModule) -> str:
         """The text of a module."""
         return source.module_text(module, source.prelude_text(self.driver.target))
 
-    def _load(self, module: Module) -> DeviceError | None:
+    def _load(self, module: KernelModule) -> DeviceError | None:
         try:
             self.driver.load(str(module), self.text(module))
         except DeviceError as error:
@@ -157,7 +157,7 @@ class Bench:
     def _known(
         call: Call, arg: Arg, places: Sequence[Place], scratch: Place, report: Place
     ) -> tuple[Place | int | float | bytes, ...]:
-        if isinstance(arg, Tensor):
+        if isinstance(arg, TensorArg):
             tensor = call.tensors[arg.number]
             size = on_gpu(tensor.dtype).size
             return (Place(places[tensor.block].handle, tensor.offset * size),)

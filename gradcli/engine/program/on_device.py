@@ -14,7 +14,7 @@ from gradcli.engine.device import cpu, place
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.gpu.device import GPU, Memory, on_device, on_gpu
 from gradcli.engine.device.gpu.driver import Place, Ready
-from gradcli.engine.device.gpu.launch import Shapes
+from gradcli.engine.device.gpu.launch import CallSpec
 from gradcli.engine.device.program import CallPlan
 from gradcli.engine.dtype import DType
 from gradcli.engine.program import plan, schedule
@@ -108,11 +108,11 @@ class DeviceProgram:
             found[buffer] = piece
         return found
 
-    def _shapes(self, call: Call) -> Shapes:
+    def _shapes(self, call: Call) -> CallSpec:
         views = [
             View(v.buffer, v.offset, v.shape, v.strides, on_device(v.dtype)) for v in call.views
         ]
-        return Shapes(call.kernel, views, call.sizes, call.options)
+        return CallSpec(call.kernel, views, call.sizes, call.options)
 
     def _place(self, view: View) -> Place:
         storage = view.buffer.storage

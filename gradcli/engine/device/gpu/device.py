@@ -21,13 +21,13 @@ from gradcli.engine.device.gpu.driver import Driver, Handle, Place, Ready
 from gradcli.engine.device.gpu.launch import (
     LAUNCHERS,
     ON_TENSOR_CORES,
+    CallSpec,
     Errors,
+    KernelModule,
     Launch,
-    Module,
     Plan,
     Scratch,
-    Shapes,
-    Tensor,
+    TensorArg,
 )
 from gradcli.engine.device.gpu.report import Report
 from gradcli.engine.device.place import Located
@@ -85,7 +85,7 @@ class GPU:
         self.name = driver.name
         self.multiplies_bfloat16 = ON_TENSOR_CORES if driver.tensor_cores else frozenset[str]()
         self._prelude = source.prelude_text(driver.target)
-        self.loaded: set[Module] = set()
+        self.loaded: set[KernelModule] = set()
         self._pool: dict[int, list[Handle]] = {}
         self._held = 0
         self._addresses = _PAGE
@@ -197,18 +197,18 @@ class GPU:
         )
         plan = self._plans.get(key)
         if plan is None:
-            plan = self.planned(Shapes(kernel, seen, tuple(sizes), tuple(options)))
+            plan = self.planned(CallSpec(kernel, seen, tuple(sizes), tuple(options)))
             if len(self._plans) > _MOST_PLANS:
                 self._plans.clear()
             self._plans[key] = plan
         return plan
 
-    def planned(self, call: Shapes) -> Plan:
+    def planned(self, call: CallSpec) -> Plan:
         """The launches of a call, their modules loaded."""
         with self.lock:
             return self._launches(call)
 
-    def _launches(self, call: Shapes) -> Plan:
+    def _launches(self, call: CallSpec) -> Plan:
         if call.kernel not in LAUNCHERS:
             raise DeviceError(f"{call.kernel}: this kernel is not written for {self.name} yet")
         _countable(call)
@@ -226,7 +226,7 @@ class GPU:
         """A launch of a call of this kernel, with its memory."""
         args: list[Place | int | float | bytes] = []
         for arg in launch.args:
-            if isinstance(arg, Tensor):
+            if isinstance(arg, TensorArg):
                 args.append(tensors[arg.number])
             elif isinstance(arg, Scratch):
                 assert scratch is not None
@@ -279,7 +279,7 @@ class GPU:
         return memory
 
 
-def _countable(call: Shapes) -> None:
+def _countable(call: CallSpec) -> None:
     """Refuse tensors in which 32 bits do not say which element is meant."""
     for tensor in call.tensors:
         low, high = extent(0, tensor.shape, tensor.strides)

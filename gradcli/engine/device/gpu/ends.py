@@ -9,7 +9,7 @@ import struct
 from dataclasses import dataclass
 
 from gradcli.engine.device.cpu import KERNELS
-from gradcli.engine.device.gpu.launch import Arg, Module, Shapes, Tensor
+from gradcli.engine.device.gpu.launch import Arg, CallSpec, KernelModule, TensorArg, tensors
 
 _NAMES = {number: name for name, number in KERNELS.items()}
 _BEHIND = struct.Struct("2fI")
@@ -26,9 +26,9 @@ class End:
     to: tuple[Arg, ...]
     row: str = ""
 
-    def module(self, plain: str, suffix: str) -> Module:
+    def module(self, plain: str, suffix: str) -> KernelModule:
         """The kernels that end so, by the family of those that only write."""
-        return Module(_THEN[plain] if self.row else plain, suffix, self.row)
+        return KernelModule(_THEN[plain] if self.row else plain, suffix, self.row)
 
 
 _THEN = {
@@ -42,12 +42,12 @@ _THEN = {
 
 def written(number: int) -> End:
     """Sums go to one of the call's tensors."""
-    return End((Tensor(number),))
+    return End((TensorArg(number),))
 
 
-def row_behind(call: Shapes, number: int) -> End:
+def row_behind(call: CallSpec, number: int) -> End:
     """Out, tensor 5, is the row with this number of what tensor 4 has, where that is wanted."""
     kernel, keeps = _NAMES[number], call.numel(4) > 0
     given = "kept[at], x, p, q" if kernel.endswith("_backward") else "x, p, q"
     behind = _BEHIND.pack(call.option(0), call.option(1), keeps)
-    return End((Tensor(3), Tensor(4), Tensor(5), behind), f"ROW({kernel})({given})")
+    return End((*tensors(3, 4, 5), behind), f"ROW({kernel})({given})")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from gradcli.engine.device.gpu.launch import Module
+from gradcli.engine.device.gpu.launch import KernelModule
 from gradcli.engine.device.gpu.source import module_text
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -21,7 +21,7 @@ _KERNEL = "KERNEL"
 
 
 @cache
-def kernels_of(module: Module) -> tuple[str, ...]:
+def kernels_of(module: KernelModule) -> tuple[str, ...]:
     """The names of a module's kernels."""
     reader = _Reader()
     text = _COMMENT.sub(" ", module_text(module, "")).replace("\\\n", " ")

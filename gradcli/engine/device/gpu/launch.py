@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from gradcli.engine.dtype import DType
 from gradcli.engine.shape import Shape, numel
 
-Launcher = Callable[["Shapes"], "Plan"]
+Launcher = Callable[["CallSpec"], "Plan"]
 
 
 class Operand(Protocol):
@@ -37,7 +37,7 @@ class Operand(Protocol):
         ...
 
 
-class Module(NamedTuple):
+class KernelModule(NamedTuple):
     """Kernels that are compiled together: a file of csrc/gpu for one element type.
 
     With a row it is the kernels of that row of scalar_ops.h alone: a hundred of them would take
@@ -53,7 +53,7 @@ class Module(NamedTuple):
         return ".".join((self.family, self.dtype, *([row] if self.row else [])))
 
 
-class Tensor(NamedTuple):
+class TensorArg(NamedTuple):
     """An argument: the first element of the call's tensor with this number."""
 
     number: int
@@ -69,14 +69,14 @@ class Errors(NamedTuple):
     """Two arguments: the block in which a kernel reports a refused value, and this call's code."""
 
 
-Arg = Tensor | Scratch | Errors | int | float | bytes  # uint, float and structs go by value
+Arg = TensorArg | Scratch | Errors | int | float | bytes  # uint, float and structs go by value
 
 
 @dataclass(frozen=True)
 class Launch:
     """One launch: blocks of `threads` threads in a grid (x, y, z)."""
 
-    module: Module
+    module: KernelModule
     kernel: str
     grid: tuple[int, int, int]
     threads: int
@@ -92,7 +92,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Shapes:
+class CallSpec:
     """A call without its memory."""
 
     kernel: str
@@ -146,9 +146,14 @@ def over(count: int, threads: int = THREADS) -> tuple[int, int, int]:
     return (min(-(-count // threads), MOST_BLOCKS), 1, 1)
 
 
-def first(count: int) -> tuple[Tensor, ...]:
-    """The first tensors of a call as arguments."""
-    return tuple(Tensor(i) for i in range(count))
+def tensors(*numbers: int) -> tuple[Arg, ...]:
+    """A call's tensors of these numbers, as arguments."""
+    return tuple(map(TensorArg, numbers))
+
+
+def all_tensors(call: CallSpec) -> tuple[Arg, ...]:
+    """All of a call's tensors in their order, as arguments."""
+    return tensors(*range(len(call.tensors)))
 
 
 def words(number: int) -> tuple[int, int]:
@@ -156,7 +161,7 @@ def words(number: int) -> tuple[int, int]:
     return number & 0xFFFFFFFF, number >> 32 & 0xFFFFFFFF
 
 
-def step(
+def launch(
     family: str,
     kernel: str,
     suffix: str,
@@ -165,12 +170,12 @@ def step(
     threads: int = THREADS,
 ) -> Launch:
     """One launch of a call that takes several."""
-    return Launch(Module(family, suffix), f"{kernel}_{suffix}", grid, threads, args)
+    return Launch(KernelModule(family, suffix), f"{kernel}_{suffix}", grid, threads, args)
 
 
-def one(
+def single_launch(
     family: str,
-    call: Shapes,
+    call: CallSpec,
     grid: tuple[int, int, int],
     *args: Arg,
     threads: int = THREADS,
@@ -183,7 +188,7 @@ def one(
     if 0 in grid:
         return Plan()
     suffix = SUFFIX[call.tensors[typed_by].dtype.name]
-    launch = Launch(
-        Module(family, suffix, row), f"{kernel or call.kernel}_{suffix}", grid, threads, args
+    only = Launch(
+        KernelModule(family, suffix, row), f"{kernel or call.kernel}_{suffix}", grid, threads, args
     )
-    return Plan((launch,), scratch)
+    return Plan((only,), scratch)

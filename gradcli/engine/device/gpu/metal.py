@@ -20,7 +20,7 @@ import objc
 
 from gradcli.engine.device.gpu.blame import one_of
 from gradcli.engine.device.gpu.driver import Place, Ready, Replayable
-from gradcli.engine.device.gpu.launch import THREADS, Module, over
+from gradcli.engine.device.gpu.launch import THREADS, KernelModule, over
 from gradcli.engine.device.gpu.metal_replay import Encoded, Indirect, Prepared
 from gradcli.engine.device.gpu.source import module_text, prelude_text
 from gradcli.engine.device.gpu.staging import Ring
@@ -30,7 +30,7 @@ STAGING = 32 << 20  # bytes of the ring
 BATCH = 50  # launches that are committed together
 _PIECE = STAGING // 4  # most that is staged at once
 _MOST_COPIED = 1 << 31  # elements that one launch copies
-_COPIES = Module("bytes", "f32")
+_COPIES = KernelModule("bytes", "f32")
 _LANES = 32  # of a SIMD group: kernels count on it
 _MOST_BYTES = 4096  # that an argument may have by value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gradcli.engine.device.gpu.launch import Arg, Launch, Scratch, over, step
+from gradcli.engine.device.gpu.launch import Arg, Launch, Scratch, launch, over
 
 FAMILY = "sort"
 _TILE = 1024  # TILE in sort.gc
@@ -27,10 +27,10 @@ def sort(x: Arg, suffix: str, rows: int, n: int, begin: int, descending: bool = 
     now = Scratch(begin), Scratch(begin + 16 * count)
     other = Scratch(begin + 8 * count), Scratch(begin + 20 * count)
     grid = (rows * tiles, 1, 1)
-    every = [step(FAMILY, "sort_tiles", suffix, grid, x, *now, n, tiles, int(descending))]
+    every = [launch(FAMILY, "sort_tiles", suffix, grid, x, *now, n, tiles, int(descending))]
     width = _TILE
     while width < n:
         sizes = count, n, width
-        every.append(step(FAMILY, "sort_merge", suffix, over(count), *now, *other, *sizes))
+        every.append(launch(FAMILY, "sort_merge", suffix, over(count), *now, *other, *sizes))
         now, other, width = other, now, 2 * width
     return Sorted(tuple(every), *now, begin + -(-_BYTES * count // 8) * 8)

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from gradcli.engine.device.gpu.launch import Module
+from gradcli.engine.device.gpu.launch import KernelModule
 
 CSRC = Path(__file__).parents[3] / "csrc"
 _INCLUDE = re.compile(r'^#include "([^"]+)".*\n', re.MULTILINE)
@@ -21,7 +21,7 @@ _SPEAKS = {
 _ONLY = {"bytes": "metal"}  # CUDA's driver copies
 
 
-def module_text(module: Module, prelude: str) -> str:
+def module_text(module: KernelModule, prelude: str) -> str:
     """All of a module in one text: a prelude, the element type, and the family's file."""
     real = _SPEAKS.get(module.dtype, "")
     own = f"#define REAL {_TYPES[module.dtype]}\n#define NAME(x) x##_{module.dtype}\n"

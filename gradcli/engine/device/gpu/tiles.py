@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gradcli.engine.device.gpu.ends import End
-from gradcli.engine.device.gpu.launch import Launch, Scratch, Shapes, Tensor, over
+from gradcli.engine.device.gpu.launch import CallSpec, Launch, Scratch, TensorArg, over
 
 THREADS = 256  # of a block
 ENOUGH_BLOCKS = 264  # two for each of the 132 processors of an H200
@@ -65,7 +65,7 @@ def tensor_cut(batch: int, rows: int, columns: int, depth: int, whole: int) -> C
     return replace(made, on_tensor_cores=True)
 
 
-def tensor_slice(call: Shapes, may_round: float) -> int:
+def tensor_slice(call: CallSpec, may_round: float) -> int:
     """The k of a slice of shared memory; 0 where the call is not for tensor cores."""
     if not call.tensor_cores:
         return 0
@@ -109,7 +109,7 @@ def pieces(blocks: int, depth: int, shortest: int, whole: int = 1) -> tuple[int,
 
 
 def join(
-    suffix: str, count: int, end: End, size: int, bias: Tensor, inner: int = 1, columns: int = 0
+    suffix: str, count: int, end: End, size: int, bias: TensorArg, inner: int = 1, columns: int = 0
 ) -> Launch:
     """The sums of pieces in scratch, and a bias for each of some columns `inner` elements wide."""
     module = end.module("join", suffix)

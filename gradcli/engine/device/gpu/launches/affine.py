@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from gradcli.engine.device.gpu.launch import Plan, Shapes, first, launches, one, over
+from gradcli.engine.device.gpu.launch import CallSpec, Plan, launches, over, single_launch, tensors
 
 FAMILY = "affine"
 
 
 @launches("affine")
-def affine(call: Shapes) -> Plan:
+def affine(call: CallSpec) -> Plan:
     """One pass over what is written."""
     count, (_, channels, height, width) = call.numel(), call.tensors[0].shape
-    return one(FAMILY, call, over(count), *first(3), count, channels, height, width)
+    args = *tensors(0, 1, 2), count, channels, height, width
+    return single_launch(FAMILY, call, over(count), *args)

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from gradcli.engine.device.gpu.launch import (
     SUFFIX,
     Arg,
+    CallSpec,
+    KernelModule,
     Launch,
-    Module,
     Operand,
     Plan,
     Scratch,
-    Shapes,
-    Tensor,
+    TensorArg,
     launches,
+    tensors,
 )
 from gradcli.engine.device.gpu.tiles import THREADS
 
@@ -24,11 +25,11 @@ TILE = 64  # queries or keys
 FEW = 16  # queries of a small tile
 _ATTENTION = struct.Struct("26If")
 _OUTPUTS = struct.Struct("12I")
-_BOTH = (Tensor(3), Tensor(3))  # a mask of bytes, a mask of numbers: the kernel reads one
+_BOTH = tensors(3, 3)  # a mask of bytes, a mask of numbers: the kernel reads one
 
 
 @launches("attention_forward")
-def forward(call: Shapes) -> Plan:
+def forward(call: CallSpec) -> Plan:
     """A block for each tile of queries of each head."""
     q, v = call.tensors[0].shape, call.tensors[2].shape
     heads, queries, width = q[0] * q[1], q[2], v[3]
@@ -40,12 +41,12 @@ def forward(call: Shapes) -> Plan:
     elif width > wide:
         kernel, wide = "attention_wide", 128
     grid = (heads * -(-queries // high), max(1, -(-width // wide)), 1)
-    args = (Tensor(0), Tensor(1), Tensor(2), *_BOTH, Tensor(4), Tensor(5), _packed(call))
+    args = (*tensors(0, 1, 2), *_BOTH, *tensors(4, 5), _packed(call))
     return Plan((_launch(call, FORWARD, kernel, grid, args),))
 
 
 @launches("attention_backward")
-def backward(call: Shapes) -> Plan:
+def backward(call: CallSpec) -> Plan:
     """Blocks that own keys, and blocks that own queries; before them each query's dot product."""
     (batches, heads, queries, depth), v = call.tensors[0].shape, call.tensors[2].shape
     keys, width, whole = v[2], v[3], batches * heads
@@ -55,10 +56,10 @@ def backward(call: Shapes) -> Plan:
     packed, dots = _packed(call), Scratch(0)
     rows = whole * queries
     if rows:
-        args = (Tensor(4), Tensor(6), dots, packed, rows)
+        args = (*tensors(4, 6), dots, packed, rows)
         made.append(_launch(call, BACKWARD, "attention_dots", (-(-rows // 8), 1, 1), args))
-    tensors = (Tensor(0), Tensor(1), Tensor(2), *_BOTH, Tensor(6), Tensor(5), dots, Tensor(7))
-    shared = (*tensors, packed, _outputs(call))
+    memory = *tensors(0, 1, 2), *_BOTH, *tensors(6, 5), dots, TensorArg(7)
+    shared = (*memory, packed, _outputs(call))
     for kernel, count, columns in (
         ("attention_keys", keys, max(depth, width)),
         ("attention_queries", queries, depth),
@@ -69,7 +70,7 @@ def backward(call: Shapes) -> Plan:
     return Plan(tuple(made), max(4, 4 * rows))
 
 
-def _outputs(call: Shapes) -> bytes:
+def _outputs(call: CallSpec) -> bytes:
     """A struct Outputs (csrc/gpu/sequence/attention_backward.gc)."""
     (batches, heads, queries, depth), v = call.tensors[0].shape, call.tensors[2].shape
     keys, width = v[2], v[3]
@@ -90,10 +91,10 @@ def _outputs(call: Shapes) -> bytes:
 
 
 def _launch(
-    call: Shapes, family: str, kernel: str, grid: tuple[int, int, int], args: tuple[Arg, ...]
+    call: CallSpec, family: str, kernel: str, grid: tuple[int, int, int], args: tuple[Arg, ...]
 ) -> Launch:
     suffix = SUFFIX[call.tensors[0].dtype.name]
-    return Launch(Module(family, suffix), f"{kernel}_{suffix}", grid, THREADS, args)
+    return Launch(KernelModule(family, suffix), f"{kernel}_{suffix}", grid, THREADS, args)
 
 
 def _steps(x: Operand) -> Sequence[int]:
@@ -101,7 +102,7 @@ def _steps(x: Operand) -> Sequence[int]:
     return x.strides[:3] if len(x.shape) == 4 else (0, 0, 0)
 
 
-def _packed(call: Shapes) -> bytes:
+def _packed(call: CallSpec) -> bytes:
     """A struct Attention (csrc/gpu/sequence/attention.h)."""
     q, k, v, mask, out = call.tensors[:5]
     grad = call.tensors[6] if len(call.tensors) > 6 else out

@@ -11,13 +11,13 @@ from gradcli.engine.device.gpu.launch import (
     SUFFIX,
     THREADS,
     Arg,
+    CallSpec,
+    KernelModule,
     Launch,
-    Module,
     Plan,
-    Shapes,
-    first,
     launches,
     over,
+    tensors,
 )
 from gradcli.engine.device.gpu.walk import walk
 from gradcli.engine.dtype import bfloat16
@@ -28,19 +28,19 @@ _NAMES = {number: name for name, number in KERNELS.items()}
 
 
 @launches("chain")
-def chain(call: Shapes) -> Plan:
+def chain(call: CallSpec) -> Plan:
     """One pass over the outputs."""
     like = call.tensors[_INPUTS]
     inputs = [x if len(x.shape) == len(like.shape) else like for x in call.tensors[:_INPUTS]]
     n = call.numel(_INPUTS)
     options = [call.option(i) for i in range(2 * _PAIRS)]
-    args: tuple[Arg, ...] = (*first(_TENSORS), walk(inputs), n, *options)
-    module = Module(FAMILY, SUFFIX["float32"], steps_text(call))  # whatever lies in memory
+    args: tuple[Arg, ...] = (*tensors(*range(_TENSORS)), walk(inputs), n, *options)
+    module = KernelModule(FAMILY, SUFFIX["float32"], steps_text(call))  # whatever lies in memory
     launch = Launch(module, f"{FAMILY}_{SUFFIX['float32']}", over(n), THREADS, args)
     return Plan((launch,) if n else ())
 
 
-def steps_text(call: Shapes) -> str:
+def steps_text(call: CallSpec) -> str:
     """The steps as statements: inputs are read first, and outputs written last."""
     lines: list[str] = []
     read: set[int] = set()

@@ -7,13 +7,13 @@ import struct
 
 from gradcli.engine.device.gpu.launch import (
     SUFFIX,
+    CallSpec,
     Plan,
-    Shapes,
-    Tensor,
-    first,
+    TensorArg,
     launches,
-    one,
     over,
+    single_launch,
+    tensors,
     words,
 )
 from gradcli.engine.device.gpu.walk import Dim, merged, packed, walk
@@ -25,7 +25,7 @@ _NARROW = 8  # columns or rows too few for tiles
 
 
 @launches("copy")
-def copy(call: Shapes) -> Plan:
+def copy(call: CallSpec) -> Plan:
     """One pass; the kernel is named after what it reads, and whether it writes bool."""
     source, target = call.tensors
     dims = merged(call.tensors)
@@ -35,7 +35,7 @@ def copy(call: Shapes) -> Plan:
     kind = "truth" if target.dtype.name == "bool" else "copy"
     kernel, n = f"{kind}_of_{SUFFIX[source.dtype.name]}", call.numel()
     steps = packed(dims, 2)
-    return one(FAMILY, call, over(n), *first(2), steps, n, kernel=kernel, typed_by=1)
+    return single_launch(FAMILY, call, over(n), *tensors(0, 1), steps, n, kernel=kernel, typed_by=1)
 
 
 def _neighbours(dims: list[Dim]) -> tuple[int, int] | None:
@@ -49,21 +49,21 @@ def _neighbours(dims: list[Dim]) -> tuple[int, int] | None:
     return (columns, rows) if min(dims[columns][0], dims[rows][0]) >= _NARROW else None
 
 
-def _turned(call: Shapes, dims: list[Dim], columns: int, rows: int) -> Plan:
+def _turned(call: CallSpec, dims: list[Dim], columns: int, rows: int) -> Plan:
     """Tiles of the two dimensions in which source and result have their neighbours."""
     (width, (source_step, _)), (height, (_, result_step)) = dims[columns], dims[rows]
     tiles = -(-width // _TILE), -(-height // _TILE)
     others = [dim for d, dim in enumerate(dims) if d not in (columns, rows)]
     turn = _TURN.pack(width, height, *tiles, source_step, result_step)
     blocks = math.prod(tiles) * math.prod(size for size, _ in others)
-    args = packed(others, 2), turn
-    return one(FAMILY, call, (blocks, 1, 1), *first(2), *args, kernel="copy_turned", typed_by=1)
+    args = *tensors(0, 1), packed(others, 2), turn
+    return single_launch(FAMILY, call, (blocks, 1, 1), *args, kernel="copy_turned", typed_by=1)
 
 
 @launches("fill")
-def fill(call: Shapes) -> Plan:
+def fill(call: CallSpec) -> Plan:
     """One pass that writes a float, or the two halves of a whole number."""
     n = call.numel()
     real = call.tensors[0].dtype.name in ("float32", "bfloat16")
     value = (call.option(0),) if real else words(call.size(0))
-    return one(FAMILY, call, over(n), Tensor(0), walk(call.tensors), n, *value)
+    return single_launch(FAMILY, call, over(n), TensorArg(0), walk(call.tensors), n, *value)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from gradcli.engine.device.cpu import KERNELS, kernel_facts, kernel_inputs
 from gradcli.engine.device.gpu.launch import (
+    CallSpec,
     Plan,
-    Shapes,
-    Tensor,
+    all_tensors,
     launches,
-    one,
     over,
+    single_launch,
 )
 from gradcli.engine.device.gpu.walk import walk
 
@@ -25,22 +25,19 @@ _SLOPES_OF_TWO = [
 
 
 @launches(*_UNARY, *_SLOPES)
-def flat(call: Shapes) -> Plan:
+def flat(call: CallSpec) -> Plan:
     """One pass over contiguous tensors of one shape."""
     n = call.numel()
-    tensors = (Tensor(i) for i in range(len(call.tensors)))
-    options = call.option(0), call.option(1)
-    return one(FAMILY, call, over(n), *tensors, n, *options, row=_row(call.kernel))
+    args = *all_tensors(call), n, call.option(0), call.option(1)
+    return single_launch(FAMILY, call, over(n), *args, row=_row(call.kernel))
 
 
 @launches(*_BINARY, *_SLOPES_OF_TWO)
-def broadcast(call: Shapes) -> Plan:
+def broadcast(call: CallSpec) -> Plan:
     """One pass over tensors of one shape and any strides."""
     n = call.numel()
-    tensors = (Tensor(i) for i in range(len(call.tensors)))
-    steps = walk(call.tensors)
-    options = call.option(0), call.option(1)
-    return one(FAMILY, call, over(n), *tensors, steps, n, *options, row=_row(call.kernel))
+    args = *all_tensors(call), walk(call.tensors), n, call.option(0), call.option(1)
+    return single_launch(FAMILY, call, over(n), *args, row=_row(call.kernel))
 
 
 def _row(kernel: str) -> str:

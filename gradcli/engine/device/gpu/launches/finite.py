@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from gradcli.engine.device.gpu.launch import Errors, Plan, Shapes, first, launches, one, over
+from gradcli.engine.device.gpu.launch import (
+    CallSpec,
+    Errors,
+    Plan,
+    launches,
+    over,
+    single_launch,
+    tensors,
+)
 
 FAMILY = "finite"
 
 
 @launches("require_finite", "require_nonzero")
-def require(call: Shapes) -> Plan:
+def require(call: CallSpec) -> Plan:
     """One pass."""
     n = call.numel()
-    return one(FAMILY, call, over(n), *first(1), n, Errors())
+    return single_launch(FAMILY, call, over(n), *tensors(0), n, Errors())

@@ -6,15 +6,16 @@ import struct
 
 from gradcli.engine.device.gpu.launch import (
     Arg,
+    CallSpec,
     Errors,
     Plan,
     Scratch,
-    Shapes,
-    Tensor,
-    first,
+    TensorArg,
+    launch,
     launches,
     over,
-    step,
+    single_launch,
+    tensors,
     words,
 )
 from gradcli.engine.device.gpu.lines import Lines, lines
@@ -27,7 +28,7 @@ _EACH = 4096  # rows of a block, at least
 _WIDE = 4096  # classes from which on more threads share a row
 
 
-def _entropy(call: Shapes) -> bytes:
+def _entropy(call: CallSpec) -> bytes:
     """sizes: reduction, the target to ignore, 1 for logarithms; options: label smoothing."""
     weighted = int(call.numel(2) > 0)
     return _ENTROPY.pack(
@@ -35,36 +36,34 @@ def _entropy(call: Shapes) -> bytes:
     )
 
 
-def _samples(call: Shapes) -> Lines:
+def _samples(call: CallSpec) -> Lines:
     """A line is a row of x."""
     wide = call.tensors[0].shape[1] > _WIDE
     return lines(call.tensors[0], threads=1024 if wide else 256, cut=False)
 
 
 @launches("cross_entropy")
-def cross_entropy(call: Shapes) -> Plan:
+def cross_entropy(call: CallSpec) -> Plan:
     """Each row by itself, then parts of the sums over all rows, then the sums."""
     cut = _samples(call)
     rows = cut.results
     blocks = max(1, min(-(-rows // _EACH), _PARTS))
-    losses: Arg = Tensor(3) if call.size(0) == NONE else Scratch(0)
+    losses: Arg = TensorArg(3) if call.size(0) == NONE else Scratch(0)
     weights, parts = Scratch(4 * rows), Scratch(8 * rows)
     every = []
     if rows:
-        outs = losses, weights, Tensor(4)
-        call_of = cut.packed, _entropy(call), Errors()
-        rows_of = step(
-            FAMILY, "entropy_rows", "f32", cut.grid, *first(3), *outs, *call_of, threads=cut.threads
-        )
-        every.append(rows_of)
-    every.append(step(FAMILY, "entropy_parts", "f32", (blocks, 1, 1), losses, weights, parts, rows))
-    args = Tensor(3), Tensor(5), blocks, call.size(0)
-    every.append(step(FAMILY, "entropy_total", "f32", (1, 1, 1), parts, *args))
+        outs = losses, weights, TensorArg(4)
+        args = *tensors(0, 1, 2), *outs, cut.packed, _entropy(call), Errors()
+        every.append(launch(FAMILY, "entropy_rows", "f32", cut.grid, *args, threads=cut.threads))
+    args = losses, weights, parts, rows
+    every.append(launch(FAMILY, "entropy_parts", "f32", (blocks, 1, 1), *args))
+    args = *tensors(3, 5), blocks, call.size(0)
+    every.append(launch(FAMILY, "entropy_total", "f32", (1, 1, 1), parts, *args))
     return Plan(tuple(every), 8 * rows + 16 * blocks)
 
 
 @launches("cross_entropy_backward")
-def cross_entropy_backward(call: Shapes) -> Plan:
+def cross_entropy_backward(call: CallSpec) -> Plan:
     """One pass over x; the weights of all classes are added up before, where that is wanted."""
     if not call.numel():
         return Plan()
@@ -72,34 +71,34 @@ def cross_entropy_backward(call: Shapes) -> Plan:
     summed = call.numel(2) > 0 and call.option(0) > 0
     if summed:
         every.append(
-            step(FAMILY, "entropy_weights", "f32", (1, 1, 1), Tensor(2), Scratch(0), cut.n)
+            launch(FAMILY, "entropy_weights", "f32", (1, 1, 1), TensorArg(2), Scratch(0), cut.n)
         )
-    tensors = *first(7), Scratch(0) if summed else Tensor(2)
-    args, threads = (cut.packed, _entropy(call), Errors()), cut.threads
+    weights = Scratch(0) if summed else TensorArg(2)
+    args = *tensors(*range(7)), weights, cut.packed, _entropy(call), Errors()
     name = "cross_entropy_backward"
-    every.append(step(FAMILY, name, "f32", cut.grid, *tensors, *args, threads=threads))
+    every.append(launch(FAMILY, name, "f32", cut.grid, *args, threads=cut.threads))
     return Plan(tuple(every), 4 if summed else 0)
 
 
 @launches("mse")
-def mse(call: Shapes) -> Plan:
+def mse(call: CallSpec) -> Plan:
     """Squares by themselves, or parts of their sum and then that."""
     n = call.numel()
     if call.size(0) == NONE:
-        return Plan((step(FAMILY, "mse_each", "f32", over(n), *first(3), n),) if n else ())
+        return single_launch(FAMILY, call, over(n), *tensors(0, 1, 2), n, kernel="mse_each")
     blocks = max(1, min(-(-n // _EACH), 4 * _PARTS))
     divisor = float(n if call.size(0) == MEAN else 1)
-    some = step(FAMILY, "mse_parts", "f32", (blocks, 1, 1), *first(2), Scratch(0), n)
-    args = Scratch(0), Tensor(2), blocks, divisor
-    return Plan((some, step(FAMILY, "mse_total", "f32", (1, 1, 1), *args)), 8 * blocks)
+    some = launch(FAMILY, "mse_parts", "f32", (blocks, 1, 1), *tensors(0, 1), Scratch(0), n)
+    args = Scratch(0), TensorArg(2), blocks, divisor
+    return Plan((some, launch(FAMILY, "mse_total", "f32", (1, 1, 1), *args)), 8 * blocks)
 
 
 @launches("mse_backward")
-def mse_backward(call: Shapes) -> Plan:
+def mse_backward(call: CallSpec) -> Plan:
     """One pass."""
     n = call.numel()
     if not n:
         return Plan()
     divisor = float(n if call.size(0) == MEAN else 1)
     args = n, divisor, int(call.size(0) == NONE)
-    return Plan((step(FAMILY, "mse_backward", "f32", over(n), *first(4), *args),))
+    return single_launch(FAMILY, call, over(n), *tensors(0, 1, 2, 3), *args)

@@ -11,12 +11,13 @@ import struct
 from gradcli.engine.device.gpu.ends import End, row_behind, written
 from gradcli.engine.device.gpu.launch import (
     SUFFIX,
+    CallSpec,
     Launch,
     Plan,
     Scratch,
-    Shapes,
-    Tensor,
+    TensorArg,
     launches,
+    tensors,
 )
 from gradcli.engine.device.gpu.tiles import (
     SKINNY,
@@ -37,18 +38,18 @@ _PRODUCT = struct.Struct("16I")
 
 
 @launches("matmul")
-def matmul(call: Shapes) -> Plan:
+def matmul(call: CallSpec) -> Plan:
     """The product a b + bias."""
     return product(call, written(3), call.option(0))
 
 
 @launches("matmul_then")
-def matmul_then(call: Shapes) -> Plan:
+def matmul_then(call: CallSpec) -> Plan:
     """The product a b + bias, then a row on all of it: with the bits of two calls."""
     return product(call, row_behind(call, call.size(0)), call.option(2))
 
 
-def product(call: Shapes, end: End, may_round: float) -> Plan:
+def product(call: CallSpec, end: End, may_round: float) -> Plan:
     """The product a b + bias to an end."""
     a, b = call.tensors[:2]
     (batch, m, k), n = a.shape, b.shape[2]
@@ -67,7 +68,7 @@ def product(call: Shapes, end: End, may_round: float) -> Plan:
     size = (n, m) if turned else (m, n)
     steps = (1, n, at_once, 1, 0) if turned else (n, 1, at_once, 0, 1)
     packed = _PRODUCT.pack(batch, *size, k, *sides, *steps, whole.piece)
-    sources = (Tensor(int(turned)), Tensor(int(not turned)), Tensor(2))
+    sources = (TensorArg(int(turned)), TensorArg(int(not turned)), TensorArg(2))
     suffix = SUFFIX[a.dtype.name]
     now = end if whole.pieces == 1 else End((Scratch(0),))
     module = now.module(FAMILY, suffix)
@@ -76,7 +77,7 @@ def product(call: Shapes, end: End, may_round: float) -> Plan:
     return _joined(call, end, whole, tiles)
 
 
-def _tensor_tiles(call: Shapes, end: End, whole: Cut) -> Launch:
+def _tensor_tiles(call: CallSpec, end: End, whole: Cut) -> Launch:
     """The same on tensor cores. A side lies with neighbouring k side by side, or lines do."""
     a, b = call.tensors[:2]
     (batch, m, k), n = a.shape, b.shape[2]
@@ -88,15 +89,15 @@ def _tensor_tiles(call: Shapes, end: End, whole: Cut) -> Launch:
     suffix, now = SUFFIX[a.dtype.name], tensor_end(end, whole)
     module = now.module(TENSOR_FAMILY, suffix)
     kernel = f"{module.family}_{whole.tile.name}_{way}_{suffix}"
-    sources = (Tensor(0), Tensor(1), Tensor(2))
+    sources = tensors(0, 1, 2)
     return Launch(module, kernel, whole.blocks, TENSOR_THREADS, (*sources, *now.to, packed))
 
 
-def _joined(call: Shapes, end: End, whole: Cut, tiles: Launch) -> Plan:
+def _joined(call: CallSpec, end: End, whole: Cut, tiles: Launch) -> Plan:
     if whole.pieces == 1:
         return Plan((tiles,), scratch_of(tiles))
     out = call.tensors[-1]
     columns, suffix = out.shape[2] if call.numel(2) else 0, SUFFIX[out.dtype.name]
     size = numel(out.shape)
-    added = join(suffix, whole.pieces, end, size, Tensor(2), columns=columns)
+    added = join(suffix, whole.pieces, end, size, TensorArg(2), columns=columns)
     return Plan((tiles, added), 4 * whole.pieces * size)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import struct
 
 from gradcli.engine.device.gpu.launch import (
+    CallSpec,
     Launch,
     Plan,
     Scratch,
-    Shapes,
-    Tensor,
-    first,
+    TensorArg,
+    launch,
     launches,
     over,
-    step,
+    tensors,
 )
 from gradcli.engine.device.gpu.lines import Lines, lines_of, parts
 
@@ -21,33 +21,33 @@ FAMILY = "norm_batch"
 _RUNNING = struct.Struct("4f2I")
 
 
-def _channels(call: Shapes) -> Lines:
+def _channels(call: CallSpec) -> Lines:
     """A line is a channel; its numbers lie side by side, or where L is 1 the channels do."""
     samples, channels, length = call.tensors[0].shape
     return lines_of(channels, samples * length, channels if length == 1 else 1)
 
 
-def _sizes(call: Shapes) -> tuple[int, int]:
+def _sizes(call: CallSpec) -> tuple[int, int]:
     """C and L, as kernels divide by them."""
     _, channels, length = call.tensors[0].shape
     return max(1, channels), max(1, length)
 
 
-def _given(call: Shapes, *tensors: int) -> tuple[int, ...]:
+def _given(call: CallSpec, *numbers: int) -> tuple[int, ...]:
     """Whether they have elements."""
-    return tuple(int(call.numel(i) > 0) for i in tensors)
+    return tuple(int(call.numel(i) > 0) for i in numbers)
 
 
-def _normal(call: Shapes, y: int, mean: int, rstd: int) -> tuple[Launch, ...]:
+def _normal(call: CallSpec, y: int, mean: int, rstd: int) -> tuple[Launch, ...]:
     if not call.numel():
         return ()
-    cut, outs = _channels(call), (Tensor(y), Tensor(mean), Tensor(rstd))
-    args = *_sizes(call), *_given(call, 1, 2)
-    return (step(FAMILY, "channel_normal", "f32", cut.grid, *first(3), *outs, cut.packed, *args),)
+    cut, outs = _channels(call), tensors(y, mean, rstd)
+    args = *tensors(0, 1, 2), *outs, cut.packed, *_sizes(call), *_given(call, 1, 2)
+    return (launch(FAMILY, "channel_normal", "f32", cut.grid, *args),)
 
 
 @launches("batch_norm_train")
-def train(call: Shapes) -> Plan:
+def train(call: CallSpec) -> Plan:
     """Parts of the sums of each channel, then its moments, then one pass over x."""
     cut = _channels(call)
     if not cut.results:
@@ -56,34 +56,27 @@ def train(call: Shapes) -> Plan:
     momentum = call.option(1) if cut.n else 0.0
     running = _RUNNING.pack(n, call.option(0), momentum, 1 - momentum, *_given(call, 6, 7))
     sizes = _sizes(call)
-    sums = step(
-        FAMILY, "channel_squares", "f32", cut.grid, Tensor(0), Scratch(0), cut.packed, *sizes
-    )
-    kept = Tensor(4), Tensor(5), Tensor(6), Tensor(7)
-    moments = step(
-        FAMILY,
-        "channel_moments",
-        "f32",
-        back.grid,
-        *(Scratch(0), Tensor(0), *kept, back.packed, running, sizes[1]),
-    )
+    args = *tensors(0), Scratch(0), cut.packed, *sizes
+    sums = launch(FAMILY, "channel_squares", "f32", cut.grid, *args)
+    kept = tensors(4, 5, 6, 7)
+    args = Scratch(0), TensorArg(0), *kept, back.packed, running, sizes[1]
+    moments = launch(FAMILY, "channel_moments", "f32", back.grid, *args)
     return Plan((sums, moments, *_normal(call, 3, 4, 5)), 16 * cut.results * cut.chunks)
 
 
 @launches("batch_norm_eval")
-def evaluate(call: Shapes) -> Plan:
+def evaluate(call: CallSpec) -> Plan:
     """1 / deviation of each channel, then one pass over x."""
     channels = call.tensors[0].shape[1]
     if not channels:
         return Plan()
-    tensors = Tensor(3), Tensor(4), Tensor(6), Tensor(7)
-    args = channels, call.option(0)
-    kept = step(FAMILY, "channel_running", "f32", over(channels), *tensors, *args)
+    args = *tensors(3, 4, 6, 7), channels, call.option(0)
+    kept = launch(FAMILY, "channel_running", "f32", over(channels), *args)
     return Plan((kept, *_normal(call, 5, 6, 7)))
 
 
 @launches("batch_norm_backward")
-def backward(call: Shapes) -> Plan:
+def backward(call: CallSpec) -> Plan:
     """Parts of the sums of each channel, then what comes of them, then one pass over x."""
     cut = _channels(call)
     if not cut.results:
@@ -91,18 +84,12 @@ def backward(call: Shapes) -> Plan:
     back, sizes, held = parts(cut), _sizes(call), 16 * cut.results * cut.chunks
     shares = Scratch(held), Scratch(held + 4 * cut.results)
     to = Scratch(0), cut.packed
-    sums = step(FAMILY, "channel_slopes", "f32", cut.grid, *first(3), *to, *sizes)
+    sums = launch(FAMILY, "channel_slopes", "f32", cut.grid, *tensors(0, 1, 2), *to, *sizes)
     training = int(call.size(0) != 0)
-    gradients = step(
-        FAMILY,
-        "channel_gradients",
-        "f32",
-        back.grid,
-        *(Scratch(0), Tensor(3), Tensor(6), Tensor(7), *shares),
-        *(back.packed, float(cut.n), training),
-    )
+    args = Scratch(0), *tensors(3, 6, 7), *shares, back.packed, float(cut.n), training
+    gradients = launch(FAMILY, "channel_gradients", "f32", back.grid, *args)
     every = [sums, gradients]
     if call.numel():
-        args = *shares, cut.packed, *sizes, int(call.numel(4) > 0)
-        every.append(step(FAMILY, "channel_backward", "f32", cut.grid, *first(6), *args))
+        args = *tensors(*range(6)), *shares, cut.packed, *sizes, int(call.numel(4) > 0)
+        every.append(launch(FAMILY, "channel_backward", "f32", cut.grid, *args))
     return Plan(tuple(every), held + 8 * cut.results)

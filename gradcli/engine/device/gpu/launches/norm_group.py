@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gradcli.engine.device.gpu.launch import (
+    CallSpec,
     Launch,
     Plan,
     Scratch,
-    Shapes,
-    Tensor,
-    first,
+    TensorArg,
+    launch,
     launches,
     over,
-    step,
+    tensors,
 )
 from gradcli.engine.device.gpu.launches.norm import layer_norm
 from gradcli.engine.device.gpu.lines import lines_of, parts
@@ -35,7 +35,7 @@ class _Rows:
 
 
 @launches("group_norm")
-def group_norm(call: Shapes) -> Plan:
+def group_norm(call: CallSpec) -> Plan:
     """Layer norm without weights, then one pass with those of the channels."""
     rows, n = _groups(call, 4)
     kept, nothing = _Rows(rows), _Rows(0)
@@ -45,13 +45,13 @@ def group_norm(call: Shapes) -> Plan:
     count = call.numel()
     if not count or not any(given):
         return plan
-    tensors = Tensor(3), Tensor(1), Tensor(2)
-    scale = step(FAMILY, "group_scale", "f32", over(count), *tensors, count, *_sizes(call), *given)
+    args = *tensors(3, 1, 2), count, *_sizes(call), *given
+    scale = launch(FAMILY, "group_scale", "f32", over(count), *args)
     return replace(plan, launches=(*plan.launches, scale))
 
 
 @launches("group_norm_backward")
-def group_norm_backward(call: Shapes) -> Plan:
+def group_norm_backward(call: CallSpec) -> Plan:
     """The gradient of x from grad * weight; those of the channels from parts of their sums."""
     rows, n = _groups(call, 2)
     samples, channels, length = call.tensors[0].shape
@@ -66,36 +66,36 @@ def group_norm_backward(call: Shapes) -> Plan:
     cut = lines_of(channels, samples * length, channels if length == 1 else 1)
     width = channels // call.tensors[2].shape[1]
     to = Scratch(held), cut.packed, *_sizes(call), width
-    every.append(step(FAMILY, "group_slopes", "f32", cut.grid, *first(4), *to))
+    every.append(launch(FAMILY, "group_slopes", "f32", cut.grid, *tensors(0, 1, 2, 3), *to))
     back = parts(cut)
-    sums = Scratch(held), Tensor(6), Tensor(7), back.packed
-    every.append(step(FAMILY, "group_gradients", "f32", back.grid, *sums))
+    sums = Scratch(held), *tensors(6, 7), back.packed
+    every.append(launch(FAMILY, "group_gradients", "f32", back.grid, *sums))
     return Plan(tuple(every), held + 16 * cut.results * cut.chunks)
 
 
-def _of_x(call: Shapes, rows: int, n: int, weighted: bool) -> list[Launch]:
+def _of_x(call: CallSpec, rows: int, n: int, weighted: bool) -> list[Launch]:
     """Layer norm's gradient of the groups as rows."""
     count, made = call.numel(), []
-    grad: Tensor | Scratch = Tensor(1)
+    grad: TensorArg | Scratch = TensorArg(1)
     if weighted:
         grad = Scratch(0)
-        args = Tensor(1), Tensor(4), grad, count, *_sizes(call)
-        made.append(step(FAMILY, "group_weighted", "f32", over(count), *args))
+        args = *tensors(1, 4), grad, count, *_sizes(call)
+        made.append(launch(FAMILY, "group_weighted", "f32", over(count), *args))
     cut = lines_of(rows, n, 1, _MOST, cut=False)
-    tensors = Tensor(0), grad, Tensor(2), Tensor(3), Tensor(4), Tensor(5)
+    args = TensorArg(0), grad, *tensors(2, 3, 4, 5)
     line = "layer_norm_backward_lines"
-    made.append(step("norm", line, "f32", cut.grid, *tensors, cut.packed, 0, threads=_MOST))
+    made.append(launch("norm", line, "f32", cut.grid, *args, cut.packed, 0, threads=_MOST))
     return made
 
 
-def _groups(call: Shapes, mean: int) -> tuple[int, int]:
+def _groups(call: CallSpec, mean: int) -> tuple[int, int]:
     """How many groups there are, and the elements of each."""
     samples, groups = call.tensors[mean].shape
     rows = samples * groups
     return rows, call.numel() // rows if rows else 0
 
 
-def _sizes(call: Shapes) -> tuple[int, int]:
+def _sizes(call: CallSpec) -> tuple[int, int]:
     """C and L, as kernels divide by them."""
     _, channels, length = call.tensors[0].shape
     return max(1, channels), max(1, length)

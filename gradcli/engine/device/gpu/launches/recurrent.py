@@ -9,13 +9,14 @@ from typing import NamedTuple
 from gradcli.engine.device.gpu.launch import (
     SUFFIX,
     Arg,
+    CallSpec,
+    KernelModule,
     Launch,
-    Module,
     Operand,
     Plan,
-    Shapes,
-    Tensor,
+    TensorArg,
     launches,
+    tensors,
 )
 
 FAMILY = "recurrent"
@@ -41,7 +42,7 @@ class Rows(NamedTuple):
 class Layer(NamedTuple):
     """What the calls of one layer have in common."""
 
-    call: Shapes
+    call: CallSpec
     steps: int
     batch: int
     hidden: int
@@ -70,7 +71,9 @@ class Layer(NamedTuple):
         """One step."""
         blocks = -(-self.batch // SIDE) * -(-self.hidden // SIDE)
         suffix = SUFFIX[self.call.tensors[0].dtype.name]
-        return Launch(Module(FAMILY, suffix), f"{kernel}_{suffix}", (blocks, 1, 1), THREADS, args)
+        return Launch(
+            KernelModule(FAMILY, suffix), f"{kernel}_{suffix}", (blocks, 1, 1), THREADS, args
+        )
 
     def step(self, *rows: Rows) -> bytes:
         """A struct Step."""
@@ -83,7 +86,7 @@ class Layer(NamedTuple):
         return _BACK.pack(*numbers) + b"".join(each.packed() for each in rows)
 
 
-def _layer(call: Shapes, like: Operand, w: Operand) -> Layer:
+def _layer(call: CallSpec, like: Operand, w: Operand) -> Layer:
     return Layer(call, like.shape[0], like.shape[1], w.shape[1])
 
 
@@ -92,47 +95,47 @@ def _plan(s: Layer, made: Sequence[Launch]) -> Plan:
 
 
 @launches("lstm_forward")
-def lstm_forward(call: Shapes) -> Plan:
+def lstm_forward(call: CallSpec) -> Plan:
     """Tensors gates_x, w, h0, c0, gates, y, c."""
     s = _layer(call, call.tensors[0], call.tensors[1])
     made = []
     for step, time, earlier in s.order():
-        before, state = (Tensor(5), s.at(5, earlier)) if step else (Tensor(2), s.state(2))
-        cell, c_from = (Tensor(6), s.state(6, step)) if step else (Tensor(3), s.state(3))
+        before, state = (TensorArg(5), s.at(5, earlier)) if step else (TensorArg(2), s.state(2))
+        cell, c_from = (TensorArg(6), s.state(6, step)) if step else (TensorArg(3), s.state(3))
         shape = s.step(s.at(0, time), state, s.at(4, time), s.at(5, time))
-        tensors = Tensor(0), Tensor(1), before, cell, Tensor(4), Tensor(5), Tensor(6)
-        made.append(s.launch("lstm_forward", *tensors, shape, c_from.packed(), step))
+        memory = *tensors(0, 1), before, cell, *tensors(4, 5, 6)
+        made.append(s.launch("lstm_forward", *memory, shape, c_from.packed(), step))
     return _plan(s, made)
 
 
 @launches("gru_forward")
-def gru_forward(call: Shapes) -> Plan:
+def gru_forward(call: CallSpec) -> Plan:
     """Tensors gates_x, w, bias, h0, gates, scaled, y."""
     s = _layer(call, call.tensors[0], call.tensors[1])
     biased, made = call.numel(2) > 0, []
     for step, time, earlier in s.order():
-        before, state = (Tensor(6), s.at(6, earlier)) if step else (Tensor(3), s.state(3))
+        before, state = (TensorArg(6), s.at(6, earlier)) if step else (TensorArg(3), s.state(3))
         shape = s.step(s.at(0, time), state, s.at(4, time), s.at(6, time))
-        tensors = Tensor(0), Tensor(1), Tensor(2), before, Tensor(4), Tensor(5), Tensor(6)
-        made.append(s.launch("gru_forward", *tensors, shape, int(biased), step))
+        memory = *tensors(0, 1, 2), before, *tensors(4, 5, 6)
+        made.append(s.launch("gru_forward", *memory, shape, int(biased), step))
     return _plan(s, made)
 
 
 @launches("rnn_forward")
-def rnn_forward(call: Shapes) -> Plan:
+def rnn_forward(call: CallSpec) -> Plan:
     """Tensors sums_x, w, h0, y."""
     s = _layer(call, call.tensors[0], call.tensors[1])
     relu, made = call.size(1) != 0, []
     for step, time, earlier in s.order():
-        before, state = (Tensor(3), s.at(3, earlier)) if step else (Tensor(2), s.state(2))
+        before, state = (TensorArg(3), s.at(3, earlier)) if step else (TensorArg(2), s.state(2))
         shape = s.step(s.at(0, time), state, Rows(), s.at(3, time))
-        tensors = Tensor(0), Tensor(1), before, Tensor(3)
-        made.append(s.launch("rnn_forward", *tensors, shape, int(relu)))
+        memory = *tensors(0, 1), before, TensorArg(3)
+        made.append(s.launch("rnn_forward", *memory, shape, int(relu)))
     return _plan(s, made)
 
 
 @launches("lstm_backward")
-def lstm_backward(call: Shapes) -> Plan:
+def lstm_backward(call: CallSpec) -> Plan:
     """Tensors grad of y, gates, c, w, grads of h_n and c_n, grads of the sums, of h0 and c0."""
     s = _layer(call, call.tensors[1], call.tensors[3])
     made = []
@@ -140,35 +143,35 @@ def lstm_backward(call: Shapes) -> Plan:
         time, last = s.time(step), step == s.steps - 1
         after = Rows() if last else s.at(6, s.time(step + 1))
         end = s.state(4) if last else Rows()
-        cell, c_from = (Tensor(5), s.state(5)) if last else (Tensor(7), s.state(7, 1))
+        cell, c_from = (TensorArg(5), s.state(5)) if last else (TensorArg(7), s.state(7, 1))
         shape = s.back(4, 4, after, end, s.at(0, time), s.at(1, time), s.at(6, time))
-        tensors = Tensor(6), Tensor(3), Tensor(4), Tensor(0), Tensor(1), Tensor(2), cell
-        outs = Tensor(6), Tensor(7)
-        made.append(s.launch("lstm_backward", *tensors, *outs, shape, c_from.packed(), step))
+        memory = *tensors(6, 3, 4, 0, 1, 2), cell
+        outs = tensors(6, 7)
+        made.append(s.launch("lstm_backward", *memory, *outs, shape, c_from.packed(), step))
     made.append(_first_state(s, 6, 3, 7, s.back(4, 4, s.at(6, s.time(0)), *[Rows()] * 3)))
     return _plan(s, made)
 
 
 @launches("gru_backward")
-def gru_backward(call: Shapes) -> Plan:
+def gru_backward(call: CallSpec) -> Plan:
     """Tensors grad of y, gates, scaled, states before, w, grad of h_n, grads of the sums, of h0."""
     s = _layer(call, call.tensors[1], call.tensors[4])
     made = []
     for step in reversed(range(s.steps)):
         time, last = s.time(step), step == s.steps - 1
         after = Rows() if last else s.at(6, s.time(step + 1))
-        ending, end = (Tensor(5), s.state(5)) if last else (Tensor(7), s.state(7))
+        ending, end = (TensorArg(5), s.state(5)) if last else (TensorArg(7), s.state(7))
         shape = s.back(3, 2, after, end, s.at(0, time), s.at(1, time), s.at(6, time))
-        tensors = Tensor(6), Tensor(4), ending, Tensor(0), Tensor(1), Tensor(2), Tensor(3)
-        outs, states = (Tensor(6), Tensor(7)), s.at(3, time)
-        made.append(s.launch("gru_backward", *tensors, *outs, shape, states.packed(), step))
+        memory = *tensors(6, 4), ending, *tensors(0, 1, 2, 3)
+        outs, states = tensors(6, 7), s.at(3, time)
+        made.append(s.launch("gru_backward", *memory, *outs, shape, states.packed(), step))
     first = s.back(3, 2, s.at(6, s.time(0)), s.state(7), *[Rows()] * 2)
     made.append(_first_state(s, 6, 4, 7, first))
     return _plan(s, made)
 
 
 @launches("rnn_backward")
-def rnn_backward(call: Shapes) -> Plan:
+def rnn_backward(call: CallSpec) -> Plan:
     """Tensors grad of y, y, w, grad of h_n, grads of the sums, of h0."""
     s = _layer(call, call.tensors[1], call.tensors[2])
     made = []
@@ -177,8 +180,8 @@ def rnn_backward(call: Shapes) -> Plan:
         after = Rows() if last else s.at(4, s.time(step + 1))
         end = s.state(3) if last else Rows()
         shape = s.back(1, 1, after, end, s.at(0, time), s.at(1, time), s.at(4, time))
-        tensors = Tensor(4), Tensor(2), Tensor(3), Tensor(0), Tensor(1), Tensor(4)
-        made.append(s.launch("rnn_backward", *tensors, shape, int(call.size(1) != 0)))
+        memory = tensors(4, 2, 3, 0, 1, 4)
+        made.append(s.launch("rnn_backward", *memory, shape, int(call.size(1) != 0)))
     made.append(_first_state(s, 4, 2, 5, s.back(1, 1, s.at(4, s.time(0)), *[Rows()] * 3)))
     return _plan(s, made)
 
@@ -186,4 +189,4 @@ def rnn_backward(call: Shapes) -> Plan:
 def _first_state(s: Layer, sums: int, w: int, to: int, shape: bytes) -> Launch:
     """The gradient of the first state, into rows of a state."""
     end = s.state(to).packed()
-    return s.launch("first_state", Tensor(sums), Tensor(w), Tensor(to), Tensor(to), shape + end)
+    return s.launch("first_state", *tensors(sums, w, to, to), shape + end)
