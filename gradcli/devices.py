@@ -1,4 +1,7 @@
-"""Names of devices: what computes ("cpu", "cuda", "metal"), and which one of several ("cuda:1")."""
+"""Names of devices: what computes ("cpu", "cuda", "metal"), and which one of several ("cuda:1").
+
+The library has one more, "meta", which computes nothing: see engine/device/meta.py.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from gradcli.errors import OptionError
 
 DEVICES = ("cpu", "cuda", "metal")
 GPUS = DEVICES[1:]
+META = "meta"
 _LONGEST = 50  # letters of a name in a sentence
 _INDEX = re.compile("0|[1-9][0-9]{0,5}")
 
@@ -25,7 +29,7 @@ def parsed(name: object, op: str) -> tuple[str, int]:
     kind, colon, index = name.partition(":")
     none = f"{op}: no device '{name if len(name) <= _LONGEST else name[:_LONGEST] + '...'}'"
     if kind not in DEVICES:
-        raise OptionError(f"{none}; there are {', '.join(DEVICES)}")
+        raise OptionError(f"{none}; there are {', '.join(DEVICES)} and {META}")
     if colon and not _INDEX.fullmatch(index):
         raise OptionError(
             f"{none}; behind '{kind}:' stands a number, counted from 0 without "

@@ -18,6 +18,7 @@ from gradcli.engine.autograd import (
     set_grad_enabled,
 )
 from gradcli.engine.autograd import recording as is_grad_enabled
+from gradcli.engine.device.context import device
 from gradcli.engine.draw import draw
 from gradcli.engine.dtype import DType, bfloat16, bool_, float32, float64, int32, int64, uint8
 from gradcli.engine.interop import from_dlpack, from_numpy
@@ -55,6 +56,7 @@ __all__ = [
     "composed",
     "default_generator",
     "detect_anomaly",
+    "device",
     "draw",
     "empty",
     "enable_grad",

@@ -270,7 +270,7 @@ def moved(array: Array, device: place.Device | None) -> Array:
     here = array.storage.device
     if here is device:
         return array
-    if device is not None and array.dtype.name == "float64":
+    if device is not None and array.dtype.name == "float64" and not device.has_float64:
         raise DTypeError(
             f"to: float64 is for the CPU, {device.name} computes in float32; use x.float() first"
         )

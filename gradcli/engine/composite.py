@@ -170,7 +170,7 @@ def beside_inputs(name: str, plain: F, called: str) -> F:
         try:
             if not place.devices:
                 return plain(*args, **named)
-            with place.on(place.of(_arrays((*args, *named.values()))) or place.fresh()):
+            with place.beside(_arrays((*args, *named.values()))):
                 return plain(*args, **named)
         except OverflowError:
             raise too_large(arguments.name, arguments.by_name(args, named)) from None

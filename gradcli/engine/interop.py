@@ -34,6 +34,14 @@ def _shareable(tensor: Tensor, how: str) -> Array:
     return tensor.array
 
 
+def _on_cpu(array: Array, how: str) -> Array:
+    """The array itself; refuses memory that no other library can look into."""
+    if array.storage.device is not None:
+        name = array.storage.device.name
+        raise DeviceError(f"{how}: the tensor lies on {name}, not on the CPU; take x.cpu()")
+    return array
+
+
 def _with_format(tensor: Tensor, how: str) -> Array:
     """The same for those who tell element types by a letter, and have none for bfloat16."""
     array = _shareable(tensor, how)
@@ -91,7 +99,7 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 def array_interface(tensor: Tensor) -> dict[str, Any]:
     """What NumPy needs to know to share the memory, which lives as long as NumPy's view."""
-    array = _with_format(tensor, "numpy")
+    array = _on_cpu(_with_format(tensor, "numpy"), "numpy")
     size = array.dtype.size
     start = array.offset * size
     data = cpu.window(array.storage, start, array.storage.nbytes - start if array.numel else 0)
@@ -192,7 +200,7 @@ def _to_dlpack(
 ) -> Any:
     """A DLPack capsule of the same memory, for from_dlpack() of another library."""
     del max_version  # a consumer of a newer version reads the older form too
-    array = _shareable(tensor, "__dlpack__")
+    array = _on_cpu(_shareable(tensor, "__dlpack__"), "__dlpack__")
     if stream is not None:
         raise OptionError(f"__dlpack__: the CPU has no streams, got stream={stream!r}")
     if dl_device is not None and tuple(map(int, dl_device)) != (dlpack.CPU, 0):

@@ -222,7 +222,7 @@ class Op:
             inputs = self.cast(inputs)
         if not place.devices:
             return self._called(inputs, options)
-        with place.on(place.of(t.array for t in inputs if t is not None) or place.fresh()):
+        with place.beside(t.array for t in inputs if t is not None):
             return self._called(inputs, options)
 
     def _called(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Any:

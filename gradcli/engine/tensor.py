@@ -62,7 +62,7 @@ class Tensor:
 
     @property
     def device(self) -> str:
-        """Where the numbers lie: "cpu", "cuda" (the second GPU is "cuda:1") or "metal"."""
+        """Where the numbers lie: "cpu", "cuda" (the second GPU is "cuda:1"), "metal" or "meta"."""
         device = self.array.storage.device
         return "cpu" if device is None else str(device.name)
 

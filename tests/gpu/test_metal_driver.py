@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from metal_standin import api, commands
 
+from gradcli.engine.device.gpu import metal_replay
 from gradcli.engine.device.gpu.driver import Place, Ready
 from gradcli.engine.device.gpu.metal import BATCH, STAGING, Metal
 from gradcli.engine.device.gpu.metal_replay import Encoded, Indirect
@@ -215,7 +216,7 @@ def test_indirect_replays_are_not_used_where_the_device_does_them_wrongly(
 def test_many_indirect_launches_are_several_buffers(
     indirect: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gradcli.engine.device.gpu.metal_replay._MOST_COMMANDS", 2)
+    monkeypatch.setattr(metal_replay, "_MOST_COMMANDS", 2)
     listed = [indirect.scale(indirect.x, indirect.x, 2.0)] * 5
     replay = indirect.metal.record(listed)
     assert isinstance(replay, Indirect)

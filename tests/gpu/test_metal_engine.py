@@ -11,12 +11,12 @@ import pytest
 
 from gradcli import engine
 from gradcli.engine import Tensor
-from gradcli.engine.device.gpu import opened
+from gradcli.engine.device.gpu import installed, opened
 
 
 @pytest.fixture(autouse=True)
 def mac(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradcli.engine.device.gpu.installed.why_not_metal", lambda index: "")
+    monkeypatch.setattr(installed, "why_not_metal", lambda index: "")
     monkeypatch.setattr(opened, "_open", {})
 
 

@@ -1,14 +1,15 @@
 """Where fresh memory is made: on the device of what an op is given, else on the CPU.
 
 An op on tensors of a GPU makes its results there. Everything else, such as what is read from files
-and the numbers that Python keeps up, is the CPU's, whatever the model computes on.
+and the numbers that Python keeps up, is the CPU's, whatever the model computes on. What is made of
+sizes alone lies where a block `with engine.device(...)` says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar, Token
 from typing import Any, Protocol
 
 from gradcli.engine.device.cpu import Storage
@@ -30,6 +31,7 @@ class Device(Protocol):
     """A device beside the CPU."""
 
     name: str
+    has_float64: bool
     multiplies_bfloat16: frozenset[str]  # kernels that take it as it is
 
     def allocate(self, nbytes: int) -> Storage:
@@ -55,28 +57,60 @@ class Device(Protocol):
         ...
 
 
-_fresh: ContextVar[Device | None] = ContextVar("fresh", default=None)
-devices: list[Device] = []  # those beside the CPU that are in use; looked at in every call
+_CALLER: Any = object()  # no op is at work: the caller says where fresh memory is made
+_inside: ContextVar[Device | None] = ContextVar("inside", default=_CALLER)
+_default: ContextVar[Device | None] = ContextVar("default", default=None)
+# Those beside the CPU, once for each reason to look for them; looked at in every call.
+devices: list[Device] = []
 
 
 def opened(device: Device) -> None:
-    """From now on there is memory that is not the CPU's."""
+    """From now on there may be memory that is not the CPU's."""
     devices.append(device)
 
 
+def closed(device: Device) -> None:
+    """One reason less to look for it."""
+    devices.remove(device)
+
+
 def fresh() -> Device | None:
-    """Where an op's results are made; None for the CPU."""
-    return _fresh.get()
+    """Where results and new tensors are made; None for the CPU."""
+    device = _inside.get()
+    return _default.get() if device is _CALLER else device
+
+
+def asked() -> Device | None:
+    """Where a block says that new tensors are to be made; None for the CPU, and inside an op."""
+    return _default.get() if _inside.get() is _CALLER else None
 
 
 @contextmanager
 def on(device: Device | None) -> Iterator[None]:
     """Make fresh memory on this device inside a `with` block."""
-    token = _fresh.set(device)
+    token = _inside.set(device)
+    if device is not None:
+        opened(device)
     try:
         yield
     finally:
-        _fresh.reset(token)
+        if device is not None:
+            closed(device)
+        _inside.reset(token)
+
+
+def enter(device: Device | None) -> Token[Device | None]:
+    """From now on new tensors are made on this device, unless an op is given others."""
+    if device is not None:
+        opened(device)
+    return _default.set(device)
+
+
+def leave(device: Device | None, token: Token[Device | None]) -> None:
+    """The same as before `enter`."""
+    _default.reset(token)
+    if device is not None:
+        closed(device)
 
 
 def of(arrays: Iterable[Any]) -> Device | None:
@@ -86,3 +120,16 @@ def of(arrays: Iterable[Any]) -> Device | None:
             device: Device = array.storage.device
             return device
     return None
+
+
+def beside(arrays: Iterable[Any]) -> AbstractContextManager[None]:
+    """A block for an op on these arrays: its results lie with the first that is not the CPU's.
+
+    Arrays of the CPU alone belong to the op at work around this one, if there is one; without any,
+    new memory is made where it was made before.
+    """
+    given = [array for array in arrays if array is not None]
+    if not given:
+        return nullcontext()
+    around = _inside.get()
+    return on(of(given) or (None if around is _CALLER else around))

@@ -8,7 +8,8 @@ from typing import Any
 
 from gradcli.engine.device import cpu
 from gradcli.engine.device.cpu import Storage, ffi, lib
-from gradcli.engine.dtype import DType
+from gradcli.engine.device.place import Located
+from gradcli.engine.dtype import DType, float32
 from gradcli.engine.shape import Shape
 from gradcli.errors import DeviceError, GradcliError
 
@@ -73,6 +74,42 @@ class CallList:
 
 
 Transfer = tuple[Any, int, Any, int, int]
+
+
+def planned(
+    kernel: str,
+    arrays: Sequence[Located],
+    sizes: Sequence[int],
+    options: Sequence[float],
+    *,
+    wide: bool = False,
+) -> CallPlan:
+    """The plan of one call, wherever its tensors lie; refuses what the CPU's door refuses.
+
+    With `wide` every byte counts twice, as of the same call in float32: where the door itself knows
+    no bfloat16.
+    """
+    times = 2 if wide else 1
+    tensors = [
+        fields(
+            times * address(a.storage),
+            times * a.storage.nbytes,
+            a.offset,
+            a.shape,
+            a.strides,
+            float32 if wide else a.dtype,
+        )
+        for a in arrays
+    ]
+    listed = CallList(1)
+    listed.add(kernel, tensors, sizes, options)
+    return listed.plan()[0]
+
+
+def address(storage: Storage) -> int:
+    """Where a block begins; of another device's, a number that no other block has."""
+    there: Any = storage
+    return cpu.address(storage) if storage.device is None else int(there.address)
 
 
 class Transfers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import ceil, erf, isfinite, sqrt
 
+from gradcli.devices import META
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.argument import checked
 from gradcli.engine.graph import no_grad
@@ -195,6 +196,8 @@ def trunc_normal_(
         raise OptionError(
             f"trunc_normal_: a must be below b and std above 0, got a={a}, b={b}, std={std}"
         )
+    if tensor.device == META:
+        return tensor  # no number that could fall outside
     inside = _below((b - mean) / std) - _below((a - mean) / std)
     if inside > 0.3:
         return _redraw_normal(tensor, mean, std, a, b, generator)
@@ -249,6 +252,8 @@ def sparse_(
     rows, columns = tensor.shape
     count = ceil(sparsity * rows)
     tensor.normal_(0.0, std, generator=generator)
+    if tensor.device == META:
+        return tensor
     for column in range(columns):
         for row in randperm(rows, generator=generator)[:count].tolist():
             tensor[row, column] = 0

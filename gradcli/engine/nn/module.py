@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
 from gradcli.engine.constructor import check_library_constructor
-from gradcli.engine.device.gpu import opened
+from gradcli.engine.device.context import named
 from gradcli.engine.dtype import DType
 from gradcli.engine.hooks import RemovableHandle
 from gradcli.engine.nn import hooks, state
@@ -343,10 +343,11 @@ class Module:
     def to(self, dtype: DType | str) -> Self:
         """Parameters and float buffers as another float type; the objects stay the same ones.
 
-        The name of a device ("cpu", "cuda", "cuda:1", "metal") is accepted too: all move there.
+        The name of a device ("cpu", "cuda", "cuda:1", "metal", "meta") is accepted too: all move
+        there.
         """
         if isinstance(dtype, str):
-            there = opened.device(dtype)
+            there = named(dtype)
             for tensor in (*self.parameters(), *self.buffers()):
                 state.move(tensor, there)
             return self

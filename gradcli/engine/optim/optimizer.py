@@ -11,8 +11,8 @@ from gradcli.engine import recording
 from gradcli.engine.argument import Arguments
 from gradcli.engine.array import Array, copy_into, empty, fill, moved, run, scalar
 from gradcli.engine.constructor import in_library
-from gradcli.engine.device import cpu
-from gradcli.engine.device.gpu import opened
+from gradcli.engine.device import cpu, place
+from gradcli.engine.device.context import named
 from gradcli.engine.kind import Bound, shown
 from gradcli.engine.ops.creation.creation import zeros
 from gradcli.engine.tensor import OPS, Tensor
@@ -40,10 +40,11 @@ class _Slots:
         self.group = group
         self.names = names
         self.params: list[Tensor] = group["params"]
-        self.hyper = zeros((len(self.params), 2), dtype=dtypes.float64)
+        with place.on(None):  # Python writes these
+            self.hyper = zeros((len(self.params), 2), dtype=dtypes.float64)
+            self._rate = zeros((1,), dtype=dtypes.float64)
         self.rows_read = [self.hyper.array.view((2,), (1,), 2 * i) for i in range(len(self.params))]
         self._numbers = cpu.doubles(self.hyper.array.storage)
-        self._rate = zeros((1,), dtype=dtypes.float64)
         self._rate_number = cpu.doubles(self._rate.array.storage)
         self._taken = False  # the rate comes from a recorded call
         self.state = [{name: first(name, p) for name in names} for p in self.params]
@@ -301,7 +302,7 @@ class Optimizer:
 
     def to(self, device: str) -> Self:
         """What is kept for each parameter, moved to a device where the parameters lie."""
-        there = opened.device(device)
+        there = named(device)
         for slots in self._groups:
             for state in slots.state:
                 for tensor in state.values():

@@ -31,7 +31,7 @@ from gradcli.engine.device.gpu.launch import (
 )
 from gradcli.engine.device.gpu.report import Report
 from gradcli.engine.device.place import Located
-from gradcli.engine.device.program import CallList, fields
+from gradcli.engine.device.program import planned
 from gradcli.engine.dtype import DType, bfloat16, float32, float64
 from gradcli.engine.shape import Shape, extent, numel
 from gradcli.errors import DeviceError
@@ -77,6 +77,8 @@ class GPU:
         released: blocks (bytes, handle) that nobody holds any more. Python may say so in the midst
             of anything, in any thread, and while it ends: so nothing but this is done then.
     """
+
+    has_float64 = False
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
@@ -309,25 +311,7 @@ def check(
 ) -> None:
     """Refuse what the CPU's door refuses: bounds, overlaps, types and shapes of a call.
 
-    It knows no products of bfloat16: there every byte counts twice, as of the same call in float32.
+    It knows no products of bfloat16: those are checked as the same call in float32.
     """
-    listed = CallList(1)
     wide = kernel in ON_TENSOR_CORES and all(a.dtype is bfloat16 for a in arrays)
-    times = 2 if wide else 1
-    tensors = [
-        fields(
-            times * _address(a.storage),
-            times * a.storage.nbytes,
-            a.offset,
-            a.shape,
-            a.strides,
-            float32 if wide else a.dtype,
-        )
-        for a in arrays
-    ]
-    listed.add(kernel, tensors, sizes, options)
-    listed.plan()
-
-
-def _address(storage: Storage) -> int:
-    return storage.address if isinstance(storage, Memory) else cpu.address(storage)
+    planned(kernel, arrays, sizes, options, wide=wide)

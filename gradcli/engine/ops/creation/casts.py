@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.composite import function
-from gradcli.engine.device.gpu import opened
+from gradcli.engine.device.context import named
 from gradcli.engine.dtype import DType
 from gradcli.engine.ops.shape.movement import cast
 from gradcli.engine.sample import index, sample, truth, wrong
@@ -30,12 +30,13 @@ from gradcli.errors import DTypeError
 def to(input: Tensor, dtype: DType | Tensor | str) -> Tensor:
     """The tensor as another element type; itself where it has that type already.
 
-    The name of a device ("cpu", "cuda", "cuda:1", "metal") is accepted too: the numbers move there.
+    The name of a device ("cpu", "cuda", "cuda:1", "metal", "meta") is accepted too: the numbers
+    move there.
     """
     if isinstance(dtype, str):
         if dtype in dtypes.DTYPES:
             raise DTypeError(f"to: the element type '{dtype}' is written engine.{dtype}")
-        there = opened.device(dtype) is input.array.storage.device
+        there = named(dtype) is input.array.storage.device
         moved: Tensor = input if there else OPS["transfer"](input, device=dtype)
         return moved
     if isinstance(dtype, Tensor):

@@ -10,7 +10,7 @@ from typing import Any
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.argument import checked
-from gradcli.engine.array import Array, empty_beside, fill, from_bytes, run
+from gradcli.engine.array import Array, empty_beside, fill, from_bytes, moved, run
 from gradcli.engine.array import empty as empty_array
 from gradcli.engine.array import full as full_array
 from gradcli.engine.composite import IN_PLACE, function
@@ -44,6 +44,9 @@ def tensor(data: Any, *, dtype: DType | None = None, requires_grad: bool = False
     else:
         made = _from_buffer(data)
         made = made.cast(dtype or made.dtype)
+    there = place.asked()
+    if there is not None and not isinstance(data, Tensor):
+        made = moved(made, there)
     return Tensor(made, requires_grad=requires_grad)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from gradcli.devices import META
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.composite import function
 from gradcli.engine.tensor import Tensor
@@ -70,6 +71,8 @@ def _rows(data: list[Any], ndim: int, write: _Format, indent: int, short: bool) 
 
 
 def _numbers(input: Tensor, indent: int) -> str:
+    if input.device == META:
+        return "..."
     data = input.tolist()
     floats = input.is_floating_point()
     if input.ndim == 0:
@@ -87,7 +90,9 @@ def _remarks(input: Tensor) -> list[str]:
     usual = (
         (dtypes.float32,) if input.numel() == 0 else (dtypes.float32, dtypes.int64, dtypes.bool_)
     )
-    if input.numel() == 0 and input.ndim != 1:
+    if input.device == META:
+        remarks.append(f"device='{META}'")
+    if input.device == META or (input.numel() == 0 and input.ndim != 1):
         remarks.append(f"size={input.shape}")
     if input.dtype not in usual:
         remarks.append(f"dtype={input.dtype}")

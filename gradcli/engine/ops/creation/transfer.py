@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradcli.engine.array import Array, moved
-from gradcli.engine.device.gpu import opened
+from gradcli.engine.device.context import named
 from gradcli.engine.op import op
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.tensor import Tensor
@@ -22,8 +22,8 @@ from gradcli.engine.tensor import Tensor
     wrong=[wrong(sample((2,), device="abacus"), "transfer: no device 'abacus'")],
 )
 def transfer(x: Array, *, device: str) -> Array:
-    """The same elements on another device ("cpu", "cuda", "cuda:1", "metal")."""
-    return moved(x, opened.device(device, "transfer"))
+    """The same elements on another device ("cpu", "cuda", "cuda:1", "metal", "meta")."""
+    return moved(x, named(device, "transfer"))
 
 
 @transfer.gradient

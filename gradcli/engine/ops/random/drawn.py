@@ -11,6 +11,7 @@ from gradcli.engine import shape as shapes
 from gradcli.engine.composite import IN_PLACE, function
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Number, Sizes, Whole
+from gradcli.engine.ops.creation.casts import to
 from gradcli.engine.ops.creation.creation import MADE, empty, full, linspace, ones, tensor, zeros
 from gradcli.engine.ops.elementwise.elementwise import clamp, eq, ge, gt, le, log, lt, minimum, ne
 from gradcli.engine.ops.elementwise.functions import log1p
@@ -111,8 +112,9 @@ def new_full(
 def new_tensor(
     input: Tensor, data: Any, *, dtype: DType | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """A new tensor from data, in the type of another tensor."""
-    return tensor(data, dtype=dtype or input.dtype, requires_grad=requires_grad)
+    """A new tensor from data, in the type and on the device of another tensor."""
+    made = to(tensor(data, dtype=dtype or input.dtype), input.device)
+    return made.requires_grad_(requires_grad)
 
 
 @function(

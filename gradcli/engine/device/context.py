@@ -1,0 +1,55 @@
+"""engine.device: a device by name, and a block in which new tensors are made there."""
+
+from __future__ import annotations
+
+from contextvars import Token
+from threading import get_ident
+from typing import Self
+
+from gradcli.devices import META, parsed, shown
+from gradcli.engine.device import meta, place
+from gradcli.engine.device.gpu import opened
+from gradcli.engine.device.place import Device
+
+
+def named(name: str, op: str = "to") -> Device | None:
+    """The device of this name, opened; None for the CPU. Errors begin with `op`."""
+    return meta.DEVICE if name == META else opened.device(name, op)
+
+
+class device(str):  # noqa: N801 -- torch's name
+    """The name of a device; inside `with device(name):` new tensors are made there.
+
+    New are those of sizes and plain numbers (zeros, rand, tensor, what layers and optimizers begin
+    with). Results lie where the tensors lie that an op is given. On "meta" tensors have shapes and
+    types and no numbers: see engine/device/meta.py.
+
+    Raises:
+        OptionError: no such name.
+        DeviceError: on entering, where it cannot be used.
+    """
+
+    def __new__(cls, name: str) -> Self:
+        """The name as the engine writes it, be the device there or not."""
+        return super().__new__(cls, name if name == META else shown(*parsed(name, "device")))
+
+    def __init__(self, name: str) -> None:
+        self._entered: dict[int, list[tuple[Device | None, Token[Device | None]]]] = {}
+
+    @property
+    def type(self) -> str:
+        """What computes: "cuda" of "cuda:1"."""
+        return self.partition(":")[0]
+
+    @property
+    def index(self) -> int | None:  # type: ignore[override]
+        """Which one of several; None for the first."""
+        return int(self.partition(":")[2]) if ":" in self else None
+
+    def __enter__(self) -> Self:
+        there = named(self, "device")
+        self._entered.setdefault(get_ident(), []).append((there, place.enter(there)))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        place.leave(*self._entered[get_ident()].pop())

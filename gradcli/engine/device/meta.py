@@ -1,0 +1,85 @@
+"""The meta device: tensors with a shape and a type and without memory; nothing is computed.
+
+Every call is checked and planned in C as on the CPU, and refused with the same sentence; only what
+depends on values cannot be known. So a model says what leaves it, how many parameters it has and
+what is wrong with it before a byte of it is there:
+
+    with engine.device("meta"), engine.no_grad():
+        model = nn.Sequential(nn.Conv2d(3, 16, 3), nn.Flatten(), nn.Linear(14400, 10))
+        print(model(engine.empty(2, 3, 32, 32)).shape)  # (2, 10)
+
+It costs nothing while no such tensor lives and no such block is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from gradcli import devices
+from gradcli.engine.device import cpu, place
+from gradcli.engine.device.cpu import Storage
+from gradcli.engine.device.place import Located
+from gradcli.engine.device.program import planned
+from gradcli.errors import DeviceError
+
+_FIRST, _LAST = 1 << 60, 1 << 62  # addresses that no memory has
+_PAGE = 4096
+
+
+class Imagined(Storage):
+    """A block that is not there; the device is in use as long as it lives."""
+
+    __slots__ = ("address",)
+
+    def __init__(self, device: Meta, nbytes: int, address: int) -> None:
+        super().__init__(None, nbytes, device=device)
+        self.address = address
+        place.opened(device)
+
+    def __del__(self) -> None:
+        place.closed(self.device)
+
+
+class Meta:
+    """The device "meta"."""
+
+    name = devices.META
+    has_float64 = True
+
+    def __init__(self) -> None:
+        self.multiplies_bfloat16 = cpu.multiplies_bfloat16()
+        self._next = _FIRST
+
+    def allocate(self, nbytes: int) -> Imagined:
+        """A block under an address that no other one has."""
+        if self._next + nbytes > _LAST:
+            self._next = _FIRST
+        if self._next + nbytes > _LAST:
+            raise DeviceError("meta: a tensor of more than 2^61 bytes fits nowhere")
+        address = self._next
+        self._next += -(-(nbytes + 1) // _PAGE) * _PAGE
+        return Imagined(self, nbytes, address)
+
+    def run(
+        self, kernel: str, arrays: Sequence[Located], sizes: Sequence[int], options: Sequence[float]
+    ) -> None:
+        """Refuse what the CPU refuses of a call before it computes; and that is all."""
+        planned(kernel, arrays, sizes, options)
+
+    def read(self, storage: Storage, start: int, nbytes: int) -> NoReturn:
+        """There is nothing to read."""
+        raise DeviceError(
+            "a tensor on 'meta' has a shape and a type but no numbers, and they are asked for "
+            "(by item, tolist, or an op whose result depends on them); make it on another device"
+        )
+
+    def elements(self, array: Located) -> NoReturn:
+        """There are none."""
+        self.read(array.storage, 0, 0)
+
+    def write(self, storage: Storage, start: int, data: bytes | memoryview) -> None:
+        """Nobody will look."""
+
+
+DEVICE = Meta()
