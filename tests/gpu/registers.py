@@ -6,14 +6,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
+
+from register_table import TABLE, Table
 
 from gradcli.engine.device.gpu import nvrtc
 from gradcli.engine.device.gpu.launch import KernelModule
 from gradcli.engine.device.gpu.source import module_text, prelude_text
 
-TABLE = Path(__file__).with_suffix(".json")
 COMMAND = "python tests/gpu/registers.py"
 ARCHITECTURES = ("sm_80", "sm_90")
 MORE_REGISTERS = 8  # than in the table are no mistake: another NVRTC may need them
@@ -22,7 +22,6 @@ _KERNEL = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
-Table = dict[str, dict[str, list[int]]]
 
 
 class Usage(NamedTuple):
@@ -53,12 +52,6 @@ def compiled(module: KernelModule, architecture: str) -> str:
     text = module_text(module, prelude_text("cuda"))
     options = ("--ptxas-options=-v",)
     return nvrtc.compile_text(str(module), text, architecture, options).log
-
-
-def table() -> Table:
-    """The table: registers and shared memory by kernel and architecture."""
-    kernels: Table = json.loads(TABLE.read_text(encoding="utf-8"))["kernels"]
-    return kernels
 
 
 def complaint(used: Usage, known: Table) -> str:

@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 
 import pytest
-import registers
 from gpu_modules import every_module
 from host_driver import HostDriver, HostReplay
 from on_host import gpu  # noqa: F401
+from register_table import table as register_table
 
 from gradcli.cli import gpu_report
 from gradcli.engine import devicecheck
@@ -49,7 +49,7 @@ def test_every_kernel_of_the_table_is_launched(
     of_calls(monkeypatch, chosen)
     report = gpu_report.gpu_report("cuda")
     assert (report.get("problem"), report["failed"], report["ok"]) == (None, [], True)
-    table = set(registers.table())
+    table = set(register_table())
     assert check.kernels_there(gpu) == table
     assert report["never_launched"] == []
     gpu_report.show(report)
@@ -59,7 +59,7 @@ def test_every_kernel_of_the_table_is_launched(
 
 def test_the_names_of_all_kernels_are_known_without_a_compiler() -> None:
     names = {kernel for module in every_module() for kernel in kernels_of(module)}
-    assert names == set(registers.table())
+    assert names == set(register_table())
 
 
 def test_a_kernel_that_is_never_launched_lacks_in_the_count(
@@ -69,7 +69,7 @@ def test_a_kernel_that_is_never_launched_lacks_in_the_count(
     of_few_ops(monkeypatch)
     of_calls(monkeypatch, [])
     report = gpu_report.gpu_report("cuda")
-    assert 0 < len(report["never_launched"]) < report["kernels"] < len(registers.table())
+    assert 0 < len(report["never_launched"]) < report["kernels"] < len(register_table())
     assert json.loads(json.dumps(report)) == report
 
 

@@ -16,6 +16,7 @@ from gpu_modules import every_module, named
 pytest.importorskip("cuda.bindings.nvrtc", reason="needs the extra 'cuda'")
 
 import registers
+from register_table import table
 from registers import ARCHITECTURES, MORE_REGISTERS, Usage, complaint, usages
 
 from gradcli.engine.device.gpu import launches, nvrtc
@@ -36,7 +37,7 @@ def test_every_family_is_spoken_of_where_kernels_are_launched(family: str) -> No
 def test_a_module_takes_what_the_table_says(module: KernelModule, architecture: str) -> None:
     log = registers.compiled(module, architecture)
     assert "warning" not in log
-    found, known = list(usages(log)), registers.table()
+    found, known = list(usages(log)), table()
     assert found
     assert {used.architecture for used in found} == {architecture}
     assert [said for used in found if (said := complaint(used, known))] == []
