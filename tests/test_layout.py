@@ -178,11 +178,12 @@ def test_tensors_are_made_in_few_places() -> None:
         "gradcli/engine/custom.py",  # results and gradients of own Functions
         "gradcli/engine/autograd.py",  # gradients, where they begin and end
         "gradcli/engine/ops/creation/creation.py",  # from numbers
+        "gradcli/engine/ops/creation/like.py",
+        "gradcli/engine/ops/creation/ranges.py",
         "gradcli/engine/ops/family.py",  # constants
         "gradcli/engine/ops/random/random.py",  # drawn numbers
         "gradcli/engine/ops/sequence/attention.py",  # the composed form: a mask has a gradient
         "gradcli/engine/ops/loss/loss.py",  # the composed loss, where it gives a gradient
-        "gradcli/engine/ops/shape/movement.py",  # setitem, detached views
         "gradcli/engine/interop.py",  # other people's memory
         "gradcli/engine/optim/optimizer.py",  # state
         "gradcli/engine/optim/clip.py",  # the norm, which has no history

@@ -23,15 +23,8 @@ from gradcli.engine.draw import draw
 from gradcli.engine.dtype import DType, bfloat16, bool_, float32, float64, int32, int64, uint8
 from gradcli.engine.interop import from_dlpack, from_numpy
 from gradcli.engine.op import composed
-from gradcli.engine.ops.creation.creation import (
-    empty,
-    frombuffer,
-    full,
-    linspace,
-    ones,
-    tensor,
-    zeros,
-)
+from gradcli.engine.ops.creation.creation import empty, frombuffer, full, ones, tensor, zeros
+from gradcli.engine.ops.creation.ranges import linspace
 from gradcli.engine.precision import get_float32_matmul_precision, set_float32_matmul_precision
 from gradcli.engine.program import Captured, capture
 from gradcli.engine.random import Generator, default_generator, manual_seed

@@ -131,8 +131,8 @@ def _through(op: Composite) -> list[Op]:
 
 
 def _family(function: Callable[..., Any]) -> str:
-    """The module of gradcli.engine.ops that declares it."""
-    return str(function.__module__).rpartition(".")[2]
+    """The folder of gradcli.engine.ops that it is declared in, or the module beside them."""
+    return str(function.__module__).removeprefix("gradcli.engine.ops.").partition(".")[0]
 
 
 def _star(p: inspect.Parameter) -> str:

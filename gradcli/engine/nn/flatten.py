@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.steps import step_by_step
-from gradcli.engine.ops.shape.movement import flatten, reshape
+from gradcli.engine.ops.shape.reshape import flatten, reshape
 from gradcli.engine.shape import Shape, dim_index
 from gradcli.engine.tensor import Tensor
 

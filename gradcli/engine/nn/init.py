@@ -9,7 +9,8 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.argument import checked
 from gradcli.engine.graph import no_grad
 from gradcli.engine.kind import Count, NotNegative, Portion, shown
-from gradcli.engine.ops.creation.creation import empty_like, zeros
+from gradcli.engine.ops.creation.creation import zeros
+from gradcli.engine.ops.creation.like import empty_like
 from gradcli.engine.ops.random.random import randperm
 from gradcli.engine.random import Generator
 from gradcli.engine.shape import numel

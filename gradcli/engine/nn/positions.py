@@ -11,7 +11,8 @@ from gradcli.engine.nn.key_value_cache import StatefulModule
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.nn.steps import step_by_step
-from gradcli.engine.ops.creation.creation import arange, empty, tensor
+from gradcli.engine.ops.creation.creation import empty, tensor
+from gradcli.engine.ops.creation.ranges import arange
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 

@@ -6,7 +6,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import op
-from gradcli.engine.ops.index.index import run_as
+from gradcli.engine.ops.index.index_select import run_as
 from gradcli.engine.sample import index, sample, wrong
 from gradcli.errors import DTypeError, OptionError, ShapeError
 

@@ -12,7 +12,7 @@ from gradcli.engine.array import Array, empty, run
 from gradcli.engine.composite import function
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats
-from gradcli.engine.ops.shape.movement import own_memory
+from gradcli.engine.ops.shape.reshape import own_memory
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor

@@ -6,10 +6,12 @@ import math
 from collections.abc import Sequence
 
 from gradcli.engine import shape as shapes
-from gradcli.engine.ops.creation.creation import arange, full, tensor
-from gradcli.engine.ops.index.index import index_select, where
+from gradcli.engine.ops.creation.creation import full, tensor
+from gradcli.engine.ops.creation.ranges import arange
+from gradcli.engine.ops.index.index_select import index_select
+from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.shape.join import cat, stack
-from gradcli.engine.ops.shape.movement import reshape
+from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import OPS, Tensor
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine.array import Array
 from gradcli.engine.composite import function
 from gradcli.engine.device.context import named
 from gradcli.engine.dtype import DType
-from gradcli.engine.ops.shape.movement import cast
+from gradcli.engine.op import op
 from gradcli.engine.sample import index, sample, truth, wrong
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import DTypeError
@@ -95,3 +96,34 @@ def to_long(input: Tensor) -> Tensor:
 def to_bool(input: Tensor) -> Tensor:
     """False where 0, otherwise True."""
     return to(input, dtypes.bool_)
+
+
+@op(
+    twice="linear",
+    method=False,
+    samples=[sample(shape, dtype=dtypes.float64) for shape in ((3, 5), (4, 1), (), (0, 2))],
+)
+def cast(x: Array, *, dtype: DType) -> Array:
+    """The same numbers as another element type."""
+    return x.cast(dtype)
+
+
+@cast.gradient
+def cast_gradient(grad: Array, *, dtypes: tuple[DType]) -> Array:
+    """Back to the old type; none where it was no float."""
+    return grad.cast(dtypes[0])
+
+
+@function(
+    shares="either",
+    samples=[
+        sample((3, 5), (2,)),
+        sample(index((2, 1), 9), (0,)),
+        sample(truth((4,)), (3,)),
+        sample((2, 3), truth(())),
+    ],
+)
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """The elements in the type of another tensor: input.to(other.dtype)."""
+    result: Tensor = input.to(other.dtype)
+    return result

@@ -1,30 +1,28 @@
-"""Tensors from numbers, shapes and other people's memory."""
+"""Tensors from numbers, sizes and other people's memory."""
 
 from __future__ import annotations
 
 from array import array as packed
 from collections.abc import Sequence
-from math import ceil, isfinite
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.argument import checked
-from gradcli.engine.array import Array, empty_beside, fill, from_bytes, moved, run
+from gradcli.engine.array import Array, fill, from_bytes, moved
 from gradcli.engine.array import empty as empty_array
 from gradcli.engine.array import full as full_array
 from gradcli.engine.composite import IN_PLACE, function
 from gradcli.engine.device import cpu, place
 from gradcli.engine.dtype import DType
-from gradcli.engine.kind import Kind, Number, Sizes, Whole, shown
+from gradcli.engine.kind import Kind, Number, Sizes, shown
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import OPS, Tensor, refuse_recorded
+from gradcli.engine.tensor import Tensor, refuse_recorded
 from gradcli.errors import DTypeError, OptionError, OptionTypeError, ShapeError
 
 MADE = "it is made from plain numbers"
 SHAPED = "it takes no more than the shape and the type of its input"
-_LIKE = [sample((3, 5)), sample((2, 1, 4), dtype=dtypes.int64), sample(()), sample((0, 3))]
 _FORMATS = {one.format: one for one in dtypes.DTYPES.values() if one.format} | {"l": dtypes.int64}
 
 
@@ -168,102 +166,6 @@ def empty(*size: Sizes, dtype: DType | None = None, requires_grad: bool = False)
     chosen = dtypes.float32 if dtype is None else _typed("empty", dtype)
     made = empty_array(_size(size, "empty"), chosen)
     return Tensor(made, requires_grad=requires_grad)
-
-
-@function(
-    method=False,
-    samples=[
-        sample((3, 5), fill_value=0.5),
-        sample((2, 1, 4), fill_value=-3, dtype=dtypes.int32),
-        sample((), fill_value=True),
-        sample((0, 3), fill_value=1),
-    ],
-    why=SHAPED,
-)
-def full_like(input: Tensor, fill_value: Number, *, dtype: DType | None = None) -> Tensor:
-    """One value everywhere, in the shape and type of another tensor."""
-    with place.on(input.array.storage.device):
-        return full(input.shape, fill_value, dtype=dtype or input.dtype)
-
-
-@function(method=False, samples=_LIKE, why=SHAPED)
-def zeros_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
-    """0 everywhere, in the shape and type of another tensor."""
-    return full_like(input, 0, dtype=dtype)
-
-
-@function(method=False, samples=_LIKE, why=SHAPED)
-def ones_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
-    """1 everywhere, in the shape and type of another tensor."""
-    return full_like(input, 1, dtype=dtype)
-
-
-@function(method=False, samples=_LIKE, why=SHAPED)
-def empty_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
-    """Undefined values in the shape and type of another tensor."""
-    return Tensor(empty_beside(input.array, dtype))
-
-
-@checked
-def linspace(start: float, end: float, steps: Whole, *, dtype: DType | None = None) -> Tensor:
-    """`steps` numbers from start to end, both included, evenly spaced."""
-    gap = (end - start) / (steps - 1) if steps > 1 else 0.0
-    # From both ends towards the middle, as torch does, so that the last number is `end` itself.
-    half = ceil(steps / 2)
-    chosen = dtype or dtypes.float32
-    parts = [_evenly(start, gap, half), _evenly(end, -gap, steps - half)]
-    front, back = (Tensor(part if part.dtype is chosen else part.cast(chosen)) for part in parts)
-    joined: Tensor = OPS["cat"]([front, OPS["flip"](back, 0)])
-    return joined
-
-
-def _evenly(start: float, gap: float, count: int) -> Array:
-    """start, start + gap, start + 2 gap, ... in double."""
-    out = empty_array((count,), dtypes.float64)
-    run("arange", out, options=(start, gap))
-    return out
-
-
-@function(
-    method=False,
-    samples=[
-        sample(end=7),
-        sample(start=2, end=12, step=3),
-        sample(start=1.0, end=-1.0, step=-0.3),
-        sample(start=2, end=3, dtype=dtypes.float64),
-        sample(start=4, end=4),
-    ],
-    wrong=[
-        wrong(sample(end=float("inf")), "needs finite numbers, got 0, inf, 1"),
-        wrong(sample(end=3, step=0), "a step of 0 does not lead from 0 to 3"),
-    ],
-    why=MADE,
-)
-def arange(
-    start: float = 0,
-    end: float | None = None,
-    step: float = 1,
-    *,
-    dtype: DType | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Evenly spaced numbers: start, start + step, ... below end; with one argument from 0."""
-    if end is None:
-        start, end = 0, start
-    if not all(isfinite(number) for number in (start, end, step)):
-        raise OptionError(f"arange: needs finite numbers, got {start}, {end}, {step}")
-    if step == 0 or (end - start) * step < 0:
-        raise OptionError(f"arange: a step of {step} does not lead from {start} to {end}")
-    whole = all(isinstance(number, int) for number in (start, end, step))
-    made_as = dtypes.int64 if whole else dtypes.float64
-    count = -((start - end) // step) if whole else ceil((end - start) / step)
-    out = empty_array((int(count),), made_as)
-    if whole:
-        run("arange", out, sizes=(int(start), int(step)))
-    else:
-        run("arange", out, options=(start, step))
-    chosen = dtype or (dtypes.int64 if whole else dtypes.float32)
-    return Tensor(out if chosen is made_as else out.cast(chosen), requires_grad=requires_grad)
 
 
 @function(

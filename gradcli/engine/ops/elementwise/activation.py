@@ -17,7 +17,7 @@ from gradcli.engine.ops.family import (
     pick,
     unary,
 )
-from gradcli.engine.ops.index.index import where
+from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.norm.softmax import softmax
 from gradcli.engine.ops.shape.split import chunk
 from gradcli.engine.sample import Sample, away_from, sample, wrong

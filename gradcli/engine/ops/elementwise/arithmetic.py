@@ -7,7 +7,7 @@ from typing import Any
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.composite import function
 from gradcli.engine.ops.elementwise.elementwise import absolute, add, clamp, div, ge, mul, sub
-from gradcli.engine.ops.index.index import where
+from gradcli.engine.ops.index.where import where
 from gradcli.engine.sample import away_from, sample, truth, unit, wrong
 from gradcli.engine.sample import positive as positive_numbers
 from gradcli.engine.tensor import Tensor

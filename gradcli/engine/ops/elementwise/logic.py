@@ -11,7 +11,7 @@ from gradcli.engine.kind import NotNegative
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.elementwise.elementwise import absolute, eq, le, lt, mul, ne, sub
 from gradcli.engine.ops.family import BinaryOp, comparison, map_binary
-from gradcli.engine.ops.index.index import where
+from gradcli.engine.ops.index.where import where
 from gradcli.engine.sample import index, sample, truth, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError

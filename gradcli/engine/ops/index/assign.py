@@ -16,7 +16,7 @@ from gradcli.engine.array import Array, copy_into, writable
 from gradcli.engine.composite import IN_PLACE, function
 from gradcli.engine.op import op
 from gradcli.engine.ops.creation.creation import tensor
-from gradcli.engine.ops.index.index import where
+from gradcli.engine.ops.index.index_add import index_add, index_copy, put_rows
 from gradcli.engine.ops.index.indexing import (
     EVERYTHING,
     Layout,
@@ -25,9 +25,12 @@ from gradcli.engine.ops.index.indexing import (
     layout,
     planned,
 )
-from gradcli.engine.ops.index.rows import index_add, index_copy, put_rows
+from gradcli.engine.ops.index.slices import basic_view
+from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.inplace import refuse_view
-from gradcli.engine.ops.shape.movement import basic_view, expand, permute, reshape
+from gradcli.engine.ops.shape.expand import expand
+from gradcli.engine.ops.shape.permute import permute
+from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.sample import index as below
 from gradcli.engine.sample import none, sample, truth, wrong
 from gradcli.engine.shape import Shape

@@ -16,10 +16,12 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.composite import function
 from gradcli.engine.ops.creation.creation import tensor
-from gradcli.engine.ops.index.index import index_select
+from gradcli.engine.ops.index.index_select import counted, index_select
 from gradcli.engine.ops.index.masks import true_places
-from gradcli.engine.ops.index.rows import counted
-from gradcli.engine.ops.shape.movement import expand, getitem, permute, reshape
+from gradcli.engine.ops.index.slices import getitem
+from gradcli.engine.ops.shape.expand import expand
+from gradcli.engine.ops.shape.permute import permute
+from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.sample import index as below
 from gradcli.engine.sample import sample, truth
 from gradcli.engine.shape import Shape

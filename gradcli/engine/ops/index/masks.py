@@ -6,14 +6,19 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.composite import function
+from gradcli.engine.kind import Operand
 from gradcli.engine.op import Op, declare_op
+from gradcli.engine.ops.creation.creation import full
 from gradcli.engine.ops.elementwise.elementwise import clamp, mul
-from gradcli.engine.ops.index.index import index_select, where
-from gradcli.engine.ops.index.rows import counted
+from gradcli.engine.ops.index.index_select import counted, index_select
+from gradcli.engine.ops.index.slices import getitem
+from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.reduce.count import count_nonzero
-from gradcli.engine.ops.reduce.running import cumsum
-from gradcli.engine.ops.shape.movement import expand, getitem, reshape
+from gradcli.engine.ops.reduce.scan import cumsum
+from gradcli.engine.ops.shape.expand import expand
+from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.sample import index, sample, truth, wrong
+from gradcli.engine.sample import index as below
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, RangeError, ShapeError
 
@@ -151,4 +156,30 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         ) from None
     taken = index_select(reshape(source, (source.numel(),)), 0, numbers)
     result: Tensor = where(expand(mask, shape), reshape(taken, shape), expand(input, shape))
+    return result
+
+
+@function(
+    samples=[
+        sample((3, 5), truth((3, 5)), value=0.5),
+        sample((2, 1, 4), truth((4,)), value=-2),
+        sample((2, 3), truth((2, 1)), value=50.0),
+        sample((3, 4), truth((3, 4)), ()),
+        sample((), truth(()), value=1.5),
+        sample((0, 3), truth((3,)), value=0.0),
+    ],
+    wrong=[
+        wrong(sample((3,), below((3,), 2), value=0.5), "mask must be bool, got gradcli.int64"),
+        wrong(sample((3,), truth((3,)), (1,)), "value must be one number, got shape (1,)"),
+    ],
+)
+def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
+    """`value` where the mask is true, otherwise the input."""
+    if mask.dtype is not dtypes.bool_:
+        raise DTypeError(f"masked_fill: mask must be bool, got {mask.dtype}")
+    if not isinstance(value, Tensor):
+        value = full((), value, dtype=input.dtype)
+    elif value.ndim:
+        raise ShapeError(f"masked_fill: value must be one number, got shape {value.shape}")
+    result: Tensor = where(mask, value.to(input.dtype), input)
     return result

@@ -9,12 +9,15 @@ from typing import Any
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, copy_into, empty, full, run
+from gradcli.engine.composite import function
 from gradcli.engine.kind import Operand
 from gradcli.engine.op import declare_op
 from gradcli.engine.ops.along import along
 from gradcli.engine.ops.creation.creation import full as full_tensor
 from gradcli.engine.ops.family import map_binary
-from gradcli.engine.ops.index.index import AlongDim, run_as, whole_indices
+from gradcli.engine.ops.index.index_select import AlongDim, run_as, whole_indices
+from gradcli.engine.ops.shape.expand import expand
+from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.sample import index as below
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
@@ -279,3 +282,41 @@ def scatter_add_gradient(
     d = shape_rules.dim_index(dim, len(shapes[0]), "scatter_add")
     picked = set_into(gathered(grad, index, d), shapes[2]) if needs[2] else None
     return grad, None, picked
+
+
+@function(
+    samples=[
+        sample((3, 4), below((3, 2), 4), dim=1),
+        sample((2, 1, 4), below((1, 3, 2), 4), dim=-1),
+        sample((4, 3), below((7, 1), 4), dim=0),
+        sample((2, 3), below((5,), 6)),
+        sample((0, 3), below((0, 2), 3), dim=1),
+    ],
+    wrong=[
+        wrong(sample((3, 4), below((2,), 3), dim=0), "(2,) must have as many dimensions"),
+        wrong(sample((3, 4), below((2, 2), 4), dim=1), "take_along_dim: shapes (3, 1) and (2, 1)"),
+    ],
+)
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """Gather, with input and indices broadcast against each other outside `dim`; flat without."""
+    if dim is None:
+        flat: Tensor = gather(
+            reshape(input, (input.numel(),)), 0, reshape(indices, (indices.numel(),))
+        )
+        return flat
+    if input.ndim != indices.ndim:
+        raise ShapeError(
+            f"take_along_dim: input {input.shape} and indices {indices.shape} must have as many "
+            "dimensions"
+        )
+    d = shape_rules.dim_index(dim, input.ndim, "take_along_dim")
+
+    def others(shape: Shape, size: int) -> Shape:
+        return (*shape[:d], size, *shape[d + 1 :])
+
+    shape = shape_rules.broadcast(
+        others(input.shape, 1), others(indices.shape, 1), "take_along_dim"
+    )
+    x = expand(input, others(shape, input.shape[d]))
+    result: Tensor = gather(x, d, expand(indices, others(shape, indices.shape[d])))
+    return result

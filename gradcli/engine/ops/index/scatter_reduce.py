@@ -11,10 +11,10 @@ from gradcli.engine.array import Array, empty, full, run
 from gradcli.engine.composite import rename
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import declare_op
-from gradcli.engine.ops.creation.creation import full_like
+from gradcli.engine.ops.creation.like import full_like
 from gradcli.engine.ops.elementwise.elementwise import eq
 from gradcli.engine.ops.family import map_binary
-from gradcli.engine.ops.index.index import AlongDim, where
+from gradcli.engine.ops.index.index_select import AlongDim
 from gradcli.engine.ops.index.scatter import (
     ADD,
     MAX,
@@ -28,7 +28,8 @@ from gradcli.engine.ops.index.scatter import (
     scatter,
     scatter_add,
 )
-from gradcli.engine.ops.shape.movement import getitem
+from gradcli.engine.ops.index.slices import getitem
+from gradcli.engine.ops.index.where import where
 from gradcli.engine.sample import distinct, sample, wrong
 from gradcli.engine.sample import index as below
 from gradcli.engine.tensor import Tensor

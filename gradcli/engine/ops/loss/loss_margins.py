@@ -7,6 +7,7 @@ from math import log, pi
 from gradcli.engine.composite import function
 from gradcli.engine.kind import NotNegative
 from gradcli.engine.ops.creation import creation
+from gradcli.engine.ops.creation.ranges import arange
 from gradcli.engine.ops.loss.loss_pairs import TINY, checked_reduction, reduced
 from gradcli.engine.sample import index, positive, sample, sign, unit, wrong
 from gradcli.engine.tensor import OPS, Tensor
@@ -179,7 +180,7 @@ def multi_margin_loss(
             f"{input.shape} and {target.shape}"
         )
     column = OPS["unsqueeze"](target, -1)
-    own = column == creation.arange(input.shape[-1])
+    own = column == arange(input.shape[-1])
     terms = OPS["relu"](OPS["where"](own, 0.0, margin - OPS["gather"](input, -1, column) + input))
     if p == 2:
         terms = terms * terms
@@ -215,7 +216,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     chosen = OPS["unsqueeze"](OPS["gather"](input, -1, places), -1)
     named = OPS["unsqueeze"](OPS["cumprod"](OPS["to"](target >= 0, target.dtype), -1) > 0, -1)
     # (..., labels, classes): where a label stands, and which classes are none.
-    hit = OPS["logical_and"](OPS["unsqueeze"](target, -1) == creation.arange(classes), named)
+    hit = OPS["logical_and"](OPS["unsqueeze"](target, -1) == arange(classes), named)
     label = OPS["any"](hit, -2, keepdim=True)
     counts = OPS["logical_and"](named, OPS["logical_not"](label))
     apart = 1 - chosen + OPS["unsqueeze"](input, -2)

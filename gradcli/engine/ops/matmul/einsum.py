@@ -12,8 +12,9 @@ from gradcli.engine.composite import function
 from gradcli.engine.ops.elementwise.elementwise import mul
 from gradcli.engine.ops.matmul.matmul import matmul
 from gradcli.engine.ops.reduce.reduce import sum as sum_over
-from gradcli.engine.ops.shape.movement import own_memory, permute, reshape
-from gradcli.engine.ops.shape.rearrange import diagonal
+from gradcli.engine.ops.shape.diagonal import diagonal
+from gradcli.engine.ops.shape.permute import permute
+from gradcli.engine.ops.shape.reshape import own_memory, reshape
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError

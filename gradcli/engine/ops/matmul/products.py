@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.composite import function
 from gradcli.engine.ops.elementwise.elementwise import add, mul, sub
+from gradcli.engine.ops.index.slices import getitem
 from gradcli.engine.ops.matmul.matmul import matmul
 from gradcli.engine.ops.shape.join import stack
-from gradcli.engine.ops.shape.movement import getitem, permute, reshape
+from gradcli.engine.ops.shape.permute import permute
+from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError

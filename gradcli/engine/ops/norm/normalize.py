@@ -11,12 +11,14 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.kind import NotNegative
 from gradcli.engine.ops.conv.pool_average import avg_pool2d
 from gradcli.engine.ops.elementwise.elementwise import clamp, rsqrt, sqrt
+from gradcli.engine.ops.index.slices import getitem
 from gradcli.engine.ops.norm.norm import batch_norm
 from gradcli.engine.ops.norm.norm_group import group_norm
 from gradcli.engine.ops.reduce.extreme import amax
 from gradcli.engine.ops.reduce.reduce import mean
 from gradcli.engine.ops.reduce.reduce import sum as total
-from gradcli.engine.ops.shape.movement import clone, expand, getitem, reshape
+from gradcli.engine.ops.shape.expand import expand
+from gradcli.engine.ops.shape.reshape import clone, reshape
 from gradcli.engine.recompute import repeating
 from gradcli.engine.sample import away_from, distinct, index, none, positive, sample, wrong
 from gradcli.engine.shape import Shape, dim_index, numel

@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import sqrt
 
 from gradcli.engine.composite import function
-from gradcli.engine.ops.creation.creation import full_like, ones
-from gradcli.engine.ops.index.index import where
+from gradcli.engine.ops.creation.creation import ones
+from gradcli.engine.ops.creation.like import full_like
+from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.random.random import dropout
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.tensor import Tensor

@@ -1,14 +1,19 @@
-"""How many elements are true, and whether any or all of them are."""
+"""How many elements are true, whether any or all are, and how often each whole number occurs."""
 
 from __future__ import annotations
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.composite import function
+from gradcli.engine.kind import Whole
+from gradcli.engine.ops.creation.creation import full, zeros
 from gradcli.engine.ops.elementwise.elementwise import eq, gt, ne
+from gradcli.engine.ops.index.scatter import scatter_add
+from gradcli.engine.ops.reduce.extreme import amax, amin
 from gradcli.engine.ops.reduce.reduce import Dim
 from gradcli.engine.ops.reduce.reduce import sum as total
-from gradcli.engine.sample import index, sample, truth
+from gradcli.engine.sample import index, sample, truth, wrong
 from gradcli.engine.tensor import Tensor
+from gradcli.errors import DTypeError, RangeError, ShapeError
 
 COUNTED = "it counts"
 ANSWERED = "it gives truth values"
@@ -51,3 +56,38 @@ def any_of(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
 def all_of(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """Whether every element over `dim`, or over everything, is not 0."""
     return _answer(input, eq(total(eq(input, 0), dim=dim, keepdim=keepdim), 0))
+
+
+@function(
+    samples=[
+        sample(index((6,), 4), (6,)),
+        sample(index((7,), 5)),
+        sample(index((5,), 3), minlength=6),
+        sample(index((1,), 2), index((1,), 9), minlength=1),
+        sample(index((0,), 1), minlength=2),
+    ],
+    wrong=[
+        wrong(sample((3,)), "needs whole numbers in 1 dimension"),
+        wrong(sample(index((2, 1), 3)), "in 1 dimension, got gradcli.int64 (2, 1)"),
+        wrong(sample(truth((3,))), "needs whole numbers in 1 dimension"),
+        wrong(sample(index((3,), 3), (2,)), "(2,) weights for (3,) numbers"),
+        wrong(sample(index((3,), 0, -2)), "the numbers must be at least 0"),
+    ],
+)
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: Whole = 0) -> Tensor:
+    """How often each whole number from 0 on occurs; or the sum of its weights."""
+    if input.ndim != 1 or input.dtype.kind != "int":
+        raise DTypeError(
+            f"bincount: needs whole numbers in 1 dimension, got {input.dtype} {input.shape}"
+        )
+    if weights is not None and weights.shape != input.shape:
+        raise ShapeError(f"bincount: {weights.shape} weights for {input.shape} numbers")
+    if input.numel() and amin(input).item() < 0:
+        raise RangeError("bincount: the numbers must be at least 0")
+    size = max(minlength, int(amax(input).item()) + 1 if input.numel() else 0)
+    if weights is None:
+        weights = full(input.shape, 1, dtype=dtypes.int64)
+    elif weights.dtype is not dtypes.float32:
+        weights = weights.to(dtypes.float64)
+    counts: Tensor = scatter_add(zeros(size, dtype=weights.dtype), 0, input.long(), weights)
+    return counts

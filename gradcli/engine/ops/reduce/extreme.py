@@ -10,7 +10,7 @@ from gradcli.engine.array import Array, run
 from gradcli.engine.kind import OneDim
 from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops.along import Along, along
-from gradcli.engine.ops.creation.creation import arange
+from gradcli.engine.ops.creation.ranges import arange
 from gradcli.engine.ops.elementwise.elementwise import maximum, minimum
 from gradcli.engine.ops.reduce.reduce import SAMPLES, WRONG, Dim
 from gradcli.engine.sample import distinct, sample, wrong

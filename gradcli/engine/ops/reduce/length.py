@@ -9,7 +9,7 @@ from gradcli.engine.op import op
 from gradcli.engine.ops.along import along, floats
 from gradcli.engine.ops.elementwise.elementwise import mul, sqrt
 from gradcli.engine.ops.family import map_binary, map_unary
-from gradcli.engine.ops.index.index import where
+from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.reduce.reduce import SAMPLES, WRONG, Dim
 from gradcli.engine.ops.reduce.reduce import sum as total
 from gradcli.engine.sample import wrong

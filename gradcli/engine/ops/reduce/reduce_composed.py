@@ -9,13 +9,13 @@ from gradcli.engine import shape as shapes
 from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
 from gradcli.engine.ops.elementwise.elementwise import add, clamp, exp, log, mul
-from gradcli.engine.ops.index.index import where
+from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.reduce.extreme import amax, amin
 from gradcli.engine.ops.reduce.length import vector_norm
 from gradcli.engine.ops.reduce.reduce import Dim, mean, std, var
 from gradcli.engine.ops.reduce.reduce import sum as total
 from gradcli.engine.ops.shape.join import cat
-from gradcli.engine.ops.shape.movement import own_memory, reshape
+from gradcli.engine.ops.shape.reshape import own_memory, reshape
 from gradcli.engine.sample import away_from, index, sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError

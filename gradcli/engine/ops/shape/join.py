@@ -1,4 +1,4 @@
-"""Tensors put side by side: cat and stack."""
+"""Tensors put side by side: cat, stack and their kin."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, run
-from gradcli.engine.composite import function
+from gradcli.engine.composite import FUNCTIONS, function
 from gradcli.engine.op import op
 from gradcli.engine.ops.family import matched
-from gradcli.engine.ops.shape.movement import clone, unsqueeze
+from gradcli.engine.ops.shape.reshape import clone, reshape, unsqueeze
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
@@ -112,3 +112,75 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     if len(shapes) > 1:
         raise ShapeError(f"stack: needs tensors of one shape, got {sorted(shapes)}")
     return cat([unsqueeze(t, dim) for t in tensors], dim)
+
+
+def _at_least(ndim: int, x: Tensor) -> Tensor:
+    """Size-1 dimensions as in NumPy: in front for 2, around the others for 3."""
+    shape = x.shape
+    if len(shape) < 2:
+        shape = (*(1,) * (min(ndim, 2) - len(shape)), *shape)
+    if len(shape) < ndim:
+        shape = (*shape, 1)
+    result: Tensor = x if shape == x.shape else reshape(x, shape)
+    return result
+
+
+@function(
+    samples=[
+        sample((2, 3), (2, 1)),
+        sample((3,), (4,), (1,)),
+        sample((), ()),
+        sample((2, 0, 3), (2, 4, 3)),
+    ],
+    method=False,
+)
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors side by side: along the columns, for vectors along their only dimension."""
+    parts = [_at_least(1, t) for t in tensors]
+    return cat(parts, 0 if parts and parts[0].ndim == 1 else 1)
+
+
+@function(
+    samples=[
+        sample((2, 3), (1, 3)),
+        sample((3,), (2, 3), (3,)),
+        sample((), ()),
+        sample((0, 3), (2, 3)),
+    ],
+    method=False,
+)
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors below one another; a vector is a row."""
+    return cat([_at_least(2, t) for t in tensors], 0)
+
+
+@function(
+    samples=[
+        sample((2, 3), (2, 3)),
+        sample((3,), (1, 3, 2)),
+        sample((), ()),
+        sample((2, 3, 0), (2, 3)),
+    ],
+    method=False,
+)
+def dstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors behind one another along the third dimension."""
+    return cat([_at_least(3, t) for t in tensors], 2)
+
+
+function("concat", method=False, samples=FUNCTIONS["cat"].samples)(cat)
+
+
+@function(
+    method=False,
+    samples=[
+        sample((3, 2), (3, 1)),
+        sample((3,), (3, 2), (3,)),
+        sample((), ()),
+        sample((2, 3, 4), (2, 1, 4)),
+        sample((0,), (0, 2)),
+    ],
+)
+def column_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors side by side; a vector is a column."""
+    return cat([reshape(x, (x.numel(), 1)) if x.ndim < 2 else x for x in tensors], 1)

@@ -11,9 +11,9 @@ from gradcli.engine.array import empty
 from gradcli.engine.composite import function
 from gradcli.engine.kind import Sizes
 from gradcli.engine.ops.creation.creation import tensor
-from gradcli.engine.ops.index.index import index_select
-from gradcli.engine.ops.shape.movement import expand, own_memory, reshape
-from gradcli.engine.ops.shape.shaping import ravel
+from gradcli.engine.ops.index.index_select import index_select
+from gradcli.engine.ops.shape.expand import expand
+from gradcli.engine.ops.shape.reshape import own_memory, ravel, reshape
 from gradcli.engine.sample import index, sample, unit, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor

@@ -1,19 +1,21 @@
-"""Tensors cut into views along a dimension: split, chunk and unbind."""
+"""Tensors cut into views along a dimension: split, chunk, unbind, tensor_split."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, fill, run
 from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import op
-from gradcli.engine.ops.shape.movement import reshape
-from gradcli.engine.sample import sample, wrong
+from gradcli.engine.ops.index.slices import getitem, index_along
+from gradcli.engine.ops.shape.reshape import reshape
+from gradcli.engine.sample import index, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import OptionError, ShapeError
+from gradcli.errors import DTypeError, OptionError, ShapeError
 
 
 def _whole(value: object) -> bool:
@@ -171,3 +173,41 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
         return ()
     shape = (*input.shape[:d], *input.shape[d + 1 :])
     return tuple(reshape(part, shape) for part in split(input, split_size=1, dim=d))
+
+
+_MOST_EMPTY = 1 << 16  # parts of tensor_split that hold nothing
+
+
+@function(
+    shares="view",
+    samples=[
+        sample((7, 2), indices_or_sections=3),
+        sample((2, 5), indices_or_sections=(1, 4), dim=-1),
+        sample((6, 1), index((2,), 6)),
+        sample((2, 3), indices_or_sections=5, dim=1),
+        sample((0, 3), indices_or_sections=2),
+    ],
+    wrong=[wrong(sample((), indices_or_sections=1), "tensor_split: a tensor without dimensions")],
+)
+def tensor_split(
+    input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0
+) -> tuple[Tensor, ...]:
+    """Views along `dim`: this many, the first ones longer by one; or cut before these indices."""
+    if not input.ndim:
+        raise ShapeError("tensor_split: a tensor without dimensions has no parts")
+    d = shape_rules.dim_index(dim, input.ndim, "tensor_split")
+    cuts: Any = indices_or_sections
+    if isinstance(cuts, Tensor):
+        if cuts.dtype.kind != "int" or cuts.ndim > 1:
+            raise DTypeError(f"tensor_split: cannot be cut at {cuts.dtype} {cuts.shape}")
+        cuts = cuts.tolist()
+    if isinstance(cuts, int):
+        most = input.shape[d] + _MOST_EMPTY
+        if not 1 <= cuts <= most:
+            raise OptionError(
+                f"tensor_split: indices_or_sections must be from 1 to {most} here, got {cuts}"
+            )
+        short, longer = divmod(input.shape[d], cuts)
+        cuts = [i * short + min(i, longer) for i in range(1, cuts)]
+    bounds = zip([None, *cuts], [*cuts, None], strict=True)
+    return tuple(getitem(input, index=index_along(d, slice(a, b))) for a, b in bounds)

@@ -9,17 +9,21 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
-from gradcli.engine.ops.creation.creation import arange, full, zeros
+from gradcli.engine.ops.creation.creation import full, zeros
+from gradcli.engine.ops.creation.ranges import arange
 from gradcli.engine.ops.elementwise.elementwise import clamp, eq, le, maximum, minimum, ne
-from gradcli.engine.ops.index.index import index_select, where
+from gradcli.engine.ops.index.index_select import index_select
 from gradcli.engine.ops.index.masks import true_places
 from gradcli.engine.ops.index.scatter import gather, scatter, scatter_add
+from gradcli.engine.ops.index.slices import getitem
+from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.reduce.extreme import amax, amin
 from gradcli.engine.ops.reduce.reduce import Dim
 from gradcli.engine.ops.reduce.reduce import sum as total
-from gradcli.engine.ops.reduce.running import cumsum
+from gradcli.engine.ops.reduce.scan import cumsum
+from gradcli.engine.ops.shape.expand import expand
 from gradcli.engine.ops.shape.join import cat
-from gradcli.engine.ops.shape.movement import expand, getitem, reshape
+from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.ops.sort.sort import Sorted, sort
 from gradcli.engine.sample import distinct, index, sample, wrong
 from gradcli.engine.tensor import Tensor

@@ -15,7 +15,7 @@ from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.creation.creation import full as full_tensor
 from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.ops.index.scatter import ADD, put, scatter_add
-from gradcli.engine.ops.shape.shaping import narrow, select
+from gradcli.engine.ops.index.slices import narrow, select
 from gradcli.engine.sample import distinct, index, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import OPS, Tensor

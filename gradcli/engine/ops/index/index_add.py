@@ -1,61 +1,31 @@
-"""Slices along a dimension added to, replaced and filled by index; elements taken by index."""
+"""Slices along a dimension added to, replaced and filled by index."""
 
 from __future__ import annotations
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
-from gradcli.engine.array import Array, empty, full, nothing, run, scalar
+from gradcli.engine.array import Array, empty, full, run, scalar
 from gradcli.engine.composite import function
 from gradcli.engine.kind import Operand
-from gradcli.engine.op import declare_op, op
+from gradcli.engine.op import declare_op
 from gradcli.engine.ops.along import along
 from gradcli.engine.ops.creation.creation import full as full_tensor
 from gradcli.engine.ops.family import map_binary
-from gradcli.engine.ops.index.index import AlongDim, index_select, run_as, where, whole_indices
-from gradcli.engine.ops.index.scatter import ADD, gather, masked, put
-from gradcli.engine.ops.shape.movement import expand, reshape
+from gradcli.engine.ops.index.index_select import (
+    AlongDim,
+    counted,
+    index_select,
+    run_as,
+    whole_indices,
+)
+from gradcli.engine.ops.index.scatter import ADD, masked, put
+from gradcli.engine.ops.index.where import where
+from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.sample import index as below
-from gradcli.engine.sample import none, sample, wrong
+from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, RangeError, ShapeError
-
-
-@op(
-    method=False,
-    samples=[
-        sample(below((2, 3), 5), none(), size=5),
-        sample(below((4,), 3), below((4,), 6), size=3),
-        sample(below((1,), 1), none(), size=1),
-        sample(below((0,), 3), none(), size=3),
-    ],
-    wrong=[
-        wrong(sample(below((40,), 9), none(), size=3), "is outside -3..2"),
-        wrong(sample(below((2,), 3), below((3,), 3), size=3), "indices (2,) and (3,) differ"),
-    ],
-    why="a place does not change smoothly",
-)
-def flat_index(index: Array, before: Array | None = None, *, size: int) -> Array:
-    """Indices counted from 0 and in one dimension; negative ones count from the end.
-
-    With `before`, indices into the dimensions in front, they are indices into all of them.
-    """
-    flat = whole_indices("flat_index", index).reshape((index.numel,))
-    if before is not None and before.shape != flat.shape:
-        raise ShapeError(f"flat_index: indices {flat.shape} and {before.shape} differ in number")
-    out = empty(flat.shape, dtypes.int64)
-    first = nothing(dtypes.int64) if before is None else before.contiguous()
-    run("flat_index", first, flat, out, sizes=(size,))
-    return out
-
-
-def counted(name: str, index: Tensor, size: int, before: Tensor | None = None) -> Tensor:
-    """flat_index in the name of the op that the user called."""
-    try:
-        found: Tensor = flat_index(index, before, size=size)
-    except (DTypeError, RangeError) as error:
-        raise type(error)(error.message.replace("flat_index: ", f"{name}: ")) from None
-    return found
 
 
 def _fitting(name: str, x: Array, index: Array, source: Shape, dim: int) -> int:
@@ -82,9 +52,6 @@ def _picked(grad: Array, index: Array, dim: int) -> Array:
     return picked
 
 
-# -- index_add -----------------------------------------------------------------------------------
-
-
 def _index_add(x: Array, index: Array, source: Array, *, dim: int, alpha: float = 1) -> Array:
     """The input with alpha times the slices of source added to those that index names."""
     d = _fitting("index_add", x, index, source.shape, dim)
@@ -103,7 +70,6 @@ _SOURCES = [
     sample((3, 2), below((0,), 3), (0, 2), dim=0),
     sample((3, 0), below((2,), 3), (2, 0), dim=0),
 ]
-
 index_add = AlongDim(
     _index_add,
     name="index_add",
@@ -130,9 +96,6 @@ def index_add_gradient(
         if alpha != 1:
             picked = map_binary("mul", picked, scalar(alpha, grad.dtype))
     return grad, None, picked
-
-
-# -- index_copy ----------------------------------------------------------------------------------
 
 
 def put_rows(name: str, x: Array, places: Array, source: Array, out: Array) -> None:
@@ -198,9 +161,6 @@ def index_copy_gradient(
     return to_x, None, to_source
 
 
-# -- composed of these ---------------------------------------------------------------------------
-
-
 @function(
     samples=[
         sample((5, 3), below((2,), 5), dim=0, value=-1.5),
@@ -234,60 +194,4 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
     shape = [size if k == d else 1 for k in range(input.ndim)]
     given = value if isinstance(value, Tensor) else full_tensor((), value, dtype=input.dtype)
     result: Tensor = where(reshape(reached, shape), given.to(input.dtype), input)
-    return result
-
-
-@function(
-    samples=[
-        sample((3, 4), below((3, 2), 4), dim=1),
-        sample((2, 1, 4), below((1, 3, 2), 4), dim=-1),
-        sample((4, 3), below((7, 1), 4), dim=0),
-        sample((2, 3), below((5,), 6)),
-        sample((0, 3), below((0, 2), 3), dim=1),
-    ],
-    wrong=[
-        wrong(sample((3, 4), below((2,), 3), dim=0), "(2,) must have as many dimensions"),
-        wrong(sample((3, 4), below((2, 2), 4), dim=1), "take_along_dim: shapes (3, 1) and (2, 1)"),
-    ],
-)
-def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """Gather, with input and indices broadcast against each other outside `dim`; flat without."""
-    if dim is None:
-        flat: Tensor = gather(
-            reshape(input, (input.numel(),)), 0, reshape(indices, (indices.numel(),))
-        )
-        return flat
-    if input.ndim != indices.ndim:
-        raise ShapeError(
-            f"take_along_dim: input {input.shape} and indices {indices.shape} must have as many "
-            "dimensions"
-        )
-    d = shape_rules.dim_index(dim, input.ndim, "take_along_dim")
-
-    def others(shape: Shape, size: int) -> Shape:
-        return (*shape[:d], size, *shape[d + 1 :])
-
-    shape = shape_rules.broadcast(
-        others(input.shape, 1), others(indices.shape, 1), "take_along_dim"
-    )
-    x = expand(input, others(shape, input.shape[d]))
-    result: Tensor = gather(x, d, expand(indices, others(shape, indices.shape[d])))
-    return result
-
-
-@function(
-    samples=[
-        sample((3, 4), below((2, 5), 12)),
-        sample((5, 1), below((), 5)),
-        sample((2, 2, 3), below((1, 7), 12)),
-        sample((), below((3,), 1)),
-        sample((3,), below((0, 2), 3)),
-    ],
-    wrong=[wrong(sample((3,), below((9,), 50)), "is outside -3..2")],
-)
-def take(input: Tensor, index: Tensor) -> Tensor:
-    """Elements of the flat input, in the index's shape; negative indices count from the end."""
-    flat = reshape(input, (input.numel(),))
-    places = counted("take", index, input.numel())
-    result: Tensor = reshape(index_select(flat, 0, places), index.shape)
     return result

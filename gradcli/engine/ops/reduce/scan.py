@@ -1,18 +1,24 @@
-"""Running sums and products: each element joined with all before it along a dimension."""
+"""Running sums and products along a dimension, and differences of neighbours."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, run
+from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
+from gradcli.engine.kind import Whole
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import along
-from gradcli.engine.ops.elementwise.elementwise import mul
+from gradcli.engine.ops.elementwise.elementwise import mul, sub
+from gradcli.engine.ops.index.slices import getitem
 from gradcli.engine.ops.shape.join import cat
-from gradcli.engine.ops.shape.movement import own_memory
-from gradcli.engine.sample import sample, wrong
+from gradcli.engine.ops.shape.reshape import clone, own_memory
+from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.tensor import Tensor
+from gradcli.errors import ShapeError
 
 SAMPLES = (
     sample((3, 5), dim=1),
@@ -93,3 +99,38 @@ def cumprod_gradient(grad: Array, *, input: Array, y: Array, dim: int) -> Array:
     x = input if input.dtype is grad.dtype else input.cast(grad.dtype)
     slope = _scan("cumprod_backward", dim, x, y, grad)
     return slope if slope.dtype is input.dtype else slope.cast(input.dtype)
+
+
+@function(
+    samples=[
+        sample((3, 5)),
+        sample((4, 2), n=2, dim=0),
+        sample((3,), n=0),
+        sample((2, 4, 1), (2, 1, 1), (2, 2, 1), dim=1),
+        sample((3,), none(), (1,), n=2),
+        sample((0, 3), dim=0),
+    ],
+    wrong=[
+        wrong(sample(()), "needs 1 or more dimensions, got shape ()"),
+        wrong(sample((3,), n=-1), "n must be a whole number >= 0, got -1"),
+        wrong(sample((3,), dim=1), "dim 1 is outside -1..0"),
+    ],
+)
+def diff(
+    input: Tensor,
+    n: Whole = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+) -> Tensor:
+    """Each element minus the one before it along `dim`, n times over; first, ends are joined on."""
+    if input.ndim == 0:
+        raise ShapeError("diff: needs 1 or more dimensions, got shape ()")
+    d = shapes.dim_index(dim, input.ndim, "diff")
+    if n and (prepend is not None or append is not None):
+        input = cat([x for x in (prepend, input, append) if x is not None], d)
+    front: tuple[Any, ...] = (slice(None),) * d
+    for _ in range(min(n, input.shape[d])):  # then nothing is left
+        later = getitem(input, index=(*front, slice(1, None)))
+        input = sub(later, getitem(input, index=(*front, slice(None, later.shape[d]))))
+    return input if n else clone(input)

@@ -1,165 +1,29 @@
-"""More tensors made from nothing: like another one, on a grid of powers, and drawn at random."""
+"""Numbers drawn from distributions, and places by their weights."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.composite import IN_PLACE, function
 from gradcli.engine.dtype import DType
-from gradcli.engine.kind import Number, Sizes, Whole
-from gradcli.engine.ops.creation.casts import to
-from gradcli.engine.ops.creation.creation import MADE, empty, full, linspace, ones, tensor, zeros
 from gradcli.engine.ops.elementwise.elementwise import clamp, eq, ge, gt, le, log, lt, minimum, ne
 from gradcli.engine.ops.elementwise.functions import log1p
-from gradcli.engine.ops.index.index import where
+from gradcli.engine.ops.index.slices import getitem
+from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.inplace import overwrite
 from gradcli.engine.ops.random.random import DRAWN, rand, randint, randn
 from gradcli.engine.ops.reduce.reduce import sum as total
-from gradcli.engine.ops.reduce.running import cumsum
-from gradcli.engine.ops.shape.movement import expand, getitem
+from gradcli.engine.ops.reduce.scan import cumsum
+from gradcli.engine.ops.shape.expand import expand
 from gradcli.engine.ops.sort.sort import searchsorted, topk
 from gradcli.engine.random import Generator
-from gradcli.engine.sample import away_from, index, positive, sample, truth, unit, wrong
+from gradcli.engine.sample import away_from, index, positive, sample, unit, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, refuse_recorded
 from gradcli.errors import DTypeError, OptionError, ShapeError
-
-TYPED = "it takes no more than the type of its input"
-_NEW = [
-    sample((2,), size=(3, 5)),
-    sample(index((1,), 3), size=(2, 1, 4)),
-    sample((0,), size=((),), dtype=dtypes.int32),
-    sample((2,), size=(0, 3)),
-]
-_TRIANGLES = [
-    sample(row=3, col=4),
-    sample(row=4, col=2, offset=1),
-    sample(row=3, col=3, offset=-2),
-    sample(row=0, col=3),
-]
-_NO_MATRIX = sample(row=-1, col=3)
-
-# -- like another one ------------------------------------------------------------------------------
-
-
-@function(samples=_NEW, why=TYPED)
-def new_zeros(
-    input: Tensor,
-    *size: Sizes,
-    dtype: DType | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """0 everywhere, in the type of another tensor."""
-    return zeros(*size, dtype=dtype or input.dtype, requires_grad=requires_grad)
-
-
-@function(samples=_NEW, why=TYPED)
-def new_ones(
-    input: Tensor,
-    *size: Sizes,
-    dtype: DType | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """1 everywhere, in the type of another tensor."""
-    return ones(*size, dtype=dtype or input.dtype, requires_grad=requires_grad)
-
-
-@function(samples=_NEW, why=TYPED)
-def new_empty(
-    input: Tensor,
-    *size: Sizes,
-    dtype: DType | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Undefined values, in the type of another tensor."""
-    return empty(*size, dtype=dtype or input.dtype, requires_grad=requires_grad)
-
-
-@function(
-    samples=[
-        sample((2,), size=(3, 5), fill_value=0.5),
-        sample(truth((1,)), size=(2, 1), fill_value=1),
-        sample((0,), size=(), fill_value=-2, dtype=dtypes.int64),
-        sample((2,), size=(0, 3), fill_value=1.5),
-    ],
-    why=TYPED,
-)
-def new_full(
-    input: Tensor,
-    size: Sequence[int],
-    fill_value: Number,
-    *,
-    dtype: DType | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """One value everywhere, in the type of another tensor."""
-    return full(size, fill_value, dtype=dtype or input.dtype, requires_grad=requires_grad)
-
-
-@function(
-    samples=[
-        sample((2,), data=[[1, 2, 3], [4, 5, 6]]),
-        sample(index((1,), 3), data=[7]),
-        sample((0,), data=2.5),
-        sample(truth((2,)), data=[], dtype=dtypes.float64),
-    ],
-    why=TYPED,
-)
-def new_tensor(
-    input: Tensor, data: Any, *, dtype: DType | None = None, requires_grad: bool = False
-) -> Tensor:
-    """A new tensor from data, in the type and on the device of another tensor."""
-    made = to(tensor(data, dtype=dtype or input.dtype), input.device)
-    return made.requires_grad_(requires_grad)
-
-
-@function(
-    method=False,
-    samples=[
-        sample(start=0, end=2, steps=5),
-        sample(start=-1.0, end=1.0, steps=4, base=2.0, dtype=dtypes.float64),
-        sample(start=3, end=9, steps=1),
-        sample(start=0, end=1, steps=0),
-    ],
-    why=MADE,
-)
-def logspace(
-    start: float, end: float, steps: Whole, base: float = 10.0, *, dtype: DType | None = None
-) -> Tensor:
-    """`base` to the power of evenly spaced numbers from start to end, both included."""
-    powers = linspace(start, end, steps, dtype=dtypes.float64)
-    made: Tensor = (base**powers).to(dtype or dtypes.float32)
-    return made
-
-
-def _room_for_places(row: int, col: int) -> None:
-    """Refuse at once what the places, found one by one, would end in."""
-    empty(2, row, col, dtype=dtypes.int64)
-
-
-@function(method=False, samples=_TRIANGLES, wrong=[wrong(_NO_MATRIX, "-1")], why="it gives places")
-def tril_indices(row: Whole, col: Whole, offset: int = 0) -> Tensor:
-    """The places of a lower triangle of (row, col), row by row: int64 (2, count)."""
-    _room_for_places(row, col)
-    rows = range(max(0, -offset), row) if col else ()
-    places = [(i, j) for i in rows for j in range(min(col, i + offset + 1))]
-    return tensor([[p[k] for p in places] for k in (0, 1)], dtype=dtypes.int64)
-
-
-@function(method=False, samples=_TRIANGLES, wrong=[wrong(_NO_MATRIX, "-1")], why="it gives places")
-def triu_indices(row: Whole, col: Whole, offset: int = 0) -> Tensor:
-    """The places of an upper triangle of (row, col), row by row: int64 (2, count)."""
-    _room_for_places(row, col)
-    rows = range(min(row, col - offset)) if col else ()
-    places = [(i, j) for i in rows for j in range(max(0, i + offset), col)]
-    return tensor([[p[k] for p in places] for k in (0, 1)], dtype=dtypes.int64)
-
-
-# -- drawn -----------------------------------------------------------------------------------------
 
 
 @function(

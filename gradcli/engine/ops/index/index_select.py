@@ -1,26 +1,23 @@
-"""Ops that pick and mask elements: rows by index, where, triangles."""
+"""Elements picked along a dimension by one index: index_select, embedding, take."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from inspect import Signature
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
-from gradcli.engine.array import Array, empty, run, scalar, unbroadcast
+from gradcli.engine.array import Array, empty, nothing, run
 from gradcli.engine.composite import function
-from gradcli.engine.kind import Operand
 from gradcli.engine.op import Op, declare_op, op
-from gradcli.engine.ops.creation.creation import full, tensor
-from gradcli.engine.ops.family import matched
+from gradcli.engine.ops.index.where import where
+from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.sample import index as below
-from gradcli.engine.sample import sample, truth, wrong
+from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import OPS, Tensor
-from gradcli.engine.twice import sum_to
-from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import DTypeError, RangeError, ShapeError
 
 
 def whole_indices(name: str, index: Array) -> Array:
@@ -189,160 +186,56 @@ def embedding_gradient(
     return None, summed.reshape((rows, width))
 
 
-# -- masks ---------------------------------------------------------------------------------------
+@op(
+    method=False,
+    samples=[
+        sample(below((2, 3), 5), none(), size=5),
+        sample(below((4,), 3), below((4,), 6), size=3),
+        sample(below((1,), 1), none(), size=1),
+        sample(below((0,), 3), none(), size=3),
+    ],
+    wrong=[
+        wrong(sample(below((40,), 9), none(), size=3), "is outside -3..2"),
+        wrong(sample(below((2,), 3), below((3,), 3), size=3), "indices (2,) and (3,) differ"),
+    ],
+    why="a place does not change smoothly",
+)
+def flat_index(index: Array, before: Array | None = None, *, size: int) -> Array:
+    """Indices counted from 0 and in one dimension; negative ones count from the end.
 
-
-class _Where(Op):
-    """Takes Python numbers too, and promotes element types; of one tensor it gives the places."""
-
-    @cached_property
-    def hints(self) -> dict[str, Any]:
-        """What each argument may be, as an annotation."""
-        return {"condition": Tensor, "input": Operand, "other": Operand}
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        """Chosen elements, or places."""
-        if len(args) + len(named) == 1:
-            return OPS["nonzero"](*args, *named.values(), as_tuple=True)
-        return super().__call__(*args, **named)
-
-    def _bind(
-        self, args: Sequence[Any], named: dict[str, Any]
-    ) -> tuple[list[Tensor | None], dict[str, Any]]:
-        given = dict(zip(("condition", "input", "other"), args, strict=False)) | named
-        if set(given) != {"condition", "input", "other"} or len(args) + len(named) != 3:
-            raise DTypeError(f"where: takes (condition, input, other), got {sorted(given)}")
-        condition = self._input("condition", given["condition"])
-        a, b = given["input"], given["other"]
-        if not isinstance(a, Tensor) and not isinstance(b, Tensor) and isinstance(a, (int, float)):
-            a = tensor(a)
-        return [condition, *matched("where", a, b)], {}
-
-
-def _where(condition: Array, input: Array, other: Array) -> Array:
-    """`input` where the condition is true, otherwise `other`; all three broadcast."""
-    if condition.dtype is not dtypes.bool_:
-        raise DTypeError(f"where: condition must be bool, got {condition.dtype}")
-    shape = shape_rules.broadcast(input.shape, other.shape, "where")
-    shape = shape_rules.broadcast(condition.shape, shape, "where")
-    out = empty(shape, dtypes.beside(input.dtype, other.dtype))
-    run("where", condition.expand(shape), input.expand(shape), other.expand(shape), out)
+    With `before`, indices into the dimensions in front, they are indices into all of them.
+    """
+    flat = whole_indices("flat_index", index).reshape((index.numel,))
+    if before is not None and before.shape != flat.shape:
+        raise ShapeError(f"flat_index: indices {flat.shape} and {before.shape} differ in number")
+    out = empty(flat.shape, dtypes.int64)
+    first = nothing(dtypes.int64) if before is None else before.contiguous()
+    run("flat_index", first, flat, out, sizes=(size,))
     return out
 
 
-where = _Where(
-    _where,
-    name="where",
-    saves="condition",
-    samples=[
-        sample(truth((3, 5)), (3, 5), (3, 5)),
-        sample(truth((3, 1)), (1, 4), ()),
-        sample(truth((4,)), (2, 3, 4), (3, 1)),
-        sample(truth((2, 3)), (), ()),
-        sample(truth((0, 3)), (1, 3), (1,)),
-    ],
-    wrong=[
-        wrong(sample((3,), (3,), (3,)), "condition must be bool, got gradcli.float64"),
-        wrong(sample(truth((3,)), (4,), (1,)), "shapes (3,) and (4,) do not broadcast"),
-    ],
-)
-declare_op(where, method=False)
-
-
-@where.gradient
-def where_gradient(
-    grad: Array, *, condition: Array, shapes: tuple[Shape, ...], needs: tuple[bool, ...]
-) -> tuple[Array | None, ...]:
-    """To the one that was taken; 0 to the other."""
-    nothing = scalar(0.0, grad.dtype)
-    to_input = unbroadcast(_where(condition, grad, nothing), shapes[1]) if needs[1] else None
-    to_other = unbroadcast(_where(condition, nothing, grad), shapes[2]) if needs[2] else None
-    return None, to_input, to_other
-
-
-@where.gradient_graph
-def where_gradient_graph(
-    grad: Tensor, *, condition: Tensor, shapes: tuple[Shape, ...], needs: tuple[bool, ...]
-) -> tuple[Tensor | None, ...]:
-    """To the one that was taken; 0 to the other."""
-    to_input = sum_to(where(condition, grad, 0.0), shapes[1]) if needs[1] else None
-    to_other = sum_to(where(condition, 0.0, grad), shapes[2]) if needs[2] else None
-    return None, to_input, to_other
+def counted(name: str, index: Tensor, size: int, before: Tensor | None = None) -> Tensor:
+    """flat_index in the name of the op that the user called."""
+    try:
+        found: Tensor = flat_index(index, before, size=size)
+    except (DTypeError, RangeError) as error:
+        raise type(error)(error.message.replace("flat_index: ", f"{name}: ")) from None
+    return found
 
 
 @function(
     samples=[
-        sample((3, 5), truth((3, 5)), value=0.5),
-        sample((2, 1, 4), truth((4,)), value=-2),
-        sample((2, 3), truth((2, 1)), value=50.0),
-        sample((3, 4), truth((3, 4)), ()),
-        sample((), truth(()), value=1.5),
-        sample((0, 3), truth((3,)), value=0.0),
+        sample((3, 4), below((2, 5), 12)),
+        sample((5, 1), below((), 5)),
+        sample((2, 2, 3), below((1, 7), 12)),
+        sample((), below((3,), 1)),
+        sample((3,), below((0, 2), 3)),
     ],
-    wrong=[
-        wrong(sample((3,), below((3,), 2), value=0.5), "mask must be bool, got gradcli.int64"),
-        wrong(sample((3,), truth((3,)), (1,)), "value must be one number, got shape (1,)"),
-    ],
+    wrong=[wrong(sample((3,), below((9,), 50)), "is outside -3..2")],
 )
-def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
-    """`value` where the mask is true, otherwise the input."""
-    if mask.dtype is not dtypes.bool_:
-        raise DTypeError(f"masked_fill: mask must be bool, got {mask.dtype}")
-    if not isinstance(value, Tensor):
-        value = full((), value, dtype=input.dtype)
-    elif value.ndim:
-        raise ShapeError(f"masked_fill: value must be one number, got shape {value.shape}")
-    result: Tensor = where(mask, value.to(input.dtype), input)
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """Elements of the flat input, in the index's shape; negative indices count from the end."""
+    flat = reshape(input, (input.numel(),))
+    places = counted("take", index, input.numel())
+    result: Tensor = reshape(index_select(flat, 0, places), index.shape)
     return result
-
-
-def _triangle(kernel: str, x: Array, diagonal: int) -> Array:
-    if x.ndim < 2:
-        raise ShapeError(f"{kernel}: needs 2 or more dimensions, got shape {x.shape}")
-    if isinstance(diagonal, bool) or not isinstance(diagonal, int):
-        raise OptionError(f"{kernel}: diagonal must be a whole number, got {diagonal!r}")
-    out = empty((shape_rules.numel(x.shape[:-2]), *x.shape[-2:]), x.dtype)
-    shift = max(-x.shape[-2] - 1, min(x.shape[-1] + 1, diagonal))  # beyond, nothing changes
-    run(kernel, x.contiguous().reshape(out.shape), out, sizes=(shift,))
-    return out.reshape(x.shape)
-
-
-_TRIANGLES = [
-    sample((4, 5)),
-    sample((2, 5, 3), diagonal=1),
-    sample((3, 4), diagonal=-2),
-    sample((1, 3), diagonal=9),
-    sample((0, 3)),
-]
-
-
-@op(
-    twice="linear",
-    samples=_TRIANGLES,
-    wrong=[wrong(sample((3,)), "tril: needs 2 or more dimensions")],
-)
-def tril(x: Array, *, diagonal: int = 0) -> Array:
-    """The elements on and below a diagonal (counted from the main one, upwards), 0 above it."""
-    return _triangle("tril", x, diagonal)
-
-
-@tril.gradient
-def tril_gradient(grad: Array, *, diagonal: int) -> Array:
-    """The same triangle of the gradient."""
-    return _triangle("tril", grad, diagonal)
-
-
-@op(
-    twice="linear",
-    samples=_TRIANGLES,
-    wrong=[wrong(sample((3,)), "triu: needs 2 or more dimensions")],
-)
-def triu(x: Array, *, diagonal: int = 0) -> Array:
-    """The elements on and above a diagonal (counted from the main one, upwards), 0 below it."""
-    return _triangle("triu", x, diagonal)
-
-
-@triu.gradient
-def triu_gradient(grad: Array, *, diagonal: int) -> Array:
-    """The same triangle of the gradient."""
-    return _triangle("triu", grad, diagonal)

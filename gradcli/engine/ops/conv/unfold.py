@@ -1,0 +1,173 @@
+"""Windows of a tensor as a dimension of their own, or as columns, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.engine import shape as shape_rules
+from gradcli.engine import shape as shapes
+from gradcli.engine.array import Array, empty, run
+from gradcli.engine.composite import function
+from gradcli.engine.op import op
+from gradcli.engine.ops.along import along
+from gradcli.engine.ops.creation.creation import zeros
+from gradcli.engine.ops.creation.ranges import arange
+from gradcli.engine.ops.index.index_add import index_add
+from gradcli.engine.ops.index.slices import getitem
+from gradcli.engine.ops.shape.pad import pad
+from gradcli.engine.ops.shape.permute import permute
+from gradcli.engine.ops.shape.reshape import reshape
+from gradcli.engine.sample import sample, wrong
+from gradcli.engine.shape import Shape
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import OptionError, RangeError, ShapeError
+
+
+def _windows(length: int, size: int, step: int) -> int:
+    """How many windows there are."""
+    if not 0 <= size <= length:
+        raise RangeError(f"unfold: size {size} does not fit into a dimension of {length}")
+    if step < 1:
+        raise OptionError(f"unfold: step must be at least 1, got {step}")
+    return (length - size) // step + 1
+
+
+@op(
+    shares="repeats",
+    twice="linear",
+    samples=[
+        sample((7,), dimension=0, size=3, step=2),
+        sample((2, 6), dimension=1, size=2, step=1),
+        sample((5, 1, 3), dimension=0, size=4, step=1),
+        sample((2, 5), dimension=-1, size=2, step=3),
+        sample((0, 3), dimension=1, size=2, step=1),
+    ],
+    wrong=[
+        wrong(sample((3,), dimension=0, size=4, step=1), "size 4 does not fit into a dimension"),
+        wrong(sample((3,), dimension=0, size=1, step=0), "step must be at least 1, got 0"),
+        wrong(sample((), dimension=0, size=1, step=1), "unfold: needs 1 or more dimensions"),
+    ],
+)
+def unfold(x: Array, *, dimension: int, size: int, step: int) -> Array:
+    """A view of all windows of `size` along a dimension, `step` apart; a window is the last dim."""
+    if x.ndim == 0:
+        raise ShapeError("unfold: needs 1 or more dimensions, got shape ()")
+    d = shape_rules.dim_index(dimension, x.ndim, "unfold")
+    count = _windows(x.shape[d], size, step)
+    shape = (*x.shape[:d], count, *x.shape[d + 1 :], size)
+    strides = (*x.strides[:d], step * x.strides[d], *x.strides[d + 1 :], x.strides[d])
+    return x.view(shape_rules.checked(shape, "unfold"), strides)
+
+
+@unfold.gradient
+def unfold_gradient(
+    grad: Array, *, shapes: tuple[Shape], dimension: int, size: int, step: int
+) -> Array:
+    """Each element gets the sum over the windows it is in, in their order."""
+    d = dimension % len(shapes[0])
+    count = grad.shape[d]
+    places = (arange(count) * step).reshape(count, 1) + arange(size)
+    lines = along(shapes[0], (d,)).lines
+    order = [*range(d + 1), grad.ndim - 1, *range(d + 1, grad.ndim - 1)]
+    rows = grad.permute(order).contiguous().reshape((lines[0], count * size, lines[2]))
+    out = empty(lines, grad.dtype)
+    run("index_select_backward", rows, places.reshape(-1).array, out, sizes=(-1,))
+    return out.reshape(shapes[0])
+
+
+def _pair(name: str, what: str, given: Any, least: int) -> tuple[int, int]:
+    pair = (given, given) if isinstance(given, int) else tuple(given)
+    if len(pair) != 2 or any(type(n) is not int or n < least for n in pair):
+        raise OptionError(
+            f"{name}: {what} must be one or two numbers from {least}, got {given!r:.60}"
+        )
+    return pair
+
+
+def _columns(
+    x: Tensor, kernel: tuple[int, int], dilation: tuple[int, int], stride: tuple[int, int]
+) -> Tensor:
+    """(N, C, H, W) as (N, C, kernel, kernel, windows, windows)."""
+    for d in (0, 1):
+        reach = (kernel[d] - 1) * dilation[d] + 1
+        if reach > x.shape[2 + d]:
+            raise ShapeError(f"unfold: a window of {reach} does not fit into padded {x.shape}")
+        x = unfold(x, dimension=2 + d, size=reach, step=stride[d])
+    thinned = getitem(x, index=(Ellipsis, *(slice(None, None, n) for n in dilation)))
+    result: Tensor = permute(thinned, (0, 1, 4, 5, 2, 3))
+    return result
+
+
+@function(
+    samples=[
+        sample((2, 3, 4, 5), kernel_size=2),
+        sample((1, 2, 5, 6), kernel_size=(2, 3), stride=(2, 1), padding=1),
+        sample((2, 5, 6), kernel_size=2, dilation=(2, 1), padding=(0, 2)),
+        sample((1, 1, 1, 1), kernel_size=1),
+        sample((0, 2, 3, 4), kernel_size=2),
+    ],
+    method=False,
+)
+def im2col(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    stride: int | Sequence[int] = 1,
+) -> Tensor:
+    """Windows of images (N, C, H, W) as columns (N, C * window, windows): F.unfold."""
+    if input.ndim not in (3, 4):
+        raise ShapeError(f"unfold: input must be (N, C, H, W) or (C, H, W), got {input.shape}")
+    x: Tensor = input if input.ndim == 4 else reshape(input, (1, *input.shape))
+    kernel = _pair("unfold", "kernel_size", kernel_size, 1)
+    border = _pair("unfold", "padding", padding, 0)
+    x = pad(x, (border[1], border[1], border[0], border[0]))
+    gap, step = _pair("unfold", "dilation", dilation, 1), _pair("unfold", "stride", stride, 1)
+    columns = _columns(x, kernel, gap, step)
+    n, c, kh, kw, h, w = columns.shape
+    shape = (c * kh * kw, h * w)
+    result: Tensor = reshape(columns, shape if input.ndim == 3 else (n, *shape))
+    return result
+
+
+@function(
+    samples=[
+        sample((2, 8, 6), output_size=(3, 4), kernel_size=2),
+        sample((1, 6, 4), output_size=(3, 2), kernel_size=(2, 3), stride=(2, 1), padding=1),
+        sample((4, 9), output_size=(4, 5), kernel_size=2, dilation=(1, 2)),
+        sample((1, 1), output_size=1, kernel_size=1),
+        sample((0, 4, 6), output_size=(3, 4), kernel_size=2),
+    ],
+    method=False,
+)
+def col2im(
+    input: Tensor,
+    output_size: int | Sequence[int],
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    stride: int | Sequence[int] = 1,
+) -> Tensor:
+    """Columns (N, C * window, windows) laid back into images and added up: F.fold."""
+    if input.ndim not in (2, 3):
+        raise ShapeError(f"fold: input must be (N, C * window, windows), got {input.shape}")
+    size = _pair("fold", "output_size", output_size, 1)
+    border = _pair("fold", "padding", padding, 0)
+    kernel = _pair("fold", "kernel_size", kernel_size, 1)
+    gap, step = _pair("fold", "dilation", dilation, 1), _pair("fold", "stride", stride, 1)
+    high, wide = (size[d] + 2 * border[d] for d in (0, 1))
+    places = _columns(reshape(arange(high * wide), (1, 1, high, wide)), kernel, gap, step)
+    windows, window = places.shape[4] * places.shape[5], kernel[0] * kernel[1]
+    if input.shape[-1] != windows or input.shape[-2] % window:
+        raise ShapeError(
+            f"fold: input must be (N, a multiple of {window}, {windows}) for an output of {size}, "
+            f"got {input.shape}"
+        )
+    outside = (*input.shape[:-2], input.shape[-2] // window)
+    rows = reshape(input, (shapes.numel(outside), window * windows))
+    flat = zeros(rows.shape[0], high * wide, dtype=input.dtype)
+    whole = index_add(flat, 1, reshape(places, (window * windows,)), rows)
+    cut = tuple(slice(border[d], border[d] + size[d]) for d in (0, 1))
+    result: Tensor = getitem(reshape(whole, (*outside, high, wide)), index=(Ellipsis, *cut))
+    return result

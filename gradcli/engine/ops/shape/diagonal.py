@@ -1,0 +1,216 @@
+"""Diagonals and triangles of matrices."""
+
+from __future__ import annotations
+
+from gradcli.engine import dtype as dtypes
+from gradcli.engine import shape as shape_rules
+from gradcli.engine.array import Array, copy_into, empty, full, run
+from gradcli.engine.composite import function
+from gradcli.engine.kind import Whole
+from gradcli.engine.op import op
+from gradcli.engine.ops.creation.creation import empty as empty_tensor
+from gradcli.engine.ops.creation.creation import tensor
+from gradcli.engine.ops.reduce.reduce import sum as total
+from gradcli.engine.ops.shape.flip import _two_dims
+from gradcli.engine.sample import sample, wrong
+from gradcli.engine.shape import Shape
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import OptionError, ShapeError
+
+
+def _diagonal_view(x: Array, offset: int, a: int, b: int) -> Array:
+    """The view whose last dimension walks x along dimensions a and b at once."""
+    down, right = max(0, -offset), max(0, offset)
+    count = max(0, min(x.shape[a] - down, x.shape[b] - right))
+    kept = [d for d in range(x.ndim) if d not in (a, b)]
+    begin = down * x.strides[a] + right * x.strides[b] if count and x.numel else 0
+    shape = (*(x.shape[d] for d in kept), count)
+    strides = (*(x.strides[d] for d in kept), x.strides[a] + x.strides[b])
+    return x.view(shape, strides, x.offset + begin)
+
+
+@op(
+    shares="view",
+    twice="linear",
+    samples=[
+        sample((3, 4)),
+        sample((4, 3), offset=1),
+        sample((2, 5, 3), offset=-1, dim1=-2, dim2=-1),
+        sample((2, 3, 4), offset=2, dim1=2, dim2=0),
+        sample((1, 1)),
+        sample((3, 2), offset=7),
+        sample((0, 3)),
+    ],
+    wrong=[
+        wrong(sample((3,)), "diagonal: needs 2 or more dimensions, got 1"),
+        wrong(sample((3, 3), dim1=1), "dim1 1 and dim2 1 are the same dimension"),
+    ],
+)
+def diagonal(x: Array, *, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
+    """A view of the diagonals of two dims, as the last dimension; offset counts upwards."""
+    return _diagonal_view(x, offset, *_two_dims("diagonal", x.ndim, dim1, dim2))
+
+
+@diagonal.gradient
+def diagonal_gradient(
+    grad: Array, *, shapes: tuple[Shape], offset: int, dim1: int, dim2: int
+) -> Array:
+    """Zeros, with the gradient on the diagonal."""
+    whole = full(shapes[0], 0, grad.dtype)
+    ndim = len(shapes[0])
+    copy_into(_diagonal_view(whole, offset, dim1 % ndim, dim2 % ndim), grad)
+    return whole
+
+
+@op(
+    twice="linear",
+    samples=[
+        sample((3,)),
+        sample((2, 3), offset=1),
+        sample((2, 3), offset=-2, dim1=0, dim2=2),
+        sample((2, 1), dim1=-1, dim2=0),
+        sample((0, 2)),
+    ],
+    wrong=[
+        wrong(sample(()), "diag_embed: needs 1 or more dimensions"),
+        wrong(sample((3,), dim1=0, dim2=0), "dim1 0 and dim2 0 are the same dimension"),
+    ],
+)
+def diag_embed(x: Array, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
+    """Square matrices in two new dims, with the last dimension of x on a diagonal, 0 elsewhere."""
+    if x.ndim < 1:
+        raise ShapeError("diag_embed: needs 1 or more dimensions, got shape ()")
+    a, b = _two_dims("diag_embed", x.ndim + 1, dim1, dim2)
+    size = x.shape[-1] + abs(offset)
+    rest = iter(x.shape[:-1])
+    shape = [size if d in (a, b) else next(rest) for d in range(x.ndim + 1)]
+    whole = full(shape_rules.checked(shape, "diag_embed"), 0, x.dtype)
+    copy_into(_diagonal_view(whole, offset, a, b), x)
+    return whole
+
+
+@diag_embed.gradient
+def diag_embed_gradient(grad: Array, *, offset: int, dim1: int, dim2: int) -> Array:
+    """The same diagonal of the gradient."""
+    return _diagonal_view(grad, offset, dim1 % grad.ndim, dim2 % grad.ndim)
+
+
+@function(
+    samples=[
+        sample((3, 4)),
+        sample((4, 3), diagonal=-2),
+        sample((3,), diagonal=1),
+        sample((1,), diagonal=-2),
+        sample((2, 3), diagonal=3),
+        sample((0, 2)),
+    ]
+)
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """A diagonal of a matrix, as a copy; of a vector the matrix with it on that diagonal."""
+    if input.ndim not in (1, 2):
+        raise ShapeError(f"diag: needs 1 or 2 dimensions, got shape {input.shape}")
+    result: Tensor = (
+        diag_embed(input, offset=diagonal)
+        if input.ndim == 1
+        else _DIAGONAL(input, offset=diagonal).clone()
+    )
+    return result
+
+
+_DIAGONAL = diagonal  # diag's argument has that name, too
+
+
+@function(
+    samples=[sample((3, 5)), sample((4, 1)), sample((0, 3))],
+    wrong=[wrong(sample((3,)), "needs a matrix, got shape (3,)")],
+)
+def trace(input: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix."""
+    if input.ndim != 2:
+        raise ShapeError(f"trace: needs a matrix, got shape {input.shape}")
+    result: Tensor = total(diagonal(input))
+    return result
+
+
+def _triangle(kernel: str, x: Array, diagonal: int) -> Array:
+    if x.ndim < 2:
+        raise ShapeError(f"{kernel}: needs 2 or more dimensions, got shape {x.shape}")
+    if isinstance(diagonal, bool) or not isinstance(diagonal, int):
+        raise OptionError(f"{kernel}: diagonal must be a whole number, got {diagonal!r}")
+    out = empty((shape_rules.numel(x.shape[:-2]), *x.shape[-2:]), x.dtype)
+    shift = max(-x.shape[-2] - 1, min(x.shape[-1] + 1, diagonal))  # beyond, nothing changes
+    run(kernel, x.contiguous().reshape(out.shape), out, sizes=(shift,))
+    return out.reshape(x.shape)
+
+
+_TRIANGLES = [
+    sample((4, 5)),
+    sample((2, 5, 3), diagonal=1),
+    sample((3, 4), diagonal=-2),
+    sample((1, 3), diagonal=9),
+    sample((0, 3)),
+]
+
+
+@op(
+    twice="linear",
+    samples=_TRIANGLES,
+    wrong=[wrong(sample((3,)), "tril: needs 2 or more dimensions")],
+)
+def tril(x: Array, *, diagonal: int = 0) -> Array:
+    """The elements on and below a diagonal (counted from the main one, upwards), 0 above it."""
+    return _triangle("tril", x, diagonal)
+
+
+@tril.gradient
+def tril_gradient(grad: Array, *, diagonal: int) -> Array:
+    """The same triangle of the gradient."""
+    return _triangle("tril", grad, diagonal)
+
+
+@op(
+    twice="linear",
+    samples=_TRIANGLES,
+    wrong=[wrong(sample((3,)), "triu: needs 2 or more dimensions")],
+)
+def triu(x: Array, *, diagonal: int = 0) -> Array:
+    """The elements on and above a diagonal (counted from the main one, upwards), 0 below it."""
+    return _triangle("triu", x, diagonal)
+
+
+@triu.gradient
+def triu_gradient(grad: Array, *, diagonal: int) -> Array:
+    """The same triangle of the gradient."""
+    return _triangle("triu", grad, diagonal)
+
+
+_GRIDS = [
+    sample(row=3, col=4),
+    sample(row=4, col=2, offset=1),
+    sample(row=3, col=3, offset=-2),
+    sample(row=0, col=3),
+]
+_NO_MATRIX = sample(row=-1, col=3)
+
+
+def _room_for_places(row: int, col: int) -> None:
+    """Refuse at once what the places, found one by one, would end in."""
+    empty_tensor(2, row, col, dtype=dtypes.int64)
+
+
+@function(method=False, samples=_GRIDS, wrong=[wrong(_NO_MATRIX, "-1")], why="it gives places")
+def tril_indices(row: Whole, col: Whole, offset: int = 0) -> Tensor:
+    """The places of a lower triangle of (row, col), row by row: int64 (2, count)."""
+    _room_for_places(row, col)
+    rows = range(max(0, -offset), row) if col else ()
+    places = [(i, j) for i in rows for j in range(min(col, i + offset + 1))]
+    return tensor([[p[k] for p in places] for k in (0, 1)], dtype=dtypes.int64)
+
+
+@function(method=False, samples=_GRIDS, wrong=[wrong(_NO_MATRIX, "-1")], why="it gives places")
+def triu_indices(row: Whole, col: Whole, offset: int = 0) -> Tensor:
+    """The places of an upper triangle of (row, col), row by row: int64 (2, count)."""
+    _room_for_places(row, col)
+    rows = range(min(row, col - offset)) if col else ()
+    places = [(i, j) for i in rows for j in range(max(0, i + offset), col)]
+    return tensor([[p[k] for p in places] for k in (0, 1)], dtype=dtypes.int64)

@@ -1,0 +1,120 @@
+"""Dimensions of size 1 repeated without a copy: views."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from gradcli.engine import shape as shape_rules
+from gradcli.engine import shape as shapes
+from gradcli.engine.argument import listed
+from gradcli.engine.array import Array, unbroadcast
+from gradcli.engine.composite import function
+from gradcli.engine.op import op
+from gradcli.engine.ops.shape.reshape import reshape
+from gradcli.engine.sample import sample, wrong
+from gradcli.engine.shape import Shape
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import ShapeError
+
+
+@op(
+    shares="repeats",
+    twice="linear",
+    variadic=True,
+    samples=[
+        sample((3, 1), size=(3, 4)),
+        sample((4,), size=(2, -1)),
+        sample((), size=(2, 3)),
+        sample((0, 1), size=(0, 3)),
+    ],
+    wrong=[wrong(sample((3, 2), size=(3, 4)), "expand: cannot expand shape (3, 2) to (3, 4)")],
+)
+def expand(x: Array, *, size: Shape) -> Array:
+    """A view that repeats size-1 and missing dimensions; -1 keeps a size."""
+    extra = len(size) - x.ndim
+    if extra < 0:
+        raise ShapeError(f"expand: {size} has fewer dimensions than shape {x.shape}")
+    wanted = [x.shape[d - extra] if s == -1 and d >= extra else s for d, s in enumerate(size)]
+    return x.expand(shape_rules.checked(wanted, "expand"))
+
+
+@expand.gradient
+def expand_gradient(grad: Array, *, shapes: tuple[Shape]) -> Array:
+    """Summed over what was repeated."""
+    return unbroadcast(grad, shapes[0])
+
+
+@function(
+    shares="repeats",
+    samples=[
+        sample((3, 1), (3, 4)),
+        sample((4,), (2, 3, 4)),
+        sample((), (2,)),
+        sample((1, 3), (0, 3)),
+    ],
+)
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """The input repeated to the shape of another tensor, as a view."""
+    result: Tensor = expand(input, other.shape)
+    return result
+
+
+@function(
+    shares="repeats",
+    samples=[
+        sample((3, 1), size=(3, 4)),
+        sample((4,), size=(2, 3, 4)),
+        sample((), size=(2,)),
+        sample((0, 3), size=(2, 0, 3)),
+    ],
+)
+def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
+    """The input repeated to a shape, as a view."""
+    result: Tensor = expand(input, tuple(size))
+    return result
+
+
+@function(
+    shares="repeats",
+    samples=[
+        sample((3,), (4,)),
+        sample((2,), (3,), (1,), indexing="xy"),
+        sample((), (3,)),
+        sample((5,), indexing="xy"),
+        sample((0,), (2,)),
+    ],
+    method=False,
+)
+def meshgrid(
+    *tensors: Tensor | Sequence[Tensor], indexing: Literal["ij", "xy"] = "ij"
+) -> tuple[Tensor, ...]:
+    """Each vector expanded over all others' dimensions, as views; 'xy' exchanges the first two."""
+    given = [reshape(t, -1) if t.ndim == 0 else t for t in listed("meshgrid", "tensors", tensors)]
+    if not given or any(t.ndim != 1 for t in given):
+        raise ShapeError(f"meshgrid: needs vectors, got shapes {[t.shape for t in given]}")
+    swapped = indexing == "xy" and len(given) > 1
+    if swapped:
+        given[:2] = given[1::-1]
+    sizes = [t.numel() for t in given]
+    grids = []
+    for d, t in enumerate(given):
+        shape = [size if d == k else 1 for k, size in enumerate(sizes)]
+        grids.append(expand(reshape(t, shape), sizes))
+    if swapped:
+        grids[:2] = grids[1::-1]
+    return tuple(grids)
+
+
+@function(
+    shares="repeats",
+    method=False,
+    samples=[sample((3, 1), (1, 4)), sample((2, 3), (3,), ()), sample((1,), (0, 3)), sample((4,))],
+    wrong=[wrong(sample((3,), (4,)), "shapes (3,) and (4,) do not broadcast")],
+)
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """All expanded to their common shape, as views."""
+    shape: tuple[int, ...] = ()
+    for x in tensors:
+        shape = shapes.broadcast(shape, x.shape, "broadcast_tensors")
+    return tuple(expand(x, shape) for x in tensors)
