@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from gradcli.config.fields import Branches, Count, Layers
+from gradcli.config.fields import Branches, Layers
 from gradcli.config.node import Node, Report
 from gradcli.config.planned import PlannedLayer, written_layers
 from gradcli.config.schema import schema_of
 from gradcli.config.signal import Signal, floats
+from gradcli.engine.kind import Count
 from gradcli.errors import GradcliError, Place, ShapeError
 
 if TYPE_CHECKING:

@@ -1,104 +1,91 @@
-"""The types that constructors name in their signatures, and how each is said in words."""
+"""The types that YAML has beside the engine's (engine/kind.py), and how each is said in words."""
 
 from __future__ import annotations
 
 import operator
 import types
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import AfterValidator, Field
 
-from gradcli.engine.kind import Bound
+from gradcli.engine.kind import Bound, Count, NotNegative, Positive, Whole
 
-MAX_INT = 2**31 - 1
-
-
-@dataclass(frozen=True)
-class Says:
-    """How a field's allowed values are called in a message."""
-
-    text: str
+MAX_INT = 2**31 - 1  # of any whole number with a limit below
 
 
-Count = Annotated[int, Field(ge=1, le=MAX_INT), Says(f"a whole number from 1 to {MAX_INT}")]
-Whole = Annotated[int, Field(ge=0, le=MAX_INT), Says(f"a whole number from 0 to {MAX_INT}")]
-Seed = Annotated[int, Field(ge=0, lt=2**63), Says("a whole number from 0 to 2^63 - 1")]
-Batch = Annotated[int, Field(ge=1, le=1_000_000), Says("a whole number from 1 to 1000000")]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), Says("a finite number >= 0")]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), Says("a finite number > 0")]
-Finite = Annotated[float, Field(allow_inf_nan=False), Says("a finite number")]
-Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False), Says("a number in [0, 1)")]
-Portion = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), Says("a number from 0 to 1")]
-Weights = Annotated[tuple[NotNegative, ...], Says("a list of finite numbers >= 0")]
+Weights = Annotated[tuple[NotNegative, ...], Bound("a list of finite numbers >= 0")]
 Percent = Annotated[str, Field(pattern=r"^(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?)%$")]
-StepsOrPercent = Annotated[Whole | Percent, Says("a number of steps or a share such as 5%")]
-Betas = Annotated[tuple[Share, Share], Says("two numbers, each in [0, 1)")]
+StepsOrPercent = Annotated[Whole | Percent, Bound("a number of steps or a share such as 5%")]
 Sizes = Annotated[
     Count | tuple[Count, Count],
-    Says("a whole number >= 1, or two of them as [height, width]"),
+    Bound("a whole number >= 1, or two of them as [height, width]"),
 ]
 Factors = Annotated[
     Positive | tuple[Positive, Positive],
-    Says("a number > 0, or two of them as [height, width]"),
+    Bound("a number > 0, or two of them as [height, width]"),
 ]
 Padding = Annotated[
     Whole | tuple[Whole, Whole] | Literal["same"],
-    Says("a whole number >= 0, two of them as [height, width], or same"),
+    Bound("a whole number >= 0, two of them as [height, width], or same"),
 ]
-Shape = Annotated[tuple[Count, ...], Field(min_length=1), Says("a list of whole numbers >= 1")]
-LinePadding = Annotated[Whole | Literal["same"], Says("a whole number >= 0, or same")]
+Shape = Annotated[tuple[Count, ...], Field(min_length=1), Bound("a list of whole numbers >= 1")]
+LinePadding = Annotated[Whole | Literal["same"], Bound("a whole number >= 0, or same")]
 Border = Annotated[
     Whole | tuple[Whole, Whole] | tuple[Whole, Whole, Whole, Whole],
-    Says("a whole number >= 0, or [left, right] or [left, right, top, bottom]"),
+    Bound("a whole number >= 0, or [left, right] or [left, right, top, bottom]"),
 ]
 Padded = Annotated[
-    Whole | tuple[Whole, Whole], Says("a whole number >= 0, or two of them as [height, width]")
+    Whole | tuple[Whole, Whole], Bound("a whole number >= 0, or two of them as [height, width]")
 ]
 Window = Annotated[
     Count | tuple[Count, Count] | Literal["global"],
-    Says("a whole number >= 1, two of them as [height, width], or global"),
+    Bound("a whole number >= 1, two of them as [height, width], or global"),
 ]
 Units = Annotated[
     Count | Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}x$")],
-    Says("a whole number >= 1, or a multiple of the features such as 4x"),
+    Bound("a whole number >= 1, or a multiple of the features such as 4x"),
 ]
-Layers = Annotated[list[Any], Says("a list of layers")]
-Branches = Annotated[list[list[Any]], Says("a list of lists of layers")]
+Layers = Annotated[list[Any], Bound("a list of layers")]
+Branches = Annotated[list[list[Any]], Bound("a list of lists of layers")]
 
 
 def in_yaml(hint: Any) -> Any:
     """A type of the engine's as one of YAML's: lists for sequences, numbers finite and 32 bits."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        bounds = [note for note in inner[1:] if isinstance(note, Bound)]
-        return _bounded(inner[0], bounds[0]) if bounds else hint
+        kind, *notes = inner
+        return Annotated[(in_yaml(kind), *(new for old in notes for new in _notes(kind, old)))]
     if origin in (Union, types.UnionType):
         return reduce(operator.or_, map(in_yaml, inner))
     if origin is Sequence:
         return tuple[in_yaml(inner[0]), ...]  # type: ignore[misc]
+    if inner and origin is not Literal:
+        return origin[tuple(each if each is Ellipsis else in_yaml(each) for each in inner)]
     return hint
 
 
-def _bounded(base: type, bound: Bound) -> Any:
-    limits: dict[str, Any] = dict(bound.limits)
-    if base is int and "ge" in limits:
-        least, most = int(limits["ge"]), int(limits.get("le", MAX_INT))
-        says = f"a whole number from {least} to {most}"
-        return Annotated[int, Field(ge=least, le=most), Says(says)]
-    says = bound.says if "le" in limits else bound.says.replace("a number", "a finite number")
-    if limits:
-        return Annotated[base, Field(**limits), Says(says)]
+def _notes(kind: Any, note: Any) -> list[Any]:
+    """What a note of Annotated is in YAML: a bound says its sentence, and pydantic keeps it."""
+    if not isinstance(note, Bound) or note.holds is None:
+        return [note]
+    limits: dict[str, Any] = dict(note.limits)
+    if kind is int and "ge" in limits:
+        limits = {"le": MAX_INT, **limits}
+        most = "2^63 - 1" if limits["le"] == 2**63 - 1 else limits["le"]
+        return [Field(**limits), Bound(f"a whole number from {limits['ge']} to {most}")]
+    one_end = len(limits) < 2
+    says = note.says.replace("a number", "a finite number") if one_end else note.says
+    return [Field(**limits) if limits else AfterValidator(partial(_fits, note)), Bound(says)]
 
-    def fits(value: Any) -> Any:
-        if bound.holds is None or bound.holds(value):
-            return value
-        raise ValueError(bound.says)
 
-    return Annotated[base, AfterValidator(fits), Says(says)]
+def _fits(bound: Bound, value: Any) -> Any:
+    assert bound.holds is not None
+    if bound.holds(value):
+        return value
+    raise ValueError(bound.says)
 
 
 _WORDS: dict[object, str] = {
@@ -117,7 +104,7 @@ def expected(hint: Any) -> str:
         return _WORDS[hint]
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        said = [note.text for note in inner[1:] if isinstance(note, Says)]
+        said = [note.says for note in inner[1:] if isinstance(note, Bound)]
         return said[0] if said else expected(inner[0])
     if origin is Literal:
         return "one of " + ", ".join(

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from gradcli.config.fields import NotNegative, Says
 from gradcli.config.merge import full
 from gradcli.config.node import Node, Path, Report
 from gradcli.config.optimizers import OPTIMIZERS, MakeOptimizer
 from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import Chosen, choose
 from gradcli.config.selection import Patterns, select
+from gradcli.engine.kind import Bound, NotNegative
 from gradcli.registry import closest
 
 if TYPE_CHECKING:
     from gradcli.engine import nn, optim
 
-Some = Annotated[list[str], Field(min_length=1), Says("a list of patterns such as bias or head")]
-Groups = Annotated[list[Any], Says("a list of maps such as {match: [head], lr: 1e-3}")]
+Some = Annotated[list[str], Field(min_length=1), Bound("a list of patterns such as bias or head")]
+Groups = Annotated[list[Any], Bound("a list of maps such as {match: [head], lr: 1e-3}")]
 
 
 def grouping(

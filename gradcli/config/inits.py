@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field
-
-from gradcli.config.fields import NotNegative, Portion, Positive, Says
 from gradcli.config.merge import without
 from gradcli.config.node import Node, Report
 from gradcli.config.sections import Chosen, choose
 from gradcli.config.signal import Fitted
+from gradcli.engine.kind import Count, Finite, NotNegative, Portion, Positive
 from gradcli.errors import OptionError
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor, nn
 
 Fill = Callable[["Tensor"], None]
-Number = Annotated[float, Field(allow_inf_nan=False), Says("a finite number")]
+
 Fan = Literal["fan_in", "fan_out"]
 Activation = Literal["linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"]
 
@@ -34,18 +32,18 @@ def _filler(name: str, **options: Any) -> Fill:
     return fill
 
 
-def uniform(*, a: Number = 0.0, b: Number = 1.0) -> Fill:
+def uniform(*, a: Finite = 0.0, b: Finite = 1.0) -> Fill:
     """Evenly spread over a..b."""
     return _filler("uniform_", a=a, b=b)
 
 
-def normal(*, mean: Number = 0.0, std: NotNegative = 1.0) -> Fill:
+def normal(*, mean: Finite = 0.0, std: NotNegative = 1.0) -> Fill:
     """Normally distributed."""
     return _filler("normal_", mean=mean, std=std)
 
 
 def trunc_normal(
-    *, mean: Number = 0.0, std: Positive = 1.0, a: Number = -2.0, b: Number = 2.0
+    *, mean: Finite = 0.0, std: Positive = 1.0, a: Finite = -2.0, b: Finite = 2.0
 ) -> Fill:
     """Normally distributed within a..b."""
     if not a < b:
@@ -53,7 +51,7 @@ def trunc_normal(
     return _filler("trunc_normal_", mean=mean, std=std, a=a, b=b)
 
 
-def constant(val: Number) -> Fill:
+def constant(val: Finite) -> Fill:
     """One number everywhere."""
     return _filler("constant_", val=val)
 
@@ -73,30 +71,30 @@ def eye() -> Fill:
     return _filler("eye_")
 
 
-def dirac(*, groups: Annotated[int, Field(ge=1), Says("a whole number >= 1")] = 1) -> Fill:
+def dirac(*, groups: Count = 1) -> Fill:
     """A convolution that hands on its channels."""
     return _filler("dirac_", groups=groups)
 
 
-def xavier_uniform(*, gain: Number = 1.0) -> Fill:
+def xavier_uniform(*, gain: Finite = 1.0) -> Fill:
     """Evenly spread with variance 2 gain^2 / (fan_in + fan_out)."""
     return _filler("xavier_uniform_", gain=gain)
 
 
-def xavier_normal(*, gain: Number = 1.0) -> Fill:
+def xavier_normal(*, gain: Finite = 1.0) -> Fill:
     """Normally distributed with variance 2 gain^2 / (fan_in + fan_out)."""
     return _filler("xavier_normal_", gain=gain)
 
 
 def kaiming_uniform(
-    *, a: Number = 0.0, mode: Fan = "fan_in", nonlinearity: Activation = "leaky_relu"
+    *, a: Finite = 0.0, mode: Fan = "fan_in", nonlinearity: Activation = "leaky_relu"
 ) -> Fill:
     """Evenly spread with variance gain^2 / fan."""
     return _filler("kaiming_uniform_", a=a, mode=mode, nonlinearity=nonlinearity)
 
 
 def kaiming_normal(
-    *, a: Number = 0.0, mode: Fan = "fan_in", nonlinearity: Activation = "leaky_relu"
+    *, a: Finite = 0.0, mode: Fan = "fan_in", nonlinearity: Activation = "leaky_relu"
 ) -> Fill:
     """Normally distributed with variance gain^2 / fan."""
     return _filler("kaiming_normal_", a=a, mode=mode, nonlinearity=nonlinearity)
@@ -107,7 +105,7 @@ def sparse(sparsity: Portion, *, std: NotNegative = 0.01) -> Fill:
     return _filler("sparse_", sparsity=sparsity, std=std)
 
 
-def orthogonal(*, gain: Number = 1.0) -> Fill:
+def orthogonal(*, gain: Finite = 1.0) -> Fill:
     """Orthonormal rows or columns, times gain."""
     return _filler("orthogonal_", gain=gain)
 

@@ -15,8 +15,9 @@ from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.config.planner import LAYERS, layer_schema
 from gradcli.config.schedules import SCHEDULES
 from gradcli.config.schema import Schema, schema_of
-from gradcli.config.sections import pretrained, top, train
+from gradcli.config.sections import pretrained, top
 from gradcli.data import DATASETS
+from gradcli.train.job import Settings
 from gradcli.train.metrics import METRICS
 
 Json = dict[str, Any]
@@ -35,7 +36,7 @@ def json_schema() -> Json:
         "loss": _choice(LOSSES, definitions),
         "optim": _choice(OPTIMIZERS, definitions, grouping),
         "schedule": _choice(SCHEDULES, definitions),
-        "train": _map(schema_of(train), definitions),
+        "train": _map(schema_of(Settings), definitions),
         "pretrained": _map(schema_of(pretrained), definitions),
         "model": {"anyOf": [_layer_list(), {"type": "object"}]},
         "blocks": {"type": "object", "additionalProperties": _block(definitions)},

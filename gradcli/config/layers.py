@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from gradcli.config.fields import Count, Positive, Shape, Share
+from gradcli.config.fields import Shape
 from gradcli.config.signal import Fitted, Signal, floats, given_input
+from gradcli.engine.kind import Count, Positive, Share
 from gradcli.errors import ShapeError
 
 if TYPE_CHECKING:

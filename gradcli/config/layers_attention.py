@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from gradcli.config.fields import Count, Positive, Share, Units
+from gradcli.config.fields import Units
 from gradcli.config.signal import Fitted, Signal, floats
+from gradcli.engine.kind import Count, Positive, Share
 from gradcli.errors import ShapeError
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from gradcli.config.fields import Count, Portion, Positive, Share
 from gradcli.config.signal import Fitted, Signal, floats, image, line
+from gradcli.engine.kind import Count, Portion, Positive, Share
 from gradcli.errors import ShapeError
 
 if TYPE_CHECKING:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
-from gradcli.config.fields import Border, Count, Factors, Finite, Sizes
+from gradcli.config.fields import Border, Factors, Sizes
 from gradcli.config.layers_window import pair
 from gradcli.config.signal import Fitted, Signal, floats, image, line
+from gradcli.engine.kind import Count, Finite
 from gradcli.errors import ShapeError
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from gradcli.config.fields import Count, Share
 from gradcli.config.signal import Fitted, Signal, floats
+from gradcli.engine.kind import Count, Share
 from gradcli.errors import ShapeError
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gradcli.config.fields import Count, LinePadding, Padded, Padding, Sizes, Whole, Window
+from gradcli.config.fields import LinePadding, Padded, Padding, Sizes, Window
 from gradcli.config.signal import Fitted, Signal, given_input, image, line
+from gradcli.engine.kind import Count, Whole
 from gradcli.errors import ShapeError
 
 if TYPE_CHECKING:

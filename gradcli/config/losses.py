@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from gradcli.config.fields import NotNegative, Portion, Positive, Weights
+from gradcli.config.fields import Weights
+from gradcli.engine.kind import NotNegative, Portion, Positive
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor

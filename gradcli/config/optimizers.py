@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from gradcli.config.fields import Betas, NotNegative, Portion, Positive, Share
+from gradcli.engine.kind import NotNegative, Portion, Positive, Share
+from gradcli.engine.optim.optimizer import Betas
 from gradcli.errors import OptionError
 
 if TYPE_CHECKING:

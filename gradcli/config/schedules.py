@@ -9,28 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from gradcli.config.fields import (
-    Count,
-    NotNegative,
-    Portion,
-    Positive,
-    Says,
-    Share,
-    StepsOrPercent,
-    Whole,
-)
+from gradcli.config.fields import StepsOrPercent
 from gradcli.config.merge import full
 from gradcli.config.node import Node, Report
 from gradcli.config.schema import schema_of
-from gradcli.config.sections import Chosen, Metric, choose
+from gradcli.config.sections import Chosen, choose
+from gradcli.engine.kind import Bound, Count, NotNegative, Portion, Positive, Share, Whole
 from gradcli.errors import OptionError
+from gradcli.train.job import Metric
 from gradcli.train.metrics import higher_is_better
 
 if TYPE_CHECKING:
     from gradcli.train.job import Schedule
 
-Points = Annotated[list[StepsOrPercent], Says("a list of numbers of steps or shares such as 30%")]
-Parts = Annotated[list[Any], Field(min_length=1), Says("a list of schedules")]
+Points = Annotated[list[StepsOrPercent], Bound("a list of numbers of steps or shares such as 30%")]
+Parts = Annotated[list[Any], Field(min_length=1), Bound("a list of schedules")]
 Anneal = Literal["cos", "linear"]
 Threshold = Literal["rel", "abs"]
 
@@ -200,8 +193,7 @@ def _part(written: Any) -> Plan:
     keys = {"name": written} if isinstance(written, str) else dict(written)
     make = SCHEDULES[keys.pop("name")]
     schema = schema_of(make)
-    values = schema.model.model_validate_json(json.dumps(keys))
-    plan: Plan = make(**{name: getattr(values, key) for key, name in schema.parameters.items()})
+    plan: Plan = make(**schema.values(schema.model.model_validate_json(json.dumps(keys))))
     return plan
 
 

@@ -10,9 +10,9 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from gradcli.config.fields import expected, in_yaml
 from gradcli.config.node import Node, Path, Report, describe
@@ -155,6 +155,10 @@ class Schema:
         """The field that `name: value` fills."""
         return next(iter(self.hints), None)
 
+    def values(self, model: BaseModel) -> dict[str, Any]:
+        """What a checked section says, by parameter."""
+        return {name: getattr(model, key) for key, name in self.parameters.items()}
+
 
 @cache
 def schema_of(make: Callable[..., Any], given: int = 0) -> Schema:
@@ -164,7 +168,8 @@ def schema_of(make: Callable[..., Any], given: int = 0) -> Schema:
     fields: dict[str, Any] = {}
     for parameter in parameters:
         # A parameter called in_ is the key `in`, which Python keeps for itself.
-        fields[parameter.name.rstrip("_")] = (hints[parameter.name], _field(make, parameter))
+        hint = hints[parameter.name]
+        fields[parameter.name.rstrip("_")] = (_checked(hint), _field(make, parameter, hint))
     model = create_model(
         make.__name__,
         __config__=ConfigDict(
@@ -183,13 +188,14 @@ def schema_of(make: Callable[..., Any], given: int = 0) -> Schema:
     )
 
 
-def _field(make: Callable[..., Any], parameter: inspect.Parameter) -> Any:
-    """The default of a parameter, and its description where `make` is a dataclass with docs."""
+def _field(make: Callable[..., Any], parameter: inspect.Parameter, hint: Any) -> Any:
+    """The default of a parameter, and what it means: a text in Annotated, or a field's `doc`."""
     default: Any = ... if parameter.default is parameter.empty else parameter.default
+    doc = next((note for note in getattr(hint, "__metadata__", ()) if isinstance(note, str)), None)
     if not dataclasses.is_dataclass(make):
-        return Field(default=default)
+        return Field(default=default, description=doc)
     [field] = [each for each in dataclasses.fields(make) if each.name == parameter.name]
-    doc = field.metadata.get("doc")
+    doc = doc or field.metadata.get("doc")
     if field.default_factory is not dataclasses.MISSING:
         return Field(default_factory=field.default_factory, description=doc)
     return Field(default=default, description=doc)
@@ -203,6 +209,17 @@ def _hints(make: Callable[..., Any], parameters: list[inspect.Parameter]) -> dic
     scope = {k: v for each in classes for k, v in vars(sys.modules[each.__module__]).items()}
     hints = get_type_hints(holder, globalns=scope, include_extras=True)
     return {name: in_yaml(hint) for name, hint in hints.items()}
+
+
+def _checked(hint: Any) -> Any:
+    """The type for pydantic: a dataclass is checked by its own schema."""
+    inner = _dataclass_in(hint)
+    if inner is None:
+        return hint
+    schema = schema_of(inner)
+    validator = AfterValidator(lambda model: inner(**schema.values(model)))
+    made: Any = Annotated[(schema.model, validator)]
+    return made if hint is inner else made | None
 
 
 def check(
@@ -227,7 +244,7 @@ def check(
         return None
     if broken:
         return None
-    return {name: getattr(model, key) for key, name in schema.parameters.items()}
+    return schema.values(model)
 
 
 @dataclass(frozen=True)
@@ -294,18 +311,18 @@ class _Mistake:
 def _keys_at(hints: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
     """The keys of the map at `path`; of a map that takes any key, none."""
     for step in path:
-        inner = next((each for each in _models(hints.get(str(step)))), None)
+        inner = _dataclass_in(hints.get(str(step)))
         if inner is None:
             return {}
-        hints = get_type_hints(inner, include_extras=True)
-        hints = {key: hint for key, hint in hints.items() if key in inner.model_fields}
+        hints = schema_of(inner).hints
     return hints
 
 
-def _models(hint: Any) -> list[type[BaseModel]]:
-    """The pydantic models among the choices of a type."""
-    choices = [hint, *get_args(hint)]
-    return [each for each in choices if inspect.isclass(each) and issubclass(each, BaseModel)]
+def _dataclass_in(hint: Any) -> type | None:
+    """The dataclass among the choices of a type."""
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return hint
+    return next(filter(None, map(_dataclass_in, get_args(hint))), None)
 
 
 def _hint(node: Node) -> str:

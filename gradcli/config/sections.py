@@ -8,41 +8,40 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from gradcli.config.fields import Batch, Count, NotNegative, Positive, Says, Seed, Share, Whole
 from gradcli.config.merge import full, without
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.schema import check, meant, schema_of
 from gradcli.config.selection import Patterns
+from gradcli.engine.kind import Bound
 from gradcli.errors import GradcliError
-from gradcli.train.job import COMPARISONS, EarlyStop, Expectation, Precision, Settings
+from gradcli.train.job import COMPARISONS, Expectation, Settings
 from gradcli.train.metrics import METRICS
 
 VERSION = 1
 
-Metric = Annotated[str, Says("a metric with its split, such as val.accuracy")]
 RunName = Annotated[
     str,
     Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"),
-    Says("1 to 100 letters, digits, '.', '_' or '-', beginning with a letter or digit"),
+    Bound("1 to 100 letters, digits, '.', '_' or '-', beginning with a letter or digit"),
 ]
 
 
 def top(
-    gradcli: Annotated[int, Says(f"the version of the config format, {VERSION}")],
+    gradcli: Annotated[int, Bound(f"the version of the config format, {VERSION}")],
     data: Any,
-    model: Annotated[list[Any], Field(min_length=1), Says("a list of at least one layer")],
+    model: Annotated[list[Any], Field(min_length=1), Bound("a list of at least one layer")],
     loss: Any,
     optim: Any,
     train: Any,
     name: RunName = "run",
     schedule: Any = "constant",
-    metrics: Annotated[list[str], Says("a list of metric names")] = [],  # noqa: B006
-    expect: Annotated[dict[str, str], Says('a map such as {val.accuracy: ">= 0.97"}')] = {},  # noqa: B006
-    vars: Annotated[dict[str, Any], Says("a map from names to values")] = {},  # noqa: B006
-    code: Annotated[list[str] | str, Says("a Python file or a list of them")] = [],  # noqa: B006
-    blocks: Annotated[dict[str, Any], Says("a map from names to blocks")] = {},  # noqa: B006
+    metrics: Annotated[list[str], Bound("a list of metric names")] = [],  # noqa: B006
+    expect: Annotated[dict[str, str], Bound('a map such as {val.accuracy: ">= 0.97"}')] = {},  # noqa: B006
+    vars: Annotated[dict[str, Any], Bound("a map from names to values")] = {},  # noqa: B006
+    code: Annotated[list[str] | str, Bound("a Python file or a list of them")] = [],  # noqa: B006
+    blocks: Annotated[dict[str, Any], Bound("a map from names to blocks")] = {},  # noqa: B006
     freeze: Patterns = [],  # noqa: B006
     pretrained: Any = None,
     extends: Any = None,
@@ -55,61 +54,9 @@ def pretrained(from_: str, *, layers: Patterns = []) -> tuple[str, tuple[str, ..
     return from_, tuple(layers)
 
 
-class EarlyStopping(BaseModel):
-    """Stop when `metric` has not improved by `min_delta` in `patience` evaluations running."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-    metric: Metric
-    patience: Count = 3
-    min_delta: NotNegative = 0.0
-
-
-def train(
-    batch: Batch,
-    *,
-    epochs: Whole | None = None,
-    steps: Whole | None = None,
-    seed: Seed = 1,
-    micro_batch: Batch | None = None,
-    clip: Positive | None = None,
-    clip_value: Positive | None = None,
-    ema: Share | None = None,
-    drop_last: bool = False,
-    best: Metric | None = None,
-    early_stop: EarlyStopping | None = None,
-    eval_every: Count | None = None,
-    checkpoint_every: Count | None = None,
-    keep: Count = 2,
-    log_every: Count = 50,
-    capture: bool = True,
-    precision: Precision = "float32",
-) -> Settings:
-    """How long, in which portions, and what is watched."""
-    stop = EarlyStop(**early_stop.model_dump()) if early_stop else None
-    return Settings(
-        batch=batch,
-        seed=seed,
-        epochs=epochs,
-        steps=steps,
-        micro_batch=micro_batch,
-        clip=clip,
-        clip_value=clip_value,
-        ema=ema,
-        drop_last=drop_last,
-        best=best,
-        early_stop=stop,
-        eval_every=eval_every,
-        checkpoint_every=checkpoint_every,
-        keep=keep,
-        log_every=log_every,
-        capture=capture,
-        precision=precision,
-    )
-
-
 # Keys that people write at the top level or in `train:`, and where they belong.
 ELSEWHERE = {
-    **{key: f"train.{key}" for key in schema_of(train).hints},
+    **{key: f"train.{key}" for key in schema_of(Settings).hints},
     "batch_size": "train.batch",
     "lr": "optim.lr",
     "learning_rate": "optim.lr",
@@ -213,8 +160,8 @@ def settings(node: Node | None, report: Report) -> Settings | None:
     elif not both and not any(item and item.broken for item in (epochs, steps)):
         report.error("E104", "train needs epochs or steps, to know how long", node.place)
     away = {key: home for key, home in ELSEWHERE.items() if not home.startswith("train.")}
-    values = check(node, schema_of(train), "train.", report, elsewhere=away)
-    return None if values is None else train(**values)
+    values = check(node, schema_of(Settings), "train.", report, elsewhere=away)
+    return None if values is None else Settings(**values)
 
 
 def metric_names(node: Node | None, targets: str | None, report: Report) -> tuple[str, ...]:

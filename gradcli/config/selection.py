@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated
 
-from gradcli.config.fields import Says
+from gradcli.engine.kind import Bound
 from gradcli.errors import ConfigError
 from gradcli.registry import did_you_mean
 
 if TYPE_CHECKING:
     from gradcli.engine import nn
 
-Patterns = Annotated[list[str], Says("a list of patterns such as bias, head or conv.weight")]
+Patterns = Annotated[list[str], Bound("a list of patterns such as bias, head or conv.weight")]
 Path = tuple[frozenset[str], ...]
 
 

@@ -141,19 +141,28 @@ class Bound:
 
 
 def within(
-    says: str, *, ge: float | None = None, gt: float | None = None, le: float | None = None
+    says: str,
+    *,
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    lt: float | None = None,
 ) -> Bound:
-    """The bound of numbers from `ge`, or above `gt`, up to `le`."""
-    limits = tuple(
-        (name, end) for name, end in (("ge", ge), ("gt", gt), ("le", le)) if end is not None
-    )
+    """The bound of numbers from `ge`, or above `gt`, up to `le`, or below `lt`."""
+    ends = {"ge": ge, "gt": gt, "le": le, "lt": lt}
+    limits = tuple((name, end) for name, end in ends.items() if end is not None)
     tests = [partial(_COMPARE[name], end) for name, end in limits]
     if len(tests) == 1:
         return Bound(says, tests[0], limits)
     return Bound(says, lambda x: tests[0](x) and tests[1](x), limits)
 
 
-_COMPARE = {"ge": operator.le, "gt": operator.lt, "le": operator.ge}  # end on the left
+_COMPARE = {
+    "ge": operator.le,
+    "gt": operator.lt,
+    "le": operator.ge,
+    "lt": operator.gt,
+}  # end on the left
 
 
 def _whole(value: Any) -> int:
@@ -367,6 +376,7 @@ Whole = Annotated[int, within("a whole number >= 0", ge=0)]
 NotNegative = Annotated[float, within("a number >= 0", ge=0)]
 Positive = Annotated[float, within("a number > 0", gt=0)]
 Portion = Annotated[float, within("a number from 0 to 1", ge=0, le=1)]
+Share = Annotated[float, within("a number in [0, 1)", ge=0, lt=1)]
 Finite = Annotated[float, Bound("a finite number", isfinite)]
 Number = Annotated[float | bool, Bound("a number")]  # True and False are 1 and 0 here
 Operand = Tensor | Number

@@ -6,8 +6,9 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
+from gradcli.engine.kind import Bound, Count, NotNegative, Positive, Share, Whole, within
 from gradcli.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from gradcli.engine import Tensor, nn, optim
 
 Precision = Literal["float32", "tf32", "bf16"]
+Seed = Annotated[int, within("a whole number from 0 to 2^63 - 1", ge=0, le=2**63 - 1)]
+Batch = Annotated[int, within("a whole number from 1 to 1000000", ge=1, le=1_000_000)]
+Metric = Annotated[str, Bound("a metric with its split, such as val.accuracy")]
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,
@@ -62,51 +66,63 @@ class Expectation:
 class EarlyStop:
     """Stop when `metric` has not improved by `min_delta` in `patience` evaluations running."""
 
-    metric: str
-    patience: int
-    min_delta: float = 0.0
+    metric: Metric
+    patience: Count = 3
+    min_delta: NotNegative = 0.0
 
 
 @dataclass(frozen=True)
 class Settings:
     """The `train:` section: how long, in which portions, and what is watched.
 
-    Attributes:
-        batch: samples of one update.
-        micro_batch: samples of one forward pass; the gradients of a batch are added up.
-        epochs: passes over the training split; None when `steps` says how long.
-        steps: updates; None when `epochs` says how long.
-        clip: largest norm of all gradients together; None leaves them alone.
-        clip_value: largest size of each number in a gradient, before that.
-        ema: the share that the average of the weights keeps at each step; None has no average.
-        drop_last: leave out an epoch's last, smaller batch.
-        best: the metric whose best checkpoint is kept, such as `val.accuracy`.
-        eval_every: steps between evaluations; None evaluates after each epoch.
-        checkpoint_every: steps between checkpoints; None saves after each epoch.
-        keep: how many of the newest checkpoints stay; the best one stays as well.
-        log_every: steps between two lines of the log.
-        precision: "float32"; "bf16" computes model and loss under autocast; "tf32" may round what
-            products multiply.
-        capture: replay recorded steps; False runs each one eagerly, with the same bits.
+    Fields are the keys, with their types and what they mean.
     """
 
-    batch: int
-    seed: int = 1
-    epochs: int | None = None
-    steps: int | None = None
-    micro_batch: int | None = None
-    clip: float | None = None
-    clip_value: float | None = None
-    ema: float | None = None
-    drop_last: bool = False
-    best: str | None = None
-    early_stop: EarlyStop | None = None
-    eval_every: int | None = None
-    checkpoint_every: int | None = None
-    keep: int = 2
-    log_every: int = 50
-    capture: bool = True
-    precision: Precision = "float32"
+    batch: Annotated[Batch, "samples of one update"]
+    epochs: Annotated[
+        Whole | None, "passes over the training split; 0 writes the first checkpoint only"
+    ] = None
+    steps: Annotated[Whole | None, "updates; either `epochs` or `steps` says how long"] = None
+    seed: Annotated[Seed, "decides every random number"] = 1
+    micro_batch: Annotated[
+        Batch | None, "samples of one forward pass; gradients of a batch are added up"
+    ] = None
+    clip: Annotated[Positive | None, "largest norm of all gradients together"] = None
+    clip_value: Annotated[
+        Positive | None, "largest size of each number of a gradient; comes before `clip`"
+    ] = None
+    ema: Annotated[
+        Share | None,
+        "such as `0.999`: the share that a moving average of the weights keeps at each step; it "
+        "begins at the first weights, `val`, `test`, `gradcli eval` and `predict` use it",
+    ] = None
+    drop_last: Annotated[bool, "leave out an epoch's last, smaller batch"] = False
+    best: Annotated[
+        Metric | None, "the figure whose best checkpoint is kept, such as `val.accuracy`"
+    ] = None
+    early_stop: Annotated[
+        EarlyStop | None,
+        "`{metric, patience: 3, min_delta: 0}`: stop when the metric has not improved by "
+        "`min_delta` in `patience` evaluations running",
+    ] = None
+    eval_every: Annotated[
+        Count | None, "steps between evaluations; after each epoch where left out"
+    ] = None
+    checkpoint_every: Annotated[
+        Count | None, "steps between checkpoints; after each epoch where left out"
+    ] = None
+    keep: Annotated[Count, "how many of the newest checkpoints stay, beside the best"] = 2
+    log_every: Annotated[Count, "steps between two lines of the log"] = 50
+    capture: Annotated[
+        bool,
+        "record the step once and replay it without Python; `false` runs each step eagerly, with "
+        "the same bits",
+    ] = True
+    precision: Annotated[
+        Precision,
+        "`bf16` computes model and loss in bfloat16 where that is safe, with float32 weights; "
+        "`tf32` lets NVIDIA's GPUs round what products multiply ([precision.md](precision.md))",
+    ] = "float32"
 
 
 def steps_per_epoch(settings: Settings, samples: int) -> int:

@@ -128,7 +128,7 @@ def test_a_captured_step_takes_each_new_rate():
         (
             lambda: kinds.ReduceLROnPlateau(sgd(), factor=1.0),
             OptionError,
-            "from 0 to below 1",
+            r"in \[0, 1\)",
         ),
         (
             lambda: kinds.ReduceLROnPlateau(sgd(), threshold_mode="no"),

@@ -244,7 +244,10 @@ def test_a_state_that_does_not_fit_changes_nothing():
         (lambda p: optim.SGD([p], nesterov=True), "nesterov needs momentum above 0"),
         (lambda p: optim.SGD([p], momentum=0.9, dampening=0.1, nesterov=True), "dampening 0"),
         (lambda p: optim.SGD([p], weight_decay=-1), "weight_decay must be a number >= 0"),
-        (lambda p: optim.Adam([p], betas=(1.0, 0.9)), "betas must be two numbers"),
+        (
+            lambda p: optim.Adam([p], betas=(1.0, 0.9)),
+            r"betas\[0\] must be a number in \[0, 1\)",
+        ),
         (lambda p: optim.Adam([p], betas=0.9), "betas must be two numbers"),
         (lambda p: optim.Adam([p], eps=-1), "eps must be a number >= 0"),
         (lambda p: optim.AdamW([p], amsgrad=1), "AdamW: amsgrad must be True or False, got 1"),

@@ -160,7 +160,7 @@ def test_a_plateau_that_saw_nothing_has_no_best():
         (lambda: Exponential(total=9, factor=0.0), "factor must be a number > 0"),
         (lambda: OneCycle(total=9, anneal="steps"), "'cos' or 'linear'"),
         (lambda: OneCycle(total=9, three_phase=True, rise=0.6), "rise must be from 0 to 0.5"),
-        (lambda: plateau(factor=1.0), "factor must be a number from 0 to below 1"),
+        (lambda: plateau(factor=1.0), r"factor must be a number in \[0, 1\)"),
         (lambda: plateau(threshold_mode="no"), "threshold_mode must be 'rel' or 'abs'"),
         (
             lambda: Sequential(total=9, parts=(Constant(total=9),), at=(3,)),

@@ -16,10 +16,10 @@ from gradcli.data.loader.sets import IterableDataset
 from gradcli.data.loader.worker import End, Fetch, Work
 from gradcli.engine import Generator
 from gradcli.engine.constructor import checked_constructor
-from gradcli.engine.kind import Bound, Count, NotNegative
+from gradcli.engine.kind import Count, NotNegative, within
 from gradcli.errors import DTypeError, OptionError
 
-Workers = Annotated[int, Bound("a whole number from 0 to 1024", lambda n: 0 <= n <= 1024)]
+Workers = Annotated[int, within("a whole number from 0 to 1024", ge=0, le=1024)]
 
 
 @checked_constructor

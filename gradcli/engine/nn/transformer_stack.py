@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
-from gradcli.engine.kind import Bound, Count, NotNegative, Portion
+from gradcli.engine.kind import Count, NotNegative, Portion, within
 from gradcli.engine.nn import init
 from gradcli.engine.nn.containers import ModuleList
 from gradcli.engine.nn.layer_norm import LayerNorm
@@ -23,7 +23,7 @@ from gradcli.engine.ops.creation.creation import full
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import ShapeError
 
-Layers = Annotated[int, Bound("a whole number from 0 to 10000", lambda n: 0 <= n <= 10_000)]
+Layers = Annotated[int, within("a whole number from 0 to 10000", ge=0, le=10_000)]
 
 
 def _copies(layer: Module, count: int) -> ModuleList:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
-
-from gradcli.engine.kind import Bound
+from typing import Literal
 
 Measure = Literal["rel", "abs"]
 RELATIVE: Measure = "rel"
 Anneal = Literal["cos", "linear"]
-Share = Annotated[float, Bound("a number from 0 to below 1", lambda x: 0 <= x < 1)]
 
 
 def power(base: float, exponent: float) -> float:

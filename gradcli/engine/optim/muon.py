@@ -8,14 +8,14 @@ from typing import Annotated, Any, Literal
 
 from gradcli.engine.array import Array, copy_into, run
 from gradcli.engine.graph import no_grad
-from gradcli.engine.kind import Bound, NotNegative
+from gradcli.engine.kind import NotNegative, within
 from gradcli.engine.optim.optimizer import Group, Optimizer
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import ShapeError
 
 COEFFICIENTS = (3.4445, -4.775, 2.0315)
 
-Steps = Annotated[int, Bound("a whole number from 0 to 99", lambda n: 0 <= n <= 99)]
+Steps = Annotated[int, within("a whole number from 0 to 99", ge=0, le=99)]
 
 
 class Muon(Optimizer):

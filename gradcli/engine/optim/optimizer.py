@@ -13,7 +13,7 @@ from gradcli.engine.array import Array, copy_into, empty, fill, moved, run, scal
 from gradcli.engine.constructor import in_library
 from gradcli.engine.device import cpu, place
 from gradcli.engine.device.context import named
-from gradcli.engine.kind import Bound, shown
+from gradcli.engine.kind import Bound, Share, shown
 from gradcli.engine.ops.creation.creation import zeros
 from gradcli.engine.tensor import OPS, Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
@@ -21,12 +21,7 @@ from gradcli.errors import DTypeError, OptionError, ShapeError
 Group = dict[str, Any]
 First = Callable[[str, Tensor], Tensor]
 FIRST_RATE = "initial_lr"  # of a group: what its schedulers set out from
-
-
-Betas = Annotated[
-    tuple[float, float],
-    Bound("two numbers from 0 to below 1", lambda two: all(0 <= beta < 1 for beta in two)),
-]
+Betas = Annotated[tuple[Share, Share], Bound("two numbers, each in [0, 1)")]
 
 
 class _Slots:

@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradcli.engine.constructor import checked_constructor
-from gradcli.engine.kind import Count, NotNegative, Portion, Positive, Whole
+from gradcli.engine.kind import Count, NotNegative, Portion, Positive, Share, Whole
 from gradcli.engine.optim.curves import (
     CURVES,
     RELATIVE,
     Anneal,
     Measure,
     Patience,
-    Share,
     half_cosine,
     in_cycle,
     one_cycle_phase,

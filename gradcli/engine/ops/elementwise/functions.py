@@ -6,7 +6,7 @@ from math import log, pi, sqrt
 from typing import Annotated
 
 from gradcli.engine.array import Array, scalar
-from gradcli.engine.kind import Bound
+from gradcli.engine.kind import within
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats
 from gradcli.engine.ops.family import map_binary, map_unary, unary
@@ -46,7 +46,7 @@ erf = unary(
 erfc = unary("erfc", "1 - erf(x), exact for large x too.", lambda x: -2 / sqrt(pi) * (-x * x).exp())
 
 
-Decimals = Annotated[int, Bound("a whole number from -300 to 300", lambda n: abs(n) <= 300)]
+Decimals = Annotated[int, within("a whole number from -300 to 300", ge=-300, le=300)]
 
 
 @op(samples=[*_BETWEEN, sample((3, 1), decimals=2), sample((2, 3), decimals=-1)])

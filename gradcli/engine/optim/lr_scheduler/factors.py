@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import Annotated
 
-from gradcli.engine.kind import Bound, Count, Kind, NotNegative, Portion, Whole
+from gradcli.engine.kind import Count, Kind, NotNegative, Portion, Whole, within
 from gradcli.engine.optim.curves import half_cosine, in_cycle, power
 from gradcli.engine.optim.lr_scheduler.scheduler import Epoch, LRScheduler
 from gradcli.engine.optim.optimizer import Optimizer
 from gradcli.errors import OptionError
 
 Factor = Callable[[int], float]
-Start = Annotated[float, Bound("a number above 0, up to 1", lambda x: 0 < x <= 1)]
+Start = Annotated[float, within("a number above 0, up to 1", gt=0, le=1)]
 
 
 class LambdaLR(LRScheduler):

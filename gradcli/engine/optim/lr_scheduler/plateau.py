@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from gradcli.engine.kind import NotNegative, Whole
-from gradcli.engine.optim.curves import RELATIVE, Measure, Patience, Share
+from gradcli.engine.kind import NotNegative, Share, Whole
+from gradcli.engine.optim.curves import RELATIVE, Measure, Patience
 from gradcli.engine.optim.lr_scheduler.scheduler import LRScheduler, each_group
 from gradcli.engine.optim.optimizer import Optimizer
 from gradcli.errors import OptionError

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from gradcli.engine.constructor import check_library_constructor, checked_constructor
-from gradcli.engine.kind import Bound
+from gradcli.engine.kind import within
 from gradcli.engine.optim.optimizer import Optimizer
 from gradcli.errors import OptionError
 
-Epoch = Annotated[int, Bound("a whole number >= -1", lambda n: n >= -1)]
+Epoch = Annotated[int, within("a whole number >= -1", ge=-1)]
 
 
 @checked_constructor
