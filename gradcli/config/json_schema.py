@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from gradcli.config.blocks import form
 from gradcli.config.containers import CONTAINERS
+from gradcli.config.entry import doc_of
 from gradcli.config.grouping import grouping
 from gradcli.config.inits import INITS
 from gradcli.config.losses import LOSSES
@@ -100,7 +100,7 @@ def _layer(definitions: Json) -> Json:
         forms.append(
             {
                 "type": "object",
-                "description": inspect.getdoc(make),
+                "description": doc_of(make),
                 "properties": {kind: {"anyOf": values}},
                 "required": [kind],
                 "additionalProperties": False,
@@ -124,7 +124,7 @@ def _choice(
             bare.append(name)
         form["properties"] = {"name": {"const": name}, **form["properties"], **more}
         form["required"] = ["name", *form.get("required", [])]
-        forms.append({"description": inspect.getdoc(make), **form})
+        forms.append({"description": doc_of(make), **form})
     return {"anyOf": [{"enum": bare}, *forms]}
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
+from gradcli.config.entry import Entry
 from gradcli.config.fields import expected, in_yaml
 from gradcli.config.node import Node, Path, Report, describe
 from gradcli.registry import closest, did_you_mean
@@ -163,8 +164,11 @@ class Schema:
 @cache
 def schema_of(make: Callable[..., Any], given: int = 0) -> Schema:
     """The schema in the signature of `make`, without the first `given` parameters."""
-    parameters = list(inspect.signature(make).parameters.values())[given:]
-    hints = _hints(make, parameters)
+    entry = make if isinstance(make, Entry) else Entry(make, given)
+    make, parameters = entry.make, entry.parameters()
+    narrowed = {name: in_yaml(hint) for name, hint in entry.types.items()}
+    hints = {**_hints(make, parameters), **narrowed}
+    hints = {parameter.name: hints[parameter.name] for parameter in parameters}
     fields: dict[str, Any] = {}
     for parameter in parameters:
         # A parameter called in_ is the key `in`, which Python keeps for itself.

@@ -84,7 +84,7 @@ def test_every_mistake_is_reported_at_its_place(config_file: Write) -> None:
         ("lr: 0.1", "learning_rate: 0.1", "did you mean 'lr'?"),
         ("lr: 0.1", "momentum: 0.9", "optim.lr is missing: a finite number >= 0"),
         ("lr: 0.1", "lr: 0.1, momentum: 1.0", "momentum must be a number in [0, 1), got 1.0"),
-        ("lr: 0.1", "lr: 0.1, nesterov: true", "nesterov needs a momentum above 0"),
+        ("lr: 0.1", "lr: 0.1, nesterov: true", "nesterov needs momentum above 0"),
         ("sgd, lr: 0.1", "adam, betas: [0.9, 1.0]", "each in [0, 1), got 1.0 (item 2)"),
         ("sgd, lr: 0.1", "adam, betas: [0.9]", "betas must be two numbers"),
         ("name: sgd", "name: torch.optim.SGD", "known here: sgd, adam, adamw"),
