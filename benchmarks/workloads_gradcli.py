@@ -114,8 +114,8 @@ class Attention(nn.Module):
         batch, steps, width = x.shape
         heads = (batch, steps, courses.GPT_HEADS, width // courses.GPT_HEADS)
         y = self.norm1(x)
-        parts = [p(y).reshape(heads).transpose(1, 2) for p in (self.query, self.key, self.value)]
-        read = F.scaled_dot_product_attention(*parts, is_causal=True)
+        q, k, v = (p(y).reshape(heads).transpose(1, 2) for p in (self.query, self.key, self.value))
+        read = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(read.transpose(1, 2).reshape(batch, steps, width))
         out: Tensor = x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh"))
         return out

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.engine import describe
+from gradcli.engine import describe, stubs
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(
@@ -25,9 +25,10 @@ def test_the_table_of_ops_is_up_to_date() -> None:
     )
 
 
-def test_the_stub_of_tensor_is_up_to_date() -> None:
-    assert describe.STUB.read_text() == describe.stub(), (
-        "run: gradcli ops --stub > gradcli/engine/tensor.pyi"
+@pytest.mark.parametrize("name", stubs.STUBS)
+def test_the_stubs_of_the_ops_are_up_to_date(name: str) -> None:
+    assert (stubs.FOLDER / f"{name}.pyi").read_text() == stubs.STUBS[name](), (
+        f"run: gradcli ops --stub {name} > gradcli/engine/{name}.pyi"
     )
 
 

@@ -24,6 +24,7 @@ GENERATED = {
     "docs/ops.md",
     "docs/parity.md",
     "gradcli/engine/device/_cpu.c",
+    "gradcli/engine/table.pyi",
     "gradcli/engine/tensor.pyi",
 }
 

@@ -10,7 +10,7 @@ from typing import Any
 from gradcli.engine import nn, optim
 from gradcli.engine.nn import functional, init
 from gradcli.engine.optim import lr_scheduler
-from gradcli.engine.tensor import OPS
+from gradcli.engine.table import OPS
 
 TABLE = Path(__file__).parent.parent / "docs" / "parity.md"
 HOLD_LAYERS = {"Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"}

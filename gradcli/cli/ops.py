@@ -17,15 +17,21 @@ if TYPE_CHECKING:
 @click.command("ops")
 @click.argument("name", required=False)
 @click.option("--markdown", is_flag=True, help="Print docs/ops.md.")
-@click.option("--stub", is_flag=True, help="Print gradcli/engine/tensor.pyi.")
+@click.option(
+    "--stub",
+    type=click.Choice(["tensor", "table"]),
+    is_flag=False,
+    flag_value="tensor",
+    help="Print gradcli/engine/tensor.pyi, or table.pyi.",
+)
 @options.json
 @options.debug
-def command(name: str | None, markdown: bool, stub: bool, as_json: bool) -> None:
+def command(name: str | None, markdown: bool, stub: str | None, as_json: bool) -> None:
     """List the declared ops, or show the one called NAME."""
-    from gradcli.engine import describe
+    from gradcli.engine import describe, stubs
 
     if markdown or stub:
-        text = describe.markdown() if markdown else describe.stub()
+        text = stubs.STUBS[stub]() if stub else describe.markdown()
         output.say(text.rstrip("\n"))
         return
     rows = {row.name: row for row in describe.facts()}

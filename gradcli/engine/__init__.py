@@ -5,9 +5,7 @@ Every op in the table is an attribute here: `engine.matmul(a, b)`.
 
 from __future__ import annotations
 
-from typing import Any
-
-from gradcli.engine import autograd, nn, ops, optim
+from gradcli.engine import autograd, nn, ops, optim, table
 from gradcli.engine.autocast import autocast
 from gradcli.engine.autograd import (
     detect_anomaly,
@@ -29,7 +27,8 @@ from gradcli.engine.precision import get_float32_matmul_precision, set_float32_m
 from gradcli.engine.program import Captured, capture
 from gradcli.engine.random import Generator, default_generator, manual_seed
 from gradcli.engine.recompute import checkpoint, checkpoint_sequential
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import *  # noqa: F403 -- the ops, as its __all__ has them
+from gradcli.engine.tensor import Tensor
 
 # torch's short names
 float, double, int, long, bool = float32, float64, int32, int64, bool_
@@ -42,6 +41,7 @@ __all__ = [
     "autocast",
     "autograd",
     "bfloat16",
+    "bool",
     "bool_",
     "capture",
     "checkpoint",
@@ -50,9 +50,11 @@ __all__ = [
     "default_generator",
     "detect_anomaly",
     "device",
+    "double",
     "draw",
     "empty",
     "enable_grad",
+    "float",
     "float32",
     "float64",
     "from_dlpack",
@@ -62,10 +64,12 @@ __all__ = [
     "get_float32_matmul_precision",
     "grad",
     "inference_mode",
+    "int",
     "int32",
     "int64",
     "is_grad_enabled",
     "linspace",
+    "long",
     "manual_seed",
     "nn",
     "no_grad",
@@ -78,14 +82,8 @@ __all__ = [
     "uint8",
     "zeros",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Ops by name, from the table they are declared in."""
-    if name in OPS:
-        return OPS[name]
-    raise AttributeError(f"gradcli.engine has no '{name}'")
+__all__ += table.__all__
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *OPS})
+    return sorted(__all__)

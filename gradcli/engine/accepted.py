@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gradcli.engine import graph
 from gradcli.engine.composite import Composite
 from gradcli.engine.dtype import DTYPES, DType
@@ -12,7 +14,7 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import GradcliError
 
 
-def accepted(op: Op | Composite) -> tuple[str, ...]:
+def accepted(op: Op[Any] | Composite) -> tuple[str, ...]:
     """The names of these types, in the order of `DTYPES`; none where no input leaves a choice."""
     kinds = {one.kind for one in op.samples[0].inputs} - {"none"}
     if not kinds:
@@ -39,7 +41,7 @@ def shown(names: tuple[str, ...]) -> str:
     return words.get(frozenset(names), ", ".join(names))
 
 
-def _takes(op: Op | Composite, dtype: DType, fixed: dict[str, DType]) -> bool:
+def _takes(op: Op[Any] | Composite, dtype: DType, fixed: dict[str, DType]) -> bool:
     sample = op.samples[0]
     try:
         with graph.no_grad():

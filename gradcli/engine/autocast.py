@@ -17,7 +17,8 @@ from gradcli.engine.argument import checked_as
 from gradcli.engine.array import Array
 from gradcli.engine.block import Block
 from gradcli.engine.dtype import DType, bfloat16, float32
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from gradcli.engine import walk
 from gradcli.engine.argument import checked
@@ -36,7 +36,7 @@ __all__ = [
 
 inference_mode = no_grad
 
-Some = Tensor | Sequence[Tensor]
+Some: TypeAlias = Tensor | Sequence[Tensor]
 
 
 def _listed(name: str, tensors: Any, least: type | None = None) -> list[Any]:

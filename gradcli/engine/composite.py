@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, wraps
 from typing import Any, Literal, TypeVar, cast, get_args
 
+from gradcli.engine import table
 from gradcli.engine.argument import Arguments, beyond, too_large
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocasted
@@ -19,7 +20,8 @@ from gradcli.engine.device import place
 from gradcli.engine.kind import members
 from gradcli.engine.op import bare
 from gradcli.engine.sample import Sample, Shares, Wrong
-from gradcli.engine.tensor import OPS, Tensor, install
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor, install
 from gradcli.errors import (
     DTypeError,
     GradcliError,
@@ -74,6 +76,7 @@ class Composite:
         wrong: calls that it refuses.
         why: why no gradient goes through it, where none does.
         shares: whose memory the results lie in; nothing said: their own.
+        tuple_if: options by which the result is a tuple, where it may be one.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class Composite:
         wrong: Sequence[Wrong] = (),
         why: str = "",
         shares: Shares = "",
+        tuple_if: Sequence[str] = (),
     ) -> None:
         self.name = name or plain.__name__
         self.plain = plain
@@ -93,6 +97,7 @@ class Composite:
         self.wrong = tuple(wrong)
         self.why = why
         self.shares: Shares = "input" if why == IN_PLACE else shares
+        self.tuple_if = tuple_if
 
     @property
     def differentiable(self) -> bool:
@@ -211,6 +216,7 @@ def function(
     wrong: Sequence[Wrong] = (),
     why: str = "",
     shares: Shares = "",
+    tuple_if: Sequence[str] = (),
     called: str = "",
 ) -> Callable[[F], F]:
     """Enter a plain function composed of ops, under its name; it becomes a method as well.
@@ -221,9 +227,17 @@ def function(
     def enter(plain: F) -> F:
         own = name or plain.__name__
         placed = autocasted(own, beside_inputs(own, plain, called))
-        row = Composite(placed, name=own, samples=samples, wrong=wrong, why=why, shares=shares)
+        row = Composite(
+            placed,
+            name=own,
+            samples=samples,
+            wrong=wrong,
+            why=why,
+            shares=shares,
+            tuple_if=tuple_if,
+        )
         FUNCTIONS.add(row.name, row)
-        OPS.add(row.name, placed)
+        table.enter(row.name, placed)
         if method:
             install(row.name, placed)
         return placed

@@ -24,7 +24,7 @@ from gradcli.engine.sample import Input, Sample
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import AutogradError
 
-Row = Op | Composite
+Row = Op[Any] | Composite
 STEP = 1e-6  # of float64: the error of the difference is about 1e-10
 ABSOLUTE, RELATIVE = 1e-6, 1e-5
 
@@ -89,7 +89,7 @@ def input_names(op: Row, sample: Sample) -> Sequence[str]:
     return [f"input {i}" for i in range(len(sample.inputs))]
 
 
-def behind(op: Row, sample: Sample, *, dtype: dtypes.DType = dtypes.float64) -> list[Op]:
+def behind(op: Row, sample: Sample, *, dtype: dtypes.DType = dtypes.float64) -> list[Op[Any]]:
     """The declared ops that gradients of this call go through, in the order of their calls."""
     if isinstance(op, Op):
         return [op]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from math import isfinite
 from numbers import Real
-from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 from gradcli.engine.dtype import DType
 from gradcli.engine.tensor import Tensor
@@ -379,6 +379,6 @@ Portion = Annotated[float, within("a number from 0 to 1", ge=0, le=1)]
 Share = Annotated[float, within("a number in [0, 1)", ge=0, lt=1)]
 Finite = Annotated[float, Bound("a finite number", isfinite)]
 Number = Annotated[float | bool, Bound("a number")]  # True and False are 1 and 0 here
-Operand = Tensor | Number
+Operand: TypeAlias = Tensor | Number
 OneDim = Annotated[int, Bound("a whole number (amax and amin take several)")]
 Sizes = int | Sequence[int]  # one by one, or all of them at once

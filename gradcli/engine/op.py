@@ -11,9 +11,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar, overload
 
-from gradcli.engine import graph, twice
+from gradcli.engine import graph, table, twice
 from gradcli.engine.argument import beyond, checked_as, hints_of, too_large
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocast, rule_of
@@ -22,10 +22,12 @@ from gradcli.engine.device import place
 from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.kind import Kind
 from gradcli.engine.sample import Sample, Shares, Wrong
-from gradcli.engine.tensor import OPS, Tensor, install, parents_of
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor, install, parents_of
 from gradcli.errors import AutogradError, DTypeError, GradcliError, OptionError
 
 Forward = Callable[..., Any]
+Result = TypeVar("Result", covariant=True)
 _composing: ContextVar[bool] = ContextVar("composing", default=False)
 
 
@@ -53,7 +55,7 @@ def bare(signature: inspect.Signature) -> str:
     return str(inspect.Signature(parameters, __validate_parameters__=False))
 
 
-class Op:
+class Op(Generic[Result]):
     """A declared operation; call it with Tensors.
 
     Attributes:
@@ -213,8 +215,8 @@ class Op:
         """The same as text."""
         return bare(self.__signature__)
 
-    def __call__(self, *args: Any, **named: Any) -> Any:  # noqa: D102 -- each op's own doc
-        return self.ran(*self._bind(args, named))
+    def __call__(self, *args: Any, **named: Any) -> Result:  # noqa: D102 -- each op's own doc
+        return self.ran(*self._bind(args, named))  # type: ignore[no-any-return]
 
     def ran(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Any:
         """The op on arguments that are sorted, its results on the device of its inputs."""
@@ -350,6 +352,9 @@ class Op:
         return Node(self, parents, kept, self.visible or len(made), saved, options)
 
 
+Declared = TypeVar("Declared", bound=Op[Any])
+
+
 def _tensor(array: Array, node: Node | None, output: int) -> Tensor:
     return Tensor(array, node=node if array.dtype.is_floating_point else None, output=output)
 
@@ -357,23 +362,31 @@ def _tensor(array: Array, node: Node | None, output: int) -> Tensor:
 _RULES: dict[str, Callable[..., Any]] = {"linear": twice.linear, "composed": twice.composed}
 
 
-def op(*, method: bool = True, **declaration: Any) -> Callable[[Forward], Op]:
+@overload
+def op(
+    *, visible: Literal[1] = 1, method: bool = True, **declaration: Any
+) -> Callable[[Forward], Op[Tensor]]: ...
+@overload
+def op(
+    *, visible: int, method: bool = True, **declaration: Any
+) -> Callable[[Forward], Op[tuple[Tensor, ...]]]: ...
+def op(*, method: bool = True, **declaration: Any) -> Callable[[Forward], Op[Any]]:
     """Declare an op: `@op(saves=..., samples=[...])` above its forward function."""
 
-    def declare(forward: Forward) -> Op:
+    def declare(forward: Forward) -> Op[Any]:
         return declare_op(Op(forward, **declaration), method=method)
 
     return declare
 
 
-def declare_op(declared: Op, *, method: bool = True) -> Op:
+def declare_op(declared: Declared, *, method: bool = True) -> Declared:
     """Enter an op in the table, and as a method of Tensor."""
-    OPS.add(declared.name, declared)
+    table.enter(declared.name, declared)
     if method:
         install(declared.name, declared)
     return declared
 
 
-def declared_ops() -> list[Op]:
+def declared_ops() -> list[Op[Any]]:
     """All declared ops, by name."""
     return [row for _, row in sorted(OPS.items()) if isinstance(row, Op)]

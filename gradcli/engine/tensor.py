@@ -13,10 +13,8 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.graph import Edge, Leaf, Node
 from gradcli.engine.hooks import RemovableHandle
 from gradcli.engine.shape import Shape, dim_index
+from gradcli.engine.table import OPS
 from gradcli.errors import AutogradError, DTypeError, OptionError, OptionTypeError, ShapeError
-from gradcli.registry import Registry
-
-OPS: Registry[Callable[..., Any]] = Registry("op")
 
 
 class Tensor:

@@ -16,7 +16,8 @@ from gradcli.engine.array import Array, full
 from gradcli.engine.dtype import DType
 from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import OPS, Tensor, parents_of
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor, parents_of
 from gradcli.engine.walk import RecordedWalk, Wanted
 
 Tensors = Sequence[Tensor | None]

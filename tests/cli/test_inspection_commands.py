@@ -13,7 +13,7 @@ from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.device.gpu.driver import Driver
 from gradcli.engine.gradcheck import every_op
-from gradcli.engine.tensor import OPS
+from gradcli.engine.table import OPS
 from gradcli.errors import DeviceError
 
 

@@ -7,7 +7,7 @@ import pytest
 from gradcli.engine.accepted import accepted, shown
 from gradcli.engine.dtype import DTYPES
 from gradcli.engine.op import Op
-from gradcli.engine.tensor import OPS
+from gradcli.engine.table import OPS
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from gradcli.engine.device import cpu
 from gradcli.engine.nn import functional as F
 from gradcli.engine.program.passes import PASSES
 from gradcli.engine.program.record import Recording
-from gradcli.engine.tensor import OPS
+from gradcli.engine.table import OPS
 from gradcli.errors import DTypeError, OptionError
 
 HALF, SINGLE = engine.bfloat16, engine.float32

@@ -12,7 +12,8 @@ from gradcli import engine
 from gradcli.engine.gradcheck import Row, every_op, make_inputs
 from gradcli.engine.op import Op
 from gradcli.engine.sample import Sample
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 
 Arguments = tuple[list[Any], dict[str, Any]]
 

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from gradcli import engine
+from gradcli.engine.kind import Sizes
 from gradcli.engine.tensor import Tensor
 
 # images, channels, filters, rows, columns, window, stride, padding, dilation, groups
-CONVOLUTIONS = (
+_Convolution = tuple[int, int, int, int, int, tuple[int, int], Sizes, Sizes, Sizes, int]
+CONVOLUTIONS: tuple[_Convolution, ...] = (
     (2, 8, 17, 9, 8, (3, 3), 1, 1, 1, 1),
     (1, 8, 10, 11, 9, (3, 2), (2, 3), 1, (1, 2), 2),
     (1, 20, 33, 9, 9, (3, 3), 4, 0, 1, 1),
@@ -48,8 +50,7 @@ def wave(shape: tuple[int, ...], shift: float = 0.0, terms: int = 1) -> Tensor:
 
 def convolutions() -> None:
     """With the gradients of images, filters and bias."""
-    for images, channels, filters, h, w, window, *options, groups in CONVOLUTIONS:
-        stride, padding, dilation = options
+    for images, channels, filters, h, w, window, stride, padding, dilation, groups in CONVOLUTIONS:
         taps = channels // groups * math.prod(window)
         x = wave((images, channels, h, w)).requires_grad_()
         weight = wave((filters, channels // groups, *window), 1.0, terms=taps).requires_grad_()

@@ -13,7 +13,8 @@ from gradcli.engine.nn.linear import Linear
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.ops.creation.creation import empty
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
 
@@ -168,9 +169,10 @@ class MultiheadAttention(Module):
         if self.in_proj_weight is not None and query is key is value:
             return list(F.linear(query, self.in_proj_weight, bias).split(width, -1))
         if self.in_proj_weight is not None:
-            weights: list[Tensor | None] = list(self.in_proj_weight.split(width, 0))
+            weights = list(self.in_proj_weight.split(width, 0))
         else:
-            weights = [self.q_proj_weight, self.k_proj_weight, self.v_proj_weight]
+            separate = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+            weights = [weight for weight in separate if weight is not None]
         biases = [None] * 3 if bias is None else bias.split(width, 0)
         rows = zip((query, key, value), weights, biases, strict=True)
         return [F.linear(x, weight, part) for x, weight, part in rows]

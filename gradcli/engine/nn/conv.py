@@ -196,6 +196,7 @@ class _Transposed(_Conv):
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         """Each number times each filter; `output_size` chooses among the sizes a stride allows."""
         more = self.output_padding if output_size is None else self._missing(input, output_size)
+        assert not isinstance(self.padding, str)
         conv = F.conv_transpose1d if self.dims == 1 else F.conv_transpose2d
         options = (self.stride, self.padding, more, self.groups, self.dilation)
         return conv(input, self.weight, self.bias, *options)

@@ -14,7 +14,8 @@ from gradcli.engine.ops.creation.like import empty_like
 from gradcli.engine.ops.random.random import randperm
 from gradcli.engine.random import Generator
 from gradcli.engine.shape import numel
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
 _GAINS = {

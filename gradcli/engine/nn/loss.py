@@ -68,8 +68,7 @@ class NLLLoss(Loss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Logarithms of probabilities (N, C, ...) against classes (N, ...)."""
-        options = {"ignore_index": self.ignore_index, "reduction": self.reduction}
-        return F.nll_loss(input, target, self.weight, **options)
+        return F.nll_loss(input, target, self.weight, self.ignore_index, self.reduction)
 
 
 class MSELoss(Loss):

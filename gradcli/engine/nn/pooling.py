@@ -40,7 +40,7 @@ class _MaxPool(Module):
 class MaxPool1d(_MaxPool):
     """The largest number of each window; windows do not overlap unless `stride` says so."""
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         """(N, C, L) to (N, C, windows)."""
         return F.max_pool1d(
             input,
@@ -56,7 +56,7 @@ class MaxPool1d(_MaxPool):
 class MaxPool2d(_MaxPool):
     """The largest pixel of each window; windows do not overlap unless `stride` says so."""
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         """(N, C, H, W) to (N, C, windows down, windows across)."""
         return F.max_pool2d(
             input,
@@ -185,7 +185,7 @@ class AdaptiveAvgPool2d(_Adaptive):
 class AdaptiveMaxPool1d(_AdaptiveMax):
     """The largest number of each of `output_size` windows of a line."""
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         """(N, C, L) to (N, C, output_size)."""
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
@@ -193,6 +193,6 @@ class AdaptiveMaxPool1d(_AdaptiveMax):
 class AdaptiveMaxPool2d(_AdaptiveMax):
     """The largest pixel of each of as many windows of an image as wanted; None keeps a size."""
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         """(N, C, H, W) to (N, C, windows down, windows across)."""
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)

@@ -33,7 +33,7 @@ class Recurrent(Module):
     (steps, input_size). First states (layers * directions, batch, hidden_size), 0 if left out.
     """
 
-    op: ClassVar[Op]
+    op: ClassVar[Op[tuple[Tensor, ...]]]
     gates: ClassVar[int]
     states: ClassVar[tuple[str, ...]] = ("h_0",)
 

@@ -42,7 +42,7 @@ def spread(module: Module, hidden: int) -> None:
 
 
 def biases(
-    op: Op, b_ih: Tensor | None, b_hh: Tensor | None
+    op: Op[Any], b_ih: Tensor | None, b_hh: Tensor | None
 ) -> tuple[Tensor | None, tuple[Tensor | None, ...]]:
     """What is added to all steps before, and what the op adds, if it does: in a GRU that is scaled.
 
@@ -69,7 +69,7 @@ def first_states(name: str, hx: Any, keys: Sequence[str]) -> list[Tensor | None]
 class _Cell(Module):
     """One step of one layer: input (batch, input_size) or (input_size,), states alike."""
 
-    op: ClassVar[Op]
+    op: ClassVar[Op[tuple[Tensor, ...]]]
     gates: ClassVar[int]
     states: ClassVar[tuple[str, ...]] = ("h_0",)
     weight_ih: Parameter

@@ -20,7 +20,8 @@ from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.positions import RotaryEmbedding
 from gradcli.engine.nn.steps import step_by_step, unless_random
 from gradcli.engine.ops.creation.creation import ones
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
 ACTIVATIONS: dict[str, Callable[[], Module]] = {

@@ -21,7 +21,7 @@ Activation = Literal["relu", "gelu"] | Callable[[Tensor], Tensor]
 
 def activation_of(activation: Activation) -> Callable[[Tensor], Tensor]:
     """A function, or the one that 'relu' or 'gelu' names; copies of a layer share it."""
-    named = {"relu": F.relu, "gelu": F.gelu}
+    named: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
     chosen = activation if callable(activation) else named[activation]
 
     def apply(x: Tensor) -> Tensor:

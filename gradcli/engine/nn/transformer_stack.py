@@ -20,7 +20,8 @@ from gradcli.engine.nn.transformer import (
     TransformerEncoderLayer,
 )
 from gradcli.engine.ops.creation.creation import full
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
 Layers = Annotated[int, within("a whole number from 0 to 10000", ge=0, le=10_000)]

@@ -15,7 +15,8 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Kind, Operand
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.sample import Sample, sample
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.engine.twice import sum_to
 from gradcli.errors import DTypeError
 
@@ -79,7 +80,7 @@ def unary(
     *,
     samples: Sequence[Sample] = UNARY_SAMPLES,
     whole: str = "",
-) -> Op:
+) -> Op[Tensor]:
     """An op of one float input, from its row in scalar_ops.h.
 
     `derivative` is the row's slope once more, in what is kept, written with ops: so the gradient
@@ -94,7 +95,7 @@ def unary(
         return map_unary(name, as_float(x))
 
     _describe(forward, doc)
-    declared = Op(forward, name=name, saves=saved, samples=samples, formula=formula)
+    declared = Op[Tensor](forward, name=name, saves=saved, samples=samples, formula=formula)
     declared.slope = slope
 
     def from_x(grad: Array, *, x: Array) -> Array:
@@ -108,7 +109,7 @@ def unary(
     return declare_op(declared)
 
 
-def declare_derivative(declared: Op, derivative: Derivative) -> None:
+def declare_derivative(declared: Op[Tensor], derivative: Derivative) -> None:
     """The gradient of an elementwise op as the product with a slope that is written with ops.
 
     The slope asks by name for options of the op, behind what the op keeps.
@@ -124,7 +125,7 @@ def declare_derivative(declared: Op, derivative: Derivative) -> None:
     declared.gradient_graph(of_x if declared.saves == ("x",) else of_y, asked)
 
 
-def step(name: str, doc: str, *, samples: Sequence[Sample]) -> Op:
+def step(name: str, doc: str, *, samples: Sequence[Sample]) -> Op[Tensor]:
     """An op that is flat almost everywhere: its gradient is 0."""
 
     def forward(x: Array) -> Array:
@@ -133,7 +134,7 @@ def step(name: str, doc: str, *, samples: Sequence[Sample]) -> Op:
         return map_unary(name, x.cast(dtypes.float64)).cast(x.dtype) if name == "sign" else x.copy()
 
     _describe(forward, doc)
-    declared = Op(forward, name=name, samples=samples, formula=kernel_facts(name)[1])
+    declared = Op[Tensor](forward, name=name, samples=samples, formula=kernel_facts(name)[1])
     declared.slope = "0"
 
     @declared.gradient
@@ -188,7 +189,7 @@ def _as(value: Any, dtype: DType) -> Tensor:
     return Tensor(scalar(value, dtype, "-" if value == 0 and str(value)[0] == "-" else ""))
 
 
-class BinaryOp(Op):
+class BinaryOp(Op[Tensor]):
     """An op of two inputs that takes Python numbers too and promotes element types."""
 
     takes = Operand
@@ -222,7 +223,7 @@ def binary(
     floats: bool = False,
     text: str = "",
     kind: type[BinaryOp] = BinaryOp,
-) -> Op:
+) -> Op[Tensor]:
     """An op of two broadcast inputs, of which both gradients are declared.
 
     Each of `slopes` maps the incoming gradient and what `saves` names to one full gradient, which
@@ -251,7 +252,7 @@ def binary(
     return declare_op(declared)
 
 
-def _declare_derivatives(declared: Op, derivatives: tuple[Derivative, Derivative]) -> None:
+def _declare_derivatives(declared: Op[Tensor], derivatives: tuple[Derivative, Derivative]) -> None:
     def graph(
         grad: Tensor, *, needs: tuple[bool, ...], shapes: tuple[shapes.Shape, ...], **kept: Tensor
     ) -> tuple[Tensor | None, ...]:
@@ -263,7 +264,7 @@ def _declare_derivatives(declared: Op, derivatives: tuple[Derivative, Derivative
     declared.gradient_graph(graph, declared.saves)
 
 
-def comparison(name: str, doc: str) -> Op:
+def comparison(name: str, doc: str) -> Op[Tensor]:
     """Elementwise truth of two broadcast inputs, as a bool tensor."""
 
     def forward(input: Array, other: Array) -> Array:

@@ -39,7 +39,7 @@ def overwrite(name: str, input: Tensor, result: Tensor) -> Tensor:
     return input
 
 
-def _arithmetic(op: Op, input: Tensor, other: Any) -> Tensor:
+def _arithmetic(op: Op[Tensor], input: Tensor, other: Any) -> Tensor:
     """The result of `op` written over the input; at once, where no other memory is in the way."""
     name = f"{op.name}_"
     refuse_recorded(name, input, other)
@@ -130,6 +130,7 @@ def _operator(
         return result
 
     operator.__doc__ = f"The operator {symbol}."
+    operator.__dict__["__wrapped__"] = plain  # it takes what the op takes
     function(f"__i{name}__", called=symbol)(operator)
 
 

@@ -16,7 +16,8 @@ from gradcli.engine.op import Op
 from gradcli.engine.ops.inplace import overwrite
 from gradcli.engine.sample import Sample
 from gradcli.engine.shape import broadcast
-from gradcli.engine.tensor import OPS, Tensor, refuse_recorded
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor, refuse_recorded
 
 ONE = [
     "abs",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gradcli.engine.composite import function
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 
 WITH_ANOTHER = {
     "add": "add",
@@ -25,30 +27,37 @@ ALONE = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not"}
 
 
 def _alone(symbol: str, name: str) -> None:
-    def operator(input: Tensor) -> Tensor:
-        y: Tensor = OPS[name](input)
-        return y
+    plain = OPS[name]
 
-    operator.__doc__ = f"The op {name}."
-    function(f"__{symbol}__", called=name)(operator)
+    def operator(input: Tensor) -> Any:
+        return plain(input)
+
+    _enter(f"__{symbol}__", operator, name, f"The op {name}.")
 
 
 def _between(symbol: str, name: str) -> None:
-    def operator(input: Tensor, other: Any) -> Tensor:
-        y: Tensor = OPS[name](input, other)
-        return y
+    plain = OPS[name]
 
-    operator.__doc__ = f"The op {name}."
-    function(f"__{symbol}__", called=name)(operator)
+    def operator(input: Tensor, other: Any) -> Any:
+        return plain(input, other)
+
+    _enter(f"__{symbol}__", operator, name, f"The op {name}.")
 
 
 def _reflected(symbol: str, name: str) -> None:
-    def operator(input: Tensor, other: Any) -> Tensor:
-        y: Tensor = OPS[name](other, input)
-        return y
+    plain = OPS[name]
 
-    operator.__doc__ = f"The op {name}, with the tensor on the right."
-    function(f"__r{symbol}__", called=name)(operator)
+    def operator(input: Tensor, other: Any) -> Any:
+        return plain(other, input)
+
+    _enter(f"__r{symbol}__", operator, name, f"The op {name}, with the tensor on the right.")
+
+
+def _enter(symbol: str, operator: Callable[..., Any], name: str, doc: str) -> None:
+    """An operator takes what the op takes."""
+    operator.__doc__ = doc
+    operator.__dict__["__wrapped__"] = OPS[name]
+    function(symbol, called=name)(operator)
 
 
 for symbol, name in WITH_ANOTHER.items():

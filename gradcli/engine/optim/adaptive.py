@@ -8,7 +8,8 @@ from typing import Any
 from gradcli.engine.array import Array, run
 from gradcli.engine.kind import NotNegative, Portion
 from gradcli.engine.optim.optimizer import Group, Optimizer
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 
 _RMSPROP = {  # centered, with momentum
     (False, False): "rmsprop_step",

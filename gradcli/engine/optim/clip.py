@@ -12,7 +12,8 @@ from gradcli.engine.device import place
 from gradcli.engine.graph import no_grad
 from gradcli.engine.kind import Kind, NotNegative
 from gradcli.engine.ops.creation.creation import zeros
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import NumericsError, OptionError
 
 

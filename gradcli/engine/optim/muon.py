@@ -10,7 +10,8 @@ from gradcli.engine.array import Array, copy_into, run
 from gradcli.engine.graph import no_grad
 from gradcli.engine.kind import NotNegative, within
 from gradcli.engine.optim.optimizer import Group, Optimizer
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
 COEFFICIENTS = (3.4445, -4.775, 2.0315)

@@ -15,7 +15,8 @@ from gradcli.engine.device import cpu, place
 from gradcli.engine.device.context import named
 from gradcli.engine.kind import Bound, Share, shown
 from gradcli.engine.ops.creation.creation import zeros
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
 Group = dict[str, Any]

@@ -18,7 +18,8 @@ from gradcli.engine.precision import get_float32_matmul_precision
 from gradcli.engine.program.entry import Entry, Steps, tensors_in
 from gradcli.engine.program.passes import PASSES
 from gradcli.engine.program.values import changed, leaves, rebuilt, same
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import CaptureError, GradcliError, OptionError, ShapeError
 
 if TYPE_CHECKING:

@@ -204,7 +204,11 @@ _WITH_PLACES = (
 )
 
 
-@function(samples=[*max_pool2d_with_indices.samples, _WITH_PLACES[0]], method=False)
+@function(
+    samples=[*max_pool2d_with_indices.samples, _WITH_PLACES[0]],
+    method=False,
+    tuple_if=["return_indices"],
+)
 def max_pool2d(
     input: Tensor,
     kernel_size: Pair,
@@ -287,7 +291,11 @@ def max_pool1d_gradient_graph(
     return of_largest(_LINES, grads[0], indices, shapes[0])
 
 
-@function(samples=[*max_pool1d_with_indices.samples, _WITH_PLACES[1]], method=False)
+@function(
+    samples=[*max_pool1d_with_indices.samples, _WITH_PLACES[1]],
+    method=False,
+    tuple_if=["return_indices"],
+)
 def max_pool1d(
     input: Tensor,
     kernel_size: Pair,

@@ -209,6 +209,7 @@ def adaptive_max_pool1d_gradient_graph(
 
 
 @function(
+    tuple_if=["return_indices"],
     samples=[
         *adaptive_max_pool2d_with_indices.samples,
         sample(distinct((2, 4, 5)), output_size=(3, 2), return_indices=True),
@@ -224,6 +225,7 @@ def adaptive_max_pool2d(
 
 
 @function(
+    tuple_if=["return_indices"],
     samples=[
         *adaptive_max_pool1d_with_indices.samples,
         sample(distinct((2, 3, 5)), output_size=2, return_indices=True),

@@ -13,7 +13,8 @@ from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.shape.join import cat, stack
 from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 
 Sizes = Sequence[int]
 

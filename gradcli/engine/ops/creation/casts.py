@@ -9,7 +9,8 @@ from gradcli.engine.device.context import named
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import op
 from gradcli.engine.sample import index, sample, truth, wrong
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError
 
 

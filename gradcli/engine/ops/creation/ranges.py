@@ -13,7 +13,8 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Whole
 from gradcli.engine.ops.creation.creation import MADE
 from gradcli.engine.sample import sample, wrong
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
 
 

@@ -9,7 +9,8 @@ from gradcli.engine.array import Array, run
 from gradcli.engine.op import declare_op
 from gradcli.engine.ops.family import BinaryOp, Derivative, binary, map_binary, map_unary
 from gradcli.engine.sample import positive, sample
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, NumericsError
 
 _SAMPLES = (

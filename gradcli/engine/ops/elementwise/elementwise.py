@@ -25,7 +25,8 @@ from gradcli.engine.ops.family import (
     unary,
 )
 from gradcli.engine.sample import away_from, distinct, positive, sample, unit, wrong
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError
 
 _SHAPES = ((3, 5), (2, 1, 4), (), (0, 3))

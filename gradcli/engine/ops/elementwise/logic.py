@@ -40,7 +40,7 @@ _WHOLE_SAMPLES = (
 )
 
 
-def _bitwise(name: str, doc: str) -> Op:
+def _bitwise(name: str, doc: str) -> Op[Tensor]:
     def forward(input: Array, other: Array) -> Array:
         if input.dtype.is_floating_point:
             raise DTypeError(f"{name}: takes whole numbers or truth values, got {input.dtype}")

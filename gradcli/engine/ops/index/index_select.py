@@ -61,7 +61,7 @@ def _unpick(grad: Array, index: Array, around: Shape, skipped: int = -1) -> Arra
     return out
 
 
-class AlongDim(Op):
+class AlongDim(Op[Tensor]):
     """An op along a dimension that also takes torch's order of arguments: (input, dim, index)."""
 
     @property

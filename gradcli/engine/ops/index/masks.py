@@ -34,7 +34,7 @@ def _places(x: Array, *, count: int) -> Array:
 
 
 places = declare_op(
-    Op(
+    Op[Tensor](
         _places,
         name="nonzero_places",
         samples=[
@@ -51,6 +51,7 @@ places = declare_op(
 
 
 @function(
+    tuple_if=["as_tuple"],
     samples=[
         sample(index((3, 5), 2)),
         sample(index((2, 3, 4), 3), as_tuple=True),

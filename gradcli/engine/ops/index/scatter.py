@@ -21,7 +21,8 @@ from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.sample import index as below
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
 
 SET, ADD, MULTIPLY, MAX, MIN = range(5)  # as in csrc/cpu/index/gather.h

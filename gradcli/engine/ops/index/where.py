@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
@@ -15,12 +15,13 @@ from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.ops.family import matched
 from gradcli.engine.sample import sample, truth, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.engine.twice import sum_to
 from gradcli.errors import DTypeError
 
 
-class _Where(Op):
+class _Where(Op[Tensor]):
     """Takes Python numbers too, and promotes element types; of one tensor it gives the places."""
 
     @cached_property
@@ -28,6 +29,10 @@ class _Where(Op):
         """What each argument may be, as an annotation."""
         return {"condition": Tensor, "input": Operand, "other": Operand}
 
+    @overload
+    def __call__(self, condition: Tensor, input: Operand, other: Operand) -> Tensor: ...
+    @overload
+    def __call__(self, condition: Tensor) -> tuple[Tensor, ...]: ...
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Chosen elements, or places."""
         if len(args) + len(named) == 1:

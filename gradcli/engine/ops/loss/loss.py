@@ -14,7 +14,8 @@ from gradcli.engine.ops.along import Along, along, floats, match
 from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.ops.loss.loss_pairs import reduced
 from gradcli.engine.sample import index, none, positive, sample, wrong
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}  # as in csrc/cpu/loss/loss.h
@@ -172,10 +173,10 @@ def _of_weight(
     return None if leaf.grad is None else leaf.grad.array
 
 
-class CrossEntropyOp(Op):
+class CrossEntropyOp(Op[Tensor]):
     """Takes class numbers, or probabilities: float targets of the shape of x."""
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Tensor:
         """The loss; targets of probabilities go through simpler ops."""
         target = args[1] if len(args) > 1 else named.get("target")
         if isinstance(target, Tensor) and target.is_floating_point():

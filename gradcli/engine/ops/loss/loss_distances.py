@@ -11,7 +11,8 @@ from gradcli.engine.kind import NotNegative
 from gradcli.engine.ops.loss.loss_margins import at_least, finished, one_rank
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import broadcast, dim_index
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError
 
 Distance = Callable[[Tensor, Tensor], Tensor]

@@ -10,7 +10,8 @@ from gradcli.engine.ops.creation import creation
 from gradcli.engine.ops.creation.ranges import arange
 from gradcli.engine.ops.loss.loss_pairs import TINY, checked_reduction, reduced
 from gradcli.engine.sample import index, positive, sample, sign, unit, wrong
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
 

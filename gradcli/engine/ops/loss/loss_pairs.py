@@ -14,7 +14,8 @@ from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.family import map_binary
 from gradcli.engine.sample import Input, Sample, Wrong, away_from, sample, wrong
 from gradcli.engine.shape import numel
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
 Make = Callable[[tuple[int, ...]], Input]
@@ -93,7 +94,7 @@ def paired_slopes(
 
 
 def declare_slopes(
-    declared: Op,
+    declared: Op[Tensor],
     of_input: Callable[[Tensor, Tensor], Tensor],
     of_target: Callable[[Tensor, Tensor], Tensor],
 ) -> None:

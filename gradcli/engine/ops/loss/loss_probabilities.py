@@ -20,14 +20,15 @@ from gradcli.engine.ops.loss.loss_pairs import (
     reduced,
 )
 from gradcli.engine.sample import none, positive, sample, unit, wrong
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
 
-class WeightedOp(Op):
+class WeightedOp(Op[Tensor]):
     """A loss of pairs whose terms may have weights, of a shape that broadcasts to theirs."""
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Tensor:
         """The loss; weights go through simpler ops."""
         (input, target, *weights), options = self._bind(args, named)
         if not any(weight is not None for weight in weights):

@@ -10,7 +10,8 @@ from gradcli.engine.ops.along import floats, match
 from gradcli.engine.precision import product_options
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.engine.twice import sum_to
 from gradcli.errors import ShapeError
 

@@ -11,13 +11,14 @@ from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, copy_into, empty, nothing, run, scalar
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import NotNegative, Sizes
-from gradcli.engine.op import Op, bare, declare_op, op
+from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.family import map_binary
 from gradcli.engine.recompute import repeating
 from gradcli.engine.sample import none, positive, sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
 Gradients = tuple[Array | None, ...]
@@ -31,7 +32,7 @@ def as_vector(x: Array | None, like: Array) -> Array:
 # -- layer norm ------------------------------------------------------------------------------------
 
 
-class OptionSecond(Op):
+class OptionSecond(Op[Tensor]):
     """An op whose first option stands second, before the other inputs: torch's order of norms."""
 
     @cached_property
@@ -52,12 +53,11 @@ class OptionSecond(Op):
             args, named = (), given | named
         return super()._bind(args, named)
 
-    def signature(self) -> str:
-        """How the op is called."""
-        known = self.__signature__.parameters
-        return bare(
-            inspect.Signature([known[name] for name in self.order], __validate_parameters__=False)
-        )
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """In that order."""
+        usual = super().__signature__.parameters
+        return inspect.Signature([usual[n] for n in self.order], __validate_parameters__=False)
 
 
 def composed_layer_norm(

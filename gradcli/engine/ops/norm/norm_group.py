@@ -9,7 +9,8 @@ from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.norm.norm import OptionSecond, as_vector, composed_layer_norm
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
 

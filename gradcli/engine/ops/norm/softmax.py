@@ -8,7 +8,8 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import Along, along, floats
 from gradcli.engine.sample import sample, wrong
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 
 _SAMPLES = (
     sample((3, 5), dim=-1),

@@ -217,5 +217,5 @@ def multinomial(
     shape = (*input.shape[:-1], num_samples)
     drawn = rand(*shape, generator=generator, dtype=input.dtype) * whole
     last = searchsorted(sums, whole.contiguous())  # a product may be rounded up to the whole
-    places: Tensor = minimum(searchsorted(sums, drawn, right=True), expand(last, shape))
-    return clamp(places, min=0)  # type: ignore[no-any-return]
+    places = minimum(searchsorted(sums, drawn, right=True), expand(last, shape))
+    return clamp(places, min=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, overload
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
@@ -13,17 +13,12 @@ from gradcli.engine.ops.along import Along, along
 from gradcli.engine.ops.creation.ranges import arange
 from gradcli.engine.ops.elementwise.elementwise import maximum, minimum
 from gradcli.engine.ops.reduce.reduce import SAMPLES, WRONG, Dim
+from gradcli.engine.result import Extreme
 from gradcli.engine.sample import distinct, sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
-
-
-class Extreme(NamedTuple):
-    """What max and min along a dimension return, as in torch."""
-
-    values: Tensor
-    indices: Tensor
 
 
 def _chosen(name: str, x: Array, dims: tuple[int, ...]) -> tuple[Along, Array, Array]:
@@ -122,12 +117,18 @@ def argmin(x: Array, *, dim: int | None = None, keepdim: bool = False) -> Array:
     return _place("argmin", x, dim, keepdim)
 
 
-class ExtremeOp(Op):
+class ExtremeOp(Op[Tensor]):
     """Torch's three forms: of everything, along one dim with indices, and of two tensors."""
 
-    of_all: Op
-    of_two: Op
+    of_all: Op[Tensor]
+    of_two: Op[Tensor]
 
+    @overload
+    def __call__(self, x: Tensor) -> Tensor: ...
+    @overload
+    def __call__(self, x: Tensor, other: Tensor) -> Tensor: ...
+    @overload
+    def __call__(self, x: Tensor, dim: OneDim, keepdim: bool = False) -> Extreme: ...
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Largest (smallest) of everything, along `dim`, or of two tensors."""
         second = args[1] if len(args) > 1 else named.get("other")
@@ -138,7 +139,7 @@ class ExtremeOp(Op):
         return Extreme(*super().__call__(*args, **named))
 
 
-def _extreme(name: str, doc: str, of_all: Op, of_two: Op) -> Op:
+def _extreme(name: str, doc: str, of_all: Op[Tensor], of_two: Op[Tensor]) -> Op[Tensor]:
     def forward(x: Array, *, dim: OneDim, keepdim: bool = False) -> tuple[Array, Array]:
         one = (shapes.dim_index(dim, x.ndim, name),)
         dims = shapes.dim_set(one, x.ndim, name)

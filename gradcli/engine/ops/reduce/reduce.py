@@ -14,7 +14,8 @@ from gradcli.engine.ops.along import along, floats
 from gradcli.engine.ops.family import map_binary
 from gradcli.engine.sample import distinct, sample, wrong
 from gradcli.engine.shape import Shape, dim_set, numel, reduced
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 
 Dim = int | Sequence[int] | None
 

@@ -17,7 +17,8 @@ from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.creation.creation import full, ones
 from gradcli.engine.sample import none, sample, truth, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
 _NAME = "scaled_dot_product_attention"
@@ -142,10 +143,10 @@ def _composed(
     return result
 
 
-class AttentionOp(Op):
+class AttentionOp(Op[Tensor]):
     """Repeats shared heads; goes through simpler ops where weights are dropped at random."""
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Tensor:
         """The averages of the values."""
         inputs, options = self._bind(args, named)
         dropped = options.get("dropout_p", 0.0)

@@ -6,7 +6,8 @@ from typing import Literal
 
 from gradcli.engine.ops.creation.creation import zeros
 from gradcli.engine.ops.shape.join import stack
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 
 
 def _inputs(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gradcli.engine.composite import function
 from gradcli.engine.sample import sample, wrong
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
 

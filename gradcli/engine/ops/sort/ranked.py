@@ -24,7 +24,8 @@ from gradcli.engine.ops.reduce.scan import cumsum
 from gradcli.engine.ops.shape.expand import expand
 from gradcli.engine.ops.shape.join import cat
 from gradcli.engine.ops.shape.reshape import reshape
-from gradcli.engine.ops.sort.sort import Sorted, sort
+from gradcli.engine.ops.sort.sort import sort
+from gradcli.engine.result import Sorted
 from gradcli.engine.sample import distinct, index, sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
@@ -114,10 +115,8 @@ def _median_of_all(name: str, input: Tensor, ignore_nan: bool) -> Tensor:
     return middle
 
 
-@function(samples=_MEDIANS)
-def median(
-    input: Tensor, dim: int | None = None, keepdim: bool = False
-) -> Tensor | tuple[Tensor, Tensor]:
+@function(samples=_MEDIANS, tuple_if=["dim"])
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | Sorted:
     """The lower of the two elements in the middle of all; or along `dim`, and its place."""
     if dim is None:
         return _median_of_all("median", input, False)
@@ -125,12 +124,11 @@ def median(
 
 
 @function(
+    tuple_if=["dim"],
     samples=_MEDIANS,
     wrong=[wrong(sample((0, 3), dim=0), "nanmedian: dimension 0 of (0, 3) has no elements")],
 )
-def nanmedian(
-    input: Tensor, dim: int | None = None, keepdim: bool = False
-) -> Tensor | tuple[Tensor, Tensor]:
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | Sorted:
     """The median of what is not NaN; or along `dim`, and its place."""
     if dim is None:
         return _median_of_all("nanmedian", input, True)
@@ -172,13 +170,13 @@ def _cumulative(name: str, input: Tensor, dim: int, join: Callable[..., Tensor])
 
 
 @function(samples=_RUNS, wrong=[wrong(sample((2, 3), dim=2), "cummax: dim 2 is outside -2..1")])
-def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+def cummax(input: Tensor, dim: int) -> Sorted:
     """The largest element so far along `dim`, and the place of its last occurrence; NaN wins."""
     return _cumulative("cummax", input, dim, maximum)
 
 
 @function(samples=_RUNS)
-def cummin(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+def cummin(input: Tensor, dim: int) -> Sorted:
     """The smallest element so far along `dim`, and the place of its last occurrence; NaN wins."""
     return _cumulative("cummin", input, dim, minimum)
 
@@ -221,6 +219,7 @@ def _grouped(
 
 
 @function(
+    tuple_if=["return_inverse", "return_counts"],
     samples=[
         sample(distinct((3, 5))),
         sample(index((4, 5), 4), return_inverse=True, return_counts=True),
@@ -249,12 +248,13 @@ def unique(
 
 
 @function(
+    tuple_if=["return_inverse", "return_counts"],
     samples=[
         sample(distinct((3, 5))),
         sample(index((4, 5), 2), return_inverse=True, return_counts=True),
         sample(index((1, 9), 3), return_counts=True),
         sample((0,), return_inverse=True),
-    ]
+    ],
 )
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
@@ -16,17 +16,12 @@ from gradcli.engine.ops.creation.creation import full as full_tensor
 from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.ops.index.scatter import ADD, put, scatter_add
 from gradcli.engine.ops.index.slices import narrow, select
+from gradcli.engine.result import Sorted
 from gradcli.engine.sample import distinct, index, sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, RangeError, ShapeError
-
-
-class Sorted(NamedTuple):
-    """Values in order, and the places they had."""
-
-    values: Tensor
-    indices: Tensor
 
 
 def _ordered(x: Array, d: int, k: int, descending: bool) -> tuple[Array, Array]:
@@ -45,10 +40,10 @@ def _ordered(x: Array, d: int, k: int, descending: bool) -> tuple[Array, Array]:
 _OPERAND = Kind.of(Operand)
 
 
-class _SortOp(Op):
+class _SortOp(Op[Sorted]):
     """Gives values and indices by name; also takes torch's keyword `stable` first."""
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Sorted:
         """Values and indices."""
         return Sorted(*super().__call__(*args, **named))
 
@@ -212,7 +207,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
     return Sorted(*(select(part, d, k - 1) for part in found))
 
 
-class _SearchOp(Op):
+class _SearchOp(Op[Tensor]):
     """Takes a number as well, and promotes element types."""
 
     takes = Operand

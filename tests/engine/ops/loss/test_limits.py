@@ -10,7 +10,8 @@ import pytest
 from gradcli import engine
 from gradcli.engine.dtype import DType
 from gradcli.engine.nn import functional
-from gradcli.engine.tensor import OPS, Tensor
+from gradcli.engine.table import OPS
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError
 
 FLOATS = [engine.float32, engine.float64]

@@ -1,0 +1,42 @@
+"""Types: what mypy makes of a user's script, and of calls that no one should write."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS = ROOT / "tests" / "types"
+
+
+def refused(path: Path) -> set[int]:
+    """The lines that are marked so."""
+    return {i for i, line in enumerate(path.read_text().splitlines(), 1) if "# refused" in line}
+
+
+def test_the_script_runs() -> None:
+    assert runpy.run_path(str(SCRIPTS / "right.py"))["accuracy"] >= 0
+
+
+def test_mypy_takes_the_script_and_refuses_each_misuse(tmp_path: Path) -> None:
+    pytest.importorskip("mypy", reason="of the extra 'dev'")
+    # As a package that is installed: what mypy has to say of gradcli itself is said elsewhere.
+    options = ["--strict", "--follow-imports=silent", "--config-file=", f"--cache-dir={tmp_path}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, "right.py", "wrong.py"],
+        cwd=SCRIPTS,
+        env={**os.environ, "MYPYPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    errors = re.findall(r"^(\w+\.py):(\d+): error: ", done.stdout, re.MULTILINE)
+    assert {(name, int(line)) for name, line in errors} == {
+        ("wrong.py", line) for line in refused(SCRIPTS / "wrong.py")
+    }, done.stdout
