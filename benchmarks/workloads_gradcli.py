@@ -12,6 +12,7 @@ from benchmarks.runner import Loop, Runner
 from gradcli import engine
 from gradcli.engine import Tensor, nn, optim
 from gradcli.engine.device import cpu
+from gradcli.engine.device.kernels import ffi, lib
 from gradcli.engine.nn import functional as F
 
 THREADS = 2
@@ -260,13 +261,13 @@ class Products:
             cpu.describe(t.array.storage, t.array.offset, t.shape, t.array.strides, t.dtype)
             for t in tensors
         ]
-        self._calls = cpu.ffi.new("gc_call[]", self.unit)
+        self._calls = ffi.new("gc_call[]", self.unit)
         for call in self._calls:
             call.kernel = cpu.KERNELS["matmul"]
             call.ntensors = len(self._described)
             for i, described in enumerate(self._described):
                 call.tensors[i] = described[0]
-        self._error = cpu.ffi.new("gc_error *")
+        self._error = ffi.new("gc_error *")
 
     def remark(self) -> str:
         """Nothing to say."""
@@ -279,7 +280,7 @@ class Products:
     def run(self, steps: int) -> None:
         """`steps` products."""
         for _ in range(steps // self.unit):
-            if cpu.lib.gc_run(self._calls, self.unit, self._error):
+            if lib.gc_run(self._calls, self.unit, self._error):
                 raise RuntimeError("the kernels refused a product")
 
 

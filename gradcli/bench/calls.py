@@ -10,16 +10,11 @@ from gradcli.bench import counting, timing
 from gradcli.bench.layers import ELSEWHERE, Turn, Turns
 from gradcli.engine import recording
 from gradcli.engine.array import Array
-from gradcli.engine.device import cpu
+from gradcli.engine.device.kernels import FACTS, NAMES
 from gradcli.engine.program import chain, schedule
 from gradcli.engine.program.passes import PASSES, optimized
-from gradcli.engine.program.passes.epilogues import FUSED
 from gradcli.engine.program.record import Call, Recording
 from gradcli.engine.program.replay import Program
-
-_KERNELS = {number: name for name, number in cpu.KERNELS.items()}
-# Kernels with a row behind them, and which of their sizes names the row.
-_ROWS = dict(FUSED.values())
 
 
 @dataclass
@@ -79,8 +74,9 @@ class Timed:
         parts = [self.call.kernel]
         if self.call.kernel == "chain":
             parts += [step.kernel for step in chain.unpacked(self.call.sizes)]
-        if self.call.kernel in _ROWS:
-            parts.append(_KERNELS[self.call.sizes[_ROWS[self.call.kernel]]])
+        facts = FACTS[self.call.kernel]
+        if facts.then_of:
+            parts.append(NAMES[self.call.sizes[facts.row_size]])
         return " ".join(parts)
 
     @property

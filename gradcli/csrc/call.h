@@ -106,13 +106,62 @@ int gc_replay(gc_program *program, int64_t first, int64_t steps, const gc_transf
               gc_error *error);
 void gc_discard(gc_program *program);
 
-int gc_kernel_count(void);
-const char *gc_kernel_name(int kernel);
+/* How the floating-point operations of a call are counted, from the shapes of two of its tensors,
+ * t and u. */
+enum {
+  GC_COUNT_LARGEST,   /* one for each element of its largest tensor */
+  GC_COUNT_NONE,      /* numbers are moved, not computed */
+  GC_COUNT_MATMUL,    /* t is a product, and u its first factor */
+  GC_COUNT_FILTERS,   /* 2 for each pair of an element of t and a weight of one filter of u */
+  GC_COUNT_STEPS,     /* 2 for each weight of u, in each step of each sample of t */
+  GC_COUNT_ATTENTION, /* for each query and key: t rows of keys multiplied, and u of values */
+  GC_COUNT_CHAIN      /* one for each step and element */
+};
+
+enum {
+  GC_OWN_LOOPS, /* a row of kernels.h */
+  GC_UNARY,     /* f(x); the others are rows of scalar_ops.h too */
+  GC_SLOPE,     /* of what f saved and the incoming gradient */
+  GC_BINARY,    /* f(a, b), which broadcast */
+  GC_SLOPE_OF_2 /* of a, b, y and the incoming gradient */
+};
+
+/* What a kernel is. A field that a row does not name is 0. Sets of tensors are bits: bit i of a set
+ * of inputs, or of outputs, is the i-th of them. */
+typedef struct {
+  const char *name;
+  int32_t inputs;
+  int32_t outputs;
+  int32_t typed_by; /* the tensor whose element type picks the build */
+
+  int32_t updates;     /* outputs that it reads before it overwrites them */
+  int32_t in_place;    /* inputs over which its first output may lie: each task writes where it
+                          has read, in the last phase */
+  int32_t any_strides; /* 1: of all tensors; other kernels take contiguous ones, but for these */
+  int32_t matrices;    /* inputs that it reads as fast along rows or columns */
+  int32_t rows;        /* inputs of which only the last dimension must have stride 1 */
+  int32_t gathers;     /* 1: of its first input it reads as many elements as it writes */
+
+  int32_t operations[3]; /* GC_COUNT_..., t, u */
+  int32_t product;       /* 1: multiplies matrices. Where tensor cores, or pairs on a CPU, do that
+                            they take bfloat16, if all tensors are of it */
+  int32_t draws;         /* 1: random numbers, others for each element type */
+  double bound;          /* how far a GPU's float32 may be off, as a share of the largest number; 0:
+                            as far as its family's */
+
+  const char *then_of; /* the kernel that this one is, with a row of scalar_ops.h behind it ... */
+  int32_t row_size;    /* ... whose number is this one of the sizes */
+  int32_t refuses;     /* GC_NOT_FINITE or GC_ZERO; 0: a bad index */
+  int32_t from_end;    /* 1: an index below 0 counts from the end */
+
+  int32_t kind;        /* GC_OWN_LOOPS, ... */
+  const char *saved;   /* unary: "x" or "y", what the slope is written in */
+  const char *formula; /* the row's own text */
+  const char *slope[2];
+} gc_facts;
+
+const gc_facts *gc_kernel_facts(int kernel); /* NULL past the last one */
 int gc_kernel_built(int kernel, int dtype);
-int gc_kernel_inputs(int kernel);        /* the rest of its tensors are outputs */
-const char *gc_kernel_saved(int kernel); /* "x", "y" or "": what a unary slope is written in */
-const char *gc_kernel_formula(int kernel);
-const char *gc_kernel_slope(int kernel);
 
 int gc_set_threads(int threads); /* returns how many really run */
 int gc_threads(void);

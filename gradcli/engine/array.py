@@ -12,16 +12,15 @@ from gradcli.engine import recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.device import cpu, place
 from gradcli.engine.device.cpu import Storage
+from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DType, bfloat16, checked, float32
 from gradcli.engine.shape import Shape
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
-# Kernels that take bfloat16 as it is, on every device; and those that read what they overwrite.
-MOVE_BFLOAT16 = frozenset(("copy", "fill"))
-READ_OUTPUTS = frozenset(name for name in cpu.KERNELS if name.endswith("_step")) | {
-    "batch_norm_train",
-    "scale_by",
-}
+# Kernels that take bfloat16 as it is, on every device and whatever else is in the call.
+MOVE_BFLOAT16 = frozenset(
+    name for name, facts in FACTS.items() if cpu.kernel_built(name, bfloat16) and not facts.product
+)
 
 
 class Array:
@@ -166,28 +165,32 @@ def _moves(kernel: str, arrays: Sequence[Array]) -> bool:
     if kernel in MOVE_BFLOAT16:
         return True
     device = arrays[-1].storage.device
-    multiplies = cpu.multiplies_bfloat16() if device is None else device.multiplies_bfloat16
-    return kernel in multiplies and all(array.dtype is bfloat16 for array in arrays)
+    if device is None:
+        multiplies = cpu.kernel_built(kernel, bfloat16)
+    else:
+        multiplies = kernel in device.multiplies_bfloat16
+    return multiplies and all(array.dtype is bfloat16 for array in arrays)
 
 
 def _run_widened(
     kernel: str, arrays: Sequence[Array], sizes: Sequence[int], options: Sequence[float]
 ) -> None:
     """The same call in float32; an array that stands in it twice does so afterwards."""
-    inputs = cpu.kernel_inputs(kernel)
+    facts = FACTS[kernel]
     wide: dict[object, Array] = {}
     made, rounded = [], []
     for number, array in enumerate(arrays):
         if array.dtype is not bfloat16:
             made.append(array)
             continue
-        if number < inputs:
+        if number < facts.inputs:
             key = id(array.storage), array.offset, array.shape, array.strides
             if key not in wide:
                 wide[key] = widened(array)
             made.append(wide[key])
         else:
-            made.append(widened(array) if kernel in READ_OUTPUTS else _beside(array, float32))
+            read = number - facts.inputs in facts.updates
+            made.append(widened(array) if read else _beside(array, float32))
             rounded.append((made[-1], array))
     run(kernel, *made, sizes=sizes, options=options)
     for source, target in rounded:

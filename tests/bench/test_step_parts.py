@@ -66,7 +66,7 @@ def view(*shape: int) -> View:
 def test_a_call_made_of_several_belongs_to_the_one_with_the_most_work() -> None:
     a, b, product, result = view(8, 8), view(8, 8), view(8, 8), view(8, 8)
     recorded = _Owned(
-        calls=[call("matmul", [a, b], product), call("relu", [product], result)],
+        calls=[call("matmul", [a, b, a], product), call("relu", [product], result)],
         owners=[Turn("0 linear"), Turn("1 relu")],
     )
     origins = _Origins(recorded)

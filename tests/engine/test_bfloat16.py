@@ -11,8 +11,7 @@ import pytest
 
 from gradcli import engine
 from gradcli.engine import gradcheck, nn, optim
-from gradcli.engine.array import MOVE_BFLOAT16, READ_OUTPUTS, Array, empty, full, run
-from gradcli.engine.device import cpu
+from gradcli.engine.array import empty, full, run
 from gradcli.engine.gradcheck import Row, every_op
 from gradcli.engine.nn import functional as F
 from gradcli.engine.op import Op
@@ -273,35 +272,6 @@ def test_an_op_that_reads_its_output_is_widened_with_it() -> None:
     assert weight.tolist() == [0.875, 2.25, 2.5]
     run("scale_by", engine.tensor([0.5], dtype=engine.float64).array, weight.array)
     assert weight.tolist() == [0.4375, 1.125, 1.25]
-
-
-def reads_its_output(kernel: str, call: Any) -> bool:
-    """Whether a call gives something else where its output held something else before."""
-    made = []
-    for value in (0.0, 5.0):
-        arrays: list[Array] = [*call[0], *(full(shape, value, engine.float32) for shape in call[1])]
-        run(kernel, *arrays, **call[2])
-        made.append([Tensor(array).tolist() for array in arrays[len(call[0]) :]])
-    return made[0] != made[1]
-
-
-def test_the_kernels_that_read_what_they_write_are_known() -> None:
-    x, rows = full((4,), 2.0, engine.float32), full((4, 3, 1), 2.0, engine.float32)
-    channel, hyper = full((3,), 1.0, engine.float32), full((2,), 1.0, engine.float64)
-    factor = full((1,), 0.5, engine.float64)
-    calls: dict[str, Any] = {
-        "scale_by": ([factor], [(4,)], {}),
-        "batch_norm_train": (
-            [rows, channel, channel], [(4, 3, 1), (3,), (3,), (3,), (3,)], {"options": (1e-5, 0.1)}
-        ),
-        "sgd_step": ([x, hyper], [(4,)], {"options": (0.0,)}),
-        "exp": ([x], [(4,)], {}),
-        "copy": ([x], [(4,)], {}),
-    }  # fmt: skip
-    for kernel, call in calls.items():
-        assert reads_its_output(kernel, call) is (kernel in READ_OUTPUTS)
-    assert {name for name in cpu.KERNELS if name.endswith("_step")} < READ_OUTPUTS
-    assert {"copy", "fill"} <= MOVE_BFLOAT16
 
 
 def test_results_in_memory_in_another_order_and_with_gaps_are_written_in_place() -> None:

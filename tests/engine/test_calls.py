@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from gradcli.engine.device import cpu
-from gradcli.engine.device.cpu import KERNELS, ffi, lib
+from gradcli.engine.device.cpu import KERNELS
+from gradcli.engine.device.kernels import ffi, lib
 
 INT64_MAX = 2**63 - 1
 SIZES = {0: 4, 1: 8, 2: 4, 3: 8, 4: 1, 5: 1}

@@ -11,14 +11,14 @@ from test_calls import status, tensor
 from gradcli import engine
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.device import cpu
-from gradcli.engine.device.cpu import KERNELS, kernel_inputs, lib
+from gradcli.engine.device.cpu import KERNELS
+from gradcli.engine.device.kernels import FACTS, lib
 from gradcli.engine.program.chain import Step, packed
-from gradcli.engine.program.rows import ELEMENTWISE, STRIDED
 
 # A chain is of one floating-point type: no truth values and no rows of whole numbers.
 TRUTHS = {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor"}
 WHOLE = {"bitwise_and", "bitwise_or", "bitwise_xor", "pow_whole"}
-ROWS = sorted(ELEMENTWISE - TRUTHS - WHOLE)
+ROWS = sorted({name for name in FACTS if FACTS[name].elementwise} - TRUTHS - WHOLE)
 SHAPES = [(1, 1), (3, 5), (1, 16385), (7, 2500)]
 P, Q = 0.25, 1.5
 
@@ -44,11 +44,11 @@ def chained(steps: list[Step], inputs: list[Array], outputs: int) -> list[Array]
 @pytest.mark.usefixtures("isa")
 @pytest.mark.parametrize("row", ROWS)
 def test_each_row_has_the_bits_of_its_own_call(row: str) -> None:
-    count = kernel_inputs(row)
+    count = FACTS[row].inputs
     for dtype in (engine.float32, engine.float64):
         for shape in SHAPES:
             inputs = [normal(shape, dtype, k) for k in range(count)]
-            if row in STRIDED and shape[1] > 1:
+            if FACTS[row].any_strides and shape[1] > 1:
                 inputs[-1] = normal((1, shape[1]), dtype, 9).expand(shape)
                 if count > 2:
                     inputs[1] = normal((shape[0], 1), dtype, 9).expand(shape)

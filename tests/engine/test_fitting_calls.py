@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from test_calls import INT64_MAX, KEEP, tensor
 
-from gradcli.engine.device.cpu import KERNELS, ffi, lib
+from gradcli.engine.device.cpu import KERNELS
+from gradcli.engine.device.kernels import ffi, lib
 
 Spec = tuple[list[int], int]  # shape and element type
 F32, F64, I64, U8, BOOL = 0, 1, 3, 4, 5

@@ -11,13 +11,10 @@ from test_calls import status, tensor
 from gradcli import engine
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.device import cpu
-from gradcli.engine.device.cpu import KERNELS, kernel_facts, lib
+from gradcli.engine.device.cpu import KERNELS
+from gradcli.engine.device.kernels import FACTS, lib
 
-SLOPES = sorted(
-    name
-    for name in KERNELS
-    if f"{name}_backward" in KERNELS and kernel_facts(name)[0] in ("x", "y")
-)
+SLOPES = sorted(name for name, facts in FACTS.items() if facts.saved)
 PLAIN = [*SLOPES, "floor", "ceil", "sign", "neg", "abs"]
 SHAPES = [(1, 1, 1, 1), (1, 13, 300, 17), (3, 7, 5, 10), (1, 65, 33, 290), (2, 30, 0, 9)]
 P, Q = 0.25, 1.5

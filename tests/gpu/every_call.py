@@ -7,7 +7,7 @@ from poked_calls import poked_calls
 
 from gradcli.engine.device.gpu import launches
 from gradcli.engine.device.gpu.launch import LAUNCHERS
-from gradcli.engine.kernelcheck import bounds
+from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.kernelcheck.calls import Call
 from gradcli.engine.kernelcheck.halves import halved_calls
 from gradcli.engine.kernelcheck.others import other_calls
@@ -23,7 +23,8 @@ def calls() -> dict[str, list[Call]]:
     for some in (sampled_calls(LAUNCHERS.__contains__), other_calls(LAUNCHERS.__contains__)):
         for kernel, listed in some.items():
             found.setdefault(kernel, []).extend(listed)
-    for kernel in bounds.DRAWS & set(found):  # float64 draws other numbers, and never on a GPU
+    # float64 draws other numbers, and never on a GPU
+    for kernel in [kernel for kernel in found if FACTS[kernel].draws]:
         found[kernel] = [call for call in found[kernel] if not call.has_float64]
     for listed in found.values():
         listed.extend(halved_calls(listed))

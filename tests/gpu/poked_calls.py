@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gradcli.engine.device.cpu import kernel_inputs
 from gradcli.engine.device.gpu.launch import Errors, Plan
+from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.kernelcheck.calls import Block, Call
 from gradcli.engine.kernelcheck.replay import on_cpu, plan_of
 from gradcli.errors import GradcliError
@@ -37,7 +37,7 @@ def _may_refuse(plan: Plan) -> bool:
 
 def _indices(call: Call) -> list[int]:
     """Blocks of whole numbers that the kernel reads."""
-    read = {tensor.block for tensor in call.tensors[: kernel_inputs(call.kernel)]}
+    read = {tensor.block for tensor in call.tensors[: FACTS[call.kernel].inputs]}
     return [k for k in sorted(read) if call.blocks[k].dtype.name == "int64" and call.blocks[k].data]
 
 

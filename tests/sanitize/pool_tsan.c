@@ -17,8 +17,8 @@
 enum { CALLERS = 8, ROUNDS = 40, LENGTH = 100000 };
 
 static int kernel_called(const char *name) {
-  for (int i = 0; i < gc_kernel_count(); i++)
-    if (strcmp(gc_kernel_name(i), name) == 0)
+  for (int i = 0; gc_kernel_facts(i); i++)
+    if (strcmp(gc_kernel_facts(i)->name, name) == 0)
       return i;
   return -1;
 }

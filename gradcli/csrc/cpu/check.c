@@ -108,7 +108,7 @@ int gc_check(const gc_call *call, gc_error *error) {
   *error = (gc_error){0};
   if (call->kernel < 0 || call->kernel >= gc_kernel_count())
     return gc_refuse(error, GC_BAD_CALL, 0, "a known kernel");
-  const gc_kernel_row *row = &gc_rows[call->kernel];
+  const gc_facts *row = &gc_rows[call->kernel];
   if (call->ntensors != row->inputs + row->outputs)
     return gc_refuse(error, GC_BAD_CALL, 0, "another number of tensors");
   extent bytes[GC_MAX_TENSORS];

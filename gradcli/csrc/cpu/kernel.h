@@ -33,17 +33,6 @@ typedef struct {
   gc_run_fn run;
 } gc_kernel;
 
-/* The row that all builds of a kernel share. */
-typedef struct {
-  const char *name;
-  int32_t inputs;
-  int32_t outputs;
-  int32_t typed_by;    /* the tensor whose element type picks the build */
-  const char *saved;   /* elementwise: "x" or "y", what the slope is written in */
-  const char *formula; /* elementwise: the row's own text, for the table of ops */
-  const char *slope;
-} gc_kernel_row;
-
 /* For plans: refuse a call, saying which tensor should have been what. */
 int gc_refuse(gc_error *error, int status, int tensor, const char *expected);
 #define GC_REQUIRE(condition, tensor, expected)                                                    \

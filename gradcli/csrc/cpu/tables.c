@@ -1,22 +1,29 @@
-/* tables.c -- names of all kernels, and the choice of the instruction set when the library loads.
- */
+/* tables.c -- the facts of all kernels, and the choice of the instruction set when the library
+ * loads. */
 #include "tables.h"
 
-#define PLAIN(name, inputs, outputs, typed_by) {name, inputs, outputs, typed_by, "", "", ""}
-const gc_kernel_row gc_rows[] = {
-#define KERNEL_ALL(name, plan, inputs, outputs, typed_by) PLAIN(#name, inputs, outputs, typed_by),
+#define OF(i) (1 << (i))
+#define ALL (-1)
+#define ELEMENTWISE(kernel, of, count)                                                             \
+  .name = kernel, .kind = of, .inputs = count, .outputs = 1, .in_place = ALL,                      \
+  .any_strides = of == GC_BINARY || of == GC_SLOPE_OF_2
+const gc_facts gc_rows[] = {
+#define KERNEL_ALL(kernel, plan, of_inputs, of_outputs, ...)                                       \
+  {.name = #kernel, .inputs = of_inputs, .outputs = of_outputs, .typed_by = __VA_ARGS__},
 #define KERNEL_REAL KERNEL_ALL
 #include "../kernels.h"
-#define UNARY(name, y, saved, slope)                                                               \
-  {#name, 1, 1, 0, #saved, #y, #slope}, PLAIN(#name "_backward", 2, 1, 0),
-#define UNARY_STEP(name, y) {#name, 1, 1, 0, "", #y, ""},
-#define UNARY_ANY(name, y) {#name, 1, 1, 0, "", #y, ""},
-#define BINARY(name, y) {#name, 2, 1, 0, "", #y, ""},
-#define BINARY_REAL(name, y, slope_a, slope_b)                                                     \
-  {#name, 2, 1, 0, "", #y, #slope_a "; " #slope_b}, PLAIN(#name "_backward_a", 4, 1, 0),           \
-      PLAIN(#name "_backward_b", 4, 1, 0),
-#define BINARY_WHOLE(name, y) {#name, 2, 1, 0, "", #y, ""},
-#define COMPARE(name, truth) {#name, 2, 1, 0, "", #truth, ""},
+#define UNARY(row, y, of, dy)                                                                      \
+  {ELEMENTWISE(#row, GC_UNARY, 1), .saved = #of, .formula = #y, .slope = {#dy}},                   \
+      {ELEMENTWISE(#row "_backward", GC_SLOPE, 2)},
+#define UNARY_STEP(row, y) {ELEMENTWISE(#row, GC_UNARY, 1), .formula = #y},
+#define UNARY_ANY UNARY_STEP
+#define BINARY(row, y) {ELEMENTWISE(#row, GC_BINARY, 2), .formula = #y},
+#define BINARY_REAL(row, y, dy_da, dy_db)                                                          \
+  {ELEMENTWISE(#row, GC_BINARY, 2), .formula = #y, .slope = {#dy_da, #dy_db}},                     \
+      {ELEMENTWISE(#row "_backward_a", GC_SLOPE_OF_2, 4)},                                         \
+      {ELEMENTWISE(#row "_backward_b", GC_SLOPE_OF_2, 4)},
+#define BINARY_WHOLE BINARY
+#define COMPARE BINARY
 #include "../scalar_ops.h"
 };
 
@@ -24,21 +31,8 @@ int gc_kernel_count(void) {
   return (int)(sizeof gc_rows / sizeof gc_rows[0]);
 }
 
-const char *gc_kernel_name(int kernel) {
-  return kernel >= 0 && kernel < gc_kernel_count() ? gc_rows[kernel].name : NULL;
-}
-
-int gc_kernel_inputs(int kernel) {
-  return gc_rows[kernel].inputs;
-}
-const char *gc_kernel_saved(int kernel) {
-  return gc_rows[kernel].saved;
-}
-const char *gc_kernel_formula(int kernel) {
-  return gc_rows[kernel].formula;
-}
-const char *gc_kernel_slope(int kernel) {
-  return gc_rows[kernel].slope;
+const gc_facts *gc_kernel_facts(int kernel) {
+  return kernel >= 0 && kernel < gc_kernel_count() ? &gc_rows[kernel] : NULL;
 }
 
 static const gc_isa_table *chosen;

@@ -6,7 +6,8 @@
 
 #include "kernel.h"
 
-extern const gc_kernel_row gc_rows[];
+extern const gc_facts gc_rows[];
+int gc_kernel_count(void);
 const gc_kernel *gc_find(int kernel, int32_t dtype);
 
 typedef struct {
@@ -17,7 +18,7 @@ typedef struct {
 
 /* The rows of kernels.h by number; those of scalar_ops.h follow. */
 enum {
-#define KERNEL_ALL(name, plan, inputs, outputs, typed_by) GC_KERNEL_##name,
+#define KERNEL_ALL(name, ...) GC_KERNEL_##name,
 #define KERNEL_REAL KERNEL_ALL
 #include "../kernels.h"
   GC_STRUCTURED

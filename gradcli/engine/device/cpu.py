@@ -1,4 +1,4 @@
-"""The CPU: memory, and the one way to its kernels. The only module that imports cffi's library."""
+"""The CPU: memory, and the one way to its kernels."""
 
 from __future__ import annotations
 
@@ -8,25 +8,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gradcli.engine.device.kernels import FACTS, ffi, lib, text
 from gradcli.engine.dtype import DTYPES, DType, bfloat16
-from gradcli.errors import DeviceError, DTypeError, NumericsError, RangeError, ShapeError
+from gradcli.errors import (
+    DeviceError,
+    DTypeError,
+    GradcliError,
+    NumericsError,
+    RangeError,
+    ShapeError,
+)
 
-try:
-    from gradcli.engine.device import _cpu  # type: ignore[attr-defined]
-except ImportError as error:
-    raise DeviceError(
-        f"the CPU kernels beside {__file__} are not built ({error}); run `pip install -e .` in the "
-        "project's folder, or leave that folder, which hides an installed gradcli from Python"
-    ) from error
-
-ffi, lib = _cpu.ffi, _cpu.lib
-
-
-def _text(pointer: Any) -> str:
-    return str(ffi.string(pointer).decode())
-
-
-KERNELS: dict[str, int] = {_text(lib.gc_kernel_name(i)): i for i in range(lib.gc_kernel_count())}
+KERNELS = {name: facts.number for name, facts in FACTS.items()}
 _NULL = ffi.NULL
 
 
@@ -142,11 +135,6 @@ def run(
         raise refusal(kernel, call, error)
 
 
-def kernel_inputs(kernel: str) -> int:
-    """How many of a kernel's tensors it only reads; the others it writes."""
-    return int(lib.gc_kernel_inputs(KERNELS[kernel]))
-
-
 def kernel_built(kernel: str, dtype: DType) -> bool:
     """Whether a kernel is built for an element type."""
     return bool(lib.gc_kernel_built(KERNELS[kernel], dtype.code))
@@ -154,45 +142,43 @@ def kernel_built(kernel: str, dtype: DType) -> bool:
 
 def multiplies_bfloat16() -> frozenset[str]:
     """The products that this instruction set does on bfloat16 as it is."""
-    return _PRODUCTS if kernel_built("matmul", bfloat16) else frozenset()
+    return frozenset(k for k, facts in FACTS.items() if facts.product and kernel_built(k, bfloat16))
 
 
-_PRODUCTS = frozenset(("matmul",))
 _DTYPE_NAMES = {dtype.code: dtype.name for dtype in DTYPES.values()}
 
 
 def refusal(kernel: str, call: Any, error: Any) -> Exception:
     """What the checked door or a kernel refused, in words."""
-    op = kernel.removesuffix("_forward").removesuffix("_backward")
+    op = FACTS[kernel].op
     tensor = call.tensors[error.tensor]
     shape = tuple(tensor.shape[0 : tensor.ndim])
-    if error.status == lib.GC_BAD_INDEX:
-        low = -error.limit if kernel == "flat_index" else 0  # it counts from the end as well
-        return RangeError(
-            f"{op}: index {error.value} at position {error.where} is outside "
-            f"{low}..{error.limit - 1}"
-        )
+    if error.status in ERRORS_OF_VALUES:
+        return refused_value(kernel, error.where, error.value, error.limit)
     if error.status == lib.GC_BAD_DTYPE:
         name = _DTYPE_NAMES.get(tensor.dtype, "this element type")
         return DTypeError(f"{op}: does not take {name}; change it, as in x.float()")
-    if error.status == lib.GC_NOT_FINITE:
-        return NumericsError(f"{op}: the number at position {error.where} is not finite")
-    if error.status == lib.GC_ZERO:
-        return NumericsError(f"{op}: the number at position {error.where} is 0")
     if error.status == lib.GC_NO_MEMORY:
         return DeviceError(f"{op}: no memory left for the kernel's scratch space")
-    expected = _text(error.expected) if error.expected else "another call"
+    expected = text(error.expected) or "another call"
     return ShapeError(
         f"{op}: kernel '{kernel}' wanted {expected} as tensor {error.tensor}, got shape {shape}"
     )
 
 
-def kernel_facts(kernel: str) -> tuple[str, str, str]:
-    """What scalar_ops.h says of an elementwise kernel: what it saves, its formula, its slope."""
-    i = KERNELS[kernel]
-    texts = lib.gc_kernel_saved(i), lib.gc_kernel_formula(i), lib.gc_kernel_slope(i)
-    saved, formula, slope = (_text(text) for text in texts)
-    return saved, formula, slope
+ERRORS_OF_VALUES = (lib.GC_BAD_INDEX, lib.GC_NOT_FINITE, lib.GC_ZERO)
+
+
+def refused_value(kernel: str, where: int, value: int, limit: int) -> GradcliError:
+    """What a kernel says of a number that it met: no index below the limit, not finite, or 0."""
+    facts = FACTS[kernel]
+    if facts.refuses == lib.GC_BAD_INDEX:
+        low = -limit if facts.from_end else 0
+        return RangeError(
+            f"{facts.op}: index {value} at position {where} is outside {low}..{limit - 1}"
+        )
+    what = "0" if facts.refuses == lib.GC_ZERO else "not finite"
+    return NumericsError(f"{facts.op}: the number at position {where} is {what}")
 
 
 def _cgroup_cores() -> float:
@@ -229,7 +215,7 @@ def threads() -> int:
 
 def isa() -> str:
     """The instruction set chosen for this machine."""
-    return _text(lib.gc_isa())
+    return text(lib.gc_isa())
 
 
 def set_isa(name: str) -> bool:

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradcli.engine.device import cpu
-from gradcli.engine.device.cpu import Storage, ffi, lib
+from gradcli.engine.device.cpu import ERRORS_OF_VALUES, Storage
+from gradcli.engine.device.kernels import ffi, lib
 from gradcli.engine.device.place import Located
 from gradcli.engine.dtype import DType, float32
 from gradcli.engine.shape import Shape
 from gradcli.errors import DeviceError, GradcliError
-
-_ERRORS_OF_VALUES = (lib.GC_BAD_INDEX, lib.GC_NOT_FINITE, lib.GC_ZERO)
 
 
 @dataclass(frozen=True)
@@ -191,7 +190,7 @@ class Compiled:
         if not status:
             return steps, None
         refused = self._refusal(self._error)
-        if status in _ERRORS_OF_VALUES and isinstance(refused, GradcliError):
+        if status in ERRORS_OF_VALUES and isinstance(refused, GradcliError):
             return int(self._done[0]), refused
         raise refused
 

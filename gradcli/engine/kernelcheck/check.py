@@ -16,6 +16,7 @@ from gradcli.engine.device.gpu.driver import Driver, Ready, Replayable
 from gradcli.engine.device.gpu.entries import kernels_of
 from gradcli.engine.device.gpu.launch import LAUNCHERS, KernelModule
 from gradcli.engine.device.gpu.source import module_text, prelude_text
+from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.kernelcheck import bounds
 from gradcli.engine.kernelcheck.calls import Call
 from gradcli.engine.kernelcheck.halves import halved_calls
@@ -96,7 +97,7 @@ def _known() -> Iterator[Call]:
         for listed in collect(LAUNCHERS.__contains__).values():
             for call in (*listed, *halved_calls(listed)):
                 # What is drawn in float64 is drawn by no GPU.
-                if call.kernel not in bounds.DRAWS or not call.has_float64:
+                if not (FACTS[call.kernel].draws and call.has_float64):
                     yield call
 
 

@@ -11,7 +11,7 @@ from gradcli import engine
 from gradcli.engine import optim
 from gradcli.engine.array import empty, run
 from gradcli.engine.device import cpu
-from gradcli.engine.device.cpu import kernel_inputs
+from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.kernelcheck import tiles
 from gradcli.engine.kernelcheck.calls import Call, Collector
 from gradcli.engine.kernelcheck.samples import TAILS
@@ -83,7 +83,7 @@ def _products(row: str) -> None:
         a, b, bias = wave((batch, m, k)), wave((batch, k, n), 1.0, terms=k), wave((n,), 2.0)
         kept, out = wave((batch, m, n), 3.0), empty((batch, m, n), engine.float32)
         none, before = empty((0,), engine.float32), empty((batch, m, n), engine.float32)
-        read = kept.array if row.endswith("_backward") else none
+        read = kept.array if FACTS[row].unary_slope else none
         sides: list[tuple[Tensor, Tensor, tuple[float, ...]]] = [(a, b, (0.25, 1.5))]
         if row == ROUNDED:
             turned_a = wave((batch, k, m)).transpose(1, 2)
@@ -105,7 +105,7 @@ def _convolutions(row: str) -> None:
         options = (step, step, 1, 0, 1, 1, groups)
         y = engine.conv2d(x, weight, stride=step, padding=(1, 0), groups=groups)
         none, out, before = (empty(n, y.dtype) for n in ((0,), y.shape, y.shape))
-        read = wave(y.shape, 3.0).array if row.endswith("_backward") else none
+        read = wave(y.shape, 3.0).array if FACTS[row].unary_slope else none
         for pre in (before, none):
             tensors = (x.array, weight.array, bias.array, read, pre, out)
             sizes = (*options, 0, cpu.KERNELS[row])
@@ -118,7 +118,7 @@ def _chain(row: str) -> None:
     for shape in ((1, 1), (3, 31), (33, 7), (1, 1000)):
         x, y = wave(shape), wave((1, shape[1]), 1.0).expand(shape)
         none, kept, out = (empty(n, engine.float32) for n in ((0,), shape, shape))
-        steps = [Step("mul", (0, 1), 5), Step(row, (5, 5)[: kernel_inputs(row)], 8)]
+        steps = [Step("mul", (0, 1), 5), Step(row, (5, 5)[: FACTS[row].inputs], 8)]
         steps += [Step("add", (8, 0), 6)]
         tensors = (x.array, y.array, none, none, none, kept, out, none)
         run("chain", *tensors, sizes=packed(steps), options=(0.25, 1.5, 3.0, 4.0))

@@ -6,8 +6,8 @@ import struct
 from dataclasses import replace
 
 from gradcli.engine.device.gpu.launch import Plan
+from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import bfloat16
-from gradcli.engine.kernelcheck import bounds
 from gradcli.engine.kernelcheck.calls import Block, Call
 from gradcli.engine.kernelcheck.halves import widened_call
 from gradcli.engine.kernelcheck.replay import Outcome, converted, on_cpu
@@ -18,7 +18,7 @@ def reference(call: Call, plan: Plan) -> Outcome:
 
     Tensor cores round both factors to TF32, or take bfloat16, which is not rounded again.
     """
-    in_float64 = call.kernel not in bounds.DRAWS
+    in_float64 = not FACTS[call.kernel].draws  # what they draw depends on the element type
     if not on_tensor_cores(plan):
         return on_cpu(call, in_float64=in_float64)
     if call.tensors[0].dtype is bfloat16:

@@ -23,6 +23,7 @@ from gradcli.engine.device.gpu.launch import (
     Scratch,
     TensorArg,
 )
+from gradcli.engine.device.kernels import ffi, lib
 from gradcli.engine.dtype import DType
 from gradcli.engine.kernelcheck.calls import Block, Call, Operand
 from gradcli.errors import DeviceError
@@ -195,7 +196,6 @@ def on_cpu(call: Call, *, in_float64: bool = True) -> Outcome:
 
 def _refused(call: Call, arrays: Sequence[Array]) -> tuple[int, int, int] | None:
     """Runs the call; what the kernel refused of its values, if anything."""
-    lib, ffi = cpu.lib, cpu.ffi
     made = ffi.new("gc_call *")
     made.kernel, made.ntensors = cpu.KERNELS[call.kernel], len(arrays)
     for i, array in enumerate(arrays):
@@ -204,7 +204,7 @@ def _refused(call: Call, arrays: Sequence[Array]) -> tuple[int, int, int] | None
     error = ffi.new("gc_error *")
     if not lib.gc_run(made, 1, error):
         return None
-    if error.status in (lib.GC_BAD_INDEX, lib.GC_NOT_FINITE, lib.GC_ZERO):
+    if error.status in cpu.ERRORS_OF_VALUES:
         return error.where, error.value, error.limit
     raise cpu.refusal(call.kernel, made, error)
 

@@ -10,7 +10,7 @@ from typing import Any
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, run, scalar, unbroadcast
-from gradcli.engine.device.cpu import kernel_facts
+from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Kind, Operand
 from gradcli.engine.op import Op, declare_op
@@ -87,7 +87,7 @@ def unary(
     can be differentiated again. `whole` names the kernel that does the same to whole
     numbers and 0, where they stay whole.
     """
-    saved, formula, slope = kernel_facts(name)
+    facts = FACTS[name]
 
     def forward(x: Array) -> Array:
         if whole and not x.dtype.is_floating_point:
@@ -95,8 +95,10 @@ def unary(
         return map_unary(name, as_float(x))
 
     _describe(forward, doc)
-    declared = Op[Tensor](forward, name=name, saves=saved, samples=samples, formula=formula)
-    declared.slope = slope
+    declared = Op[Tensor](
+        forward, name=name, saves=facts.saved, samples=samples, formula=facts.formula
+    )
+    declared.slope = "; ".join(facts.slope)
 
     def from_x(grad: Array, *, x: Array) -> Array:
         return map_slope(name, x, grad)
@@ -104,7 +106,7 @@ def unary(
     def from_y(grad: Array, *, y: Array) -> Array:
         return map_slope(name, y, grad)
 
-    declared.gradient(from_x if saved == "x" else from_y)
+    declared.gradient(from_x if facts.saved == "x" else from_y)
     declare_derivative(declared, derivative)
     return declare_op(declared)
 
@@ -134,7 +136,7 @@ def step(name: str, doc: str, *, samples: Sequence[Sample]) -> Op[Tensor]:
         return map_unary(name, x.cast(dtypes.float64)).cast(x.dtype) if name == "sign" else x.copy()
 
     _describe(forward, doc)
-    declared = Op[Tensor](forward, name=name, samples=samples, formula=kernel_facts(name)[1])
+    declared = Op[Tensor](forward, name=name, samples=samples, formula=FACTS[name].formula)
     declared.slope = "0"
 
     @declared.gradient
@@ -234,10 +236,10 @@ def binary(
         return map_binary(name, input, other)
 
     _describe(forward, doc)
-    _, formula, written = kernel_facts(name)
-    declared = kind(forward, name=name, saves=saves, samples=samples, formula=formula)
+    facts = FACTS[name]
+    declared = kind(forward, name=name, saves=saves, samples=samples, formula=facts.formula)
     declared.floats = floats
-    declared.slope = written or text
+    declared.slope = "; ".join(facts.slope) or text
 
     def gradient(
         grad: Array, *, needs: tuple[bool, ...], shapes: tuple[shapes.Shape, ...], **kept: Array
@@ -276,7 +278,7 @@ def comparison(name: str, doc: str) -> Op[Tensor]:
             forward,
             name=name,
             samples=BINARY_SAMPLES,
-            formula=kernel_facts(name)[1],
+            formula=FACTS[name].formula,
             why="the answer is true or false",
         )
     )

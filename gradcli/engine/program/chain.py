@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gradcli.engine.device.cpu import KERNELS, kernel_inputs
+from gradcli.engine.device.kernels import FACTS, NAMES
 
 INPUTS, OUTPUTS, STEPS, SCRATCH, PAIRS = 5, 3, 15, 8, 4
 FIRST_OUTPUT, FIRST_SCRATCH = INPUTS, INPUTS + OUTPUTS
-_NAMES = {number: name for name, number in KERNELS.items()}
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ def packed(steps: Sequence[Step]) -> tuple[int, ...]:
 
 def _packed(step: Step) -> int:
     fields = [*step.operands, *(0,) * (4 - len(step.operands)), step.result, step.pair]
-    return KERNELS[step.kernel] + sum(field << (16 + 4 * i) for i, field in enumerate(fields))
+    return FACTS[step.kernel].number + sum(field << (16 + 4 * i) for i, field in enumerate(fields))
 
 
 def unpacked(sizes: Sequence[int]) -> list[Step]:
@@ -39,8 +38,8 @@ def unpacked(sizes: Sequence[int]) -> list[Step]:
 
 def _unpacked(size: int) -> Step:
     *operands, result, pair = (size >> (16 + 4 * i) & 15 for i in range(6))
-    kernel = _NAMES[size & 0xFFFF]
-    return Step(kernel, tuple(operands[: kernel_inputs(kernel)]), result, pair)
+    kernel = NAMES[size & 0xFFFF]
+    return Step(kernel, tuple(operands[: FACTS[kernel].inputs]), result, pair)
 
 
 def may_lie_over(steps: Sequence[Step], output: int, source: int) -> bool:

@@ -15,6 +15,7 @@ from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.gpu.device import GPU, Memory, on_device, on_gpu
 from gradcli.engine.device.gpu.driver import Place, Ready
 from gradcli.engine.device.gpu.launch import CallSpec
+from gradcli.engine.device.kernels import ffi
 from gradcli.engine.device.program import CallPlan
 from gradcli.engine.dtype import DType
 from gradcli.engine.program import plan, schedule
@@ -178,7 +179,7 @@ class DeviceProgram:
             if nbytes:
                 self.gpu.driver.copy(_at(to.storage, to), _at(source.storage, source), nbytes)
         elif to.storage.device is None and source.storage.device is None:
-            cpu.ffi.memmove(to.place, source.place, source.numel * source.dtype.size)
+            ffi.memmove(to.place, source.place, source.numel * source.dtype.size)
         else:
             copy_into(to, source)
 

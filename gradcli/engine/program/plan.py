@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.device.program import CallPlan
 from gradcli.engine.program import chain
 from gradcli.engine.program.record import Buffer, Call, View
-from gradcli.engine.program.rows import ELEMENTWISE, OVERWRITES
 from gradcli.engine.program.schedule import Part
 
 _ALIGN = 64
@@ -92,7 +92,7 @@ def _in_place(works: Sequence[_Work], lives: dict[Buffer, _Life]) -> dict[Buffer
                 users[buffer, wave] = users.get((buffer, wave), 0) + 1
     taken: set[Buffer] = set()
     for work in sorted(works, key=lambda one: one.first):
-        at_once = work.first == work.last or work.call.kernel in OVERWRITES
+        at_once = work.first == work.last or FACTS[work.call.kernel].in_place
         for out in work.call.outputs if at_once else ():
             ends = [
                 view.buffer
@@ -119,12 +119,8 @@ def _overwritable(call: Call, out: View) -> list[View]:
         steps = chain.unpacked(call.sizes)
         output = call.views.index(out)
         return [v for i, v in enumerate(call.inputs) if chain.may_lie_over(steps, output, i)]
-    if call.kernel in OVERWRITES:
-        over = OVERWRITES[call.kernel]
-        return [
-            call.inputs[over[i]] for i, view in enumerate(call.outputs) if view is out and i in over
-        ]
-    return list(call.inputs) if call.kernel in ELEMENTWISE else []
+    over = FACTS[call.kernel].in_place if out is call.outputs[0] else ()
+    return [call.inputs[i] for i in over]
 
 
 def _interchangeable(call: Call, out: View) -> list[View]:

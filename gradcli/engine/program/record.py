@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from gradcli.engine.array import Array
-from gradcli.engine.device import cpu, program
+from gradcli.engine.device import program
 from gradcli.engine.device.cpu import Storage
+from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DType
 from gradcli.engine.graph import Leaf
 from gradcli.engine.program.values import same
@@ -144,7 +145,7 @@ class Recording:
     ) -> None:
         """Write a call down, and what memory held that it is the first to overwrite."""
         views = tuple(self.view(array) for array in arrays)
-        inputs = cpu.kernel_inputs(kernel)
+        inputs = FACTS[kernel].inputs
         for view in views[inputs:]:
             buffer = view.buffer
             if buffer.storage is not None and not buffer.written:

@@ -60,8 +60,8 @@
 #endif
 
 const gc_kernel NAME(table)[] = {
-#define KERNEL_ALL(name, plan, inputs, outputs, typed_by) ROW(plan, name)
-#define KERNEL_REAL(name, plan, inputs, outputs, typed_by) IF_REAL(ROW(plan, name))
+#define KERNEL_ALL(name, plan, ...) ROW(plan, name)
+#define KERNEL_REAL(name, plan, ...) IF_REAL(ROW(plan, name))
 #include "../../kernels.h"
 #define UNARY(name, y, saved, slope) IF_REAL(ROW(unary, unary)) IF_REAL(ROW(unary, unary))
 #define UNARY_STEP(name, y) IF_REAL(ROW(unary, unary))

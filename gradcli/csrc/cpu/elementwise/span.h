@@ -107,7 +107,7 @@
 #define WHOLE_SPAN(name, kind) {NAME(span_##name), kind},
 #endif
 static const gc_span NAME(spans)[] = {
-#define KERNEL_ALL(name, plan, inputs, outputs, typed_by) NO_SPAN
+#define KERNEL_ALL(...) NO_SPAN
 #define KERNEL_REAL KERNEL_ALL
 #include "../../kernels.h"
 #define UNARY(name, y, saved, slope)                                                               \

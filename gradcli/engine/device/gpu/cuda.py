@@ -17,11 +17,11 @@ from typing import Any
 from cuda.bindings import driver
 
 from gradcli.devices import shown, too_high
-from gradcli.engine.device.cpu import ffi
 from gradcli.engine.device.gpu import nvrtc
 from gradcli.engine.device.gpu.blame import one_of
 from gradcli.engine.device.gpu.driver import Place, Ready, Replayable
 from gradcli.engine.device.gpu.staging import Ring
+from gradcli.engine.device.kernels import ffi
 from gradcli.errors import DeviceError
 
 STAGING = 32 << 20  # bytes of pinned memory

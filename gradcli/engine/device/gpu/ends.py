@@ -8,10 +8,9 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from gradcli.engine.device.cpu import KERNELS
 from gradcli.engine.device.gpu.launch import Arg, CallSpec, KernelModule, TensorArg, tensors
+from gradcli.engine.device.kernels import FACTS, NAMES
 
-_NAMES = {number: name for name, number in KERNELS.items()}
 _BEHIND = struct.Struct("2fI")
 
 
@@ -47,7 +46,7 @@ def written(number: int) -> End:
 
 def row_behind(call: CallSpec, number: int) -> End:
     """Out, tensor 5, is the row with this number of what tensor 4 has, where that is wanted."""
-    kernel, keeps = _NAMES[number], call.numel(4) > 0
-    given = "kept[at], x, p, q" if kernel.endswith("_backward") else "x, p, q"
+    kernel, keeps = NAMES[number], call.numel(4) > 0
+    given = "kept[at], x, p, q" if FACTS[kernel].unary_slope else "x, p, q"
     behind = _BEHIND.pack(call.option(0), call.option(1), keeps)
     return End((*tensors(3, 4, 5), behind), f"ROW({kernel})({given})")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple, Protocol
 
+from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DType
 from gradcli.engine.shape import Shape, numel
 
@@ -124,7 +125,7 @@ SUFFIX = {
     "bool": "u8",
 }
 # Of bfloat16 too, where a GPU has some.
-ON_TENSOR_CORES = frozenset(("matmul", "conv2d_forward", "conv2d_grad_input", "conv2d_grad_weight"))
+ON_TENSOR_CORES = frozenset(name for name, facts in FACTS.items() if facts.product)
 THREADS = 256
 MOST_BLOCKS = 4096  # of a loop over a grid: enough for any GPU, each thread then does several
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import struct
 
+from gradcli.engine.device.cpu import refused_value
 from gradcli.engine.device.gpu.driver import Driver, Place
-from gradcli.errors import GradcliError, NumericsError, RangeError
+from gradcli.errors import GradcliError
 
 _BLOCK = struct.Struct("5i")
 _STEP = struct.Struct("i")  # behind it: the number of the step, which the host writes
@@ -49,13 +50,7 @@ class Report:
             return None
         self._clear()
         names = {number: kernel for kernel, number in self._codes.items()}
-        op = names[code].removesuffix("_forward").removesuffix("_backward")
-        if op == "require_finite":
-            return NumericsError(f"{op}: the number at position {where} is not finite")
-        if op == "require_nonzero":
-            return NumericsError(f"{op}: the number at position {where} is 0")
-        low = -limit if op == "flat_index" else 0
-        return RangeError(f"{op}: index {value} at position {where} is outside {low}..{limit - 1}")
+        return refused_value(names[code], where, value, limit)
 
     def check(self) -> None:
         """Raise what a kernel has refused."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import prod
 
+from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.program import chain
 from gradcli.engine.program.chain import FIRST_OUTPUT, FIRST_SCRATCH, Step
 from gradcli.engine.program.passes.flow import Flow, as_shape, meets, nothing_like
 from gradcli.engine.program.record import Buffer, Call, View
-from gradcli.engine.program.rows import ELEMENTWISE
 
 _SHORTEST = 32  # elements of a row that are worth a round of all steps
 
@@ -37,7 +37,7 @@ def chains(calls: list[Call]) -> list[Call]:
 def may_belong(flow: Flow, i: int) -> bool:
     """Elementwise on one float type, with an output in order."""
     call = flow.calls[i]
-    if call.kernel not in ELEMENTWISE:
+    if not FACTS[call.kernel].elementwise:
         return False
     (out,) = call.outputs
     alike = all(view.dtype is out.dtype for view in call.inputs)

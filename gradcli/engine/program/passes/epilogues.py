@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from gradcli.engine.device.cpu import KERNELS
+from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.program.passes.flow import Flow, as_shape, meets, nothing_like
 from gradcli.engine.program.record import Call, View
-from gradcli.engine.program.rows import SLOPE, UNARY
 
-# kernel: the same with a unary row behind it; its tensors are those of the kernel, then what the
-# row keeps (slopes only), the kernel's own output (where somebody else reads it) and the result;
-# and which of its sizes names the row.
-FUSED = {"matmul": ("matmul_then", 0), "conv2d_forward": ("conv2d_forward_then", 8)}
+# The same kernel with a unary row behind it; its tensors are those of the kernel, then what the
+# row keeps (slopes only), the kernel's own output (where somebody else reads it) and the result.
+_THEN = {facts.then_of: facts for facts in FACTS.values() if facts.then_of}
 
 # Bytes above which a slope is left to a call of its own: what was kept is no longer in the second
 # cache, and a call by itself reads it in longer runs and streams the result past the caches.
@@ -22,7 +20,7 @@ def epilogues(calls: list[Call]) -> list[Call]:
     flow = Flow(calls)
     made: list[Call | None] = list(calls)
     for i, call in enumerate(calls):
-        if call.kernel not in FUSED:
+        if call.kernel not in _THEN:
             continue
         for j in flow.readers(call.outputs[0].buffer):
             fused = _fused(flow, i, j) if j > i else None
@@ -35,7 +33,7 @@ def epilogues(calls: list[Call]) -> list[Call]:
 def _fused(flow: Flow, i: int, j: int) -> Call | None:
     """Calls i and j in one, at the place of the first; None when that would change anything."""
     product, row = flow.calls[i], flow.calls[j]
-    if row.kernel not in UNARY and not _small_slope(row):
+    if not FACTS[row.kernel].unary and not _small_slope(row):
         return None
     (pre,), grad, kept, (end,) = product.outputs, row.inputs[-1], row.inputs[:-1], row.outputs
     same = pre.dtype is grad.dtype and pre.offset == grad.offset and pre.numel == grad.numel
@@ -50,24 +48,25 @@ def _fused(flow: Flow, i: int, j: int) -> Call | None:
 
 
 def _small_slope(row: Call) -> bool:
-    return row.kernel in SLOPE and all(
+    return FACTS[row.kernel].unary_slope and all(
         end.numel * end.dtype.size <= _LARGEST_SLOPE for end in row.outputs
     )
 
 
 def _call(product: Call, row: Call, wanted: bool) -> Call | None:
     (pre,), none = product.outputs, nothing_like(product.outputs[0])
-    kept: View | None = as_shape(row.inputs[0], pre.shape) if row.kernel in SLOPE else none
+    slope = FACTS[row.kernel].unary_slope
+    kept: View | None = as_shape(row.inputs[0], pre.shape) if slope else none
     end = as_shape(row.outputs[0], pre.shape)
     if kept is None or end is None:
         return None
-    kernel, place = FUSED[product.kernel]
-    sizes = (*product.sizes, *[0] * place)[:place]
+    then = _THEN[product.kernel]
+    sizes = (*product.sizes, *[0] * then.row_size)[: then.row_size]
     return Call(
-        kernel,
+        then.name,
         (*product.inputs, kept),
         (pre if wanted else none, end),
-        (*sizes, KERNELS[row.kernel]),
+        (*sizes, FACTS[row.kernel].number),
         _options(product, row),
     )
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.program.passes.flow import Flow, meets, moved
 from gradcli.engine.program.passes.strides import reads, writes
 from gradcli.engine.program.record import Call, View
-from gradcli.engine.program.rows import ELEMENTWISE
 
 
 def first_write(calls: list[Call]) -> list[Call]:
@@ -66,6 +66,6 @@ def _apart(call: Call) -> bool:
         if any(meets(out, other) for other in call.outputs[:i]):
             return False
         over = [view for view in call.inputs if meets(view, out)]
-        if over and not (call.kernel in ELEMENTWISE and all(view.same(out) for view in over)):
+        if over and not (FACTS[call.kernel].elementwise and all(view.same(out) for view in over)):
             return False
     return True

@@ -6,7 +6,6 @@ its steps are a part of the text.
 
 from __future__ import annotations
 
-from gradcli.engine.device.cpu import KERNELS, kernel_inputs
 from gradcli.engine.device.gpu.launch import (
     SUFFIX,
     THREADS,
@@ -20,11 +19,11 @@ from gradcli.engine.device.gpu.launch import (
     tensors,
 )
 from gradcli.engine.device.gpu.walk import walk
+from gradcli.engine.device.kernels import FACTS, NAMES
 from gradcli.engine.dtype import bfloat16
 
 FAMILY = "chain"
 _INPUTS, _TENSORS, _PAIRS = 5, 8, 4
-_NAMES = {number: name for name, number in KERNELS.items()}
 
 
 @launches("chain")
@@ -47,8 +46,8 @@ def steps_text(call: CallSpec) -> str:
     made: set[int] = set()
     for size in call.sizes[1 : 1 + call.size(0)]:
         *operands, result, pair = (size >> (16 + 4 * i) & 15 for i in range(6))
-        kernel = _NAMES[size & 0xFFFF]
-        slots = operands[: kernel_inputs(kernel)]
+        kernel = NAMES[size & 0xFFFF]
+        slots = operands[: FACTS[kernel].inputs]
         read.update(slot for slot in slots if slot < _INPUTS)
         values = ", ".join(f"s{slot}" for slot in slots)
         declared = "" if result in made else "float "
