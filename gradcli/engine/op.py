@@ -130,11 +130,13 @@ class Op(Generic[Result]):
     def gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Declare the gradient, as a decorator.
 
-        Beside what `saves` names it may ask for options, for `needs` (which inputs want a
-        gradient), and for the `shapes` and `dtypes` of the inputs.
+        Beside what `saves` names it may ask for options (`**` for all of them), for `needs` (which
+        inputs want a gradient), and for the `shapes` and `dtypes` of the inputs.
         """
         parameters = list(inspect.signature(function).parameters.values())[1:]
         names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
+        if len(names) < len(parameters):
+            names += self.options
         known = {*self.inputs, *self.outputs, *self.options, "needs", "shapes", "dtypes"}
         unsaved = {n for n in names if n in {*self.inputs, *self.outputs}} - set(self.saves)
         assert set(names) <= known and not unsaved, f"{self.name}: gradient asks for {names}"

@@ -41,27 +41,27 @@ def acos(*, input: Tensor) -> Tensor: ...
 def acos_(input: Tensor) -> Tensor:
     """The result of `acos`, written over the input."""
 def adaptive_avg_pool1d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> Tensor:
-    """The mean of each window of a line, of which there are as many as wanted."""
+    """The mean of each window, of which there are `output_size`."""
 def adaptive_avg_pool2d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> Tensor:
-    """The mean of each window, of which there are as many as wanted."""
+    """The mean of each window, of which there are `output_size`."""
 @overload
 def adaptive_max_pool1d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: Literal[False]=False) -> Tensor:
-    """The largest number of each window; with return_indices also where it is in its line."""
+    """The largest number of each window; with return_indices also its place in its channel."""
 @overload
 def adaptive_max_pool1d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @overload
 def adaptive_max_pool1d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: builtins.bool=False) -> Tensor | tuple[Tensor, Tensor]: ...
 def adaptive_max_pool1d_with_indices(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> tuple[Tensor, Tensor]:
-    """The largest number of each window, and where it is in its line; the first of equals."""
+    """The largest number of each window, and its index in its channel; the first of equals."""
 @overload
 def adaptive_max_pool2d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: Literal[False]=False) -> Tensor:
-    """The largest pixel of each window; with return_indices also where it is in its plane."""
+    """The largest number of each window; with return_indices also its place in its channel."""
 @overload
 def adaptive_max_pool2d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @overload
 def adaptive_max_pool2d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: builtins.bool=False) -> Tensor | tuple[Tensor, Tensor]: ...
 def adaptive_max_pool2d_with_indices(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> tuple[Tensor, Tensor]:
-    """The largest pixel of each window, and its index within the plane; the first of equals."""
+    """The largest number of each window, and its index in its channel; the first of equals."""
 @overload
 def add(input: Tensor, other: Operand) -> Tensor:
     """input + other."""
@@ -267,13 +267,13 @@ def concat(tensors: Sequence[Tensor], dim: builtins.int=0) -> Tensor:
 def contiguous(input: Tensor) -> Tensor:
     """The tensor itself when its elements lie in order, otherwise a copy where they do."""
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: builtins.int | Sequence[builtins.int]=1, padding: builtins.int | Sequence[builtins.int] | str=0, dilation: builtins.int | Sequence[builtins.int]=1, groups: builtins.int=1) -> Tensor:
-    """The product of each filter with each window of the line, summed, plus the filter's bias."""
+    """The product of each filter with each window, summed, plus the filter's bias."""
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: builtins.int | Sequence[builtins.int]=1, padding: builtins.int | Sequence[builtins.int] | str=0, dilation: builtins.int | Sequence[builtins.int]=1, groups: builtins.int=1) -> Tensor:
-    """The product of each filter with each window of the image, summed, plus the filter's bias."""
+    """The product of each filter with each window, summed, plus the filter's bias."""
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: builtins.int | Sequence[builtins.int]=1, padding: builtins.int | Sequence[builtins.int]=0, output_padding: builtins.int | Sequence[builtins.int]=0, groups: builtins.int=1, dilation: builtins.int | Sequence[builtins.int]=1) -> Tensor:
-    """Each number times each filter, laid `stride` apart and summed where they overlap, plus bias."""
+    """Each number times each filter, `stride` apart and summed where they overlap, plus bias."""
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: builtins.int | Sequence[builtins.int]=1, padding: builtins.int | Sequence[builtins.int]=0, output_padding: builtins.int | Sequence[builtins.int]=0, groups: builtins.int=1, dilation: builtins.int | Sequence[builtins.int]=1) -> Tensor:
-    """Each pixel times each filter, laid `stride` apart and summed where they overlap, plus bias."""
+    """Each number times each filter, `stride` apart and summed where they overlap, plus bias."""
 @overload
 def cos(x: Tensor) -> Tensor:
     """Cosine of x, in radians."""
@@ -790,22 +790,22 @@ def max(x: Tensor, dim: OneDim, keepdim: builtins.bool=False) -> Extreme: ...
 def max(*, input: Tensor) -> Tensor: ...
 @overload
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None=None, padding: builtins.int | Sequence[builtins.int]=0, dilation: builtins.int | Sequence[builtins.int]=1, ceil_mode: builtins.bool=False, return_indices: Literal[False]=False) -> Tensor:
-    """The largest number of each window; with return_indices also where it is in its line."""
+    """The largest number of each window; with return_indices also its place in its channel."""
 @overload
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None=None, padding: builtins.int | Sequence[builtins.int]=0, dilation: builtins.int | Sequence[builtins.int]=1, ceil_mode: builtins.bool=False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @overload
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None=None, padding: builtins.int | Sequence[builtins.int]=0, dilation: builtins.int | Sequence[builtins.int]=1, ceil_mode: builtins.bool=False, return_indices: builtins.bool=False) -> Tensor | tuple[Tensor, Tensor]: ...
 def max_pool1d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None=None, padding: builtins.int | Sequence[builtins.int]=0, dilation: builtins.int | Sequence[builtins.int]=1, ceil_mode: builtins.bool=False) -> tuple[Tensor, Tensor]:
-    """The largest number of each window, and where it is in its line; the first of equals."""
+    """The largest number of each window, and its index in its channel; the first of equals."""
 @overload
 def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None=None, padding: builtins.int | Sequence[builtins.int]=0, dilation: builtins.int | Sequence[builtins.int]=1, ceil_mode: builtins.bool=False, return_indices: Literal[False]=False) -> Tensor:
-    """The largest pixel of each window; with return_indices also where it is in its plane."""
+    """The largest number of each window; with return_indices also its place in its channel."""
 @overload
 def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None=None, padding: builtins.int | Sequence[builtins.int]=0, dilation: builtins.int | Sequence[builtins.int]=1, ceil_mode: builtins.bool=False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @overload
 def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None=None, padding: builtins.int | Sequence[builtins.int]=0, dilation: builtins.int | Sequence[builtins.int]=1, ceil_mode: builtins.bool=False, return_indices: builtins.bool=False) -> Tensor | tuple[Tensor, Tensor]: ...
 def max_pool2d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None=None, padding: builtins.int | Sequence[builtins.int]=0, dilation: builtins.int | Sequence[builtins.int]=1, ceil_mode: builtins.bool=False) -> tuple[Tensor, Tensor]:
-    """The largest pixel of each window, and its index within the plane; the first of equals."""
+    """The largest number of each window, and its index in its channel; the first of equals."""
 @overload
 def maximum(input: Tensor, other: Operand) -> Tensor:
     """The larger of two; NaN wins."""

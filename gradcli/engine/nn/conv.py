@@ -12,7 +12,7 @@ from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
-from gradcli.engine.ops.conv.window import Pair, Window
+from gradcli.engine.ops.conv.geometry import PerDim, Space
 from gradcli.engine.ops.creation.creation import empty
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
@@ -31,10 +31,10 @@ class _Conv(Module):
     def __init__(
         self,
         channels: tuple[Whole, Whole],
-        kernel_size: Pair,
-        stride: Pair,
-        padding: Pair | str,
-        dilation: Pair,
+        kernel_size: PerDim,
+        stride: PerDim,
+        padding: PerDim | str,
+        dilation: PerDim,
         groups: Count,
         padding_mode: str,
     ) -> None:
@@ -58,9 +58,9 @@ class _Conv(Module):
         self.groups = groups
         self.padding_mode = padding_mode
 
-    def _sizes(self, name: str, value: Pair, least: int = 1) -> Shape:
+    def _sizes(self, name: str, value: PerDim, least: int = 1) -> Shape:
         """One number for each direction."""
-        return Window(type(self).__name__, self.dims).pair(name, value, least)[2 - self.dims :]
+        return Space(type(self).__name__, self.dims).numbers(name, value, least)
 
     def _make(self, front: tuple[int, int], bias: bool, dtype: DType) -> None:
         self.weight = Parameter(empty((*front, *self.kernel_size), dtype=dtype))
@@ -107,10 +107,10 @@ class _Straight(_Conv):
         self,
         in_channels: Whole,
         out_channels: Whole,
-        kernel_size: Pair,
-        stride: Pair = 1,
-        padding: Pair | str = 0,
-        dilation: Pair = 1,
+        kernel_size: PerDim,
+        stride: PerDim = 1,
+        padding: PerDim | str = 0,
+        dilation: PerDim = 1,
         groups: Count = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
@@ -177,13 +177,13 @@ class _Transposed(_Conv):
         self,
         in_channels: Whole,
         out_channels: Whole,
-        kernel_size: Pair,
-        stride: Pair = 1,
-        padding: Pair = 0,
-        output_padding: Pair = 0,
+        kernel_size: PerDim,
+        stride: PerDim = 1,
+        padding: PerDim = 0,
+        output_padding: PerDim = 0,
         groups: Count = 1,
         bias: bool = True,
-        dilation: Pair = 1,
+        dilation: PerDim = 1,
         padding_mode: str = "zeros",
         *,
         dtype: DType = dtypes.float32,

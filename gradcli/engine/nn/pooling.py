@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.module import Module
-from gradcli.engine.ops.conv.pool_adaptive import Wanted
-from gradcli.engine.ops.conv.window import Pair
+from gradcli.engine.ops.conv.geometry import PerDim
+from gradcli.engine.ops.conv.pool_adaptive import OutputSize
 from gradcli.engine.tensor import Tensor
 
 
@@ -14,10 +14,10 @@ class _MaxPool(Module):
 
     def __init__(
         self,
-        kernel_size: Pair,
-        stride: Pair | None = None,
-        padding: Pair = 0,
-        dilation: Pair = 1,
+        kernel_size: PerDim,
+        stride: PerDim | None = None,
+        padding: PerDim = 0,
+        dilation: PerDim = 1,
         return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
@@ -74,9 +74,9 @@ class _AvgPool(Module):
 
     def __init__(
         self,
-        kernel_size: Pair,
-        stride: Pair | None = None,
-        padding: Pair = 0,
+        kernel_size: PerDim,
+        stride: PerDim | None = None,
+        padding: PerDim = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
@@ -97,9 +97,9 @@ class AvgPool1d(_AvgPool):
 
     def __init__(
         self,
-        kernel_size: Pair,
-        stride: Pair | None = None,
-        padding: Pair = 0,
+        kernel_size: PerDim,
+        stride: PerDim | None = None,
+        padding: PerDim = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
@@ -125,9 +125,9 @@ class AvgPool2d(_AvgPool):
 
     def __init__(
         self,
-        kernel_size: Pair,
-        stride: Pair | None = None,
-        padding: Pair = 0,
+        kernel_size: PerDim,
+        stride: PerDim | None = None,
+        padding: PerDim = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
         divisor_override: int | None = None,
@@ -151,7 +151,7 @@ class AvgPool2d(_AvgPool):
 class _Adaptive(Module):
     """A pool of which the number of windows is given, and their size follows from the input."""
 
-    def __init__(self, output_size: Wanted) -> None:
+    def __init__(self, output_size: OutputSize) -> None:
         super().__init__()
         self.output_size = output_size
 
@@ -161,7 +161,7 @@ class _Adaptive(Module):
 
 
 class _AdaptiveMax(_Adaptive):
-    def __init__(self, output_size: Wanted, return_indices: bool = False) -> None:
+    def __init__(self, output_size: OutputSize, return_indices: bool = False) -> None:
         super().__init__(output_size)
         self.return_indices = return_indices
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.composite import function
-from gradcli.engine.op import op
+from gradcli.engine.dtype import DType
+from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats
-from gradcli.engine.ops.conv.window import Pair, Window, reach
-from gradcli.engine.ops.conv.window_composed import largest, picked
-from gradcli.engine.sample import distinct, sample, wrong
+from gradcli.engine.ops.conv import window_composed
+from gradcli.engine.ops.conv.geometry import Geometry, PerDim, Space, flat
+from gradcli.engine.sample import Sample, Wrong, distinct, floats_only, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.twice import transposed
@@ -21,123 +23,117 @@ from gradcli.errors import OptionError
 Sizes = tuple[int, ...]
 
 
-def _output(length: int, window: int, stride: int, padding: int, ceil_mode: bool) -> int:
-    """How many windows fit; with ceil_mode also one that begins inside and hangs over."""
-    room = length + 2 * padding - window
-    if not ceil_mode:
-        return room // stride + 1
-    size = -(-room // stride) + 1
-    return size - 1 if (size - 1) * stride >= length + padding else size
-
-
-def sizes_of(
-    kind: Window, kernel_size: Pair, stride: Pair | None, padding: Pair, dilation: Pair
-) -> Sizes:
-    """Window, stride, padding, dilation: two numbers each, as the kernels want them."""
-    window = kind.pair("kernel_size", kernel_size)
-    # An empty stride is torch's way of saying that windows follow each other.
-    step = kind.pair("stride", kernel_size if stride in (None, (), []) else stride)
-    pad, gap = kind.pair("padding", padding, 0), kind.pair("dilation", dilation)
-    for p, k, d in zip(pad, window, gap, strict=True):
-        if 2 * p > reach(k, d):
+def planned(
+    space: Space,
+    x: Shape,
+    kernel_size: PerDim,
+    stride: PerDim | None,
+    padding: PerDim,
+    dilation: PerDim = 1,
+    ceil_mode: bool = False,
+) -> tuple[Geometry, Shape]:
+    """Where windows lie and how many there are; without a stride they follow each other."""
+    window = space.numbers("kernel_size", kernel_size)
+    # An empty stride is torch's way of saying that there is none.
+    step = kernel_size if stride is None or stride in ((), []) else stride
+    geometry = space.geometry(window, step, padding, dilation)
+    for front, reach in zip(geometry.padding, geometry.reach(), strict=True):
+        if 2 * front > reach:
             raise OptionError(
-                f"{kind.op}: padding {padding} is more than half of kernel_size {kernel_size}"
+                f"{space.name}: padding {padding} is more than half of kernel_size {kernel_size}"
             )
-    return (*window, *step, *pad, *gap)
+    counts = geometry.counts(space.batched(x)[2:], ceil_mode)
+    space.refuse_empty(counts, x, f"kernel_size {window}, padding {geometry.padding}")
+    return geometry, counts
 
 
-def planes_of(kind: Window, x: Array, sizes: Sizes, ceil_mode: bool) -> tuple[Shape, Shape]:
-    """Shapes (planes, rows, columns) of the input and of the output."""
-    floats(kind.op, x)
-    n, c, h, w = kind.images(x)
-    rows, columns = (
-        _output(length, reach(sizes[i], sizes[6 + i]), sizes[2 + i], sizes[4 + i], ceil_mode)
-        for i, length in enumerate((h, w))
-    )
-    first = 2 - kind.dims
-    what = f"kernel_size {sizes[first:2]}, padding {sizes[4 + first : 6]}"
-    kind.refuse_empty((rows, columns), x, what)
-    return (n * c, h, w), (n * c, rows, columns)
+def sizes_of(geometry: Geometry) -> Sizes:
+    """Window, stride, padding and dilation as the kernels want them."""
+    return (*flat(geometry.window), *geometry.sizes())
 
 
-def own(kind: Window, x: Array, planes: Shape) -> Shape:
-    """(planes, rows, columns) in the dimensions of the input."""
-    return (*x.shape[: -kind.dims], *planes[3 - kind.dims :])
+def pooled(
+    kernel: str, space: Space, x: Array, counts: Shape, sizes: Sizes, *more: DType
+) -> tuple[Array, ...]:
+    """What a forward kernel makes of each plane: an output like `x`, and some of other types."""
+    front, size = x.shape[: -space.dims], x.shape[-space.dims :]
+    planes = (shapes.numel(front), *flat(counts))
+    outputs = [empty(planes, dtype) for dtype in (x.dtype, *more)]
+    run(kernel, x.contiguous().reshape((planes[0], *flat(size))), *outputs, sizes=sizes)
+    shape = (*front, *counts)
+    return tuple([y.reshape(shape) for y in outputs])
 
 
-def means(kernel: str, kind: Window, x: Array, planes: tuple[Shape, Shape], sizes: Sizes) -> Array:
-    """What a forward kernel makes of each plane, in the dimensions of the input."""
-    before, after = planes
-    y = empty(after, x.dtype)
-    run(kernel, x.contiguous().reshape(before), y, sizes=sizes)
-    return y.reshape(own(kind, x, after))
-
-
-def maxima(
-    kernel: str, kind: Window, x: Array, planes: tuple[Shape, Shape], sizes: Sizes
-) -> tuple[Array, Array]:
-    """The same for a kernel that also says where it found them."""
-    before, after = planes
-    y, indices = empty(after, x.dtype), empty(after, dtypes.int64)
-    run(kernel, x.contiguous().reshape(before), y, indices, sizes=sizes)
-    shape = own(kind, x, after)
-    return y.reshape(shape), indices.reshape(shape)
-
-
-def _max(kind: Window, x: Array, sizes: Sizes, ceil_mode: bool) -> tuple[Array, Array]:
-    return maxima("max_pool2d_forward", kind, x, planes_of(kind, x, sizes, ceil_mode), sizes)
-
-
-def in_image(
-    kernel: str, kind: Window, grad: Array, shape: Shape, sizes: Sizes, *indices: Array
+def unpooled(
+    kernel: str, space: Space, grad: Array, shape: Shape, sizes: Sizes, *indices: Array
 ) -> Array:
     """What a backward kernel makes of the gradient, in the shape of the input."""
-    *front, h, w = kind.image(shape)
-    planes = (_count(front), *kind.image(grad.shape)[-2:])
-    out = empty((_count(front), h, w), grad.dtype)
+    planes, out = space.planes(grad.shape), empty(space.planes(shape), grad.dtype)
     places = [i.reshape(planes) for i in indices]
     run(kernel, grad.contiguous().reshape(planes), *places, out, sizes=sizes)
     return out.reshape(shape)
 
 
-def _count(front: list[int]) -> int:
-    return shapes.numel(tuple(front))
+def declare_graph(declared: Op[tuple[Tensor, ...]], space: Space) -> None:
+    """The gradient of maxima with a history, which goes to where they lie in the input."""
+
+    @declared.gradient_graph
+    def gradient_graph(
+        grads: tuple[Tensor, ...], *, indices: Tensor, shapes: tuple[Shape, ...]
+    ) -> Tensor:
+        """The gradient of each window goes to its largest number."""
+        planes = space.planes(shapes[0])[0]
+        return transposed(lambda x: window_composed.picked(x, indices, planes), shapes[0], grads[0])
 
 
-def _composed_max(kind: Window) -> Callable[..., tuple[Tensor, Tensor]]:
-    def composed(
-        input: Tensor,
+def _max_pool_with_indices(
+    dims: int, samples: Sequence[Sample], wrong: Sequence[Wrong]
+) -> Op[tuple[Tensor, ...]]:
+    space = Space(f"max_pool{dims}d_with_indices", dims)
+
+    def largest(input: Tensor, **options: Any) -> tuple[Tensor, Tensor]:
+        options = {**max_pool.options, **options}
+        return window_composed.largest(input, *planned(space, input.shape, **options))
+
+    @op(
+        name=space.name,
+        outputs=("y", "indices"),
+        visible=2,
+        saves="indices",
+        composed=largest,
+        samples=samples,
+        wrong=wrong,
+        method=False,
+    )
+    def max_pool(
+        input: Array,
         *,
-        kernel_size: Pair,
-        stride: Pair | None = None,
-        padding: Pair = 0,
-        dilation: Pair = 1,
+        kernel_size: PerDim,
+        stride: PerDim | None = None,
+        padding: PerDim = 0,
+        dilation: PerDim = 1,
         ceil_mode: bool = False,
-    ) -> tuple[Tensor, Tensor]:
-        sizes = sizes_of(kind, kernel_size, stride, padding, dilation)
-        before, after = planes_of(kind, input.array, sizes, ceil_mode)
-        shape = own(kind, input.array, after)
-        y, indices = largest(input.reshape(before), after, sizes)
-        return y.reshape(shape), indices.reshape(shape)
+    ) -> tuple[Array, ...]:
+        """The largest number of each window, and its index in its channel; the first of equals."""
+        options = kernel_size, stride, padding, dilation, ceil_mode
+        geometry, counts = planned(space, floats(space.name, input).shape, *options)
+        sizes = sizes_of(geometry)
+        return pooled("max_pool2d_forward", space, input, counts, sizes, dtypes.int64)
 
-    composed.__name__ = "largest"
-    return composed
+    @max_pool.gradient
+    def gradient(
+        grads: tuple[Array, ...], *, indices: Array, shapes: tuple[Shape, ...], **options: Any
+    ) -> Array:
+        """The gradient of each window goes to its largest number."""
+        sizes = sizes_of(planned(space, shapes[0], **options)[0])
+        return unpooled("max_pool2d_backward", space, grads[0], shapes[0], sizes, indices)
+
+    declare_graph(max_pool, space)
+    return max_pool
 
 
-def of_largest(kind: Window, grad: Tensor, indices: Tensor, shape: Shape) -> Tensor:
-    """What a gradient of maxima adds to the planes that they came from, with a history."""
-    planes = shapes.numel(shape[: -kind.dims])
-    return transposed(lambda x: picked(x, indices, planes), shape, grad)
-
-
-_IMAGES, _LINES = Window("max_pool2d_with_indices", 2), Window("max_pool1d_with_indices", 1)
-
-
-@op(
-    outputs=("y", "indices"),
-    visible=2,
-    saves="indices",
-    composed=_composed_max(_IMAGES),
+max_pool2d_with_indices = _max_pool_with_indices(
+    2,
     samples=[
         sample(distinct((2, 3, 6, 4)), kernel_size=2),
         sample(distinct((1, 2, 7, 5)), kernel_size=(3, 2), stride=(2, 1), padding=1),
@@ -151,90 +147,11 @@ _IMAGES, _LINES = Window("max_pool2d_with_indices", 2), Window("max_pool1d_with_
         wrong(sample((1, 1, 5, 5), kernel_size=2, padding=2), "more than half of kernel_size 2"),
         wrong(sample((1, 1, 5, 5), kernel_size=0), "kernel_size must be"),
         wrong(sample((5, 5), kernel_size=2), "input must be (N, C, H, W)"),
-        wrong(
-            sample((1, 1, 4, 4), kernel_size=2),
-            "must be float32, float64 or bfloat16",
-            dtype="int64",
-        ),
+        floats_only(sample((1, 1, 4, 4), kernel_size=2)),
     ],
-    method=False,
 )
-def max_pool2d_with_indices(
-    input: Array,
-    *,
-    kernel_size: Pair,
-    stride: Pair | None = None,
-    padding: Pair = 0,
-    dilation: Pair = 1,
-    ceil_mode: bool = False,
-) -> tuple[Array, Array]:
-    """The largest pixel of each window, and its index within the plane; the first of equals."""
-    return _max(
-        _IMAGES, input, sizes_of(_IMAGES, kernel_size, stride, padding, dilation), ceil_mode
-    )
-
-
-@max_pool2d_with_indices.gradient
-def max_pool2d_gradient(
-    grads: tuple[Array, ...],
-    *,
-    indices: Array,
-    kernel_size: Pair,
-    stride: Pair | None,
-    padding: Pair,
-    dilation: Pair,
-    shapes: tuple[Shape, ...],
-) -> Array:
-    """The gradient of each window goes to its largest pixel."""
-    sizes = sizes_of(_IMAGES, kernel_size, stride, padding, dilation)
-    return in_image("max_pool2d_backward", _IMAGES, grads[0], shapes[0], sizes, indices)
-
-
-@max_pool2d_with_indices.gradient_graph
-def max_pool2d_gradient_graph(
-    grads: tuple[Tensor, ...], *, indices: Tensor, shapes: tuple[Shape, ...]
-) -> Tensor:
-    """The gradient of each window goes to its largest pixel."""
-    return of_largest(_IMAGES, grads[0], indices, shapes[0])
-
-
-_WITH_PLACES = (
-    sample(distinct((2, 4, 5)), kernel_size=(2, 3), return_indices=True),
-    sample(distinct((2, 3, 5)), kernel_size=2, padding=1, return_indices=True),
-)
-
-
-@function(
-    samples=[*max_pool2d_with_indices.samples, _WITH_PLACES[0]],
-    method=False,
-    tuple_if=["return_indices"],
-)
-def max_pool2d(
-    input: Tensor,
-    kernel_size: Pair,
-    stride: Pair | None = None,
-    padding: Pair = 0,
-    dilation: Pair = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Tensor | tuple[Tensor, Tensor]:
-    """The largest pixel of each window; with return_indices also where it is in its plane."""
-    y, indices = max_pool2d_with_indices(
-        input,
-        kernel_size=kernel_size,
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-        ceil_mode=ceil_mode,
-    )
-    return (y, indices) if return_indices else y
-
-
-@op(
-    outputs=("y", "indices"),
-    visible=2,
-    saves="indices",
-    composed=_composed_max(_LINES),
+max_pool1d_with_indices = _max_pool_with_indices(
+    1,
     samples=[
         sample(distinct((2, 3, 6)), kernel_size=2),
         sample(distinct((1, 2, 7)), kernel_size=(3,), stride=2, padding=1),
@@ -248,70 +165,43 @@ def max_pool2d(
         wrong(sample((1, 1, 5), kernel_size=2, padding=2), "more than half of kernel_size 2"),
         wrong(sample((1, 1, 5), kernel_size=(2, 2)), "kernel_size must be a whole number"),
         wrong(sample((5,), kernel_size=2), "input must be (N, C, L) or (C, L)"),
-        wrong(
-            sample((1, 1, 4), kernel_size=2), "must be float32, float64 or bfloat16", dtype="int64"
-        ),
+        floats_only(sample((1, 1, 4), kernel_size=2)),
     ],
-    method=False,
 )
-def max_pool1d_with_indices(
-    input: Array,
-    *,
-    kernel_size: Pair,
-    stride: Pair | None = None,
-    padding: Pair = 0,
-    dilation: Pair = 1,
-    ceil_mode: bool = False,
-) -> tuple[Array, Array]:
-    """The largest number of each window, and where it is in its line; the first of equals."""
-    return _max(_LINES, input, sizes_of(_LINES, kernel_size, stride, padding, dilation), ceil_mode)
 
 
-@max_pool1d_with_indices.gradient
-def max_pool1d_gradient(
-    grads: tuple[Array, ...],
-    *,
-    indices: Array,
-    kernel_size: Pair,
-    stride: Pair | None,
-    padding: Pair,
-    dilation: Pair,
-    shapes: tuple[Shape, ...],
-) -> Array:
-    """The gradient of each window goes to its largest number."""
-    sizes = sizes_of(_LINES, kernel_size, stride, padding, dilation)
-    return in_image("max_pool2d_backward", _LINES, grads[0], shapes[0], sizes, indices)
-
-
-@max_pool1d_with_indices.gradient_graph
-def max_pool1d_gradient_graph(
-    grads: tuple[Tensor, ...], *, indices: Tensor, shapes: tuple[Shape, ...]
-) -> Tensor:
-    """The gradient of each window goes to its largest number."""
-    return of_largest(_LINES, grads[0], indices, shapes[0])
-
-
-@function(
-    samples=[*max_pool1d_with_indices.samples, _WITH_PLACES[1]],
-    method=False,
-    tuple_if=["return_indices"],
-)
-def max_pool1d(
-    input: Tensor,
-    kernel_size: Pair,
-    stride: Pair | None = None,
-    padding: Pair = 0,
-    dilation: Pair = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Tensor | tuple[Tensor, Tensor]:
-    """The largest number of each window; with return_indices also where it is in its line."""
-    y, indices = max_pool1d_with_indices(
-        input,
-        kernel_size=kernel_size,
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-        ceil_mode=ceil_mode,
+def _max_pool(
+    dims: int, with_indices: Op[tuple[Tensor, ...]], places: Sample
+) -> Callable[..., Tensor | tuple[Tensor, Tensor]]:
+    @function(
+        f"max_pool{dims}d",
+        samples=[*with_indices.samples, places],
+        method=False,
+        tuple_if=["return_indices"],
     )
-    return (y, indices) if return_indices else y
+    def max_pool(
+        input: Tensor,
+        kernel_size: PerDim,
+        stride: PerDim | None = None,
+        padding: PerDim = 0,
+        dilation: PerDim = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """The largest number of each window; with return_indices also its place in its channel."""
+        y, indices = with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+        return (y, indices) if return_indices else y
+
+    return max_pool
+
+
+max_pool2d = _max_pool(
+    2,
+    max_pool2d_with_indices,
+    sample(distinct((2, 4, 5)), kernel_size=(2, 3), return_indices=True),
+)
+max_pool1d = _max_pool(
+    1,
+    max_pool1d_with_indices,
+    sample(distinct((2, 3, 5)), kernel_size=2, padding=1, return_indices=True),
+)

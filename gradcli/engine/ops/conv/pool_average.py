@@ -2,61 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.engine.array import Array
-from gradcli.engine.op import op
-from gradcli.engine.ops.conv.pool import Sizes, in_image, means, own, planes_of, sizes_of
-from gradcli.engine.ops.conv.window import Pair, Window
-from gradcli.engine.ops.conv.window_composed import averaged
-from gradcli.engine.sample import sample, wrong
+from gradcli.engine.op import Op, op
+from gradcli.engine.ops.along import floats
+from gradcli.engine.ops.conv import window_composed
+from gradcli.engine.ops.conv.geometry import Geometry, PerDim, Space
+from gradcli.engine.ops.conv.pool import Sizes, planned, pooled, sizes_of, unpooled
+from gradcli.engine.sample import Sample, Wrong, floats_only, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
 
+_LINES, _IMAGES = Space("avg_pool1d", 1), Space("avg_pool2d", 2)
 
-def _average(
-    kind: Window, kernel_size: Pair, stride: Pair | None, padding: Pair, counts: bool, by: Any
-) -> Sizes:
-    whole = by is None or (isinstance(by, int) and not isinstance(by, bool) and by != 0)
-    if not whole:
+
+def _planned(
+    space: Space,
+    x: Shape,
+    kernel_size: PerDim,
+    stride: PerDim | None,
+    padding: PerDim,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None = None,
+) -> tuple[Geometry, Shape, Sizes]:
+    by = divisor_override
+    if by is not None and (not isinstance(by, int) or isinstance(by, bool) or by == 0):
         raise OptionError(
-            f"{kind.op}: divisor_override must be a whole number other than 0, got {by!r}"
+            f"{space.name}: divisor_override must be a whole number other than 0, got {by!r}"
         )
-    return (*sizes_of(kind, kernel_size, stride, padding, 1), int(counts), by or 0)
+    geometry, counts = planned(space, x, kernel_size, stride, padding, 1, ceil_mode)
+    return geometry, counts, (*sizes_of(geometry), int(count_include_pad), by or 0)
 
 
-def _mean(kind: Window, x: Array, sizes: Sizes, ceil_mode: bool) -> Array:
-    return means("avg_pool2d_forward", kind, x, planes_of(kind, x, sizes, ceil_mode), sizes)
+def _mean(space: Space, x: Array, plan: tuple[Geometry, Shape, Sizes]) -> Array:
+    return pooled("avg_pool2d_forward", space, floats(space.name, x), plan[1], plan[2])[0]
 
 
-def _composed_mean(kind: Window) -> Callable[..., Tensor]:
-    def composed(
-        input: Tensor,
-        *,
-        kernel_size: Pair,
-        stride: Pair | None = None,
-        padding: Pair = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ) -> Tensor:
-        sizes = _average(kind, kernel_size, stride, padding, count_include_pad, divisor_override)
-        before, after = planes_of(kind, input.array, sizes, ceil_mode)
-        y: Tensor = averaged(input.reshape(before), after, sizes)
-        return y.reshape(own(kind, input.array, after))
+def _avg_pool(
+    space: Space, samples: Sequence[Sample], wrong: Sequence[Wrong]
+) -> Callable[[Callable[..., Array]], Op[Tensor]]:
+    """Declare what both have in common below a forward function."""
 
-    composed.__name__ = "averaged"
-    return composed
+    def declare(forward: Callable[..., Array]) -> Op[Tensor]:
+        def averaged(input: Tensor, **options: Any) -> Tensor:
+            options = {**declared.options, **options}
+            geometry, counts, (*_, padded, by) = _planned(space, input.shape, **options)
+            return window_composed.averaged(input, geometry, counts, bool(padded), by)
+
+        declaration = op(
+            composed=averaged, twice="linear", samples=samples, wrong=wrong, method=False
+        )
+        declared = declaration(forward)
+
+        @declared.gradient
+        def gradient(grad: Array, *, shapes: tuple[Shape, ...], **options: Any) -> Array:
+            """The gradient of each window in equal shares to its places."""
+            _, _, sizes = _planned(space, shapes[0], **options)
+            return unpooled("avg_pool2d_backward", space, grad, shapes[0], sizes)
+
+        return declared
+
+    return declare
 
 
-_IMAGES, _LINES = Window("avg_pool2d", 2), Window("avg_pool1d", 1)
-
-
-@op(
-    composed=_composed_mean(_IMAGES),
-    twice="linear",
+@_avg_pool(
+    _IMAGES,
     samples=[
         sample((2, 3, 6, 4), kernel_size=2),
         sample((1, 2, 7, 5), kernel_size=(3, 2), stride=(2, 1), padding=1),
@@ -71,48 +85,26 @@ _IMAGES, _LINES = Window("avg_pool2d", 2), Window("avg_pool1d", 1)
         wrong(sample((1, 1, 5, 5), kernel_size=2, padding=2), "more than half of kernel_size 2"),
         wrong(sample((1, 1, 5, 5), kernel_size=2, stride=(1, 2, 3)), "stride must be"),
         wrong(sample((1, 1, 5, 5), kernel_size=2, divisor_override=0), "divisor_override must be"),
-        wrong(
-            sample((1, 1, 4, 4), kernel_size=2),
-            "must be float32, float64 or bfloat16",
-            dtype="int64",
-        ),
+        floats_only(sample((1, 1, 4, 4), kernel_size=2)),
     ],
-    method=False,
 )
 def avg_pool2d(
     input: Array,
     *,
-    kernel_size: Pair,
-    stride: Pair | None = None,
-    padding: Pair = 0,
+    kernel_size: PerDim,
+    stride: PerDim | None = None,
+    padding: PerDim = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Array:
     """The sum of each window over the number of its pixels."""
-    sizes = _average(_IMAGES, kernel_size, stride, padding, count_include_pad, divisor_override)
-    return _mean(_IMAGES, input, sizes, ceil_mode)
+    options = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    return _mean(_IMAGES, input, _planned(_IMAGES, input.shape, *options))
 
 
-@avg_pool2d.gradient
-def avg_pool2d_gradient(
-    grad: Array,
-    *,
-    kernel_size: Pair,
-    stride: Pair | None,
-    padding: Pair,
-    count_include_pad: bool,
-    divisor_override: int | None,
-    shapes: tuple[Shape, ...],
-) -> Array:
-    """The gradient of each window in equal shares to its pixels."""
-    sizes = _average(_IMAGES, kernel_size, stride, padding, count_include_pad, divisor_override)
-    return in_image("avg_pool2d_backward", _IMAGES, grad, shapes[0], sizes)
-
-
-@op(
-    composed=_composed_mean(_LINES),
-    twice="linear",
+@_avg_pool(
+    _LINES,
     samples=[
         sample((2, 3, 6), kernel_size=2),
         sample((1, 2, 7), kernel_size=3, stride=2, padding=1),
@@ -125,36 +117,18 @@ def avg_pool2d_gradient(
         wrong(sample((1, 1, 2), kernel_size=4), "avg_pool1d: the output would be 0; input"),
         wrong(sample((1, 1, 5), kernel_size=2, padding=2), "more than half of kernel_size 2"),
         wrong(sample((1, 1, 5), kernel_size=2, stride=(1, 2)), "avg_pool1d: stride must be"),
-        wrong(
-            sample((1, 1, 4), kernel_size=2), "must be float32, float64 or bfloat16", dtype="int64"
-        ),
+        floats_only(sample((1, 1, 4), kernel_size=2)),
     ],
-    method=False,
 )
 def avg_pool1d(
     input: Array,
     *,
-    kernel_size: Pair,
-    stride: Pair | None = None,
-    padding: Pair = 0,
+    kernel_size: PerDim,
+    stride: PerDim | None = None,
+    padding: PerDim = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Array:
     """The sum of each window over the number of its places."""
-    sizes = _average(_LINES, kernel_size, stride, padding, count_include_pad, None)
-    return _mean(_LINES, input, sizes, ceil_mode)
-
-
-@avg_pool1d.gradient
-def avg_pool1d_gradient(
-    grad: Array,
-    *,
-    kernel_size: Pair,
-    stride: Pair | None,
-    padding: Pair,
-    count_include_pad: bool,
-    shapes: tuple[Shape, ...],
-) -> Array:
-    """The gradient of each window in equal shares to its places."""
-    sizes = _average(_LINES, kernel_size, stride, padding, count_include_pad, None)
-    return in_image("avg_pool2d_backward", _LINES, grad, shapes[0], sizes)
+    options = kernel_size, stride, padding, ceil_mode, count_include_pad
+    return _mean(_LINES, input, _planned(_LINES, input.shape, *options))

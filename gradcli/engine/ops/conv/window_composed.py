@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import product
+from operator import add, mul
 
 from gradcli.engine import shape as shapes
+from gradcli.engine.ops.conv.geometry import Geometry
 from gradcli.engine.ops.creation.creation import full, tensor
 from gradcli.engine.ops.creation.ranges import arange
 from gradcli.engine.ops.index.index_select import index_select
@@ -28,58 +32,70 @@ def _around(x: Tensor, dim: int, before: int, after: int, value: float) -> Tenso
     return cat([more(before), x, more(after)], dim)
 
 
-def _places(
-    x: Tensor, window: Sizes, step: Sizes, pad: Sizes, gap: Sizes, size: Sizes, value: float
-) -> list[Tensor]:
-    """What each place of the window sees of (..., H, W), for all windows at once."""
-    for i in (0, 1):
-        reach = (size[i] - 1) * step[i] + gap[i] * (window[i] - 1) + 1
-        behind = max(0, reach - pad[i] - x.shape[i - 2])
-        x = _around(x, x.ndim - 2 + i, pad[i], behind, value)
+def _places(x: Tensor, geometry: Geometry, counts: Sizes, value: float) -> list[Tensor]:
+    """What each place of the window sees of (..., sizes), for all windows at once."""
+    rows = zip(counts, *geometry, strict=True)
+    for dim, (count, window, step, front, _, gap) in enumerate(rows, x.ndim - len(counts)):
+        reach = (count - 1) * step + gap * (window - 1) + 1
+        x = _around(x, dim, front, max(0, reach - front - x.shape[dim]), value)
     return [
-        x[..., _every(a * gap[0], step[0], size[0]), _every(b * gap[1], step[1], size[1])]
-        for a in range(window[0])
-        for b in range(window[1])
+        x[(Ellipsis, *map(_every, map(mul, place, geometry.dilation), geometry.stride, counts))]
+        for place in _window(geometry.window)
     ]
+
+
+def _window(sizes: Sizes) -> Iterator[Sizes]:
+    """The places of a window, the last dimension's one after another."""
+    return product(*map(range, sizes))
 
 
 def _every(first: int, step: int, count: int) -> slice:
     return slice(first, first + (count - 1) * step + 1, step)
 
 
-def convolved(x: Tensor, weight: Tensor, bias: Tensor | None, y: Shape, sizes: Sizes) -> Tensor:
-    """Images (N, C, H, W) times filters (O, C / groups, rows, columns): the shape y."""
-    step, pad, gap, groups = sizes[:2], sizes[2:4], sizes[4:6], sizes[6]
-    n, filters, *size = y
-    seen = _places(x, weight.shape[2:], step, pad, gap, size, 0.0)
-    each = (n, groups, x.shape[1] // groups, shapes.numel(tuple(size)))
-    total: Tensor | None = None
-    for place, part in enumerate(seen):
-        tap = weight[:, :, place // weight.shape[3], place % weight.shape[3]]
-        tap = reshape(tap, (1, groups, filters // groups, weight.shape[1]))
-        product = tap @ reshape(part, each)
-        total = product if total is None else total + product
-    assert total is not None, "a window has at least one place"
-    made: Tensor = reshape(total, y)
-    return made if bias is None else made + reshape(bias, (1, filters, 1, 1))
+def _of_filters(weight: Tensor, place: Sizes, groups: int) -> Tensor:
+    """What filters (rows, columns, window) have at a place of their window: (1, groups, ...)."""
+    rows, columns = weight.shape[:2]
+    tap = weight[(slice(None), slice(None), *place)]
+    y: Tensor = reshape(tap, (1, groups, rows // groups, columns))
+    return y
 
 
-def spread(x: Tensor, weight: Tensor, bias: Tensor | None, y: Shape, sizes: Sizes) -> Tensor:
-    """The transposed convolution: filters (C, O / groups, rows, columns) laid over each other."""
-    step, pad, gap, groups = sizes[:2], sizes[2:4], sizes[4:6], sizes[6]
-    n, channels, h, w = x.shape
-    pixels = reshape(x, (n, groups, channels // groups, h * w))
-    total: Tensor | None = None
-    for place in range(weight.shape[2] * weight.shape[3]):
-        a, b = divmod(place, weight.shape[3])
-        tap = reshape(weight[:, :, a, b], (1, groups, channels // groups, weight.shape[1]))
-        laid = reshape(tap.mT @ pixels, (n, y[1], h, w))
-        for i, at in ((0, a), (1, b)):
-            laid = _apart(laid, 2 + i, step[i], at * gap[i], y[2 + i] + 2 * pad[i])
-        total = laid if total is None else total + laid
-    assert total is not None, "a window has at least one place"
-    made = total[:, :, pad[0] : pad[0] + y[2], pad[1] : pad[1] + y[3]]
-    return made if bias is None else made + reshape(bias, (1, y[1], 1, 1))
+def _biased(y: Tensor, bias: Tensor | None) -> Tensor:
+    """One number more for each channel."""
+    return y if bias is None else y + reshape(bias, (1, y.shape[1], *(1,) * (y.ndim - 2)))
+
+
+def convolved(
+    x: Tensor, weight: Tensor, bias: Tensor | None, y: Shape, geometry: Geometry, groups: int
+) -> Tensor:
+    """Inputs (N, C, sizes) times filters (O, C / groups, window): the shape y."""
+    counts = y[2:]
+    each = (y[0], groups, x.shape[1] // groups, shapes.numel(counts))
+    parts = zip(_window(geometry.window), _places(x, geometry, counts, 0.0), strict=True)
+    taps = (_of_filters(weight, place, groups) @ reshape(part, each) for place, part in parts)
+    total: Tensor = reshape(reduce(add, taps), y)
+    return _biased(total, bias)
+
+
+def spread(
+    x: Tensor, weight: Tensor, bias: Tensor | None, y: Shape, geometry: Geometry, groups: int
+) -> Tensor:
+    """The transposed convolution: filters (C, O / groups, window) laid over each other."""
+    n, channels, *counts = x.shape
+    columns = reshape(x, (n, groups, channels // groups, shapes.numel(tuple(counts))))
+
+    def laid(place: Sizes) -> Tensor:
+        tap = _of_filters(weight, place, groups)
+        part: Tensor = reshape(tap.mT @ columns, (n, y[1], *counts))
+        rows = zip(place, y[2:], *geometry, strict=True)
+        for dim, (at, length, _, step, front, behind, gap) in enumerate(rows, 2):
+            part = _apart(part, dim, step, at * gap, length + front + behind)
+        return part
+
+    total = reduce(add, map(laid, _window(geometry.window)))
+    inside = map(_every, geometry.padding, [1] * len(counts), y[2:])
+    return _biased(total[(slice(None), slice(None), *inside)], bias)
 
 
 def _apart(x: Tensor, dim: int, step: int, first: int, length: int) -> Tensor:
@@ -91,48 +107,52 @@ def _apart(x: Tensor, dim: int, step: int, first: int, length: int) -> Tensor:
     return _around(wide, dim, first, length - first - wide.shape[dim], 0.0)
 
 
-def largest(x: Tensor, y: Shape, sizes: Sizes) -> tuple[Tensor, Tensor]:
-    """Of each window of (planes, H, W) the largest, and where it lies in its plane."""
-    window, step, pad, gap = sizes[:2], sizes[2:4], sizes[4:6], sizes[6:8]
-    seen = stack(_places(x, window, step, pad, gap, y[1:], -math.inf))
+def largest(x: Tensor, geometry: Geometry, counts: Shape) -> tuple[Tensor, Tensor]:
+    """Of each window of (..., sizes) the largest number, and its place in its plane."""
+    seen = stack(_places(x, geometry, counts, -math.inf))
     values, places = OPS["max"](seen, 0)
-    rows, columns = (arange(y[1 + i]) * step[i] - pad[i] for i in (0, 1))
+    dims = len(counts)
     at: Tensor | None = None
-    for place in range(window[0] * window[1]):
-        a, b = divmod(place, window[1])
-        here = reshape(rows + a * gap[0], (y[1], 1)) * x.shape[2] + (columns + b * gap[1])
-        at = where(places == place, here, here if at is None else at)
+    for number, place in enumerate(_window(geometry.window)):
+        here: Tensor = tensor(0)
+        rows = zip(place, counts, x.shape[-dims:], *geometry, strict=True)
+        for dim, (a, count, length, _, step, front, _, gap) in enumerate(rows):
+            here = here * length + _along(arange(count) * step + (a * gap - front), dims - dim)
+        at = where(places == number, here, here if at is None else at)
     assert at is not None, "a window has at least one place"
     return values, at
 
 
 def picked(x: Tensor, indices: Tensor, planes: int) -> Tensor:
-    """The elements of (planes, H, W) that are at these places of their planes."""
+    """The elements of (planes, sizes) that are at these places of their planes."""
     size = x.numel() // planes if planes else 0
     first = reshape(arange(planes) * size, (planes, 1))
     flat = reshape(indices, (planes, indices.numel() // planes if planes else 0)) + first
     chosen = index_select(reshape(x, (x.numel(),)), reshape(flat, (flat.numel(),)), dim=0)
-    made: Tensor = reshape(chosen, indices.shape)
-    return made
+    y: Tensor = reshape(chosen, indices.shape)
+    return y
 
 
-def averaged(x: Tensor, y: Shape, sizes: Sizes) -> Tensor:
-    """The mean of each window of (planes, H, W)."""
-    window, step, pad, (counted, by) = sizes[:2], sizes[2:4], sizes[4:6], sizes[8:]
-    seen = _places(x, window, step, pad, (1, 1), y[1:], 0.0)
-    total = seen[0]
-    for part in seen[1:]:
-        total = total + part
-    rows, columns = (
-        tensor(_counts(x.shape[1 + i], window[i], step[i], pad[i], y[1 + i], bool(counted)))
-        for i in (0, 1)
-    )
-    mean: Tensor = total / (by or (reshape(rows, (y[1], 1)) * columns).to(x.dtype))
+def averaged(x: Tensor, geometry: Geometry, counts: Shape, padded: bool, by: int) -> Tensor:
+    """The mean of each window of (..., sizes), of what is padded too; or its sum over `by`."""
+    total: Tensor = reduce(add, _places(x, geometry, counts, 0.0))
+    if by:
+        return total / by
+    dims, (window, stride, padding, _, _) = len(counts), geometry
+    rows = zip(counts, x.shape[-dims:], window, stride, padding, strict=True)
+    sizes = [_along(tensor(_sizes(*row, padded)), dims - d) for d, row in enumerate(rows)]
+    mean: Tensor = total / reduce(mul, sizes).to(x.dtype)
     return mean
 
 
-def _counts(length: int, window: int, step: int, pad: int, size: int, counted: bool) -> list[int]:
+def _along(numbers: Tensor, dims: int) -> Tensor:
+    """Numbers along the first of so many dimensions."""
+    y: Tensor = reshape(numbers, (numbers.shape[0], *(1,) * (dims - 1)))
+    return y
+
+
+def _sizes(count: int, length: int, window: int, step: int, front: int, padded: bool) -> list[int]:
     """How many places of each window count: those in the padding too, or only those inside."""
-    low, high = (-pad, length + pad) if counted else (0, length)
-    firsts = [i * step - pad for i in range(size)]
+    low, high = (-front, length + front) if padded else (0, length)
+    firsts = [i * step - front for i in range(count)]
     return [min(first + window, high) - max(first, low) for first in firsts]
