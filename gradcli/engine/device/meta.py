@@ -35,20 +35,27 @@ class Imagined(Storage):
     def __init__(self, device: Meta, nbytes: int, address: int) -> None:
         super().__init__(None, nbytes, device=device)
         self.address = address
+        device.allocated += nbytes
         place.opened(device)
 
     def __del__(self) -> None:
+        self.device.allocated -= self.nbytes
         place.closed(self.device)
 
 
 class Meta:
-    """The device "meta"."""
+    """The device "meta".
+
+    Attributes:
+        allocated: bytes that its tensors would hold.
+    """
 
     name = devices.META
     has_float64 = True
 
     def __init__(self) -> None:
         self.multiplies_bfloat16 = cpu.multiplies_bfloat16()
+        self.allocated = 0
         self._next = _FIRST
 
     def allocate(self, nbytes: int) -> Imagined:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NoReturn
 
 from gradcli.engine.array import Array
-from gradcli.engine.device import program
+from gradcli.engine.device import meta, program
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DType
@@ -62,7 +63,7 @@ class View:
         """The number of elements."""
         return numel(self.shape)
 
-    @property
+    @cached_property
     def extent(self) -> tuple[int, int]:
         """The bytes from the first to the last element, half open."""
         low, high = extent(self.offset, self.shape, self.strides)
@@ -145,14 +146,23 @@ class Recording:
     ) -> None:
         """Write a call down, and what memory held that it is the first to overwrite."""
         views = tuple(self.view(array) for array in arrays)
+        if views[-1].buffer.device is meta.DEVICE:
+            raise CaptureError(
+                "the step is not captured: it computes on 'meta', and nothing is there to replay"
+            )
         inputs = FACTS[kernel].inputs
         for view in views[inputs:]:
             buffer = view.buffer
             if buffer.storage is not None and not buffer.written:
-                buffer.before = program.copy(buffer.storage)
+                self.remember(buffer)
             buffer.written = True
         made = Call(kernel, views[:inputs], views[inputs:], tuple(sizes), tuple(options))
         self.calls.append(made)
+
+    def remember(self, buffer: Buffer) -> None:
+        """What memory holds that the step found, before a call overwrites it."""
+        if buffer.storage is not None:
+            buffer.before = program.copy(buffer.storage)
 
     def created(self, storage: Storage) -> None:
         """Fresh memory: an intermediate, unless it is still held when the step has ended."""

@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 from gradcli.engine.array import Array
 from gradcli.engine.device import cpu
-from gradcli.engine.device.program import CallList, CallPlan, Compiled, Transfers, fields
-from gradcli.engine.program import plan, schedule
+from gradcli.engine.device.program import CallList, Compiled, Transfers
+from gradcli.engine.program.planned import Planned
 from gradcli.engine.program.record import Buffer, Call, Recording
 from gradcli.engine.recording import Varying
 from gradcli.errors import GradcliError
 
 STRETCH_SECONDS = 0.1
 NOTHING = Transfers()
-_PAGE = 4096
 
 
 class Program:
@@ -33,12 +32,10 @@ class Program:
         self, calls: Sequence[Call], recording: Recording, inputs: Sequence[Array] = ()
     ) -> None:
         self.calls = list(calls)
-        listed = CallList(len(self.calls))
-        self._write(listed, _imagined(self.calls))
-        self.plans: list[CallPlan] = listed.plan()
-        parts = schedule.waves(self.calls, self.plans)
+        planned = Planned(self.calls)
+        listed, parts = planned.listed, planned.parts
+        self.plans, self.layout = planned.plans, planned.layout
         self.waves = parts[-1].wave + 1 if parts else 0
-        self.layout = plan.layout(self.calls, self.plans, parts)
         self.arena_bytes = self.layout.nbytes
         self._arena = cpu.allocate(self.arena_bytes)
         self._move(listed)
@@ -54,14 +51,6 @@ class Program:
         self._extents = _merged((cpu.address(s), s.nbytes) for s in self._changed)
         self._varying: list[Varying] = [source for _, source in recording.varying.values()]
         self._recording = recording  # holds what the varying numbers and assumptions belong to
-
-    def _write(self, listed: CallList, address: dict[Buffer, int]) -> None:
-        for call in self.calls:
-            tensors = [
-                fields(address[v.buffer], v.buffer.nbytes, v.offset, v.shape, v.strides, v.dtype)
-                for v in call.views
-            ]
-            listed.add(call.kernel, tensors, call.sizes, call.options)
 
     def _move(self, listed: CallList) -> None:
         for i, call in enumerate(self.calls):
@@ -144,15 +133,3 @@ def _merged(blocks: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             stretches.append((low, low + nbytes))
     return stretches
-
-
-def _imagined(calls: Sequence[Call]) -> dict[Buffer, int]:
-    """Addresses that nothing else has, for planning before there is memory."""
-    address: dict[Buffer, int] = {}
-    free = _PAGE
-    for call in calls:
-        for view in call.views:
-            if view.buffer not in address:
-                address[view.buffer] = free
-                free += -(-(view.buffer.nbytes + 1) // _PAGE) * _PAGE
-    return address

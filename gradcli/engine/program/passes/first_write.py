@@ -12,20 +12,22 @@ from gradcli.engine.program.record import Call, View
 
 def first_write(calls: list[Call]) -> list[Call]:
     """An intermediate that is copied to a place lies in that place from the start."""
-    number = 0
+    number, flow = 0, Flow(calls)
     while number < len(calls):
-        found = _without_copy(calls, number) if calls[number].kernel == "copy" else None
-        calls = calls if found is None else found
-        number += found is None
+        found = _without_copy(flow, number) if calls[number].kernel == "copy" else None
+        if found is None:
+            number += 1
+        else:
+            calls, flow = found, Flow(found)
     return calls
 
 
-def _without_copy(calls: list[Call], copied: int) -> list[Call] | None:
+def _without_copy(flow: Flow, copied: int) -> list[Call] | None:
     """The calls without this copy; None when it is needed."""
+    calls = flow.calls
     (source,), (target,) = calls[copied].inputs, calls[copied].outputs
     if source.buffer.kept or not source.whole or source.dtype is not target.dtype:
         return None
-    flow = Flow(calls)
     writers = flow.writers(source.buffer)
     users = sorted({*writers, *flow.readers(source.buffer)})
     if not writers or writers[0] != users[0] or writers[-1] > copied:

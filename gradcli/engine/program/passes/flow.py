@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradcli.engine.program.record import Buffer, Call, View
 from gradcli.engine.shape import Shape, view_strides
 
 
-@dataclass(frozen=True)
-class _Use:
+class _Use(NamedTuple):
     call: int
     low: int
     high: int
