@@ -58,7 +58,7 @@ def rated(found: Sequence[tuple[Item, float]], ceilings: Ceilings) -> list[dict[
 
 def _numbers(device: str, *shape: int) -> Tensor:
     """Values in 0..1, the same ones each time."""
-    numbers: Tensor = engine.rand(*shape, generator=engine.Generator(0))
+    numbers = engine.rand(*shape, generator=engine.Generator(0))
     return numbers.to(device)
 
 

@@ -134,8 +134,7 @@ def _mass(weight: Sequence[float]) -> Callable[[Tensor], Tensor]:
         if targets.is_floating_point():
             return engine.full((), targets.shape[0])
         table = engine.tensor(list(weight))
-        total: Tensor = table.index_select(index=targets.reshape(-1), dim=0).sum()
-        return total
+        return table.index_select(index=targets.reshape(-1), dim=0).sum()
 
     return mass
 
@@ -182,16 +181,14 @@ def _scores_of_logits(outputs: Tensor) -> Tensor:
     """Scores whose softmax is 1 - sigmoid(output) and sigmoid(output)."""
     from gradcli import engine
 
-    scores: Tensor = engine.cat([engine.zeros_like(outputs), outputs], -1)
-    return scores
+    return engine.cat([engine.zeros_like(outputs), outputs], -1)
 
 
 def _scores_of_probabilities(outputs: Tensor) -> Tensor:
     """Scores whose softmax is 1 - output and output."""
     from gradcli import engine
 
-    scores: Tensor = engine.cat([1 - outputs, outputs], -1).log()
-    return scores
+    return engine.cat([1 - outputs, outputs], -1).log()
 
 
 LOSSES: dict[str, Callable[..., Any]] = {

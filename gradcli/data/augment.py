@@ -116,8 +116,7 @@ class Cutout(Transform):
             inside.append((at >= first).logical_and(at < first + self.size))
         rows, columns = inside[0].unsqueeze(2), inside[1].unsqueeze(1)
         square = rows.logical_and(columns).unsqueeze(1)
-        changed: Tensor = engine.where(square, engine.full((), self.fill), x)
-        return changed
+        return engine.where(square, engine.full((), self.fill), x)
 
 
 @dataclass(frozen=True)
@@ -207,5 +206,4 @@ def _moved(x: Tensor, numbers: Sequence[Tensor | float]) -> Tensor:
         engine.full((count,), each, dtype=engine.float64) if isinstance(each, int | float) else each
         for each in numbers
     ]
-    moved: Tensor = engine.affine(x, engine.stack(columns, dim=1).to(x.dtype))
-    return moved
+    return engine.affine(x, engine.stack(columns, dim=1).to(x.dtype))

@@ -62,8 +62,7 @@ class Augmented:
         from gradcli import engine
 
         count = sum(each.NUMBERS for each in self.chain)
-        drawn: Tensor = engine.rand_at(state, indices, count=count, dtype=engine.float64)
-        return drawn
+        return engine.rand_at(state, indices, count=count, dtype=engine.float64)
 
     def _transformed(self, indices: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
         x = self.plain.stored(indices)
@@ -80,8 +79,7 @@ class Augmented:
         if self.classes is None:
             return targets
         numbers = engine.arange(self.classes).reshape(1, -1)
-        soft: Tensor = targets.reshape(-1, 1).eq(numbers).to(engine.float32)
-        return soft
+        return targets.reshape(-1, 1).eq(numbers).to(engine.float32)
 
 
 def _mixed(a: Tensor, b: Tensor, share: Tensor) -> Tensor:
@@ -102,8 +100,7 @@ def shares(u: Tensor, alpha: float) -> Tensor:
     left = engine.index_select(table, 0, index)
     right = engine.index_select(table, 0, index + 1)
     t = (left + (right - left) * (place - low)).clamp(min=0.0) ** (1 / alpha)
-    share: Tensor = t * (1 - mirrored) + (1 - t) * mirrored
-    return share
+    return t * (1 - mirrored) + (1 - t) * mirrored
 
 
 @cache
@@ -137,5 +134,4 @@ def epoch_state(seed: int, epoch: Tensor) -> Tensor:
     from gradcli import engine
 
     key = engine.tensor([engine.Generator(seed, purpose=PURPOSE).key])
-    state: Tensor = engine.cat([key, epoch, engine.tensor([0])])
-    return state
+    return engine.cat([key, epoch, engine.tensor([0])])

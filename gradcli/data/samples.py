@@ -26,8 +26,7 @@ def tensor_of(numbers: Numbers, shape: Sequence[int]) -> Tensor:
         flat = engine.frombuffer(view, dtype=same[view.format])
     else:
         flat = engine.frombuffer(array("i", array(view.format, view.tobytes())), dtype=engine.int32)
-    shaped: Tensor = flat.reshape(tuple(shape))
-    return shaped
+    return flat.reshape(tuple(shape))
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def unit(inputs: Tensor, scale: float) -> Tensor:
     """Inputs / scale as float32."""
     from gradcli import engine
 
-    x: Tensor = inputs.to(engine.float32)
+    x = inputs.to(engine.float32)
     if scale == 1.0:
         return x
     return x / scale if x is inputs else x.div_(scale)  # new memory costs more than dividing

@@ -56,5 +56,4 @@ def _ones(one: Input, dtype: DType) -> Tensor | None:
     if one.kind == "none":
         return None
     number = 0 if one.kind == "index" else 1
-    made: Tensor = tensor(number, dtype=dtype).expand(one.shape).clone()
-    return made
+    return tensor(number, dtype=dtype).expand(one.shape).clone()

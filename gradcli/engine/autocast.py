@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from gradcli.engine import graph
+from gradcli.engine import graph, table
 from gradcli.engine.argument import checked_as
 from gradcli.engine.array import Array
 from gradcli.engine.block import Block
 from gradcli.engine.dtype import DType, bfloat16, float32
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError
 
@@ -142,8 +141,7 @@ def _with_each(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 
 def _as_float32(x: Tensor) -> Tensor:
-    made: Tensor = OPS["to"](x, float32) if x.dtype is bfloat16 else x
-    return made
+    return table.to(x, float32) if x.dtype is bfloat16 else x
 
 
 def _as_bfloat16(x: Tensor) -> Tensor:
@@ -151,12 +149,11 @@ def _as_bfloat16(x: Tensor) -> Tensor:
         return x
     block = _block.get()
     if block is None or x.leaf is None or x.node is not None:
-        made: Tensor = OPS["to"](x, bfloat16)
-        return made
+        return table.to(x, bfloat16)
     key, now = id(x.leaf), (x.array, x.array.storage.version, graph.recording())
     found = block.casts.get(key)
     if found is None or found[:3] != now:
-        block.casts[key] = found = (*now, OPS["to"](x, bfloat16))
+        block.casts[key] = found = (*now, table.to(x, bfloat16))
     return found[3]
 
 

@@ -200,5 +200,4 @@ class _Rule:
             raise ShapeError(
                 f"{self.name}: backward gave a gradient of {grad.shape} for {like.shape}"
             )
-        result: Tensor = grad.to(like.dtype)
-        return result
+        return grad.to(like.dtype)

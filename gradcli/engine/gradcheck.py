@@ -67,8 +67,7 @@ def make_input(one: Input, rng: random.Random, dtype: dtypes.DType) -> Tensor | 
     if one.kind == "none":
         return None
     fixed = {"index": dtypes.int64, "sign": dtypes.int64, "bool": dtypes.bool_}
-    made: Tensor = tensor(one.numbers(rng), dtype=fixed.get(one.kind, dtype)).reshape(one.shape)
-    return made
+    return tensor(one.numbers(rng), dtype=fixed.get(one.kind, dtype)).reshape(one.shape)
 
 
 def call(op: Row, sample: Sample, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:

@@ -52,8 +52,7 @@ class _Case:
 
     def _normal(self, like: Tensor) -> Tensor:
         numbers = [self.rng.gauss(0, 1) for _ in range(like.numel())]
-        made: Tensor = tensor(numbers, dtype=like.dtype).reshape(like.shape)
-        return made
+        return tensor(numbers, dtype=like.dtype).reshape(like.shape)
 
     def _outputs(self) -> list[Tensor]:
         return [y for y in call(self.op, self.sample, self.inputs) if y.requires_grad]

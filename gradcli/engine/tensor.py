@@ -7,13 +7,12 @@ from numbers import Number
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from gradcli.engine import graph, hooks, recording
+from gradcli.engine import graph, hooks, recording, table
 from gradcli.engine.array import Array, copy_into
 from gradcli.engine.dtype import DType
 from gradcli.engine.graph import Edge, Leaf, Node
 from gradcli.engine.hooks import RemovableHandle
 from gradcli.engine.shape import Shape, dim_index
-from gradcli.engine.table import OPS
 from gradcli.errors import AutogradError, DTypeError, OptionError, OptionTypeError, ShapeError
 
 
@@ -97,20 +96,20 @@ class Tensor:
     @property
     def T(self) -> Tensor:  # noqa: N802 -- torch's name
         """A matrix transposed; vectors and numbers as they are."""
-        return _op("t", self)
+        return table.t(self)
 
     @property
     def mT(self) -> Tensor:  # noqa: N802 -- torch's name
         """The last two dimensions exchanged."""
-        return _op("transpose", self, -2, -1)
+        return table.transpose(self, -2, -1)
 
     def cpu(self) -> Tensor:
         """The numbers on the CPU; the tensor itself if they lie there."""
-        return _op("to", self, "cpu")
+        return table.to(self, "cpu")
 
     def cuda(self) -> Tensor:
         """The numbers on the first GPU; the tensor itself if they lie there."""
-        return _op("to", self, "cuda")
+        return table.to(self, "cuda")
 
     # -- gradients -----------------------------------------------------------------------------
 
@@ -218,7 +217,7 @@ class Tensor:
         With create_graph gradients have a history and can be differentiated again; with `inputs`
         only the leaves named there get one.
         """
-        OPS["backward"](self, gradient, retain_graph, create_graph, inputs)
+        table.backward(self, gradient, retain_graph, create_graph, inputs)
 
     def detach(self) -> Tensor:
         """The same memory without history."""
@@ -313,33 +312,33 @@ class Tensor:
 
     def __iter__(self) -> Iterator[Tensor]:
         len(self)  # refuses a number
-        return iter(OPS["unbind"](self, 0))
+        return iter(table.unbind(self, 0))
 
     def __contains__(self, element: Any) -> bool:
-        return bool(_op("eq", self, element).sum().item())
+        return bool(table.eq(self, element).sum().item())
 
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec and not self.shape else format(str(self), spec)
 
     def __repr__(self) -> str:
-        return str(OPS["format"](self))
+        return str(table.format(self))
 
     # -- operators; the others stand in ops/operators.py -------------------------------------------
 
     def __getitem__(self, index: Any) -> Tensor:
         parts = index if isinstance(index, tuple) else (index,)
         if any(map(_picks, parts)):
-            return _op("getitem_by_tensor", self, index)
-        return _op("getitem", self, index)
+            return table.getitem_by_tensor(self, index)
+        return table.getitem(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        OPS["setitem"](self, index, value)
+        table.setitem(self, index, value)
 
     def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
-        return _op("eq", self, other) if isinstance(other, _COMPARABLE) else NotImplemented
+        return table.eq(self, other) if isinstance(other, _COMPARABLE) else NotImplemented
 
     def __ne__(self, other: object) -> Tensor:  # type: ignore[override]
-        return _op("ne", self, other) if isinstance(other, _COMPARABLE) else NotImplemented
+        return table.ne(self, other) if isinstance(other, _COMPARABLE) else NotImplemented
 
     if TYPE_CHECKING:
         # Ops are installed as methods from the table; tensor.pyi lists them one by one.
@@ -363,11 +362,6 @@ def refuse_recorded(name: str, *tensors: Any) -> None:
             f"{name}: no gradient passes through writing in place; do it under engine.no_grad(), "
             "or make a new tensor, as in x = x + y"
         )
-
-
-def _op(name: str, *inputs: Any) -> Tensor:
-    result: Tensor = OPS[name](*inputs)
-    return result
 
 
 def install(name: str, function: Callable[..., Any]) -> None:

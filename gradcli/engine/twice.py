@@ -11,12 +11,11 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from gradcli.engine import graph
+from gradcli.engine import graph, table
 from gradcli.engine.array import Array, full
 from gradcli.engine.dtype import DType
 from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.shape import Shape
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor, parents_of
 from gradcli.engine.walk import RecordedWalk, Wanted
 
@@ -261,5 +260,4 @@ def sum_to(grad: Tensor, shape: Shape) -> Tensor:
     extra = grad.ndim - len(shape)
     dims = list(range(extra))
     dims += [d + extra for d, size in enumerate(shape) if size == 1 and grad.shape[d + extra] != 1]
-    total: Tensor = OPS["sum"](grad, dims) if dims else grad
-    return OPS["reshape"](total, shape)  # type: ignore[no-any-return]
+    return table.reshape(table.sum(grad, dims) if dims else grad, shape)

@@ -34,19 +34,16 @@ class Metric:
 def _hits(outputs: Tensor, targets: Tensor) -> Tensor:
     """How often the largest output stands at the target's class."""
     last = outputs.shape[:-1] == targets.shape
-    hits: Tensor = (outputs.argmax(dim=-1 if last else 1) == targets).sum()
-    return hits
+    return (outputs.argmax(dim=-1 if last else 1) == targets).sum()
 
 
 def _squares(outputs: Tensor, targets: Tensor) -> Tensor:
     difference = outputs.reshape(targets.shape) - targets
-    squares: Tensor = (difference * difference).sum()
-    return squares
+    return (difference * difference).sum()
 
 
 def _distances(outputs: Tensor, targets: Tensor) -> Tensor:
-    distances: Tensor = (outputs.reshape(targets.shape) - targets).abs().sum()
-    return distances
+    return (outputs.reshape(targets.shape) - targets).abs().sum()
 
 
 METRICS: dict[str, Metric] = {

@@ -119,8 +119,7 @@ def as_tensor(stored: Stored, like: Tensor) -> Tensor:
     if not len(stored.data):
         return engine.zeros(stored.shape, dtype=dtype)
     flat = engine.frombuffer(bytearray(stored.data), dtype=dtype)
-    shaped: Tensor = flat.reshape(stored.shape)
-    return shaped
+    return flat.reshape(stored.shape)
 
 
 def _differences(

@@ -172,15 +172,13 @@ class Order:
             self._epoch = (epoch, epoch_order(self._seed, epoch, self._samples))
         first = place * self._batch
         last = min(first + count * self._batch, self._samples)
-        rows: Tensor = self._epoch[1][first:last].reshape(count, -1)
-        return rows
+        return self._epoch[1][first:last].reshape(count, -1)
 
 
 def epoch_order(seed: int, epoch: int, samples: int) -> Tensor:
     """The order of an epoch: a pure function of seed and epoch."""
     generator = engine.Generator(seed, purpose="shuffle", step=epoch)
-    order: Tensor = engine.randperm(samples, generator=generator)
-    return order
+    return engine.randperm(samples, generator=generator)
 
 
 def next_due(done: int, periods: Sequence[int]) -> int:

@@ -19,7 +19,7 @@ from gradcli import engine
 from gradcli.engine.array import MOVE_BFLOAT16
 from gradcli.engine.device import cpu
 from gradcli.engine.device.kernels import FACTS, NAMES, ffi, lib
-from gradcli.engine.tensor import OPS
+from gradcli.engine.table import OPS
 
 PACKAGE = Path(__file__).resolve().parents[2] / "gradcli"
 STEPS = sorted(name for name in FACTS if name.endswith("_step"))

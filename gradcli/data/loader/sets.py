@@ -138,8 +138,7 @@ def _positions(what: str, indices: Sequence[int], size: int) -> Tensor:
     for index in indices:
         if not -size <= index < size:
             raise RangeError(f"{what}: index {index} of {size} samples")
-    found: Tensor = engine.tensor([i + size if i < 0 else i for i in indices], dtype=engine.int64)
-    return found
+    return engine.tensor([i + size if i < 0 else i for i in indices], dtype=engine.int64)
 
 
 def _length(dataset: Any) -> int:

@@ -44,8 +44,7 @@ def wave(shape: tuple[int, ...], shift: float = 0.0, terms: int = 1) -> Tensor:
         (math.sin(1.7 * i + shift) + math.cos(0.31 * i)) / max(terms, 1)
         for i in range(math.prod(shape))
     ]
-    made: Tensor = engine.tensor(numbers, dtype=engine.float32).reshape(shape)
-    return made
+    return engine.tensor(numbers, dtype=engine.float32).reshape(shape)
 
 
 def convolutions() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine import table
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Count, Portion
 from gradcli.engine.nn import functional as F
@@ -13,7 +14,6 @@ from gradcli.engine.nn.linear import Linear
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.ops.creation.creation import empty
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
@@ -31,8 +31,7 @@ def additive(name: str, mask: Tensor | None, dtype: DType) -> Tensor | None:
         return mask
     if mask.dtype is not dtypes.bool_:
         raise DTypeError(f"{name} must be bool (True hides) or {dtype.name}, got {mask.dtype.name}")
-    made: Tensor = OPS["where"](mask, -math.inf, 0.0).to(dtype)
-    return made
+    return table.where(mask, -math.inf, 0.0).to(dtype)
 
 
 class MultiheadAttention(Module):
@@ -179,7 +178,7 @@ class MultiheadAttention(Module):
 
     def _heads(self, x: Tensor) -> Tensor:
         """(batch, heads, steps, numbers of a head), a view."""
-        wide: Tensor = x.reshape(*x.shape[:2], self.num_heads, self.head_dim)
+        wide = x.reshape(*x.shape[:2], self.num_heads, self.head_dim)
         return wide.permute(0, 2, 1, 3) if self.batch_first else wide.permute(1, 2, 0, 3)
 
     def _mask(
@@ -203,7 +202,7 @@ class MultiheadAttention(Module):
                 f"MultiheadAttention: key_padding_mask must be ({batch}, {keys}), "
                 f"got {padding.shape}"
             )
-        wide: Tensor = padding.reshape(batch, 1, 1, keys)
+        wide = padding.reshape(batch, 1, 1, keys)
         return wide if mask is None else mask + wide
 
     def _with_weights(

@@ -41,8 +41,7 @@ class Unflatten(Module):
         """The same numbers in more dimensions."""
         at = dim_index(self.dim, input.ndim, "Unflatten")
         shape = (*input.shape[:at], *self.unflattened_size, *input.shape[at + 1 :])
-        spread: Tensor = reshape(input, shape)
-        return spread
+        return reshape(input, shape)
 
     def extra_repr(self) -> str:
         """As torch shows it."""

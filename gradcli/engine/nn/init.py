@@ -6,6 +6,7 @@ from math import ceil, erf, isfinite, sqrt
 
 from gradcli.devices import META
 from gradcli.engine import dtype as dtypes
+from gradcli.engine import table
 from gradcli.engine.argument import checked
 from gradcli.engine.graph import no_grad
 from gradcli.engine.kind import Count, NotNegative, Portion, shown
@@ -14,7 +15,6 @@ from gradcli.engine.ops.creation.like import empty_like
 from gradcli.engine.ops.random.random import randperm
 from gradcli.engine.random import Generator
 from gradcli.engine.shape import numel
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
@@ -208,11 +208,11 @@ def trunc_normal_(
     tensor.uniform_(a, b, generator=generator)
     luck = empty_like(tensor)
     pending = _too_seldom(tensor, luck, mean, std, peak, generator)
-    while OPS["any"](pending).item():
+    while table.any(pending).item():
         again = empty_like(tensor)
         again.uniform_(a, b, generator=generator)
-        tensor.copy_(OPS["where"](pending, again, tensor))
-        pending = OPS["logical_and"](pending, _too_seldom(again, luck, mean, std, peak, generator))
+        tensor.copy_(table.where(pending, again, tensor))
+        pending = table.logical_and(pending, _too_seldom(again, luck, mean, std, peak, generator))
     return tensor
 
 
@@ -226,12 +226,12 @@ def _redraw_normal(
 ) -> Tensor:
     tensor.normal_(mean, std, generator=generator)
     while True:
-        outside = OPS["logical_or"](tensor < a, tensor > b)
-        if not OPS["any"](outside).item():
+        outside = table.logical_or(tensor < a, tensor > b)
+        if not table.any(outside).item():
             return tensor
         again = empty_like(tensor)
         again.normal_(mean, std, generator=generator)
-        tensor.copy_(OPS["where"](outside, again, tensor))
+        tensor.copy_(table.where(outside, again, tensor))
 
 
 def _too_seldom(
@@ -240,8 +240,7 @@ def _too_seldom(
     """Where an even number between 0 and 1 is above the density, as a share of its peak."""
     luck.uniform_(0.0, 1.0, generator=generator)
     scaled = (x - mean) / std
-    result: Tensor = OPS["log"](luck) > scaled * scaled * -0.5 - peak
-    return result
+    return table.log(luck) > scaled * scaled * -0.5 - peak
 
 
 @checked
@@ -291,7 +290,7 @@ def _orthonormal(matrix: Tensor) -> Tensor:
         row = matrix[i]
         for _ in range(2 if i else 0):
             row = row - (found[:i] @ row) @ found[:i]
-        found[i] = row / OPS["sqrt"]((row * row).sum())
+        found[i] = row / table.sqrt((row * row).sum())
     return found
 
 

@@ -36,7 +36,7 @@ class _InstanceNorm(RunningNorm):
         alone = input.ndim == self.ranks[0]
         x = input.unsqueeze(0) if alone else input
         self._check(input, x)
-        y: Tensor = F.instance_norm(
+        y = F.instance_norm(
             x,
             self.running_mean,
             self.running_var,

@@ -21,8 +21,7 @@ def _angles(dim: int, steps: int, base: float) -> Tensor:
     """The angle of pair i at each step, step * base^(-2i / dim), in float64."""
     empty(steps, dim // 2, dtype=dtypes.float64)  # refuses at once what is too large for memory
     rates = tensor([base ** (-2 * i / dim) for i in range(dim // 2)], dtype=dtypes.float64)
-    angles: Tensor = arange(steps, dtype=dtypes.float64).reshape(steps, 1) * rates
-    return angles
+    return arange(steps, dtype=dtypes.float64).reshape(steps, 1) * rates
 
 
 class RotaryEmbedding(Module):
@@ -59,10 +58,9 @@ class RotaryEmbedding(Module):
         """(..., steps, dim) turned, the first step being number `offset`."""
         end = last_step("RotaryEmbedding", input, offset, self.max_steps)
         rows = slice(offset, end)
-        turned: Tensor = F.rotary_embedding(
+        return F.rotary_embedding(
             input, self.cos[rows], self.sin[rows], interleaved=self.interleaved
         )
-        return turned
 
     def extra_repr(self) -> str:
         """The options."""
@@ -103,8 +101,7 @@ class Positions(StatefulModule):
             raise ShapeError(
                 f"Positions: input must be (..., steps, {self.dim}), got {input.shape}"
             )
-        made: Tensor = input + self.weight[offset:end]
-        return made
+        return input + self.weight[offset:end]
 
     def extra_repr(self) -> str:
         """The options."""

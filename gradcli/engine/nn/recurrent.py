@@ -126,7 +126,7 @@ class Recurrent(Module):
     def _direction(self, x: Tensor, suffix: str, first: list[Tensor | None]) -> tuple[Tensor, ...]:
         b_ih, b_hh = (getattr(self, f"bias_{i}h{suffix}") if self.bias else None for i in "ih")
         bias, inner = biases(self.op, b_ih, b_hh)
-        result: tuple[Tensor, ...] = self.op(
+        return self.op(
             linear(x, getattr(self, f"weight_ih{suffix}"), bias),
             getattr(self, f"weight_hh{suffix}"),
             *inner,
@@ -135,7 +135,6 @@ class Recurrent(Module):
             reverse=suffix.endswith("_reverse"),
             **self.options(),
         )
-        return result
 
     def _check_input(self, input: Tensor, first: list[Tensor | None]) -> None:
         name = type(self).__name__

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine import table
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Count, NotNegative, Portion
 from gradcli.engine.nn import functional as F
@@ -20,7 +21,6 @@ from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.positions import RotaryEmbedding
 from gradcli.engine.nn.steps import step_by_step, unless_random
 from gradcli.engine.ops.creation.creation import ones
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
@@ -102,8 +102,8 @@ class SelfAttention(StatefulModule):
         queries, keys = q.shape[2], k.shape[2]
         mask = None
         if self.causal and keys > queries > 1:
-            mask = OPS["tril"](ones(queries, keys, dtype=dtypes.bool_), keys - queries)
-        made: Tensor = F.scaled_dot_product_attention(
+            mask = table.tril(ones(queries, keys, dtype=dtypes.bool_), keys - queries)
+        return F.scaled_dot_product_attention(
             q,
             k,
             v,
@@ -112,7 +112,6 @@ class SelfAttention(StatefulModule):
             is_causal=self.causal and keys == queries,
             enable_gqa=self.kv_heads != self.heads,
         )
-        return made
 
     def extra_repr(self) -> str:
         """The options."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine import table
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Count, NotNegative, Portion, within
 from gradcli.engine.nn import init
@@ -20,7 +21,6 @@ from gradcli.engine.nn.transformer import (
     TransformerEncoderLayer,
 )
 from gradcli.engine.ops.creation.creation import full
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
@@ -187,5 +187,4 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, dtype: DType = dtypes.float32) -> Tensor:
         """-inf above the diagonal, 0 elsewhere: step i sees steps 0 to i."""
-        made: Tensor = OPS["triu"](full((sz, sz), -math.inf, dtype=dtype), 1)
-        return made
+        return table.triu(full((sz, sz), -math.inf, dtype=dtype), 1)

@@ -9,13 +9,13 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
+from gradcli.engine import table
 from gradcli.engine.array import Array, empty, run, scalar, unbroadcast
 from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Kind, Operand
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.sample import Sample, sample
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.twice import sum_to
 from gradcli.errors import DTypeError
@@ -69,8 +69,7 @@ def _describe(forward: Callable[..., Any], doc: str) -> None:
 
 def pick(condition: Tensor, input: Any, other: Any) -> Tensor:
     """`input` where the condition holds, otherwise `other`; tensors or numbers."""
-    result: Tensor = OPS["where"](condition, input, other)
-    return result
+    return table.where(condition, input, other)
 
 
 def unary(
@@ -187,7 +186,7 @@ def _is_weak(value: Any, other: Any) -> bool:
 
 def _as(value: Any, dtype: DType) -> Tensor:
     if isinstance(value, Tensor):
-        return value if value.dtype is dtype else OPS["to"](value, dtype)
+        return value if value.dtype is dtype else table.to(value, dtype)
     return Tensor(scalar(value, dtype, "-" if value == 0 and str(value)[0] == "-" else ""))
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from gradcli.engine import table
 from gradcli.engine.array import Array, run
 from gradcli.engine.kind import NotNegative, Portion
 from gradcli.engine.optim.optimizer import Group, Optimizer
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 
 _RMSPROP = {  # centered, with momentum
@@ -95,8 +95,7 @@ class Adagrad(Optimizer):
     def first_state(self, group: Group, name: str, parameter: Tensor) -> Tensor:
         """The sum of squares before there are any."""
         first = group["initial_accumulator_value"]
-        made: Tensor = OPS["full_like"](parameter, first)
-        return made
+        return table.full_like(parameter, first)
 
     def update(
         self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine import table
 from gradcli.engine.argument import checked
 from gradcli.engine.array import Array, copy_into, run
 from gradcli.engine.device import place
 from gradcli.engine.graph import no_grad
 from gradcli.engine.kind import Kind, NotNegative
 from gradcli.engine.ops.creation.creation import zeros
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import NumericsError, OptionError
 
@@ -53,7 +53,7 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: NotNegat
         if parameter.leaf is not None and parameter.leaf.grad is not None:
             grad = parameter.leaf.grad
             with no_grad():
-                near = OPS["clamp"](Tensor(grad), -clip_value, clip_value)
+                near = table.clamp(Tensor(grad), -clip_value, clip_value)
             copy_into(grad, near.array)
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from math import sqrt
 from typing import Annotated, Any, Literal
 
+from gradcli.engine import table
 from gradcli.engine.array import Array, copy_into, run
 from gradcli.engine.graph import no_grad
 from gradcli.engine.kind import NotNegative, within
 from gradcli.engine.optim.optimizer import Group, Optimizer
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
@@ -83,13 +83,12 @@ def orthogonal(
     """A matrix with nearly the singular vectors of x, and singular values near 1."""
     a, b, c = coefficients
     tall = x.shape[0] > x.shape[1]
-    y: Tensor = x.t() if tall else x
-    y = y / OPS["clamp"](OPS["sqrt"]((y * y).sum()), min=eps)
+    y = x.t() if tall else x
+    y = y / table.clamp(table.sqrt((y * y).sum()), min=eps)
     for _ in range(steps):
         gram = y @ y.t()
         y = a * y + (b * gram + c * (gram @ gram)) @ y
-    result: Tensor = y.t() if tall else y
-    return result
+    return y.t() if tall else y
 
 
 def _ratio(adjust: str | None, rows: int, columns: int) -> float:

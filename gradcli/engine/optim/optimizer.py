@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated, Any, ClassVar, Self
 
 from gradcli.engine import dtype as dtypes
-from gradcli.engine import recording
+from gradcli.engine import recording, table
 from gradcli.engine.argument import Arguments
 from gradcli.engine.array import Array, copy_into, empty, fill, moved, run, scalar
 from gradcli.engine.constructor import in_library
@@ -15,7 +15,6 @@ from gradcli.engine.device import cpu, place
 from gradcli.engine.device.context import named
 from gradcli.engine.kind import Bound, Share, shown
 from gradcli.engine.ops.creation.creation import zeros
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
@@ -145,8 +144,7 @@ class Optimizer:
     def first_state(self, group: Group, name: str, parameter: Tensor) -> Tensor:
         """A state tensor as it is before the first step."""
         del group, name
-        made: Tensor = OPS["zeros_like"](parameter)
-        return made
+        return table.zeros_like(parameter)
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
         """Add parameters, with options of their own where given."""

@@ -9,7 +9,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from gradcli.engine import recording
+from gradcli.engine import recording, table
 from gradcli.engine.argument import checked
 from gradcli.engine.autocast import autocast
 from gradcli.engine.graph import set_grad_enabled
@@ -18,7 +18,6 @@ from gradcli.engine.precision import get_float32_matmul_precision
 from gradcli.engine.program.entry import Entry, Steps, tensors_in
 from gradcli.engine.program.passes import PASSES
 from gradcli.engine.program.values import changed, leaves, rebuilt, same
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import CaptureError, GradcliError, OptionError, ShapeError
 
@@ -289,5 +288,5 @@ def _joined(first: Sequence[Any], rest: Steps) -> Steps:
     tensors = []
     for i, column in enumerate(zip(*rows, strict=True)):
         parts = [t.reshape(1, *t.shape) for t in column]
-        tensors.append(OPS["cat"]([*parts, later[i]] if later else parts))
+        tensors.append(table.cat([*parts, later[i]] if later else parts))
     return Steps(rebuilt(patterns[0], tensors), len(first) + rest.done, rest.error)

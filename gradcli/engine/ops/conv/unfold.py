@@ -95,8 +95,7 @@ def _columns(
             raise ShapeError(f"unfold: a window of {reach} does not fit into padded {x.shape}")
         x = unfold(x, dimension=2 + d, size=reach, step=stride[d])
     thinned = getitem(x, index=(Ellipsis, *(slice(None, None, n) for n in dilation)))
-    result: Tensor = permute(thinned, (0, 1, 4, 5, 2, 3))
-    return result
+    return permute(thinned, (0, 1, 4, 5, 2, 3))
 
 
 @function(
@@ -119,7 +118,7 @@ def im2col(
     """Windows of images (N, C, H, W) as columns (N, C * window, windows): F.unfold."""
     if input.ndim not in (3, 4):
         raise ShapeError(f"unfold: input must be (N, C, H, W) or (C, H, W), got {input.shape}")
-    x: Tensor = input if input.ndim == 4 else reshape(input, (1, *input.shape))
+    x = input if input.ndim == 4 else reshape(input, (1, *input.shape))
     kernel = _pair("unfold", "kernel_size", kernel_size, 1)
     border = _pair("unfold", "padding", padding, 0)
     x = pad(x, (border[1], border[1], border[0], border[0]))
@@ -127,8 +126,7 @@ def im2col(
     columns = _columns(x, kernel, gap, step)
     n, c, kh, kw, h, w = columns.shape
     shape = (c * kh * kw, h * w)
-    result: Tensor = reshape(columns, shape if input.ndim == 3 else (n, *shape))
-    return result
+    return reshape(columns, shape if input.ndim == 3 else (n, *shape))
 
 
 @function(
@@ -169,5 +167,4 @@ def col2im(
     flat = zeros(rows.shape[0], high * wide, dtype=input.dtype)
     whole = index_add(flat, 1, reshape(places, (window * windows,)), rows)
     cut = tuple(slice(border[d], border[d] + size[d]) for d in (0, 1))
-    result: Tensor = getitem(reshape(whole, (*outside, high, wide)), index=(Ellipsis, *cut))
-    return result
+    return getitem(reshape(whole, (*outside, high, wide)), index=(Ellipsis, *cut))

@@ -9,6 +9,7 @@ from itertools import product
 from operator import add, mul
 
 from gradcli.engine import shape as shapes
+from gradcli.engine import table
 from gradcli.engine.ops.conv.geometry import Geometry
 from gradcli.engine.ops.creation.creation import full, tensor
 from gradcli.engine.ops.creation.ranges import arange
@@ -17,7 +18,6 @@ from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.shape.join import cat, stack
 from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.shape import Shape
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 
 Sizes = Sequence[int]
@@ -57,8 +57,7 @@ def _of_filters(weight: Tensor, place: Sizes, groups: int) -> Tensor:
     """What filters (rows, columns, window) have at a place of their window: (1, groups, ...)."""
     rows, columns = weight.shape[:2]
     tap = weight[(slice(None), slice(None), *place)]
-    y: Tensor = reshape(tap, (1, groups, rows // groups, columns))
-    return y
+    return reshape(tap, (1, groups, rows // groups, columns))
 
 
 def _biased(y: Tensor, bias: Tensor | None) -> Tensor:
@@ -74,7 +73,7 @@ def convolved(
     each = (y[0], groups, x.shape[1] // groups, shapes.numel(counts))
     parts = zip(_window(geometry.window), _places(x, geometry, counts, 0.0), strict=True)
     taps = (_of_filters(weight, place, groups) @ reshape(part, each) for place, part in parts)
-    total: Tensor = reshape(reduce(add, taps), y)
+    total = reshape(reduce(add, taps), y)
     return _biased(total, bias)
 
 
@@ -87,7 +86,7 @@ def spread(
 
     def laid(place: Sizes) -> Tensor:
         tap = _of_filters(weight, place, groups)
-        part: Tensor = reshape(tap.mT @ columns, (n, y[1], *counts))
+        part = reshape(tap.mT @ columns, (n, y[1], *counts))
         rows = zip(place, y[2:], *geometry, strict=True)
         for dim, (at, length, _, step, front, behind, gap) in enumerate(rows, 2):
             part = _apart(part, dim, step, at * gap, length + front + behind)
@@ -110,11 +109,11 @@ def _apart(x: Tensor, dim: int, step: int, first: int, length: int) -> Tensor:
 def largest(x: Tensor, geometry: Geometry, counts: Shape) -> tuple[Tensor, Tensor]:
     """Of each window of (..., sizes) the largest number, and its place in its plane."""
     seen = stack(_places(x, geometry, counts, -math.inf))
-    values, places = OPS["max"](seen, 0)
+    values, places = table.max(seen, 0)
     dims = len(counts)
     at: Tensor | None = None
     for number, place in enumerate(_window(geometry.window)):
-        here: Tensor = tensor(0)
+        here = tensor(0)
         rows = zip(place, counts, x.shape[-dims:], *geometry, strict=True)
         for dim, (a, count, length, _, step, front, _, gap) in enumerate(rows):
             here = here * length + _along(arange(count) * step + (a * gap - front), dims - dim)
@@ -129,26 +128,23 @@ def picked(x: Tensor, indices: Tensor, planes: int) -> Tensor:
     first = reshape(arange(planes) * size, (planes, 1))
     flat = reshape(indices, (planes, indices.numel() // planes if planes else 0)) + first
     chosen = index_select(reshape(x, (x.numel(),)), reshape(flat, (flat.numel(),)), dim=0)
-    y: Tensor = reshape(chosen, indices.shape)
-    return y
+    return reshape(chosen, indices.shape)
 
 
 def averaged(x: Tensor, geometry: Geometry, counts: Shape, padded: bool, by: int) -> Tensor:
     """The mean of each window of (..., sizes), of what is padded too; or its sum over `by`."""
-    total: Tensor = reduce(add, _places(x, geometry, counts, 0.0))
+    total = reduce(add, _places(x, geometry, counts, 0.0))
     if by:
         return total / by
     dims, (window, stride, padding, _, _) = len(counts), geometry
     rows = zip(counts, x.shape[-dims:], window, stride, padding, strict=True)
     sizes = [_along(tensor(_sizes(*row, padded)), dims - d) for d, row in enumerate(rows)]
-    mean: Tensor = total / reduce(mul, sizes).to(x.dtype)
-    return mean
+    return total / reduce(mul, sizes).to(x.dtype)
 
 
 def _along(numbers: Tensor, dims: int) -> Tensor:
     """Numbers along the first of so many dimensions."""
-    y: Tensor = reshape(numbers, (numbers.shape[0], *(1,) * (dims - 1)))
-    return y
+    return reshape(numbers, (numbers.shape[0], *(1,) * (dims - 1)))
 
 
 def _sizes(count: int, length: int, window: int, step: int, front: int, padded: bool) -> list[int]:

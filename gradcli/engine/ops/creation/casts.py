@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine import table
 from gradcli.engine.array import Array
 from gradcli.engine.composite import function
 from gradcli.engine.device.context import named
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import op
 from gradcli.engine.sample import index, sample, truth, wrong
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError
 
@@ -39,12 +39,10 @@ def to(input: Tensor, dtype: DType | Tensor | str) -> Tensor:
         if dtype in dtypes.DTYPES:
             raise DTypeError(f"to: the element type '{dtype}' is written engine.{dtype}")
         there = named(dtype) is input.array.storage.device
-        moved: Tensor = input if there else OPS["transfer"](input, device=dtype)
-        return moved
+        return input if there else table.transfer(input, device=dtype)
     if isinstance(dtype, Tensor):
         dtype = dtype.dtype
-    result: Tensor = input if input.dtype is dtype else cast(input, dtype=dtype)
-    return result
+    return input if input.dtype is dtype else cast(input, dtype=dtype)
 
 
 @function(
@@ -126,5 +124,4 @@ def cast_gradient(grad: Array, *, dtypes: tuple[DType]) -> Array:
 )
 def type_as(input: Tensor, other: Tensor) -> Tensor:
     """The elements in the type of another tensor: input.to(other.dtype)."""
-    result: Tensor = input.to(other.dtype)
-    return result
+    return input.to(other.dtype)

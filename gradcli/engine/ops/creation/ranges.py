@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import ceil, isfinite
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine import table
 from gradcli.engine.argument import checked
 from gradcli.engine.array import Array, run
 from gradcli.engine.array import empty as empty_array
@@ -13,7 +14,6 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Whole
 from gradcli.engine.ops.creation.creation import MADE
 from gradcli.engine.sample import sample, wrong
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
 
@@ -27,8 +27,7 @@ def linspace(start: float, end: float, steps: Whole, *, dtype: DType | None = No
     chosen = dtype or dtypes.float32
     parts = [_evenly(start, gap, half), _evenly(end, -gap, steps - half)]
     front, back = (Tensor(part if part.dtype is chosen else part.cast(chosen)) for part in parts)
-    joined: Tensor = OPS["cat"]([front, OPS["flip"](back, 0)])
-    return joined
+    return table.cat([front, table.flip(back, 0)])
 
 
 def _evenly(start: float, gap: float, count: int) -> Array:
@@ -95,5 +94,4 @@ def logspace(
 ) -> Tensor:
     """`base` to the power of evenly spaced numbers from start to end, both included."""
     powers = linspace(start, end, steps, dtype=dtypes.float64)
-    made: Tensor = (base**powers).to(dtype or dtypes.float32)
-    return made
+    return (base**powers).to(dtype or dtypes.float32)

@@ -35,5 +35,4 @@ def transfer_gradient(grad: Array, *, x: Array) -> Array:
 @transfer.gradient_graph
 def transfer_gradient_graph(grad: Tensor, *, x: Tensor) -> Tensor:
     """The gradient, moved back."""
-    back: Tensor = transfer(grad, device=x.device)
-    return back
+    return transfer(grad, device=x.device)

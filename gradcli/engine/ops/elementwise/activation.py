@@ -46,7 +46,7 @@ def _silu(x: Tensor) -> Tensor:
 
 
 def _mish(x: Tensor) -> Tensor:
-    share: Tensor = softplus(x).tanh()
+    share = softplus(x).tanh()
     return share + x * (1 - share * share) * x.sigmoid()
 
 
@@ -63,8 +63,7 @@ def _hardswish(x: Tensor) -> Tensor:
 
 def _within(x: Tensor, low: float, high: float) -> Tensor:
     x = x.detach()
-    inside: Tensor = mul((x > low).to(x.dtype), (x < high).to(x.dtype))
-    return inside
+    return mul((x > low).to(x.dtype), (x < high).to(x.dtype))
 
 
 silu = unary("silu", "x * sigmoid(x), also known as swish (Elfwing et al. 2017).", _silu)
@@ -266,16 +265,14 @@ declare_derivative(threshold, lambda x, threshold: (x.detach() > threshold).to(x
 )
 def relu6(input: Tensor) -> Tensor:
     """The element held between 0 and 6 (Krizhevsky 2010)."""
-    y: Tensor = hardtanh(input, 0.0, 6.0)
-    return y
+    return hardtanh(input, 0.0, 6.0)
 
 
 @function(method=False, samples=_NO_ZERO)
 def relu_squared(input: Tensor) -> Tensor:
     """The square of relu(x) (So et al. 2021)."""
     positive = relu(input)
-    y: Tensor = mul(positive, positive)
-    return y
+    return mul(positive, positive)
 
 
 @function(
@@ -306,15 +303,13 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     above = input > 0
     # 0 times an infinite weight, or a weight of 0 times infinity, would be NaN on the way back.
     below = where(above, 0.0, input)
-    y: Tensor = where(above, input, mul(weight, below))
-    return y
+    return where(above, input, mul(weight, below))
 
 
 @function(method=False, samples=[sample(shape) for shape in _SHAPES])
 def tanhshrink(input: Tensor) -> Tensor:
     """The element minus its tanh: x - tanh(x)."""
-    y: Tensor = sub(input, tanh(input))
-    return y
+    return sub(input, tanh(input))
 
 
 @function(
@@ -326,8 +321,7 @@ def softcap(input: Tensor, cap: float) -> Tensor:
     """The element held softly between -cap and cap: cap * tanh(x / cap) (Gemma 2, 2024)."""
     if not 0 < cap < inf:
         raise OptionError(f"softcap: cap must be a finite number above 0, got {cap}")
-    y: Tensor = mul(tanh(div(input, cap)), cap)
-    return y
+    return mul(tanh(div(input, cap)), cap)
 
 
 @function(
@@ -341,24 +335,21 @@ def softcap(input: Tensor, cap: float) -> Tensor:
 )
 def softmin(input: Tensor, dim: int, dtype: dtypes.DType | None = None) -> Tensor:
     """exp(-x) / the sum of exp(-x) along `dim`."""
-    y: Tensor = softmax(-input, dim, dtype)
-    return y
+    return softmax(-input, dim, dtype)
 
 
 @function(method=False, samples=_HALVES, wrong=_ODD)
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along `dim` times the sigmoid of the second (Dauphin et al. 2016)."""
     first, second = _halves("glu", input, dim)
-    y: Tensor = mul(first, sigmoid(second))
-    return y
+    return mul(first, sigmoid(second))
 
 
 @function(method=False, samples=_HALVES, wrong=_ODD)
 def swiglu(input: Tensor, dim: int = -1) -> Tensor:
     """The silu of the first half along `dim` times the second (Shazeer 2020)."""
     first, second = _halves("swiglu", input, dim)
-    y: Tensor = mul(silu(first), second)
-    return y
+    return mul(silu(first), second)
 
 
 def _halves(name: str, input: Tensor, dim: int) -> tuple[Tensor, Tensor]:

@@ -18,8 +18,7 @@ from gradcli.errors import DTypeError
 def square(input: Tensor) -> Tensor:
     """The element times itself; of truths 0 or 1, as int64."""
     x = input.long() if input.dtype is dtypes.bool_ else input
-    y: Tensor = mul(x, x)
-    return y
+    return mul(x, x)
 
 
 @function(
@@ -43,8 +42,7 @@ def positive(input: Tensor) -> Tensor:
 )
 def clip(input: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
     """The same as clamp."""
-    y: Tensor = clamp(input, min=min, max=max)
-    return y
+    return clamp(input, min=min, max=max)
 
 
 @function(
@@ -58,13 +56,11 @@ def clip(input: Tensor, min: float | None = None, max: float | None = None) -> T
 )
 def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
     """Input + weight * (end - input), reckoned from the nearer of the two."""
-    gap: Tensor = sub(end, input)
+    gap = sub(end, input)
     if isinstance(weight, Tensor):
         near, far = add(input, mul(weight, gap)), sub(end, mul(sub(1, weight), gap))
-        mixed: Tensor = where(ge(absolute(weight.detach()), 0.5), far, near)
-        return mixed
-    y: Tensor = sub(end, mul(gap, 1 - weight)) if abs(weight) >= 0.5 else add(input, gap * weight)
-    return y
+        return where(ge(absolute(weight.detach()), 0.5), far, near)
+    return sub(end, mul(gap, 1 - weight)) if abs(weight) >= 0.5 else add(input, gap * weight)
 
 
 @function(
@@ -77,8 +73,7 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
 )
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """The input plus value * tensor1 * tensor2."""
-    y: Tensor = add(input, _times(value, mul(tensor1, tensor2)))
-    return y
+    return add(input, _times(value, mul(tensor1, tensor2)))
 
 
 @function(
@@ -91,8 +86,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 )
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """The input plus value * tensor1 / tensor2."""
-    y: Tensor = add(input, _times(value, div(tensor1, tensor2)))
-    return y
+    return add(input, _times(value, div(tensor1, tensor2)))
 
 
 def _times(value: float, x: Any) -> Any:

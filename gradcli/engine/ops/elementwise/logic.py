@@ -28,8 +28,7 @@ logical_xor = comparison("logical_xor", "Exactly one is not 0.")
 @function(samples=_ONE_BOOL, why=_TRUTH)
 def logical_not(input: Tensor) -> Tensor:
     """The element is 0."""
-    y: Tensor = eq(input, False)
-    return y
+    return eq(input, False)
 
 
 _WHOLE_SAMPLES = (
@@ -74,34 +73,29 @@ bitwise_xor = _bitwise("bitwise_xor", "Bits that differ; of truth values whether
 )
 def bitwise_not(input: Tensor) -> Tensor:
     """All bits turned round; of truth values whether they are false."""
-    y: Tensor = bitwise_xor(input, True if input.dtype is dtypes.bool_ else -1)
-    return y
+    return bitwise_xor(input, True if input.dtype is dtypes.bool_ else -1)
 
 
 @function(samples=_ONE_BOOL, why=_TRUTH)
 def isnan(input: Tensor) -> Tensor:
     """The element is not a number."""
-    y: Tensor = ne(input, input)
-    return y
+    return ne(input, input)
 
 
 @function(samples=_ONE_BOOL, why=_TRUTH)
 def isinf(input: Tensor) -> Tensor:
     """The element is infinite."""
-    y: Tensor = eq(_size(input), inf)
-    return y
+    return eq(_size(input), inf)
 
 
 @function(samples=_ONE_BOOL, why=_TRUTH)
 def isfinite(input: Tensor) -> Tensor:
     """The element is neither infinite nor NaN."""
-    y: Tensor = lt(_size(input), inf)
-    return y
+    return lt(_size(input), inf)
 
 
 def _size(x: Tensor) -> Tensor:
-    y: Tensor = absolute(x.detach()) if x.is_floating_point() else x.float()
-    return y
+    return absolute(x.detach()) if x.is_floating_point() else x.float()
 
 
 _NEAR_SAMPLES = (
@@ -127,13 +121,13 @@ def isclose(
     """|input - other| <= atol + rtol * |other|, or equal."""
     if input.dtype is not other.dtype:
         raise DTypeError(f"isclose: both must be of one type, got {input.dtype}, {other.dtype}")
-    same: Tensor = eq(input, other)
+    same = eq(input, other)
     if equal_nan:
         same = same | (isnan(input) & isnan(other))
     if not input.is_floating_point():
         input, other = input.double(), other.double()
     gap, allowed = absolute(sub(input, other)), mul(absolute(other), rtol) + atol
-    near: Tensor = le(gap, allowed) & isfinite(gap)
+    near = le(gap, allowed) & isfinite(gap)
     return same | near
 
 
@@ -181,7 +175,7 @@ def nan_to_num(
     if not input.is_floating_point():
         return input.clone()
     top = dtypes.LARGEST[input.dtype]
-    y: Tensor = input
+    y = input
     for found, value in (
         (isnan(input), 0.0 if nan is None else nan),
         (eq(input, inf), top if posinf is None else posinf),

@@ -123,8 +123,7 @@ def _fitted(source: Tensor, shape: Shape, name: str = "setitem") -> Tensor:
         source = reshape(source, source.shape[extra:])
     if shapes.broadcast(source.shape, shape, name) != shape:
         raise ShapeError(f"{name}: a value of shape {source.shape} does not fit into {shape}")
-    result: Tensor = expand(source, shape)
-    return result
+    return expand(source, shape)
 
 
 def _fills(plan: Plan, source: Tensor) -> bool:
@@ -137,8 +136,7 @@ def _filled(plan: Plan, view: Tensor, source: Tensor) -> Tensor:
     (pick,) = plan.picks
     behind = (1,) * (view.ndim - pick.dims.stop)
     mask = reshape(pick.index, (*pick.index.shape, *behind))
-    result: Tensor = where(mask, reshape(source, ()).to(view.dtype), view)
-    return result
+    return where(mask, reshape(source, ()).to(view.dtype), view)
 
 
 def _overwrite(plan: Plan, view: Array, source: Tensor) -> None:
@@ -179,8 +177,7 @@ def _assigned(input: Tensor, plan: Plan, source: Tensor) -> Tensor:
         new = _joined(view, form, flat, given, accumulate=False)
     if plan.picks and plan.whole:
         return new
-    result: Tensor = with_part(input, new, index=plan.plain)
-    return result
+    return with_part(input, new, index=plan.plain)
 
 
 def _joined(view: Tensor, form: Layout, flat: Tensor, given: Tensor, *, accumulate: bool) -> Tensor:
@@ -190,8 +187,7 @@ def _joined(view: Tensor, form: Layout, flat: Tensor, given: Tensor, *, accumula
     there = reshape(given, (form.lines[0], flat.numel(), form.lines[2]))
     made = (index_add if accumulate else index_copy)(rows, flat, there, dim=1)
     back = [form.order.index(d) for d in range(view.ndim)]
-    result: Tensor = permute(reshape(made, moved.shape), back)
-    return result
+    return permute(reshape(made, moved.shape), back)
 
 
 # -- index_put -------------------------------------------------------------------------------------

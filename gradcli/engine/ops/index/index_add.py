@@ -193,5 +193,4 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
     reached = index_copy(nowhere, 0, places, every)
     shape = [size if k == d else 1 for k in range(input.ndim)]
     given = value if isinstance(value, Tensor) else full_tensor((), value, dtype=input.dtype)
-    result: Tensor = where(reshape(reached, shape), given.to(input.dtype), input)
-    return result
+    return where(reshape(reached, shape), given.to(input.dtype), input)

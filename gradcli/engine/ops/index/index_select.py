@@ -132,13 +132,12 @@ def index_select_gradient(
 def _composed_embedding(
     indices: Tensor, weight: Tensor, *, padding_idx: int | None = None
 ) -> Tensor:
-    rows: Tensor = index_select(weight, indices.reshape(-1), dim=0)
+    rows = index_select(weight, indices.reshape(-1), dim=0)
     rows = rows.reshape(*indices.shape, weight.shape[1])
     if padding_idx is None:
         return rows
     hidden = (indices == padding_idx % weight.shape[0]).unsqueeze(-1)
-    result: Tensor = where(hidden, rows.detach(), rows)
-    return result
+    return where(hidden, rows.detach(), rows)
 
 
 @op(
@@ -217,7 +216,7 @@ def flat_index(index: Array, before: Array | None = None, *, size: int) -> Array
 def counted(name: str, index: Tensor, size: int, before: Tensor | None = None) -> Tensor:
     """flat_index in the name of the op that the user called."""
     try:
-        found: Tensor = flat_index(index, before, size=size)
+        found = flat_index(index, before, size=size)
     except (DTypeError, RangeError) as error:
         raise type(error)(error.message.replace("flat_index: ", f"{name}: ")) from None
     return found
@@ -237,5 +236,4 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     """Elements of the flat input, in the index's shape; negative indices count from the end."""
     flat = reshape(input, (input.numel(),))
     places = counted("take", index, input.numel())
-    result: Tensor = reshape(index_select(flat, 0, places), index.shape)
-    return result
+    return reshape(index_select(flat, 0, places), index.shape)

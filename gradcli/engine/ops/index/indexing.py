@@ -72,8 +72,7 @@ class Plan:
 
     def view(self, x: Tensor) -> Tensor:
         """What index tensors pick from."""
-        seen: Tensor = x if self.whole else getitem(x, index=self.plain)
-        return seen
+        return x if self.whole else getitem(x, index=self.plain)
 
 
 @dataclass(frozen=True)
@@ -153,8 +152,7 @@ def taken(plan: Plan, view: Tensor) -> Tensor:
     form = layout(view.shape, plan.picks)
     flat, picked = flat_positions(plan.name, plan.picks)
     rows = reshape(permute(view, form.order), form.lines)
-    result: Tensor = reshape(index_select(rows, flat, dim=1), form.result(picked))
-    return result
+    return reshape(index_select(rows, flat, dim=1), form.result(picked))
 
 
 # -- taking an index apart -------------------------------------------------------------------------

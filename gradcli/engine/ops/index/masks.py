@@ -65,7 +65,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, 
     """Places of the elements that are not 0, one a row; or of each dimension apart."""
     x = reshape(input, (1,)) if as_tuple and not input.ndim else input
     count = int(count_nonzero(x).item())
-    found: Tensor = places(x, count=count)
+    found = places(x, count=count)
     if not as_tuple:
         return found
     return tuple(getitem(found, index=(slice(None), d)) for d in range(x.ndim))
@@ -83,8 +83,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, 
 )
 def argwhere(input: Tensor) -> Tensor:
     """Places of the elements that are not 0, one a row."""
-    found: Tensor = places(input, count=int(count_nonzero(input).item()))
-    return found
+    return places(input, count=int(count_nonzero(input).item()))
 
 
 def truths(name: str, mask: Tensor) -> None:
@@ -96,9 +95,8 @@ def truths(name: str, mask: Tensor) -> None:
 def true_places(mask: Tensor) -> Tensor:
     """Where a mask is true, as places in its flat elements."""
     flat = reshape(mask, (mask.numel(),))
-    found: Tensor = places(flat, count=int(count_nonzero(flat).item()))
-    vector: Tensor = reshape(found, (found.shape[0],))
-    return vector
+    found = places(flat, count=int(count_nonzero(flat).item()))
+    return reshape(found, (found.shape[0],))
 
 
 @function(
@@ -118,8 +116,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     truths("masked_select", mask)
     shape = shape_rules.broadcast(input.shape, mask.shape, "masked_select")
     flat = reshape(expand(input, shape), (shape_rules.numel(shape),))
-    result: Tensor = index_select(flat, 0, true_places(expand(mask, shape)))
-    return result
+    return index_select(flat, 0, true_places(expand(mask, shape)))
 
 
 @function(
@@ -143,8 +140,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         raise DTypeError(f"masked_scatter: source is {source.dtype} and input {input.dtype}")
     shape = shape_rules.broadcast(input.shape, mask.shape, "masked_scatter")
     if not shape_rules.numel(shape):
-        nothing: Tensor = expand(input, shape).clone()
-        return nothing
+        return expand(input, shape).clone()
     wanted = reshape(expand(mask, shape), (shape_rules.numel(shape),))
     if not source.numel():
         raise ShapeError(f"masked_scatter: source {source.shape} has no elements")
@@ -156,8 +152,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             f"masked_scatter: the mask is true more often than source {source.shape} has elements"
         ) from None
     taken = index_select(reshape(source, (source.numel(),)), 0, numbers)
-    result: Tensor = where(expand(mask, shape), reshape(taken, shape), expand(input, shape))
-    return result
+    return where(expand(mask, shape), reshape(taken, shape), expand(input, shape))
 
 
 @function(
@@ -182,5 +177,4 @@ def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
         value = full((), value, dtype=input.dtype)
     elif value.ndim:
         raise ShapeError(f"masked_fill: value must be one number, got shape {value.shape}")
-    result: Tensor = where(mask, value.to(input.dtype), input)
-    return result
+    return where(mask, value.to(input.dtype), input)

@@ -36,5 +36,4 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             raise OptionError("one_hot: without elements the number of classes must be given")
         num_classes = max(0, int(amax(tensor).item())) + 1
     nothing = zeros(*tensor.shape, num_classes, dtype=dtypes.int64)
-    result: Tensor = scatter(nothing, -1, reshape(tensor, (*tensor.shape, 1)), 1)
-    return result
+    return scatter(nothing, -1, reshape(tensor, (*tensor.shape, 1)), 1)

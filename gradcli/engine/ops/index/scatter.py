@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
+from gradcli.engine import table
 from gradcli.engine.array import Array, copy_into, empty, full, run
 from gradcli.engine.composite import function
-from gradcli.engine.kind import Operand
+from gradcli.engine.kind import Number, Operand
 from gradcli.engine.op import declare_op
 from gradcli.engine.ops.along import along
 from gradcli.engine.ops.creation.creation import full as full_tensor
@@ -21,7 +22,6 @@ from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.sample import index as below
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
 
@@ -177,6 +177,14 @@ class _Scatter(AlongDim):
         """What each argument may be, as an annotation."""
         return {"x": Tensor, "dim": int, "index": Tensor, "src": Operand}
 
+    @overload
+    def __call__(
+        self, x: Tensor, dim: int, index: Tensor, src: Operand, *, reduce: str | None = None
+    ) -> Tensor: ...
+    @overload
+    def __call__(
+        self, x: Tensor, dim: int, index: Tensor, *, value: Number, reduce: str | None = None
+    ) -> Tensor: ...
     def __call__(self, *args: Any, reduce: str | None = None, **named: Any) -> Any:
         """Put src, or one value; `reduce` is "add" or "multiply"."""
         if reduce is None:
@@ -184,8 +192,9 @@ class _Scatter(AlongDim):
         if reduce not in ("add", "multiply"):
             raise OptionError(f"scatter: reduce must be 'add' or 'multiply', got {reduce!r:.60}")
         (x, index, src), options = self._bind(args, named)
+        assert x is not None and index is not None and src is not None
         ways = {"add": "sum", "multiply": "prod"}
-        return OPS["scatter_reduce"](x, index, src, **options, reduce=ways[reduce])
+        return table.scatter_reduce(x, index, src, **options, reduce=ways[reduce])
 
     def _bind(
         self, args: Sequence[Any], named: dict[str, Any]
@@ -301,10 +310,7 @@ def scatter_add_gradient(
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Gather, with input and indices broadcast against each other outside `dim`; flat without."""
     if dim is None:
-        flat: Tensor = gather(
-            reshape(input, (input.numel(),)), 0, reshape(indices, (indices.numel(),))
-        )
-        return flat
+        return gather(reshape(input, (input.numel(),)), 0, reshape(indices, (indices.numel(),)))
     if input.ndim != indices.ndim:
         raise ShapeError(
             f"take_along_dim: input {input.shape} and indices {indices.shape} must have as many "
@@ -319,5 +325,4 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         others(input.shape, 1), others(indices.shape, 1), "take_along_dim"
     )
     x = expand(input, others(shape, input.shape[d]))
-    result: Tensor = gather(x, d, expand(indices, others(shape, indices.shape[d])))
-    return result
+    return gather(x, d, expand(indices, others(shape, indices.shape[d])))

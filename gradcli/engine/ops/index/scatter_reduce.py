@@ -165,8 +165,7 @@ def scatter_reduce_gradient_graph(
 def _counted_again(
     truth_x: Tensor, truth_src: Tensor, index: Tensor, dim: int, dtype: DType
 ) -> Tensor:
-    count: Tensor = scatter_add(truth_x.to(dtype), dim, index, truth_src.to(dtype))
-    return count
+    return scatter_add(truth_x.to(dtype), dim, index, truth_src.to(dtype))
 
 
 def _of_product_again(
@@ -183,8 +182,7 @@ def _of_product_again(
         zeros, rest, nulls = of_place
         left = zeros - own.to(at.dtype)  # zeros among the others: with one, the product is that one
         factor = where(left == 1, nulls - where(own, at, 0.0), 0.0)
-        product: Tensor = where(left == 0, 1.0, factor) * rest / plain
-        return product
+        return where(left == 0, 1.0, factor) * rest / plain
 
     there = (gather(each, dim, index) for each in (zeros, rest, nulls))
     to_src = others(none_src, src, plain_src, *there)

@@ -126,8 +126,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     begin += size if begin < 0 else 0
     if length < 0 or not 0 <= begin <= size - length:
         raise RangeError(f"narrow: start {start} and length {length} leave a dimension of {size}")
-    result: Tensor = getitem(input, index=index_along(d, slice(begin, begin + length)))
-    return result
+    return getitem(input, index=index_along(d, slice(begin, begin + length)))
 
 
 @function(
@@ -144,5 +143,4 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     if not input.ndim:
         raise ShapeError("select: a tensor without dimensions has no slices")
     d = shape_rules.dim_index(dim, input.ndim, "select")
-    result: Tensor = getitem(input, index=index_along(d, index))
-    return result
+    return getitem(input, index=index_along(d, index))

@@ -8,6 +8,7 @@ from typing import Any, overload
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
+from gradcli.engine import table
 from gradcli.engine.array import Array, empty, run, scalar, unbroadcast
 from gradcli.engine.kind import Operand
 from gradcli.engine.op import Op, declare_op
@@ -15,7 +16,6 @@ from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.ops.family import matched
 from gradcli.engine.sample import sample, truth, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.twice import sum_to
 from gradcli.errors import DTypeError
@@ -36,7 +36,7 @@ class _Where(Op[Tensor]):
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Chosen elements, or places."""
         if len(args) + len(named) == 1:
-            return OPS["nonzero"](*args, *named.values(), as_tuple=True)
+            return table.nonzero(*args, *named.values(), as_tuple=True)
         return super().__call__(*args, **named)
 
     def _bind(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
-from gradcli.engine import graph
+from gradcli.engine import graph, table
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.op import Op, declare_op, op
@@ -14,7 +14,6 @@ from gradcli.engine.ops.along import Along, along, floats, match
 from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.ops.loss.loss_pairs import reduced
 from gradcli.engine.sample import index, none, positive, sample, wrong
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
 
@@ -121,20 +120,19 @@ def _one_by_one(
     at = 0 if logs.ndim == 1 else 1
     classes = logs.shape[at]
     column = (classes,) + (1,) * (logs.ndim - at - 1)
-    hit = OPS["to"](
-        OPS["unsqueeze"](target, at) == OPS["reshape"](tensor(list(range(classes))), column),
+    hit = table.to(
+        table.unsqueeze(target, at) == table.reshape(tensor(list(range(classes))), column),
         logs.dtype,
     )
-    kept = OPS["to"](target != ignore_index, logs.dtype)
-    weighed = logs if weight is None else logs * OPS["reshape"](weight, column)
-    of_target = hit if weight is None else hit * OPS["reshape"](weight, column)
-    loss: Tensor = -(1 - smooth) * OPS["sum"](hit * weighed, at)
+    kept = table.to(target != ignore_index, logs.dtype)
+    weighed = logs if weight is None else logs * table.reshape(weight, column)
+    of_target = hit if weight is None else hit * table.reshape(weight, column)
+    loss = -(1 - smooth) * table.sum(hit * weighed, at)
     if smooth:
-        loss = loss - OPS["sum"](weighed, at) * (smooth / classes)
+        loss = loss - table.sum(weighed, at) * (smooth / classes)
     loss = loss * kept
     if reduction == "mean":
-        mean: Tensor = OPS["sum"](loss) / OPS["sum"](OPS["sum"](of_target, at) * kept)
-        return mean
+        return table.sum(loss) / table.sum(table.sum(of_target, at) * kept)
     return reduced(loss, reduction)
 
 
@@ -147,7 +145,7 @@ def _composed_cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    logs = OPS["log_softmax"](x, 0 if x.ndim == 1 else 1)
+    logs = table.log_softmax(x, 0 if x.ndim == 1 else 1)
     return _one_by_one(logs, target, weight, ignore_index, reduction, label_smoothing)
 
 
@@ -203,12 +201,12 @@ def _against_probabilities(
     if ignore_index >= 0:
         raise OptionError("cross_entropy: ignore_index is for class numbers, not probabilities")
     at = 0 if x.ndim == 1 else 1
-    logs = OPS["log_softmax"](x, at)
+    logs = table.log_softmax(x, at)
     if weight is not None:
-        logs = logs * OPS["reshape"](weight, (x.shape[at],) + (1,) * (x.ndim - at - 1))
+        logs = logs * table.reshape(weight, (x.shape[at],) + (1,) * (x.ndim - at - 1))
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / x.shape[at]
-    return reduced(-OPS["sum"](logs * target, at), reduction)
+    return reduced(-table.sum(logs * target, at), reduction)
 
 
 def _checked_smoothing(smooth: float) -> float:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
+from gradcli.engine import table
 from gradcli.engine.composite import function
 from gradcli.engine.dtype import promote
 from gradcli.engine.kind import NotNegative
 from gradcli.engine.ops.loss.loss_margins import at_least, finished, one_rank
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import broadcast, dim_index
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError
 
@@ -40,13 +40,12 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: NotNegative = 1
         raise DTypeError(
             f"cosine_similarity: one input must hold floats, got {x1.dtype} and {x2.dtype}"
         )
-    x1, x2 = OPS["to"](x1, kind), OPS["to"](x2, kind)
+    x1, x2 = table.to(x1, kind), table.to(x2, kind)
     directions = []
-    for x in (OPS["expand"](x1, shape), OPS["expand"](x2, shape)):
-        squares = OPS["sum"](x * x, at, keepdim=True)
-        directions.append(x / OPS["sqrt"](at_least(squares, eps * eps)))
-    cosine: Tensor = OPS["sum"](directions[0] * directions[1], at)
-    return cosine
+    for x in (table.expand(x1, shape), table.expand(x2, shape)):
+        squares = table.sum(x * x, at, keepdim=True)
+        directions.append(x / table.sqrt(at_least(squares, eps * eps)))
+    return table.sum(directions[0] * directions[1], at)
 
 
 @function(
@@ -63,8 +62,7 @@ def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension."""
-    distance: Tensor = OPS["norm"](x1 - x2 + eps, p, -1, keepdim)
-    return distance
+    return table.norm(x1 - x2 + eps, p, -1, keepdim)
 
 
 _TRIPLES = (
@@ -141,5 +139,5 @@ def _triplets(
     one_rank(name, anchor=anchor, positive=positive, negative=negative)
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
-        far = OPS["minimum"](far, distance(positive, negative))
+        far = table.minimum(far, distance(positive, negative))
     return finished(name, at_least(margin + near - far, 0.0), reduction)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from math import log, pi
 
+from gradcli.engine import table
 from gradcli.engine.composite import function
 from gradcli.engine.kind import NotNegative
 from gradcli.engine.ops.creation import creation
 from gradcli.engine.ops.creation.ranges import arange
 from gradcli.engine.ops.loss.loss_pairs import TINY, checked_reduction, reduced
 from gradcli.engine.sample import index, positive, sample, sign, unit, wrong
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
 
 def at_least(x: Tensor, low: float) -> Tensor:
     """The larger of both; as in torch all of the gradient goes to x where they are equal."""
-    made: Tensor = OPS["clamp"](x, min=low)
-    return made
+    return table.clamp(x, min=low)
 
 
 def one_shape(name: str, input: Tensor, target: Tensor) -> None:
@@ -65,10 +64,10 @@ def cosine_embedding_loss(
             "cosine_embedding_loss: needs two vectors and a target without dimensions, or two "
             f"matrices and a vector, got {input1.shape}, {input2.shape} and {target.shape}"
         )
-    lengths = [OPS["sum"](x * x, -1) + TINY for x in (input1, input2)]
-    cosine = OPS["sum"](input1 * input2, -1) / OPS["sqrt"](lengths[0] * lengths[1])
-    near = OPS["where"](target == 1, 1 - cosine, 0.0)
-    far = OPS["where"](target == -1, at_least(cosine - margin, 0.0), 0.0)
+    lengths = [table.sum(x * x, -1) + TINY for x in (input1, input2)]
+    cosine = table.sum(input1 * input2, -1) / table.sqrt(lengths[0] * lengths[1])
+    near = table.where(target == 1, 1 - cosine, 0.0)
+    far = table.where(target == -1, at_least(cosine - margin, 0.0), 0.0)
     return finished("cosine_embedding_loss", near + far, reduction)
 
 
@@ -110,8 +109,8 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """The input, a distance, where target is 1; max(0, margin - input) where it is -1."""
     one_shape("hinge_embedding_loss", input, target)
-    far = OPS["where"](target != 1, at_least(margin - input, 0.0), 0.0)
-    near = OPS["where"](target != -1, input, 0.0)
+    far = table.where(target != 1, at_least(margin - input, 0.0), 0.0)
+    near = table.where(target != -1, input, 0.0)
     return finished("hinge_embedding_loss", near + far, reduction)
 
 
@@ -127,7 +126,7 @@ def hinge_embedding_loss(
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target input)), the target being 1 or -1; large inputs do not overflow."""
     one_shape("soft_margin_loss", input, target)
-    terms = 0.0 - OPS["logsigmoid"](OPS["to"](target, input.dtype) * input)  # not -0
+    terms = 0.0 - table.logsigmoid(table.to(target, input.dtype) * input)  # not -0
     return finished("soft_margin_loss", terms, reduction)
 
 
@@ -145,9 +144,9 @@ def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
     """Binary cross-entropy of logits, its mean over the classes in the last dimension."""
-    truths = OPS["to"](target, input.dtype)
-    terms = OPS["binary_cross_entropy_with_logits"](input, truths, weight, reduction="none")
-    means = OPS["sum"](terms, -1) / input.shape[-1]
+    truths = table.to(target, input.dtype)
+    terms = table.binary_cross_entropy_with_logits(input, truths, weight, reduction="none")
+    means = table.sum(terms, -1) / input.shape[-1]
     return finished("multilabel_soft_margin_loss", means, reduction)
 
 
@@ -180,14 +179,14 @@ def multi_margin_loss(
             "multi_margin_loss: needs scores (N, C) or (C,) and a class for each row, got "
             f"{input.shape} and {target.shape}"
         )
-    column = OPS["unsqueeze"](target, -1)
+    column = table.unsqueeze(target, -1)
     own = column == arange(input.shape[-1])
-    terms = OPS["relu"](OPS["where"](own, 0.0, margin - OPS["gather"](input, -1, column) + input))
+    terms = table.relu(table.where(own, 0.0, margin - table.gather(input, -1, column) + input))
     if p == 2:
         terms = terms * terms
     if weight is not None:
-        terms = terms * OPS["unsqueeze"](weight[target], -1)
-    sums = OPS["sum"](terms, -1) / input.shape[-1]
+        terms = terms * table.unsqueeze(weight[target], -1)
+    sums = table.sum(terms, -1) / input.shape[-1]
     return finished("multi_margin_loss", sums, reduction)
 
 
@@ -213,16 +212,16 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
             f"got {input.shape} and {target.shape}"
         )
     classes = input.shape[-1]
-    places = OPS["where"](target == -1, 0, target)  # what stands there does not count
-    chosen = OPS["unsqueeze"](OPS["gather"](input, -1, places), -1)
-    named = OPS["unsqueeze"](OPS["cumprod"](OPS["to"](target >= 0, target.dtype), -1) > 0, -1)
+    places = table.where(target == -1, 0, target)  # what stands there does not count
+    chosen = table.unsqueeze(table.gather(input, -1, places), -1)
+    named = table.unsqueeze(table.cumprod(table.to(target >= 0, target.dtype), -1) > 0, -1)
     # (..., labels, classes): where a label stands, and which classes are none.
-    hit = OPS["logical_and"](OPS["unsqueeze"](target, -1) == arange(classes), named)
-    label = OPS["any"](hit, -2, keepdim=True)
-    counts = OPS["logical_and"](named, OPS["logical_not"](label))
-    apart = 1 - chosen + OPS["unsqueeze"](input, -2)
-    pairs = OPS["relu"](OPS["where"](counts, apart, 0.0))
-    sums = OPS["sum"](OPS["sum"](pairs, -1), -1) / classes
+    hit = table.logical_and(table.unsqueeze(target, -1) == arange(classes), named)
+    label = table.any(hit, -2, keepdim=True)
+    counts = table.logical_and(named, table.logical_not(label))
+    apart = 1 - chosen + table.unsqueeze(input, -2)
+    pairs = table.relu(table.where(counts, apart, 0.0))
+    sums = table.sum(table.sum(pairs, -1), -1) / classes
     return finished("multilabel_margin_loss", sums, reduction)
 
 
@@ -251,7 +250,7 @@ def gaussian_nll_loss(
     # The gradient goes by where eps is taken instead.
     spread = spread + (at_least(spread, eps) - spread).detach()
     apart = input - target
-    terms = 0.5 * (OPS["log"](spread) + apart * apart / spread)
+    terms = 0.5 * (table.log(spread) + apart * apart / spread)
     if full:
         terms = terms + 0.5 * log(2 * pi)
     return finished("gaussian_nll_loss", terms, reduction)
@@ -262,8 +261,7 @@ def _fitting_variance(input: Tensor, var: Tensor) -> Tensor:
     if var.shape == input.shape:
         return var
     if var.shape == input.shape[:-1]:
-        column: Tensor = OPS["unsqueeze"](var, -1)
-        return column
+        return table.unsqueeze(var, -1)
     pairs = zip(var.shape, input.shape, strict=False)
     other = [mine for mine, wanted in pairs if mine != wanted]
     if var.ndim != input.ndim or other != [1]:
@@ -299,10 +297,10 @@ def poisson_nll_loss(
     """
     one_shape("poisson_nll_loss", input, target)
     if log_input:
-        terms = OPS["exp"](input) - target * input
+        terms = table.exp(input) - target * input
     else:
-        terms = input - target * OPS["log"](input + eps)
+        terms = input - target * table.log(input + eps)
     if full:
-        stirling = target * OPS["log"](target) - target + 0.5 * OPS["log"](2 * pi * target)
-        terms = terms + OPS["where"](target > 1, stirling, 0.0)
+        stirling = target * table.log(target) - target + 0.5 * table.log(2 * pi * target)
+        terms = terms + table.where(target > 1, stirling, 0.0)
     return finished("poisson_nll_loss", terms, reduction)

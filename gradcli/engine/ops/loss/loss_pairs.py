@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gradcli.engine import table
 from gradcli.engine.array import Array, empty, run, scalar
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats, match
@@ -32,8 +33,7 @@ def checked_reduction(name: str, reduction: str, known: Sequence[str] = REDUCTIO
 
 def reduced(terms: Tensor, reduction: str) -> Tensor:
     """The terms themselves, their mean or their sum."""
-    made: Tensor = terms if reduction == "none" else OPS[reduction](terms)
-    return made
+    return terms if reduction == "none" else OPS[reduction](terms)
 
 
 def paired(
@@ -146,7 +146,7 @@ def pair_wrong(name: str) -> list[Wrong]:
 
 
 def _composed_l1(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    return reduced(OPS["abs"](input - target), reduction)
+    return reduced(table.abs(input - target), reduction)
 
 
 @op(
@@ -173,8 +173,8 @@ def l1_loss_gradient(
 def _composed_huber(
     input: Tensor, target: Tensor, *, reduction: str = "mean", delta: float = 1.0
 ) -> Tensor:
-    size = OPS["abs"](input - target)
-    near = OPS["minimum"](size, delta)
+    size = table.abs(input - target)
+    near = table.minimum(size, delta)
     return reduced(near * (size - 0.5 * near), reduction)
 
 
@@ -218,8 +218,8 @@ def huber_loss_gradient(
 def _composed_smooth_l1(
     input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0
 ) -> Tensor:
-    size = OPS["abs"](input - target)
-    near = OPS["minimum"](size, beta)
+    size = table.abs(input - target)
+    near = table.minimum(size, beta)
     return reduced(size - near + near * near / (2 * beta or 1), reduction)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli.engine import table
 from gradcli.engine.array import Array
 from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops.creation import creation
@@ -20,7 +21,6 @@ from gradcli.engine.ops.loss.loss_pairs import (
     reduced,
 )
 from gradcli.engine.sample import none, positive, sample, unit, wrong
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
@@ -44,7 +44,7 @@ class WeightedOp(Op[Tensor]):
     ) -> Tensor:
         """The terms times their weights."""
         del target
-        product: Tensor = terms if weight is None else terms * weight
+        product = terms if weight is None else terms * weight
         if product.shape != input.shape:
             raise ShapeError(
                 f"{self.name}: weights that broadcast to {product.shape} do not fit the input "
@@ -75,7 +75,7 @@ class LogitsOp(WeightedOp):
 def _composed_bce(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
-    yes, no = (OPS["clamp"](OPS["log"](p), min=-100.0) for p in (input, 1 - input))
+    yes, no = (table.clamp(table.log(p), min=-100.0) for p in (input, 1 - input))
     terms = (target - 1) * no - target * yes
     return reduced(terms if weight is None else terms * weight, reduction)
 
@@ -119,8 +119,8 @@ def binary_cross_entropy_gradient(
 
 declare_slopes(
     binary_cross_entropy,
-    lambda p, t: (p - t) / OPS["clamp"]((1 - p) * p, min=TINY),
-    lambda p, t: OPS["log1p"](-p) - OPS["log"](p),
+    lambda p, t: (p - t) / table.clamp((1 - p) * p, min=TINY),
+    lambda p, t: table.log1p(-p) - table.log(p),
 )
 
 
@@ -133,7 +133,7 @@ def _composed_bce_logits(
     reduction: str = "mean",
 ) -> Tensor:
     more = 1 if pos_weight is None else 1 + (pos_weight - 1) * target
-    terms = (1 - target) * input - more * OPS["logsigmoid"](input)
+    terms = (1 - target) * input - more * table.logsigmoid(input)
     return reduced(terms if weight is None else terms * weight, reduction)
 
 
@@ -181,7 +181,7 @@ def binary_cross_entropy_with_logits_gradient(
 
 declare_slopes(
     binary_cross_entropy_with_logits,
-    lambda x, t: OPS["sigmoid"](x) - t,
+    lambda x, t: table.sigmoid(x) - t,
     lambda x, t: -x,
 )
 
@@ -189,12 +189,11 @@ declare_slopes(
 def _composed_kl(
     input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:
-    of_logs = OPS["exp"](target) * (target - input) if log_target else None
-    terms = target * (OPS["log"](target) - input) if of_logs is None else of_logs
+    of_logs = table.exp(target) * (target - input) if log_target else None
+    terms = target * (table.log(target) - input) if of_logs is None else of_logs
     if reduction != "batchmean":
         return reduced(terms, reduction)
-    mean: Tensor = OPS["sum"](terms) / (input.shape[0] if input.ndim else 1)
-    return mean
+    return table.sum(terms) / (input.shape[0] if input.ndim else 1)
 
 
 @op(

@@ -39,8 +39,7 @@ class _Named:
     def ordered(self, letters: Sequence[str | int]) -> Tensor:
         """A view with the dimensions in this order."""
         order = [self.letters.index(letter) for letter in letters]
-        moved: Tensor = self.tensor if order == sorted(order) else permute(self.tensor, order)
-        return moved
+        return self.tensor if order == sorted(order) else permute(self.tensor, order)
 
     def without(self, letters: Sequence[str | int]) -> _Named:
         """Summed over these; a sum over one element is a view."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradcli.engine import shape as shapes
+from gradcli.engine import table
 from gradcli.engine.array import Array, empty, nothing, run, unbroadcast
 from gradcli.engine.composite import function
 from gradcli.engine.op import op
@@ -10,7 +11,6 @@ from gradcli.engine.ops.along import floats, match
 from gradcli.engine.precision import product_options
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.twice import sum_to
 from gradcli.errors import ShapeError
@@ -133,8 +133,8 @@ def matmul_gradient_graph(
 
 
 def _composed_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    y: Tensor = OPS["matmul"](input, OPS["permute"](weight, (1, 0)))
-    return y if bias is None else OPS["add"](y, bias)
+    y = table.matmul(input, table.permute(weight, (1, 0)))
+    return y if bias is None else table.add(y, bias)
 
 
 def _check_linear(x: Array, weight: Array, bias: Array | None) -> None:
@@ -218,8 +218,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 def _exactly(name: str, ndim: int, a: Tensor, b: Tensor) -> Tensor:
     if a.ndim != ndim or b.ndim != ndim:
         raise ShapeError(f"{name}: both need {ndim} dimensions, got {a.shape} and {b.shape}")
-    result: Tensor = OPS["matmul"](a, b)
-    return result
+    return table.matmul(a, b)
 
 
 @function(
@@ -244,8 +243,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     if input1.shape[:-1] != input2.shape[:-1]:
         raise ShapeError(f"bilinear: {input1.shape} and {input2.shape} differ before the last")
     out, first, second = weight.shape
-    turned = OPS["reshape"](OPS["permute"](weight, (0, 2, 1)), (out * second, first))
-    half = OPS["reshape"](linear(input1, turned), (*input1.shape[:-1], out, second))
-    sums: Tensor = OPS["matmul"](half, OPS["unsqueeze"](input2, -1))
-    y: Tensor = OPS["squeeze"](sums, -1)
+    turned = table.reshape(table.permute(weight, (0, 2, 1)), (out * second, first))
+    half = table.reshape(linear(input1, turned), (*input1.shape[:-1], out, second))
+    sums = table.matmul(half, table.unsqueeze(input2, -1))
+    y = table.squeeze(sums, -1)
     return y if bias is None else y + bias

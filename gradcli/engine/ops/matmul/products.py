@@ -31,16 +31,14 @@ Contracted = int | Sequence[int | Sequence[int]]  # how many, or which of a and 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Each element of one vector times each of another: y[i, j] = a[i] b[j]."""
     _vectors("outer", input, vec2)
-    result: Tensor = mul(reshape(input, (input.numel(), 1)), vec2)
-    return result
+    return mul(reshape(input, (input.numel(), 1)), vec2)
 
 
 @function(samples=_VECTORS)
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The sum of the products of two vectors."""
     _vectors("dot", input, tensor)
-    result: Tensor = matmul(input, tensor)
-    return result
+    return matmul(input, tensor)
 
 
 @function(
@@ -50,8 +48,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """The sum of the products of two vectors; for real numbers the same as dot."""
     _vectors("vdot", input, other)
-    result: Tensor = matmul(input, other)
-    return result
+    return matmul(input, other)
 
 
 @function(
@@ -61,17 +58,15 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     """A matrix times a vector."""
     if input.ndim != 2 or vec.ndim != 1:
         raise ShapeError(f"mv: needs a matrix and a vector, got {input.shape} and {vec.shape}")
-    result: Tensor = matmul(input, vec)
-    return result
+    return matmul(input, vec)
 
 
 def _scaled_sum(a: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
     """The tensor beta a + alpha product; a is not looked at where beta is 0."""
-    scaled: Tensor = product if alpha == 1 else mul(product, alpha)
+    scaled = product if alpha == 1 else mul(product, alpha)
     if beta == 0:
         return scaled
-    result: Tensor = add(a if beta == 1 else mul(a, beta), scaled)
-    return result
+    return add(a if beta == 1 else mul(a, beta), scaled)
 
 
 def _fits(name: str, a: Tensor, product: Tensor) -> None:
@@ -137,8 +132,7 @@ def baddbmm(
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """The sums of products along the last dimension of both, for each pair of their rows."""
     if not input.ndim or not other.ndim:
-        scaled: Tensor = mul(input, other)
-        return scaled
+        return mul(input, other)
     return tensordot(input, other, ([-1], [-1]))
 
 
@@ -172,8 +166,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Contracted = 2) -> Tensor:
     shape_a, shape_b = tuple(a.shape[d] for d in keep_a), tuple(b.shape[d] for d in keep_b)
     rows = reshape(permute(a, [*keep_a, *left]), (shape_rules.numel(shape_a), n))
     columns = reshape(permute(b, [*right, *keep_b]), (n, shape_rules.numel(shape_b)))
-    result: Tensor = reshape(matmul(rows, columns), (*shape_a, *shape_b))
-    return result
+    return reshape(matmul(rows, columns), (*shape_a, *shape_b))
 
 
 def _contracted(a: Tensor, b: Tensor, dims: Contracted) -> tuple[list[int], list[int]]:
@@ -209,8 +202,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     blocks = reshape(product, (*a, *b))
     pairs = [d for k in range(ndim) for d in (k, ndim + k)]
     merged = tuple(x * y for x, y in zip(a, b, strict=True))
-    result: Tensor = reshape(permute(blocks, pairs), merged)
-    return result
+    return reshape(permute(blocks, pairs), merged)
 
 
 @function(

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from gradcli.engine import shape as shapes
+from gradcli.engine import table
 from gradcli.engine.array import Array, copy_into, empty, nothing, run, scalar
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import NotNegative, Sizes
@@ -17,7 +18,6 @@ from gradcli.engine.ops.family import map_binary
 from gradcli.engine.recompute import repeating
 from gradcli.engine.sample import none, positive, sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
@@ -71,8 +71,8 @@ def composed_layer_norm(
     """The same, written with simpler ops."""
     count = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
     dims = tuple(range(-count, 0))
-    lowered = x - OPS["mean"](x, dims, keepdim=True)
-    y: Tensor = lowered * OPS["rsqrt"](OPS["mean"](lowered * lowered, dims, keepdim=True) + eps)
+    lowered = x - table.mean(x, dims, keepdim=True)
+    y = lowered * table.rsqrt(table.mean(lowered * lowered, dims, keepdim=True) + eps)
     y = y if weight is None else y * weight
     return y if bias is None else y + bias
 
@@ -183,14 +183,14 @@ def _composed_batch_norm(
     shape = (1, -1) + (1,) * (x.ndim - 2)
     dims = (0, *range(2, x.ndim))
     if training or running_mean is None or running_var is None:
-        lowered = x - OPS["mean"](x, dims, keepdim=True)
-        variance = OPS["mean"](lowered * lowered, dims, keepdim=True)
+        lowered = x - table.mean(x, dims, keepdim=True)
+        variance = table.mean(lowered * lowered, dims, keepdim=True)
     else:
-        lowered = x - OPS["reshape"](running_mean, shape)
-        variance = OPS["reshape"](running_var, shape)
-    y: Tensor = lowered * OPS["rsqrt"](variance + eps)
-    y = y if weight is None else y * OPS["reshape"](weight, shape)
-    return y if bias is None else y + OPS["reshape"](bias, shape)
+        lowered = x - table.reshape(running_mean, shape)
+        variance = table.reshape(running_var, shape)
+    y = lowered * table.rsqrt(variance + eps)
+    y = y if weight is None else y * table.reshape(weight, shape)
+    return y if bias is None else y + table.reshape(bias, shape)
 
 
 def _running(kept: dict[str, Any], options: dict[str, Any]) -> dict[str, Array | None]:

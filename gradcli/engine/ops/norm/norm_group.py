@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from gradcli.engine import shape as shapes
+from gradcli.engine import table
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.op import declare_op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.norm.norm import OptionSecond, as_vector, composed_layer_norm
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
@@ -18,12 +18,12 @@ def _composed_group_norm(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, *, num_groups: int, eps: float = 1e-5
 ) -> Tensor:
     row = x.shape[1] // num_groups * shapes.numel(x.shape[2:])
-    groups = OPS["reshape"](x, (x.shape[0], num_groups, row))
+    groups = table.reshape(x, (x.shape[0], num_groups, row))
     lowered = composed_layer_norm(groups, None, None, normalized_shape=row, eps=eps)
-    y: Tensor = OPS["reshape"](lowered, x.shape)
+    y = table.reshape(lowered, x.shape)
     channels = (1, -1) + (1,) * (x.ndim - 2)
-    y = y if weight is None else y * OPS["reshape"](weight, channels)
-    return y if bias is None else y + OPS["reshape"](bias, channels)
+    y = y if weight is None else y * table.reshape(weight, channels)
+    return y if bias is None else y + table.reshape(bias, channels)
 
 
 def _check(x: Array, num_groups: int, **vectors: Array | None) -> None:

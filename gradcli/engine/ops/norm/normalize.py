@@ -77,17 +77,14 @@ def instance_norm(
     if (running_mean is None) != (running_var is None):
         raise OptionError("instance_norm: give both running_mean and running_var, or neither")
     if not use_input_stats:
-        y: Tensor = batch_norm(
-            input, running_mean, running_var, weight, bias, training=False, eps=eps
-        )
-        return y
+        return batch_norm(input, running_mean, running_var, weight, bias, training=False, eps=eps)
     if input.numel() and numel(input.shape[2:]) == 1:
         raise OptionError(
             f"instance_norm: needs more than 1 value for each channel, got shape {input.shape}"
         )
     if running_mean is not None and running_var is not None:
         return _tracked(input, (running_mean, running_var), (weight, bias), momentum, eps)
-    alone: Tensor = group_norm(input, max(channels, 1), weight, bias, eps)
+    alone = group_norm(input, max(channels, 1), weight, bias, eps)
     return alone.to(input.dtype)  # in bfloat16 as batch norm, not in float32 as group norm
 
 
@@ -107,15 +104,13 @@ def _tracked(
     moved = () if repeating() else zip(running, own, strict=True)
     for statistic, new in moved:
         statistic.copy_(mean(reshape(new, (samples, channels)), 0))
-    whole: Tensor = reshape(y, input.shape)
-    return whole
+    return reshape(y, input.shape)
 
 
 def _repeated(vector: Tensor, times: int) -> Tensor:
     """A copy of a vector for each sample, one behind the other."""
     rows = expand(reshape(vector, (1, -1)), (times, vector.shape[0]))
-    copied: Tensor = reshape(clone(rows), (-1,))
-    return copied
+    return reshape(clone(rows), (-1,))
 
 
 @function(
@@ -152,7 +147,7 @@ def rms_norm(
     dims = tuple(range(-len(last), 0))
     wide = input.to(dtype.computed)
     square = mean(wide * wide, dims, keepdim=True)
-    y: Tensor = wide * rsqrt(square + (_EPSILON[dtype.computed] if eps is None else eps))
+    y = wide * rsqrt(square + (_EPSILON[dtype.computed] if eps is None else eps))
     y = y.to(dtype)
     return y if weight is None else y * weight
 
@@ -188,8 +183,7 @@ def local_response_norm(
         lines, kernel_size=(size, 1), stride=1, padding=(size // 2, 0), divisor_override=size
     )
     around = reshape(getitem(around, index=(slice(None), 0, slice(0, channels))), input.shape)
-    y: Tensor = input / (around * alpha + k) ** beta
-    return y
+    return input / (around * alpha + k) ** beta
 
 
 @function(
@@ -220,5 +214,4 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: NotNegative = 1e
         norm = clamp(amax(size, at, keepdim=True), min=eps)
     else:
         norm = clamp(total(size**p, at, keepdim=True), min=eps**p) ** (1 / p)
-    y: Tensor = input / norm
-    return y
+    return input / norm

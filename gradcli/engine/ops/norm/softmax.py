@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from gradcli.engine import shape as shapes
+from gradcli.engine import table
 from gradcli.engine.array import Array, run
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import Along, along, floats
 from gradcli.engine.sample import sample, wrong
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 
 _SAMPLES = (
@@ -49,21 +49,19 @@ def _slope(name: str, grad: Array, y: Array, dim: int, dtype: DType) -> Array:
 
 
 def _composed_softmax(x: Tensor, *, dim: int, dtype: DType | None = None) -> Tensor:
-    x = x if dtype is None else OPS["to"](x, dtype)
+    x = x if dtype is None else table.to(x, dtype)
     if x.numel() == 0:
         return x
-    raised = OPS["exp"](x - OPS["amax"](x, dim, keepdim=True).detach())
-    y: Tensor = raised / OPS["sum"](raised, dim, keepdim=True)
-    return y
+    raised = table.exp(x - table.amax(x, dim, keepdim=True).detach())
+    return raised / table.sum(raised, dim, keepdim=True)
 
 
 def _composed_log_softmax(x: Tensor, *, dim: int, dtype: DType | None = None) -> Tensor:
-    x = x if dtype is None else OPS["to"](x, dtype)
+    x = x if dtype is None else table.to(x, dtype)
     if x.numel() == 0:
         return x
-    lowered = x - OPS["amax"](x, dim, keepdim=True).detach()
-    y: Tensor = lowered - OPS["log"](OPS["sum"](OPS["exp"](lowered), dim, keepdim=True))
-    return y
+    lowered = x - table.amax(x, dim, keepdim=True).detach()
+    return lowered - table.log(table.sum(table.exp(lowered), dim, keepdim=True))
 
 
 @op(saves="y", samples=_SAMPLES, wrong=_WRONG, composed=_composed_softmax)
@@ -83,7 +81,7 @@ def softmax_gradient_graph(
     grad: Tensor, *, y: Tensor, dim: int, dtypes: tuple[DType, ...]
 ) -> Tensor:
     """(grad - sum(y * grad)) * y."""
-    slope: Tensor = (grad - OPS["sum"](y * grad, dim, keepdim=True)) * y
+    slope = (grad - table.sum(y * grad, dim, keepdim=True)) * y
     return slope.to(dtypes[0])
 
 
@@ -104,5 +102,5 @@ def log_softmax_gradient_graph(
     grad: Tensor, *, y: Tensor, dim: int, dtypes: tuple[DType, ...]
 ) -> Tensor:
     """The gradient minus softmax(x) * sum(grad)."""
-    slope: Tensor = grad - OPS["exp"](y) * OPS["sum"](grad, dim, keepdim=True)
+    slope = grad - table.exp(y) * table.sum(grad, dim, keepdim=True)
     return slope.to(dtypes[0])

@@ -79,8 +79,7 @@ def normal(
     if size is not None:
         raise OptionError("normal: the size is that of mean and std, and is not given")
     shape = shapes.broadcast(given[0].shape, given[-1].shape, "normal")
-    drawn: Tensor = randn(*shape, generator=generator, dtype=given[0].dtype) * std + mean
-    return drawn
+    return randn(*shape, generator=generator, dtype=given[0].dtype) * std + mean
 
 
 @function(
@@ -139,8 +138,7 @@ def _hits(
 ) -> Tensor:
     """1 where a number drawn from 0 to 1 lies below the chance, otherwise 0."""
     drawn = rand(*shape, generator=generator, dtype=dtype)
-    hit: Tensor = lt(drawn, chances.detach() if isinstance(chances, Tensor) else chances).to(dtype)
-    return hit
+    return lt(drawn, chances.detach() if isinstance(chances, Tensor) else chances).to(dtype)
 
 
 def _check_chances(name: str, chances: Tensor | float) -> None:
@@ -210,8 +208,7 @@ def multinomial(
     if not replacement:
         waits = -log1p(-rand(*input.shape, generator=generator, dtype=input.dtype))
         score = where(eq(weights, 0), -float("inf"), log(weights) - log(waits))
-        found: Tensor = topk(score, num_samples)[1]
-        return found
+        return topk(score, num_samples)[1]
     sums = cumsum(weights, -1)
     whole = getitem(sums, index=(Ellipsis, slice(-1, None)))
     shape = (*input.shape[:-1], num_samples)

@@ -27,8 +27,7 @@ def _channels(x: Tensor, p: float, whole: int) -> Tensor:
     """Each channel, of `whole` dimensions, of each sample kept or dropped as one."""
     front = x.shape[: x.ndim - whole]
     mask = dropout(ones(*front, *(1,) * whole, dtype=x.dtype), p=p)
-    y: Tensor = x * mask
-    return y
+    return x * mask
 
 
 @function(
@@ -108,5 +107,5 @@ def alpha_dropout(
         return input * 0
     scale = 1 / sqrt((_FLOOR * _FLOOR * p + 1) * (1 - p))
     kept = dropout(ones(*input.shape, dtype=input.dtype), p=p) > 0
-    chosen: Tensor = where(kept, input, full_like(input, _FLOOR))
+    chosen = where(kept, input, full_like(input, _FLOOR))
     return chosen * scale + -scale * _FLOOR * p

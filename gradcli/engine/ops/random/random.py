@@ -307,8 +307,7 @@ def _composed_dropout(
 
 
 def _factors(kept: Tensor, p: float, dtype: DType) -> Tensor:
-    factors: Tensor = kept.to(dtype) * (0.0 if p == 1 else 1 / (1 - p))
-    return factors
+    return kept.to(dtype) * (0.0 if p == 1 else 1 / (1 - p))
 
 
 @op(

@@ -37,8 +37,7 @@ _TRUTHS = [
 )
 def count_nonzero(input: Tensor, dim: Dim = None) -> Tensor:
     """How many elements are not 0 over `dim`, or over everything."""
-    count: Tensor = total(ne(input, 0), dim=dim)
-    return count
+    return total(ne(input, 0), dim=dim)
 
 
 def _answer(input: Tensor, truth: Tensor) -> Tensor:
@@ -89,5 +88,4 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: Whole = 0)
         weights = full(input.shape, 1, dtype=dtypes.int64)
     elif weights.dtype is not dtypes.float32:
         weights = weights.to(dtypes.float64)
-    counts: Tensor = scatter_add(zeros(size, dtype=weights.dtype), 0, input.long(), weights)
-    return counts
+    return scatter_add(zeros(size, dtype=weights.dtype), 0, input.long(), weights)

@@ -6,6 +6,7 @@ from typing import Any, overload
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
+from gradcli.engine import table
 from gradcli.engine.array import Array, run
 from gradcli.engine.kind import OneDim
 from gradcli.engine.op import Op, declare_op, op
@@ -16,7 +17,6 @@ from gradcli.engine.ops.reduce.reduce import SAMPLES, WRONG, Dim
 from gradcli.engine.result import Extreme
 from gradcli.engine.sample import distinct, sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
@@ -66,8 +66,8 @@ def _shared_again(grad: Tensor, *, x: Tensor, y: Tensor, dim: Dim) -> Tensor:
     """1 / ties where x is y, otherwise 0."""
     dims = shapes.dim_set(dim, x.ndim, "amax")
     shape = shapes.reduced(x.shape, dims, keepdim=True)
-    first: Tensor = (x.detach() == y.detach().reshape(shape)).to(x.dtype)
-    ties: Tensor = OPS["sum"](first, dims, keepdim=True)
+    first = (x.detach() == y.detach().reshape(shape)).to(x.dtype)
+    ties = table.sum(first, dims, keepdim=True)
     return grad.reshape(shape) * (first / ties)
 
 

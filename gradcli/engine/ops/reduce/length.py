@@ -21,8 +21,7 @@ def _composed(x: Tensor, *, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """The root is not asked for its slope at 0, which is infinite."""
     squares = total(mul(x, x), dim, keepdim)
     none = squares == 0
-    y: Tensor = where(none, 0.0, sqrt(where(none, 1.0, squares)))
-    return y
+    return where(none, 0.0, sqrt(where(none, 1.0, squares)))
 
 
 @op(

@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
+from gradcli.engine import table
 from gradcli.engine.array import Array, run, scalar
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import op
@@ -14,7 +15,6 @@ from gradcli.engine.ops.along import along, floats
 from gradcli.engine.ops.family import map_binary
 from gradcli.engine.sample import distinct, sample, wrong
 from gradcli.engine.shape import Shape, dim_set, numel, reduced
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 
 Dim = int | Sequence[int] | None
@@ -171,17 +171,15 @@ def _composed_var(
     correction: float = 1,
 ) -> Tensor:
     dims = dim_set(dim, x.ndim, "var")
-    lowered = x - OPS["mean"](x, dims, keepdim=True)
+    lowered = x - table.mean(x, dims, keepdim=True)
     left = numel(tuple(x.shape[d] for d in dims)) - _correction(unbiased, correction)
-    y: Tensor = OPS["sum"](lowered * lowered, dims, keepdim=keepdim) / max(0.0, left)
-    return y
+    return table.sum(lowered * lowered, dims, keepdim=keepdim) / max(0.0, left)
 
 
 def _composed_std(x: Tensor, **options: Any) -> Tensor:
     variance = _composed_var(x, **options)
     flat = variance == 0  # the slope of the root there is 0 by decree
-    y: Tensor = OPS["where"](flat, 0.0, OPS["sqrt"](OPS["where"](flat, 1.0, variance)))
-    return y
+    return table.where(flat, 0.0, table.sqrt(table.where(flat, 1.0, variance)))
 
 
 @op(

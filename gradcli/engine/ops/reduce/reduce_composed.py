@@ -23,8 +23,7 @@ from gradcli.errors import DTypeError, OptionError
 
 def _part(x: Tensor, d: int, start: int, stop: int) -> Tensor:
     """A view of the slices start to stop along d."""
-    view: Tensor = x[(*(slice(None),) * d, slice(start, stop))]
-    return view
+    return x[(*(slice(None),) * d, slice(start, stop))]
 
 
 def _counted(x: Tensor, dtype: DType | None) -> Tensor:
@@ -63,8 +62,7 @@ def prod(
     x = reshape(x, (x.numel(),)) if dim is None or not dims else x
     size = x.shape[d]
     if not size:
-        one: Tensor = reshape(add(total(x, d), 1), shape)
-        return one
+        return reshape(add(total(x, d), 1), shape)
     while size > 1:
         half = size // 2
         y = mul(_part(x, d, 0, half), _part(x, d, half, 2 * half))
@@ -89,14 +87,12 @@ def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
     dims = shapes.dim_set(dim, x.ndim, "logsumexp")
     shape = shapes.reduced(x.shape, dims, keepdim)
     if not x.numel():
-        nothing: Tensor = total(x, dim, keepdim) - inf
-        return nothing
+        return total(x, dim, keepdim) - inf
     # Of an infinite maximum the largest number is taken off: inf - inf would be NaN.
     largest = dtypes.LARGEST[x.dtype]
     top = clamp(amax(x.detach(), dim, keepdim=True), -largest, largest)
-    result: Tensor = log(total(exp(x - top), dim, keepdim=True)) + top
-    shaped: Tensor = reshape(result, shape)
-    return shaped
+    result = log(total(exp(x - top), dim, keepdim=True)) + top
+    return reshape(result, shape)
 
 
 def _power_norm(size: Tensor, p: float, dim: Dim, keepdim: bool) -> Tensor:
@@ -105,8 +101,7 @@ def _power_norm(size: Tensor, p: float, dim: Dim, keepdim: bool) -> Tensor:
     nothing = size == 0
     powers = total(where(nothing, end, where(nothing, 1.0, size) ** p), dim, keepdim)
     none = powers == end
-    y: Tensor = where(none, 0.0, where(none, 1.0, powers) ** (1 / p))
-    return y
+    return where(none, 0.0, where(none, 1.0, powers) ** (1 / p))
 
 
 @function(
@@ -139,16 +134,13 @@ def norm(
     order = 2.0 if p is None or isinstance(p, str) else float(p)
     if order == 0:
         # |x| is 0 where it is taken, and its slope too.
-        count: Tensor = total(where(x != 0, 1.0, abs(x)), dim, keepdim)
-        return count
+        return total(where(x != 0, 1.0, abs(x)), dim, keepdim)
     if order == 2:
-        length: Tensor = vector_norm(x, dim, keepdim)
-        return length
+        return vector_norm(x, dim, keepdim)
     size = abs(x)
     plain = {1.0: total, inf: amax, -inf: amin}.get(order)
     if plain is not None:
-        y: Tensor = plain(size, () if dim is None else dim, keepdim)
-        return y
+        return plain(size, () if dim is None else dim, keepdim)
     return _power_norm(size, order, dim, keepdim)
 
 

@@ -76,8 +76,7 @@ def _doubling(input: Tensor, *, dim: int, dtype: DType | None = None) -> Tensor:
 
 
 def _part(x: Tensor, d: int, start: int, stop: int) -> Tensor:
-    view: Tensor = x[(*(slice(None),) * d, slice(start, stop))]
-    return view
+    return x[(*(slice(None),) * d, slice(start, stop))]
 
 
 @op(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
-from gradcli.engine import graph
+from gradcli.engine import graph, table
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, nothing, run, unbroadcast
 from gradcli.engine.autocast import autocast
@@ -17,7 +17,6 @@ from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.creation.creation import full, ones
 from gradcli.engine.sample import none, sample, truth, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
@@ -108,9 +107,8 @@ def _for_groups(query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
 
 def _repeated(x: Tensor, times: int) -> Tensor:
     *lead, heads, rows, columns = x.shape
-    wide = OPS["expand"](OPS["unsqueeze"](x, -3), (*lead, heads, times, rows, columns))
-    made: Tensor = OPS["reshape"](wide, (*lead, heads * times, rows, columns))
-    return made
+    wide = table.expand(table.unsqueeze(x, -3), (*lead, heads, times, rows, columns))
+    return table.reshape(wide, (*lead, heads * times, rows, columns))
 
 
 def _composed(
@@ -127,20 +125,19 @@ def _composed(
     if enable_gqa:
         key, value = _for_groups(query, key, value)
     nothing = full((), -math.inf, dtype=query.dtype)
-    scores = OPS["matmul"](query * _factor(scale, query.shape[-1]), key.mT)
+    scores = table.matmul(query * _factor(scale, query.shape[-1]), key.mT)
     if is_causal:
-        attn_mask = OPS["tril"](ones(scores.shape[-2:], dtype=dtypes.bool_))
+        attn_mask = table.tril(ones(scores.shape[-2:], dtype=dtypes.bool_))
     if attn_mask is not None and attn_mask.dtype is dtypes.bool_:
-        scores = OPS["where"](attn_mask, scores, nothing)
+        scores = table.where(attn_mask, scores, nothing)
     elif attn_mask is not None:
         scores = scores + attn_mask
     if scores.numel():  # a row in which all is masked is 0
-        hidden = OPS["amax"](scores.detach(), -1, keepdim=True) == nothing
-        scores = OPS["where"](hidden, 0.0, OPS["softmax"](OPS["where"](hidden, 0.0, scores), -1))
+        hidden = table.amax(scores.detach(), -1, keepdim=True) == nothing
+        scores = table.where(hidden, 0.0, table.softmax(table.where(hidden, 0.0, scores), -1))
     if dropout_p:
-        scores = OPS["dropout"](scores, dropout_p)
-    result: Tensor = OPS["matmul"](scores, value)
-    return result
+        scores = table.dropout(scores, dropout_p)
+    return table.matmul(scores, value)
 
 
 class AttentionOp(Op[Tensor]):

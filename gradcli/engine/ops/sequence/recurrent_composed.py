@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from gradcli.engine import table
 from gradcli.engine.ops.creation.creation import zeros
 from gradcli.engine.ops.shape.join import stack
 from gradcli.engine.table import OPS
@@ -43,7 +44,7 @@ def composed_lstm(
     h, c = zero if h0 is None else h0, zero if c0 is None else c0
     states = []
     for now in every:
-        gates = now + OPS["linear"](h, w_hh)
+        gates = now + table.linear(h, w_hh)
         i, f, g, o = (_piece(gates, k, w_hh.shape[1]) for k in range(4))
         c = f.sigmoid() * c + i.sigmoid() * g.tanh()
         h = o.sigmoid() * c.tanh()
@@ -65,7 +66,7 @@ def composed_gru(
     h, hidden = zero if h0 is None else h0, w_hh.shape[1]
     states = []
     for now in every:
-        old = OPS["linear"](h, w_hh, b_hh)
+        old = table.linear(h, w_hh, b_hh)
         r, z = ((_piece(now, k, hidden) + _piece(old, k, hidden)).sigmoid() for k in range(2))
         n = (_piece(now, 2, hidden) + r * _piece(old, 2, hidden)).tanh()
         h = (1 - z) * n + z * h
@@ -87,6 +88,6 @@ def composed_rnn(
     h = zero if h0 is None else h0
     states = []
     for now in every:
-        h = OPS[nonlinearity](now + OPS["linear"](h, w_hh))
+        h = OPS[nonlinearity](now + table.linear(h, w_hh))
         states.append(h)
     return _outputs(states, batch_first, reverse), h

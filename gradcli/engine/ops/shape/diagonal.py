@@ -109,12 +109,11 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """A diagonal of a matrix, as a copy; of a vector the matrix with it on that diagonal."""
     if input.ndim not in (1, 2):
         raise ShapeError(f"diag: needs 1 or 2 dimensions, got shape {input.shape}")
-    result: Tensor = (
+    return (
         diag_embed(input, offset=diagonal)
         if input.ndim == 1
         else _DIAGONAL(input, offset=diagonal).clone()
     )
-    return result
 
 
 _DIAGONAL = diagonal  # diag's argument has that name, too
@@ -128,8 +127,7 @@ def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix."""
     if input.ndim != 2:
         raise ShapeError(f"trace: needs a matrix, got shape {input.shape}")
-    result: Tensor = total(diagonal(input))
-    return result
+    return total(diagonal(input))
 
 
 def _triangle(kernel: str, x: Array, diagonal: int) -> Array:

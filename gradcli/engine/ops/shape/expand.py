@@ -56,8 +56,7 @@ def expand_gradient(grad: Array, *, shapes: tuple[Shape]) -> Array:
 )
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """The input repeated to the shape of another tensor, as a view."""
-    result: Tensor = expand(input, other.shape)
-    return result
+    return expand(input, other.shape)
 
 
 @function(
@@ -71,8 +70,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 )
 def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
     """The input repeated to a shape, as a view."""
-    result: Tensor = expand(input, tuple(size))
-    return result
+    return expand(input, tuple(size))
 
 
 @function(

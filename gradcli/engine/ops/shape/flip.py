@@ -50,8 +50,7 @@ def fliplr(input: Tensor) -> Tensor:
     """Columns in reverse order."""
     if input.ndim < 2:
         raise ShapeError(f"fliplr: needs 2 or more dimensions, got shape {input.shape}")
-    result: Tensor = flip(input, 1)
-    return result
+    return flip(input, 1)
 
 
 @function(samples=[sample((3, 4)), sample((5,)), sample((2, 1, 3)), sample((3, 0))])
@@ -59,8 +58,7 @@ def flipud(input: Tensor) -> Tensor:
     """Rows in reverse order."""
     if input.ndim < 1:
         raise ShapeError("flipud: needs 1 or more dimensions, got shape ()")
-    result: Tensor = flip(input, 0)
-    return result
+    return flip(input, 0)
 
 
 def _shifts(
@@ -149,8 +147,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         case 1:
             return transpose(flip(input, b), a, b)
         case 2:
-            result: Tensor = flip(input, a, b)
-            return result
+            return flip(input, a, b)
         case 3:
             return transpose(flip(input, a), a, b)
     return input.clone()

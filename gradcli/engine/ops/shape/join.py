@@ -121,8 +121,7 @@ def _at_least(ndim: int, x: Tensor) -> Tensor:
         shape = (*(1,) * (min(ndim, 2) - len(shape)), *shape)
     if len(shape) < ndim:
         shape = (*shape, 1)
-    result: Tensor = x if shape == x.shape else reshape(x, shape)
-    return result
+    return x if shape == x.shape else reshape(x, shape)
 
 
 @function(

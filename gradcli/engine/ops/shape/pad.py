@@ -25,8 +25,7 @@ def _reflect(front: int, size: int, behind: int) -> Tensor:
 
 def _replicate(front: int, size: int, behind: int) -> Tensor:
     """By ops, which refuse at once what is too wide for memory: it may be of any width."""
-    places: Tensor = clamp(arange(front + size + behind) - front, 0, size - 1)
-    return places
+    return clamp(arange(front + size + behind) - front, 0, size - 1)
 
 
 def _circular(front: int, size: int, behind: int) -> Tensor:
@@ -106,8 +105,7 @@ def _framed(x: Tensor, pairs: list[tuple[int, int, int]], value: float) -> Tenso
         inside[d] = slice(max(0, front), shape[d] - max(0, behind))
     part = getitem(x, index=tuple(kept))
     frame = full(tuple(shape), value, dtype=x.dtype)
-    result: Tensor = with_part(frame, part, index=tuple(inside))
-    return result
+    return with_part(frame, part, index=tuple(inside))
 
 
 def _bordered(x: Tensor, mode: str, d: int, front: int, behind: int) -> Tensor:
@@ -120,5 +118,4 @@ def _bordered(x: Tensor, mode: str, d: int, front: int, behind: int) -> Tensor:
         )
     if not size and max(front, behind) > 0:
         raise ShapeError(f"pad: dimension {d} of {x.shape} has nothing to fill a border with")
-    result: Tensor = index_select(x, d, places(front, size, behind))
-    return result
+    return index_select(x, d, places(front, size, behind))

@@ -57,8 +57,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     b = shape_rules.dim_index(dim1, input.ndim, "transpose")
     if order:
         order[a], order[b] = order[b], order[a]
-    result: Tensor = permute(input, dims=order)
-    return result
+    return permute(input, dims=order)
 
 
 @function(
@@ -95,8 +94,7 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
     moved = dict(zip(wanted, found, strict=True))
     rest = iter(d for d in range(input.ndim) if d not in found)
     order = [moved[d] if d in moved else next(rest) for d in range(input.ndim)]
-    result: Tensor = permute(input, order)
-    return result
+    return permute(input, order)
 
 
 function("moveaxis", shares="view", samples=_MOVES)(movedim)

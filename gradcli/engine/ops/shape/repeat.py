@@ -42,7 +42,7 @@ def repeat(input: Tensor, *repeats: Sizes) -> Tensor:
     if len(times) < input.ndim:
         raise OptionError(f"repeat: {len(times)} numbers for {input.ndim} dimensions")
     shape = (*(1,) * (len(times) - input.ndim), *input.shape)
-    x: Tensor = reshape(input, shape).clone()
+    x = reshape(input, shape).clone()
     for d, count in enumerate(times):
         if count != 1:
             outer, inner = shape_rules.numel(shape[:d]), shape_rules.numel(shape[d:])

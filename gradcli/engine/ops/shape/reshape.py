@@ -54,8 +54,7 @@ def clone_gradient(grad: Array) -> Array:
 def own_memory(result: Tensor, input: Tensor) -> Tensor:
     """The result; a copy where it is only a view of the input, which it must not be."""
     shared = result.array.storage is input.array.storage
-    own: Tensor = clone(result) if shared else result
-    return own
+    return clone(result) if shared else result
 
 
 @function(
@@ -70,7 +69,7 @@ def own_memory(result: Tensor, input: Tensor) -> Tensor:
 )
 def view(input: Tensor, *shape: Sizes) -> Tensor:
     """The same memory in another shape; an error where that needs a copy."""
-    result: Tensor = reshape(input, *shape)
+    result = reshape(input, *shape)
     if input.numel() and result.array.storage is not input.array.storage:
         raise ShapeError(
             f"view: shape {input.shape} with strides {input.stride()} has no such view; use reshape"
@@ -81,8 +80,7 @@ def view(input: Tensor, *shape: Sizes) -> Tensor:
 @function(shares="either", samples=[sample(shape) for shape in ((3, 5), (2, 1, 4), (), (0, 3))])
 def contiguous(input: Tensor) -> Tensor:
     """The tensor itself when its elements lie in order, otherwise a copy where they do."""
-    result: Tensor = input if input.is_contiguous() else clone(input)
-    return result
+    return input if input.is_contiguous() else clone(input)
 
 
 @function(
@@ -103,8 +101,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     if first > last:
         raise OptionError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
     merged = shape_rules.numel(input.shape[first : last + 1])
-    result: Tensor = reshape(input, (*input.shape[:first], merged, *input.shape[last + 1 :]))
-    return result
+    return reshape(input, (*input.shape[:first], merged, *input.shape[last + 1 :]))
 
 
 @function(
@@ -122,8 +119,7 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """Without its dimensions of size 1, or without those named."""
     dims = shape_rules.dim_set(dim, input.ndim, "squeeze")
     kept = [s for d, s in enumerate(input.shape) if s != 1 or d not in dims]
-    result: Tensor = reshape(input, kept)
-    return result
+    return reshape(input, kept)
 
 
 @function(
@@ -139,8 +135,7 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """With one more dimension, of size 1, at `dim`."""
     at = shape_rules.dim_index(dim, input.ndim + 1, "unsqueeze")
-    result: Tensor = reshape(input, (*input.shape[:at], 1, *input.shape[at:]))
-    return result
+    return reshape(input, (*input.shape[:at], 1, *input.shape[at:]))
 
 
 @function(
@@ -158,14 +153,13 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
         raise ShapeError("unflatten: a tensor without dimensions has none to cut")
     d = shape_rules.dim_index(dim, input.ndim, "unflatten")
     inside = shape_rules.infer(tuple(sizes), input.shape[d], "unflatten")
-    result: Tensor = reshape(input, (*input.shape[:d], *inside, *input.shape[d + 1 :]))
-    return result
+    return reshape(input, (*input.shape[:d], *inside, *input.shape[d + 1 :]))
 
 
 @function(shares="either", samples=[sample((3, 5)), sample((2, 1, 4)), sample(()), sample((0, 3))])
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension."""
-    flat: Tensor = reshape(input, -1) if input.numel() else reshape(input, 0)
+    flat = reshape(input, -1) if input.numel() else reshape(input, 0)
     return flat if input.is_contiguous() else own_memory(flat, input)
 
 
@@ -195,5 +189,4 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
 )
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """The elements in the shape of another tensor."""
-    result: Tensor = reshape(input, other.shape)
-    return result
+    return reshape(input, other.shape)

@@ -151,8 +151,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         raise OptionError(f"chunk: chunks must be a positive whole number, got {chunks!r}")
     d = _dim("chunk", input.shape, dim)
     size = -(-input.shape[d] // chunks)
-    parts: tuple[Tensor, ...] = split(input, split_size=size or [0] * chunks, dim=d)
-    return parts
+    return split(input, split_size=size or [0] * chunks, dim=d)
 
 
 @function(

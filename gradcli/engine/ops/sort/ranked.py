@@ -47,8 +47,7 @@ def nansum(
 ) -> Tensor:
     """The sum over `dim`, or over everything, in which NaN counts as 0."""
     x = input if dtype is None else input.to(dtype)
-    result: Tensor = total(where(ne(x, x), 0, x) if x.is_floating_point() else x, dim, keepdim)
-    return result
+    return total(where(ne(x, x), 0, x) if x.is_floating_point() else x, dim, keepdim)
 
 
 @function(
@@ -65,8 +64,7 @@ def nanmean(
     if not x.is_floating_point():
         raise DTypeError(f"nanmean: input must be float32, float64 or bfloat16, got {x.dtype}")
     count = total(eq(x, x), dim, keepdim)
-    mean: Tensor = nansum(x, dim, keepdim) / count.to(x.dtype)
-    return mean
+    return nansum(x, dim, keepdim) / count.to(x.dtype)
 
 
 # -- medians ---------------------------------------------------------------------------------------
@@ -91,7 +89,7 @@ def _median(name: str, input: Tensor, dim: int, keepdim: bool, ignore_nan: bool)
     size = input.shape[d]
     if not size:
         raise ShapeError(f"{name}: dimension {d} of {input.shape} has no elements")
-    order: Sorted = sort(input, dim=d)
+    order = sort(input, dim=d)
     counts = total(eq(input, input), d, keepdim=True)
     middle = clamp(counts - 1, min=0) // 2
     if not ignore_nan:  # NaN lie behind all numbers: the first of them
@@ -105,14 +103,12 @@ def _median_of_all(name: str, input: Tensor, ignore_nan: bool) -> Tensor:
     """Equal elements share the gradient; of no elements it is NaN."""
     flat = reshape(input, (input.numel(),))
     if not input.numel() and input.is_floating_point():
-        nothing: Tensor = total(flat) + nan
-        return nothing
+        return total(flat) + nan
     found = _median(name, flat.detach(), 0, False, ignore_nan).values
     if not input.is_floating_point():
         return found
     chosen = eq(flat, found) | (ne(flat, flat) & ne(found, found))
-    middle: Tensor = amax(where(chosen, flat, -inf))
-    return middle
+    return amax(where(chosen, flat, -inf))
 
 
 @function(samples=_MEDIANS, tuple_if=["dim"])
@@ -239,7 +235,7 @@ def unique(
     del sorted  # always
     if dim is not None:
         raise OptionError(f"unique: dim must be None, got {dim!r}; slices are not compared")
-    order: Sorted = sort(reshape(input, (input.numel(),)), dim=0)
+    order = sort(reshape(input, (input.numel(),)), dim=0)
     begin, number = _groups(order.values)
     inverse = scatter(zeros(input.numel(), dtype=dtypes.int64), 0, order.indices, number)
     values = index_select(order.values, 0, begin)

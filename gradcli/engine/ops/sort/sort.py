@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
+from gradcli.engine import table
 from gradcli.engine.array import Array, empty, full, run
 from gradcli.engine.composite import function
 from gradcli.engine.dtype import of_scalar, promote, promote_weak
@@ -19,7 +20,6 @@ from gradcli.engine.ops.index.slices import narrow, select
 from gradcli.engine.result import Sorted
 from gradcli.engine.sample import distinct, index, sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, RangeError, ShapeError
 
@@ -93,8 +93,7 @@ def _back_again(
     if grads[0] is None:
         return None
     nothing = full_tensor(shapes[0], 0, dtype=grads[0].dtype)
-    made: Tensor = scatter_add(nothing, dim, indices, grads[0])
-    return made
+    return scatter_add(nothing, dim, indices, grads[0])
 
 
 sort.gradient_graph(_back_again)
@@ -171,7 +170,7 @@ def topk_gradient(
 )
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The places of the elements along `dim` in their order."""
-    found: Sorted = sort(input, dim=dim, descending=descending, stable=stable)
+    found = sort(input, dim=dim, descending=descending, stable=stable)
     return found.indices
 
 
@@ -180,7 +179,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 )
 def msort(input: Tensor) -> Tensor:
     """The elements along the first dimension in order."""
-    found: Sorted = sort(input, dim=0)
+    found = sort(input, dim=0)
     return found.values
 
 
@@ -223,7 +222,7 @@ class _SearchOp(Op[Tensor]):
         assert rows is not None and values is not None
         if rows.dtype is not values.dtype:
             dtype = promote(rows.dtype, values.dtype)
-            rows, values = (OPS["to"](x, dtype) for x in (rows, values))
+            rows, values = (table.to(x, dtype) for x in (rows, values))
         return [rows, values], options
 
 
@@ -296,5 +295,4 @@ def bucketize(
     """The number of boundaries below each number, or with `right` those not above it."""
     if boundaries.ndim != 1:
         raise ShapeError(f"bucketize: boundaries must be a vector, got shape {boundaries.shape}")
-    found: Tensor = searchsorted(boundaries, input, out_int32=out_int32, right=right)
-    return found
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
