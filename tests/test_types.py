@@ -7,11 +7,13 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "gradcli"
 SCRIPTS = ROOT / "tests" / "types"
 
 
@@ -40,3 +42,11 @@ def test_mypy_takes_the_script_and_refuses_each_misuse(tmp_path: Path) -> None:
     assert {(name, int(line)) for name, line in errors} == {
         ("wrong.py", line) for line in refused(SCRIPTS / "wrong.py")
     }, done.stdout
+
+
+def test_type_checkers_see_every_install() -> None:
+    """A wheel holds the stubs; an editable install is a path, as they follow no import hook."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert settings["package-dir"] == {"": "."}
+    carried = {path for glob in settings["package-data"]["gradcli"] for path in PACKAGE.glob(glob)}
+    assert {PACKAGE / "py.typed", *PACKAGE.rglob("*.pyi")} <= carried
