@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
@@ -12,7 +12,7 @@ from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
-from gradcli.engine.ops.conv.geometry import PerDim, Space
+from gradcli.engine.ops.conv.geometry import Geometry, PerDim, Space
 from gradcli.engine.ops.creation.creation import empty
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
@@ -23,6 +23,7 @@ class _Conv(Module):
     """What convolutions and transposed ones share: the weight, the bias and the sizes."""
 
     dims: ClassVar[int]
+    convolve: ClassVar[Callable[..., Any]]
     padding_modes: ClassVar[tuple[str, ...]] = ("zeros",)
     weight: Parameter
     bias: Parameter | None
@@ -50,17 +51,22 @@ class _Conv(Module):
             raise OptionError(
                 f"{type(self).__name__}: padding_mode must be {known}, got {padding_mode!r:.60}"
             )
-        self.kernel_size = self._sizes("kernel_size", kernel_size)
-        self.stride = self._sizes("stride", stride)
-        self.padding = padding if isinstance(padding, str) else self._sizes("padding", padding, 0)
-        self.dilation = self._sizes("dilation", dilation)
+        self.kernel_size = self._space.numbers("kernel_size", kernel_size)
+        self.stride = self._space.numbers("stride", stride)
+        self.padding = (
+            padding if isinstance(padding, str) else self._space.numbers("padding", padding, 0)
+        )
+        self.dilation = self._space.numbers("dilation", dilation)
         self.output_padding: Shape = (0,) * self.dims
         self.groups = groups
         self.padding_mode = padding_mode
 
-    def _sizes(self, name: str, value: PerDim, least: int = 1) -> Shape:
-        """One number for each direction."""
-        return Space(type(self).__name__, self.dims).numbers(name, value, least)
+    @property
+    def _space(self) -> Space:
+        return Space(type(self).__name__, self.dims)
+
+    def _geometry(self) -> Geometry:
+        return self._space.geometry(self.kernel_size, self.stride, self.padding, self.dilation)
 
     def _make(self, front: tuple[int, int], bias: bool, dtype: DType) -> None:
         self.weight = Parameter(empty((*front, *self.kernel_size), dtype=dtype))
@@ -119,35 +125,23 @@ class _Straight(_Conv):
     ) -> None:
         channels = in_channels, out_channels
         super().__init__(channels, kernel_size, stride, padding, dilation, groups, padding_mode)
-        self._check_padding()
+        self._geometry()  # refuses words that are no padding
         self._make((out_channels, in_channels // groups), bias, dtype)
-
-    def _check_padding(self) -> None:
-        name = type(self).__name__
-        if isinstance(self.padding, str) and self.padding not in ("same", "valid"):
-            raise OptionError(
-                f"{name}: padding must be 'same', 'valid' or numbers, got {self.padding!r:.60}"
-            )
-        if self.padding == "same" and self.stride != (1,) * self.dims:
-            raise OptionError(f"{name}: padding 'same' needs stride 1, got {self.stride}")
 
     def forward(self, input: Tensor) -> Tensor:
         """What the filters give at each place."""
-        conv = F.conv1d if self.dims == 1 else F.conv2d
         padding = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._borders(), self.padding_mode), (0,) * self.dims
         options = (self.stride, padding, self.dilation, self.groups)
-        return conv(input, self.weight, self.bias, *options)
+        y: Tensor = self.convolve(input, self.weight, self.bias, *options)
+        return y
 
     def _borders(self) -> list[int]:
         """The padding in front and behind, of the last direction first, as F.pad wants it."""
-        borders: list[int] = []
-        for d in reversed(range(self.dims)):
-            spread = self.dilation[d] * (self.kernel_size[d] - 1) if self.padding == "same" else 0
-            front = spread // 2 if isinstance(self.padding, str) else self.padding[d]
-            borders += [front, spread - front if isinstance(self.padding, str) else front]
-        return borders
+        geometry = self._geometry()
+        sides = zip(reversed(geometry.padding), reversed(geometry.behind), strict=True)
+        return [count for pair in sides for count in pair]
 
 
 class Conv1d(_Straight):
@@ -157,7 +151,7 @@ class Conv1d(_Straight):
     only).
     """
 
-    dims = 1
+    dims, convolve = 1, staticmethod(F.conv1d)
 
 
 class Conv2d(_Straight):
@@ -167,7 +161,7 @@ class Conv2d(_Straight):
     stride 1 only).
     """
 
-    dims = 2
+    dims, convolve = 2, staticmethod(F.conv2d)
 
 
 class _Transposed(_Conv):
@@ -190,32 +184,22 @@ class _Transposed(_Conv):
     ) -> None:
         channels = in_channels, out_channels
         super().__init__(channels, kernel_size, stride, padding, dilation, groups, padding_mode)
-        self.output_padding = self._sizes("output_padding", output_padding, 0)
+        self.output_padding = self._space.numbers("output_padding", output_padding, 0)
         self._make((in_channels, out_channels // groups), bias, dtype)
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         """Each number times each filter; `output_size` chooses among the sizes a stride allows."""
         more = self.output_padding if output_size is None else self._missing(input, output_size)
         assert not isinstance(self.padding, str)
-        conv = F.conv_transpose1d if self.dims == 1 else F.conv_transpose2d
         options = (self.stride, self.padding, more, self.groups, self.dilation)
-        return conv(input, self.weight, self.bias, *options)
+        y: Tensor = self.convolve(input, self.weight, self.bias, *options)
+        return y
 
     def _missing(self, input: Tensor, output_size: Sequence[int]) -> Shape:
         """The output_padding that gives `output_size`."""
         assert not isinstance(self.padding, str)
         wanted = tuple(output_size)[-self.dims :]
-        least = tuple(
-            (size - 1) * step - 2 * pad + gap * (window - 1) + 1
-            for size, step, pad, gap, window in zip(
-                input.shape[-self.dims :],
-                self.stride,
-                self.padding,
-                self.dilation,
-                self.kernel_size,
-                strict=True,
-            )
-        )
+        least = self._geometry().spans(input.shape[-self.dims :])
         most = tuple(low + step - 1 for low, step in zip(least, self.stride, strict=True))
         if len(wanted) != self.dims or any(
             not low <= size <= high for low, size, high in zip(least, wanted, most, strict=True)
@@ -230,10 +214,10 @@ class _Transposed(_Conv):
 class ConvTranspose1d(_Transposed):
     """Each number of (N, C, L) times out_channels filters, laid `stride` apart and summed."""
 
-    dims = 1
+    dims, convolve = 1, staticmethod(F.conv_transpose1d)
 
 
 class ConvTranspose2d(_Transposed):
     """Each pixel of (N, C, H, W) times out_channels filters, laid `stride` apart and summed."""
 
-    dims = 2
+    dims, convolve = 2, staticmethod(F.conv_transpose2d)

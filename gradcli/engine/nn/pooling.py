@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, ClassVar
+
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.module import Module
 from gradcli.engine.ops.conv.geometry import PerDim
 from gradcli.engine.ops.conv.pool_adaptive import OutputSize
 from gradcli.engine.tensor import Tensor
 
+Pool = Callable[..., Any]
+
 
 class _MaxPool(Module):
     """The largest number of each window; windows do not overlap unless `stride` says so."""
+
+    pool: ClassVar[Pool]
 
     def __init__(
         self,
@@ -29,6 +36,13 @@ class _MaxPool(Module):
         self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
+    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        """(N, C, L) to (N, C, windows), (N, C, H, W) to (N, C, windows down, windows across)."""
+        y: Tensor | tuple[Tensor, Tensor]
+        options = self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode
+        y = self.pool(input, *options, self.return_indices)
+        return y
+
     def extra_repr(self) -> str:
         """As torch shows it."""
         return (
@@ -40,37 +54,19 @@ class _MaxPool(Module):
 class MaxPool1d(_MaxPool):
     """The largest number of each window; windows do not overlap unless `stride` says so."""
 
-    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        """(N, C, L) to (N, C, windows)."""
-        return F.max_pool1d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            self.ceil_mode,
-            self.return_indices,
-        )
+    pool = staticmethod(F.max_pool1d)
 
 
 class MaxPool2d(_MaxPool):
     """The largest pixel of each window; windows do not overlap unless `stride` says so."""
 
-    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        """(N, C, H, W) to (N, C, windows down, windows across)."""
-        return F.max_pool2d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            self.ceil_mode,
-            self.return_indices,
-        )
+    pool = staticmethod(F.max_pool2d)
 
 
 class _AvgPool(Module):
     """The mean of each window; padded zeros count unless count_include_pad is False."""
+
+    pool: ClassVar[Pool]
 
     def __init__(
         self,
@@ -81,11 +77,25 @@ class _AvgPool(Module):
         count_include_pad: bool = True,
     ) -> None:
         super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
+        self.kernel_size = self._shown(kernel_size)
+        self.stride = self.kernel_size if stride is None else self._shown(stride)
+        self.padding = self._shown(padding)
         self.ceil_mode = ceil_mode
         self.count_include_pad = count_include_pad
+
+    def _shown(self, numbers: PerDim) -> PerDim:
+        """An option as torch shows it."""
+        return numbers
+
+    def _options(self) -> tuple[Any, ...]:
+        """Those of the pool, in its order."""
+        counting = self.ceil_mode, self.count_include_pad
+        return (self.kernel_size, self.stride, self.padding, *counting)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, L) to (N, C, windows), (N, C, H, W) to (N, C, windows down, windows across)."""
+        y: Tensor = self.pool(input, *self._options())
+        return y
 
     def extra_repr(self) -> str:
         """As torch shows it."""
@@ -95,33 +105,16 @@ class _AvgPool(Module):
 class AvgPool1d(_AvgPool):
     """The mean of each window; padded zeros count unless count_include_pad is False."""
 
-    def __init__(
-        self,
-        kernel_size: PerDim,
-        stride: PerDim | None = None,
-        padding: PerDim = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-    ) -> None:
-        super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
-        for name in ("kernel_size", "stride", "padding"):  # torch shows one as a tuple
-            value = getattr(self, name)
-            setattr(self, name, (value,) if isinstance(value, int) else value)
+    pool = staticmethod(F.avg_pool1d)
 
-    def forward(self, input: Tensor) -> Tensor:
-        """(N, C, L) to (N, C, windows)."""
-        return F.avg_pool1d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-        )
+    def _shown(self, numbers: PerDim) -> PerDim:
+        return (numbers,) if isinstance(numbers, int) else numbers
 
 
 class AvgPool2d(_AvgPool):
     """The mean of each window; padded zeros count unless count_include_pad is False."""
+
+    pool = staticmethod(F.avg_pool2d)
 
     def __init__(
         self,
@@ -135,21 +128,14 @@ class AvgPool2d(_AvgPool):
         super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
         self.divisor_override = divisor_override
 
-    def forward(self, input: Tensor) -> Tensor:
-        """(N, C, H, W) to (N, C, windows down, windows across)."""
-        return F.avg_pool2d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
+    def _options(self) -> tuple[Any, ...]:
+        return (*super()._options(), self.divisor_override)
 
 
 class _Adaptive(Module):
     """A pool of which the number of windows is given, and their size follows from the input."""
+
+    pool: ClassVar[Pool]
 
     def __init__(self, output_size: OutputSize) -> None:
         super().__init__()
@@ -160,39 +146,44 @@ class _Adaptive(Module):
         return f"output_size={self.output_size}"
 
 
+class _AdaptiveAvg(_Adaptive):
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, L) to (N, C, windows), (N, C, H, W) to (N, C, windows down, windows across)."""
+        y: Tensor = self.pool(input, self.output_size)
+        return y
+
+
 class _AdaptiveMax(_Adaptive):
     def __init__(self, output_size: OutputSize, return_indices: bool = False) -> None:
         super().__init__(output_size)
         self.return_indices = return_indices
 
+    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        """(N, C, L) to (N, C, windows), (N, C, H, W) to (N, C, windows down, windows across)."""
+        y: Tensor | tuple[Tensor, Tensor]
+        y = self.pool(input, self.output_size, self.return_indices)
+        return y
 
-class AdaptiveAvgPool1d(_Adaptive):
+
+class AdaptiveAvgPool1d(_AdaptiveAvg):
     """The mean of each of `output_size` windows of a line."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """(N, C, L) to (N, C, output_size)."""
-        return F.adaptive_avg_pool1d(input, self.output_size)
+    pool = staticmethod(F.adaptive_avg_pool1d)
 
 
-class AdaptiveAvgPool2d(_Adaptive):
+class AdaptiveAvgPool2d(_AdaptiveAvg):
     """The mean of each of as many windows of an image as wanted; None keeps a size."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """(N, C, H, W) to (N, C, windows down, windows across)."""
-        return F.adaptive_avg_pool2d(input, self.output_size)
+    pool = staticmethod(F.adaptive_avg_pool2d)
 
 
 class AdaptiveMaxPool1d(_AdaptiveMax):
     """The largest number of each of `output_size` windows of a line."""
 
-    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        """(N, C, L) to (N, C, output_size)."""
-        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+    pool = staticmethod(F.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMax):
     """The largest pixel of each of as many windows of an image as wanted; None keeps a size."""
 
-    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        """(N, C, H, W) to (N, C, windows down, windows across)."""
-        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+    pool = staticmethod(F.adaptive_max_pool2d)
