@@ -15,12 +15,16 @@ from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Kind, Operand
 from gradcli.engine.op import Op, declare_op
-from gradcli.engine.sample import Sample, sample
+from gradcli.engine.sample import Sample, away_from, positive, sample, unit
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.twice import sum_to
 from gradcli.errors import DTypeError
 
-UNARY_SAMPLES = (sample((3, 5)), sample((2, 1, 4)), sample(()), sample((0, 3)))
+UNARY_SHAPES = ((3, 5), (2, 1, 4), (), (0, 3))
+UNARY_SAMPLES = tuple(sample(shape) for shape in UNARY_SHAPES)
+POSITIVE_SAMPLES = tuple(sample(positive(shape)) for shape in UNARY_SHAPES)
+NONZERO_SAMPLES = tuple(sample(away_from(shape)) for shape in UNARY_SHAPES)
+UNIT_SAMPLES = tuple(sample(unit(shape)) for shape in UNARY_SHAPES)
 BINARY_SAMPLES = (
     sample((3, 5), (3, 5)),
     sample((3, 1), (1, 4)),
@@ -28,6 +32,12 @@ BINARY_SAMPLES = (
     sample((), (2, 3)),
     sample((2, 1, 3), (5, 1)),
     sample((0, 3), (1, 3)),
+)
+DIVISION_SAMPLES = (
+    sample((3, 5), positive((3, 5))),
+    sample((3, 1), positive((1, 4))),
+    sample((2, 3, 4), positive((4,))),
+    sample((0, 3), positive((1, 3))),
 )
 _OPERAND = Kind.of(Operand)
 Slope = Callable[..., Array]
@@ -263,6 +273,18 @@ def _declare_derivatives(declared: Op[Tensor], derivatives: tuple[Derivative, De
         )
 
     declared.gradient_graph(graph, declared.saves)
+
+
+def row_slope(kernel: str) -> Slope:
+    """The slope of a BINARY_REAL row: a kernel of its own for each input."""
+
+    def slope(grad: Array, *, input: Array, other: Array, y: Array) -> Array:
+        out = empty(y.shape, y.dtype)
+        a, b = input.expand(y.shape), other.expand(y.shape)
+        run(kernel, a, b, y, grad, out)
+        return out
+
+    return slope
 
 
 def comparison(name: str, doc: str) -> Op[Tensor]:

@@ -13,7 +13,8 @@ from gradcli.engine.dtype import promote
 from gradcli.engine.kind import Operand
 from gradcli.engine.op import Op
 from gradcli.engine.ops.creation.creation import zeros
-from gradcli.engine.ops.elementwise.elementwise import add, clamp, div, mul, sub
+from gradcli.engine.ops.elementwise.arithmetic import add, div, mul, sub
+from gradcli.engine.ops.elementwise.clamp import clamp
 from gradcli.engine.ops.family import matched
 from gradcli.engine.sample import away_from, index, positive, sample, wrong
 from gradcli.engine.tensor import Tensor, refuse_recorded

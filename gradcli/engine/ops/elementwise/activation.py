@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from math import inf, pi, sqrt
 
-from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array
 from gradcli.engine.composite import function
 from gradcli.engine.op import op
-from gradcli.engine.ops.elementwise.elementwise import div, mul, relu, sigmoid, sub, tanh
+from gradcli.engine.ops.elementwise.arithmetic import div, mul, sub
+from gradcli.engine.ops.elementwise.trigonometry import tanh
 from gradcli.engine.ops.family import (
+    NONZERO_SAMPLES,
+    UNARY_SAMPLES,
+    UNARY_SHAPES,
     as_float,
     declare_derivative,
     map_slope,
@@ -18,26 +21,23 @@ from gradcli.engine.ops.family import (
     unary,
 )
 from gradcli.engine.ops.index.where import where
-from gradcli.engine.ops.norm.softmax import softmax
 from gradcli.engine.ops.shape.split import chunk
 from gradcli.engine.sample import Sample, away_from, sample, wrong
 from gradcli.engine.shape import dim_index
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
-_SHAPES = ((3, 5), (2, 1, 4), (), (0, 3))
 _HALVES = [sample((3, 6)), sample((4, 5), dim=0), sample((1, 2, 3), dim=1), sample((0, 4))]
 _ODD = [
     wrong(sample((4, 5)), "dim -1 of shape (4, 5) has no two halves"),
     wrong(sample((2, 4), dim=2), "dim 2 is outside -2..1"),
     wrong(sample((), dim=0), "has no two halves"),
 ]
-_NO_ZERO = tuple(sample(away_from(shape)) for shape in _SHAPES)
 
 
 def _between_kinks(*points: float) -> tuple[Sample, ...]:
     """Samples on every side of the kinks."""
-    return tuple(sample(away_from(shape, point)) for point in points for shape in _SHAPES)
+    return tuple(sample(away_from(shape, point)) for point in points for shape in UNARY_SHAPES)
 
 
 def _silu(x: Tensor) -> Tensor:
@@ -72,7 +72,7 @@ selu = unary(
     "selu",
     "elu with the two constants that keep mean 0 and variance 1 (Klambauer et al. 2017).",
     lambda x: 1.0507009873554805 * _elu(x, 1.6732632423543772, 1.0),
-    samples=_NO_ZERO,
+    samples=NONZERO_SAMPLES,
 )
 logsigmoid = unary(
     "logsigmoid", "log(sigmoid(x)), without underflow on either side.", lambda x: (-x).sigmoid()
@@ -98,7 +98,7 @@ hardswish = unary(
 
 @op(
     saves="x",
-    samples=[*(sample(shape) for shape in _SHAPES), sample((3, 5), approximate="tanh")],
+    samples=[*UNARY_SAMPLES, sample((3, 5), approximate="tanh")],
     wrong=[wrong(sample((2,), approximate="fast"), "gelu: approximate must be")],
 )
 def gelu(x: Array, *, approximate: str = "none") -> Array:
@@ -130,7 +130,7 @@ def _gelu_slope(x: Tensor, approximate: str) -> Tensor:
 declare_derivative(gelu, _gelu_slope)
 
 
-@op(saves="x", samples=[*_NO_ZERO, sample(away_from((4,)), negative_slope=0.3)])
+@op(saves="x", samples=[*NONZERO_SAMPLES, sample(away_from((4,)), negative_slope=0.3)])
 def leaky_relu(x: Array, *, negative_slope: float = 0.01) -> Array:
     """The element where it is positive, otherwise negative_slope times it."""
     return map_unary("leaky_relu", as_float(x), (negative_slope,))
@@ -150,7 +150,7 @@ def _leaky_slope(x: Tensor, negative_slope: float) -> Tensor:
 declare_derivative(leaky_relu, _leaky_slope)
 
 
-@op(saves="x", samples=[*_NO_ZERO, sample(away_from((4,)), alpha=0.3)])
+@op(saves="x", samples=[*NONZERO_SAMPLES, sample(away_from((4,)), alpha=0.3)])
 def elu(x: Array, *, alpha: float = 1.0) -> Array:
     """The element where it is positive, otherwise alpha * (exp(x) - 1) (Clevert et al. 2015)."""
     return map_unary("elu", as_float(x), (alpha, 1.0))
@@ -167,7 +167,7 @@ declare_derivative(elu, lambda x, alpha: _elu(x, alpha, 1.0))
 
 @op(
     saves="x",
-    samples=[*_NO_ZERO, sample(away_from((4,)), alpha=0.3)],
+    samples=[*NONZERO_SAMPLES, sample(away_from((4,)), alpha=0.3)],
     wrong=[wrong(sample((2,), alpha=0.0), "celu: alpha must not be 0")],
 )
 def celu(x: Array, *, alpha: float = 1.0) -> Array:
@@ -188,7 +188,11 @@ declare_derivative(celu, lambda x, alpha: _elu(x, 1.0, 1 / alpha))
 
 @op(
     saves="x",
-    samples=[*_NO_ZERO, sample((4,), beta=2.5), sample(away_from((3, 2), 0.5), threshold=0.5)],
+    samples=[
+        *NONZERO_SAMPLES,
+        sample((4,), beta=2.5),
+        sample(away_from((3, 2), 0.5), threshold=0.5),
+    ],
     wrong=[wrong(sample((2,), beta=0.0), "softplus: beta must not be 0")],
 )
 def softplus(x: Array, *, beta: float = 1.0, threshold: float = 20.0) -> Array:
@@ -268,7 +272,7 @@ def relu6(input: Tensor) -> Tensor:
     return hardtanh(input, 0.0, 6.0)
 
 
-@function(method=False, samples=_NO_ZERO)
+@function(method=False, samples=NONZERO_SAMPLES)
 def relu_squared(input: Tensor) -> Tensor:
     """The square of relu(x) (So et al. 2021)."""
     positive = relu(input)
@@ -306,7 +310,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return where(above, input, mul(weight, below))
 
 
-@function(method=False, samples=[sample(shape) for shape in _SHAPES])
+@function(method=False, samples=[sample(shape) for shape in UNARY_SHAPES])
 def tanhshrink(input: Tensor) -> Tensor:
     """The element minus its tanh: x - tanh(x)."""
     return sub(input, tanh(input))
@@ -314,7 +318,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 @function(
     method=False,
-    samples=[*(sample(shape, cap=2.0) for shape in _SHAPES), sample((3, 1), cap=4.0)],
+    samples=[*(sample(shape, cap=2.0) for shape in UNARY_SHAPES), sample((3, 1), cap=4.0)],
     wrong=[wrong(sample((2,), cap=0.0), "softcap: cap must be a finite number above 0, got 0.0")],
 )
 def softcap(input: Tensor, cap: float) -> Tensor:
@@ -322,20 +326,6 @@ def softcap(input: Tensor, cap: float) -> Tensor:
     if not 0 < cap < inf:
         raise OptionError(f"softcap: cap must be a finite number above 0, got {cap}")
     return mul(tanh(div(input, cap)), cap)
-
-
-@function(
-    method=False,
-    samples=[
-        sample((3, 5), dim=1),
-        sample((2, 3, 4), dim=-2),
-        sample((4, 1), dim=0, dtype=dtypes.float64),
-        sample((0, 3), dim=1),
-    ],
-)
-def softmin(input: Tensor, dim: int, dtype: dtypes.DType | None = None) -> Tensor:
-    """exp(-x) / the sum of exp(-x) along `dim`."""
-    return softmax(-input, dim, dtype)
 
 
 @function(method=False, samples=_HALVES, wrong=_ODD)
@@ -358,3 +348,15 @@ def _halves(name: str, input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
         raise ShapeError(f"{name}: dim {dim} of shape {input.shape} has no two halves")
     first, second = chunk(input, 2, d)
     return first, second
+
+
+sigmoid = unary(
+    "sigmoid", "1 / (1 + exp(-x)), without overflow on either side.", lambda y: y * (1 - y)
+)
+relu = unary(
+    "relu",
+    "x where it is positive, otherwise 0.",
+    lambda y: y.detach().sign(),
+    samples=NONZERO_SAMPLES,
+    whole="maximum",
+)

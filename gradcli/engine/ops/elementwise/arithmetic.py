@@ -1,24 +1,32 @@
-"""Arithmetic made of other ops: squares, mixtures, products that are added."""
+"""Sums, differences, products and quotients, and what is made of them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine.array import Array
 from gradcli.engine.composite import function
-from gradcli.engine.ops.elementwise.elementwise import absolute, add, clamp, div, ge, mul, sub
+from gradcli.engine.op import op
+from gradcli.engine.ops.family import (
+    DIVISION_SAMPLES,
+    NONZERO_SAMPLES,
+    UNARY_SAMPLES,
+    BinaryOp,
+    binary,
+    declare_derivative,
+    map_binary,
+    map_unary,
+    row_slope,
+    step,
+    unary,
+)
 from gradcli.engine.ops.index.where import where
-from gradcli.engine.sample import away_from, sample, truth, unit, wrong
 from gradcli.engine.sample import positive as positive_numbers
+from gradcli.engine.sample import sample, truth, unit, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError
-
-
-@function(samples=[sample((3, 5)), sample((2, 1, 4)), sample(()), sample((0, 3))])
-def square(input: Tensor) -> Tensor:
-    """The element times itself; of truths 0 or 1, as int64."""
-    x = input.long() if input.dtype is dtypes.bool_ else input
-    return mul(x, x)
 
 
 @function(
@@ -35,18 +43,6 @@ def positive(input: Tensor) -> Tensor:
 
 @function(
     samples=[
-        sample(away_from((3, 5), 0.5), min=0.5),
-        sample(away_from((2, 1, 4), -0.5), max=-0.5),
-        sample(unit((0, 3)), min=0.0, max=1.0),
-    ]
-)
-def clip(input: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
-    """The same as clamp."""
-    return clamp(input, min=min, max=max)
-
-
-@function(
-    samples=[
         sample((3, 5), (3, 5), weight=0.3),
         sample((2, 1), (2, 1), weight=0.7),
         sample((2, 3), (2, 3), unit((2, 3))),
@@ -59,7 +55,7 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
     gap = sub(end, input)
     if isinstance(weight, Tensor):
         near, far = add(input, mul(weight, gap)), sub(end, mul(sub(1, weight), gap))
-        return where(ge(absolute(weight.detach()), 0.5), far, near)
+        return where(absolute(weight.detach()) >= 0.5, far, near)
     return sub(end, mul(gap, 1 - weight)) if abs(weight) >= 0.5 else add(input, gap * weight)
 
 
@@ -91,3 +87,110 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 
 def _times(value: float, x: Any) -> Any:
     return x if value == 1 else mul(x, value)
+
+
+sign = step("sign", "-1, 0 or 1.", samples=NONZERO_SAMPLES)
+
+
+@op(samples=UNARY_SAMPLES)
+def neg(x: Array) -> Array:
+    """-x."""
+    if x.dtype is dtypes.bool_:
+        raise DTypeError("neg: truth values have no negative; use x == False to turn them round")
+    return map_unary("neg", x)
+
+
+@neg.gradient
+def neg_gradient(grad: Array) -> Array:
+    """-grad."""
+    return map_unary("neg", grad)
+
+
+@neg.gradient_graph
+def neg_gradient_graph(grad: Tensor) -> Tensor:
+    """-grad."""
+    return -grad
+
+
+@op(name="abs", saves="x", samples=NONZERO_SAMPLES)
+def absolute(x: Array) -> Array:
+    """|x|; the gradient at 0 is 0."""
+    return map_unary("abs", x)
+
+
+@absolute.gradient
+def absolute_gradient(grad: Array, *, x: Array) -> Array:
+    """The gradient times sign(x)."""
+    return map_binary("mul", grad, map_unary("sign", x))
+
+
+declare_derivative(absolute, lambda x: x.detach().sign())
+
+
+def _through(grad: Array) -> Array:
+    return grad
+
+
+def _negated(grad: Array) -> Array:
+    return map_unary("neg", grad)
+
+
+def _times_other(grad: Array, *, input: Array, other: Array) -> Array:
+    del input
+    return map_binary("mul", grad, other)
+
+
+def _times_input(grad: Array, *, input: Array, other: Array) -> Array:
+    del other
+    return map_binary("mul", grad, input)
+
+
+add = binary(
+    "add",
+    "input + other.",
+    (_through, _through),
+    (lambda grad: grad, lambda grad: grad),
+    text="1; 1",
+)
+
+
+class SubOp(BinaryOp):
+    """sub, which truth values have not, as in torch."""
+
+    def _bind(
+        self, args: Sequence[Any], named: dict[str, Any]
+    ) -> tuple[list[Tensor | None], dict[str, Any]]:
+        for value in (*args, *named.values()):
+            if isinstance(value, bool) or (
+                isinstance(value, Tensor) and value.dtype is dtypes.bool_
+            ):
+                raise DTypeError("sub: truth values have no difference; use a != b")
+        return super()._bind(args, named)
+
+
+sub = binary(
+    "sub",
+    "input - other.",
+    (_through, _negated),
+    (lambda grad: grad, lambda grad: -grad),
+    text="1; -1",
+    kind=SubOp,
+)
+mul = binary(
+    "mul",
+    "input * other.",
+    (_times_other, _times_input),
+    (lambda grad, a, b: grad * b, lambda grad, a, b: grad * a),
+    saves=("input", "other"),
+    text="b; a",
+)
+div = binary(
+    "div",
+    "input / other; whole numbers give floats.",
+    (row_slope("div_backward_a"), row_slope("div_backward_b")),
+    (lambda grad, a, b, y: grad / b, lambda grad, a, b, y: -grad * (y / b)),
+    saves=("input", "other", "y"),
+    samples=DIVISION_SAMPLES,
+    floats=True,
+)
+reciprocal = unary("reciprocal", "1 / x.", lambda y: -y * y, samples=NONZERO_SAMPLES)

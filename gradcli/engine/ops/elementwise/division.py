@@ -7,18 +7,17 @@ from typing import Any
 
 from gradcli.engine.array import Array, run
 from gradcli.engine.op import declare_op
-from gradcli.engine.ops.family import BinaryOp, Derivative, binary, map_binary, map_unary
-from gradcli.engine.sample import positive, sample
+from gradcli.engine.ops.family import (
+    DIVISION_SAMPLES,
+    BinaryOp,
+    Derivative,
+    binary,
+    map_binary,
+    map_unary,
+)
 from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, NumericsError
-
-_SAMPLES = (
-    sample((3, 5), positive((3, 5))),
-    sample((3, 1), positive((1, 4))),
-    sample((2, 3, 4), positive((4,))),
-    sample((0, 3), positive((1, 3))),
-)
 
 
 class WholeDivision(BinaryOp):
@@ -72,7 +71,7 @@ remainder = binary(
     (_through, _times_quotient(_floored)),
     (lambda grad, a, b: grad, _minus_quotient("floor")),
     saves=("input", "other"),
-    samples=_SAMPLES,
+    samples=DIVISION_SAMPLES,
     text="1; -floor(a / b)",
     kind=WholeDivision,
 )
@@ -82,7 +81,7 @@ fmod = binary(
     (_through, _times_quotient(_truncated)),
     (lambda grad, a, b: grad, _minus_quotient("trunc")),
     saves=("input", "other"),
-    samples=_SAMPLES,
+    samples=DIVISION_SAMPLES,
     text="1; -trunc(a / b)",
     kind=WholeDivision,
 )
@@ -94,5 +93,7 @@ def _floor_divide(input: Array, other: Array) -> Array:
 
 
 floor_divide = declare_op(
-    WholeDivision(_floor_divide, name="floor_divide", samples=_SAMPLES, why="torch gives it none")
+    WholeDivision(
+        _floor_divide, name="floor_divide", samples=DIVISION_SAMPLES, why="torch gives it none"
+    )
 )

@@ -9,7 +9,8 @@ from gradcli.engine.composite import function
 from gradcli.engine.kind import Operand
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.creation.creation import full
-from gradcli.engine.ops.elementwise.elementwise import clamp, mul
+from gradcli.engine.ops.elementwise.arithmetic import mul
+from gradcli.engine.ops.elementwise.clamp import clamp
 from gradcli.engine.ops.index.index_select import counted, index_select
 from gradcli.engine.ops.index.slices import getitem
 from gradcli.engine.ops.index.where import where

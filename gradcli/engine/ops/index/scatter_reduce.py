@@ -12,7 +12,7 @@ from gradcli.engine.composite import rename
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import declare_op
 from gradcli.engine.ops.creation.like import full_like
-from gradcli.engine.ops.elementwise.elementwise import eq
+from gradcli.engine.ops.elementwise.comparison import eq
 from gradcli.engine.ops.family import map_binary
 from gradcli.engine.ops.index.index_select import AlongDim
 from gradcli.engine.ops.index.scatter import (

@@ -9,9 +9,9 @@ from math import prod
 
 from gradcli.engine.argument import listed
 from gradcli.engine.composite import function
-from gradcli.engine.ops.elementwise.elementwise import mul
+from gradcli.engine.ops.elementwise.arithmetic import mul
 from gradcli.engine.ops.matmul.matmul import matmul
-from gradcli.engine.ops.reduce.reduce import sum as sum_over
+from gradcli.engine.ops.reduce.sum import sum as sum_over
 from gradcli.engine.ops.shape.diagonal import diagonal
 from gradcli.engine.ops.shape.permute import permute
 from gradcli.engine.ops.shape.reshape import own_memory, reshape

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.composite import function
-from gradcli.engine.ops.elementwise.elementwise import add, mul, sub
+from gradcli.engine.ops.elementwise.arithmetic import add, mul, sub
 from gradcli.engine.ops.index.slices import getitem
 from gradcli.engine.ops.matmul.matmul import matmul
 from gradcli.engine.ops.shape.join import stack

@@ -10,13 +10,14 @@ from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import NotNegative
 from gradcli.engine.ops.conv.pool_average import avg_pool2d
-from gradcli.engine.ops.elementwise.elementwise import clamp, rsqrt, sqrt
+from gradcli.engine.ops.elementwise.clamp import clamp
+from gradcli.engine.ops.elementwise.power import rsqrt, sqrt
 from gradcli.engine.ops.index.slices import getitem
 from gradcli.engine.ops.norm.norm import batch_norm
 from gradcli.engine.ops.norm.norm_group import group_norm
 from gradcli.engine.ops.reduce.extreme import amax
-from gradcli.engine.ops.reduce.reduce import mean
-from gradcli.engine.ops.reduce.reduce import sum as total
+from gradcli.engine.ops.reduce.sum import mean
+from gradcli.engine.ops.reduce.sum import sum as total
 from gradcli.engine.ops.shape.expand import expand
 from gradcli.engine.ops.shape.reshape import clone, reshape
 from gradcli.engine.recompute import repeating

@@ -1,10 +1,12 @@
-"""Softmax and its logarithm, along any dimension."""
+"""Softmax, its logarithm and softmin, along any dimension."""
 
 from __future__ import annotations
 
+from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine import table
 from gradcli.engine.array import Array, run
+from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import Along, along, floats
@@ -104,3 +106,17 @@ def log_softmax_gradient_graph(
     """The gradient minus softmax(x) * sum(grad)."""
     slope = grad - table.exp(y) * table.sum(grad, dim, keepdim=True)
     return slope.to(dtypes[0])
+
+
+@function(
+    method=False,
+    samples=[
+        sample((3, 5), dim=1),
+        sample((2, 3, 4), dim=-2),
+        sample((4, 1), dim=0, dtype=dtypes.float64),
+        sample((0, 3), dim=1),
+    ],
+)
+def softmin(input: Tensor, dim: int, dtype: dtypes.DType | None = None) -> Tensor:
+    """exp(-x) / the sum of exp(-x) along `dim`."""
+    return softmax(-input, dim, dtype)

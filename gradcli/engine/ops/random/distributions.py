@@ -1,4 +1,4 @@
-"""Numbers drawn from distributions, and places by their weights."""
+"""Tensors filled from distributions, and places drawn by their weights."""
 
 from __future__ import annotations
 
@@ -7,40 +7,26 @@ from collections.abc import Sequence
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
 from gradcli.engine import shape as shapes
+from gradcli.engine.array import Array, copy_into
 from gradcli.engine.composite import IN_PLACE, function
 from gradcli.engine.dtype import DType
-from gradcli.engine.ops.elementwise.elementwise import clamp, eq, ge, gt, le, log, lt, minimum, ne
-from gradcli.engine.ops.elementwise.functions import log1p
+from gradcli.engine.ops.elementwise.clamp import clamp, minimum
+from gradcli.engine.ops.elementwise.comparison import eq, ge, gt, le, lt, ne
+from gradcli.engine.ops.elementwise.exponential import log, log1p
 from gradcli.engine.ops.index.slices import getitem
 from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.inplace import overwrite
-from gradcli.engine.ops.random.random import DRAWN, rand, randint, randn
-from gradcli.engine.ops.reduce.reduce import sum as total
+from gradcli.engine.ops.random.random import DRAWN, draw_floats, rand, randn
 from gradcli.engine.ops.reduce.scan import cumsum
+from gradcli.engine.ops.reduce.sum import sum as total
 from gradcli.engine.ops.shape.expand import expand
-from gradcli.engine.ops.sort.sort import searchsorted, topk
+from gradcli.engine.ops.sort.search import searchsorted
+from gradcli.engine.ops.sort.sort import topk
 from gradcli.engine.random import Generator
 from gradcli.engine.sample import away_from, index, positive, sample, unit, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, refuse_recorded
 from gradcli.errors import DTypeError, OptionError, ShapeError
-
-
-@function(
-    method=False,
-    samples=[
-        sample((3, 5), low=-3, high=4),
-        sample((2, 1), low=9, dtype=dtypes.int64),
-        sample((0, 3), low=0, high=2),
-    ],
-    why=DRAWN,
-)
-def randint_like(
-    input: Tensor, low: int, high: int | None = None, *, dtype: DType | None = None
-) -> Tensor:
-    """Whole numbers from low to below high, in the shape and type of another tensor."""
-    low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, input.shape, dtype=dtype or input.dtype)
 
 
 @function(
@@ -216,3 +202,41 @@ def multinomial(
     last = searchsorted(sums, whole.contiguous())  # a product may be rounded up to the whole
     places = minimum(searchsorted(sums, drawn, right=True), expand(last, shape))
     return clamp(places, min=0)
+
+
+def _overwrite(input: Tensor, name: str, drawn: Array) -> Tensor:
+    refuse_recorded(name, input)
+    copy_into(input.array, drawn)
+    return input
+
+
+@function(
+    "uniform_",
+    samples=[sample((3, 5)), sample((2, 1, 4), low=-1.0, high=2.0), sample(()), sample((0, 3))],
+    wrong=[wrong(sample((2,), low=2.0, high=1.0), "needs low <= high, got 2.0 and 1.0")],
+    why=IN_PLACE,
+)
+def uniform_(
+    input: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
+    """Overwrite every element with a number evenly spread over low to high."""
+    if not low <= high:
+        raise OptionError(f"uniform_: needs low <= high, got {low} and {high}")
+    drawn = draw_floats("uniform_", "uniform", input.shape, input.dtype, generator, (low, high))
+    return _overwrite(input, "uniform_", drawn)
+
+
+@function(
+    "normal_",
+    samples=[sample((3, 5)), sample((2, 1, 4), mean=-1.0, std=0.5), sample(()), sample((0, 3))],
+    wrong=[wrong(sample(index((2,), 3)), "draws float32, float64 or bfloat16, not gradcli.int64")],
+    why=IN_PLACE,
+)
+def normal_(
+    input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
+    """Overwrite every element with a normally distributed number."""
+    if not std >= 0:
+        raise OptionError(f"normal_: std must be at least 0, got {std}")
+    drawn = draw_floats("normal_", "normal", input.shape, input.dtype, generator, (mean, std))
+    return _overwrite(input, "normal_", drawn)

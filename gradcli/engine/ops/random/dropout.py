@@ -1,17 +1,104 @@
-"""Kinds of dropout composed of the plain one: whole channels, and SELU's."""
+"""Dropout: of elements, of whole channels, and SELU's."""
 
 from __future__ import annotations
 
 from math import sqrt
 
+from gradcli.engine import dtype as dtypes
+from gradcli.engine.array import Array, empty, run
 from gradcli.engine.composite import function
+from gradcli.engine.dtype import DType
+from gradcli.engine.op import op
 from gradcli.engine.ops.creation.creation import ones
 from gradcli.engine.ops.creation.like import full_like
+from gradcli.engine.ops.family import as_float
 from gradcli.engine.ops.index.where import where
-from gradcli.engine.ops.random.random import dropout
+from gradcli.engine.ops.random.random import named_draw, next_draw
+from gradcli.engine.random import Draw
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
+
+_AT_1 = Draw(key=1, step=2, number=3)
+
+
+def _composed_dropout(
+    x: Tensor,
+    *,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+    draw: Draw | None = None,
+    kept: Tensor | None = None,
+) -> Tensor:
+    """The product with what was drawn."""
+    del training, inplace, draw
+    return x if kept is None else x * _factors(kept, p, x.dtype)
+
+
+def _factors(kept: Tensor, p: float, dtype: DType) -> Tensor:
+    return kept.to(dtype) * (0.0 if p == 1 else 1 / (1 - p))
+
+
+@op(
+    shares="either",
+    method=False,
+    outputs=("y", "kept"),
+    saves="kept",
+    composed=_composed_dropout,
+    samples=[
+        sample((3, 5), draw=_AT_1),
+        sample((4, 1), p=0.2, draw=_AT_1),
+        sample((2, 3, 4), p=0.0, draw=_AT_1),
+        sample((300,), p=0.9, draw=_AT_1),
+        sample((3,), p=1.0, draw=_AT_1),
+        sample((2, 3), training=False),
+        sample((0, 3), draw=_AT_1),
+        sample((), draw=_AT_1),
+    ],
+    wrong=[
+        wrong(sample((2,), p=1.5), "dropout: p must be from 0 to 1, got 1.5"),
+        wrong(sample((2,), p=float("nan")), "dropout: p must be from 0 to 1"),
+        wrong(sample((2,), inplace=True), "dropout: inplace must be False"),
+    ],
+)
+def dropout(
+    x: Array,
+    *,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+    draw: Draw | None = None,
+) -> tuple[Array, Array | None]:
+    """While training, each element times 0 with probability p, otherwise times 1 / (1 - p).
+
+    Which ones is a draw: `draw` itself, or the next one of the default generator.
+    """
+    _check("dropout", p, inplace)
+    if not training:
+        return x, None
+    x = as_float(x).contiguous()
+    state, number = named_draw(draw) if draw else next_draw(None)
+    y, kept = empty(x.shape, x.dtype), empty(x.shape, dtypes.uint8)
+    run("dropout_forward", x, state, y, kept, sizes=(number,), options=(p,))
+    return y, kept
+
+
+@dropout.gradient
+def dropout_gradient(grad: Array, *, kept: Array | None, p: float) -> Array:
+    """The same elements times the same factors."""
+    if kept is None:
+        return grad
+    out = empty(grad.shape, grad.dtype)
+    run("dropout_backward", grad.contiguous(), kept, out, options=(p,))
+    return out
+
+
+@dropout.gradient_graph
+def dropout_gradient_graph(grad: Tensor, *, kept: Tensor | None, p: float) -> Tensor:
+    """The same elements times the same factors."""
+    return grad if kept is None else grad * _factors(kept, p, grad.dtype)
+
 
 _FLOOR = -1.7580993408473766  # where SELU ends to the left: -scale * alpha
 

@@ -1,4 +1,4 @@
-"""Random tensors and dropout. Each call is one draw of a generator (engine/random.py)."""
+"""Random tensors. Each call is one draw of a generator (engine/random.py)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, copy_into, empty, run
-from gradcli.engine.composite import IN_PLACE, function
+from gradcli.engine.composite import function
 from gradcli.engine.device import cpu
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Sizes
 from gradcli.engine.op import op
-from gradcli.engine.ops.family import as_float
+from gradcli.engine.ops.index.index_select import run_as
 from gradcli.engine.random import Draw, Generator, default_generator
 from gradcli.engine.recording import Recorder
 from gradcli.engine.sample import index, sample, wrong
 from gradcli.engine.shape import Shape
-from gradcli.engine.tensor import Tensor, refuse_recorded
+from gradcli.engine.tensor import Tensor
 from gradcli.errors import CaptureError, DTypeError, OptionError
 
 DRAWN = "its numbers are drawn"
@@ -34,7 +34,6 @@ _WHOLE = [
     )
 ]
 _LIKE = [sample((3, 5)), sample((2, 1), dtype=dtypes.float32), sample(()), sample((0, 3))]
-_AT_1 = Draw(key=1, step=2, number=3)
 
 
 def _memory(numbers: packed[int]) -> Array:
@@ -97,18 +96,18 @@ def _draws(recorder: Recorder, generator: Generator) -> _Draws:
     return found
 
 
-def _next(generator: Generator | None) -> tuple[Array, int]:
+def next_draw(generator: Generator | None) -> tuple[Array, int]:
     """The next draw: the state for the kernel, and the draw's number from there."""
     source = generator or default_generator
     recorder = recording.current()
     if recorder is not None:
         draws = _draws(recorder, source)
         return draws.array, draws.next_number()
-    return _at(source.next_draw())
+    return named_draw(source.next_draw())
 
 
-def _at(draw: Draw) -> tuple[Array, int]:
-    """A draw that was named, as `_next` gives it."""
+def named_draw(draw: Draw) -> tuple[Array, int]:
+    """A draw that was named, as `next_draw` gives it."""
     return _memory(packed("q", (draw.key, draw.step, draw.number))), 0
 
 
@@ -132,7 +131,7 @@ def set_rng_state(new_state: Tensor) -> None:
         default_generator.set_state(*new_state.tolist())
 
 
-def _drawn(
+def draw_floats(
     op: str,
     kernel: str,
     shape: Shape,
@@ -144,7 +143,7 @@ def _drawn(
     chosen = dtypes.checked(dtype or dtypes.float32)
     if not chosen.is_floating_point:
         raise DTypeError(f"{op}: draws float32, float64 or bfloat16, not {chosen}")
-    (state, number), out = _next(generator), empty(shape, chosen.computed)
+    (state, number), out = next_draw(generator), empty(shape, chosen.computed)
     run(kernel, state, out, sizes=(number,), options=options)
     if chosen is out.dtype:
         return out
@@ -180,7 +179,7 @@ def rand(
     requires_grad: bool = False,
 ) -> Tensor:
     """Numbers evenly spread over 0 (included) to 1 (not included)."""
-    made = _drawn("rand", "uniform", _size(size, "rand"), dtype, generator, (0.0, 1.0))
+    made = draw_floats("rand", "uniform", _size(size, "rand"), dtype, generator, (0.0, 1.0))
     return Tensor(made, requires_grad=requires_grad)
 
 
@@ -192,7 +191,7 @@ def randn(
     requires_grad: bool = False,
 ) -> Tensor:
     """Normally distributed numbers, mean 0 and variance 1."""
-    made = _drawn("randn", "normal", _size(size, "randn"), dtype, generator, (0.0, 1.0))
+    made = draw_floats("randn", "normal", _size(size, "randn"), dtype, generator, (0.0, 1.0))
     return Tensor(made, requires_grad=requires_grad)
 
 
@@ -234,7 +233,7 @@ def randint(
     limit = 1 << 63
     if not -limit <= low < high < limit:
         raise OptionError(f"randint: needs low < high within int64, got {low} and {high}")
-    state, number = _next(generator)
+    state, number = next_draw(generator)
     out = empty(shapes.checked(size, "randint"), dtypes.int64)
     run("randint", state, out, sizes=(number, low, high))
     return Tensor(out if dtype in (None, dtypes.int64) else out.cast(dtype or dtypes.int64))
@@ -248,126 +247,60 @@ def randint(
 )
 def randperm(n: int, *, generator: Generator | None = None) -> Tensor:
     """The whole numbers 0 to n - 1 in a random order, int64."""
-    state, number = _next(generator)
+    state, number = next_draw(generator)
     out = empty(shapes.checked((n,), "randperm"), dtypes.int64)
     run("randperm", state, out, sizes=(number,))
     return Tensor(out)
 
 
-def _overwrite(input: Tensor, name: str, drawn: Array) -> Tensor:
-    refuse_recorded(name, input)
-    copy_into(input.array, drawn)
-    return input
-
-
 @function(
-    "uniform_",
-    samples=[sample((3, 5)), sample((2, 1, 4), low=-1.0, high=2.0), sample(()), sample((0, 3))],
-    wrong=[wrong(sample((2,), low=2.0, high=1.0), "needs low <= high, got 2.0 and 1.0")],
-    why=IN_PLACE,
+    method=False,
+    samples=[
+        sample((3, 5), low=-3, high=4),
+        sample((2, 1), low=9, dtype=dtypes.int64),
+        sample((0, 3), low=0, high=2),
+    ],
+    why=DRAWN,
 )
-def uniform_(
-    input: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None
+def randint_like(
+    input: Tensor, low: int, high: int | None = None, *, dtype: DType | None = None
 ) -> Tensor:
-    """Overwrite every element with a number evenly spread over low to high."""
-    if not low <= high:
-        raise OptionError(f"uniform_: needs low <= high, got {low} and {high}")
-    drawn = _drawn("uniform_", "uniform", input.shape, input.dtype, generator, (low, high))
-    return _overwrite(input, "uniform_", drawn)
+    """Whole numbers from low to below high, in the shape and type of another tensor."""
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, input.shape, dtype=dtype or input.dtype)
 
 
-@function(
-    "normal_",
-    samples=[sample((3, 5)), sample((2, 1, 4), mean=-1.0, std=0.5), sample(()), sample((0, 3))],
-    wrong=[wrong(sample(index((2,), 3)), "draws float32, float64 or bfloat16, not gradcli.int64")],
-    why=IN_PLACE,
-)
-def normal_(
-    input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
-) -> Tensor:
-    """Overwrite every element with a normally distributed number."""
-    if not std >= 0:
-        raise OptionError(f"normal_: std must be at least 0, got {std}")
-    drawn = _drawn("normal_", "normal", input.shape, input.dtype, generator, (mean, std))
-    return _overwrite(input, "normal_", drawn)
-
-
-def _composed_dropout(
-    x: Tensor,
-    *,
-    p: float = 0.5,
-    training: bool = True,
-    inplace: bool = False,
-    draw: Draw | None = None,
-    kept: Tensor | None = None,
-) -> Tensor:
-    """The product with what was drawn."""
-    del training, inplace, draw
-    return x if kept is None else x * _factors(kept, p, x.dtype)
-
-
-def _factors(kept: Tensor, p: float, dtype: DType) -> Tensor:
-    return kept.to(dtype) * (0.0 if p == 1 else 1 / (1 - p))
+MOST = 128  # numbers of one draw
 
 
 @op(
-    shares="either",
     method=False,
-    outputs=("y", "kept"),
-    saves="kept",
-    composed=_composed_dropout,
     samples=[
-        sample((3, 5), draw=_AT_1),
-        sample((4, 1), p=0.2, draw=_AT_1),
-        sample((2, 3, 4), p=0.0, draw=_AT_1),
-        sample((300,), p=0.9, draw=_AT_1),
-        sample((3,), p=1.0, draw=_AT_1),
-        sample((2, 3), training=False),
-        sample((0, 3), draw=_AT_1),
-        sample((), draw=_AT_1),
+        sample(index((3,), 1 << 40), index((4,), 60_000), count=5),
+        sample(index((3,), 9), index((1,), 3), count=128),
+        sample(index((3,), 9), index((0,), 3), count=2),
+        sample(index((3,), 9), index((70,), 3), count=1),
     ],
     wrong=[
-        wrong(sample((2,), p=1.5), "dropout: p must be from 0 to 1, got 1.5"),
-        wrong(sample((2,), p=float("nan")), "dropout: p must be from 0 to 1"),
-        wrong(sample((2,), inplace=True), "dropout: inplace must be False"),
+        wrong(sample(index((2,), 9), index((4,), 3), count=1), "rand_at: "),
+        wrong(sample(index((3,), 9), (4,), count=1), "rand_at: takes int64"),
+        wrong(sample(index((3,), 9), index((4,), 3), count=129), "rand_at: count must be"),
     ],
+    why="a draw does not change smoothly",
 )
-def dropout(
-    x: Array,
-    *,
-    p: float = 0.5,
-    training: bool = True,
-    inplace: bool = False,
-    draw: Draw | None = None,
-) -> tuple[Array, Array | None]:
-    """While training, each element times 0 with probability p, otherwise times 1 / (1 - p).
+def rand_at(state: Array, draws: Array, *, count: int, dtype: DType = dtypes.float32) -> Array:
+    """Row i: the first `count` numbers in [0, 1) of draw number draws[i] after `state`.
 
-    Which ones is a draw: `draw` itself, or the next one of the default generator.
+    `state` is what `get_rng_state` gives: (key, step, first draw). A row depends on these numbers
+    alone, and on no other row.
     """
-    if not 0 <= p <= 1:
-        raise OptionError(f"dropout: p must be from 0 to 1, got {p}")
-    if inplace:
-        raise OptionError("dropout: inplace must be False; the result is the same")
-    if not training:
-        return x, None
-    x = as_float(x).contiguous()
-    state, number = _at(draw) if draw else _next(None)
-    y, kept = empty(x.shape, x.dtype), empty(x.shape, dtypes.uint8)
-    run("dropout_forward", x, state, y, kept, sizes=(number,), options=(p,))
-    return y, kept
-
-
-@dropout.gradient
-def dropout_gradient(grad: Array, *, kept: Array | None, p: float) -> Array:
-    """The same elements times the same factors."""
-    if kept is None:
-        return grad
-    out = empty(grad.shape, grad.dtype)
-    run("dropout_backward", grad.contiguous(), kept, out, options=(p,))
+    if state.shape != (3,) or draws.ndim != 1 or {state.dtype, draws.dtype} != {dtypes.int64}:
+        raise DTypeError(
+            "rand_at: takes int64 (3,) and int64 (n,), got "
+            f"{state.dtype} {state.shape} and {draws.dtype} {draws.shape}"
+        )
+    if not 0 <= count <= MOST:
+        raise OptionError(f"rand_at: count must be 0 to {MOST}, got {count}")
+    out = empty((draws.shape[0], count), dtype)
+    run_as("rand_at", "uniform_at", state.contiguous(), draws.contiguous(), out, sizes=(0,))
     return out
-
-
-@dropout.gradient_graph
-def dropout_gradient_graph(grad: Tensor, *, kept: Tensor | None, p: float) -> Tensor:
-    """The same elements times the same factors."""
-    return grad if kept is None else grad * _factors(kept, p, grad.dtype)

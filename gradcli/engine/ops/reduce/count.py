@@ -6,11 +6,11 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.composite import function
 from gradcli.engine.kind import Whole
 from gradcli.engine.ops.creation.creation import full, zeros
-from gradcli.engine.ops.elementwise.elementwise import eq, gt, ne
+from gradcli.engine.ops.elementwise.comparison import eq, gt, ne
 from gradcli.engine.ops.index.scatter import scatter_add
 from gradcli.engine.ops.reduce.extreme import amax, amin
-from gradcli.engine.ops.reduce.reduce import Dim
-from gradcli.engine.ops.reduce.reduce import sum as total
+from gradcli.engine.ops.reduce.sum import Dim
+from gradcli.engine.ops.reduce.sum import sum as total
 from gradcli.engine.sample import index, sample, truth, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, RangeError, ShapeError

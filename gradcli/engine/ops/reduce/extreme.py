@@ -8,12 +8,13 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine import table
 from gradcli.engine.array import Array, run
+from gradcli.engine.composite import function
 from gradcli.engine.kind import OneDim
 from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops.along import Along, along
 from gradcli.engine.ops.creation.ranges import arange
-from gradcli.engine.ops.elementwise.elementwise import maximum, minimum
-from gradcli.engine.ops.reduce.reduce import SAMPLES, WRONG, Dim
+from gradcli.engine.ops.elementwise.clamp import maximum, minimum
+from gradcli.engine.ops.reduce.sum import SAMPLES, WRONG, Dim
 from gradcli.engine.result import Extreme
 from gradcli.engine.sample import distinct, sample, wrong
 from gradcli.engine.shape import Shape
@@ -207,3 +208,20 @@ def _selected_again(grad: Tensor, indices: Tensor, shape: Shape, dim: int) -> Te
 
 max = _extreme("max", "The largest along `dim`, and its place.", amax, maximum)
 min = _extreme("min", "The smallest along `dim`, and its place.", amin, minimum)
+
+
+@function(
+    samples=[
+        sample(distinct((3, 5))),
+        sample(distinct((2, 3, 4)), dim=1, keepdim=True),
+        sample(distinct((4, 1)), dim=-1),
+        sample(()),
+        sample((0, 3), dim=1),
+    ]
+)
+def aminmax(
+    input: Tensor, *, dim: int | None = None, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The smallest and the largest along `dim`, or of everything."""
+    over = () if dim is None else dim
+    return amin(input, over, keepdim), amax(input, over, keepdim)

@@ -1,7 +1,8 @@
-"""Running sums and products along a dimension, and differences of neighbours."""
+"""Running sums, products and extremes along a dimension, and differences of neighbours."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
@@ -12,11 +13,19 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Whole
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import along
-from gradcli.engine.ops.elementwise.elementwise import mul, sub
+from gradcli.engine.ops.creation.creation import zeros
+from gradcli.engine.ops.creation.ranges import arange
+from gradcli.engine.ops.elementwise.arithmetic import mul, sub
+from gradcli.engine.ops.elementwise.clamp import maximum, minimum
+from gradcli.engine.ops.elementwise.comparison import eq, ne
+from gradcli.engine.ops.index.scatter import gather
 from gradcli.engine.ops.index.slices import getitem
+from gradcli.engine.ops.index.where import where
+from gradcli.engine.ops.shape.expand import expand
 from gradcli.engine.ops.shape.join import cat
-from gradcli.engine.ops.shape.reshape import clone, own_memory
-from gradcli.engine.sample import none, sample, wrong
+from gradcli.engine.ops.shape.reshape import clone, own_memory, reshape
+from gradcli.engine.result import Sorted
+from gradcli.engine.sample import distinct, none, sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
@@ -133,3 +142,46 @@ def diff(
         later = getitem(input, index=(*front, slice(1, None)))
         input = sub(later, getitem(input, index=(*front, slice(None, later.shape[d]))))
     return input if n else clone(input)
+
+
+_RUNS = [
+    sample(distinct((3, 5)), dim=1),
+    sample(distinct((2, 6, 3)), dim=-2),
+    sample(distinct((4, 1)), dim=-1),
+    sample((), dim=0),
+    sample((0, 3), dim=0),
+]
+
+
+def _running(x: Tensor, d: int, join: Callable[..., Tensor]) -> Tensor:
+    """Each slice joined with all before it, by shifts of 1, 2, 4, ..."""
+    size, shift, front = x.shape[d], 1, (slice(None),) * d
+    while shift < size:
+        later = getitem(x, index=(*front, slice(shift, None)))
+        joined = join(later, getitem(x, index=(*front, slice(None, size - shift))))
+        x = cat([getitem(x, index=(*front, slice(None, shift))), joined], d)
+        shift *= 2
+    return x
+
+
+def _cumulative(name: str, input: Tensor, dim: int, join: Callable[..., Tensor]) -> Sorted:
+    d = shapes.dim_index(dim, input.ndim, name)
+    if not input.ndim:
+        return Sorted(input.clone(), zeros(dtype=dtypes.int64))
+    x = input.detach()
+    best = eq(x, _running(x, d, join)) | ne(x, x)
+    column = reshape(arange(x.shape[d]), (x.shape[d], *(1,) * (x.ndim - d - 1)))
+    places = _running(where(best, expand(column, x.shape), 0), d, maximum)
+    return Sorted(gather(input, d, places), places)
+
+
+@function(samples=_RUNS, wrong=[wrong(sample((2, 3), dim=2), "cummax: dim 2 is outside -2..1")])
+def cummax(input: Tensor, dim: int) -> Sorted:
+    """The largest element so far along `dim`, and the place of its last occurrence; NaN wins."""
+    return _cumulative("cummax", input, dim, maximum)
+
+
+@function(samples=_RUNS)
+def cummin(input: Tensor, dim: int) -> Sorted:
+    """The smallest element so far along `dim`, and the place of its last occurrence; NaN wins."""
+    return _cumulative("cummin", input, dim, minimum)

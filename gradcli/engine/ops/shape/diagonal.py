@@ -10,7 +10,7 @@ from gradcli.engine.kind import Whole
 from gradcli.engine.op import op
 from gradcli.engine.ops.creation.creation import empty as empty_tensor
 from gradcli.engine.ops.creation.creation import tensor
-from gradcli.engine.ops.reduce.reduce import sum as total
+from gradcli.engine.ops.reduce.sum import sum as total
 from gradcli.engine.ops.shape.flip import _two_dims
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape

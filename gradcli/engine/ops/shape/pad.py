@@ -9,7 +9,7 @@ from gradcli.engine.composite import function
 from gradcli.engine.kind import Number
 from gradcli.engine.ops.creation.creation import full, tensor
 from gradcli.engine.ops.creation.ranges import arange
-from gradcli.engine.ops.elementwise.elementwise import clamp
+from gradcli.engine.ops.elementwise.clamp import clamp
 from gradcli.engine.ops.index.assign import with_part
 from gradcli.engine.ops.index.index_select import index_select
 from gradcli.engine.ops.index.slices import getitem

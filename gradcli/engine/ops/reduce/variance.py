@@ -1,123 +1,19 @@
-"""Sums, means and variances. Floats are added in double, whole numbers and bools in int64."""
+"""Variances and standard deviations, in two passes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine import table
-from gradcli.engine.array import Array, run, scalar
-from gradcli.engine.dtype import DType
+from gradcli.engine.array import Array, run
+from gradcli.engine.composite import function
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import along, floats
-from gradcli.engine.ops.family import map_binary
+from gradcli.engine.ops.reduce.sum import WRONG, Dim, mean
 from gradcli.engine.sample import distinct, sample, wrong
-from gradcli.engine.shape import Shape, dim_set, numel, reduced
+from gradcli.engine.shape import dim_set, numel
 from gradcli.engine.tensor import Tensor
-
-Dim = int | Sequence[int] | None
-
-SAMPLES = (
-    sample((3, 5)),
-    sample((3, 5), dim=0),
-    sample((2, 3, 4), dim=1, keepdim=True),
-    sample((2, 3, 4), dim=(0, -1)),
-    sample((2, 1, 3, 2), dim=(1, 2)),
-    sample(()),
-    sample((0, 3), dim=1),
-)
-WRONG = (
-    wrong(sample((3, 5), dim=2), "dim 2 is outside -2..1"),
-    wrong(sample((3, 5), dim=(0, -2)), "names one dimension twice"),
-)
-
-
-def _total(x: Array, dims: tuple[int, ...], divisor: float | None = None) -> Array:
-    """The sum over `dims`, which stay with size 1; divided at the end where a divisor is given."""
-    runs, dtype = shapes.neighbours(dims) or [()], x.dtype
-    for i, group in enumerate(reversed(runs)):
-        lines = along(x.shape, group)
-        last = i == len(runs) - 1
-        floats = dtype if last else dtype.computed
-        out = lines.empty(floats if dtype.is_floating_point else dtypes.int64)
-        if divisor is not None and last:
-            run("mean", lines.fold(x), out, options=(divisor,))
-        else:
-            run("sum", lines.fold(x), out)
-        x = out.reshape(shapes.reduced(x.shape, group, keepdim=True))
-    return x
-
-
-def _spread(grad: Array, shape: Shape, dim: Dim, op: str) -> Array:
-    """A reduced gradient, repeated over what was reduced."""
-    dims = shapes.dim_set(dim, len(shape), op)
-    return grad.reshape(shapes.reduced(shape, dims, keepdim=True)).expand(shape)
-
-
-@op(
-    twice="linear",
-    samples=[*SAMPLES, sample((0, 3), dim=0), sample((3, 2), dtype=dtypes.float64)],
-    wrong=WRONG,
-)
-def sum(x: Array, *, dim: Dim = None, keepdim: bool = False, dtype: DType | None = None) -> Array:
-    """Sum of x over `dim`, or over everything; 0 for nothing."""
-    dims = shapes.dim_set(dim, x.ndim, "sum")
-    if dtype is not None and dtype is not x.dtype:
-        x = x.cast(dtype)
-    y = _total(x, dims).reshape(shapes.reduced(x.shape, dims, keepdim))
-    return y if dtype is None or y.dtype is dtype else y.cast(dtype)
-
-
-@sum.gradient
-def sum_gradient(
-    grad: Array, *, dim: Dim, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]
-) -> Array:
-    """1 for every element."""
-    spread = _spread(grad, shapes[0], dim, "sum")
-    return spread if spread.dtype is dtypes[0] else spread.cast(dtypes[0])
-
-
-@op(
-    samples=[*SAMPLES, sample((0, 3), dim=0), sample((3, 2), dtype=dtypes.float64)],
-    wrong=[
-        *WRONG,
-        wrong(sample((3,)), "mean: x must be float32, float64 or bfloat16", dtype="int64"),
-    ],
-)
-def mean(x: Array, *, dim: Dim = None, keepdim: bool = False, dtype: DType | None = None) -> Array:
-    """Sum over `dim`, or over everything, divided by the number of elements; NaN for none."""
-    dims = shapes.dim_set(dim, x.ndim, "mean")
-    x = floats("mean", x, dtype)
-    count = shapes.numel(tuple(x.shape[d] for d in dims))
-    return _total(x, dims, count).reshape(shapes.reduced(x.shape, dims, keepdim))
-
-
-@mean.gradient
-def mean_gradient(
-    grad: Array, *, dim: Dim, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]
-) -> Array:
-    """1 / count for every element."""
-    spread = _spread(_divided(grad, shapes[0], dim), shapes[0], dim, "mean")
-    return spread if spread.dtype is dtypes[0] else spread.cast(dtypes[0])
-
-
-@mean.gradient_graph
-def mean_gradient_graph(
-    grad: Tensor, *, dim: Dim, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]
-) -> Tensor:
-    """1 / count for every element."""
-    dims = dim_set(dim, len(shapes[0]), "mean")
-    spread = grad.reshape(reduced(shapes[0], dims, keepdim=True)).expand(shapes[0])
-    # Divided last: where there is nothing to spread over, there is nothing to divide by 0.
-    return (spread / numel(tuple(shapes[0][d] for d in dims))).to(dtypes[0])
-
-
-def _divided(grad: Array, shape: Shape, dim: Dim) -> Array:
-    dims = shapes.dim_set(dim, len(shape), "mean")
-    count = shapes.numel(tuple(shape[d] for d in dims))
-    return map_binary("div", grad, scalar(count, grad.dtype))
 
 
 def _correction(unbiased: bool | None, correction: float) -> float:
@@ -254,3 +150,40 @@ def std_gradient(
     """(x - mean) / (n - correction) / std, and 0 where std is 0."""
     c = _correction(unbiased, correction)
     return _variance_slope("std", grad, x, y, mean, dim, c)
+
+
+_SPREADS = [
+    sample((3, 5)),
+    sample((2, 3, 4), dim=(0, -1), keepdim=True),
+    sample((5, 2), dim=0, unbiased=False),
+    sample((4, 1), dim=0, correction=2),
+    sample((0, 3), dim=1),
+]
+
+
+@function(samples=_SPREADS)
+def std_mean(
+    input: Tensor,
+    dim: Dim = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float = 1,
+) -> tuple[Tensor, Tensor]:
+    """The standard deviation, as std gives it, and the mean, over `dim` or over everything."""
+    spread = std(input, dim, unbiased, keepdim, correction=correction)
+    return spread, mean(input, dim, keepdim)
+
+
+@function(samples=_SPREADS)
+def var_mean(
+    input: Tensor,
+    dim: Dim = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float = 1,
+) -> tuple[Tensor, Tensor]:
+    """The variance, as var gives it, and the mean, over `dim` or over everything."""
+    spread = var(input, dim, unbiased, keepdim, correction=correction)
+    return spread, mean(input, dim, keepdim)

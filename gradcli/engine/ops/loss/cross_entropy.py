@@ -1,4 +1,4 @@
-"""Losses: cross-entropy, negative log-likelihood and mean squared error."""
+"""Cross-entropy and negative log-likelihood."""
 
 from __future__ import annotations
 
@@ -12,21 +12,10 @@ from gradcli.engine.array import Array, empty, run
 from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops.along import Along, along, floats, match
 from gradcli.engine.ops.creation.creation import tensor
-from gradcli.engine.ops.loss.loss_pairs import reduced
+from gradcli.engine.ops.loss.regression import reduced, reduction_code
 from gradcli.engine.sample import index, none, positive, sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
-
-_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}  # as in csrc/cpu/loss/loss.h
-
-
-def _reduction(name: str, reduction: str) -> int:
-    if reduction not in _REDUCTIONS:
-        raise OptionError(f"{name}: reduction must be none, mean or sum, got {reduction!r:.60}")
-    return _REDUCTIONS[reduction]
-
-
-# -- cross-entropy ---------------------------------------------------------------------------------
 
 
 def _classes(name: str, x: Array, target: Array, weight: Array | None) -> Along:
@@ -74,7 +63,7 @@ def _loss(
 ) -> tuple[Array, Array, Array]:
     """Loss, the rows' (largest logit, logarithm of the sum), and what a mean is divided by."""
     lines = _classes(name, x, target, weight)
-    mode, (outer, _, inner) = _reduction(name, reduction), lines.lines
+    mode, (outer, _, inner) = reduction_code(name, reduction), lines.lines
     loss = lines.empty(x.dtype) if mode == 0 else empty((1,), x.dtype)
     kept = x.dtype.computed
     stats, total = empty((outer, 2, inner), kept), empty((1,), kept)
@@ -98,7 +87,7 @@ def _loss_slope(
     smooth: float,
 ) -> Array:
     lines = _classes(name, x, target, weight)
-    mode = _reduction(name, reduction)
+    mode = reduction_code(name, reduction)
     out = lines.whole(x.dtype)
     grad = lines.fold_result(grad) if mode == 0 else grad.contiguous().reshape((1,))
     labels = lines.fold_result(target.cast(dtypes.int64))
@@ -196,7 +185,7 @@ def _against_probabilities(
 ) -> Tensor:
     """Minus sum of target * log softmax(x); the mean is one over samples."""
     _checked_smoothing(label_smoothing)
-    _reduction("cross_entropy", reduction)
+    reduction_code("cross_entropy", reduction)
     match("cross_entropy", floats("cross_entropy", x.array), target=target.array)
     if ignore_index >= 0:
         raise OptionError("cross_entropy: ignore_index is for class numbers, not probabilities")
@@ -337,62 +326,3 @@ def nll_loss_gradient(
         return of_x, None, None
     options: dict[str, Any] = {"reduction": reduction, "ignore_index": ignore_index}
     return of_x, None, _of_weight(_composed_nll_loss, grad, *inputs, **options)
-
-
-# -- mean squared error ----------------------------------------------------------------------------
-
-
-def _composed_mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    return reduced((input - target) * (input - target), reduction)
-
-
-@op(
-    saves=("input", "target"),
-    composed=_composed_mse_loss,
-    twice="composed",
-    samples=[
-        sample((3, 5), (3, 5)),
-        sample((2, 1, 4), (2, 1, 4), reduction="sum"),
-        sample((2, 3), (2, 3), reduction="none"),
-        sample((), ()),
-        sample((0, 3), (0, 3), reduction="sum"),
-    ],
-    wrong=[
-        wrong(sample((3, 5), (3,)), "input (3, 5) and target (3,) must have one shape"),
-        wrong(sample((3,), (3,), reduction="avg"), "none, mean or sum"),
-        wrong(sample((3,), index((3,), 3)), "target is int64 and x float64"),
-        wrong(
-            sample((3,), (3,)), "x must be float32, float64 or bfloat16, got int64", dtype="int64"
-        ),
-    ],
-)
-def mse_loss(input: Array, target: Array, *, reduction: str = "mean") -> Array:
-    """Mean of (input - target) squared."""
-    mode = _reduction("mse_loss", reduction)
-    match("mse_loss", floats("mse_loss", input), target=target)
-    if input.shape != target.shape:
-        raise ShapeError(
-            f"mse_loss: input {input.shape} and target {target.shape} must have one shape"
-        )
-    loss = empty((input.numel,) if mode == 0 else (1,), input.dtype)
-    run("mse", _flat(input), _flat(target), loss, sizes=(mode,))
-    return loss.reshape(input.shape if mode == 0 else ())
-
-
-def _flat(x: Array) -> Array:
-    return x.contiguous().reshape((x.numel,))
-
-
-@mse_loss.gradient
-def mse_loss_gradient(
-    grad: Array, *, input: Array, target: Array, reduction: str, needs: tuple[bool, ...]
-) -> tuple[Array | None, ...]:
-    """2 (input - target) / n, and the same with the opposite sign."""
-    a, b = _flat(input), _flat(target)
-
-    def slope(first: Array, second: Array) -> Array:
-        out = empty(first.shape, first.dtype)
-        run("mse_backward", first, second, _flat(grad), out, sizes=(_REDUCTIONS[reduction],))
-        return out.reshape(input.shape)
-
-    return slope(a, b) if needs[0] else None, slope(b, a) if needs[1] else None

@@ -1,4 +1,4 @@
-"""Losses of pairs: each element of input against that of target, then the mean or sum. Distances.
+"""Losses of pairs: each element of input against that of target, then the mean or sum.
 
 The terms are rows of csrc/scalar_ops.h, with slopes for both sides.
 """
@@ -13,14 +13,71 @@ from gradcli.engine.array import Array, empty, run, scalar
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.family import map_binary
-from gradcli.engine.sample import Input, Sample, Wrong, away_from, sample, wrong
+from gradcli.engine.sample import Input, Sample, Wrong, away_from, index, sample, wrong
 from gradcli.engine.shape import numel
 from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
+
+def _composed_mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    return reduced((input - target) * (input - target), reduction)
+
+
+@op(
+    saves=("input", "target"),
+    composed=_composed_mse_loss,
+    twice="composed",
+    samples=[
+        sample((3, 5), (3, 5)),
+        sample((2, 1, 4), (2, 1, 4), reduction="sum"),
+        sample((2, 3), (2, 3), reduction="none"),
+        sample((), ()),
+        sample((0, 3), (0, 3), reduction="sum"),
+    ],
+    wrong=[
+        wrong(sample((3, 5), (3,)), "input (3, 5) and target (3,) must have one shape"),
+        wrong(sample((3,), (3,), reduction="avg"), "none, mean or sum"),
+        wrong(sample((3,), index((3,), 3)), "target is int64 and x float64"),
+        wrong(
+            sample((3,), (3,)), "x must be float32, float64 or bfloat16, got int64", dtype="int64"
+        ),
+    ],
+)
+def mse_loss(input: Array, target: Array, *, reduction: str = "mean") -> Array:
+    """Mean of (input - target) squared."""
+    mode = reduction_code("mse_loss", reduction)
+    match("mse_loss", floats("mse_loss", input), target=target)
+    if input.shape != target.shape:
+        raise ShapeError(
+            f"mse_loss: input {input.shape} and target {target.shape} must have one shape"
+        )
+    loss = empty((input.numel,) if mode == 0 else (1,), input.dtype)
+    run("mse", _flat(input), _flat(target), loss, sizes=(mode,))
+    return loss.reshape(input.shape if mode == 0 else ())
+
+
+def _flat(x: Array) -> Array:
+    return x.contiguous().reshape((x.numel,))
+
+
+@mse_loss.gradient
+def mse_loss_gradient(
+    grad: Array, *, input: Array, target: Array, reduction: str, needs: tuple[bool, ...]
+) -> tuple[Array | None, ...]:
+    """2 (input - target) / n, and the same with the opposite sign."""
+    a, b = _flat(input), _flat(target)
+
+    def slope(first: Array, second: Array) -> Array:
+        out = empty(first.shape, first.dtype)
+        run("mse_backward", first, second, _flat(grad), out, sizes=(REDUCTIONS.index(reduction),))
+        return out.reshape(input.shape)
+
+    return slope(a, b) if needs[0] else None, slope(b, a) if needs[1] else None
+
+
 Make = Callable[[tuple[int, ...]], Input]
-REDUCTIONS = ("none", "mean", "sum")
+REDUCTIONS = ("none", "mean", "sum")  # 0, 1, 2 in csrc/cpu/loss/loss.h
 TINY = 9.999999960041972e-13  # 1e-12 as a float32, as torch has it in every type
 
 
@@ -29,6 +86,12 @@ def checked_reduction(name: str, reduction: str, known: Sequence[str] = REDUCTIO
     if reduction not in known:
         said = f"{', '.join(known[:-1])} or {known[-1]}"
         raise OptionError(f"{name}: reduction must be {said}, got {reduction!r:.60}")
+
+
+def reduction_code(name: str, reduction: str) -> int:
+    """A reduction as kernels number it."""
+    checked_reduction(name, reduction)
+    return REDUCTIONS.index(reduction)
 
 
 def reduced(terms: Tensor, reduction: str) -> Tensor:
@@ -140,9 +203,6 @@ def pair_wrong(name: str) -> list[Wrong]:
         wrong(sample((3,), (3,), reduction="avg"), f"{name}: reduction must be none, mean or sum"),
         wrong(sample((3,), (3,)), "must be float32, float64 or bfloat16, got int64", dtype="int64"),
     ]
-
-
-# -- distances -------------------------------------------------------------------------------------
 
 
 def _composed_l1(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:

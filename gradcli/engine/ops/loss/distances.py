@@ -9,7 +9,7 @@ from gradcli.engine import table
 from gradcli.engine.composite import function
 from gradcli.engine.dtype import promote
 from gradcli.engine.kind import NotNegative
-from gradcli.engine.ops.loss.loss_margins import at_least, finished, one_rank
+from gradcli.engine.ops.loss.margins import at_least, finished, one_rank
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import broadcast, dim_index
 from gradcli.engine.tensor import Tensor

@@ -8,7 +8,7 @@ from gradcli.engine import table
 from gradcli.engine.array import Array
 from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops.creation import creation
-from gradcli.engine.ops.loss.loss_pairs import (
+from gradcli.engine.ops.loss.regression import (
     REDUCTIONS,
     TINY,
     checked_reduction,

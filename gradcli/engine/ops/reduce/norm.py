@@ -1,4 +1,4 @@
-"""Reductions composed of simpler ops: products, norms, logsumexp."""
+"""Norms of vectors, and the logarithm of a sum of exponentials."""
 
 from __future__ import annotations
 
@@ -6,30 +6,25 @@ from math import inf
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
+from gradcli.engine.array import Array, empty, run, scalar
 from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
-from gradcli.engine.ops.elementwise.elementwise import add, clamp, exp, log, mul
+from gradcli.engine.op import op
+from gradcli.engine.ops.along import along, floats
+from gradcli.engine.ops.elementwise.arithmetic import mul
+from gradcli.engine.ops.elementwise.clamp import clamp
+from gradcli.engine.ops.elementwise.exponential import exp, log
+from gradcli.engine.ops.elementwise.power import sqrt
+from gradcli.engine.ops.family import map_binary, map_unary
 from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.reduce.extreme import amax, amin
-from gradcli.engine.ops.reduce.length import vector_norm
-from gradcli.engine.ops.reduce.reduce import Dim, mean, std, var
-from gradcli.engine.ops.reduce.reduce import sum as total
-from gradcli.engine.ops.shape.join import cat
-from gradcli.engine.ops.shape.reshape import own_memory, reshape
-from gradcli.engine.sample import away_from, index, sample, wrong
+from gradcli.engine.ops.reduce.sum import SAMPLES, WRONG, Dim
+from gradcli.engine.ops.reduce.sum import sum as total
+from gradcli.engine.ops.shape.reshape import reshape
+from gradcli.engine.sample import away_from, sample, wrong
+from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError
-
-
-def _part(x: Tensor, d: int, start: int, stop: int) -> Tensor:
-    """A view of the slices start to stop along d."""
-    return x[(*(slice(None),) * d, slice(start, stop))]
-
-
-def _counted(x: Tensor, dtype: DType | None) -> Tensor:
-    """As torch adds and multiplies: whole numbers and bools as int64."""
-    chosen = dtype or (x.dtype if x.is_floating_point() else dtypes.int64)
-    return x if x.dtype is chosen else x.to(chosen)
 
 
 def _floating(name: str, x: Tensor, dtype: DType | None = None) -> Tensor:
@@ -38,37 +33,6 @@ def _floating(name: str, x: Tensor, dtype: DType | None = None) -> Tensor:
     if not x.is_floating_point():
         raise DTypeError(f"{name}: input must be float32, float64 or bfloat16, got {x.dtype}")
     return x
-
-
-@function(
-    samples=[
-        sample((3, 5)),
-        sample((2, 7, 3), dim=1),
-        sample((3, 1), dim=-1, keepdim=True),
-        sample((4,), dtype=dtypes.float64),
-        sample(index((2, 3), 5), dim=0),
-        sample((0, 3), dim=0),
-    ],
-    wrong=[wrong(sample((2, 3), dim=2), "prod: dim 2 is outside -2..1")],
-)
-def prod(
-    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
-) -> Tensor:
-    """Product along `dim`, or of everything; 1 for nothing. Halves are multiplied pair by pair."""
-    dims = shapes.dim_set(dim, input.ndim, "prod")
-    shape = shapes.reduced(input.shape, dims, keepdim)
-    x = _counted(input, dtype)
-    d = 0 if dim is None or not dims else dims[0]
-    x = reshape(x, (x.numel(),)) if dim is None or not dims else x
-    size = x.shape[d]
-    if not size:
-        return reshape(add(total(x, d), 1), shape)
-    while size > 1:
-        half = size // 2
-        y = mul(_part(x, d, 0, half), _part(x, d, half, 2 * half))
-        x = cat([y, _part(x, d, 2 * half, size)], d) if size % 2 else y
-        size = x.shape[d]
-    return own_memory(reshape(x, shape), input)  # the product of one number is that number
 
 
 @function(
@@ -144,38 +108,51 @@ def norm(
     return _power_norm(size, order, dim, keepdim)
 
 
-_SPREADS = [
-    sample((3, 5)),
-    sample((2, 3, 4), dim=(0, -1), keepdim=True),
-    sample((5, 2), dim=0, unbiased=False),
-    sample((4, 1), dim=0, correction=2),
-    sample((0, 3), dim=1),
-]
+def _composed(x: Tensor, *, dim: Dim = None, keepdim: bool = False) -> Tensor:
+    """The root is not asked for its slope at 0, which is infinite."""
+    squares = total(mul(x, x), dim, keepdim)
+    none = squares == 0
+    return where(none, 0.0, sqrt(where(none, 1.0, squares)))
 
 
-@function(samples=_SPREADS)
-def std_mean(
-    input: Tensor,
-    dim: Dim = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float = 1,
-) -> tuple[Tensor, Tensor]:
-    """The standard deviation, as std gives it, and the mean, over `dim` or over everything."""
-    spread = std(input, dim, unbiased, keepdim, correction=correction)
-    return spread, mean(input, dim, keepdim)
+@op(
+    method=False,
+    saves=("x", "y"),
+    composed=_composed,
+    twice="composed",
+    samples=SAMPLES,
+    wrong=[*WRONG, wrong(SAMPLES[0], "vector_norm: x must be float", dtype="int64")],
+)
+def vector_norm(x: Array, *, dim: Dim = None, keepdim: bool = False) -> Array:
+    """The root of the sum of the squares over `dim`, or over everything."""
+    floats("vector_norm", x)
+    dims = shapes.dim_set(dim, x.ndim, "vector_norm")
+    shape = shapes.reduced(x.shape, dims, keepdim)
+    if len(dims) == x.ndim:
+        squares = empty((1,), dtypes.float64)
+        run("sum_squares", x.contiguous(), squares)
+        y = map_unary("sqrt", squares)
+        return (y if x.dtype is y.dtype else y.cast(x.dtype)).reshape(shape)
+    lines = along(x.shape, dims)
+    lengths = lines.empty(x.dtype)
+    run("length", lines.fold(x), lengths)
+    return lengths.reshape(shape)
 
 
-@function(samples=_SPREADS)
-def var_mean(
-    input: Tensor,
-    dim: Dim = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float = 1,
-) -> tuple[Tensor, Tensor]:
-    """The variance, as var gives it, and the mean, over `dim` or over everything."""
-    spread = var(input, dim, unbiased, keepdim, correction=correction)
-    return spread, mean(input, dim, keepdim)
+@vector_norm.gradient
+def vector_norm_gradient(
+    grad: Array, *, x: Array, y: Array, dim: Dim, shapes: tuple[Shape, ...]
+) -> Array:
+    """X / norm; 0 where the norm is 0, for all of x is 0 there.
+
+    The gradient comes last: divided by a norm that is subnormal it would be infinite.
+    """
+    kept = _kept(shapes[0], dim)
+    nothing = map_binary("eq", y, scalar(0, y.dtype), dtypes.bool_).cast(y.dtype)
+    direction = map_binary("div", x, map_binary("add", y, nothing).reshape(kept))
+    return map_binary("mul", direction, grad.reshape(kept))
+
+
+def _kept(shape: Shape, dim: Dim) -> Shape:
+    """The reduced shape, with size 1 where it was reduced."""
+    return shapes.reduced(shape, shapes.dim_set(dim, len(shape), "vector_norm"), keepdim=True)

@@ -1,0 +1,60 @@
+"""Whole numbers near an element, and what is left of it: floor, ceil, trunc, round, frac."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from gradcli.engine.array import Array, scalar
+from gradcli.engine.kind import within
+from gradcli.engine.op import op
+from gradcli.engine.ops.along import floats
+from gradcli.engine.ops.family import UNIT_SAMPLES, map_binary, map_unary, step
+from gradcli.engine.sample import sample, wrong
+from gradcli.engine.tensor import Tensor
+
+floor = step("floor", "The largest whole number not above x.", samples=UNIT_SAMPLES)
+ceil = step("ceil", "The smallest whole number not below x.", samples=UNIT_SAMPLES)
+trunc = step("trunc", "The whole number next to x towards 0.", samples=UNIT_SAMPLES)
+Decimals = Annotated[int, within("a whole number from -300 to 300", ge=-300, le=300)]
+
+
+@op(samples=[*UNIT_SAMPLES, sample((3, 1), decimals=2), sample((2, 3), decimals=-1)])
+def round(x: Array, *, decimals: Decimals = 0) -> Array:
+    """The nearest whole number, halves to the even one; or with so many decimals."""
+    if not x.dtype.is_floating_point:
+        return x.copy()
+    if not decimals:
+        return map_unary("round", x)
+    factor = scalar(10.0 ** (decimals if decimals > 0 else -decimals), x.dtype)
+    enter, leave = ("mul", "div") if decimals > 0 else ("div", "mul")
+    return map_binary(leave, map_unary("round", map_binary(enter, x, factor)), factor)
+
+
+@round.gradient
+def round_gradient(grad: Array) -> Array:
+    """0: it is flat almost everywhere."""
+    return map_binary("mul", grad, scalar(0, grad.dtype))
+
+
+@round.gradient_graph
+def round_gradient_graph(grad: Tensor) -> Tensor:
+    """0 again."""
+    return grad * 0.0
+
+
+@op(samples=UNIT_SAMPLES, wrong=[wrong(sample((2,)), "frac: x must be float", dtype="int64")])
+def frac(x: Array) -> Array:
+    """The element minus trunc of it."""
+    return map_unary("frac", floats("frac", x))
+
+
+@frac.gradient
+def frac_gradient(grad: Array) -> Array:
+    """1 for every element."""
+    return grad
+
+
+@frac.gradient_graph
+def frac_gradient_graph(grad: Tensor) -> Tensor:
+    """1 again."""
+    return grad
