@@ -102,9 +102,9 @@ def _position(name: str, part: Any, size: int, d: int) -> int:
     return i % size
 
 
-def index_along(dim: int, index: int | slice) -> tuple[Any, ...]:
-    """The index that takes part of dimension `dim`."""
-    return (*[slice(None)] * dim, index)
+def part_along(x: Tensor, dim: int, part: int | slice) -> Tensor:
+    """A view of one slice along `dim`, or of several."""
+    return getitem(x, index=(*(slice(None),) * dim, part))
 
 
 @function(
@@ -126,7 +126,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     begin += size if begin < 0 else 0
     if length < 0 or not 0 <= begin <= size - length:
         raise RangeError(f"narrow: start {start} and length {length} leave a dimension of {size}")
-    return getitem(input, index=index_along(d, slice(begin, begin + length)))
+    return part_along(input, d, slice(begin, begin + length))
 
 
 @function(
@@ -143,4 +143,4 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     if not input.ndim:
         raise ShapeError("select: a tensor without dimensions has no slices")
     d = shape_rules.dim_index(dim, input.ndim, "select")
-    return getitem(input, index=index_along(d, index))
+    return part_along(input, d, index)

@@ -22,20 +22,19 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
 
-def _chosen(name: str, x: Array, dims: tuple[int, ...]) -> tuple[Along, Array, Array]:
+def _chosen(name: str, kernel: str, x: Array, dims: tuple[int, ...]) -> tuple[Along, Array, Array]:
     """Values and int64 places (counted within what is reduced), both (outer, 1, inner)."""
     lines = along(x.shape, dims)
     values, places = lines.empty(x.dtype), lines.empty(dtypes.int64)
     if lines.lines[1] == 0 and values.numel:
         raise ShapeError(f"{name}: there is nothing to choose from in shape {x.shape}")
-    kernel = "max_along" if "max" in name else "min_along"
     run(kernel, lines.fold(x), values, places)
     return lines, values, places
 
 
-def _over_all(name: str, x: Array, dim: Dim, keepdim: bool) -> Array:
+def _over_all(name: str, kernel: str, x: Array, dim: Dim, keepdim: bool) -> Array:
     dims = shapes.dim_set(dim, x.ndim, name)
-    _, values, _ = _chosen(name, x, dims)
+    _, values, _ = _chosen(name, kernel, x, dims)
     return values.reshape(shapes.reduced(x.shape, dims, keepdim))
 
 
@@ -54,7 +53,7 @@ _NOTHING = wrong(sample((3, 0), dim=1), "there is nothing to choose from in shap
 @op(saves=("x", "y"), samples=_DISTINCT, wrong=[*WRONG, _NOTHING])
 def amax(x: Array, *, dim: Dim = (), keepdim: bool = False) -> Array:
     """The largest of x over `dim`, or over everything; ties share the gradient evenly."""
-    return _over_all("amax", x, dim, keepdim)
+    return _over_all("amax", "max_along", x, dim, keepdim)
 
 
 @amax.gradient
@@ -78,7 +77,7 @@ amax.gradient_graph(_shared_again)
 @op(saves=("x", "y"), samples=_DISTINCT, wrong=[*WRONG, _NOTHING])
 def amin(x: Array, *, dim: Dim = (), keepdim: bool = False) -> Array:
     """The smallest of x over `dim`, or over everything; ties share the gradient evenly."""
-    return _over_all("amin", x, dim, keepdim)
+    return _over_all("amin", "min_along", x, dim, keepdim)
 
 
 @amin.gradient
@@ -90,10 +89,10 @@ def amin_gradient(grad: Array, *, x: Array, y: Array, dim: Dim) -> Array:
 amin.gradient_graph(_shared_again)
 
 
-def _place(name: str, x: Array, dim: int | None, keepdim: bool) -> Array:
+def _place(name: str, kernel: str, x: Array, dim: int | None, keepdim: bool) -> Array:
     one = None if dim is None else (shapes.dim_index(dim, x.ndim, name),)
     dims = shapes.dim_set(one, x.ndim, name)
-    _, _, places = _chosen(name, x, dims)
+    _, _, places = _chosen(name, kernel, x, dims)
     return places.reshape(shapes.reduced(x.shape, dims, keepdim))
 
 
@@ -109,13 +108,13 @@ _PLACE_WRONG = (WRONG[0], _NOTHING)
 @op(samples=_PLACE_SAMPLES, wrong=_PLACE_WRONG, why="a place does not change smoothly")
 def argmax(x: Array, *, dim: int | None = None, keepdim: bool = False) -> Array:
     """Where the largest lies along `dim`, or in the flat x; the first of several."""
-    return _place("argmax", x, dim, keepdim)
+    return _place("argmax", "max_along", x, dim, keepdim)
 
 
 @op(samples=_PLACE_SAMPLES, wrong=_PLACE_WRONG, why="a place does not change smoothly")
 def argmin(x: Array, *, dim: int | None = None, keepdim: bool = False) -> Array:
     """Where the smallest lies along `dim`, or in the flat x; the first of several."""
-    return _place("argmin", x, dim, keepdim)
+    return _place("argmin", "min_along", x, dim, keepdim)
 
 
 class ExtremeOp(Op[Tensor]):
@@ -140,12 +139,14 @@ class ExtremeOp(Op[Tensor]):
         return Extreme(*super().__call__(*args, **named))
 
 
-def _extreme(name: str, doc: str, of_all: Op[Tensor], of_two: Op[Tensor]) -> Op[Tensor]:
+def _extreme(
+    name: str, kernel: str, doc: str, of_all: Op[Tensor], of_two: Op[Tensor]
+) -> Op[Tensor]:
     def forward(x: Array, *, dim: OneDim, keepdim: bool = False) -> tuple[Array, Array]:
         one = (shapes.dim_index(dim, x.ndim, name),)
         dims = shapes.dim_set(one, x.ndim, name)
         shape = shapes.reduced(x.shape, dims, keepdim)
-        _, values, places = _chosen(name, x, dims)
+        _, values, places = _chosen(name, kernel, x, dims)
         return values.reshape(shape), places.reshape(shape)
 
     forward.__doc__ = doc
@@ -206,8 +207,8 @@ def _selected_again(grad: Tensor, indices: Tensor, shape: Shape, dim: int) -> Te
     return grad.reshape(one) * (indices.reshape(one) == column).to(grad.dtype)
 
 
-max = _extreme("max", "The largest along `dim`, and its place.", amax, maximum)
-min = _extreme("min", "The smallest along `dim`, and its place.", amin, minimum)
+max = _extreme("max", "max_along", "The largest along `dim`, and its place.", amax, maximum)
+min = _extreme("min", "min_along", "The smallest along `dim`, and its place.", amin, minimum)
 
 
 @function(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
@@ -19,7 +18,7 @@ from gradcli.engine.ops.elementwise.arithmetic import mul, sub
 from gradcli.engine.ops.elementwise.clamp import maximum, minimum
 from gradcli.engine.ops.elementwise.comparison import eq, ne
 from gradcli.engine.ops.index.scatter import gather
-from gradcli.engine.ops.index.slices import getitem
+from gradcli.engine.ops.index.slices import part_along
 from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.shape.expand import expand
 from gradcli.engine.ops.shape.join import cat
@@ -72,25 +71,25 @@ def cumsum_gradient(grad: Array, *, dim: int, dtypes: tuple[DType, ...]) -> Arra
     return slope if slope.dtype is dtypes[0] else slope.cast(dtypes[0])
 
 
-def _doubling(input: Tensor, *, dim: int, dtype: DType | None = None) -> Tensor:
-    """In log2(n) rounds: each joined with what is 1, 2, 4, ... places before it."""
-    x = input if dtype is None else input.to(dtype)
-    d = shapes.dim_index(dim, input.ndim, "cumprod")
+def _doubling(x: Tensor, d: int, join: Callable[..., Tensor]) -> Tensor:
+    """Each slice joined with all before it, in log2(n) rounds: those 1, 2, 4, ... places before."""
     size, shift = x.shape[d] if x.ndim else 1, 1
     while shift < size:
-        joined = mul(_part(x, d, shift, size), _part(x, d, 0, size - shift))
-        x = cat([_part(x, d, 0, shift), joined], d)
+        later = part_along(x, d, slice(shift, None))
+        joined = join(later, part_along(x, d, slice(size - shift)))
+        x = cat([part_along(x, d, slice(shift)), joined], d)
         shift *= 2
-    return own_memory(x, input)
+    return x
 
 
-def _part(x: Tensor, d: int, start: int, stop: int) -> Tensor:
-    return x[(*(slice(None),) * d, slice(start, stop))]
+def _composed_cumprod(input: Tensor, *, dim: int, dtype: DType | None = None) -> Tensor:
+    x = input if dtype is None else input.to(dtype)
+    return own_memory(_doubling(x, shapes.dim_index(dim, x.ndim, "cumprod"), mul), input)
 
 
 @op(
     saves=("input", "y"),
-    composed=_doubling,
+    composed=_composed_cumprod,
     twice="composed",
     samples=SAMPLES,
     wrong=WRONG,
@@ -137,10 +136,9 @@ def diff(
     d = shapes.dim_index(dim, input.ndim, "diff")
     if n and (prepend is not None or append is not None):
         input = cat([x for x in (prepend, input, append) if x is not None], d)
-    front: tuple[Any, ...] = (slice(None),) * d
     for _ in range(min(n, input.shape[d])):  # then nothing is left
-        later = getitem(input, index=(*front, slice(1, None)))
-        input = sub(later, getitem(input, index=(*front, slice(None, later.shape[d]))))
+        later = part_along(input, d, slice(1, None))
+        input = sub(later, part_along(input, d, slice(later.shape[d])))
     return input if n else clone(input)
 
 
@@ -153,25 +151,14 @@ _RUNS = [
 ]
 
 
-def _running(x: Tensor, d: int, join: Callable[..., Tensor]) -> Tensor:
-    """Each slice joined with all before it, by shifts of 1, 2, 4, ..."""
-    size, shift, front = x.shape[d], 1, (slice(None),) * d
-    while shift < size:
-        later = getitem(x, index=(*front, slice(shift, None)))
-        joined = join(later, getitem(x, index=(*front, slice(None, size - shift))))
-        x = cat([getitem(x, index=(*front, slice(None, shift))), joined], d)
-        shift *= 2
-    return x
-
-
 def _cumulative(name: str, input: Tensor, dim: int, join: Callable[..., Tensor]) -> Sorted:
     d = shapes.dim_index(dim, input.ndim, name)
     if not input.ndim:
         return Sorted(input.clone(), zeros(dtype=dtypes.int64))
     x = input.detach()
-    best = eq(x, _running(x, d, join)) | ne(x, x)
+    best = eq(x, _doubling(x, d, join)) | ne(x, x)
     column = reshape(arange(x.shape[d]), (x.shape[d], *(1,) * (x.ndim - d - 1)))
-    places = _running(where(best, expand(column, x.shape), 0), d, maximum)
+    places = _doubling(where(best, expand(column, x.shape), 0), d, maximum)
     return Sorted(gather(input, d, places), places)
 
 

@@ -14,6 +14,7 @@ from gradcli.engine.ops.along import along, floats
 from gradcli.engine.ops.elementwise.arithmetic import add, mul
 from gradcli.engine.ops.elementwise.comparison import eq, ne
 from gradcli.engine.ops.family import map_binary
+from gradcli.engine.ops.index.slices import part_along
 from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.shape.join import cat
 from gradcli.engine.ops.shape.reshape import own_memory, reshape
@@ -124,11 +125,6 @@ def _divided(grad: Array, shape: Shape, dim: Dim) -> Array:
     return map_binary("div", grad, scalar(count, grad.dtype))
 
 
-def _part(x: Tensor, d: int, start: int, stop: int) -> Tensor:
-    """A view of the slices start to stop along d."""
-    return x[(*(slice(None),) * d, slice(start, stop))]
-
-
 def _counted(x: Tensor, dtype: DType | None) -> Tensor:
     """As torch adds and multiplies: whole numbers and bools as int64."""
     chosen = dtype or (x.dtype if x.is_floating_point() else dtypes.int64)
@@ -160,8 +156,8 @@ def prod(
         return reshape(add(sum(x, d), 1), shape)
     while size > 1:
         half = size // 2
-        y = mul(_part(x, d, 0, half), _part(x, d, half, 2 * half))
-        x = cat([y, _part(x, d, 2 * half, size)], d) if size % 2 else y
+        y = mul(part_along(x, d, slice(half)), part_along(x, d, slice(half, 2 * half)))
+        x = cat([y, part_along(x, d, slice(2 * half, size))], d) if size % 2 else y
         size = x.shape[d]
     return own_memory(reshape(x, shape), input)  # the product of one number is that number
 

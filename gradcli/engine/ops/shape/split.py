@@ -10,7 +10,7 @@ from gradcli.engine.array import Array, empty, fill, run
 from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import op
-from gradcli.engine.ops.index.slices import getitem, index_along
+from gradcli.engine.ops.index.slices import part_along
 from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.sample import index, sample, wrong
 from gradcli.engine.shape import Shape
@@ -209,4 +209,4 @@ def tensor_split(
         short, longer = divmod(input.shape[d], cuts)
         cuts = [i * short + min(i, longer) for i in range(1, cuts)]
     bounds = zip([None, *cuts], [*cuts, None], strict=True)
-    return tuple(getitem(input, index=index_along(d, slice(a, b))) for a, b in bounds)
+    return tuple(part_along(input, d, slice(a, b)) for a, b in bounds)
