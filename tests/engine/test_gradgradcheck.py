@@ -67,7 +67,7 @@ def test_inputs_that_are_constants_change_no_second_gradient(op: Op, sample: Sam
 
 def test_a_wrong_second_gradient_is_found() -> None:
     from gradcli.engine.array import Array
-    from gradcli.engine.ops.family import map_slope, map_unary
+    from gradcli.engine.ops.elementwise.family import map_slope, map_unary
     from gradcli.engine.sample import sample
 
     def forward(x: Array) -> Array:

@@ -8,7 +8,7 @@ from on_host import gpu  # noqa: F401
 from gradcli.engine import devicecheck
 from gradcli.engine.gradcheck import Row, every_op
 from gradcli.engine.op import Op
-from gradcli.engine.ops.family import map_unary
+from gradcli.engine.ops.elementwise.family import map_unary
 from gradcli.engine.sample import sample
 
 

@@ -15,7 +15,7 @@ from gradcli.engine.op import Op
 from gradcli.engine.ops.creation.creation import zeros
 from gradcli.engine.ops.elementwise.arithmetic import add, div, mul, sub
 from gradcli.engine.ops.elementwise.clamp import clamp
-from gradcli.engine.ops.family import matched
+from gradcli.engine.ops.elementwise.family import matched
 from gradcli.engine.sample import away_from, index, positive, sample, wrong
 from gradcli.engine.tensor import Tensor, refuse_recorded
 from gradcli.errors import AutogradError, DTypeError, ShapeError

@@ -11,7 +11,7 @@ from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.conv import window_composed
 from gradcli.engine.ops.conv.conv import Plan, check_bias, check_filters, check_groups, grad_bias
 from gradcli.engine.ops.conv.geometry import PerDim, Space, flat, image
-from gradcli.engine.ops.family import map_binary
+from gradcli.engine.ops.elementwise.family import map_binary
 from gradcli.engine.sample import Sample, Wrong, floats_only, none, sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError

@@ -8,8 +8,7 @@ from gradcli.engine.array import Array
 from gradcli.engine.composite import function
 from gradcli.engine.op import op
 from gradcli.engine.ops.elementwise.arithmetic import div, mul, sub
-from gradcli.engine.ops.elementwise.trigonometry import tanh
-from gradcli.engine.ops.family import (
+from gradcli.engine.ops.elementwise.family import (
     NONZERO_SAMPLES,
     UNARY_SAMPLES,
     UNARY_SHAPES,
@@ -20,6 +19,7 @@ from gradcli.engine.ops.family import (
     pick,
     unary,
 )
+from gradcli.engine.ops.elementwise.trigonometry import tanh
 from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.shape.split import chunk
 from gradcli.engine.sample import Sample, away_from, sample, wrong

@@ -9,7 +9,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array
 from gradcli.engine.composite import function
 from gradcli.engine.op import op
-from gradcli.engine.ops.family import (
+from gradcli.engine.ops.elementwise.family import (
     DIVISION_SAMPLES,
     NONZERO_SAMPLES,
     UNARY_SAMPLES,

@@ -8,7 +8,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array, scalar
 from gradcli.engine.composite import function
 from gradcli.engine.op import op
-from gradcli.engine.ops.family import (
+from gradcli.engine.ops.elementwise.family import (
     Derivative,
     Slope,
     as_float,

@@ -10,7 +10,7 @@ from gradcli.engine.composite import function
 from gradcli.engine.kind import NotNegative
 from gradcli.engine.ops.along import floats
 from gradcli.engine.ops.elementwise.arithmetic import absolute, mul, sub
-from gradcli.engine.ops.family import comparison
+from gradcli.engine.ops.elementwise.family import comparison
 from gradcli.engine.ops.index.where import where
 from gradcli.engine.sample import index, sample, truth, wrong
 from gradcli.engine.tensor import Tensor

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.engine.array import Array, run
 from gradcli.engine.op import declare_op
-from gradcli.engine.ops.family import (
+from gradcli.engine.ops.elementwise.family import (
     DIVISION_SAMPLES,
     BinaryOp,
     Derivative,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from gradcli.engine.ops.family import POSITIVE_SAMPLES, unary
+from gradcli.engine.ops.elementwise.family import POSITIVE_SAMPLES, unary
 
 exp = unary("exp", "e to the power x.", lambda y: y)
 log = unary("log", "Natural logarithm of x.", lambda x: 1 / x, samples=POSITIVE_SAMPLES)

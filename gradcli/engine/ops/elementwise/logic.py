@@ -7,7 +7,7 @@ from gradcli.engine.array import Array
 from gradcli.engine.composite import function
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.elementwise.comparison import TRUTH, TRUTH_SAMPLES, eq
-from gradcli.engine.ops.family import BinaryOp, comparison, map_binary
+from gradcli.engine.ops.elementwise.family import BinaryOp, comparison, map_binary
 from gradcli.engine.sample import index, sample, truth, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError

@@ -8,7 +8,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array
 from gradcli.engine.composite import function
 from gradcli.engine.ops.elementwise.arithmetic import mul
-from gradcli.engine.ops.family import (
+from gradcli.engine.ops.elementwise.family import (
     POSITIVE_SAMPLES,
     BinaryOp,
     binary,

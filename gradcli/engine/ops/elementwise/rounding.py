@@ -8,7 +8,7 @@ from gradcli.engine.array import Array, scalar
 from gradcli.engine.kind import within
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats
-from gradcli.engine.ops.family import UNIT_SAMPLES, map_binary, map_unary, step
+from gradcli.engine.ops.elementwise.family import UNIT_SAMPLES, map_binary, map_unary, step
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.tensor import Tensor
 

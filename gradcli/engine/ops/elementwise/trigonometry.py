@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from gradcli.engine.ops.family import DIVISION_SAMPLES, UNIT_SAMPLES, binary, pick, row_slope, unary
+from gradcli.engine.ops.elementwise.family import (
+    DIVISION_SAMPLES,
+    UNIT_SAMPLES,
+    binary,
+    pick,
+    row_slope,
+    unary,
+)
 from gradcli.engine.tensor import Tensor
 
 sin = unary("sin", "Sine of x, in radians.", lambda x: x.cos())

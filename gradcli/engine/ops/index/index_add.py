@@ -10,7 +10,7 @@ from gradcli.engine.kind import Operand
 from gradcli.engine.op import declare_op
 from gradcli.engine.ops.along import along
 from gradcli.engine.ops.creation.creation import full as full_tensor
-from gradcli.engine.ops.family import map_binary
+from gradcli.engine.ops.elementwise.family import map_binary
 from gradcli.engine.ops.index.index_select import (
     AlongDim,
     counted,

@@ -13,7 +13,7 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.op import declare_op
 from gradcli.engine.ops.creation.like import full_like
 from gradcli.engine.ops.elementwise.comparison import eq
-from gradcli.engine.ops.family import map_binary
+from gradcli.engine.ops.elementwise.family import map_binary
 from gradcli.engine.ops.index.index_select import AlongDim
 from gradcli.engine.ops.index.scatter import (
     ADD,

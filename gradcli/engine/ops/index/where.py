@@ -13,7 +13,7 @@ from gradcli.engine.array import Array, empty, run, scalar, unbroadcast
 from gradcli.engine.kind import Operand
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.creation.creation import tensor
-from gradcli.engine.ops.family import matched
+from gradcli.engine.ops.elementwise.family import matched
 from gradcli.engine.sample import sample, truth, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor

@@ -12,7 +12,7 @@ from gradcli.engine import table
 from gradcli.engine.array import Array, empty, run, scalar
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats, match
-from gradcli.engine.ops.family import map_binary
+from gradcli.engine.ops.elementwise.family import map_binary
 from gradcli.engine.sample import Input, Sample, Wrong, away_from, index, sample, wrong
 from gradcli.engine.shape import numel
 from gradcli.engine.table import OPS

@@ -14,7 +14,7 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.kind import NotNegative, Sizes
 from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops.along import floats, match
-from gradcli.engine.ops.family import map_binary
+from gradcli.engine.ops.elementwise.family import map_binary
 from gradcli.engine.recompute import repeating
 from gradcli.engine.sample import none, positive, sample, wrong
 from gradcli.engine.shape import Shape

@@ -11,7 +11,7 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.op import op
 from gradcli.engine.ops.creation.creation import ones
 from gradcli.engine.ops.creation.like import full_like
-from gradcli.engine.ops.family import as_float
+from gradcli.engine.ops.elementwise.family import as_float
 from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.random.random import named_draw, next_draw
 from gradcli.engine.random import Draw

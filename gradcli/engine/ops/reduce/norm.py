@@ -14,8 +14,8 @@ from gradcli.engine.ops.along import along, floats
 from gradcli.engine.ops.elementwise.arithmetic import mul
 from gradcli.engine.ops.elementwise.clamp import clamp
 from gradcli.engine.ops.elementwise.exponential import exp, log
+from gradcli.engine.ops.elementwise.family import map_binary, map_unary
 from gradcli.engine.ops.elementwise.power import sqrt
-from gradcli.engine.ops.family import map_binary, map_unary
 from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.reduce.extreme import amax, amin
 from gradcli.engine.ops.reduce.sum import SAMPLES, WRONG, Dim

@@ -13,7 +13,7 @@ from gradcli.engine.op import op
 from gradcli.engine.ops.along import along, floats
 from gradcli.engine.ops.elementwise.arithmetic import add, mul
 from gradcli.engine.ops.elementwise.comparison import eq, ne
-from gradcli.engine.ops.family import map_binary
+from gradcli.engine.ops.elementwise.family import map_binary
 from gradcli.engine.ops.index.slices import part_along
 from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.shape.join import cat

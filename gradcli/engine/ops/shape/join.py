@@ -8,7 +8,7 @@ from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.composite import FUNCTIONS, function
 from gradcli.engine.op import op
-from gradcli.engine.ops.family import matched
+from gradcli.engine.ops.elementwise.family import matched
 from gradcli.engine.ops.shape.reshape import clone, reshape, unsqueeze
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape

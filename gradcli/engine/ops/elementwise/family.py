@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any
@@ -71,12 +70,6 @@ def map_binary(kernel: str, a: Array, b: Array, dtype: DType | None = None) -> A
     return out
 
 
-def _describe(forward: Callable[..., Any], doc: str) -> None:
-    """What the op means, and that it is declared by the module that calls unary, binary, ..."""
-    forward.__doc__ = doc
-    forward.__module__ = sys._getframe(2).f_globals["__name__"]
-
-
 def pick(condition: Tensor, input: Any, other: Any) -> Tensor:
     """`input` where the condition holds, otherwise `other`; tensors or numbers."""
     return table.where(condition, input, other)
@@ -103,7 +96,7 @@ def unary(
             return map_binary(whole, x, scalar(0, x.dtype))
         return map_unary(name, as_float(x))
 
-    _describe(forward, doc)
+    forward.__doc__ = doc
     declared = Op[Tensor](
         forward, name=name, saves=facts.saved, samples=samples, formula=facts.formula
     )
@@ -144,7 +137,7 @@ def step(name: str, doc: str, *, samples: Sequence[Sample]) -> Op[Tensor]:
             return map_unary(name, x)
         return map_unary(name, x.cast(dtypes.float64)).cast(x.dtype) if name == "sign" else x.copy()
 
-    _describe(forward, doc)
+    forward.__doc__ = doc
     declared = Op[Tensor](forward, name=name, samples=samples, formula=FACTS[name].formula)
     declared.slope = "0"
 
@@ -244,7 +237,7 @@ def binary(
     def forward(input: Array, other: Array) -> Array:
         return map_binary(name, input, other)
 
-    _describe(forward, doc)
+    forward.__doc__ = doc
     facts = FACTS[name]
     declared = kind(forward, name=name, saves=saves, samples=samples, formula=facts.formula)
     declared.floats = floats
@@ -293,7 +286,7 @@ def comparison(name: str, doc: str) -> Op[Tensor]:
     def forward(input: Array, other: Array) -> Array:
         return map_binary(name, input, other, dtypes.bool_)
 
-    _describe(forward, doc)
+    forward.__doc__ = doc
     return declare_op(
         BinaryOp(
             forward,
