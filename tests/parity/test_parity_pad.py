@@ -13,7 +13,7 @@ from both import both_ways, ours, randn  # noqa: E402
 
 from gradcli import engine  # noqa: E402
 from gradcli.engine.nn import functional as F  # noqa: E402
-from gradcli.engine.ops.inplace_forms import ONE, PLACED, TWO  # noqa: E402
+from gradcli.engine.ops.inplace import ONE, PLACED, TWO  # noqa: E402
 from gradcli.errors import AutogradError, OptionError, ShapeError  # noqa: E402
 
 pytestmark = pytest.mark.parity

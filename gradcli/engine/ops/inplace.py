@@ -1,24 +1,30 @@
-"""Ops that overwrite their first input; refused where a gradient would have to pass through."""
+"""Ops that write their result over their first input.
+
+`x.name_(...)` is `x.copy_(x.name(...))`: the memory is the same, its version is counted, and where
+a gradient would have to pass through it is refused.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from sys import getrefcount
+from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import Any
 
-from gradcli.engine import graph, recording
-from gradcli.engine.array import copy_into, run, writable
-from gradcli.engine.composite import IN_PLACE, function
-from gradcli.engine.dtype import promote
+from gradcli.engine import graph
+from gradcli.engine.argument import hints_of
+from gradcli.engine.array import run, writable
+from gradcli.engine.composite import FUNCTIONS, IN_PLACE, function
 from gradcli.engine.kind import Operand
 from gradcli.engine.op import Op
-from gradcli.engine.ops.creation.creation import zeros
 from gradcli.engine.ops.elementwise.arithmetic import add, div, mul, sub
 from gradcli.engine.ops.elementwise.clamp import clamp
 from gradcli.engine.ops.elementwise.family import matched
-from gradcli.engine.sample import away_from, index, positive, sample, wrong
+from gradcli.engine.ops.overwrite import overwrite, refuse_view
+from gradcli.engine.sample import Sample, away_from, index, positive, sample, wrong
+from gradcli.engine.shape import broadcast
+from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor, refuse_recorded
-from gradcli.errors import AutogradError, DTypeError, ShapeError
+from gradcli.errors import ShapeError
 
 _TWO = [
     sample((3, 5), (3, 5)),
@@ -28,16 +34,6 @@ _TWO = [
 ]
 _SCALED = [*_TWO, sample((2, 3), (2, 1), alpha=-0.5)]
 _NARROW = sample((3,), (2, 3))
-
-
-def overwrite(name: str, input: Tensor, result: Tensor) -> Tensor:
-    """`result` written over the input, whose shape and kind of numbers must hold it."""
-    if result.shape != input.shape:
-        raise ShapeError(f"{name}: the result {result.shape} does not fit into {input.shape}")
-    if promote(result.dtype, input.dtype).kind != input.dtype.kind:
-        raise DTypeError(f"{name}: {result.dtype} does not fit into {input.dtype}")
-    copy_into(input.array, result.array)
-    return input
 
 
 def _arithmetic(op: Op[Tensor], input: Tensor, other: Any) -> Tensor:
@@ -93,23 +89,6 @@ def div_(input: Tensor, other: Operand) -> Tensor:
     return _arithmetic(div, input, other)
 
 
-def refuse_view(name: str, x: Tensor) -> None:
-    """Refuse a recorded write to a view: it would get new memory, and whom it shows would not."""
-    if x.alias and (x.array.storage.owner is not None or _holders(x) != _holders(zeros(()))):
-        raise AutogradError(
-            f"{name}: no gradient passes through writing into a view of another tensor's memory; "
-            "write to that tensor, to a clone() of the view, or under engine.no_grad()"
-        )
-
-
-def _holders(x: Tensor) -> tuple[int, int]:
-    """How often the tensor's array and its memory are referred to, but by whoever records."""
-    array = x.array
-    recorder = recording.current()
-    recorded = recorder is not None and recorder.keeps(array.storage)
-    return getrefcount(array), getrefcount(array.storage) - recorded
-
-
 def _operator(
     symbol: str, name: str, write: Callable[..., Tensor], plain: Callable[..., Tensor]
 ) -> None:
@@ -155,3 +134,122 @@ def clamp_(input: Tensor, min: float | None = None, max: float | None = None) ->
     """The input held between min and max, in place."""
     refuse_recorded("clamp_", input)
     return overwrite("clamp_", input, clamp(input, min=min, max=max))
+
+
+ONE = [
+    "abs",
+    "acos",
+    "asin",
+    "atan",
+    "ceil",
+    "clip",
+    "cos",
+    "cosh",
+    "elu",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "frac",
+    "leaky_relu",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logical_not",
+    "bitwise_not",
+    "nan_to_num",
+    "neg",
+    "reciprocal",
+    "relu",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+    "tril",
+    "triu",
+    "trunc",
+    "celu",
+    "hardtanh",
+    "selu",
+    "threshold",
+]
+TWO = [
+    "atan2",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "eq",
+    "floor_divide",
+    "fmod",
+    "ge",
+    "gt",
+    "hypot",
+    "le",
+    "lerp",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "lt",
+    "ne",
+    "pow",
+    "remainder",
+    "addcdiv",
+    "addcmul",
+]
+PRODUCTS = ["addmm", "baddbmm"]
+PLACED = [
+    "cumprod",
+    "cumsum",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "masked_fill",
+    "masked_scatter",
+    "scatter",
+    "scatter_add",
+    "scatter_reduce",
+]
+
+
+def _keeps_shape(sample: Sample) -> bool:
+    """True where the result is as large as the first input."""
+    first, *rest = (one.shape for one in sample.inputs)
+    return all(broadcast(shape, first, "in place") == first for shape in rest)
+
+
+def _tried(name: str) -> Sequence[Sample]:
+    """The calls of the plain form whose result fits into the input."""
+    plain = OPS[name]
+    samples = (plain if isinstance(plain, Op) else FUNCTIONS[name]).samples
+    same_type = [s for s in samples if "dtype" not in s.options]
+    return same_type if name in PLACED else [s for s in same_type if _keeps_shape(s)]
+
+
+def _enter(name: str, samples: Sequence[Sample]) -> None:
+    plain = OPS[name]
+
+    def write(input: Tensor, *args: Any, **named: Any) -> Tensor:
+        refuse_recorded(f"{name}_", input, *args, *named.values())
+        return overwrite(f"{name}_", input, plain(input, *args, **named))
+
+    declared = plain.hints if isinstance(plain, Op) else hints_of(plain)
+    first = next(iter(signature(plain).parameters))
+    write.__dict__["__wrapped__"] = plain  # it is called in the same way, but on a Tensor
+    write.__dict__["hints"] = {**declared, first: Tensor}
+    write.__doc__ = f"The result of `{name}`, written over the input."
+    function(f"{name}_", samples=samples, why=IN_PLACE)(write)
+
+
+for _name in (*ONE, *TWO, *PLACED):
+    _enter(_name, _tried(_name))
+for _name in PRODUCTS:
+    _enter(_name, FUNCTIONS[_name].samples[:2])

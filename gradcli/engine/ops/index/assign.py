@@ -27,7 +27,7 @@ from gradcli.engine.ops.index.indexing import (
 )
 from gradcli.engine.ops.index.slices import basic_view
 from gradcli.engine.ops.index.where import where
-from gradcli.engine.ops.inplace import refuse_view
+from gradcli.engine.ops.overwrite import refuse_view
 from gradcli.engine.ops.shape.expand import expand
 from gradcli.engine.ops.shape.permute import permute
 from gradcli.engine.ops.shape.reshape import reshape

@@ -15,7 +15,7 @@ from gradcli.engine.ops.elementwise.comparison import eq, ge, gt, le, lt, ne
 from gradcli.engine.ops.elementwise.exponential import log, log1p
 from gradcli.engine.ops.index.slices import getitem
 from gradcli.engine.ops.index.where import where
-from gradcli.engine.ops.inplace import overwrite
+from gradcli.engine.ops.overwrite import overwrite
 from gradcli.engine.ops.random.random import DRAWN, draw_floats, rand, randn
 from gradcli.engine.ops.reduce.scan import cumsum
 from gradcli.engine.ops.reduce.sum import sum as total
