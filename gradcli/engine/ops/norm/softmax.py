@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine import table
 from gradcli.engine.array import Array, run
 from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
-from gradcli.engine.op import op
+from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import Along, along, floats
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.tensor import Tensor
@@ -35,21 +37,6 @@ def _along(x: Array, dim: int, name: str) -> Along:
     return along(x.shape, (d,) if x.shape else ())
 
 
-def _rows(name: str, x: Array, dim: int, dtype: DType | None) -> Array:
-    lines = _along(x, dim, name)
-    x = floats(name, x, dtype)
-    out = lines.whole(x.dtype)
-    run(f"{name}_forward", lines.fold(x), out)
-    return lines.unfold(out)
-
-
-def _slope(name: str, grad: Array, y: Array, dim: int, dtype: DType) -> Array:
-    lines = _along(y, dim, name)
-    out = lines.whole(y.dtype)
-    run(f"{name}_backward", lines.fold(y), lines.fold(grad), out)
-    return lines.unfold(out if dtype is y.dtype else out.cast(dtype))
-
-
 def _composed_softmax(x: Tensor, *, dim: int, dtype: DType | None = None) -> Tensor:
     x = x if dtype is None else table.to(x, dtype)
     if x.numel() == 0:
@@ -66,46 +53,45 @@ def _composed_log_softmax(x: Tensor, *, dim: int, dtype: DType | None = None) ->
     return lowered - table.log(table.sum(table.exp(lowered), dim, keepdim=True))
 
 
-@op(saves="y", samples=_SAMPLES, wrong=_WRONG, composed=_composed_softmax)
-def softmax(x: Array, *, dim: int, dtype: DType | None = None) -> Array:
-    """exp(x) / sum(exp(x)) along `dim`, with the maximum taken off first; NaN where all is -inf."""
-    return _rows("softmax", x, dim, dtype)
+def _declared(
+    name: str, doc: str, composed: Callable[..., Tensor], slope: Callable[..., Tensor]
+) -> Op[Tensor]:
+    def forward(x: Array, *, dim: int, dtype: DType | None = None) -> Array:
+        lines = _along(x, dim, name)
+        x = floats(name, x, dtype)
+        out = lines.whole(x.dtype)
+        run(f"{name}_forward", lines.fold(x), out)
+        return lines.unfold(out)
+
+    forward.__doc__ = doc
+    declared = op(name=name, saves="y", samples=_SAMPLES, wrong=_WRONG, composed=composed)(forward)
+
+    @declared.gradient
+    def gradient(grad: Array, *, y: Array, dim: int, dtypes: tuple[DType, ...]) -> Array:
+        lines = _along(y, dim, name)
+        out = lines.whole(y.dtype)
+        run(f"{name}_backward", lines.fold(y), lines.fold(grad), out)
+        return lines.unfold(out if dtypes[0] is y.dtype else out.cast(dtypes[0]))
+
+    @declared.gradient_graph
+    def gradient_graph(grad: Tensor, *, y: Tensor, dim: int, dtypes: tuple[DType, ...]) -> Tensor:
+        return slope(grad, y, dim).to(dtypes[0])
+
+    return declared
 
 
-@softmax.gradient
-def softmax_gradient(grad: Array, *, y: Array, dim: int, dtypes: tuple[DType, ...]) -> Array:
-    """(grad - sum(y * grad)) * y."""
-    return _slope("softmax", grad, y, dim, dtypes[0])
-
-
-@softmax.gradient_graph
-def softmax_gradient_graph(
-    grad: Tensor, *, y: Tensor, dim: int, dtypes: tuple[DType, ...]
-) -> Tensor:
-    """(grad - sum(y * grad)) * y."""
-    slope = (grad - table.sum(y * grad, dim, keepdim=True)) * y
-    return slope.to(dtypes[0])
-
-
-@op(saves="y", samples=_SAMPLES, wrong=_WRONG, composed=_composed_log_softmax)
-def log_softmax(x: Array, *, dim: int, dtype: DType | None = None) -> Array:
-    """Logarithm of softmax, without the underflow of taking one after the other."""
-    return _rows("log_softmax", x, dim, dtype)
-
-
-@log_softmax.gradient
-def log_softmax_gradient(grad: Array, *, y: Array, dim: int, dtypes: tuple[DType, ...]) -> Array:
-    """The gradient minus softmax(x) * sum(grad)."""
-    return _slope("log_softmax", grad, y, dim, dtypes[0])
-
-
-@log_softmax.gradient_graph
-def log_softmax_gradient_graph(
-    grad: Tensor, *, y: Tensor, dim: int, dtypes: tuple[DType, ...]
-) -> Tensor:
-    """The gradient minus softmax(x) * sum(grad)."""
-    slope = grad - table.exp(y) * table.sum(grad, dim, keepdim=True)
-    return slope.to(dtypes[0])
+softmax = _declared(
+    "softmax",
+    "exp(x) / sum(exp(x)) along `dim`, with the maximum taken off first; NaN where all is -inf.",
+    _composed_softmax,
+    lambda grad, y, dim: (grad - table.sum(y * grad, dim, keepdim=True)) * y,
+)
+log_softmax = _declared(
+    "log_softmax",
+    "Logarithm of softmax, without the underflow of taking one after the other.",
+    _composed_log_softmax,
+    lambda grad, y, dim: grad - table.exp(y) * table.sum(grad, dim, keepdim=True),
+)
 
 
 @function(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.engine import shape as shapes
 from gradcli.engine import table
 from gradcli.engine.array import Array, run
 from gradcli.engine.composite import function
-from gradcli.engine.op import op
+from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import along, floats
 from gradcli.engine.ops.reduce.sum import WRONG, Dim, mean
-from gradcli.engine.sample import distinct, sample, wrong
+from gradcli.engine.sample import Sample, distinct, sample, wrong
 from gradcli.engine.shape import dim_set, numel
 from gradcli.engine.tensor import Tensor
 
@@ -20,30 +21,7 @@ def _correction(unbiased: bool | None, correction: float) -> float:
     return correction if unbiased is None else float(unbiased)
 
 
-def _variance(
-    name: str, x: Array, dim: Dim, keepdim: bool, correction: float, root: bool
-) -> tuple[Array, Array]:
-    """Variance (or its root) and mean; the mean keeps its dims."""
-    lines = along(x.shape, shapes.dim_set(dim, x.ndim, name))
-    x = floats(name, x)
-    y, mean = lines.empty(x.dtype), lines.empty(x.dtype.computed)
-    run("var", lines.fold(x), y, mean, sizes=(int(root),), options=(correction,))
-    return y.reshape(shapes.reduced(x.shape, lines.dims, keepdim)), mean
-
-
-def _variance_slope(
-    name: str, grad: Array, x: Array, y: Array, mean: Array, dim: Dim, correction: float
-) -> Array:
-    """2 (x - mean) / (n - correction) * grad; for the root that over 2 y, and 0 where y is 0."""
-    lines = along(x.shape, shapes.dim_set(dim, x.ndim, name))
-    out = lines.whole(x.dtype)
-    y, grad = lines.fold_result(y), lines.fold_result(grad)
-    size = (int(name == "std"),)
-    run("var_backward", lines.fold(x), y, mean, grad, out, sizes=size, options=(correction,))
-    return lines.unfold(out)
-
-
-_SPREAD_SAMPLES = (
+_SAMPLES = (
     sample((3, 5)),
     sample((3, 5), dim=0),
     sample((2, 3, 4), dim=1, keepdim=True),
@@ -52,7 +30,7 @@ _SPREAD_SAMPLES = (
     sample((2, 1, 3, 2), dim=(1, 2), correction=2),
     sample((0, 3), dim=1),
 )
-_SPREAD_WRONG = (
+_WRONG = (
     *WRONG,
     wrong(sample((3,)), "x must be float32, float64 or bfloat16", dtype="int64"),
 )
@@ -78,78 +56,72 @@ def _composed_std(x: Tensor, **options: Any) -> Tensor:
     return table.where(flat, 0.0, table.sqrt(table.where(flat, 1.0, variance)))
 
 
-@op(
-    saves=("x", "y", "mean"),
-    outputs=("y", "mean"),
-    composed=_composed_var,
-    twice="composed",
-    samples=_SPREAD_SAMPLES,
-    wrong=_SPREAD_WRONG,
+def _spread(
+    name: str, doc: str, composed: Callable[..., Tensor], samples: Sequence[Sample]
+) -> Op[Tensor]:
+    """The variance, or its root; the mean is kept with its dims."""
+    root = (int(name == "std"),)
+
+    def forward(
+        x: Array,
+        *,
+        dim: Dim = None,
+        unbiased: bool | None = None,
+        keepdim: bool = False,
+        correction: float = 1,
+    ) -> tuple[Array, Array]:
+        lines = along(x.shape, shapes.dim_set(dim, x.ndim, name))
+        x = floats(name, x)
+        y, mean = lines.empty(x.dtype), lines.empty(x.dtype.computed)
+        options = (_correction(unbiased, correction),)
+        run("var", lines.fold(x), y, mean, sizes=root, options=options)
+        return y.reshape(shapes.reduced(x.shape, lines.dims, keepdim)), mean
+
+    forward.__doc__ = doc
+    declared = op(
+        name=name,
+        saves=("x", "y", "mean"),
+        outputs=("y", "mean"),
+        composed=composed,
+        twice="composed",
+        samples=samples,
+        wrong=_WRONG,
+    )(forward)
+
+    @declared.gradient
+    def gradient(
+        grad: Array,
+        *,
+        x: Array,
+        y: Array,
+        mean: Array,
+        dim: Dim,
+        unbiased: bool | None,
+        correction: float,
+    ) -> Array:
+        """2 (x - mean) / (n - correction); for the root that over 2 y, and 0 where y is 0."""
+        lines = along(x.shape, shapes.dim_set(dim, x.ndim, name))
+        out = lines.whole(x.dtype)
+        y, grad = lines.fold_result(y), lines.fold_result(grad)
+        options = (_correction(unbiased, correction),)
+        run("var_backward", lines.fold(x), y, mean, grad, out, sizes=root, options=options)
+        return lines.unfold(out)
+
+    return declared
+
+
+var = _spread(
+    "var",
+    "Sum of (x - mean) squared over n - correction, in two passes; NaN where that is 0 / 0.",
+    _composed_var,
+    _SAMPLES,
 )
-def var(
-    x: Array,
-    *,
-    dim: Dim = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    correction: float = 1,
-) -> tuple[Array, Array]:
-    """Sum of (x - mean) squared over n - correction, in two passes; NaN where that is 0 / 0."""
-    c = _correction(unbiased, correction)
-    return _variance("var", x, dim, keepdim, c, root=False)
-
-
-@var.gradient
-def var_gradient(
-    grad: Array,
-    *,
-    x: Array,
-    y: Array,
-    mean: Array,
-    dim: Dim,
-    unbiased: bool | None,
-    correction: float,
-) -> Array:
-    """2 (x - mean) / (n - correction)."""
-    c = _correction(unbiased, correction)
-    return _variance_slope("var", grad, x, y, mean, dim, c)
-
-
-@op(
-    saves=("x", "y", "mean"),
-    outputs=("y", "mean"),
-    composed=_composed_std,
-    twice="composed",
-    samples=[sample(distinct(one.inputs[0].shape), **one.options) for one in _SPREAD_SAMPLES],
-    wrong=_SPREAD_WRONG,
+std = _spread(
+    "std",
+    "Square root of var.",
+    _composed_std,
+    [sample(distinct(one.inputs[0].shape), **one.options) for one in _SAMPLES],
 )
-def std(
-    x: Array,
-    *,
-    dim: Dim = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    correction: float = 1,
-) -> tuple[Array, Array]:
-    """Square root of var."""
-    c = _correction(unbiased, correction)
-    return _variance("std", x, dim, keepdim, c, root=True)
-
-
-@std.gradient
-def std_gradient(
-    grad: Array,
-    *,
-    x: Array,
-    y: Array,
-    mean: Array,
-    dim: Dim,
-    unbiased: bool | None,
-    correction: float,
-) -> Array:
-    """(x - mean) / (n - correction) / std, and 0 where std is 0."""
-    c = _correction(unbiased, correction)
-    return _variance_slope("std", grad, x, y, mean, dim, c)
 
 
 _SPREADS = [

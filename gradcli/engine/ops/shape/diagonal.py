@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, copy_into, empty, full, run
 from gradcli.engine.composite import function
 from gradcli.engine.kind import Whole
-from gradcli.engine.op import op
+from gradcli.engine.op import Op, op
 from gradcli.engine.ops.creation.creation import empty as empty_tensor
 from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.ops.reduce.sum import sum as total
@@ -130,17 +132,6 @@ def trace(input: Tensor) -> Tensor:
     return total(diagonal(input))
 
 
-def _triangle(kernel: str, x: Array, diagonal: int) -> Array:
-    if x.ndim < 2:
-        raise ShapeError(f"{kernel}: needs 2 or more dimensions, got shape {x.shape}")
-    if isinstance(diagonal, bool) or not isinstance(diagonal, int):
-        raise OptionError(f"{kernel}: diagonal must be a whole number, got {diagonal!r}")
-    out = empty((shape_rules.numel(x.shape[:-2]), *x.shape[-2:]), x.dtype)
-    shift = max(-x.shape[-2] - 1, min(x.shape[-1] + 1, diagonal))  # beyond, nothing changes
-    run(kernel, x.contiguous().reshape(out.shape), out, sizes=(shift,))
-    return out.reshape(x.shape)
-
-
 _TRIANGLES = [
     sample((4, 5)),
     sample((2, 5, 3), diagonal=1),
@@ -150,36 +141,32 @@ _TRIANGLES = [
 ]
 
 
-@op(
-    twice="linear",
-    samples=_TRIANGLES,
-    wrong=[wrong(sample((3,)), "tril: needs 2 or more dimensions")],
+def _triangle(name: str, doc: str) -> Op[Tensor]:
+    def forward(x: Array, *, diagonal: int = 0) -> Array:
+        if x.ndim < 2:
+            raise ShapeError(f"{name}: needs 2 or more dimensions, got shape {x.shape}")
+        if isinstance(diagonal, bool) or not isinstance(diagonal, int):
+            raise OptionError(f"{name}: diagonal must be a whole number, got {diagonal!r}")
+        out = empty((shape_rules.numel(x.shape[:-2]), *x.shape[-2:]), x.dtype)
+        shift = max(-x.shape[-2] - 1, min(x.shape[-1] + 1, diagonal))  # beyond, nothing changes
+        run(name, x.contiguous().reshape(out.shape), out, sizes=(shift,))
+        return out.reshape(x.shape)
+
+    forward.__doc__ = doc
+    refused = wrong(sample((3,)), f"{name}: needs 2 or more dimensions")
+    declared = op(name=name, twice="linear", samples=_TRIANGLES, wrong=[refused])(forward)
+    declared.gradient(lambda grad, *, diagonal: forward(grad, diagonal=diagonal))
+    return declared
+
+
+tril = _triangle(
+    "tril",
+    "The elements on and below a diagonal (counted from the main one, upwards), 0 above it.",
 )
-def tril(x: Array, *, diagonal: int = 0) -> Array:
-    """The elements on and below a diagonal (counted from the main one, upwards), 0 above it."""
-    return _triangle("tril", x, diagonal)
-
-
-@tril.gradient
-def tril_gradient(grad: Array, *, diagonal: int) -> Array:
-    """The same triangle of the gradient."""
-    return _triangle("tril", grad, diagonal)
-
-
-@op(
-    twice="linear",
-    samples=_TRIANGLES,
-    wrong=[wrong(sample((3,)), "triu: needs 2 or more dimensions")],
+triu = _triangle(
+    "triu",
+    "The elements on and above a diagonal (counted from the main one, upwards), 0 below it.",
 )
-def triu(x: Array, *, diagonal: int = 0) -> Array:
-    """The elements on and above a diagonal (counted from the main one, upwards), 0 below it."""
-    return _triangle("triu", x, diagonal)
-
-
-@triu.gradient
-def triu_gradient(grad: Array, *, diagonal: int) -> Array:
-    """The same triangle of the gradient."""
-    return _triangle("triu", grad, diagonal)
 
 
 _GRIDS = [
@@ -191,24 +178,20 @@ _GRIDS = [
 _NO_MATRIX = sample(row=-1, col=3)
 
 
-def _room_for_places(row: int, col: int) -> None:
-    """Refuse at once what the places, found one by one, would end in."""
-    empty_tensor(2, row, col, dtype=dtypes.int64)
+def _listed(row: int, col: int, columns: Callable[[int], range]) -> Tensor:
+    """The places in these columns of each row."""
+    empty_tensor(2, row, col, dtype=dtypes.int64)  # refuses at once what they would end in
+    places = [(i, j) for i in range(row if col else 0) for j in columns(i)]
+    return tensor([[p[k] for p in places] for k in (0, 1)], dtype=dtypes.int64)
 
 
 @function(method=False, samples=_GRIDS, wrong=[wrong(_NO_MATRIX, "-1")], why="it gives places")
 def tril_indices(row: Whole, col: Whole, offset: int = 0) -> Tensor:
     """The places of a lower triangle of (row, col), row by row: int64 (2, count)."""
-    _room_for_places(row, col)
-    rows = range(max(0, -offset), row) if col else ()
-    places = [(i, j) for i in rows for j in range(min(col, i + offset + 1))]
-    return tensor([[p[k] for p in places] for k in (0, 1)], dtype=dtypes.int64)
+    return _listed(row, col, lambda i: range(min(col, i + offset + 1)))
 
 
 @function(method=False, samples=_GRIDS, wrong=[wrong(_NO_MATRIX, "-1")], why="it gives places")
 def triu_indices(row: Whole, col: Whole, offset: int = 0) -> Tensor:
     """The places of an upper triangle of (row, col), row by row: int64 (2, count)."""
-    _room_for_places(row, col)
-    rows = range(min(row, col - offset)) if col else ()
-    places = [(i, j) for i in rows for j in range(max(0, i + offset), col)]
-    return tensor([[p[k] for p in places] for k in (0, 1)], dtype=dtypes.int64)
+    return _listed(row, col, lambda i: range(max(0, i + offset), col))
