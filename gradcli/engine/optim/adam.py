@@ -10,7 +10,7 @@ from gradcli.engine.array import Array, run
 from gradcli.engine.device import place
 from gradcli.engine.kind import NotNegative
 from gradcli.engine.ops.creation.creation import ones
-from gradcli.engine.optim.optimizer import Betas, Group, Optimizer
+from gradcli.engine.optim.optimizer import Betas, Group, Optimizer, options_in
 from gradcli.engine.tensor import Tensor
 
 
@@ -36,15 +36,7 @@ class Adam(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        options = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-        }
-        super().__init__(params, options)
+        super().__init__(params, options_in(locals()))
 
     def kept_for(self, group: Group) -> tuple[str, ...]:
         """Both averages, and with amsgrad the largest second one so far."""
@@ -84,7 +76,7 @@ class AdamW(Adam):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+        super().__init__(params, **options_in(locals()))
 
 
 class RAdam(Optimizer):
@@ -107,15 +99,7 @@ class RAdam(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        options = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-        }
-        super().__init__(params, options)
+        super().__init__(params, options_in(locals()))
 
     def update(
         self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
@@ -146,16 +130,7 @@ class NAdam(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        options = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-        }
-        super().__init__(params, options)
+        super().__init__(params, options_in(locals()))
 
     def first_state(self, group: Group, name: str, parameter: Tensor) -> Tensor:
         """Averages of 0, and the product of no factors."""

@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.engine import table
 from gradcli.engine.array import Array, run
 from gradcli.engine.kind import NotNegative, Portion
-from gradcli.engine.optim.optimizer import Group, Optimizer
+from gradcli.engine.optim.optimizer import Group, Optimizer, options_in
 from gradcli.engine.tensor import Tensor
 
 _RMSPROP = {  # centered, with momentum
@@ -38,16 +38,7 @@ class RMSprop(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        options = {
-            "lr": lr,
-            "alpha": alpha,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "centered": centered,
-            "maximize": maximize,
-        }
-        super().__init__(params, options)
+        super().__init__(params, options_in(locals()))
 
     def kept_for(self, group: Group) -> tuple[str, ...]:
         """The mean square, and what momentum and centering need."""
@@ -82,15 +73,7 @@ class Adagrad(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        options = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "eps": eps,
-            "maximize": maximize,
-        }
-        super().__init__(params, options)
+        super().__init__(params, options_in(locals()))
 
     def first_state(self, group: Group, name: str, parameter: Tensor) -> Tensor:
         """The sum of squares before there are any."""
@@ -123,14 +106,7 @@ class Adadelta(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        options = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-        }
-        super().__init__(params, options)
+        super().__init__(params, options_in(locals()))
 
     def update(
         self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.engine.array import Array, run
 from gradcli.engine.kind import NotNegative
-from gradcli.engine.optim.optimizer import Betas, Group, Optimizer
+from gradcli.engine.optim.optimizer import Betas, Group, Optimizer, options_in
 
 
 class Lion(Optimizer):
@@ -28,8 +28,7 @@ class Lion(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        options = {"lr": lr, "betas": betas, "weight_decay": weight_decay, "maximize": maximize}
-        super().__init__(params, options)
+        super().__init__(params, options_in(locals()))
 
     def update(
         self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]

@@ -10,7 +10,7 @@ from gradcli.engine import table
 from gradcli.engine.array import Array, copy_into, run
 from gradcli.engine.graph import no_grad
 from gradcli.engine.kind import NotNegative, within
-from gradcli.engine.optim.optimizer import Group, Optimizer
+from gradcli.engine.optim.optimizer import Group, Optimizer, options_in
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
@@ -43,17 +43,7 @@ class Muon(Optimizer):
         ns_steps: Steps = 5,
         adjust_lr_fn: Literal["original", "match_rms_adamw"] | None = None,
     ) -> None:
-        options = {
-            "lr": lr,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients,
-            "eps": eps,
-            "ns_steps": ns_steps,
-            "adjust_lr_fn": adjust_lr_fn,
-        }
-        super().__init__(params, options)
+        super().__init__(params, options_in(locals()))
 
     def _check_parameter(self, parameter: Any, known: Any) -> None:
         super()._check_parameter(parameter, known)

@@ -24,6 +24,11 @@ FIRST_RATE = "initial_lr"  # of a group: what its schedulers set out from
 Betas = Annotated[tuple[Share, Share], Bound("two numbers, each in [0, 1)")]
 
 
+def options_in(arguments: Group) -> Group:
+    """The options among the locals() of a constructor, whose signature declares them."""
+    return {k: v for k, v in arguments.items() if k not in ("self", "params", "__class__")}
+
+
 class _Slots:
     """What is kept for the parameters of a group: their state, and what the kernels read besides.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.engine.array import Array, run
 from gradcli.engine.kind import NotNegative
-from gradcli.engine.optim.optimizer import Group, Optimizer
+from gradcli.engine.optim.optimizer import Group, Optimizer, options_in
 from gradcli.errors import OptionError
 
 
@@ -30,15 +30,7 @@ class SGD(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        options = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-        }
-        super().__init__(params, options)
+        super().__init__(params, options_in(locals()))
 
     def _check(self, group: Group) -> None:
         super()._check(group)
