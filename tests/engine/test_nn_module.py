@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+from pathlib import Path
+
 import pytest
 
 from gradcli import engine
@@ -272,5 +276,16 @@ def test_module_list_holds_modules():
     assert [n for n, _ in rows.named_parameters()] == ["0.weight", "1.weight", "2.weight"]
 
 
-def test_every_layer_of_the_table_is_in_nn():
-    assert all(getattr(nn, name) is layer for name, layer in nn.LAYERS.items())
+def test_every_layer_of_a_file_is_a_name_of_nn():
+    bases = {"Loss", "Recurrent", "RunningNorm"}
+    for path in Path(nn.__path__[0]).glob("*.py"):
+        module = importlib.import_module(f"{nn.__name__}.{path.stem}")
+        layers = {
+            name
+            for name, value in vars(module).items()
+            if inspect.isclass(value) and issubclass(value, nn.Module) and name[0] != "_"
+        }
+        lacking = {name for name in layers - bases if not hasattr(nn, name)}
+        assert not lacking, f"__all__ of {path.name} lacks {lacking}"
+    assert nn.LAYERS["Linear"] is nn.Linear
+    assert not nn.LAYERS.keys() & {"Module", "Sequential", "ParameterList", "StatefulModule"}

@@ -1,326 +1,42 @@
 """Modules: layers with weights, containers, losses. torch.nn's names, arguments and results."""
 
-from gradcli.engine.nn import functional, init
-from gradcli.engine.nn.activation import (
-    CELU,
-    ELU,
-    GELU,
-    GLU,
-    SELU,
-    Hardsigmoid,
-    Hardswish,
-    Hardtanh,
-    LeakyReLU,
-    LogSigmoid,
-    LogSoftmax,
-    Mish,
-    PReLU,
-    ReLU,
-    ReLU6,
-    ReLUSquared,
-    Sigmoid,
-    SiLU,
-    SoftCap,
-    Softmax,
-    Softmin,
-    Softplus,
-    Softsign,
-    SwiGLU,
-    Tanh,
-    Tanhshrink,
-    Threshold,
-)
-from gradcli.engine.nn.attention import MultiheadAttention
-from gradcli.engine.nn.batch_norm import BatchNorm1d, BatchNorm2d
-from gradcli.engine.nn.containers import ModuleDict, ModuleList, Sequential
-from gradcli.engine.nn.conv import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
-from gradcli.engine.nn.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d
-from gradcli.engine.nn.embedding import Embedding
-from gradcli.engine.nn.flatten import Flatten, Identity, Unflatten
-from gradcli.engine.nn.group_norm import GroupNorm, LocalResponseNorm, RMSNorm
-from gradcli.engine.nn.instance_norm import InstanceNorm1d, InstanceNorm2d
-from gradcli.engine.nn.key_value_cache import KeyValueCache, StatefulModule
-from gradcli.engine.nn.layer_norm import LayerNorm
-from gradcli.engine.nn.linear import Bilinear, Linear
-from gradcli.engine.nn.loss import (
-    LOSSES,
-    BCELoss,
-    BCEWithLogitsLoss,
-    CosineEmbeddingLoss,
-    CosineSimilarity,
-    CrossEntropyLoss,
-    GaussianNLLLoss,
-    HingeEmbeddingLoss,
-    HuberLoss,
-    KLDivLoss,
-    L1Loss,
-    MarginRankingLoss,
-    MSELoss,
-    MultiLabelSoftMarginLoss,
-    MultiMarginLoss,
-    NLLLoss,
-    PairwiseDistance,
-    PoissonNLLLoss,
-    SmoothL1Loss,
-    SoftMarginLoss,
-    TripletMarginLoss,
-)
-from gradcli.engine.nn.loss_margins import (
-    MARGIN_LOSSES,
-    MultiLabelMarginLoss,
-    TripletMarginWithDistanceLoss,
-)
-from gradcli.engine.nn.module import Module
-from gradcli.engine.nn.padding import (
-    CircularPad1d,
-    CircularPad2d,
-    ConstantPad1d,
-    ConstantPad2d,
-    ReflectionPad1d,
-    ReflectionPad2d,
-    ReplicationPad1d,
-    ReplicationPad2d,
-    ZeroPad1d,
-    ZeroPad2d,
-)
-from gradcli.engine.nn.parameter import Parameter
-from gradcli.engine.nn.parameter_containers import ParameterDict, ParameterList
-from gradcli.engine.nn.pooling import (
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AdaptiveMaxPool1d,
-    AdaptiveMaxPool2d,
-    AvgPool1d,
-    AvgPool2d,
-    MaxPool1d,
-    MaxPool2d,
-)
-from gradcli.engine.nn.positions import Positions, RotaryEmbedding
-from gradcli.engine.nn.recurrent import GRU, LSTM, RNN
-from gradcli.engine.nn.recurrent_cell import GRUCell, LSTMCell, RNNCell
-from gradcli.engine.nn.resize import PixelShuffle, PixelUnshuffle, Upsample
-from gradcli.engine.nn.self_attention import SelfAttention, TransformerBlock
-from gradcli.engine.nn.steps import step_by_step
-from gradcli.engine.nn.transformer import TransformerDecoderLayer, TransformerEncoderLayer
-from gradcli.engine.nn.transformer_stack import (
-    Transformer,
-    TransformerDecoder,
-    TransformerEncoder,
-)
+from gradcli.engine.nn import functional as functional
+from gradcli.engine.nn import init as init
+from gradcli.engine.nn.activation import *
+from gradcli.engine.nn.attention import *
+from gradcli.engine.nn.batch_norm import *
+from gradcli.engine.nn.containers import *
+from gradcli.engine.nn.conv import *
+from gradcli.engine.nn.dropout import *
+from gradcli.engine.nn.embedding import *
+from gradcli.engine.nn.flatten import *
+from gradcli.engine.nn.group_norm import *
+from gradcli.engine.nn.instance_norm import *
+from gradcli.engine.nn.key_value_cache import *
+from gradcli.engine.nn.layer_norm import *
+from gradcli.engine.nn.linear import *
+from gradcli.engine.nn.loss import *
+from gradcli.engine.nn.loss_margins import *
+from gradcli.engine.nn.module import *
+from gradcli.engine.nn.padding import *
+from gradcli.engine.nn.parameter import *
+from gradcli.engine.nn.parameter_containers import *
+from gradcli.engine.nn.pooling import *
+from gradcli.engine.nn.positions import *
+from gradcli.engine.nn.recurrent import *
+from gradcli.engine.nn.recurrent_cell import *
+from gradcli.engine.nn.resize import *
+from gradcli.engine.nn.self_attention import *
+from gradcli.engine.nn.steps import *
+from gradcli.engine.nn.transformer import *
+from gradcli.engine.nn.transformer_stack import *
 
+# What holds layers or parameters, and what layers are made of.
+_NO_LAYERS = (
+    Module, StatefulModule, Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict,
+)  # fmt: skip
 LAYERS: dict[str, type[Module]] = {
-    "Linear": Linear,
-    "Conv1d": Conv1d,
-    "Conv2d": Conv2d,
-    "ConvTranspose1d": ConvTranspose1d,
-    "ConvTranspose2d": ConvTranspose2d,
-    "MaxPool1d": MaxPool1d,
-    "MaxPool2d": MaxPool2d,
-    "AvgPool1d": AvgPool1d,
-    "AvgPool2d": AvgPool2d,
-    "AdaptiveAvgPool1d": AdaptiveAvgPool1d,
-    "AdaptiveAvgPool2d": AdaptiveAvgPool2d,
-    "AdaptiveMaxPool1d": AdaptiveMaxPool1d,
-    "AdaptiveMaxPool2d": AdaptiveMaxPool2d,
-    "PixelShuffle": PixelShuffle,
-    "PixelUnshuffle": PixelUnshuffle,
-    "Upsample": Upsample,
-    "CircularPad1d": CircularPad1d,
-    "CircularPad2d": CircularPad2d,
-    "ConstantPad1d": ConstantPad1d,
-    "ConstantPad2d": ConstantPad2d,
-    "ReflectionPad1d": ReflectionPad1d,
-    "ReflectionPad2d": ReflectionPad2d,
-    "ReplicationPad1d": ReplicationPad1d,
-    "ReplicationPad2d": ReplicationPad2d,
-    "ZeroPad1d": ZeroPad1d,
-    "ZeroPad2d": ZeroPad2d,
-    "Flatten": Flatten,
-    "Dropout": Dropout,
-    "BatchNorm1d": BatchNorm1d,
-    "BatchNorm2d": BatchNorm2d,
-    "LayerNorm": LayerNorm,
-    "Embedding": Embedding,
-    "RNN": RNN,
-    "LSTM": LSTM,
-    "GRU": GRU,
-    "RNNCell": RNNCell,
-    "LSTMCell": LSTMCell,
-    "GRUCell": GRUCell,
-    "Bilinear": Bilinear,
-    "AlphaDropout": AlphaDropout,
-    "Dropout1d": Dropout1d,
-    "Dropout2d": Dropout2d,
-    "Identity": Identity,
-    "Unflatten": Unflatten,
-    "GroupNorm": GroupNorm,
-    "LocalResponseNorm": LocalResponseNorm,
-    "RMSNorm": RMSNorm,
-    "InstanceNorm1d": InstanceNorm1d,
-    "InstanceNorm2d": InstanceNorm2d,
-    "MultiheadAttention": MultiheadAttention,
-    "RotaryEmbedding": RotaryEmbedding,
-    "Positions": Positions,
-    "TransformerEncoderLayer": TransformerEncoderLayer,
-    "TransformerDecoderLayer": TransformerDecoderLayer,
-    "TransformerEncoder": TransformerEncoder,
-    "TransformerDecoder": TransformerDecoder,
-    "Transformer": Transformer,
-    "SelfAttention": SelfAttention,
-    "TransformerBlock": TransformerBlock,
-    "ReLU": ReLU,
-    "ReLU6": ReLU6,
-    "ReLUSquared": ReLUSquared,
-    "LeakyReLU": LeakyReLU,
-    "PReLU": PReLU,
-    "ELU": ELU,
-    "SELU": SELU,
-    "CELU": CELU,
-    "GELU": GELU,
-    "SiLU": SiLU,
-    "Mish": Mish,
-    "Softplus": Softplus,
-    "Softsign": Softsign,
-    "Hardswish": Hardswish,
-    "Hardsigmoid": Hardsigmoid,
-    "Hardtanh": Hardtanh,
-    "Threshold": Threshold,
-    "Tanh": Tanh,
-    "Tanhshrink": Tanhshrink,
-    "Sigmoid": Sigmoid,
-    "LogSigmoid": LogSigmoid,
-    "SoftCap": SoftCap,
-    "Softmax": Softmax,
-    "LogSoftmax": LogSoftmax,
-    "Softmin": Softmin,
-    "GLU": GLU,
-    "SwiGLU": SwiGLU,
-    **LOSSES,
-    **MARGIN_LOSSES,
+    name: value
+    for name, value in globals().items()
+    if isinstance(value, type) and issubclass(value, Module) and value not in _NO_LAYERS
 }
-
-__all__ = [
-    "LOSSES",
-    "CrossEntropyLoss",
-    "NLLLoss",
-    "MSELoss",
-    "L1Loss",
-    "SmoothL1Loss",
-    "HuberLoss",
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "KLDivLoss",
-    "CosineEmbeddingLoss",
-    "MarginRankingLoss",
-    "HingeEmbeddingLoss",
-    "SoftMarginLoss",
-    "MultiLabelSoftMarginLoss",
-    "MultiMarginLoss",
-    "MARGIN_LOSSES",
-    "MultiLabelMarginLoss",
-    "TripletMarginWithDistanceLoss",
-    "TripletMarginLoss",
-    "GaussianNLLLoss",
-    "PoissonNLLLoss",
-    "CosineSimilarity",
-    "PairwiseDistance",
-    "ReLU",
-    "AdaptiveAvgPool1d",
-    "AdaptiveAvgPool2d",
-    "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d",
-    "PixelShuffle",
-    "PixelUnshuffle",
-    "Upsample",
-    "CircularPad1d",
-    "CircularPad2d",
-    "ConstantPad1d",
-    "ConstantPad2d",
-    "ReflectionPad1d",
-    "ReflectionPad2d",
-    "ReplicationPad1d",
-    "ReplicationPad2d",
-    "ZeroPad1d",
-    "ZeroPad2d",
-    "ReLU6",
-    "ReLUSquared",
-    "LeakyReLU",
-    "PReLU",
-    "ELU",
-    "SELU",
-    "CELU",
-    "GELU",
-    "SiLU",
-    "Mish",
-    "Softplus",
-    "Softsign",
-    "Hardswish",
-    "Hardsigmoid",
-    "Hardtanh",
-    "Threshold",
-    "Tanh",
-    "Tanhshrink",
-    "Sigmoid",
-    "LogSigmoid",
-    "SoftCap",
-    "Softmax",
-    "LogSoftmax",
-    "Softmin",
-    "GLU",
-    "SwiGLU",
-    "KeyValueCache",
-    "SelfAttention",
-    "TransformerBlock",
-    "GRU",
-    "LAYERS",
-    "LSTM",
-    "RNN",
-    "AvgPool1d",
-    "AvgPool2d",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "Conv1d",
-    "Conv2d",
-    "ConvTranspose1d",
-    "ConvTranspose2d",
-    "Dropout",
-    "Embedding",
-    "Flatten",
-    "GRUCell",
-    "LSTMCell",
-    "LayerNorm",
-    "Linear",
-    "MaxPool1d",
-    "MaxPool2d",
-    "Module",
-    "MultiheadAttention",
-    "ModuleDict",
-    "ModuleList",
-    "ParameterDict",
-    "ParameterList",
-    "Parameter",
-    "Positions",
-    "RNNCell",
-    "RotaryEmbedding",
-    "Sequential",
-    "StatefulModule",
-    "step_by_step",
-    "Transformer",
-    "TransformerDecoder",
-    "TransformerDecoderLayer",
-    "TransformerEncoder",
-    "TransformerEncoderLayer",
-    "functional",
-    "Bilinear",
-    "AlphaDropout",
-    "Dropout1d",
-    "Dropout2d",
-    "Identity",
-    "Unflatten",
-    "GroupNorm",
-    "LocalResponseNorm",
-    "RMSNorm",
-    "InstanceNorm1d",
-    "InstanceNorm2d",
-    "init",
-]

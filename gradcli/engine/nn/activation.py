@@ -2,6 +2,36 @@
 
 from __future__ import annotations
 
+__all__ = [
+    "ReLU",
+    "ReLU6",
+    "ReLUSquared",
+    "LeakyReLU",
+    "PReLU",
+    "ELU",
+    "SELU",
+    "CELU",
+    "GELU",
+    "SiLU",
+    "Mish",
+    "Softplus",
+    "Softsign",
+    "Hardswish",
+    "Hardsigmoid",
+    "Hardtanh",
+    "Threshold",
+    "SoftCap",
+    "Tanh",
+    "Tanhshrink",
+    "Sigmoid",
+    "LogSigmoid",
+    "Softmax",
+    "LogSoftmax",
+    "Softmin",
+    "GLU",
+    "SwiGLU",
+]
+
 from math import inf
 from typing import ClassVar, Literal
 

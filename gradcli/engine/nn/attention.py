@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["MultiheadAttention"]
+
 import math
 
 from gradcli.engine import dtype as dtypes

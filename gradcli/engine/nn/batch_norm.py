@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["BatchNorm1d", "BatchNorm2d"]
+
 from typing import ClassVar
 
 from gradcli.engine import dtype as dtypes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Sequential", "ModuleList", "ModuleDict"]
+
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from itertools import groupby
 from typing import Any, Self

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Conv1d", "Conv2d", "ConvTranspose1d", "ConvTranspose2d"]
+
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Dropout", "Dropout1d", "Dropout2d", "AlphaDropout"]
+
 from gradcli.engine.kind import Portion
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.module import Module

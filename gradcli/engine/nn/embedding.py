@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Embedding"]
+
 from typing import Any
 
 from gradcli.engine import dtype as dtypes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["GroupNorm", "RMSNorm", "LocalResponseNorm"]
+
 from collections.abc import Sequence
 
 from gradcli.engine import dtype as dtypes

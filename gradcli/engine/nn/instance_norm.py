@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["InstanceNorm1d", "InstanceNorm2d"]
+
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import NotNegative, Portion, Whole

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["StatefulModule", "KeyValueCache"]
+
 from collections import Counter
 from contextvars import ContextVar
 from copy import deepcopy

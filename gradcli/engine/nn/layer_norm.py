@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["LayerNorm"]
+
 from collections.abc import Sequence
 
 from gradcli.engine import dtype as dtypes

@@ -2,6 +2,30 @@
 
 from __future__ import annotations
 
+__all__ = [
+    "CrossEntropyLoss",
+    "NLLLoss",
+    "MSELoss",
+    "L1Loss",
+    "SmoothL1Loss",
+    "HuberLoss",
+    "BCELoss",
+    "BCEWithLogitsLoss",
+    "KLDivLoss",
+    "CosineEmbeddingLoss",
+    "MarginRankingLoss",
+    "HingeEmbeddingLoss",
+    "SoftMarginLoss",
+    "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss",
+    "TripletMarginLoss",
+    "GaussianNLLLoss",
+    "PoissonNLLLoss",
+    "CosineSimilarity",
+    "PairwiseDistance",
+    "LOSSES",
+]
+
 from typing import Literal
 
 from gradcli.engine.kind import NotNegative, Portion, Positive
@@ -342,25 +366,4 @@ class PairwiseDistance(Module):
         return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
 
 
-LOSSES: dict[str, type[Module]] = {
-    "CrossEntropyLoss": CrossEntropyLoss,
-    "NLLLoss": NLLLoss,
-    "MSELoss": MSELoss,
-    "L1Loss": L1Loss,
-    "SmoothL1Loss": SmoothL1Loss,
-    "HuberLoss": HuberLoss,
-    "BCELoss": BCELoss,
-    "BCEWithLogitsLoss": BCEWithLogitsLoss,
-    "KLDivLoss": KLDivLoss,
-    "CosineEmbeddingLoss": CosineEmbeddingLoss,
-    "MarginRankingLoss": MarginRankingLoss,
-    "HingeEmbeddingLoss": HingeEmbeddingLoss,
-    "SoftMarginLoss": SoftMarginLoss,
-    "MultiLabelSoftMarginLoss": MultiLabelSoftMarginLoss,
-    "MultiMarginLoss": MultiMarginLoss,
-    "TripletMarginLoss": TripletMarginLoss,
-    "GaussianNLLLoss": GaussianNLLLoss,
-    "PoissonNLLLoss": PoissonNLLLoss,
-    "CosineSimilarity": CosineSimilarity,
-    "PairwiseDistance": PairwiseDistance,
-}
+LOSSES: dict[str, type[Module]] = {name: globals()[name] for name in __all__ if name != "LOSSES"}

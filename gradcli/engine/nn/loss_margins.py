@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["MultiLabelMarginLoss", "TripletMarginWithDistanceLoss", "MARGIN_LOSSES"]
+
 from collections.abc import Callable
 
 from gradcli.engine.nn import functional as F
@@ -51,6 +53,5 @@ class TripletMarginWithDistanceLoss(Loss):
 
 
 MARGIN_LOSSES: dict[str, type[Module]] = {
-    "MultiLabelMarginLoss": MultiLabelMarginLoss,
-    "TripletMarginWithDistanceLoss": TripletMarginWithDistanceLoss,
+    loss.__name__: loss for loss in (MultiLabelMarginLoss, TripletMarginWithDistanceLoss)
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Module"]
+
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Self, TypeVar
 

@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+__all__ = [
+    "ConstantPad1d",
+    "ConstantPad2d",
+    "ZeroPad1d",
+    "ZeroPad2d",
+    "ReflectionPad1d",
+    "ReflectionPad2d",
+    "ReplicationPad1d",
+    "ReplicationPad2d",
+    "CircularPad1d",
+    "CircularPad2d",
+]
+
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Parameter"]
+
 from gradcli.engine.constructor import checked_constructor
 from gradcli.engine.ops.creation.creation import empty
 from gradcli.engine.tensor import Tensor

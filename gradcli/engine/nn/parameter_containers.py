@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["ParameterList", "ParameterDict"]
+
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 

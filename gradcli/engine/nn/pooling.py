@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+__all__ = [
+    "MaxPool1d",
+    "MaxPool2d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+]
+
 from collections.abc import Callable
 from typing import Any, ClassVar
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["LSTM", "GRU", "RNN"]
+
 from typing import Annotated, Any, ClassVar
 
 from gradcli.engine import dtype as dtypes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["LSTMCell", "GRUCell", "RNNCell"]
+
 from collections.abc import Sequence
 from math import sqrt
 from typing import Any, ClassVar, Literal

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Upsample", "PixelShuffle", "PixelUnshuffle"]
+
 from collections.abc import Sequence
 
 from gradcli.engine.kind import Count

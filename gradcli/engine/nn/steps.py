@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["step_by_step"]
+
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple, TypeVar, overload

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["TransformerEncoder", "TransformerDecoder", "Transformer"]
+
 import copy
 import math
 from collections.abc import Callable
