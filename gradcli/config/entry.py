@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from gradcli.errors import OptionError, ShapeError
+
 
 @dataclass(frozen=True, eq=False)
 class Entry:
@@ -19,6 +21,7 @@ class Entry:
         leave: names of further parameters that are no keys.
         types: the types of keys that YAML narrows.
         required: keys that have no default in YAML.
+        trial: gives skipped arguments with which values are tried together, before there are any.
     """
 
     make: Callable[..., Any]
@@ -26,10 +29,20 @@ class Entry:
     leave: Collection[str] = ()
     types: Mapping[str, Any] = field(default_factory=dict)
     required: Collection[str] = ()
+    trial: Callable[[], Any] | None = None
 
     def __call__(self, **values: Any) -> Callable[..., Any]:
         """What takes the skipped arguments, with these values as the others."""
-        return partial(self.make, **values)
+        made = partial(self.make, **values)
+        if self.trial is not None:
+            try:
+                made(self.trial())
+            except ShapeError:
+                pass  # what takes it in earnest has its own shape
+            except OptionError as error:
+                name = getattr(self.make, "__name__", "")
+                raise OptionError(error.message.removeprefix(f"{name}: ")) from None
+        return made
 
     def parameters(self) -> list[inspect.Parameter]:
         """Those that are keys, as YAML has them."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from gradcli import engine
 from gradcli.config.merge import full
 from gradcli.config.node import Node, Path, Report
 from gradcli.config.optimizers import OPTIMIZERS
@@ -16,7 +15,6 @@ from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import Chosen, choose
 from gradcli.config.selection import Patterns, select
 from gradcli.engine.kind import Bound, NotNegative
-from gradcli.errors import GradcliError
 from gradcli.registry import closest
 
 if TYPE_CHECKING:
@@ -93,22 +91,10 @@ def choose_optimizer(node: Node | None, report: Report) -> Chosen | None:
     groups = _groups(given.get("groups"), report)
     if chosen is None or values is None or groups is None:
         return None
-    try:
-        chosen.made([engine.zeros(1)])
-    except GradcliError as error:
-        _refused(section, chosen.name, error, report)
-        return None
     made = Grouped(chosen.made, values["no_decay"], groups)
     written = {"no_decay": values["no_decay"], "groups": groups}
     shown = {key: value for key, value in written.items() if key in shared}
     return Chosen(chosen.name, {**chosen.values, **shown}, made)
-
-
-def _refused(section: Node, name: str, error: GradcliError, report: Report) -> None:
-    """Options that do not go together, told at the first of them that the sentence names."""
-    sentence = error.message.partition(": ")[2]
-    places = (section.keys[word] for word in sentence.split() if word in section.keys)
-    report.error("E104", f"optim ({name}): {sentence}", next(places, section.place))
 
 
 def _is_shared(key: str, section: Node) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.config.entry import Entry
-from gradcli.engine import optim
+from gradcli.engine import optim, zeros
 from gradcli.engine.kind import Portion, Positive, Share
 
 # What torch's optimizers take as well, and no training gets anywhere with.
@@ -18,7 +18,13 @@ _NARROWER: dict[str, Any] = {
 
 # Muon is for matrices alone, and a config has one optimizer for all weights.
 OPTIMIZERS: dict[str, Entry] = {
-    name: Entry(kind, 1, types=_NARROWER, required=("lr",) if kind is optim.SGD else ())
+    name: Entry(
+        kind,
+        skip=1,
+        types=_NARROWER,
+        required=("lr",) if kind is optim.SGD else (),
+        trial=lambda: [zeros(1)],
+    )
     for name, kind in optim.OPTIMIZERS.items()
     if kind is not optim.Muon
 }

@@ -120,7 +120,9 @@ def choose(
     try:
         return Chosen(name.value, values, make(**values))
     except (ValueError, GradcliError) as error:
-        report.error("E104", f"{title}: {error}", node.place)
+        words = re.findall(r"\w+", str(error))
+        place = next((node.keys[word] for word in words if word in node.keys), node.place)
+        report.error("E104", f"{title}: {error}", place)
         return None
 
 

@@ -356,6 +356,14 @@ class TestOverrides:
         assert "'train.batch' is overridden twice: 'train.batch=1' and 'train.batch=2'" in found
 
 
+def test_options_that_do_not_go_together_are_told_at_their_key(config_file: Write) -> None:
+    [found] = mistakes(config_file(("lr: 0.1", "lr: 0.1, weight_decay: 0.1, nesterov: true")))
+    assert found.message == "optim (sgd): nesterov needs momentum above 0 and dampening 0"
+    assert found.place is not None
+    line = Path(found.place.file).read_text().splitlines()[found.place.line - 1]
+    assert line[found.place.column - 1 :].startswith("nesterov")
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -83,6 +83,11 @@ def test_the_resolved_config_has_every_key(job: Callable[..., Job]) -> None:
         ("linear: 16", "linear: {out: 16, init: {name: normal, sdt: 1}}", "did you mean 'std'?"),
         ("linear: 16", "linear: {out: 16, init: sparse}", "sparsity is missing"),
         (
+            "linear: 16",
+            "linear: {out: 16, init: {name: trunc_normal, a: 3}}",
+            "init (trunc_normal): a must be below b and std above 0, got a=3",
+        ),
+        (
             "- relu",
             "- relu: {init: normal}",
             "init 'normal' is given, and the layer has no weights",
