@@ -85,11 +85,6 @@ def _wrong_kind(loss: Chosen, facts: Facts) -> tuple[str, str] | None:
             f"loss '{loss.name}' takes one class a sample, and mixup gives probabilities of two",
             "use cross_entropy",
         )
-    if facts.mixed and not loss.made.mixed:
-        return (
-            f"loss '{loss.name}' takes one class a sample, and mixup gives probabilities of two",
-            "use cross_entropy",
-        )
     return None
 
 
