@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 @click.command("check")
 @click.argument("configs", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of configs, for editors.")
+@click.option(
+    "--markdown",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Print FILE, such as docs/config.md, with its tables of keys written anew.",
+)
 @click.option("--resolved", is_flag=True, help="Print the config with every default as YAML.")
 @options.overrides
 @options.json
@@ -26,6 +32,7 @@ def command(
     ctx: click.Context,
     configs: tuple[Path, ...],
     schema: bool,
+    markdown: Path | None,
     resolved: bool,
     overrides: tuple[str, ...],
     as_json: bool,
@@ -37,6 +44,11 @@ def command(
         from gradcli.config.json_schema import json_schema
 
         output.say_json(json_schema())
+        return
+    if markdown is not None:
+        from gradcli.config.reference import renewed
+
+        output.say(renewed(markdown.read_text(encoding="utf-8")).rstrip("\n"))
         return
     if not configs:
         raise click.UsageError("check needs a config file, or --schema", ctx)

@@ -41,43 +41,50 @@ class Loss:
 
 
 def cross_entropy(label_smoothing: Portion = 0.0, weight: Weights = ()) -> Loss:
-    """-log softmax(outputs)[label], the mean over all labels by the weights of their classes."""
+    """-log softmax(outputs)[label], the mean over all labels by the weights of their classes.
+
+    For labels; the model ends in one output a class, and `weight` is a number for each.
+    """
     return _of_labels("cross_entropy", weight, label_smoothing=label_smoothing)
 
 
 def nll(weight: Weights = ()) -> Loss:
-    """-outputs[label], the outputs being logarithms of probabilities."""
+    """-outputs[label], the outputs being logarithms of probabilities; else as cross_entropy."""
     return _of_labels("nll_loss", weight)
 
 
 def mse() -> Loss:
-    """(output - target)^2, the mean over all values."""
+    """(output - target)^2, the mean over all values; for values."""
     return _of_values("mse_loss")
 
 
 def l1() -> Loss:
-    """|output - target|, the mean over all values."""
+    """|output - target|, the mean over all values; for values."""
     return _of_values("l1_loss")
 
 
 def smooth_l1(beta: NotNegative = 1.0) -> Loss:
-    """|output - target|, but with a square below beta; the mean over all values."""
+    """|output - target|, but with a square below beta; the mean over all values; for values."""
     return _of_values("smooth_l1_loss", beta=beta)
 
 
 def huber(delta: Positive = 1.0) -> Loss:
-    """Half of (output - target)^2, a straight line from delta on; the mean over all values."""
+    """Half of (output - target)^2, a straight line from delta on; the mean; for values."""
     return _of_values("huber_loss", delta=delta)
 
 
 def bce() -> Loss:
-    """Binary cross-entropy of probabilities: of targets from 0 to 1, or of two classes."""
+    """Binary cross-entropy of probabilities, as behind `sigmoid`; else as bce_with_logits."""
     answers = {"labels": _scores_of_probabilities}
     return _of_values("binary_cross_entropy", binary=True, answers=answers)
 
 
 def bce_with_logits(pos_weight: Positive | Weights = 1.0) -> Loss:
-    """Binary cross-entropy of sigmoid(outputs); targets of 1 count pos_weight times."""
+    """Binary cross-entropy of sigmoid(outputs); targets of 1 count pos_weight times.
+
+    For values from 0 to 1, with a list of pos_weight one for each; or for labels of two classes
+    with one output, which is above 0 for the second.
+    """
     many = len(pos_weight) if isinstance(pos_weight, tuple) else None
     return _of_values(
         "binary_cross_entropy_with_logits",
@@ -89,13 +96,19 @@ def bce_with_logits(pos_weight: Positive | Weights = 1.0) -> Loss:
 
 
 def kl(log_target: bool = False, reduction: Literal["batchmean", "mean"] = "batchmean") -> Loss:
-    """Target (log(target) - output), the outputs being logarithms of probabilities."""
+    """Target (log(target) - output), the outputs being logarithms of probabilities.
+
+    For values that are probabilities.
+    """
     options: dict[str, Any] = {"log_target": log_target, "reduction": reduction}
     return _of_values("kl_div", answers={} if log_target else {"values": _exp}, **options)
 
 
 def poisson_nll(log_input: bool = True, full: bool = False, eps: Positive = 1e-8) -> Loss:
-    """Minus the logarithm of a Poisson distribution: of counts, exp(outputs) being the rates."""
+    """Minus the logarithm of a Poisson distribution: of counts, exp(outputs) being the rates.
+
+    For values that are counts.
+    """
     options: dict[str, Any] = {"log_input": log_input, "full": full, "eps": eps}
     return _of_values("poisson_nll_loss", answers={"values": _exp} if log_input else {}, **options)
 

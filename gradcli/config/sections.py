@@ -29,22 +29,51 @@ RunName = Annotated[
 
 
 def top(
-    gradcli: Annotated[int, Bound(f"the version of the config format, {VERSION}")],
-    data: Any,
-    model: Annotated[list[Any], Field(min_length=1), Bound("a list of at least one layer")],
-    loss: Any,
-    optim: Any,
-    train: Any,
-    name: RunName = "run",
-    schedule: Any = "constant",
-    metrics: Annotated[list[str], Bound("a list of metric names")] = [],  # noqa: B006
-    expect: Annotated[dict[str, str], Bound('a map such as {val.accuracy: ">= 0.97"}')] = {},  # noqa: B006
-    vars: Annotated[dict[str, Any], Bound("a map from names to values")] = {},  # noqa: B006
-    code: Annotated[list[str] | str, Bound("a Python file or a list of them")] = [],  # noqa: B006
-    blocks: Annotated[dict[str, Any], Bound("a map from names to blocks")] = {},  # noqa: B006
-    freeze: Patterns = [],  # noqa: B006
-    pretrained: Any = None,
-    extends: Any = None,
+    gradcli: Annotated[
+        int, Bound(f"the version of the config format, {VERSION}"), "what this file is written in"
+    ],
+    data: Annotated[Any, "a dataset by `name` and its keys; see `data` below"],
+    model: Annotated[
+        list[Any], Field(min_length=1), Bound("a list of at least one layer"), "the layers"
+    ],
+    loss: Annotated[Any, "see `Losses` below"],
+    optim: Annotated[Any, "the optimizer"],
+    train: Annotated[Any, "how long, in which portions, what is watched"],
+    name: Annotated[RunName, "name of the runs; the file's name where it is left out"] = "run",
+    schedule: Annotated[Any, "the learning rate over the run"] = "constant",
+    metrics: Annotated[
+        list[str],
+        Bound("a list of metric names"),
+        "`accuracy` for labels; `mse`, `rmse`, `mae` for values; the loss is always measured",
+    ] = [],  # noqa: B006
+    expect: Annotated[
+        dict[str, str],
+        Bound('a map such as {val.accuracy: ">= 0.97"}'),
+        "figures the run must reach; a miss ends with exit code 6",
+    ] = {},  # noqa: B006
+    vars: Annotated[
+        dict[str, Any], Bound("a map from names to values"), "values to refer to as `$vars.x`"
+    ] = {},  # noqa: B006
+    code: Annotated[
+        list[str] | str,
+        Bound("a Python file or a list of them"),
+        "own layers and datasets, relative to this file: [own-code.md](own-code.md)",
+    ] = [],  # noqa: B006
+    blocks: Annotated[
+        dict[str, Any],
+        Bound("a map from names to blocks"),
+        "layers under a name, with parameters; see below",
+    ] = {},  # noqa: B006
+    freeze: Annotated[Patterns, "parameters that are not trained, see `groups` below"] = [],  # noqa: B006
+    pretrained: Annotated[
+        Any,
+        "`from`, a safetensors file or a checkpoint of gradcli, relative to this file, and "
+        "`layers`, patterns of the weights that a new run takes from it by their names (all where "
+        "left out)",
+    ] = None,
+    extends: Annotated[
+        Any, "a file, or a list of them, that this one is laid over; relative to this file"
+    ] = None,
 ) -> None:
     """The keys of a config file."""
 

@@ -1,0 +1,84 @@
+"""The tables of docs/config.md, written from the schemas that check a config."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, get_args, get_origin
+
+from gradcli.config.entry import doc_of
+from gradcli.config.fields import expected
+from gradcli.config.inits import INITS
+from gradcli.config.losses import LOSSES
+from gradcli.config.optimizers import OPTIMIZERS
+from gradcli.config.schedules import SCHEDULES
+from gradcli.config.schema import Schema, schema_of
+from gradcli.config.sections import top
+from gradcli.train.job import Settings
+
+_TABLE = re.compile(r"(<!-- keys: (\w+) -->\n)(?:\|.*\n)*")
+
+
+def renewed(text: str) -> str:
+    """A document in which each table behind `<!-- keys: NAME -->` is written anew."""
+    return _TABLE.sub(lambda found: found[1] + "\n".join(_TABLES[found[2]]()) + "\n", text)
+
+
+def _section(make: Callable[..., Any]) -> Iterator[str]:
+    """The keys of a section, each with what it takes and means."""
+    schema = schema_of(make)
+    yield from ("| Key | Takes | Meaning |", "|---|---|---|")
+    for key, hint in schema.hints.items():
+        doc = schema.model.model_fields[key].description or ""
+        takes = "" if Any in (hint, *get_args(hint)) else _cell(expected(hint))
+        yield f"| {_key(schema, key)} | {takes} | {_cell(doc)} |"
+
+
+def _rows(table: Mapping[str, Callable[..., Any]]) -> Iterator[str]:
+    """The names of a table, each with its keys and meaning."""
+    yield from ("| Name | Keys | Meaning |", "|---|---|---|")
+    for name, make in table.items():
+        schema = schema_of(make)
+        keys = ", ".join(_key(schema, key) + _others(schema, key) for key in schema.hints)
+        meaning = " ".join(doc_of(make).split())
+        yield f"| `{name}` | {keys} | {_cell(meaning)} |"
+
+
+def _key(schema: Schema, key: str) -> str:
+    """A key with its default."""
+    field = schema.model.model_fields[key]
+    if field.is_required():
+        return f"`{key}` (required)"
+    default = field.get_default(call_default_factory=True)
+    return f"`{key}`" if default is None else f"`{key}: {_written(default)}`"
+
+
+def _others(schema: Schema, key: str) -> str:
+    """The other choices of a key that has a few words for them."""
+    hint, default = schema.hints[key], schema.model.model_fields[key].default
+    if get_origin(hint) is not Literal:
+        return ""
+    return f" (or {', '.join(f'`{each}`' for each in get_args(hint) if each != default)})"
+
+
+def _written(value: Any) -> str:
+    """A value as YAML has it, numbers as short as they can be."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_written, value))}]"
+    if isinstance(value, float):
+        return re.sub(r"e-0", "e-", f"{value:g}")
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+_TABLES: dict[str, Callable[[], Iterator[str]]] = {
+    "top": lambda: _section(top),
+    "train": lambda: _section(Settings),
+    "losses": lambda: _rows(LOSSES),
+    "optimizers": lambda: _rows(OPTIMIZERS),
+    "schedules": lambda: _rows(SCHEDULES),
+    "inits": lambda: _rows(INITS),
+}

@@ -1,0 +1,27 @@
+"""docs/config.md: its tables are those of the schemas, which say what every key means."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from gradcli.config.reference import renewed
+from gradcli.config.schema import schema_of
+from gradcli.config.sections import top
+from gradcli.train.job import Settings
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "config.md"
+
+
+def test_the_tables_are_those_of_the_schemas() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    made = {"top", "inits", "losses", "optimizers", "schedules", "train"}
+    assert set(re.findall(r"<!-- keys: (\w+) -->\n\|", text)) == made
+    command = "gradcli check --markdown docs/config.md > new.md && mv new.md docs/config.md"
+    assert renewed(text) == text, command
+
+
+def test_every_key_of_a_section_says_what_it_means() -> None:
+    for section in (top, Settings):
+        fields = schema_of(section).model.model_fields
+        assert [key for key, field in fields.items() if not field.description] == []
