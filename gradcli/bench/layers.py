@@ -1,6 +1,6 @@
 """Which layer of the model a kernel call belongs to, in the forward pass and on the way back.
 
-While a step is recorded, each layer's `forward` says whose turn it is. Once the loss is there, each
+While a step is recorded, hooks of each layer say whose turn it is. Once the loss is there, each
 node of its graph learns the layer in which it was made, because nodes and turns are numbered from
 one counter; in backward a call belongs to the layer whose node asked for it.
 """
@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gradcli.engine.graph import Gradients, Leaf, Node, Rule
+from gradcli.engine.graph import Gradients, Leaf, Node, Rule, now
 
 if TYPE_CHECKING:
     from gradcli.config.planned import PlannedLayer
     from gradcli.engine import Tensor, nn
+    from gradcli.engine.hooks import RemovableHandle
     from gradcli.train.job import Job
 
 
@@ -36,22 +37,31 @@ class Turns:
 
     def __init__(self) -> None:
         self.now = ELSEWHERE
+        self._before: list[Turn] = []
         self._numbers: list[int] = []
         self._owners: list[Turn] = []
 
     @contextmanager
     def of(self, turn: Turn) -> Iterator[None]:
         """It is this turn inside a `with` block."""
-        before = self.now
-        self._change(turn)
+        self.begin(turn)
         try:
             yield
         finally:
-            self._change(before)
+            self.end()
+
+    def begin(self, turn: Turn) -> None:
+        """It is this turn, until its end."""
+        self._before.append(self.now)
+        self._change(turn)
+
+    def end(self) -> None:
+        """The turn before goes on."""
+        self._change(self._before.pop())
 
     def _change(self, turn: Turn) -> None:
         self.now = turn
-        self._numbers.append(Leaf().number)
+        self._numbers.append(now())
         self._owners.append(turn)
 
     def born(self, node: Node) -> Turn:
@@ -83,15 +93,17 @@ def owners(
 @contextmanager
 def watched(job: Job, planned: Sequence[PlannedLayer], turns: Turns) -> Iterator[Job]:
     """The job whose layers and loss say when it is their turn, while the block lasts."""
-    modules = list(owners(planned, list(job.model.children())))
-    for title, module in modules:
-        # An attribute of the object stands before the method of its class.
-        module.__dict__["forward"] = turns.calling(Turn(title), module.forward)
-    try:
+    with ExitStack() as handles:
+        for title, module in owners(planned, list(job.model.children())):
+            for handle in _marks(module, Turn(title), turns):
+                handles.callback(handle.remove)
         yield replace(job, loss=_marking(job.loss, turns))
-    finally:
-        for _, module in modules:
-            del module.__dict__["forward"]
+
+
+def _marks(module: nn.Module, turn: Turn, turns: Turns) -> Iterator[RemovableHandle]:
+    """Hooks around the module's forward."""
+    yield module.register_forward_pre_hook(lambda module, args: turns.begin(turn))
+    yield module.register_forward_hook(lambda module, args, output: turns.end())
 
 
 def _marking(

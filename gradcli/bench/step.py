@@ -14,6 +14,8 @@ from gradcli.train.step import OneStep, Order, TrainingStep
 if TYPE_CHECKING:
     from gradcli.bench.calls import Parts
     from gradcli.config.planned import PlannedLayer
+    from gradcli.data import Split
+    from gradcli.engine import Tensor
     from gradcli.engine.program.on_device import DeviceProgram
     from gradcli.engine.program.replay import Program
     from gradcli.train.job import Job
@@ -64,6 +66,24 @@ class Steps:
         self.why_not = why
 
 
+class _MarkedStep(OneStep):
+    """A step that says when it takes its batch, and when it changes the weights."""
+
+    def __init__(self, job: Job, split: Split, turns: Turns) -> None:
+        super().__init__(job, split)
+        self._turns = turns
+
+    def batch(self, indices: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """The samples, in the turn of the batch."""
+        with self._turns.of(BATCH):
+            return super().batch(indices, state)
+
+    def update(self) -> None:
+        """The change, in the turn of the optimizer."""
+        with self._turns.of(UPDATE):
+            super().update()
+
+
 def parts(job: Job, planned: Sequence[PlannedLayer], times: int) -> Parts:
     """The calls of the first step, timed, and whose each is."""
     turns = Turns()
@@ -75,7 +95,5 @@ def parts(job: Job, planned: Sequence[PlannedLayer], times: int) -> Parts:
         engine.get_rng_state(),
     )
     with layers.watched(job, planned, turns) as watched:
-        step = OneStep(watched, job.dataset.splits["train"])
-        step.__dict__["batch"] = turns.calling(BATCH, step.batch)
-        step.__dict__["update"] = turns.calling(UPDATE, step.update)
+        step = _MarkedStep(watched, job.dataset.splits["train"], turns)
         return calls.measure(lambda: step(*arguments), turns, times)

@@ -124,12 +124,12 @@ def _check_usage(
         raise click.UsageError("--tolerance is for --against FILE, which is not given")
 
 
-def _built(config: Path, overrides: tuple[str, ...], device: str) -> tuple[Any, Job]:
+def _built(path: Path, overrides: tuple[str, ...], device: str) -> tuple[Any, Job]:
     from gradcli.config import build, load
 
-    planned = load(config, overrides, options.room(device))
-    output.warnings(planned.warnings)
-    return planned.model, build(planned)
+    config = load(path, overrides, options.room(device))
+    output.warnings(config.warnings)
+    return config.model, build(config)
 
 
 def _same_conditions(path: Path | None, before: dict[str, Any] | None, now: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from gradcli.cli.progress import Progress, say_result
 
 
 @click.command("train")
-@click.argument("config", type=click.Path(path_type=Path))
+@click.argument("path", metavar="CONFIG", type=click.Path(path_type=Path))
 @click.option("--name", metavar="NAME", help="The run's name, in place of the config's.")
 @click.option(
     "--max-steps",
@@ -25,7 +25,7 @@ from gradcli.cli.progress import Progress, say_result
 @options.runs
 @options.common
 def command(
-    config: Path,
+    path: Path,
     name: str | None,
     max_steps: int | None,
     overrides: tuple[str, ...],
@@ -40,9 +40,9 @@ def command(
 
     if name is not None:
         check_name(name)
-    plan = load(config, overrides, options.room(device))
-    output.warnings(plan.warnings)
-    job = build(plan)  # first: it imports the engine while data files are unpacked
+    config = load(path, overrides, options.room(device))
+    output.warnings(config.warnings)
+    job = build(config)
 
     from gradcli.train.launch import Circumstances, start
     from gradcli.train.loop import check_expectations
