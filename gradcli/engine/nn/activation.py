@@ -32,7 +32,6 @@ __all__ = [
     "SwiGLU",
 ]
 
-from math import inf
 from typing import ClassVar, Literal
 
 from gradcli.engine import dtype as dtypes
@@ -43,6 +42,7 @@ from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.nn.steps import step_by_step, unless_features
 from gradcli.engine.ops.creation.creation import full
+from gradcli.engine.ops.elementwise.activation import Cap
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
 
@@ -254,10 +254,8 @@ class SoftCap(_Activation):
     function = "softcap"
     options = ("cap",)
 
-    def __init__(self, cap: float) -> None:
+    def __init__(self, cap: Cap) -> None:
         super().__init__()
-        if not 0 < cap < inf:
-            raise OptionError(f"SoftCap: cap must be a finite number above 0, got {cap}")
         self.cap = cap
 
 

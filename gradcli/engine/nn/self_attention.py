@@ -71,6 +71,11 @@ class SelfAttention(StatefulModule):
         self.kv_heads = shared
         self.causal = causal
         self.dropout = dropout
+        if rotary_steps is not None and self.head_dim % 2:
+            raise OptionError(
+                "SelfAttention: rotary positions need an even number of features a head, "
+                f"got {self.head_dim}"
+            )
         width = (heads + 2 * shared) * self.head_dim
         self.qkv = Linear(dim, width, bias=bias, dtype=dtype)
         self.out = Linear(dim, dim, bias=bias, dtype=dtype)

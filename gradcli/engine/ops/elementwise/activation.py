@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from math import inf, pi, sqrt
+from typing import Annotated
 
 from gradcli.engine.array import Array
 from gradcli.engine.composite import function
+from gradcli.engine.kind import Bound
 from gradcli.engine.op import op
 from gradcli.engine.ops.elementwise.arithmetic import div, mul, sub
 from gradcli.engine.ops.elementwise.family import (
@@ -27,6 +29,9 @@ from gradcli.engine.shape import dim_index
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
+Cap = Annotated[
+    float, Bound("a finite number above 0", lambda cap: 0 < cap < inf, limits=(("gt", 0),))
+]
 _HALVES = [sample((3, 6)), sample((4, 5), dim=0), sample((1, 2, 3), dim=1), sample((0, 4))]
 _ODD = [
     wrong(sample((4, 5)), "dim -1 of shape (4, 5) has no two halves"),
@@ -321,10 +326,8 @@ def tanhshrink(input: Tensor) -> Tensor:
     samples=[*(sample(shape, cap=2.0) for shape in UNARY_SHAPES), sample((3, 1), cap=4.0)],
     wrong=[wrong(sample((2,), cap=0.0), "softcap: cap must be a finite number above 0, got 0.0")],
 )
-def softcap(input: Tensor, cap: float) -> Tensor:
+def softcap(input: Tensor, cap: Cap) -> Tensor:
     """The element held softly between -cap and cap: cap * tanh(x / cap) (Gemma 2, 2024)."""
-    if not 0 < cap < inf:
-        raise OptionError(f"softcap: cap must be a finite number above 0, got {cap}")
     return mul(tanh(div(input, cap)), cap)
 
 
