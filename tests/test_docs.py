@@ -49,14 +49,15 @@ def run(arguments: list[str], folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project with every block of docs/adding-an-op.md put where it says."""
+    """A copy of the project with every block of the two guides put where it says."""
     copy = tmp_path_factory.mktemp("adding") / "project"
     built = shutil.ignore_patterns("*.so", "*.o", "__pycache__", "_cpu.c", ".*")
     for folder in ("gradcli", "tests"):
         shutil.copytree(ROOT / folder, copy / folder, ignore=built)
     shutil.copy(ROOT / "pyproject.toml", copy)
-    blocks = BLOCK.findall((ROOT / "docs" / "adding-an-op.md").read_text())
-    assert len(blocks) >= 8
+    guides = (ROOT / "docs" / name for name in ("adding-an-op.md", "adding-a-layer.md"))
+    blocks = [block for guide in guides for block in BLOCK.findall(guide.read_text())]
+    assert len(blocks) >= 12
     for name, where, anchor, text in blocks:
         path = copy / name
         if where == "new":

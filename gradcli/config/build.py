@@ -5,35 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from gradcli import engine
 from gradcli.config import own_code
 from gradcli.config.load import Config
 from gradcli.config.loss_fits import target_kind
 from gradcli.config.node import Path as Keys
-from gradcli.config.planned import PlannedLayer
+from gradcli.config.planned import PlannedLayer, built
 from gradcli.config.selection import select, select_state
+from gradcli.engine import nn
 from gradcli.errors import ConfigError, ErrorGroup, GradcliError
 from gradcli.train.job import Job, as_they_are
 
-if TYPE_CHECKING:
-    from gradcli.engine import nn
-
-
-Find = Callable[["nn.Module", Sequence[str], str], set[str]]
+Find = Callable[[nn.Module, Sequence[str], str], set[str]]
 
 
 def build(config: Config) -> Job:
     """Load the data and build the model with the weights that the seed gives."""
-    dataset = config.data.load()  # it may unpack files while it imports the engine
+    dataset = config.data.load()  # it may unpack files in threads
     if config.code:
         hashes = {**dataset.sha256, **dict(own_code.hashes(config.code))}
         dataset = replace(dataset, sha256=hashes)
 
-    from gradcli import engine
-
     engine.manual_seed(config.train.seed)
-    model = _model(config)
+    model = built(config.model)
     _freeze(model, config)
     begin = None
     if config.pretrained is not None:
@@ -63,13 +58,7 @@ def build(config: Config) -> Job:
 def check_patterns(config: Config) -> None:
     """Refuse patterns that match nothing. Only the model itself knows the names, so it is built."""
     if any(patterns for _, patterns, _ in _patterns(config)):
-        _freeze(_model(config), config)
-
-
-def _model(config: Config) -> nn.Sequential:
-    from gradcli.engine import nn
-
-    return nn.Sequential(*(layer.make() for layer in config.model))
+        _freeze(built(config.model), config)
 
 
 def _freeze(model: nn.Module, config: Config) -> None:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from gradcli.config.fields import Branches, Layers
+from gradcli.config.modules import Parallel, Residual
 from gradcli.config.node import Node, Report
-from gradcli.config.planned import PlannedLayer, written_layers
+from gradcli.config.planned import PlannedLayer, build, built, written_layers
 from gradcli.config.schema import schema_of
 from gradcli.config.signal import Signal, floats
+from gradcli.engine import nn
 from gradcli.engine.kind import Count
 from gradcli.errors import GradcliError, Place, ShapeError
-
-if TYPE_CHECKING:
-    from gradcli.engine import nn
 
 
 def repeat(times: Count, layers: Layers) -> None:
@@ -111,7 +110,7 @@ def _chain(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer |
     if use.values is None or use.signal is None or end is None:
         return None
     shown = {"layers": written_layers(planned[: len(inside.list())])}
-    return use.planned(shown, end, planned, _sequential(planned))
+    return use.planned(shown, end, planned, lambda: built(planned))
 
 
 def _residual(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer | None:
@@ -131,10 +130,8 @@ def _residual(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLaye
         shown["shortcut"] = written_layers(around.children)
 
     def make() -> nn.Module:
-        from gradcli.config.modules import Residual
-
-        layers = [layer.make() for layer in planned]
-        return Residual(*layers, shortcut=around.make() if around else None)
+        layers = [build(layer) for layer in planned]
+        return Residual(*layers, shortcut=build(around) if around else None)
 
     return use.planned(shown, end, [*planned, *([around] if around else [])], make)
 
@@ -152,13 +149,9 @@ def _parallel(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLaye
     output = _sum(ends) if join == "add" else _side_by_side(ends, dim)
     along = dim + 1 if dim >= 0 else dim  # the batch comes first
     shown = {"branches": [written_layers(way.children) for way in ways]}
-
-    def make() -> nn.Module:
-        from gradcli.config.modules import Parallel
-
-        return Parallel(*(way.make() for way in ways), join=join, dim=along)
-
-    return use.planned(shown, output, ways, make)
+    return use.planned(
+        shown, output, ways, lambda: Parallel(*map(build, ways), join=join, dim=along)
+    )
 
 
 def _way(use: Use, title: str, written: Node, plan: Plan) -> PlannedLayer | None:
@@ -169,7 +162,7 @@ def _way(use: Use, title: str, written: Node, plan: Plan) -> PlannedLayer | None
         return None
     values = {"layers": written_layers(planned), "of": title}
     way = Use("block", "", written, values, use.signal, index, written.place)
-    return way.planned({}, end, planned, _sequential(planned))
+    return way.planned({}, end, planned, lambda: built(planned))
 
 
 def _sum(ends: Sequence[Signal]) -> Signal:
@@ -195,15 +188,6 @@ def _side_by_side(ends: Sequence[Signal], dim: int) -> Signal:
             )
     first[at] = sum(end.shape[at] for end in ends)
     return ends[0].to(*first)
-
-
-def _sequential(planned: Sequence[PlannedLayer]) -> Callable[[], nn.Module]:
-    def make() -> nn.Module:
-        from gradcli.engine import nn
-
-        return nn.Sequential(*(layer.make() for layer in planned))
-
-    return make
 
 
 def _say_where_used(errors: Sequence[GradcliError], of: str, place: Place) -> None:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from gradcli.config.entry import Entry
+from gradcli.config.layer import Make
 from gradcli.config.merge import without
 from gradcli.config.node import Node, Report
 from gradcli.config.sections import Chosen, choose
-from gradcli.config.signal import Fitted
-from gradcli.engine import zeros
+from gradcli.engine import nn, zeros
 from gradcli.engine.kind import Positive
 from gradcli.engine.nn import init
-
-if TYPE_CHECKING:
-    from gradcli.engine import Tensor, nn
-
-Fill = Callable[["Tensor"], None]
 _NAMES = (
     "uniform normal trunc_normal constant zeros ones eye dirac xavier_uniform xavier_normal "
     "kaiming_uniform kaiming_normal sparse orthogonal"
@@ -39,17 +33,17 @@ INITS: dict[str, Entry] = {
 }
 
 
-def filled(fitted: Fitted, fill: Fill) -> Fitted:
-    """The layer with its weights filled: all parameters of two or more dimensions."""
+def filling(make: Make, chosen: Chosen) -> Make:
+    """Makes the layer and fills its weights: all parameters of two or more dimensions."""
 
-    def made() -> nn.Module:
-        module = fitted.make()
+    def filled() -> nn.Module:
+        module = make()
         for parameter in module.parameters():
             if parameter.ndim >= 2:
-                fill(parameter)
+                chosen.made(parameter)
         return module
 
-    return fitted._replace(make=made)
+    return filled
 
 
 def chosen_init(fields: Node, title: str, report: Report) -> tuple[Chosen | None, Node]:

@@ -10,9 +10,10 @@ from gradcli.config.containers import CONTAINERS
 from gradcli.config.entry import doc_of
 from gradcli.config.grouping import grouping
 from gradcli.config.inits import INITS
+from gradcli.config.layers import LAYERS
 from gradcli.config.losses import LOSSES
 from gradcli.config.optimizers import OPTIMIZERS
-from gradcli.config.planner import LAYERS, layer_schema
+from gradcli.config.planner import layer_schema
 from gradcli.config.schedules import SCHEDULES
 from gradcli.config.schema import Schema, schema_of
 from gradcli.config.sections import pretrained, top
@@ -73,7 +74,7 @@ def _layer_list() -> Json:
 
 def _layer(definitions: Json) -> Json:
     """A layer: a name, or a map with the name as its only key."""
-    known = {**LAYERS, **CONTAINERS}
+    known: Mapping[str, Callable[..., Any]] = {**LAYERS, **CONTAINERS}
     # A name that is no layer's may be that of one of the file's blocks.
     block: Json = {"not": {"enum": list(known)}}
     forms: list[Json] = [

@@ -1,102 +1,222 @@
-"""Layers on whole samples and on single values.
+"""Every layer that YAML names: its class, and what YAML calls its parameters.
 
-One function a name in YAML: its parameters after the input are the keys, their types the schema.
-It says what leaves the layer and how many parameters it has; only the thunk it returns builds.
+Where no class has what YAML offers, a function with the same kind of signature makes the module.
+See layer.py for the form; containers.py for layers that hold layers.
 """
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
+from math import prod
+from typing import Literal
 
-from gradcli.config.fields import Shape
-from gradcli.config.signal import Fitted, Signal, floats, given_input
-from gradcli.engine.kind import Count, Positive, Share
+from gradcli.config.fields import Border, Factors, Padded, Shape, Sizes, Units, Window
+from gradcli.config.layer import Layer
+from gradcli.config.modules import GRU, LSTM, RNN
+from gradcli.config.signal import shown
+from gradcli.engine import nn
+from gradcli.engine.kind import Count, Finite, Positive, Share
 from gradcli.errors import ShapeError
 
-if TYPE_CHECKING:
-    from gradcli.engine import nn
+Sample = tuple[int, ...]
 
 
-def flatten(x: Signal) -> Fitted:
-    """All values of a sample in one row."""
-
-    def make() -> nn.Module:
-        from gradcli.engine import nn
-
-        return nn.Flatten()
-
-    return Fitted(x.to(math.prod(x.shape)), 0, make)
-
-
-def reshape(x: Signal, shape: Shape) -> Fitted:
+def reshape(sample: Sample, shape: Shape) -> nn.Module:
     """The values of a sample in another shape, in the same order."""
-    if math.prod(floats(x).shape) != math.prod(shape):
+    if prod(sample) != prod(shape):
         raise ShapeError(
-            f"the input {x} has {math.prod(x.shape)} values, "
-            f"{'x'.join(map(str, shape))} has {math.prod(shape)}"
+            f"the input {shown(sample)} has {prod(sample)} values, {shown(shape)} has {prod(shape)}"
         )
-
-    def make() -> nn.Module:
-        from gradcli.engine import nn
-
-        return nn.Sequential(nn.Flatten(), nn.Unflatten(1, shape))
-
-    return Fitted(x.to(*shape), 0, make)
+    return nn.Sequential(nn.Flatten(), nn.Unflatten(1, shape))
 
 
-def linear(
-    x: Signal, out: Count, *, bias: bool = True, in_: Count | None = None, tied: str | None = None
-) -> Fitted:
-    """The last dimension becomes x @ weight.T + bias; the weight may be an embed layer's."""
-    del tied  # config/ties.py knows the layers above
-    *rest, features = floats(x, least=1).shape
-    given_input(in_, features)
-
-    def make() -> nn.Module:
-        from gradcli.engine import nn
-
-        return nn.Linear(features, out, bias=bias)
-
-    return Fitted(x.to(*rest, out), features * out + (out if bias else 0), make)
-
-
-def embed(x: Signal, dim: Count, *, std: Positive = 1.0) -> Fitted:
+def embed(num_embeddings: int, dim: Count, *, std: Positive = 1.0) -> nn.Module:
     """A learnt row of `dim` numbers for each index, normally distributed at first."""
-    if x.vocab is None:
-        raise ShapeError(f"needs indices, such as those of text; the input is numbers ({x})")
-    vocab = x.vocab
-
-    def make() -> nn.Module:
-        from gradcli.engine import nn
-
-        made = nn.Embedding(vocab, dim)
-        if std != 1.0:
-            nn.init.normal_(made.weight, 0.0, std)
-        return made
-
-    return Fitted(Signal((*x.shape, dim)), vocab * dim, make)
+    table = nn.Embedding(num_embeddings, dim)
+    if std != 1.0:
+        nn.init.normal_(table.weight, 0.0, std)
+    return table
 
 
-def layernorm(x: Signal, *, eps: Positive = 1e-5) -> Fitted:
-    """Mean 0, variance 1 over the last dimension (of images: all three); then scale and shift."""
-    shape = floats(x).shape
-    over = shape if len(shape) == 3 else shape[-1:]
-
-    def make() -> nn.Module:
-        from gradcli.engine import nn
-
-        return nn.LayerNorm(over, eps=eps)
-
-    return Fitted(x, 2 * math.prod(over), make)
+def avgpool(
+    sample: Sample, kernel: Window, *, stride: Sizes | None = None, padding: Padded = 0
+) -> nn.Module:
+    """The mean of each window; `global` takes whole channels and leaves a row of channels."""
+    if kernel != "global":
+        return nn.AvgPool2d(kernel, stride, padding)
+    if stride is not None or padding != 0:
+        raise ShapeError("a global window has no stride and no padding")
+    return nn.Sequential(nn.AvgPool2d(sample[1:]), nn.Flatten())
 
 
-def dropout(x: Signal, p: Share = 0.5) -> Fitted:
-    """Zero each value with probability `p` while training; scale the rest by 1 / (1 - p)."""
+def upsample(
+    scale_factor: Factors | None = None,
+    *,
+    size: Sizes | None = None,
+    mode: Literal["nearest", "nearest-exact", "linear", "bilinear"] = "nearest",
+    align_corners: bool = False,
+) -> nn.Module:
+    """Each value the nearest one of the input, or on the straight lines between neighbours."""
+    return nn.Upsample(size, scale_factor, mode, align_corners or None)
 
-    def make() -> nn.Module:
-        from gradcli.engine import nn
 
-        return nn.Dropout(p)
+def pad(
+    sample: Sample,
+    padding: Border,
+    *,
+    mode: Literal["constant", "reflect", "replicate", "circular"] = "constant",
+    value: Finite = 0.0,
+) -> nn.Module:
+    """More around a line or an image: one value, its mirror image, its edge, or its other end."""
+    lines = len(sample) == 2
+    if mode == "constant":
+        return (nn.ConstantPad1d if lines else nn.ConstantPad2d)(padding, value)
+    if value:
+        raise ShapeError(f"value is for constant, not {mode}")
+    kinds = {
+        "reflect": (nn.ReflectionPad1d, nn.ReflectionPad2d),
+        "replicate": (nn.ReplicationPad1d, nn.ReplicationPad2d),
+        "circular": (nn.CircularPad1d, nn.CircularPad2d),
+    }
+    return kinds[mode][0 if lines else 1](padding)
 
-    return Fitted(floats(x), 0, make)
+
+def attention(
+    sample: Sample,
+    heads: Count,
+    *,
+    kv_heads: Count | None = None,
+    causal: bool = True,
+    dropout: Share = 0.0,
+    rotary: bool = False,
+    bias: bool = True,
+) -> nn.SelfAttention:
+    """Each step becomes an average of steps, by likeness; several heads side by side."""
+    steps, features = sample
+    turned = steps if rotary else None
+    return nn.SelfAttention(features, heads, kv_heads, causal, dropout, turned, bias)
+
+
+def transformer(
+    sample: Sample,
+    heads: Count,
+    *,
+    mlp: Units = "4x",
+    norm: Literal["pre", "post"] = "pre",
+    activation: Literal["relu", "gelu", "gelu_tanh"] = "gelu",
+    causal: bool = True,
+    dropout: Share = 0.0,
+    kv_heads: Count | None = None,
+    rotary: bool = False,
+    bias: bool = True,
+    eps: Positive = 1e-5,
+) -> nn.Module:
+    """Attention and a network of two linear layers, each with a norm and added to its input."""
+    inner = mlp if isinstance(mlp, int) else int(mlp.removesuffix("x")) * sample[-1]
+    inside = attention(
+        sample,
+        heads,
+        kv_heads=kv_heads,
+        causal=causal,
+        dropout=dropout,
+        rotary=rotary,
+        bias=bias,
+    )
+    return nn.TransformerBlock(inside, inner, activation, norm == "pre", dropout, eps, bias)
+
+
+def prelu(sample: Sample, init: Finite = 0.25, *, per_channel: bool = False) -> nn.Module:
+    """The input where it is positive, otherwise a learnt weight times x."""
+    return nn.PReLU(sample[0] if per_channel else 1, init)
+
+
+def threshold(threshold: Finite, *, value: Finite = 0.0) -> nn.Module:
+    """The input where it is above the threshold, otherwise the value."""
+    return nn.Threshold(threshold, value)
+
+
+def _along(kind: type[nn.Module]) -> Layer:
+    """A layer along a dimension of the sample, which the batch comes before."""
+
+    def make(sample: Sample, dim: int = -1) -> nn.Module:
+        if not -len(sample) <= dim < len(sample):
+            raise ShapeError(
+                f"dim {dim} is not one of the {len(sample)} dimensions of {shown(sample)}"
+            )
+        return kind(dim + 1 if dim >= 0 else dim)  # type: ignore[call-arg]
+
+    make.__name__, make.__doc__ = kind.__name__, kind.__doc__
+    return Layer(make, "dim")
+
+
+_FILTERS = "out=out_channels kernel=kernel_size stride padding"
+_CONV = f"{_FILTERS} dilation groups bias in=in_channels"
+_TRANSPOSED = f"{_FILTERS} output_padding dilation groups bias in=in_channels"
+_POOL = "kernel=kernel_size stride padding"
+_STATES = "depth=num_layers bidirectional last dropout bias"
+
+LAYERS: dict[str, Layer] = {
+    "flatten": Layer(anything=nn.Flatten, keys=""),
+    "reshape": Layer(reshape, "shape"),
+    "linear": Layer(nn.Linear, "out=out_features bias in=in_features tied"),
+    "embed": Layer(indices=embed, keys="dim std"),
+    "conv": Layer(images=nn.Conv2d, keys=_CONV),
+    "conv_transpose": Layer(images=nn.ConvTranspose2d, keys=_TRANSPOSED),
+    "conv1d": Layer(lines=nn.Conv1d, keys=_CONV),
+    "conv1d_transpose": Layer(lines=nn.ConvTranspose1d, keys=_TRANSPOSED),
+    "maxpool": Layer(images=nn.MaxPool2d, keys=_POOL),
+    "avgpool": Layer(images=avgpool),
+    "maxpool1d": Layer(lines=nn.MaxPool1d, keys=_POOL),
+    "avgpool1d": Layer(lines=nn.AvgPool1d, keys=_POOL),
+    "adaptiveavgpool": Layer(images=nn.AdaptiveAvgPool2d, keys="size=output_size"),
+    "adaptivemaxpool": Layer(images=nn.AdaptiveMaxPool2d, keys="size=output_size"),
+    "adaptiveavgpool1d": Layer(lines=nn.AdaptiveAvgPool1d, keys="size=output_size"),
+    "adaptivemaxpool1d": Layer(lines=nn.AdaptiveMaxPool1d, keys="size=output_size"),
+    "upsample": Layer(
+        lines=upsample, images=upsample, keys="scale=scale_factor size mode align_corners"
+    ),
+    "pad": Layer(lines=pad, images=pad, keys="size=padding mode value"),
+    "pixelshuffle": Layer(images=nn.PixelShuffle, keys="factor=upscale_factor"),
+    "pixelunshuffle": Layer(images=nn.PixelUnshuffle, keys="factor=downscale_factor"),
+    "batchnorm": Layer(features=nn.BatchNorm1d, images=nn.BatchNorm2d, keys="eps momentum"),
+    "layernorm": Layer(nn.LayerNorm, "eps"),
+    "groupnorm": Layer(nn.GroupNorm, "groups=num_groups eps"),
+    "instancenorm": Layer(lines=nn.InstanceNorm1d, images=nn.InstanceNorm2d, keys="eps affine"),
+    "rmsnorm": Layer(nn.RMSNorm, "eps"),
+    "lstm": Layer(sequences=LSTM, keys=f"out=hidden_size {_STATES}"),
+    "gru": Layer(sequences=GRU, keys=f"out=hidden_size {_STATES}"),
+    "rnn": Layer(sequences=RNN, keys=f"out=hidden_size nonlinearity {_STATES}"),
+    "positions": Layer(sequences=nn.Positions),
+    "attention": Layer(sequences=attention),
+    "transformer": Layer(sequences=transformer),
+    "dropout": Layer(nn.Dropout),
+    "dropout1d": Layer(lines=nn.Dropout1d),
+    "dropout2d": Layer(images=nn.Dropout2d),
+    "relu": Layer(nn.ReLU),
+    "relu6": Layer(nn.ReLU6),
+    "relusquared": Layer(nn.ReLUSquared),
+    "leakyrelu": Layer(nn.LeakyReLU),
+    "prelu": Layer(prelu),
+    "elu": Layer(nn.ELU),
+    "selu": Layer(nn.SELU),
+    "celu": Layer(nn.CELU),
+    "gelu": Layer(nn.GELU),
+    "silu": Layer(nn.SiLU),
+    "mish": Layer(nn.Mish),
+    "softplus": Layer(nn.Softplus),
+    "softsign": Layer(nn.Softsign),
+    "hardswish": Layer(nn.Hardswish),
+    "hardsigmoid": Layer(nn.Hardsigmoid),
+    "hardtanh": Layer(nn.Hardtanh),
+    "threshold": Layer(threshold),
+    "softcap": Layer(nn.SoftCap),
+    "tanh": Layer(nn.Tanh),
+    "tanhshrink": Layer(nn.Tanhshrink),
+    "sigmoid": Layer(nn.Sigmoid),
+    "logsigmoid": Layer(nn.LogSigmoid),
+    "softmax": _along(nn.Softmax),
+    "logsoftmax": _along(nn.LogSoftmax),
+    "softmin": _along(nn.Softmin),
+    "glu": _along(nn.GLU),
+    "swiglu": _along(nn.SwiGLU),
+    "identity": Layer(anything=nn.Identity, keys=""),
+}

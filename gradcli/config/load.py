@@ -11,12 +11,13 @@ from gradcli.config import blocks, crosscheck, loss_fits, own_code
 from gradcli.config.containers import CONTAINERS
 from gradcli.config.crosscheck import HERE, Room
 from gradcli.config.grouping import choose_optimizer
+from gradcli.config.layers import LAYERS
 from gradcli.config.losses import LOSSES
 from gradcli.config.merge import Reading, full, override
 from gradcli.config.node import Node, Report
 from gradcli.config.own_code import OwnCode
 from gradcli.config.planned import PlannedLayer, written_layers
-from gradcli.config.planner import LAYERS, Planner
+from gradcli.config.planner import Planner
 from gradcli.config.references import References, fill_facts
 from gradcli.config.schedules import choose_schedule
 from gradcli.config.schema import check, schema_of

@@ -59,7 +59,10 @@ class States(nn.StatefulModule, Recurrent):
     With two directions the last one of each, side by side: each has then seen everything.
     """
 
-    last = False
+    def __init__(self, *args: Any, last: bool = False, **named: Any) -> None:
+        options = {"batch_first": True, **named}
+        super().__init__(*args, **options)
+        self.last = last
 
     @step_by_step(unless=_obstacle)
     def forward(self, input: Any, hx: Any = None) -> Any:

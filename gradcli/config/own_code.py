@@ -16,11 +16,12 @@ from types import ModuleType
 from typing import Any
 
 from gradcli import own
+from gradcli.config.layer import FOLLOWING, Layer, Make, Trial, tried
 from gradcli.config.node import Node, Report, describe
-from gradcli.config.signal import Fitted, Signal
+from gradcli.config.signal import Signal
 from gradcli.data import Source
 from gradcli.data.given import Given
-from gradcli.errors import ConfigError, GradcliError, ShapeError
+from gradcli.errors import ConfigError, DeviceError, GradcliError, ShapeError
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class OwnCode:
     """
 
     broken: bool = False
-    layers: Mapping[str, Callable[..., Fitted]] = field(default_factory=dict)
+    layers: Mapping[str, Layer] = field(default_factory=dict)
     datasets: Mapping[str, Callable[..., Source]] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
 
@@ -74,7 +75,7 @@ def _add(code: OwnCode, item: Node, root: Path, known: set[str]) -> None:
         if name in known | {*code.layers, *code.datasets}:
             raise ConfigError(f"{path}: the name '{name}' is taken; rename the class", code="E106")
         if getattr(cls, own.MARK) == "layer":
-            code.layers[name] = _layer(cls, path)  # type: ignore[index]
+            code.layers[name] = OwnLayer(cls, path)  # type: ignore[index]
         else:
             code.datasets[name] = _dataset(cls, path)  # type: ignore[index]
 
@@ -120,44 +121,26 @@ class _told:  # noqa: N801 -- reads as a verb in `with _told(path)`
         raise ShapeError(f"own code, {where}: {message}") from error
 
 
-def _layer(cls: type, path: Path) -> Callable[..., Fitted]:
-    """A layer as the planner knows them: tried once on zeros to learn what leaves it."""
-    parameters = list(inspect.signature(cls).parameters.values())
-    if not parameters:
-        raise ConfigError(
-            f"{path}: the first parameter of {cls.__name__} must be the shape of one sample",
-            code="E104",
-        )
+class OwnLayer(Layer):
+    """A layer of a user's own: the first parameter of its class is the shape of one sample."""
 
-    def fit(x: Signal, **keys: Any) -> Fitted:
-        with _told(path):
-            module = cls(x.shape, **keys)
-            output = _tried(module, x)
-            count = sum(p.numel() for p in module.parameters())
-        return Fitted(output, count, lambda: cls(x.shape, **keys))
+    def __init__(self, cls: type, path: Path) -> None:
+        super().__init__(anything=cls)
+        self.path = path
+        if not self.parameters:
+            raise ConfigError(
+                f"{path}: the first parameter of {cls.__name__} must be the shape of one sample",
+                code="E104",
+            )
+        self.following = {next(iter(self.parameters)): FOLLOWING["sample"]}
 
-    # Under the class's name, documentation and keys: these are the schema.
-    fit.__name__, fit.__module__, fit.__doc__ = cls.__name__, cls.__module__, inspect.getdoc(cls)
-    fit.__signature__ = inspect.signature(cls)  # type: ignore[attr-defined]
-    return fit
-
-
-def _tried(module: Any, x: Signal) -> Signal:
-    from gradcli import engine
-    from gradcli.engine import nn
-
-    if not isinstance(module, nn.Module):
-        raise ShapeError(f"{type(module).__name__} is marked as a layer and is no nn.Module")
-    dtype = engine.float32 if x.vocab is None else engine.int64
-    with engine.no_grad():
-        made = module.eval()(engine.zeros(2, *x.shape, dtype=dtype))
-    if not isinstance(made, engine.Tensor) or made.shape[:1] != (2,):
-        shown = getattr(made, "shape", type(made).__name__)
-        raise ShapeError(
-            f"{type(module).__name__} must give a tensor with the batch in front: for 2 samples of "
-            f"{x} it gave {shown}"
-        )
-    return Signal(made.shape[1:])
+    def tried(self, make: Make, x: Signal) -> Trial:
+        """The layer made and run on two samples; of zeros where it asks for their values."""
+        with _told(self.path):
+            try:
+                return tried(make, x, "meta")
+            except DeviceError:
+                return tried(make, x, "cpu")
 
 
 def _dataset(cls: type, path: Path) -> Callable[..., Source]:

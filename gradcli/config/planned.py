@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.config.schema import Schema
 from gradcli.config.signal import Signal
+from gradcli.engine import nn
 from gradcli.errors import Place
-
-if TYPE_CHECKING:
-    from gradcli.engine import nn
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,7 @@ class PlannedLayer:
         index: where it stands, `3` or `3.1` inside a container.
         given_name: its `name:`, or empty.
         fields: every key with its value, defaults included.
-        make: builds the module.
+        make: makes the module; `build` is what calls it.
         schema: of the keys.
     """
 
@@ -37,16 +35,6 @@ class PlannedLayer:
     place: Place
     schema: Schema
     children: tuple[PlannedLayer, ...] = ()
-
-    def __post_init__(self) -> None:
-        make, told = self.make, (self.kind, self.given_name, self.fields.get("of"))
-
-        def with_names() -> nn.Module:
-            module = make()
-            module.told = told  # by which patterns find its parameters
-            return module
-
-        object.__setattr__(self, "make", with_names)
 
     @property
     def title(self) -> str:
@@ -65,6 +53,18 @@ class PlannedLayer:
     def flat(self) -> list[PlannedLayer]:
         """This layer and all inside it."""
         return [self, *(deep for child in self.children for deep in child.flat())]
+
+
+def build(layer: PlannedLayer) -> nn.Module:
+    """The module, labelled with what patterns call it: its kind, its name, its block's."""
+    module = layer.make()
+    module.labels = (layer.kind, layer.given_name, layer.fields.get("of"))
+    return module
+
+
+def built(layers: Sequence[PlannedLayer]) -> nn.Sequential:
+    """The modules of the layers, made in their order, one behind the other."""
+    return nn.Sequential(*map(build, layers))
 
 
 def written_layers(planned: Sequence[PlannedLayer]) -> list[Any]:

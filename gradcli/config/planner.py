@@ -3,110 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
-from gradcli.config import layers as on_values
-from gradcli.config import layers_activation as activations
-from gradcli.config import layers_attention as on_steps
-from gradcli.config import layers_norm as norms
-from gradcli.config import layers_resize as sizes
-from gradcli.config import layers_sequence as on_sequences
-from gradcli.config import layers_window as windows
 from gradcli.config.containers import CONTAINERS, Use, contain
-from gradcli.config.inits import chosen_init, filled
+from gradcli.config.inits import chosen_init, filling
+from gradcli.config.layer import Layer
+from gradcli.config.layers import LAYERS
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.schema import Schema, check, meant, schema_of
 from gradcli.config.sections import Chosen
-from gradcli.config.signal import Fitted, Signal
+from gradcli.config.signal import Signal
 from gradcli.config.ties import Ties
-from gradcli.errors import ConfigError, Place, ShapeError
+from gradcli.errors import ConfigError, GradcliError, Place, ShapeError
 
 MAX_LAYERS = 10_000
-
-LAYERS: dict[str, Callable[..., Fitted]] = {
-    "flatten": on_values.flatten,
-    "reshape": on_values.reshape,
-    "linear": on_values.linear,
-    "embed": on_values.embed,
-    "conv": windows.conv,
-    "conv_transpose": windows.conv_transpose,
-    "conv1d": windows.conv1d,
-    "conv1d_transpose": windows.conv1d_transpose,
-    "maxpool": windows.maxpool,
-    "avgpool": windows.avgpool,
-    "maxpool1d": windows.maxpool1d,
-    "avgpool1d": windows.avgpool1d,
-    "adaptiveavgpool": sizes.adaptiveavgpool,
-    "adaptivemaxpool": sizes.adaptivemaxpool,
-    "adaptiveavgpool1d": sizes.adaptiveavgpool1d,
-    "adaptivemaxpool1d": sizes.adaptivemaxpool1d,
-    "upsample": sizes.upsample,
-    "pad": sizes.pad,
-    "pixelshuffle": sizes.pixelshuffle,
-    "pixelunshuffle": sizes.pixelunshuffle,
-    "batchnorm": norms.batchnorm,
-    "layernorm": on_values.layernorm,
-    "groupnorm": norms.groupnorm,
-    "instancenorm": norms.instancenorm,
-    "rmsnorm": norms.rmsnorm,
-    "lstm": on_sequences.lstm,
-    "gru": on_sequences.gru,
-    "rnn": on_sequences.rnn,
-    "positions": on_steps.positions,
-    "attention": on_steps.attention,
-    "transformer": on_steps.transformer,
-    "dropout": on_values.dropout,
-    "dropout1d": norms.dropout1d,
-    "dropout2d": norms.dropout2d,
-    "relu": activations.relu,
-    "relu6": activations.relu6,
-    "relusquared": activations.relusquared,
-    "leakyrelu": activations.leakyrelu,
-    "prelu": activations.prelu,
-    "elu": activations.elu,
-    "selu": activations.selu,
-    "celu": activations.celu,
-    "gelu": activations.gelu,
-    "silu": activations.silu,
-    "mish": activations.mish,
-    "softplus": activations.softplus,
-    "softsign": activations.softsign,
-    "hardswish": activations.hardswish,
-    "hardsigmoid": activations.hardsigmoid,
-    "hardtanh": activations.hardtanh,
-    "threshold": activations.threshold,
-    "softcap": activations.softcap,
-    "tanh": activations.tanh,
-    "tanhshrink": activations.tanhshrink,
-    "sigmoid": activations.sigmoid,
-    "logsigmoid": activations.logsigmoid,
-    "softmax": activations.softmax,
-    "logsoftmax": activations.logsoftmax,
-    "softmin": activations.softmin,
-    "glu": activations.glu,
-    "swiglu": activations.swiglu,
-    "identity": activations.identity,
-}
-
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 
 def layer_schema(kind: str) -> Schema:
     """The schema of the layer or container called `kind`."""
-    return schema_of(LAYERS[kind], 1) if kind in LAYERS else schema_of(CONTAINERS[kind])
+    return schema_of(LAYERS[kind] if kind in LAYERS else CONTAINERS[kind])
 
 
 class Planner:
     """Walks the model once, passing the shape along; goes on after a mistake without shapes."""
 
-    def __init__(
-        self, report: Report, own: Mapping[str, Callable[..., Fitted]] | None = None
-    ) -> None:
+    def __init__(self, report: Report, own: Mapping[str, Layer] | None = None) -> None:
         self.report = report
-        self.layers = {**LAYERS, **(own or {})}
+        self.layers: dict[str, Layer] = {**LAYERS, **(own or {})}
         self.names: dict[str, Place] = {}
         self.count = 0
         self.trail: list[str] = []
@@ -141,26 +68,48 @@ class Planner:
             try:
                 return contain(use, self.plan, self.report)
             except ShapeError as error:
-                self._does_not_fit(error, kind, name, index, place)
+                self._does_not_fit(error.message, kind, name, index, place)
                 return None
         if values is None or signal is None:
             return None
         try:
-            fitted = self.layers[kind](signal, **values)
-            fitted = self.ties.tie(kind, name, values, signal, fitted)
-            fitted = self._filled(fitted, init)
-        except ShapeError as error:
-            self._does_not_fit(error, kind, name, index, place)
+            return self._leaf(Use(kind, name, fields, values, signal, index, place), init)
+        except GradcliError as error:
+            message, keys = self.layers[kind].explained(error.message, signal)
+            places = [fields.map()[key].place for key in keys if key in fields.map()]
+            self._does_not_fit(message, kind, name, index, (*places, place)[0])
             return None
-        self.trail.append(f"{index} {kind} -> {fitted.output}")
-        shown = {key.rstrip("_"): value for key, value in values.items()}
-        shown |= {"init": init.written()} if init else {}
-        schema = self._schema(kind)
-        return PlannedLayer(index, kind, name, shown, signal, *fitted, place, schema)
+
+    def _leaf(self, use: Use, init: Chosen | None) -> PlannedLayer:
+        """A layer that holds no others, tried on what goes into it."""
+        assert use.values is not None and use.signal is not None
+        layer = self.layers[use.kind]
+        make = layer(use.signal, **use.values)
+        trial = layer.tried(filling(make, init) if init else make, use.signal)
+        make, parameters = self.ties.tie(use.kind, use.name, use.values, use.signal, make, trial)
+        shown = {key.rstrip("_"): value for key, value in use.values.items()}
+        if init:
+            if not parameters:
+                raise ShapeError(
+                    f"init '{init.name}' is given, and the layer has no weights of its own"
+                )
+            make, shown["init"] = filling(make, init), init.written()
+        self.trail.append(f"{use.index} {use.kind} -> {trial.output}")
+        return PlannedLayer(
+            use.index,
+            use.kind,
+            use.name,
+            shown,
+            use.signal,
+            trial.output,
+            parameters,
+            make,
+            use.place,
+            self._schema(use.kind),
+        )
 
     def _schema(self, kind: str) -> Schema:
-        own = kind in self.layers and kind not in LAYERS
-        return schema_of(self.layers[kind], 1) if own else layer_schema(kind)
+        return schema_of(self.layers[kind]) if kind in self.layers else layer_schema(kind)
 
     def _init(self, kind: str, fields: Node, where: str) -> tuple[Chosen | None, Node]:
         """What the layer's `init:` names, and its fields without it; a container has none.
@@ -171,22 +120,10 @@ class Planner:
             return None, fields
         return chosen_init(fields, where.rstrip(": "), self.report)
 
-    @staticmethod
-    def _filled(fitted: Fitted, init: Chosen | None) -> Fitted:
-        if init is None:
-            return fitted
-        if not fitted.parameters:
-            raise ShapeError(
-                f"init '{init.name}' is given, and the layer has no weights of its own"
-            )
-        return filled(fitted, init.made)
-
-    def _does_not_fit(
-        self, error: ShapeError, kind: str, name: str, index: str, place: Place
-    ) -> None:
+    def _does_not_fit(self, problem: str, kind: str, name: str, index: str, place: Place) -> None:
         title = f"{kind} '{name}'" if name else kind
         before = (f"before it: {', '.join(self.trail[-4:])}",) if self.trail else ()
-        message = f"layer {index}, {title}: {error.message}"
+        message = f"layer {index}, {title}: {problem}"
         self.report.errors.append(ShapeError(message, place=place, notes=before))
 
     def _written(self, node: Node, index: str) -> tuple[str, Node, Place] | None:

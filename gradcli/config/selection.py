@@ -33,8 +33,8 @@ def _path(model: nn.Module, name: str) -> Path:
     module = model
     for step in steps:
         module = getattr(module, step)
-        told = getattr(module, "told", ())
-        words = {step, type(module).__name__.lower(), *(word for word in told if word)}
+        labels = getattr(module, "labels", ())
+        words = {step, type(module).__name__.lower(), *(word for word in labels if word)}
         found.append(
             frozenset(words | ({"norm"} if any("norm" in word for word in words) else set()))
         )

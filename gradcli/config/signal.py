@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
 
 from gradcli.errors import ShapeError
-
-if TYPE_CHECKING:
-    from gradcli.engine import nn
 
 Shape = tuple[int, ...]
 
@@ -31,15 +26,12 @@ class Signal:
         return replace(self, shape=shape)
 
     def __str__(self) -> str:
-        return "x".join(map(str, self.shape)) or "a single number"
+        return shown(self.shape)
 
 
-class Fitted(NamedTuple):
-    """A layer that knows its input: what leaves it, its parameters, and how to make it."""
-
-    output: Signal
-    parameters: int
-    make: Callable[[], nn.Module]
+def shown(shape: Shape) -> str:
+    """A shape as messages and tables have it."""
+    return "x".join(map(str, shape)) or "a single number"
 
 
 def floats(x: Signal, least: int = 1) -> Signal:
@@ -49,28 +41,3 @@ def floats(x: Signal, least: int = 1) -> Signal:
     if len(x.shape) < least:
         raise ShapeError(f"needs at least {least} dimensions a sample, got {x}")
     return x
-
-
-def image(x: Signal) -> tuple[int, int, int]:
-    """Channels, height and width of an image."""
-    floats(x)
-    if len(x.shape) != 3:
-        raise ShapeError(f"needs images (channels x height x width), got {x}")
-    channels, height, width = x.shape
-    return channels, height, width
-
-
-def line(x: Signal) -> tuple[int, int]:
-    """Channels and length of a line."""
-    if len(floats(x).shape) != 2:
-        raise ShapeError(f"needs lines (channels x length), got {x}")
-    channels, length = x.shape
-    return channels, length
-
-
-def given_input(given: int | None, found: int) -> None:
-    """An input size that was written although it is inferred must be the right one."""
-    if given is not None and given != found:
-        raise ShapeError(
-            f"'in' says {given}, the input has {found}; leave 'in' out, it is inferred"
-        )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gradcli.config.signal import Fitted, Signal
+from gradcli.config.layer import Make, Trial
+from gradcli.config.signal import Signal
+from gradcli.engine import nn
 from gradcli.errors import ShapeError
-
-if TYPE_CHECKING:
-    from gradcli.engine import nn
 
 
 @dataclass
@@ -18,7 +17,7 @@ class _Embed:
 
     rows: int
     dim: int
-    made: nn.Module | None = None
+    module: nn.Module | None = None
 
 
 @dataclass
@@ -28,40 +27,47 @@ class Ties:
     embeds: dict[str, _Embed] = field(default_factory=dict)
 
     def tie(
-        self, kind: str, name: str, values: dict[str, Any], x: Signal, fitted: Fitted
-    ) -> Fitted:
-        """The layer itself, remembered if it can be tied to, tied if it asks for that."""
-        if kind == "embed" and name:
-            embed = self.embeds[name] = _Embed(x.vocab or 0, fitted.output.shape[-1])
-            return fitted._replace(make=_remembering(fitted, embed))
-        if values.get("tied") is None:
-            return fitted
-        return self._tied(values["tied"], x.shape[-1], fitted)
+        self, kind: str, name: str, values: dict[str, Any], x: Signal, make: Make, trial: Trial
+    ) -> tuple[Make, int]:
+        """What makes the layer, and how many parameters are its own.
 
-    def _tied(self, name: str, features: int, fitted: Fitted) -> Fitted:
+        An embed layer with a name is remembered; a layer that asks for it has its weight.
+        """
+        if kind == "embed" and name:
+            embed = self.embeds[name] = _Embed(x.vocab or 0, trial.output.shape[-1])
+            return _remembering(make, embed), trial.parameters
+        if values.get("tied") is None:
+            return make, trial.parameters
+        embed, out = self._embed(values["tied"], x.shape[-1], trial), trial.output.shape[-1]
+        return _tied(make, embed), trial.parameters - out * x.shape[-1]
+
+    def _embed(self, name: str, features: int, trial: Trial) -> _Embed:
         embed = self.embeds.get(name)
         if embed is None:
-            known = ", ".join(self.embeds) or "none"
-            raise ShapeError(f"tied: no embed layer above is named '{name}'; named ones: {known}")
-        out = fitted.output.shape[-1]
+            names = ", ".join(self.embeds) or "none"
+            raise ShapeError(f"tied: no embed layer above is named '{name}'; named ones: {names}")
+        out = trial.output.shape[-1]
         if (out, features) != (embed.rows, embed.dim):
             raise ShapeError(
                 f"tied to '{name}', which has {embed.rows} rows of {embed.dim}: needs "
                 f"{embed.dim} features and out {embed.rows}, got {features} and {out}"
             )
-
-        def make() -> nn.Module:
-            made = fitted.make()
-            assert embed.made is not None, "layers are made in order"
-            made.weight = embed.made.weight
-            return made
-
-        return fitted._replace(parameters=fitted.parameters - out * features, make=make)
+        return embed
 
 
-def _remembering(fitted: Fitted, embed: _Embed) -> Any:
-    def make() -> nn.Module:
-        embed.made = fitted.make()
-        return embed.made
+def _tied(make: Make, embed: _Embed) -> Make:
+    def make_tied() -> nn.Module:
+        module = make()
+        assert embed.module is not None, "layers are made in order"
+        module.weight = embed.module.weight
+        return module
 
-    return make
+    return make_tied
+
+
+def _remembering(make: Make, embed: _Embed) -> Make:
+    def make_remembered() -> nn.Module:
+        embed.module = make()
+        return embed.module
+
+    return make_remembered

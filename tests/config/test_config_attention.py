@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.config.load import Config, load
-from gradcli.engine import nn
+from gradcli.config.planned import build, built
 from gradcli.errors import ErrorGroup, GradcliError
 
 Write = Callable[..., Path]
@@ -52,18 +52,18 @@ def test_a_layer_has_the_parameters_that_were_planned(
     made = planned(config_file, layer).model[1]
     assert made.output.shape == (8, 12)
     assert made.parameters == parameters
-    assert sum(p.numel() for p in made.make().parameters()) == parameters
+    assert sum(p.numel() for p in build(made).parameters()) == parameters
 
 
 def test_a_tied_head_has_the_weight_of_the_table(config_file: Write) -> None:
     head = "linear: {out: $data.vocab, tied: tokens}"
     layers = planned(config_file, "repeat: {times: 2, layers: [transformer: 3]}", head).model
-    model = nn.Sequential(*(layer.make() for layer in layers))
+    model = built(layers)
     assert model[-1].weight is model[0].weight
     assert layers[-1].parameters == 65
     assert sum(layer.parameters for layer in layers) == sum(p.numel() for p in model.parameters())
     assert 0.4 < (model[0].weight * model[0].weight).mean().item() ** 0.5 < 0.6
-    again = nn.Sequential(*(layer.make() for layer in layers))
+    again = built(layers)
     assert again[-1].weight is again[0].weight
     assert again[0].weight is not model[0].weight
 
@@ -71,8 +71,8 @@ def test_a_tied_head_has_the_weight_of_the_table(config_file: Write) -> None:
 @pytest.mark.parametrize(
     ("layers", "head", "message"),
     [
-        ("attention: 5", "relu", "5 heads do not divide the 12 features evenly"),
-        ("attention: {heads: 4, kv_heads: 3}", "relu", "kv_heads 3 does not divide the 4 heads"),
+        ("attention: 5", "relu", "5 heads must divide the width 12 evenly"),
+        ("attention: {heads: 4, kv_heads: 3}", "relu", "kv_heads 3 must divide heads 4 evenly"),
         ("attention: {heads: 4, rotary: true}", "relu", "an even number of features a head, got 3"),
         ("flatten\ntransformer: 3", "relu", "needs sequences (steps x features), got 96"),
         ("flatten\npositions", "relu", "layer 2, positions: needs sequences"),

@@ -96,8 +96,8 @@ def test_the_last_state_has_seen_the_whole_sequence(kind: str, bidirectional: bo
     layer = LAYERS_BY_NAME[kind]
     x = engine.randn(2, 5, 3)
     options = {"depth": 2, "bidirectional": bidirectional}
-    every = layer(Signal((5, 3)), 4, **options).make()
-    last = layer(Signal((5, 3)), 4, last=True, **options).make()
+    every = layer(Signal((5, 3)), out=4, **options)()
+    last = layer(Signal((5, 3)), out=4, last=True, **options)()
     last.load_state_dict(every.state_dict())
     states, end = every(x), last(x)
     assert end.shape == (2, 8 if bidirectional else 4)

@@ -7,6 +7,7 @@ import pytest
 
 from gradcli.config.crosscheck import Room
 from gradcli.config.load import Config, load
+from gradcli.config.planned import build
 from gradcli.errors import DeviceError, ErrorGroup, GradcliError, ShapeError
 
 Write = Callable[..., Path]
@@ -33,6 +34,7 @@ def mistakes(config_file: Write, layers: str, data: str = "{name: fake}") -> lis
         ("linear: {out: 5, bias: false, in: 28}", (1, 28, 5), 28 * 5),
         ("conv: {out: 4, kernel: 3}", (4, 26, 26), 4 * 9 + 4),
         ("conv: {out: 4, kernel: [3, 5], padding: same, bias: false}", (4, 28, 28), 4 * 15),
+        ("conv: {out: 4, kernel: 2, padding: same}", (4, 28, 28), 4 * 4 + 4),
         ("conv: {out: 4, kernel: 3, stride: 2, padding: 1, dilation: 2}", (4, 13, 13), 40),
         ("maxpool: 2", (1, 14, 14), 0),
         ("maxpool: {kernel: 3, stride: 2, padding: 1}", (1, 14, 14), 0),
@@ -111,19 +113,18 @@ def test_recurrent_layers_on_text(
     planned = load(path).model[1]
     assert planned.output.shape == shape
     assert planned.parameters == parameters
-    assert sum(p.numel() for p in planned.make().parameters()) == parameters
+    assert sum(p.numel() for p in build(planned).parameters()) == parameters
 
 
 @pytest.mark.parametrize(
     ("layers", "message"),
     [
-        ("conv: {out: 4, kernel: 30}", "would be -1: input height 28, kernel 30, stride 1"),
-        ("maxpool: 29", "layer 0, maxpool: the output height would be 0: input height 28"),
-        ("conv: {out: 4, kernel: 3, groups: 2}", "groups 2 does not divide input channels 1"),
-        ("conv: {out: 4, kernel: 2, padding: same}", "'same' needs an odd kernel"),
+        ("conv: {out: 4, kernel: 30}", "would be -1 x -1; input 1x28x28, weight (4, 1, 30, 30)"),
+        ("maxpool: 29", "layer 0, maxpool: the output would be 0 x 0; input 1x28x28"),
+        ("conv: {out: 4, kernel: 3, groups: 2}", "groups=2 must divide in=1 and out=4"),
         ("conv: {out: 4, kernel: 3, padding: same, stride: 2}", "'same' needs stride 1"),
         ("conv: {out: 4, kernel: 3, in: 3}", "'in' says 3, the input has 1"),
-        ("maxpool: {kernel: 2, padding: 2}", "padding 2 is more than half of the kernel 2"),
+        ("maxpool: {kernel: 2, padding: 2}", "padding 2 is more than half of kernel 2"),
         ("avgpool: {kernel: global, stride: 2}", "a global window has no stride"),
         ("flatten\nmaxpool: 2", "layer 1, maxpool: needs images (channels x height x width)"),
         ("flatten\nlinear: {in: 800, out: 5}", "layer 1, linear: 'in' says 800, the input has 784"),
@@ -135,7 +136,7 @@ def test_recurrent_layers_on_text(
         ("parallel: [[linear: 5], []]", "branch 0 gives 1x28x5, branch 1 gives 1x28x28; concat"),
         ("parallel: {branches: [[flatten], []], join: add}", "branch 1 gives 1x28x28; a sum needs"),
         ("parallel: {branches: [[relu], []], dim: 3}", "dim 3 is not one of the 3 dimensions"),
-        ("parallel: [[relu], [maxpool: 29]]", "layer 0.1.0, maxpool: the output height would be 0"),
+        ("parallel: [[relu], [maxpool: 29]]", "layer 0.1.0, maxpool: the output would be 0 x 0"),
         ("embed: 3", "needs indices"),
         ("lstm: 3", "layer 0, lstm: needs sequences (steps x features), got 1x28x28"),
         ("flatten\ngru: 3", "layer 1, gru: needs sequences (steps x features), got 784"),
@@ -241,7 +242,7 @@ def test_batchnorm_takes_a_dropped_last_sample(config_file: Write) -> None:
 
 
 def test_a_model_larger_than_the_machine_is_a_device_error(config_file: Write) -> None:
-    [error] = mistakes(config_file, "flatten\nlinear: 100000\nlinear: 1000000")
+    [error] = mistakes(config_file, "flatten\nlinear: 90000\nlinear: 90000")
     assert isinstance(error, DeviceError)
     assert error.exit_code == 4
     assert "training needs about" in error.message
@@ -270,7 +271,7 @@ def test_a_model_without_parameters_is_refused(config_file: Write) -> None:
 
 
 def test_bytes_beyond_64_bits_are_refused(config_file: Write) -> None:
-    [error] = mistakes(config_file, "flatten\nlinear: 2147483647\nlinear: 2147483647")
+    [error] = mistakes(config_file, "upsample: 10000000\nupsample: 1\navgpool: global")
     assert isinstance(error, ShapeError)
     assert "overflow 64 bits" in error.message
 

@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from planning import planned
 
 from gradcli import engine
-from gradcli.config.planner import LAYERS
+from gradcli.config.planned import build
 from gradcli.config.signal import Signal
-from gradcli.errors import ShapeError
+from gradcli.errors import ErrorGroup, ShapeError
 
-PLAIN = [
-    "relu",
-    "relu6",
-    "relusquared",
-    "leakyrelu",
-    "elu",
-    "selu",
-    "celu",
-    "gelu",
-    "silu",
-    "mish",
-    "softplus",
-    "softsign",
-    "hardswish",
-    "hardsigmoid",
-    "hardtanh",
-    "tanh",
-    "tanhshrink",
-    "sigmoid",
-    "logsigmoid",
-    "softmax",
-    "logsoftmax",
-    "softmin",
-    "identity",
-]
 FITTING: list[tuple[str, tuple[int, ...], dict[str, Any], tuple[int, ...], int]] = [
     ("conv1d", (3, 11), {"out": 4, "kernel": 3}, (4, 9), 4 * 9 + 4),
     ("conv1d", (4, 11), {"out": 6, "kernel": 5, "padding": "same", "groups": 2}, (6, 11), 66),
@@ -59,7 +36,7 @@ FITTING: list[tuple[str, tuple[int, ...], dict[str, Any], tuple[int, ...], int]]
             "dilation": 2,
             "groups": 2,
             "bias": False,
-            "in_": 4,
+            "in": 4,
         },
         (6, 12),
         4 * 3 * 3,
@@ -92,7 +69,6 @@ FITTING: list[tuple[str, tuple[int, ...], dict[str, Any], tuple[int, ...], int]]
     ("rmsnorm", (6, 5, 3), {"eps": 1e-6}, (6, 5, 3), 90),
     ("dropout1d", (6, 5), {"p": 0.2}, (6, 5), 0),
     ("dropout2d", (6, 5, 3), {}, (6, 5, 3), 0),
-    *((name, (6, 5), {}, (6, 5), 0) for name in PLAIN),
     ("prelu", (6, 5, 3), {}, (6, 5, 3), 1),
     ("prelu", (6, 5, 3), {"init": 0.1, "per_channel": True}, (6, 5, 3), 6),
     ("leakyrelu", (7,), {"negative_slope": 0.3}, (7,), 0),
@@ -137,58 +113,83 @@ def test_the_plan_of_a_layer_is_what_it_does(
     output: tuple[int, ...],
     parameters: int,
 ) -> None:
-    fitted = LAYERS[kind](Signal(shape), **fields)
-    module = fitted.make()
-    assert fitted.output == Signal(output)
+    [plan] = planned(Signal(shape), {kind: fields})
+    module = build(plan)
+    assert plan.output == Signal(output)
     assert module(engine.rand(2, *shape)).shape == (2, *output)
-    assert fitted.parameters == parameters
+    assert plan.parameters == parameters
     assert sum(p.numel() for p in module.parameters()) == parameters
 
 
 MISFITS: list[tuple[str, tuple[int, ...], dict[str, Any], str]] = [
     ("conv1d", (3, 5, 5), {"out": 4, "kernel": 3}, r"needs lines \(channels x length\), got 3x5x5"),
-    ("conv1d", (3, 5), {"out": 4, "kernel": 6}, "the output length would be 0: input length 5"),
-    ("conv1d", (3, 5), {"out": 4, "kernel": 3, "groups": 2}, "groups 2 does not divide input"),
-    ("conv1d", (3, 5), {"out": 4, "kernel": 3, "in_": 5}, "'in' says 5, the input has 3"),
-    ("conv1d", (3, 5), {"out": 4, "kernel": 2, "padding": "same"}, "needs an odd kernel, got 2"),
-    ("conv1d_transpose", (4, 5), {"out": 3, "kernel": 3, "groups": 2}, "does not divide out 3"),
+    ("conv1d", (3, 5), {"out": 4, "kernel": 6}, "the output would be 0; input 3x5, weight"),
+    ("conv1d", (3, 5), {"out": 4, "kernel": 3, "groups": 2}, "groups=2 must divide in=3 and out=4"),
+    ("conv1d", (3, 5), {"out": 4, "kernel": 3, "in": 5}, "'in' says 5, the input has 3"),
+    ("conv1d", (3, 5), {"out": 4, "kernel": 3, "padding": "same", "stride": 2}, "needs stride 1"),
+    (
+        "conv1d_transpose",
+        (4, 5),
+        {"out": 3, "kernel": 3, "groups": 2},
+        "must divide in=4 and out=3",
+    ),
     (
         "conv1d_transpose",
         (3, 5),
         {"out": 4, "kernel": 3, "output_padding": 1},
-        "output_padding 1 must be below the larger of stride 1 and dilation 1",
+        r"output_padding \(1,\) must be smaller than stride \(1,\) or dilation \(1,\)",
     ),
     (
         "conv_transpose",
         (3, 5, 1),
         {"out": 4, "kernel": 2, "padding": 1},
-        "the output width would be 0: input width 1, kernel 2, stride 1, padding 1",
+        "the output would be 4 x 0; input 3x5x1, weight",
     ),
     ("conv_transpose", (3, 5), {"out": 4, "kernel": 2}, "needs images"),
-    ("maxpool1d", (3, 5), {"kernel": 2, "padding": 2}, "padding 2 is more than half of the kernel"),
+    ("maxpool1d", (3, 5), {"kernel": 2, "padding": 2}, "padding 2 is more than half of kernel 2"),
     ("reshape", (6, 5), {"shape": (4, 7)}, "the input 6x5 has 30 values, 4x7 has 28"),
-    ("groupnorm", (6, 5), {"groups": 4}, "groups 4 does not divide the 6 channels"),
+    ("groupnorm", (6, 5), {"groups": 4}, "groups=4 must divide num_channels=6"),
     ("instancenorm", (6,), {}, "needs lines"),
-    ("instancenorm", (6, 1, 1), {}, "one value a channel has no variance"),
+    ("instancenorm", (6, 1, 1), {}, "needs more than 1 value for each channel, got shape 6x1x1"),
     ("dropout1d", (6,), {}, "needs lines"),
     ("dropout2d", (6, 5), {}, "needs images"),
-    ("avgpool1d", (3, 5), {"kernel": 6}, "the output length would be 0"),
-    ("upsample", (3, 7), {}, "needs one of scale and size"),
-    ("upsample", (3, 7), {"scale": 2.0, "size": 3}, "needs one of scale and size"),
-    ("upsample", (3, 7), {"scale": 2.0, "mode": "bilinear"}, "mode bilinear does not fit"),
-    ("upsample", (3, 7), {"scale": 2.0, "align_corners": True}, "align_corners is for linear"),
-    ("upsample", (3, 7), {"size": (2, 3)}, "a line has one size, not two"),
-    ("upsample", (3, 7), {"scale": 0.1}, "the output would be 0"),
+    ("avgpool1d", (3, 5), {"kernel": 6}, "the output would be 0; input 3x5, kernel"),
+    ("upsample", (3, 7), {}, "give one of size and scale"),
+    ("upsample", (3, 7), {"scale": 2.0, "size": 3}, "give one of size and scale"),
+    ("upsample", (3, 7), {"scale": 2.0, "mode": "bilinear"}, "mode 'bilinear' is for images"),
+    (
+        "upsample",
+        (3, 7),
+        {"scale": 2.0, "align_corners": True},
+        "align_corners is for 'linear' and 'bilinear', not nearest",
+    ),
+    (
+        "upsample",
+        (3, 7),
+        {"size": (2, 3)},
+        r"size must be whole numbers of at least 1, got \(2, 3\)",
+    ),
+    ("upsample", (3, 7), {"scale": 0.1}, r"the output would be \(0,\), the input is 3x7"),
     ("upsample", (3,), {"scale": 2.0}, "needs lines"),
     ("pad", (3,), {"size": 1}, "needs lines"),
-    ("pad", (3, 7), {"size": (1, 1, 1, 1)}, "size has 2 numbers for the input 3x7, got 4"),
-    ("pad", (3, 7, 5), {"size": 5, "mode": "reflect"}, "reflect adds at most 4 to 5, got 5"),
+    ("pad", (3, 7), {"size": (1, 1, 1, 1)}, r"size is a number or 2 of them, got \(1, 1, 1, 1\)"),
+    (
+        "pad",
+        (3, 7, 5),
+        {"size": 5, "mode": "reflect"},
+        "reflect borders of dimension 3 can have 4 elements, got 5",
+    ),
     ("pad", (3, 7), {"size": 1, "mode": "reflect", "value": 1.0}, "value is for constant"),
-    ("pixelshuffle", (6, 7, 5), {"factor": 2}, "does not divide the 6 channels"),
-    ("pixelunshuffle", (6, 7, 5), {"factor": 2}, "factor 2 does not divide height and width"),
-    ("glu", (4, 5), {}, "dimension -1 of 4x5 has no two halves"),
+    ("pixelshuffle", (6, 7, 5), {"factor": 2}, "the 6 channels of 6x7x5 must be a multiple of 4"),
+    (
+        "pixelunshuffle",
+        (6, 7, 5),
+        {"factor": 2},
+        "height and width of 6x7x5 must be multiples of 2",
+    ),
+    ("glu", (4, 5), {}, "dim -1 of shape 4x5 has no two halves"),
     ("swiglu", (4, 5), {"dim": 2}, "dim 2 is not one of the 2 dimensions of 4x5"),
-    ("hardtanh", (4,), {"min_val": 2.0}, "min_val 2.0 must be below max_val 1.0"),
+    ("hardtanh", (4,), {"min_val": 2.0}, "min_val must be below max_val, got 2.0 and 1.0"),
 ]
 
 
@@ -202,7 +203,8 @@ def test_the_keys_of_a_layer_reach_its_module() -> None:
         ("threshold", {"threshold": 0.5, "value": 0.1}),
         ("softcap", {"cap": 30.0}),
     ):
-        module = LAYERS[kind](Signal((4,)), **fields).make()
+        [plan] = planned(Signal((4,)), {kind: fields})
+        module = build(plan)
         assert {key: getattr(module, key) for key in fields} == fields
 
 
@@ -210,5 +212,8 @@ def test_the_keys_of_a_layer_reach_its_module() -> None:
 def test_a_layer_says_what_does_not_fit(
     kind: str, shape: tuple[int, ...], fields: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ShapeError, match=message):
-        LAYERS[kind](Signal(shape), **fields)
+    with pytest.raises(ErrorGroup) as caught:
+        planned(Signal(shape), {kind: fields})
+    [error] = caught.value.errors
+    assert isinstance(error, ShapeError)
+    assert re.match(f"layer 0, {kind}: .*{message}", error.message)

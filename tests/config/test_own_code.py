@@ -11,6 +11,7 @@ import pytest
 from gradcli import engine
 from gradcli.cli.main import run
 from gradcli.config import build, load
+from gradcli.config.planned import built
 from gradcli.engine import nn
 from gradcli.engine.nn.generation import cache_obstacle
 from gradcli.errors import ErrorGroup
@@ -67,7 +68,7 @@ def test_the_documents_layer_of_text_writes_with_a_cache(config_file, tmp_path: 
         ("{name: fake}", "{name: fake, kind: text}\ncode: shift.py"),
     )
     engine.manual_seed(1)
-    model = nn.Sequential(*(layer.make() for layer in load(path).model)).double().eval()
+    model = built(load(path).model).double().eval()
     assert cache_obstacle(model) == ""
     x = engine.randint(0, 65, (2, 8))
     cache = nn.KeyValueCache(model, 8)

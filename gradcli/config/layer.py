@@ -1,0 +1,240 @@
+"""A layer of YAML: the class that makes it, whose constructor is the schema of its keys.
+
+What follows from the input need not be written. What leaves the layer, how many parameters it has
+and what does not fit is learnt by running it on the device "meta", which computes nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from inspect import Parameter
+from typing import Any, NamedTuple
+
+from gradcli import engine
+from gradcli.config.fields import LinePadding, Padded, Padding, Sizes
+from gradcli.config.signal import Signal, floats
+from gradcli.engine import nn
+from gradcli.engine.argument import hints_of
+from gradcli.engine.kind import Count, Positive, Share, Whole, members
+from gradcli.errors import ShapeError
+
+Make = Callable[[], nn.Module]
+Follow = Callable[[Signal], Any]
+
+# What a layer may take: dimensions of a sample, and what they are called.
+INPUTS = {
+    "features": (1, "features"),
+    "lines": (2, "lines (channels x length)"),
+    "sequences": (2, "sequences (steps x features)"),
+    "images": (3, "images (channels x height x width)"),
+}
+# Parameters of constructors that follow from the input.
+FOLLOWING: dict[str, Follow] = {
+    "sample": lambda x: x.shape,
+    "num_embeddings": lambda x: x.vocab,
+    **dict.fromkeys(("in_features", "input_size", "dim"), lambda x: x.shape[-1]),
+    **dict.fromkeys(("in_channels", "num_features", "num_channels"), lambda x: x.shape[0]),
+    "max_steps": lambda x: x.shape[0],
+    "normalized_shape": lambda x: x.shape if len(x.shape) == 3 else x.shape[-1:],
+}
+# Types in YAML of parameters that take more in torch: sizes of 0, all dropped, lists of any length.
+TYPES: dict[str, Any] = {
+    **dict.fromkeys(("out_features", "out_channels"), Count),
+    **dict.fromkeys(("p", "dropout"), Share),
+    **dict.fromkeys(("eps", "std", "beta"), Positive),
+}
+LINES: dict[str, Any] = {
+    **dict.fromkeys(("kernel_size", "stride", "dilation", "output_size"), Count),
+    **dict.fromkeys(("padding", "output_padding"), Whole),
+    "padding same": LinePadding,
+}
+IMAGES: dict[str, Any] = {
+    **dict.fromkeys(("kernel_size", "stride", "dilation", "output_size"), Sizes),
+    **dict.fromkeys(("padding", "output_padding"), Padded),
+    "padding same": Padding,
+}
+BESIDE: dict[str, Any] = {"tied": str | None}  # keys of no constructor: the planner sees to them
+UNWRITTEN = {"inplace", "dtype"}
+
+
+class Trial(NamedTuple):
+    """What a layer says on an input: what leaves it, and its parameters."""
+
+    output: Signal
+    parameters: int
+
+
+class Layer:
+    """One name of YAML.
+
+    Args:
+        make: the class, or a function with its parameters; for numbers of any shape.
+        keys: the keys in order, `key` or `key=parameter`; all parameters where it is left out.
+        forms: in place of `make`, by what goes in (INPUTS, indices, anything).
+    """
+
+    following: Mapping[str, Follow] = FOLLOWING
+
+    def __init__(
+        self, make: Callable[..., Any] | None = None, keys: str | None = None, **forms: Any
+    ) -> None:
+        self.forms = {"numbers": make} if make else forms
+        self.make = next(iter(self.forms.values()))
+        self.__name__, self.__doc__ = self.make.__name__, inspect.getdoc(self.make)
+        self._keys = keys
+
+    @cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        """Those of the constructor, with types for annotations."""
+        return constructor_parameters(self.make)
+
+    @cached_property
+    def keys(self) -> dict[str, str]:
+        """The parameter behind each key."""
+        if self._keys is None:
+            return {name: name for name in self.parameters if self._written(name)}
+        pairs = (word.partition("=") for word in self._keys.split())
+        return {key: parameter or key for key, _, parameter in pairs}
+
+    def _written(self, name: str) -> bool:
+        return name not in UNWRITTEN and name not in self.following
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The keys as parameters."""
+        return inspect.Signature([self._key(*item) for item in self.keys.items()])
+
+    def _key(self, key: str, name: str) -> Parameter:
+        parameter = self.parameters.get(name)
+        if parameter is None:
+            default, hint = None, BESIDE[key]
+        elif name in self.following and key != name:
+            default, hint = None, Count | None
+        else:
+            default, hint = self._typed(parameter)
+        name = "in_" if key == "in" else key  # Python keeps `in` for itself
+        return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+    def _typed(self, parameter: Parameter) -> tuple[Any, Any]:
+        """Default and type in YAML; null stands for nothing but a default of None.
+
+        Functions of the table name types of YAML themselves.
+        """
+        name, default, hint = parameter.name, parameter.default, parameter.annotation
+        others = [kind for kind in members(hint) if kind is not type(None)]
+        sizes = IMAGES if "images" in self.forms else LINES if "lines" in self.forms else {}
+        types = {**TYPES, **sizes} if isinstance(self.make, type) else {}
+        name = f"{name} same" if name == "padding" and str in others else name
+        if name in types:
+            hint = types[name] | None if default is None else types[name]
+        elif default is not None and len(others) == 1:
+            [hint] = others
+        return default, hint
+
+    def __call__(self, x: Signal, **values: Any) -> Make:
+        """What makes the layer for an input; refuses one of another kind."""
+        make = self._form(x)
+        written = {self.keys[key.rstrip("_")]: value for key, value in values.items()}
+        options = {name: value for name, value in written.items() if name in self.parameters}
+        for name, follow in self.following.items():
+            if name in self.parameters and name not in self._chosen:
+                options[name] = _inferred(options.get(name), follow(x))
+        return lambda: make(**options)
+
+    @cached_property
+    def _chosen(self) -> set[str]:
+        """Parameters that would follow from the input and are keys under their own name."""
+        return {name for key, name in self.keys.items() if key == name}
+
+    def _form(self, x: Signal) -> Callable[..., Any]:
+        if "anything" in self.forms:
+            return self.make  # type: ignore[no-any-return]
+        if "indices" in self.forms:
+            if x.vocab is None:
+                raise ShapeError(
+                    f"needs indices, such as those of text; the input is numbers ({x})"
+                )
+            return self.make  # type: ignore[no-any-return]
+        floats(x)
+        for form, make in self.forms.items():
+            if form not in INPUTS or INPUTS[form][0] == len(x.shape):
+                return make
+        needs = " or ".join(INPUTS[form][1] for form in self.forms)
+        raise ShapeError(f"needs {needs}, got {x}")
+
+    def tried(self, make: Make, x: Signal) -> Trial:
+        """The layer made and run on two samples that are not there."""
+        return tried(make, x, "meta")
+
+    def explained(self, message: str, x: Signal) -> tuple[str, list[str]]:
+        """A sentence of the engine in YAML's words, and the keys that it names."""
+        message = re.sub(r"^\w+: ", "", message).replace(str((2, *x.shape)), str(x))
+        keys = {name: key for key, name in self.keys.items()}
+        named: list[str] = []
+
+        def key_of(match: re.Match[str]) -> str:
+            named.append(keys[match.group()])
+            return named[-1]
+
+        if keys:
+            message = re.sub(rf"\b({'|'.join(keys)})\b", key_of, message)
+        return message, named
+
+
+def _inferred(written: int | None, found: Any) -> Any:
+    """What follows from the input; written although it is inferred, it must be that."""
+    if written is not None and written != found:
+        raise ShapeError(
+            f"'in' says {written}, the input has {found}; leave 'in' out, it is inferred"
+        )
+    return found
+
+
+def constructor_parameters(make: Callable[..., Any]) -> dict[str, Parameter]:
+    """The parameters of a function or class with types for annotations.
+
+    A constructor that takes `**named` takes also what the class above it does.
+    """
+    if not isinstance(make, type):
+        hints = hints_of(make)
+        return {
+            name: parameter.replace(annotation=hints.get(name, Any))
+            for name, parameter in inspect.signature(make).parameters.items()
+        }
+    found: dict[str, Parameter] = {}
+    for kind in (each for each in make.__mro__ if "__init__" in vars(each)):
+        _, *parameters = constructor_parameters(vars(kind)["__init__"]).values()
+        open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        plain = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+        found = {p.name: p for p in plain} | found
+        if not open_ended:
+            break
+    return found
+
+
+def tried(make: Make, x: Signal, device: str) -> Trial:
+    """What a layer, made and run on a device, says of two samples."""
+    generator = engine.default_generator
+    state = generator.get_state()
+    dtype = engine.float32 if x.vocab is None else engine.int64
+    try:
+        with engine.device(device), engine.no_grad():
+            module = make()
+            if not isinstance(module, nn.Module):
+                raise ShapeError(
+                    f"{type(module).__name__} is marked as a layer and is no nn.Module"
+                )
+            output = module(engine.zeros(2, *x.shape, dtype=dtype))
+    finally:
+        generator.set_state(*state)
+    if not isinstance(output, engine.Tensor) or output.shape[:1] != (2,):
+        shown = getattr(output, "shape", type(output).__name__)
+        raise ShapeError(
+            f"{type(module).__name__} must give a tensor with the batch in front: for 2 samples of "
+            f"{x} it gave {shown}"
+        )
+    vocab = None if output.is_floating_point() else x.vocab
+    return Trial(Signal(output.shape[1:], vocab), sum(p.numel() for p in module.parameters()))

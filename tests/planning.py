@@ -1,0 +1,36 @@
+"""Layers planned as `gradcli check` plans them, from Python's values in place of a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.config.node import Node, Report
+from gradcli.config.planned import PlannedLayer
+from gradcli.config.planner import Planner
+from gradcli.config.signal import Signal
+from gradcli.errors import ErrorGroup, Place
+
+PLACE = Place("layers")
+
+
+def node(value: Any) -> Node:
+    """A value as the reader of YAML hands it on."""
+    if isinstance(value, dict):
+        inside = {key: node(item) for key, item in value.items()}
+        return Node(inside, PLACE, dict.fromkeys(inside, PLACE))
+    if isinstance(value, (list, tuple)):
+        return Node([node(item) for item in value], PLACE)
+    return Node(value, PLACE)
+
+
+def planned(signal: Signal, *layers: Any) -> list[PlannedLayer]:
+    """The layers for what goes into the first.
+
+    Raises:
+        ErrorGroup: what `gradcli check` says of them.
+    """
+    report = Report()
+    plan, _ = Planner(report).plan(node(layers), signal)
+    if report.errors:
+        raise ErrorGroup(report.errors)
+    return plan
