@@ -11,7 +11,7 @@ from gradcli.config import own_code
 from gradcli.config.load import Config
 from gradcli.config.loss_fits import target_kind
 from gradcli.config.node import Path as Keys
-from gradcli.config.planned import PlannedLayer, built
+from gradcli.config.planned import PlannedLayer, build_all
 from gradcli.config.selection import select, select_state
 from gradcli.engine import nn
 from gradcli.errors import ConfigError, ErrorGroup, GradcliError
@@ -28,7 +28,7 @@ def build(config: Config) -> Job:
         dataset = replace(dataset, sha256=hashes)
 
     engine.manual_seed(config.train.seed)
-    model = built(config.model)
+    model = build_all(config.model)
     _freeze(model, config)
     begin = None
     if config.pretrained is not None:
@@ -58,7 +58,7 @@ def build(config: Config) -> Job:
 def check_patterns(config: Config) -> None:
     """Refuse patterns that match nothing. Only the model itself knows the names, so it is built."""
     if any(patterns for _, patterns, _ in _patterns(config)):
-        _freeze(built(config.model), config)
+        _freeze(build_all(config.model), config)
 
 
 def _freeze(model: nn.Module, config: Config) -> None:

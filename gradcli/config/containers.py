@@ -9,7 +9,7 @@ from typing import Any, Literal
 from gradcli.config.fields import Branches, Layers
 from gradcli.config.modules import Parallel, Residual
 from gradcli.config.node import Node, Report
-from gradcli.config.planned import PlannedLayer, build, built, written_layers
+from gradcli.config.planned import PlannedLayer, build, build_all, written_layers
 from gradcli.config.schema import schema_of
 from gradcli.config.signal import Signal, floats
 from gradcli.engine import nn
@@ -110,7 +110,7 @@ def _chain(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer |
     if use.values is None or use.signal is None or end is None:
         return None
     shown = {"layers": written_layers(planned[: len(inside.list())])}
-    return use.planned(shown, end, planned, lambda: built(planned))
+    return use.planned(shown, end, planned, lambda: build_all(planned))
 
 
 def _residual(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer | None:
@@ -162,7 +162,7 @@ def _way(use: Use, title: str, written: Node, plan: Plan) -> PlannedLayer | None
         return None
     values = {"layers": written_layers(planned), "of": title}
     way = Use("block", "", written, values, use.signal, index, written.place)
-    return way.planned({}, end, planned, lambda: built(planned))
+    return way.planned({}, end, planned, lambda: build_all(planned))
 
 
 def _sum(ends: Sequence[Signal]) -> Signal:

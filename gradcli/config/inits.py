@@ -12,6 +12,7 @@ from gradcli.config.sections import Chosen, choose
 from gradcli.engine import nn, zeros
 from gradcli.engine.kind import Positive
 from gradcli.engine.nn import init
+
 _NAMES = (
     "uniform normal trunc_normal constant zeros ones eye dirac xavier_uniform xavier_normal "
     "kaiming_uniform kaiming_normal sparse orthogonal"
@@ -33,17 +34,17 @@ INITS: dict[str, Entry] = {
 }
 
 
-def filling(make: Make, chosen: Chosen) -> Make:
+def with_init(make: Make, chosen: Chosen) -> Make:
     """Makes the layer and fills its weights: all parameters of two or more dimensions."""
 
-    def filled() -> nn.Module:
+    def make_filled() -> nn.Module:
         module = make()
         for parameter in module.parameters():
             if parameter.ndim >= 2:
                 chosen.made(parameter)
         return module
 
-    return filled
+    return make_filled
 
 
 def chosen_init(fields: Node, title: str, report: Report) -> tuple[Chosen | None, Node]:

@@ -57,7 +57,7 @@ IMAGES: dict[str, Any] = {
     "padding same": Padding,
 }
 BESIDE: dict[str, Any] = {"tied": str | None}  # keys of no constructor: the planner sees to them
-UNWRITTEN = {"inplace", "dtype"}
+LEFT_OUT = ("inplace", "dtype")  # parameters that are no keys
 
 
 class Trial(NamedTuple):
@@ -95,12 +95,9 @@ class Layer:
     def keys(self) -> dict[str, str]:
         """The parameter behind each key."""
         if self._keys is None:
-            return {name: name for name in self.parameters if self._written(name)}
+            return {n: n for n in self.parameters if n not in {*LEFT_OUT, *self.following}}
         pairs = (word.partition("=") for word in self._keys.split())
         return {key: parameter or key for key, _, parameter in pairs}
-
-    def _written(self, name: str) -> bool:
-        return name not in UNWRITTEN and name not in self.following
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -137,17 +134,13 @@ class Layer:
     def __call__(self, x: Signal, **values: Any) -> Make:
         """What makes the layer for an input; refuses one of another kind."""
         make = self._form(x)
-        written = {self.keys[key.rstrip("_")]: value for key, value in values.items()}
-        options = {name: value for name, value in written.items() if name in self.parameters}
+        options = {self.keys[key.rstrip("_")]: value for key, value in values.items()}
         for name, follow in self.following.items():
-            if name in self.parameters and name not in self._chosen:
-                options[name] = _inferred(options.get(name), follow(x))
+            if name in self.parameters and name not in self.keys:  # else it is chosen
+                options[name] = _infer(options.get(name), follow(x))
+        for key in BESIDE:
+            options.pop(key, None)
         return lambda: make(**options)
-
-    @cached_property
-    def _chosen(self) -> set[str]:
-        """Parameters that would follow from the input and are keys under their own name."""
-        return {name for key, name in self.keys.items() if key == name}
 
     def _form(self, x: Signal) -> Callable[..., Any]:
         if "anything" in self.forms:
@@ -165,32 +158,24 @@ class Layer:
         needs = " or ".join(INPUTS[form][1] for form in self.forms)
         raise ShapeError(f"needs {needs}, got {x}")
 
-    def tried(self, make: Make, x: Signal) -> Trial:
+    def run(self, make: Make, x: Signal) -> Trial:
         """The layer made and run on two samples that are not there."""
-        return tried(make, x, "meta")
+        return run(make, x, "meta")
 
-    def explained(self, message: str, x: Signal) -> tuple[str, list[str]]:
+    def explain(self, message: str, x: Signal) -> tuple[str, list[str]]:
         """A sentence of the engine in YAML's words, and the keys that it names."""
         message = re.sub(r"^\w+: ", "", message).replace(str((2, *x.shape)), str(x))
-        keys = {name: key for key, name in self.keys.items()}
-        named: list[str] = []
-
-        def key_of(match: re.Match[str]) -> str:
-            named.append(keys[match.group()])
-            return named[-1]
-
-        if keys:
-            message = re.sub(rf"\b({'|'.join(keys)})\b", key_of, message)
-        return message, named
+        key_of = {name: key for key, name in self.keys.items()}
+        pattern = re.compile(rf"\b({'|'.join(key_of)})\b" if key_of else "(?!)")
+        keys = [key_of[name] for name in pattern.findall(message)]
+        return pattern.sub(lambda match: key_of[match.group()], message), keys
 
 
-def _inferred(written: int | None, found: Any) -> Any:
-    """What follows from the input; written although it is inferred, it must be that."""
-    if written is not None and written != found:
-        raise ShapeError(
-            f"'in' says {written}, the input has {found}; leave 'in' out, it is inferred"
-        )
-    return found
+def _infer(size: int | None, value: Any) -> Any:
+    """What follows from the input; a size that is in YAML although it is inferred must be that."""
+    if size is not None and size != value:
+        raise ShapeError(f"'in' says {size}, the input has {value}; leave 'in' out, it is inferred")
+    return value
 
 
 def constructor_parameters(make: Callable[..., Any]) -> dict[str, Parameter]:
@@ -204,18 +189,18 @@ def constructor_parameters(make: Callable[..., Any]) -> dict[str, Parameter]:
             name: parameter.replace(annotation=hints.get(name, Any))
             for name, parameter in inspect.signature(make).parameters.items()
         }
-    found: dict[str, Parameter] = {}
+    merged: dict[str, Parameter] = {}
     for kind in (each for each in make.__mro__ if "__init__" in vars(each)):
         _, *parameters = constructor_parameters(vars(kind)["__init__"]).values()
         open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
         plain = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
-        found = {p.name: p for p in plain} | found
+        merged = {p.name: p for p in plain} | merged
         if not open_ended:
             break
-    return found
+    return merged
 
 
-def tried(make: Make, x: Signal, device: str) -> Trial:
+def run(make: Make, x: Signal, device: str) -> Trial:
     """What a layer, made and run on a device, says of two samples."""
     generator = engine.default_generator
     state = generator.get_state()
@@ -231,10 +216,10 @@ def tried(make: Make, x: Signal, device: str) -> Trial:
     finally:
         generator.set_state(*state)
     if not isinstance(output, engine.Tensor) or output.shape[:1] != (2,):
-        shown = getattr(output, "shape", type(output).__name__)
+        shape = getattr(output, "shape", type(output).__name__)
         raise ShapeError(
             f"{type(module).__name__} must give a tensor with the batch in front: for 2 samples of "
-            f"{x} it gave {shown}"
+            f"{x} it gave {shape}"
         )
     vocab = None if output.is_floating_point() else x.vocab
     return Trial(Signal(output.shape[1:], vocab), sum(p.numel() for p in module.parameters()))

@@ -12,7 +12,7 @@ from typing import Literal
 from gradcli.config.fields import Border, Factors, Padded, Shape, Sizes, Units, Window
 from gradcli.config.layer import Layer
 from gradcli.config.modules import GRU, LSTM, RNN
-from gradcli.config.signal import shown
+from gradcli.config.signal import shape_text
 from gradcli.engine import nn
 from gradcli.engine.kind import Count, Finite, Positive, Share
 from gradcli.errors import ShapeError
@@ -24,7 +24,8 @@ def reshape(sample: Sample, shape: Shape) -> nn.Module:
     """The values of a sample in another shape, in the same order."""
     if prod(sample) != prod(shape):
         raise ShapeError(
-            f"the input {shown(sample)} has {prod(sample)} values, {shown(shape)} has {prod(shape)}"
+            f"the input {shape_text(sample)} has {prod(sample)} values, "
+            f"{shape_text(shape)} has {prod(shape)}"
         )
     return nn.Sequential(nn.Flatten(), nn.Unflatten(1, shape))
 
@@ -140,7 +141,7 @@ def _along(kind: type[nn.Module]) -> Layer:
     def make(sample: Sample, dim: int = -1) -> nn.Module:
         if not -len(sample) <= dim < len(sample):
             raise ShapeError(
-                f"dim {dim} is not one of the {len(sample)} dimensions of {shown(sample)}"
+                f"dim {dim} is not one of the {len(sample)} dimensions of {shape_text(sample)}"
             )
         return kind(dim + 1 if dim >= 0 else dim)  # type: ignore[call-arg]
 

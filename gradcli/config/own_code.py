@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from gradcli import own
-from gradcli.config.layer import FOLLOWING, Layer, Make, Trial, tried
+from gradcli.config.layer import FOLLOWING, Layer, Make, Trial, run
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.signal import Signal
 from gradcli.data import Source
@@ -134,13 +134,13 @@ class OwnLayer(Layer):
             )
         self.following = {next(iter(self.parameters)): FOLLOWING["sample"]}
 
-    def tried(self, make: Make, x: Signal) -> Trial:
+    def run(self, make: Make, x: Signal) -> Trial:
         """The layer made and run on two samples; of zeros where it asks for their values."""
         with _told(self.path):
             try:
-                return tried(make, x, "meta")
+                return run(make, x, "meta")
             except DeviceError:
-                return tried(make, x, "cpu")
+                return run(make, x, "cpu")
 
 
 def _dataset(cls: type, path: Path) -> Callable[..., Source]:

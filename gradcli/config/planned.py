@@ -62,7 +62,7 @@ def build(layer: PlannedLayer) -> nn.Module:
     return module
 
 
-def built(layers: Sequence[PlannedLayer]) -> nn.Sequential:
+def build_all(layers: Sequence[PlannedLayer]) -> nn.Sequential:
     """The modules of the layers, made in their order, one behind the other."""
     return nn.Sequential(*map(build, layers))
 

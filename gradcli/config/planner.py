@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gradcli.config.containers import CONTAINERS, Use, contain
-from gradcli.config.inits import chosen_init, filling
+from gradcli.config.inits import chosen_init, with_init
 from gradcli.config.layer import Layer
 from gradcli.config.layers import LAYERS
 from gradcli.config.node import Node, Report, describe
@@ -75,7 +75,7 @@ class Planner:
         try:
             return self._leaf(Use(kind, name, fields, values, signal, index, place), init)
         except GradcliError as error:
-            message, keys = self.layers[kind].explained(error.message, signal)
+            message, keys = self.layers[kind].explain(error.message, signal)
             places = [fields.map()[key].place for key in keys if key in fields.map()]
             self._does_not_fit(message, kind, name, index, (*places, place)[0])
             return None
@@ -85,21 +85,21 @@ class Planner:
         assert use.values is not None and use.signal is not None
         layer = self.layers[use.kind]
         make = layer(use.signal, **use.values)
-        trial = layer.tried(filling(make, init) if init else make, use.signal)
+        trial = layer.run(with_init(make, init) if init else make, use.signal)
         make, parameters = self.ties.tie(use.kind, use.name, use.values, use.signal, make, trial)
-        shown = {key.rstrip("_"): value for key, value in use.values.items()}
+        keys = {key.rstrip("_"): value for key, value in use.values.items()}
         if init:
             if not parameters:
                 raise ShapeError(
                     f"init '{init.name}' is given, and the layer has no weights of its own"
                 )
-            make, shown["init"] = filling(make, init), init.written()
+            make, keys["init"] = with_init(make, init), init.written()
         self.trail.append(f"{use.index} {use.kind} -> {trial.output}")
         return PlannedLayer(
             use.index,
             use.kind,
             use.name,
-            shown,
+            keys,
             use.signal,
             trial.output,
             parameters,

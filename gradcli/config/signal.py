@@ -26,10 +26,10 @@ class Signal:
         return replace(self, shape=shape)
 
     def __str__(self) -> str:
-        return shown(self.shape)
+        return shape_text(self.shape)
 
 
-def shown(shape: Shape) -> str:
+def shape_text(shape: Shape) -> str:
     """A shape as messages and tables have it."""
     return "x".join(map(str, shape)) or "a single number"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.config.load import Config, load
-from gradcli.config.planned import build, built
+from gradcli.config.planned import build, build_all
 from gradcli.errors import ErrorGroup, GradcliError
 
 Write = Callable[..., Path]
@@ -58,12 +58,12 @@ def test_a_layer_has_the_parameters_that_were_planned(
 def test_a_tied_head_has_the_weight_of_the_table(config_file: Write) -> None:
     head = "linear: {out: $data.vocab, tied: tokens}"
     layers = planned(config_file, "repeat: {times: 2, layers: [transformer: 3]}", head).model
-    model = built(layers)
+    model = build_all(layers)
     assert model[-1].weight is model[0].weight
     assert layers[-1].parameters == 65
     assert sum(layer.parameters for layer in layers) == sum(p.numel() for p in model.parameters())
     assert 0.4 < (model[0].weight * model[0].weight).mean().item() ** 0.5 < 0.6
-    again = built(layers)
+    again = build_all(layers)
     assert again[-1].weight is again[0].weight
     assert again[0].weight is not model[0].weight
 

@@ -152,6 +152,23 @@ def test_what_does_not_fit_is_named(config_file: Write, layers: str, message: st
 
 
 @pytest.mark.parametrize(
+    ("layer", "value"),
+    [
+        ("conv: {out: 4, kernel: 3, groups: 3}", "3}"),
+        ("maxpool: {padding: 2, kernel: 2}", "2, kernel"),
+        ("upsample: {mode: linear, scale: 2}", "linear"),
+        ("pad: {size: [1, 2, 3, 29], mode: reflect}", "pad:"),
+    ],
+)
+def test_what_the_engine_refuses_is_told_at_the_key_it_names(
+    config_file: Write, layer: str, value: str
+) -> None:
+    place = mistakes(config_file, layer)[0].place
+    assert place is not None
+    assert place.text[place.column - 1 :].startswith(value)
+
+
+@pytest.mark.parametrize(
     ("layer", "message"),
     [
         ("relu: 3", "relu takes no value"),

@@ -15,7 +15,7 @@ from gradcli.config import load
 from gradcli.config.containers import CONTAINERS
 from gradcli.config.layers import LAYERS
 from gradcli.config.load import Config
-from gradcli.config.planned import PlannedLayer, built
+from gradcli.config.planned import PlannedLayer, build_all
 from gradcli.config.planner import layer_schema
 from gradcli.config.signal import Signal
 from gradcli.engine import nn
@@ -69,7 +69,7 @@ def modules(kind: str) -> Iterator[tuple[Signal, dict[str, Any], nn.Module]]:
                 [plan] = planning.planned(signal, {kind: fields})
             except ErrorGroup:
                 continue  # it takes no such signal
-            yield signal, fields, built([plan]).double().eval()
+            yield signal, fields, build_all([plan]).double().eval()
 
 
 def inputs(signal: Signal) -> engine.Tensor:
@@ -175,7 +175,7 @@ def model_of(config: Config) -> nn.Module:
         turns = layer.fields["times"] if layer.kind == "repeat" else 1
         layers += layer.children[: 2 * len(layer.children) // turns] if turns > 2 else [layer]
     engine.manual_seed(4)
-    return built(layers).double().eval()
+    return build_all(layers).double().eval()
 
 
 @pytest.mark.parametrize("kind", CONTAINERS)

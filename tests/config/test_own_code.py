@@ -11,7 +11,7 @@ import pytest
 from gradcli import engine
 from gradcli.cli.main import run
 from gradcli.config import build, load
-from gradcli.config.planned import built
+from gradcli.config.planned import build_all
 from gradcli.engine import nn
 from gradcli.engine.nn.generation import cache_obstacle
 from gradcli.errors import ErrorGroup
@@ -60,6 +60,12 @@ def test_the_documents_example_is_planned_with_shapes_and_parameters(folder: Pat
     assert sum(p.numel() for p in model.parameters()) == 96 + 64
 
 
+def test_a_layer_that_asks_for_numbers_is_tried_on_zeros(folder: Path) -> None:
+    asking = "return self.gate(x).sigmoid() * float(x.sum().item() < 1)  #"
+    (folder / "gates.py").write_text(CODE.replace("return self.gate(x).sigmoid()", asking))
+    assert [str(layer.output) for layer in load(folder / "rings.yaml").model] == ["16", "2"]
+
+
 def test_the_documents_layer_of_text_writes_with_a_cache(config_file, tmp_path: Path) -> None:
     (tmp_path / "shift.py").write_text(OF_TEXT)
     path = config_file(
@@ -68,7 +74,7 @@ def test_the_documents_layer_of_text_writes_with_a_cache(config_file, tmp_path: 
         ("{name: fake}", "{name: fake, kind: text}\ncode: shift.py"),
     )
     engine.manual_seed(1)
-    model = built(load(path).model).double().eval()
+    model = build_all(load(path).model).double().eval()
     assert cache_obstacle(model) == ""
     x = engine.randint(0, 65, (2, 8))
     cache = nn.KeyValueCache(model, 8)
