@@ -72,7 +72,7 @@ class Turns:
     def calling(self, turn: Turn, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function; while it runs it is this turn."""
 
-        def called(*arguments: Any, **named: Any) -> Any:
+        def called(*arguments: object, **named: object) -> Any:
             with self.of(turn):
                 return function(*arguments, **named)
 

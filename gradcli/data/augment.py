@@ -157,7 +157,7 @@ def transforms(written: Sequence[Any]) -> tuple[Transform, ...]:
     return found
 
 
-def _transform(item: Any, where: str) -> Transform:
+def _transform(item: object, where: str) -> Transform:
     named = {item: {}} if isinstance(item, str) else item
     if not isinstance(named, Mapping) or len(named) != 1:
         raise ConfigError(

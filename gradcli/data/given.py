@@ -85,7 +85,7 @@ class _Indices(Samples):
         return engine.index_select(self.inputs, 0, indices).to(engine.int64), targets
 
 
-def _samples(name: str, pair: Any) -> Samples:
+def _samples(name: str, pair: object) -> Samples:
     from gradcli import engine
 
     if not isinstance(pair, tuple) or len(pair) != 2:

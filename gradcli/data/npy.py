@@ -204,7 +204,7 @@ def _plain(header: Header, numbers: array[Any], source: str) -> array[Any]:
     return numbers
 
 
-def peek(data: Any, key: str, source: str) -> Header:
+def peek(data: object, key: str, source: str) -> Header:
     """The header of one array of an archive, which is an open file."""
     with _archive(data, source) as archive:
         return parse_header(_member(archive, key, LONGEST + 12, source), f"{source}, {key}")

@@ -154,7 +154,7 @@ def checked(function: F, name: str = "") -> F:
     decided = arguments.decided
 
     @wraps(function)
-    def call(*args: Any, **named: Any) -> Any:
+    def call(*args: object, **named: object) -> Any:
         if named or tuple(map(type, args)) not in decided:
             args, named = arguments.taken(args, named)
         try:

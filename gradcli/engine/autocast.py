@@ -123,7 +123,7 @@ def _widest(inputs: list[Any]) -> list[Any]:
     return _widened(inputs) if wide else inputs
 
 
-def _tensors(value: Any) -> list[Tensor]:
+def _tensors(value: object) -> list[Tensor]:
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, (list, tuple)):
@@ -165,7 +165,7 @@ def autocasted(name: str, plain: F) -> F:
     chosen = rule
 
     @wraps(plain)
-    def casting(*args: Any, **named: Any) -> Any:
+    def casting(*args: object, **named: object) -> Any:
         if not _on.get():
             return plain(*args, **named)
         values = chosen([*args, *named.values()])

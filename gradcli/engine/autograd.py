@@ -49,7 +49,7 @@ def _listed(name: str, tensors: Any, least: type | None = None) -> list[Any]:
     return listed
 
 
-def _roots(name: str, outputs: Any, grads: Any, recorded: bool) -> list[tuple[Edge, Any]]:
+def _roots(name: str, outputs: object, grads: object, recorded: bool) -> list[tuple[Edge, Any]]:
     """Where a way back begins, and with which gradients."""
     starts = _listed(name, outputs)
     given = [None] * len(starts) if grads is None else _listed(name, grads, type(None))

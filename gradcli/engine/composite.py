@@ -53,7 +53,7 @@ class Slot:
     starred: bool
 
     @classmethod
-    def of(cls, parameter: inspect.Parameter, hint: Any) -> Slot:
+    def of(cls, parameter: inspect.Parameter, hint: object) -> Slot:
         """What the type of a parameter says."""
         allowed = members(hint)
         items = [get_args(kind)[:1] for kind in allowed]
@@ -169,7 +169,7 @@ def beside_inputs(name: str, plain: F, called: str) -> F:
     decided = arguments.decided
 
     @wraps(plain)
-    def placed(*args: Any, **named: Any) -> Any:
+    def placed(*args: object, **named: object) -> Any:
         if named or tuple(map(type, args)) not in decided:
             args, named = arguments.taken(args, named)
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from gradcli.engine.argument import Arguments, too_large
 
@@ -19,7 +19,7 @@ def checked_constructor(kind: Class) -> Class:
     checks: dict[str, Arguments] = {}
 
     @wraps(plain)
-    def construct(self: Any, *args: Any, **named: Any) -> None:
+    def construct(self: object, *args: object, **named: object) -> None:
         name = type(self).__name__
         arguments = checks.get(name)
         if arguments is None:

@@ -25,7 +25,7 @@ class Hook(NamedTuple):
 class RemovableHandle:
     """What registering a hook gives: `remove()` takes it away, and so does the end of a `with`."""
 
-    def __init__(self, owner: Any, attribute: str, hook: object) -> None:
+    def __init__(self, owner: object, attribute: str, hook: object) -> None:
         self._owner = owner
         self._attribute = attribute
         self._hook = hook
@@ -42,7 +42,7 @@ class RemovableHandle:
         self.remove()
 
 
-def enter(owner: Any, attribute: str, hook: object, *, prepend: bool = False) -> RemovableHandle:
+def enter(owner: object, attribute: str, hook: object, *, prepend: bool = False) -> RemovableHandle:
     """Put a hook behind those of the owner, or before them.
 
     They stand in a tuple, which is replaced: so a recorded step notices that they changed.

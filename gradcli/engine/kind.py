@@ -24,7 +24,9 @@ from gradcli.errors import DTypeError, GradcliError, OptionError, OptionTypeErro
 class Unfit(Exception):  # noqa: N818 -- becomes a GradcliError where the argument's name is known
     """A value that a kind does not take; `place` leads to it inside of a list, as in [2]."""
 
-    def __init__(self, says: str, value: Any, error: type[GradcliError] = OptionTypeError) -> None:
+    def __init__(
+        self, says: str, value: object, error: type[GradcliError] = OptionTypeError
+    ) -> None:
         super().__init__(says)
         self.says = says
         self.value = value
@@ -38,7 +40,7 @@ class Unfit(Exception):  # noqa: N818 -- becomes a GradcliError where the argume
         )
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value in a few words: numbers and text as they are, tensors and lists by what they are."""
     if isinstance(value, Tensor):
         return f"a {value.dtype} Tensor of shape {value.shape}"
@@ -87,7 +89,7 @@ class Kind:
         """Whether values of this type are taken as they are, whatever they are."""
         return type_ in self.quick or issubclass(type_, self.classes)
 
-    def taken_as(self, function: str, name: str, value: Any) -> Any:
+    def taken_as(self, function: str, name: str, value: object) -> Any:
         """An argument of a function as it is used; the refusal names both."""
         try:
             return value if type(value) in self.quick else self.taken(value)
@@ -95,7 +97,7 @@ class Kind:
             raise unfit.refusal(function, name) from None
 
     @staticmethod
-    def of(annotation: Any) -> Kind:
+    def of(annotation: object) -> Kind:
         """What an annotation allows."""
         return _kind_of(annotation)
 
@@ -120,7 +122,7 @@ def _kind_of(annotation: Any) -> Kind:
     raise AssertionError(f"no argument can be declared as {annotation!r}")
 
 
-def members(annotation: Any) -> tuple[Any, ...]:
+def members(annotation: object) -> tuple[Any, ...]:
     """What a union consists of; of anything else, that itself."""
     union = get_origin(annotation) in (Union, types.UnionType)
     return get_args(annotation) if union else (annotation,)
@@ -184,7 +186,7 @@ def _whole(value: Any) -> int:
     return value if isinstance(value, int) else number
 
 
-def _real(value: Any) -> float:
+def _real(value: object) -> float:
     """A number of 64 bits; also NumPy's, and a tensor of one that asks for no gradient."""
     if isinstance(value, Tensor):
         if value.numel() == 1 and value.dtype.kind != "bool" and not value.requires_grad:
@@ -196,7 +198,7 @@ def _real(value: Any) -> float:
     raise Unfit("a number", value)
 
 
-def _truth(value: Any) -> bool:
+def _truth(value: object) -> bool:
     """True or False; also NumPy's, which are no bool."""
     if isinstance(value, bool):
         return value
@@ -209,7 +211,7 @@ def _instance(kind: type) -> Kind:
     says = f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
     error: type[GradcliError] = DTypeError if kind is Tensor else OptionTypeError
 
-    def taken(value: Any) -> Any:
+    def taken(value: object) -> Any:
         if isinstance(value, kind):
             return value
         raise Unfit(says, value, error)
@@ -223,7 +225,7 @@ def _one_of(choices: tuple[Any, ...]) -> Kind:
     says = says if few else f"one of {says}"
     kinds = {type(choice) for choice in choices}
 
-    def taken(value: Any) -> Any:
+    def taken(value: object) -> Any:
         if type(value) in kinds and value in choices:
             return value
         raise Unfit(says, value, OptionError if type(value) in kinds else OptionTypeError)
@@ -234,7 +236,7 @@ def _one_of(choices: tuple[Any, ...]) -> Kind:
 def _bounded(kind: Kind, notes: tuple[Any, ...]) -> Kind:
     bounds = [note for note in notes if isinstance(note, Bound)]
 
-    def taken(value: Any) -> Any:
+    def taken(value: object) -> Any:
         try:
             number = value if type(value) in kind.quick else kind.taken(value)
         except Unfit as unfit:
@@ -265,7 +267,7 @@ def _either(kinds: Sequence[Kind]) -> Kind:
     errors = {kind.error for kind in kinds if kind.says != "None"}
     error = DTypeError if DTypeError in errors else OptionTypeError
 
-    def taken(value: Any) -> Any:
+    def taken(value: object) -> Any:
         if type(value) in only:
             return only[type(value)].taken(value)
         nearest = Unfit(says, value, error)
@@ -287,7 +289,7 @@ def _either(kinds: Sequence[Kind]) -> Kind:
 def _list(kind: Kind) -> Kind:
     says, quick = f"a tuple or list (each {kind.says})", kind.quick
 
-    def taken(value: Any) -> Any:
+    def taken(value: object) -> Any:
         if isinstance(value, (tuple, list)) and quick.issuperset(map(type, value)):
             return value
         if not isinstance(value, (tuple, list, range)):
@@ -301,7 +303,7 @@ def _list(kind: Kind) -> Kind:
 def _places(kinds: Sequence[Kind]) -> Kind:
     says = f"a tuple of {len(kinds)} (" + ", ".join(kind.says for kind in kinds) + ")"
 
-    def taken(value: Any) -> Any:
+    def taken(value: object) -> Any:
         if not isinstance(value, (tuple, list)):
             raise Unfit(says, value)
         if len(value) != len(kinds):
@@ -329,24 +331,24 @@ def _each(values: Sequence[Any], kinds: Sequence[Kind]) -> Sequence[Any]:
     return tuple(converted.get(i, value) for i, value in enumerate(values))
 
 
-def _called(value: Any) -> Any:
+def _called(value: object) -> Any:
     if callable(value):
         return value
     raise Unfit("a function", value)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, str):
         return value
     raise Unfit("a text", value)
 
 
-def _nothing(value: Any) -> None:
+def _nothing(value: object) -> None:
     if value is not None:
         raise Unfit("None", value)
 
 
-def _element_type(value: Any) -> DType:
+def _element_type(value: object) -> DType:
     if isinstance(value, DType):
         return value
     raise Unfit(_DTYPE, value, DTypeError)

@@ -325,7 +325,7 @@ class Op(Generic[Result]):
                 given[name] = kind.taken_as(self.name, name, value)
         return inputs, given
 
-    def _input(self, name: str, value: Any) -> Tensor | None:
+    def _input(self, name: str, value: object) -> Tensor | None:
         if isinstance(value, Tensor) or (value is None and name in self.optional):
             return value
         found = "nothing" if value is None else type(value).__name__

@@ -34,10 +34,10 @@ def repeating() -> bool:
 
 def checkpoint(
     function: Callable[..., Any],
-    *args: Any,
+    *args: object,
     use_reentrant: bool = False,
     preserve_rng_state: bool = True,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """`function(*args, **kwargs)`, of which nothing but the arguments is kept for backward.
 
@@ -59,7 +59,7 @@ def checkpoint(
 
 
 def checkpoint_sequential(
-    functions: Iterable[Callable[[Any], Any]], segments: Count, input: Any
+    functions: Iterable[Callable[[Any], Any]], segments: Count, input: object
 ) -> Any:
     """The functions (or layers) in a row, in segments: each but the last is a checkpoint."""
     name = "checkpoint_sequential"
@@ -161,7 +161,7 @@ class _Again(Later):
         return self._part.take(self._place)
 
 
-def _nodes(result: Any, since: int) -> list[Node]:
+def _nodes(result: object, since: int) -> list[Node]:
     """The nodes made since then on which the tensors of a result depend, in order."""
     found: dict[int, Node] = {}
     waiting: list[Node | Leaf | None] = [tensor.node for tensor in _tensors(result)]
@@ -173,7 +173,7 @@ def _nodes(result: Any, since: int) -> list[Node]:
     return [found[number] for number in sorted(found)]
 
 
-def _tensors(result: Any) -> Iterator[Tensor]:
+def _tensors(result: object) -> Iterator[Tensor]:
     """The tensors in nested tuples, lists and dicts."""
     if isinstance(result, Tensor):
         yield result

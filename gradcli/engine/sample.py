@@ -71,7 +71,7 @@ class Wrong:
     dtype: str = "float64"
 
 
-def sample(*inputs: Shape | Input, **options: Any) -> Sample:
+def sample(*inputs: Shape | Input, **options: object) -> Sample:
     """A call with inputs of these shapes; a bare shape means normally distributed numbers."""
     return Sample(tuple(i if isinstance(i, Input) else Input(i) for i in inputs), options)
 

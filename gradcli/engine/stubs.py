@@ -147,7 +147,7 @@ def _parameters(signature: Signature) -> list[Parameter]:
     return list(signature.parameters.values())
 
 
-def _signature(parameters: Sequence[Parameter], result: Any) -> Signature:
+def _signature(parameters: Sequence[Parameter], result: object) -> Signature:
     """What must be given behind what may be left out is given by name."""
     by_name = False
     optional = False

@@ -259,7 +259,7 @@ class Tensor:
         memo[id(self)] = made
         return made
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         raise OptionError(
             "pickle: tensors are not pickled, because loading a pickle runs code; "
             "save state_dict() as safetensors, or send tolist() or memoryview()"
@@ -325,13 +325,13 @@ class Tensor:
 
     # -- operators; the others stand in ops/operators.py -------------------------------------------
 
-    def __getitem__(self, index: Any) -> Tensor:
+    def __getitem__(self, index: object) -> Tensor:
         parts = index if isinstance(index, tuple) else (index,)
         if any(map(_picks, parts)):
             return table.getitem_by_tensor(self, index)
         return table.getitem(self, index)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: object) -> None:
         table.setitem(self, index, value)
 
     def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
@@ -345,17 +345,18 @@ class Tensor:
         def __getattr__(self, name: str) -> Callable[..., Any]: ...
 
 
-def _picks(part: Any) -> bool:
+def _picks(part: object) -> bool:
     """True for parts of an index that pick elements, instead of showing a view."""
     if isinstance(part, Tensor):
         return part.ndim > 0 or part.dtype.kind == "bool"
     return isinstance(part, (list, tuple, range, bool))
 
 
-_COMPARABLE = (Tensor, Number)  # with anything else, == is Python's: the same object or not
+# With anything else == is Python's: the same object or not.
+_COMPARABLE: tuple[type[Any], ...] = (Tensor, Number)
 
 
-def refuse_recorded(name: str, *tensors: Any) -> None:
+def refuse_recorded(name: str, *tensors: object) -> None:
     """Refuse to write in place where a gradient would be lost; torch would record it."""
     if graph.recording() and any(isinstance(t, Tensor) and t.requires_grad for t in tensors):
         raise AutogradError(
@@ -370,7 +371,7 @@ def install(name: str, function: Callable[..., Any]) -> None:
         setattr(Tensor, name, function)
         return
 
-    def method(self: Tensor, *args: Any, **options: Any) -> Any:
+    def method(self: Tensor, *args: object, **options: object) -> Any:
         return function(self, *args, **options)
 
     method.__name__ = name

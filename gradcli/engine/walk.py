@@ -160,7 +160,7 @@ class Walk:
                 self.put(hook.cell, slots[hook.output])
         return slots
 
-    def deposit(self, leaf: Leaf, grad: Any) -> None:
+    def deposit(self, leaf: Leaf, grad: object) -> None:
         """Add to a leaf's gradient, and tell whoever waits for that."""
         recorder = recorders.current()
         if recorder is not None:
@@ -235,7 +235,7 @@ def _assume(leaf: Leaf) -> None:
 
 
 def _watched(through: Callable[[Node, Any], Any]) -> Callable[[Node, Any], Any]:
-    def watched(node: Node, grads: Any) -> Any:
+    def watched(node: Node, grads: object) -> Any:
         made = through(node, grads)
         for i, grad in enumerate(made):
             if grad is not None and _has_nan(getattr(grad, "array", grad)):

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gradcli import engine
 from gradcli.errors import ExpectationError, GradcliError, Interrupted, Stopped
@@ -260,10 +260,10 @@ class Trainer:
         before = self.meta.seconds
         return before + time.monotonic() - self._began
 
-    def _log(self, event: str, step: int, **values: Any) -> None:
+    def _log(self, event: str, step: int, **values: object) -> None:
         self.directory.log({"event": event, "step": step, **values})
 
-    def _status(self, status: str, **values: Any) -> None:
+    def _status(self, status: str, **values: object) -> None:
         self.directory.status(
             {
                 "status": status,

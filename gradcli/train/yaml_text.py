@@ -15,7 +15,7 @@ WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null", 
 class _Dumper(yaml.SafeDumper):
     """Quotes strings that some YAML version reads as a number, a bool or null; no aliases."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: object) -> bool:
         return True
 
 

@@ -62,13 +62,13 @@ def _transposed(batch: Sequence[Any]) -> list[Any]:
     return [default_collate(parts) for parts in zip(*batch, strict=True)]
 
 
-def _tensor(value: Any) -> Tensor:
+def _tensor(value: object) -> Tensor:
     if isinstance(value, Tensor):
         return value
     return engine.from_numpy(value) if hasattr(value, "flags") else engine.tensor(value)
 
 
-def default_convert(data: Any) -> Any:
+def default_convert(data: object) -> Any:
     """A sample as it is, arrays as tensors: what `batch_size=None` gives."""
     if hasattr(data, "__array_interface__") and not isinstance(data, Tensor):
         return _tensor(data)

@@ -37,7 +37,7 @@ class Crew:
     def __len__(self) -> int:
         return len(self._members)
 
-    def tell(self, number: int, task: Any) -> None:
+    def tell(self, number: int, task: object) -> None:
         """Give a worker a task; one that has died is noticed when its answer is wanted."""
         with contextlib.suppress(OSError):
             self._members[number].tasks.send(task)

@@ -271,7 +271,7 @@ def _check_workers(count: int, prefetch: int | None, persistent: bool) -> None:
 
 
 def _check_order(
-    dataset: Any,
+    dataset: object,
     batch_size: int | None,
     shuffle: bool,
     sampler: object,

@@ -21,7 +21,7 @@ T = TypeVar("T", covariant=True)
 class Sampler(Generic[T]):
     """Iterates over indices, or over lists of them."""
 
-    def __init_subclass__(cls, **named: Any) -> None:
+    def __init_subclass__(cls, **named: object) -> None:
         super().__init_subclass__(**named)
         check_library_constructor(cls)
 

@@ -22,11 +22,11 @@ class Place:
     dtype: str
 
 
-def send(connection: Connection, tag: Any, value: Any) -> None:
+def send(connection: Connection, tag: object, value: object) -> None:
     """`tag` and a value; the bytes of its tensors follow, straight from their memory."""
     tensors: list[Tensor] = []
 
-    def taken(leaf: Any) -> Any:
+    def taken(leaf: object) -> Any:
         if not isinstance(leaf, Tensor):
             return leaf
         tensors.append(leaf.detach().contiguous())
@@ -42,7 +42,7 @@ def receive(connection: Connection) -> tuple[Any, Any]:
     """What `send` has sent; bytes go into the memory of the new tensors."""
     tag, skeleton = connection.recv()
 
-    def filled(leaf: Any) -> Any:
+    def filled(leaf: object) -> Any:
         if not isinstance(leaf, Place):
             return leaf
         tensor = engine.empty(*leaf.shape, dtype=DTYPES[leaf.dtype])

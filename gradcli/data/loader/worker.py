@@ -85,7 +85,7 @@ class Fetch:
         found = [self._item(index) for index in (task if self._batched else [task])]
         return self._collate(found if self._batched else found[0])
 
-    def _item(self, index: Any) -> Any:
+    def _item(self, index: object) -> Any:
         self.sample = index
         item = self._dataset[index]
         self.sample = None

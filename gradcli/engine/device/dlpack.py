@@ -112,7 +112,7 @@ def lend(tensor: Lent, owner: object) -> Any:
 class Loan:
     """A capsule that was opened. Once taken, its deleter is called when this object dies."""
 
-    def __init__(self, capsule: Any) -> None:
+    def __init__(self, capsule: object) -> None:
         self._deleter: Any = None  # once taken
         self._capsule = capsule
         self._pointer = 0

@@ -72,7 +72,7 @@ class Kernel:
         return bool(self.kind == lib.GC_SLOPE)
 
 
-def text(pointer: Any) -> str:
+def text(pointer: object) -> str:
     """A text of C; an empty one where there is none."""
     return str(ffi.string(pointer).decode()) if pointer else ""
 

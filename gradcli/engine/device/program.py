@@ -125,11 +125,11 @@ class Transfers:
         """These, with their ends where they are now, and others behind them."""
         return Transfers([*self.structs[0 : self.count], *transfers])
 
-    def set_target(self, number: int, target: Any) -> None:
+    def set_target(self, number: int, target: object) -> None:
         """Move where bytes go to."""
         self.structs[number].to = target
 
-    def set_source(self, number: int, source: Any) -> None:
+    def set_source(self, number: int, source: object) -> None:
         """Move where bytes come from."""
         self.structs[number].source = source
 
@@ -201,7 +201,7 @@ class Compiled:
             for i in range(len(self._calls.kernels))
         ]
 
-    def _alone(self, call: Any) -> Callable[[], None]:
+    def _alone(self, call: object) -> Callable[[], None]:
         def run() -> None:
             if lib.gc_run(call, 1, self._error):
                 raise self._refusal(self._error)

@@ -150,13 +150,13 @@ class Collector:
             self._varying[id(owner)] = make()
         return self._varying[id(owner)]
 
-    def created(self, storage: Any) -> None:
+    def created(self, storage: object) -> None:
         """Fresh memory: nothing to remember."""
 
-    def constant(self, storage: Any) -> None:
+    def constant(self, storage: object) -> None:
         """Filled memory: nothing to remember."""
 
-    def keeps(self, storage: Any) -> bool:
+    def keeps(self, storage: object) -> bool:
         """Never: calls are taken with a copy of their memory."""
         return False
 
@@ -172,5 +172,5 @@ class Collector:
     def wrote(self, owner: object, name: str) -> None:
         """The same."""
 
-    def arrived(self, leaf: Any) -> None:
+    def arrived(self, leaf: object) -> None:
         """Gradients may arrive."""

@@ -44,7 +44,7 @@ class Call:
         self._arguments = len(args)
         return made
 
-    def left(self, result: Any) -> Any:
+    def left(self, result: object) -> Any:
         """The results behind theirs."""
         made, _ = _behind(_Gate("results", self._arrive), as_tuple(result))
         return made if isinstance(result, tuple) else made[0]
@@ -95,7 +95,7 @@ class _Gate:
         self.name = f"backward hook of {what}"
         self._change = change
 
-    def backward(self, grads: Gradients, kept: Any) -> Gradients:
+    def backward(self, grads: Gradients, kept: object) -> Gradients:
         """The hooks may store what they get, so that they get and give copies."""
         del kept
         made = self._change([None if g is None else Tensor(g.copy()) for g in grads])
@@ -107,7 +107,7 @@ class _Gate:
         return self._change(list(grads))
 
 
-def _replaced(made: Any, grads: Tensors) -> Tensors:
+def _replaced(made: object, grads: Tensors) -> Tensors:
     """What a hook gave in place of some gradients; those where it gave None."""
     if made is None:
         return grads

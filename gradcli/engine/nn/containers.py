@@ -24,7 +24,7 @@ class _Numbered(Module):
             )
         return names[index]
 
-    def _enter(self, name: str, module: Any) -> None:
+    def _enter(self, name: str, module: object) -> None:
         if not isinstance(module, Module):
             raise DTypeError(f"{type(self).__name__}: '{name}' is no Module: {module!r:.60}")
         self.register_module(name, module)

@@ -51,7 +51,7 @@ class StatefulModule(Module):
         return None if cache is None else cache.state_of(self)
 
     @state.setter
-    def state(self, value: Any) -> None:
+    def state(self, value: object) -> None:
         cache = self.cache
         if cache is not None:
             cache.set_state(self, value)
@@ -209,6 +209,6 @@ class KeyValueCache:
         """What the module set at this call of the pass before, or None."""
         return self._states.get(self._pass.read(module))
 
-    def set_state(self, module: Module, value: Any) -> None:
+    def set_state(self, module: Module, value: object) -> None:
         """Keep this for the next pass, if this one succeeds."""
         self._pass.write(module, value)

@@ -25,7 +25,7 @@ class Table(dict[str, T]):
 
 
 def _telling(plain: Callable[..., Any]) -> Callable[..., Any]:
-    def change(self: dict[str, Any], *args: Any, **named: Any) -> Any:
+    def change(self: dict[str, Any], *args: object, **named: object) -> Any:
         try:
             return plain(self, *args, **named)
         finally:
@@ -39,7 +39,7 @@ for _name in ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem"
 Table.update = _telling(dict.update)  # type: ignore[method-assign]
 
 
-def fact(module: Any, name: str) -> Any:
+def fact(module: object, name: str) -> Any:
     """What an attribute of a module stands for: a plain value, or members and where they lie."""
     own = module.__dict__
     if name in TABLES and name in own:
@@ -52,7 +52,7 @@ def fact(module: Any, name: str) -> Any:
     return INHERITED
 
 
-def _member(value: Any) -> Members:
+def _member(value: object) -> Members:
     """A tensor is replaced too when it gets other memory, or another place for its gradient."""
     if isinstance(value, Tensor):
         return Members((value, value.array, value.leaf))

@@ -46,7 +46,7 @@ class Module:
     _not_saved: set[str]
     _hooks: tuple[hooks.Hook | BackwardHook, ...]
 
-    def __init_subclass__(cls, **named: Any) -> None:
+    def __init_subclass__(cls, **named: object) -> None:
         super().__init_subclass__(**named)
         check_library_constructor(cls)
 
@@ -114,7 +114,7 @@ class Module:
 
     # -- attributes ----------------------------------------------------------------------------
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         tables = self.__dict__
         if "_parameters" not in tables:
             raise OptionError(
@@ -137,7 +137,7 @@ class Module:
         else:
             self._set_plain(name, value)
 
-    def _set_plain(self, name: str, value: Any) -> None:
+    def _set_plain(self, name: str, value: object) -> None:
         recorder = recording.current()
         if recorder is not None:
             recorder.wrote(self, name)
@@ -145,7 +145,7 @@ class Module:
             super().__setattr__(name, value)
             recording.changed()
 
-    def _set_to_none(self, table: dict[str, Any], name: str, value: Any, kind: str) -> None:
+    def _set_to_none(self, table: dict[str, Any], name: str, value: object, kind: str) -> None:
         if value is not None:
             raise DTypeError(f"'{name}' of {type(self).__name__} takes {kind}, got {value!r:.60}")
         table[name] = None

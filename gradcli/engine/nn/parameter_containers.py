@@ -13,7 +13,7 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError
 
 
-def _as_parameter(owner: Module, name: str, value: Any) -> Parameter:
+def _as_parameter(owner: Module, name: str, value: object) -> Parameter:
     """A tensor becomes a parameter that shares its memory."""
     if isinstance(value, Parameter):
         return value
@@ -124,12 +124,12 @@ class ParameterDict(Module):
     def __contains__(self, key: object) -> bool:
         return key in self._parameters
 
-    def __or__(self, other: Any) -> ParameterDict:
+    def __or__(self, other: object) -> ParameterDict:
         both = self.copy()
         both.update(other)
         return both
 
-    def __ior__(self, other: Any) -> Self:
+    def __ior__(self, other: object) -> Self:
         self.update(other)
         return self
 
@@ -149,7 +149,7 @@ class ParameterDict(Module):
         """The parameters."""
         return (self[key] for key in self._parameters)
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: object = None) -> Any:
         """The parameter of that name, or `default`."""
         found = self._parameters.get(key)
         return default if found is None else found

@@ -55,7 +55,7 @@ def biases(
     return (None if b_ih is None or b_hh is None else b_ih + b_hh), ()
 
 
-def first_states(name: str, hx: Any, keys: Sequence[str]) -> list[Tensor | None]:
+def first_states(name: str, hx: object, keys: Sequence[str]) -> list[Tensor | None]:
     """The first states as a list; None for each where none are given."""
     if hx is None:
         return [None] * len(keys)

@@ -38,7 +38,7 @@ def _alone(symbol: str, name: str) -> None:
 def _between(symbol: str, name: str) -> None:
     plain = OPS[name]
 
-    def operator(input: Tensor, other: Any) -> Any:
+    def operator(input: Tensor, other: object) -> Any:
         return plain(input, other)
 
     _enter(f"__{symbol}__", operator, name, f"The op {name}.")
@@ -47,7 +47,7 @@ def _between(symbol: str, name: str) -> None:
 def _reflected(symbol: str, name: str) -> None:
     plain = OPS[name]
 
-    def operator(input: Tensor, other: Any) -> Any:
+    def operator(input: Tensor, other: object) -> Any:
         return plain(other, input)
 
     _enter(f"__r{symbol}__", operator, name, f"The op {name}, with the tensor on the right.")

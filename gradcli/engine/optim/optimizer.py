@@ -114,7 +114,7 @@ class Optimizer:
     state_names: ClassVar[tuple[str, ...]] = ()
     _declared: ClassVar[Arguments | None] = None  # by the constructor of the library's class
 
-    def __init_subclass__(cls, **named: Any) -> None:
+    def __init_subclass__(cls, **named: object) -> None:
         super().__init_subclass__(**named)
         if in_library(cls) and "__init__" in vars(cls):
             cls._declared = Arguments(cls.__name__, vars(cls)["__init__"])
@@ -181,7 +181,7 @@ class Optimizer:
         for name in self.defaults.keys() & kinds.keys():
             group[name] = kinds[name].taken_as(self._name, name, group[name])
 
-    def _check_parameter(self, parameter: Any, known: Set[int]) -> None:
+    def _check_parameter(self, parameter: object, known: Set[int]) -> None:
         if not isinstance(parameter, Tensor):
             found = type(parameter).__name__
             raise DTypeError(f"{self._name}: a parameter must be a Tensor, got {found}")
@@ -348,7 +348,7 @@ class Optimizer:
         return {name: group[name] for name in names}
 
     def _copies(
-        self, number: Any, parameter: Tensor, given: Mapping[str, Any]
+        self, number: object, parameter: Tensor, given: Mapping[str, Any]
     ) -> list[tuple[Tensor, Any]]:
         """Pairs (own tensor, new value) of one parameter."""
         new = {name: value for name, value in given.items() if value is not None}

@@ -88,7 +88,7 @@ class Captured:
         result = self._led(args)
         return self._eagerly(args) if result is _AS_IT_IS else result
 
-    def scan(self, *args: Any) -> Any:
+    def scan(self, *args: object) -> Any:
         """The step for each row of the tensors given; what comes back is stacked in the same way.
 
         The same as a loop over the rows, without Python in between (jax calls it lax.scan).
@@ -98,7 +98,7 @@ class Captured:
             raise result.error
         return result.outputs
 
-    def steps(self, *args: Any) -> Steps:
+    def steps(self, *args: object) -> Steps:
         """As `scan`, but a value that a kernel refused ends the steps instead of raising."""
         tensors = tensors_in(args)
         count = _count(tensors)
@@ -178,7 +178,7 @@ class Captured:
             self._broken = entry.broken or self._broken
             entries.remove(entry)
 
-    def _one_too_many(self, key: Any) -> Entry:
+    def _one_too_many(self, key: object) -> Entry:
         """An entry that stays eager, so that what never repeats costs no memory."""
         entries = self._entries[key]
         broken = [entry.broken for entry in entries if entry.broken]
@@ -253,7 +253,7 @@ def _warn(why: str) -> None:
     warnings.warn(why, stacklevel=2)
 
 
-def _signature(value: Any) -> Any:
+def _signature(value: object) -> Any:
     if isinstance(value, Tensor):
         return value.shape, value.dtype, value.device
     if isinstance(value, float):

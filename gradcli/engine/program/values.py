@@ -19,7 +19,7 @@ class Place(int):
         return "<tensor>"
 
 
-def leaves(value: Any) -> tuple[Pattern, list[Tensor]]:
+def leaves(value: object) -> tuple[Pattern, list[Tensor]]:
     """The pattern of a value, and its tensors in order."""
     found: list[Tensor] = []
     return _pattern(value, found), found

@@ -242,7 +242,7 @@ class Cuda:
             raise DeviceError(f"cuda: {missing}")
         return self._checked(driver.cuDeviceGet(index))
 
-    def _attribute(self, which: Any) -> int:
+    def _attribute(self, which: object) -> int:
         return int(self._checked(driver.cuDeviceGetAttribute(which, self._device)))
 
     def _own_pool(self) -> Any:
@@ -255,7 +255,7 @@ class Cuda:
         self._checked(driver.cuMemPoolSetAttribute(pool, threshold, keep))
         return pool
 
-    def _pool_bytes(self, which: Any) -> int:
+    def _pool_bytes(self, which: object) -> int:
         return int(self._checked(driver.cuMemPoolGetAttribute(self._pool, which)))
 
     def _allocate(self, nbytes: int) -> tuple[Any, Any]:
@@ -276,7 +276,7 @@ class Cuda:
         untimed = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING.value
         return self._checked(driver.cuEventCreate(untimed))
 
-    def _wait_for(self, event: Any) -> None:
+    def _wait_for(self, event: object) -> None:
         self._checked(driver.cuEventSynchronize(event))
         self._events.append(event)
 
@@ -318,7 +318,7 @@ class Cuda:
 class Graph:
     """Launches that the driver keeps; their arguments are as they were when they were recorded."""
 
-    def __init__(self, cuda: Cuda, handle: Any, listed: Sequence[Ready]) -> None:
+    def __init__(self, cuda: Cuda, handle: object, listed: Sequence[Ready]) -> None:
         self.handle = handle
         self.kernels = tuple(dict.fromkeys(ready.kernel for ready in listed))
         self._cuda = cuda
@@ -368,7 +368,7 @@ def _packed(arg: Place | int | float | bytes) -> bytes:
     return data + bytes(-len(data) % 16)
 
 
-def _address(pointer: Any) -> int:
+def _address(pointer: object) -> int:
     return int(ffi.cast("uintptr_t", pointer))
 
 

@@ -48,7 +48,7 @@ class Indirect:
     An argument by value has to lie in memory for that.
     """
 
-    def __init__(self, metal: Metal, device: Any, launches: Sequence[Prepared]) -> None:
+    def __init__(self, metal: Metal, device: object, launches: Sequence[Prepared]) -> None:
         self.kernels = tuple(dict.fromkeys(launch.kernel for launch in launches))
         self._metal = metal
         self._values = metal.allocate(sum(_padded(launch) for launch in launches))

@@ -126,7 +126,7 @@ def _conv(dims: int, samples: Sequence[Sample], wrong: Sequence[Wrong]) -> Op[Te
     space = Space(f"conv{dims}d", dims)
 
     def convolved(
-        input: Tensor, weight: Tensor, bias: Tensor | None = None, **options: Any
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, **options: object
     ) -> Tensor:
         plan = _plan(space, input.array, weight.array, **{**conv.options, **options})
         x, maps = input.reshape(space.narrow(plan.images)), space.narrow(plan.maps)

@@ -61,7 +61,9 @@ def _plan(
 def _conv_transpose(dims: int, samples: Sequence[Sample], wrong: Sequence[Wrong]) -> Op[Tensor]:
     space = Space(f"conv_transpose{dims}d", dims)
 
-    def spread(input: Tensor, weight: Tensor, bias: Tensor | None = None, **options: Any) -> Tensor:
+    def spread(
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, **options: object
+    ) -> Tensor:
         plan = _plan(space, input.array, weight.array, **{**conv_transpose.options, **options})
         x, images = input.reshape(space.narrow(plan.maps)), space.narrow(plan.images)
         y = window_composed.spread(x, weight, bias, images, plan.geometry, plan.sizes[-1])

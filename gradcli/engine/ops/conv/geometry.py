@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from gradcli.engine import shape as shapes
 from gradcli.engine.shape import Shape
@@ -101,7 +101,7 @@ class Space(NamedTuple):
         """What errors say of these dimensions."""
         return _WORDS[self.dims]
 
-    def numbers(self, option: str, value: Any, least: int = 1) -> Shape:
+    def numbers(self, option: str, value: object, least: int = 1) -> Shape:
         """An option for each dimension, from one number for all of them or one for each."""
         if type(value) is int and least <= value < 1 << 31:
             return (value,) * self.dims

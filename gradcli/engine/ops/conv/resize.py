@@ -40,7 +40,7 @@ class _Resize:
 
 def _planned(
     x: Shape,
-    size: Any,
+    size: object,
     scale_factor: Factor,
     mode: str,
     align_corners: bool | None,

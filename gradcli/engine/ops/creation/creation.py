@@ -26,7 +26,7 @@ SHAPED = "it takes no more than the shape and the type of its input"
 _FORMATS = {one.format: one for one in dtypes.DTYPES.values() if one.format} | {"l": dtypes.int64}
 
 
-def tensor(data: Any, *, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+def tensor(data: object, *, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
     """A new tensor from a number, nested lists, a Tensor or a buffer; always a copy.
 
     Floats become float32, whole numbers int64, truth values bool, unless `dtype` says otherwise.

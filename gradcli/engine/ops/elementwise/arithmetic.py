@@ -85,7 +85,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
     return add(input, _times(value, div(tensor1, tensor2)))
 
 
-def _times(value: float, x: Any) -> Any:
+def _times(value: float, x: object) -> Any:
     return x if value == 1 else mul(x, value)
 
 

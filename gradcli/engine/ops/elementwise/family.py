@@ -120,10 +120,10 @@ def declare_derivative(declared: Op[Tensor], derivative: Derivative) -> None:
     """
     asked = list(signature(derivative).parameters)[1:]
 
-    def of_x(grad: Tensor, *, x: Tensor, **options: Any) -> Tensor:
+    def of_x(grad: Tensor, *, x: Tensor, **options: object) -> Tensor:
         return grad * derivative(x, **options)
 
-    def of_y(grad: Tensor, *, y: Tensor, **options: Any) -> Tensor:
+    def of_y(grad: Tensor, *, y: Tensor, **options: object) -> Tensor:
         return grad * derivative(y, **options)
 
     declared.gradient_graph(of_x if declared.saves == ("x",) else of_y, asked)
@@ -152,7 +152,7 @@ def step(name: str, doc: str, *, samples: Sequence[Sample]) -> Op[Tensor]:
     return declare_op(declared)
 
 
-def matched(op: str, a: Any, b: Any, *, floats: bool = False) -> tuple[Tensor, Tensor]:
+def matched(op: str, a: object, b: object, *, floats: bool = False) -> tuple[Tensor, Tensor]:
     """Two operands as Tensors of one element type, by torch's promotion rules.
 
     A Python number, or a tensor without dimensions, only changes the other's type when it is of
@@ -181,13 +181,13 @@ def _dtype_of(value: Any) -> DType:
     return value.dtype if isinstance(value, Tensor) else dtypes.of_scalar(value)
 
 
-def _is_weak(value: Any, other: Any) -> bool:
+def _is_weak(value: object, other: object) -> bool:
     if not isinstance(value, Tensor):
         return True
     return value.ndim == 0 and isinstance(other, Tensor) and other.ndim > 0
 
 
-def _as(value: Any, dtype: DType) -> Tensor:
+def _as(value: object, dtype: DType) -> Tensor:
     if isinstance(value, Tensor):
         return value if value.dtype is dtype else table.to(value, dtype)
     return Tensor(scalar(value, dtype, "-" if value == 0 and str(value)[0] == "-" else ""))
@@ -209,7 +209,7 @@ class BinaryOp(Op[Tensor]):
             raise DTypeError(f"{self.name}: takes (input, other), got {sorted(given)}")
         return list(matched(self.name, given["input"], given["other"], floats=self.floats)), {}
 
-    def _alike(self, a: Any, b: Any) -> bool:
+    def _alike(self, a: object, b: object) -> bool:
         """Two Tensors of which neither changes its type: most calls, and soon told."""
         if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
             return False

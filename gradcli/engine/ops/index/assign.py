@@ -69,7 +69,7 @@ def with_part(x: Array, value: Array, *, index: Any) -> Array:
 
 @with_part.gradient
 def with_part_gradient(
-    grad: Array, *, needs: tuple[bool, bool], dtypes: tuple[Any, Any], index: Any
+    grad: Array, *, needs: tuple[bool, bool], dtypes: tuple[Any, Any], index: object
 ) -> tuple[Array | None, Array | None]:
     """To value the part of it; to x the rest."""
     rest = None

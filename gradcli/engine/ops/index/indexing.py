@@ -158,7 +158,7 @@ def taken(plan: Plan, view: Tensor) -> Tensor:
 # -- taking an index apart -------------------------------------------------------------------------
 
 
-def planned(name: str, shape: Shape, index: Any, *, numbers_pick: bool = False) -> Plan:
+def planned(name: str, shape: Shape, index: object, *, numbers_pick: bool = False) -> Plan:
     """An index of a tensor of this shape as a plan.
 
     With `numbers_pick` tensors without dimensions pick too, unless others do, and are not read.
@@ -184,7 +184,7 @@ def planned(name: str, shape: Shape, index: Any, *, numbers_pick: bool = False) 
     return Plan(name, tuple(plain), tuple(picks))
 
 
-def _part(name: str, part: Any) -> Any:
+def _part(name: str, part: object) -> Any:
     """Lists as tensors; one truth value as a mask without dimensions."""
     if isinstance(part, (list, tuple, range)):
         made = tensor(list(part))
@@ -194,7 +194,7 @@ def _part(name: str, part: Any) -> Any:
     return part
 
 
-def _used(part: Any) -> int:
+def _used(part: object) -> int:
     """How many dimensions of the tensor a part of an index takes."""
     if part is None or part is Ellipsis or isinstance(part, bool):
         return 0
@@ -213,7 +213,7 @@ def _spelled_out(name: str, parts: list[Any], shape: Shape) -> list[Any]:
     return [*parts[:at], *[EVERYTHING] * (len(shape) - used), *parts[at + 1 :]]
 
 
-def _pick(name: str, part: Any, shape: Shape, source: int, seen: int) -> Pick | None:
+def _pick(name: str, part: object, shape: Shape, source: int, seen: int) -> Pick | None:
     """An index tensor, or a truth value, as what it picks from; None for all else."""
     if isinstance(part, bool):  # one new dimension, taken or not
         return Pick(range(seen, seen + 1), 1, tensor([0] * part, dtype=dtypes.int64), source)

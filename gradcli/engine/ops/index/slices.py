@@ -39,14 +39,14 @@ def getitem(x: Array, *, index: Any) -> Array:
 
 
 @getitem.gradient
-def getitem_gradient(grad: Array, *, shapes: tuple[Shape], index: Any) -> Array:
+def getitem_gradient(grad: Array, *, shapes: tuple[Shape], index: object) -> Array:
     """Zeros, with the gradient where the view lies."""
     whole = full(shapes[0], 0, grad.dtype)
     copy_into(basic_view(whole, index), grad)
     return whole
 
 
-def basic_view(x: Array, index: Any, name: str = "getitem") -> Array:
+def basic_view(x: Array, index: object, name: str = "getitem") -> Array:
     """The view that whole numbers, slices, None and Ellipsis describe."""
     parts = index if isinstance(index, tuple) else (index,)
     used = sum(part is not None and part is not Ellipsis for part in parts)

@@ -6,7 +6,6 @@ The terms are rows of csrc/scalar_ops.h, with slopes for both sides.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from gradcli.engine import table
 from gradcli.engine.array import Array, empty, run, scalar
@@ -176,10 +175,10 @@ def declare_slopes(
     declared.gradient_graph(graph)
 
 
-def pair_samples(first: Make, second: Make, *rest: Input, **options: Any) -> list[Sample]:
+def pair_samples(first: Make, second: Make, *rest: Input, **options: object) -> list[Sample]:
     """Shapes and reductions that every loss of pairs is tried with."""
 
-    def one(shape: tuple[int, ...], **more: Any) -> Sample:
+    def one(shape: tuple[int, ...], **more: object) -> Sample:
         return sample(first(shape), second(shape), *rest, **more, **options)
 
     return [

@@ -20,10 +20,10 @@ Gradients = tuple[Array | None, ...]
 Outputs = tuple[Array | None, ...]
 
 
-def _samples(gates: int, *others: str, **options: Any) -> list[Sample]:
+def _samples(gates: int, *others: str, **options: object) -> list[Sample]:
     """What the input adds, w_hh, and `others` (a bias, first states), of so many gates."""
 
-    def one(time: int, batch: int, hidden: int, given: bool, **more: Any) -> Sample:
+    def one(time: int, batch: int, hidden: int, given: bool, **more: object) -> Sample:
         units = gates * hidden
         shape = (batch, time, units) if more.get("batch_first") else (time, batch, units)
         rest = [((units,) if o == "bias" else (batch, hidden)) if given else none() for o in others]

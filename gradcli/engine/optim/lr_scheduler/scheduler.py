@@ -23,7 +23,7 @@ class LRScheduler:
 
     carries = False
 
-    def __init_subclass__(cls, **named: Any) -> None:
+    def __init_subclass__(cls, **named: object) -> None:
         super().__init_subclass__(**named)
         check_library_constructor(cls)
 
@@ -120,14 +120,14 @@ class LRScheduler:
             setattr(self, name, _copied(state_dict[name]))
 
 
-def _plain(value: Any) -> bool:
+def _plain(value: object) -> bool:
     """Numbers, text, truth values, and lists of numbers."""
     if isinstance(value, list):
         return all(isinstance(item, int | float) for item in value)
     return value is None or isinstance(value, bool | int | float | str)
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: object) -> Any:
     return list(value) if isinstance(value, list) else value
 
 
