@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
@@ -62,37 +62,19 @@ _NEW = [
 ]
 
 
-@function(samples=_NEW, why=TYPED)
-def new_zeros(
-    input: Tensor,
-    *size: Sizes,
-    dtype: DType | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """0 everywhere, in the type of another tensor."""
-    return zeros(*size, dtype=dtype or input.dtype, requires_grad=requires_grad)
+def _declare_new(make: Callable[..., Tensor], doc: str) -> None:
+    def new(
+        input: Tensor, *size: Sizes, dtype: DType | None = None, requires_grad: bool = False
+    ) -> Tensor:
+        return make(*size, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+    new.__doc__ = f"{doc}, in the type of another tensor."
+    function(f"new_{make.__name__}", samples=_NEW, why=TYPED)(new)
 
 
-@function(samples=_NEW, why=TYPED)
-def new_ones(
-    input: Tensor,
-    *size: Sizes,
-    dtype: DType | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """1 everywhere, in the type of another tensor."""
-    return ones(*size, dtype=dtype or input.dtype, requires_grad=requires_grad)
-
-
-@function(samples=_NEW, why=TYPED)
-def new_empty(
-    input: Tensor,
-    *size: Sizes,
-    dtype: DType | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Undefined values, in the type of another tensor."""
-    return empty(*size, dtype=dtype or input.dtype, requires_grad=requires_grad)
+_declare_new(zeros, "0 everywhere")
+_declare_new(ones, "1 everywhere")
+_declare_new(empty, "Undefined values")
 
 
 @function(

@@ -53,7 +53,7 @@ def _composed_log_softmax(x: Tensor, *, dim: int, dtype: DType | None = None) ->
     return lowered - table.log(table.sum(table.exp(lowered), dim, keepdim=True))
 
 
-def _declared(
+def _softmax_op(
     name: str, doc: str, composed: Callable[..., Tensor], slope: Callable[..., Tensor]
 ) -> Op[Tensor]:
     def forward(x: Array, *, dim: int, dtype: DType | None = None) -> Array:
@@ -80,13 +80,13 @@ def _declared(
     return declared
 
 
-softmax = _declared(
+softmax = _softmax_op(
     "softmax",
     "exp(x) / sum(exp(x)) along `dim`, with the maximum taken off first; NaN where all is -inf.",
     _composed_softmax,
     lambda grad, y, dim: (grad - table.sum(y * grad, dim, keepdim=True)) * y,
 )
-log_softmax = _declared(
+log_softmax = _softmax_op(
     "log_softmax",
     "Logarithm of softmax, without the underflow of taking one after the other.",
     _composed_log_softmax,

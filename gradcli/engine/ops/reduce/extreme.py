@@ -11,7 +11,7 @@ from gradcli.engine.array import Array, run
 from gradcli.engine.composite import function
 from gradcli.engine.kind import OneDim
 from gradcli.engine.op import Op, declare_op, op
-from gradcli.engine.ops.along import Along, along
+from gradcli.engine.ops.along import along
 from gradcli.engine.ops.creation.ranges import arange
 from gradcli.engine.ops.elementwise.clamp import maximum, minimum
 from gradcli.engine.ops.reduce.sum import SAMPLES, WRONG, Dim
@@ -22,44 +22,18 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
 
-def _chosen(name: str, kernel: str, x: Array, dims: tuple[int, ...]) -> tuple[Along, Array, Array]:
+def _chosen(name: str, kernel: str, x: Array, dims: tuple[int, ...]) -> tuple[Array, Array]:
     """Values and int64 places (counted within what is reduced), both (outer, 1, inner)."""
     lines = along(x.shape, dims)
     values, places = lines.empty(x.dtype), lines.empty(dtypes.int64)
     if lines.lines[1] == 0 and values.numel:
         raise ShapeError(f"{name}: there is nothing to choose from in shape {x.shape}")
     run(kernel, lines.fold(x), values, places)
-    return lines, values, places
-
-
-def _over_all(name: str, kernel: str, x: Array, dim: Dim, keepdim: bool) -> Array:
-    dims = shapes.dim_set(dim, x.ndim, name)
-    _, values, _ = _chosen(name, kernel, x, dims)
-    return values.reshape(shapes.reduced(x.shape, dims, keepdim))
-
-
-def _shared(name: str, grad: Array, x: Array, y: Array, dim: Dim) -> Array:
-    """The gradient in equal parts to all elements that tie for the first place."""
-    lines = along(x.shape, shapes.dim_set(dim, x.ndim, name))
-    out = lines.whole(x.dtype)
-    run("ties_backward", lines.fold(x), lines.fold_result(y), lines.fold_result(grad), out)
-    return lines.unfold(out)
+    return values, places
 
 
 _DISTINCT = tuple(sample(distinct(one.inputs[0].shape), **one.options) for one in SAMPLES)
 _NOTHING = wrong(sample((3, 0), dim=1), "there is nothing to choose from in shape (3, 0)")
-
-
-@op(saves=("x", "y"), samples=_DISTINCT, wrong=[*WRONG, _NOTHING])
-def amax(x: Array, *, dim: Dim = (), keepdim: bool = False) -> Array:
-    """The largest of x over `dim`, or over everything; ties share the gradient evenly."""
-    return _over_all("amax", "max_along", x, dim, keepdim)
-
-
-@amax.gradient
-def amax_gradient(grad: Array, *, x: Array, y: Array, dim: Dim) -> Array:
-    """1 / ties where x is y, otherwise 0."""
-    return _shared("amax", grad, x, y, dim)
 
 
 def _shared_again(grad: Tensor, *, x: Tensor, y: Tensor, dim: Dim) -> Tensor:
@@ -71,29 +45,31 @@ def _shared_again(grad: Tensor, *, x: Tensor, y: Tensor, dim: Dim) -> Tensor:
     return grad.reshape(shape) * (first / ties)
 
 
-amax.gradient_graph(_shared_again)
+def _largest(name: str, kernel: str, doc: str) -> Op[Tensor]:
+    def forward(x: Array, *, dim: Dim = (), keepdim: bool = False) -> Array:
+        dims = shapes.dim_set(dim, x.ndim, name)
+        values, _ = _chosen(name, kernel, x, dims)
+        return values.reshape(shapes.reduced(x.shape, dims, keepdim))
+
+    forward.__doc__ = (
+        f"The {doc} of x over `dim`, or over everything; ties share the gradient evenly."
+    )
+    declared = op(name=name, saves=("x", "y"), samples=_DISTINCT, wrong=[*WRONG, _NOTHING])(forward)
+
+    @declared.gradient
+    def gradient(grad: Array, *, x: Array, y: Array, dim: Dim) -> Array:
+        """1 / ties where x is y, otherwise 0."""
+        lines = along(x.shape, shapes.dim_set(dim, x.ndim, name))
+        out = lines.whole(x.dtype)
+        run("ties_backward", lines.fold(x), lines.fold_result(y), lines.fold_result(grad), out)
+        return lines.unfold(out)
+
+    declared.gradient_graph(_shared_again)
+    return declared
 
 
-@op(saves=("x", "y"), samples=_DISTINCT, wrong=[*WRONG, _NOTHING])
-def amin(x: Array, *, dim: Dim = (), keepdim: bool = False) -> Array:
-    """The smallest of x over `dim`, or over everything; ties share the gradient evenly."""
-    return _over_all("amin", "min_along", x, dim, keepdim)
-
-
-@amin.gradient
-def amin_gradient(grad: Array, *, x: Array, y: Array, dim: Dim) -> Array:
-    """1 / ties where x is y, otherwise 0."""
-    return _shared("amin", grad, x, y, dim)
-
-
-amin.gradient_graph(_shared_again)
-
-
-def _place(name: str, kernel: str, x: Array, dim: int | None, keepdim: bool) -> Array:
-    one = None if dim is None else (shapes.dim_index(dim, x.ndim, name),)
-    dims = shapes.dim_set(one, x.ndim, name)
-    _, _, places = _chosen(name, kernel, x, dims)
-    return places.reshape(shapes.reduced(x.shape, dims, keepdim))
+amax = _largest("amax", "max_along", "largest")
+amin = _largest("amin", "min_along", "smallest")
 
 
 _PLACE_SAMPLES = (
@@ -102,19 +78,26 @@ _PLACE_SAMPLES = (
     sample((2, 1, 4), dim=-1, keepdim=True),
     sample((0, 3), dim=1),
 )
-_PLACE_WRONG = (WRONG[0], _NOTHING)
 
 
-@op(samples=_PLACE_SAMPLES, wrong=_PLACE_WRONG, why="a place does not change smoothly")
-def argmax(x: Array, *, dim: int | None = None, keepdim: bool = False) -> Array:
-    """Where the largest lies along `dim`, or in the flat x; the first of several."""
-    return _place("argmax", "max_along", x, dim, keepdim)
+def _place(name: str, kernel: str, doc: str) -> Op[Tensor]:
+    def forward(x: Array, *, dim: int | None = None, keepdim: bool = False) -> Array:
+        one = None if dim is None else (shapes.dim_index(dim, x.ndim, name),)
+        dims = shapes.dim_set(one, x.ndim, name)
+        _, places = _chosen(name, kernel, x, dims)
+        return places.reshape(shapes.reduced(x.shape, dims, keepdim))
+
+    forward.__doc__ = f"Where the {doc} lies along `dim`, or in the flat x; the first of several."
+    return op(
+        name=name,
+        samples=_PLACE_SAMPLES,
+        wrong=(WRONG[0], _NOTHING),
+        why="a place does not change smoothly",
+    )(forward)
 
 
-@op(samples=_PLACE_SAMPLES, wrong=_PLACE_WRONG, why="a place does not change smoothly")
-def argmin(x: Array, *, dim: int | None = None, keepdim: bool = False) -> Array:
-    """Where the smallest lies along `dim`, or in the flat x; the first of several."""
-    return _place("argmin", "min_along", x, dim, keepdim)
+argmax = _place("argmax", "max_along", "largest")
+argmin = _place("argmin", "min_along", "smallest")
 
 
 class ExtremeOp(Op[Tensor]):
@@ -146,7 +129,7 @@ def _extreme(
         one = (shapes.dim_index(dim, x.ndim, name),)
         dims = shapes.dim_set(one, x.ndim, name)
         shape = shapes.reduced(x.shape, dims, keepdim)
-        _, values, places = _chosen(name, kernel, x, dims)
+        values, places = _chosen(name, kernel, x, dims)
         return values.reshape(shape), places.reshape(shape)
 
     forward.__doc__ = doc

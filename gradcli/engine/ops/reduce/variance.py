@@ -133,29 +133,21 @@ _SPREADS = [
 ]
 
 
-@function(samples=_SPREADS)
-def std_mean(
-    input: Tensor,
-    dim: Dim = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float = 1,
-) -> tuple[Tensor, Tensor]:
-    """The standard deviation, as std gives it, and the mean, over `dim` or over everything."""
-    spread = std(input, dim, unbiased, keepdim, correction=correction)
-    return spread, mean(input, dim, keepdim)
+def _with_mean(name: str, spread: Op[Tensor], doc: str) -> None:
+    def both(
+        input: Tensor,
+        dim: Dim = None,
+        unbiased: bool | None = None,
+        keepdim: bool = False,
+        *,
+        correction: float = 1,
+    ) -> tuple[Tensor, Tensor]:
+        first = spread(input, dim, unbiased, keepdim, correction=correction)
+        return first, mean(input, dim, keepdim)
+
+    both.__doc__ = f"The {doc} gives it, and the mean, over `dim` or over everything."
+    function(name, samples=_SPREADS)(both)
 
 
-@function(samples=_SPREADS)
-def var_mean(
-    input: Tensor,
-    dim: Dim = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float = 1,
-) -> tuple[Tensor, Tensor]:
-    """The variance, as var gives it, and the mean, over `dim` or over everything."""
-    spread = var(input, dim, unbiased, keepdim, correction=correction)
-    return spread, mean(input, dim, keepdim)
+_with_mean("std_mean", std, "standard deviation, as std")
+_with_mean("var_mean", var, "variance, as var")

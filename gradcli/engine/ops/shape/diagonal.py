@@ -178,7 +178,7 @@ _GRIDS = [
 _NO_MATRIX = sample(row=-1, col=3)
 
 
-def _listed(row: int, col: int, columns: Callable[[int], range]) -> Tensor:
+def _places(row: int, col: int, columns: Callable[[int], range]) -> Tensor:
     """The places in these columns of each row."""
     empty_tensor(2, row, col, dtype=dtypes.int64)  # refuses at once what they would end in
     places = [(i, j) for i in range(row if col else 0) for j in columns(i)]
@@ -188,10 +188,10 @@ def _listed(row: int, col: int, columns: Callable[[int], range]) -> Tensor:
 @function(method=False, samples=_GRIDS, wrong=[wrong(_NO_MATRIX, "-1")], why="it gives places")
 def tril_indices(row: Whole, col: Whole, offset: int = 0) -> Tensor:
     """The places of a lower triangle of (row, col), row by row: int64 (2, count)."""
-    return _listed(row, col, lambda i: range(min(col, i + offset + 1)))
+    return _places(row, col, lambda i: range(min(col, i + offset + 1)))
 
 
 @function(method=False, samples=_GRIDS, wrong=[wrong(_NO_MATRIX, "-1")], why="it gives places")
 def triu_indices(row: Whole, col: Whole, offset: int = 0) -> Tensor:
     """The places of an upper triangle of (row, col), row by row: int64 (2, count)."""
-    return _listed(row, col, lambda i: range(max(0, i + offset), col))
+    return _places(row, col, lambda i: range(max(0, i + offset), col))
