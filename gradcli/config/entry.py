@@ -10,6 +10,8 @@ from typing import Any
 
 from gradcli.errors import OptionError, ShapeError
 
+REQUIRED = inspect.Parameter.empty
+
 
 @dataclass(frozen=True, eq=False)
 class Entry:
@@ -20,7 +22,7 @@ class Entry:
         skip: how many parameters in front are no keys, such as the weights to optimize.
         leave: names of further parameters that are no keys.
         types: the types of keys that YAML narrows.
-        required: keys that have no default in YAML.
+        defaults: of YAML's own, by key; REQUIRED where it has none.
         trial: gives skipped arguments with which values are tried together, before there are any.
     """
 
@@ -28,29 +30,32 @@ class Entry:
     skip: int = 0
     leave: Collection[str] = ()
     types: Mapping[str, Any] = field(default_factory=dict)
-    required: Collection[str] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
     trial: Callable[[], Any] | None = None
 
-    def __call__(self, **values: Any) -> Callable[..., Any]:
+    def __call__(self, **values: Any) -> Any:
         """What takes the skipped arguments, with these values as the others."""
         made = partial(self.make, **values)
-        if self.trial is not None:
-            try:
-                made(self.trial())
-            except ShapeError:
-                pass  # what takes it in earnest has its own shape
-            except OptionError as error:
-                name = getattr(self.make, "__name__", "")
-                raise OptionError(error.message.removeprefix(f"{name}: ")) from None
+        trial = self.trial
+        if trial is not None:
+            self.tried(lambda: made(trial()))
         return made
+
+    def tried(self, call: Callable[[], Any]) -> None:
+        """Refuse values that do not go together, in the words of what takes them."""
+        try:
+            call()
+        except ShapeError:
+            pass  # what takes it in earnest has its own shape
+        except OptionError as error:
+            name = getattr(self.make, "__name__", "")
+            raise OptionError(error.message.removeprefix(f"{name}: ")) from None
 
     def parameters(self) -> list[inspect.Parameter]:
         """Those that are keys, as YAML has them."""
         own = list(inspect.signature(self.make).parameters.values())[self.skip :]
         return [
-            parameter.replace(default=parameter.empty)
-            if parameter.name in self.required
-            else parameter
+            parameter.replace(default=self.defaults.get(parameter.name, parameter.default))
             for parameter in own
             if parameter.name not in self.leave
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.config.entry import Entry
+from gradcli.config.entry import REQUIRED, Entry
 from gradcli.engine import optim, zeros
 from gradcli.engine.kind import Portion, Positive, Share
 
@@ -22,7 +22,7 @@ OPTIMIZERS: dict[str, Entry] = {
         kind,
         skip=1,
         types=_NARROWER,
-        required=("lr",) if kind is optim.SGD else (),
+        defaults={"lr": REQUIRED} if kind is optim.SGD else {},
         trial=lambda: [zeros(1)],
     )
     for name, kind in optim.OPTIMIZERS.items()

@@ -196,9 +196,10 @@ def _field(make: Callable[..., Any], parameter: inspect.Parameter, hint: Any) ->
     """The default of a parameter, and what it means: a text in Annotated, or a field's `doc`."""
     default: Any = ... if parameter.default is parameter.empty else parameter.default
     doc = next((note for note in getattr(hint, "__metadata__", ()) if isinstance(note, str)), None)
-    if not dataclasses.is_dataclass(make):
+    fields = dataclasses.fields(make) if dataclasses.is_dataclass(make) else ()
+    field = next((each for each in fields if each.name == parameter.name), None)
+    if field is None:
         return Field(default=default, description=doc)
-    [field] = [each for each in dataclasses.fields(make) if each.name == parameter.name]
     doc = doc or field.metadata.get("doc")
     if field.default_factory is not dataclasses.MISSING:
         return Field(default_factory=field.default_factory, description=doc)

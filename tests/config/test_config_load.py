@@ -132,7 +132,11 @@ def test_every_mistake_is_reported_at_its_place(config_file: Write) -> None:
         ("name: cosine, warmup: 5%", "name: step, at: [1], every: 2", "either at, a list of"),
         ("name: cosine, warmup: 5%", "name: plateau, metric: val.acuracy", "'val.accuracy'?"),
         ("name: cosine, warmup: 5%", "name: plateau, factor: 1.0", "a number in [0, 1), got 1.0"),
-        ("cosine, warmup: 5%", "one_cycle, three_phase: true, rise: 0.7", "rise must be at most"),
+        (
+            "cosine, warmup: 5%",
+            "one_cycle, three_phase: true, rise: 0.7",
+            "rise must be from 0 to 0.5",
+        ),
         ("cosine, warmup: 5%", "sequential, at: [5], parts: [cosin, linear]", "mean 'cosine'?"),
         ("cosine, warmup: 5%", "sequential, at: [5], parts: [linear]", "1 parts need 0 points"),
         ("cosine, warmup: 5%", "sequential, at: [5], parts: [linear, plateau]", "cannot be a part"),

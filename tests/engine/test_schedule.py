@@ -40,6 +40,10 @@ WARM = [
 ]
 
 
+def test_a_step_falls_at_points_or_after_every_so_many_steps():
+    assert Step(total=100, every=30, factor=0.5) == Step(total=100, at=[30, 60, 90], factor=0.5)
+
+
 @pytest.mark.parametrize("schedule", WARM)
 def test_warmup_rises_in_a_straight_line_to_1(schedule):
     assert [schedule.factor(s) for s in range(10)] == pytest.approx(
@@ -155,6 +159,8 @@ def test_a_plateau_that_saw_nothing_has_no_best():
 @pytest.mark.parametrize(
     ("make", "says"),
     [
+        (lambda: Step(total=9), "Step: needs either at, a list of points, or every, a number"),
+        (lambda: Step(total=9, at=[1], every=2), "Step: needs either at"),
         (lambda: Cosine(total=9, restart=0), "restart must be a whole number >= 1"),
         (lambda: Polynomial(total=9, power=0), "power must be a number > 0"),
         (lambda: Exponential(total=9, factor=0.0), "factor must be a number > 0"),

@@ -84,20 +84,31 @@ class Constant(Schedule):
 @checked_constructor
 @dataclass(frozen=True, init=False)
 class Step(Schedule):
-    """Times `factor` from each of the steps `at` on."""
+    """Times `factor` from each of the steps `at` on, or after `every` so many steps."""
 
     at: tuple[int, ...]
     drop: float
 
     def __init__(
-        self, *, total: Whole, at: Sequence[Whole], factor: NotNegative = 0.1, warmup: Whole = 0
+        self,
+        *,
+        total: Whole,
+        at: Sequence[Whole] | None = None,
+        every: Count | None = None,
+        factor: NotNegative = 0.1,
+        warmup: Whole = 0,
     ) -> None:
         # Written out because the argument shares its name with the method factor().
         super().__init__(total=total, warmup=warmup)
-        object.__setattr__(self, "at", tuple(at))
+        if (at is None) == (every is None):
+            raise OptionError(
+                "Step: needs either at, a list of points, or every, a number of steps"
+            )
+        drops = tuple(range(every, total, every) if every is not None else at or ())
+        object.__setattr__(self, "at", drops)
         object.__setattr__(self, "drop", factor)
-        if list(at) != sorted(set(at)):
-            raise OptionError(f"Step: at must be rising numbers of steps, got {list(at)}")
+        if list(drops) != sorted(set(drops)):
+            raise OptionError(f"Step: at must be rising numbers of steps, got {list(drops)}")
 
     def after_warmup(self, step: int) -> float:
         """Drop to the power of how many of `at` have come."""
