@@ -13,8 +13,8 @@ from gradcli.engine.ops.conv.pool_average import avg_pool2d
 from gradcli.engine.ops.elementwise.clamp import clamp
 from gradcli.engine.ops.elementwise.power import rsqrt, sqrt
 from gradcli.engine.ops.index.slices import getitem
-from gradcli.engine.ops.norm.norm import batch_norm
-from gradcli.engine.ops.norm.norm_group import group_norm
+from gradcli.engine.ops.norm.batch_norm import batch_norm
+from gradcli.engine.ops.norm.group_norm import group_norm
 from gradcli.engine.ops.reduce.extreme import amax
 from gradcli.engine.ops.reduce.sum import mean
 from gradcli.engine.ops.reduce.sum import sum as total

@@ -1,170 +1,23 @@
-"""Layer norm and batch norm: mean 0 and variance 1, then a weight and a bias."""
+"""Batch norm: mean 0 and variance 1 of each channel, then a weight and a bias."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 from gradcli.engine import shape as shapes
 from gradcli.engine import table
-from gradcli.engine.array import Array, copy_into, empty, nothing, run, scalar
+from gradcli.engine.array import Array, copy_into, empty, run, scalar
 from gradcli.engine.dtype import DType
-from gradcli.engine.kind import NotNegative, Sizes
-from gradcli.engine.op import Op, declare_op, op
+from gradcli.engine.kind import NotNegative
+from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.elementwise.family import map_binary
+from gradcli.engine.ops.norm.layer_norm import Gradients, as_vector
 from gradcli.engine.recompute import repeating
 from gradcli.engine.sample import none, positive, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
-
-Gradients = tuple[Array | None, ...]
-
-
-def as_vector(x: Array | None, like: Array) -> Array:
-    """Flat and contiguous, as kernels want it; no elements for one that is left out."""
-    return nothing(like.dtype) if x is None else x.contiguous().reshape((x.numel,))
-
-
-# -- layer norm ------------------------------------------------------------------------------------
-
-
-class OptionSecond(Op[Tensor]):
-    """An op whose first option stands second, before the other inputs: torch's order of norms."""
-
-    @cached_property
-    def order(self) -> tuple[str, ...]:
-        """The arguments as they are given by position."""
-        option, *others = self.options
-        return (self.inputs[0], option, *self.inputs[1:], *others)
-
-    def _bind(
-        self, args: Sequence[Any], named: dict[str, Any]
-    ) -> tuple[list[Tensor | None], dict[str, Any]]:
-        # Inputs side by side, as every op takes them, are told apart by what stands second.
-        if len(args) > 1 and args[1] is not None and not isinstance(args[1], Tensor):
-            given = dict(zip(self.order, args, strict=False))
-            twice = sorted(given.keys() & named.keys())
-            if twice or len(args) > len(self.order):
-                raise OptionError(f"{self.name}: takes {self.order}, got {len(args)} and {twice}")
-            args, named = (), given | named
-        return super()._bind(args, named)
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        """In that order."""
-        usual = super().__signature__.parameters
-        return inspect.Signature([usual[n] for n in self.order], __validate_parameters__=False)
-
-
-def composed_layer_norm(
-    x: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    *,
-    normalized_shape: int | Sequence[int],
-    eps: float = 1e-5,
-) -> Tensor:
-    """The same, written with simpler ops."""
-    count = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
-    dims = tuple(range(-count, 0))
-    lowered = x - table.mean(x, dims, keepdim=True)
-    y = lowered * table.rsqrt(table.mean(lowered * lowered, dims, keepdim=True) + eps)
-    y = y if weight is None else y * weight
-    return y if bias is None else y + bias
-
-
-def _rows(x: Array, normalized_shape: int | Sequence[int]) -> tuple[Shape, tuple[int, int]]:
-    """The normalized shape, and x as (rows, elements of a row)."""
-    one = isinstance(normalized_shape, int)
-    last = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-    if not last or x.shape[x.ndim - len(last) :] != last or len(last) > x.ndim:
-        raise ShapeError(
-            f"layer_norm: x {x.shape} does not end in normalized_shape "
-            f"{normalized_shape if one else last}"
-        )
-    return last, (shapes.numel(x.shape[: x.ndim - len(last)]), shapes.numel(last))
-
-
-def layer_norm_forward(
-    x: Array,
-    weight: Array | None = None,
-    bias: Array | None = None,
-    *,
-    normalized_shape: Sizes,
-    eps: float = 1e-5,
-) -> tuple[Array, Array, Array]:
-    """(x - mean) / sqrt(var + eps) * weight + bias, over the last dimensions of each sample."""
-    last, rows = _rows(x, normalized_shape)
-    x = floats("layer_norm", x)
-    match("layer_norm", x, weight=weight, bias=bias)
-    for name, vector in (("weight", weight), ("bias", bias)):
-        if vector is not None and vector.shape != last:
-            raise ShapeError(f"layer_norm: {name} {vector.shape} is not of normalized_shape {last}")
-    y = empty(x.shape, x.dtype)
-    mean, rstd = (empty(rows[:1], x.dtype.computed) for _ in range(2))
-    vectors = as_vector(weight, x), as_vector(bias, x)
-    flat = x.contiguous().reshape(rows)
-    run("layer_norm", flat, *vectors, y.reshape(rows), mean, rstd, options=(eps,))
-    return y, mean, rstd
-
-
-layer_norm = declare_op(
-    OptionSecond(
-        layer_norm_forward,
-        name="layer_norm",
-        outputs=("y", "mean", "rstd"),
-        saves=("x", "weight", "mean", "rstd"),
-        composed=composed_layer_norm,
-        twice="composed",
-        samples=[
-            sample((3, 5), (5,), (5,), normalized_shape=(5,)),
-            sample((2, 3, 4), (3, 4), none(), normalized_shape=(3, 4), eps=1e-2),
-            sample((2, 1, 3), none(), (3,), normalized_shape=3),
-            sample((7,), none(), none(), normalized_shape=7),
-            sample((2, 1), (1,), (1,), normalized_shape=1),
-            sample((0, 3), (3,), (3,), normalized_shape=3),
-        ],
-        wrong=[
-            wrong(sample((3, 5), none(), none(), normalized_shape=4), "x (3, 5) does not end in"),
-            wrong(sample((3, 5), (4,), none(), normalized_shape=5), "weight (4,) is not of"),
-            wrong(sample((3,), none(), none(), normalized_shape=3), "x must be float", "int64"),
-        ],
-    )
-)
-
-
-@layer_norm.gradient
-def layer_norm_gradient(
-    grad: Array,
-    *,
-    x: Array,
-    weight: Array | None,
-    mean: Array,
-    rstd: Array,
-    normalized_shape: int | Sequence[int],
-) -> Gradients:
-    """(g - mean(g) - h mean(g h)) * rstd for g = grad * weight, h = (x - mean) rstd."""
-    last, rows = _rows(x, normalized_shape)
-    out, of_weight, of_bias = empty(x.shape, x.dtype), empty(last, x.dtype), empty(last, x.dtype)
-    run(
-        "layer_norm_backward",
-        x.contiguous().reshape(rows),
-        grad.contiguous().reshape(rows),
-        mean,
-        rstd,
-        as_vector(weight, x),
-        out.reshape(rows),
-        of_weight.reshape(rows[1:]),
-        of_bias.reshape(rows[1:]),
-    )
-    return out, of_weight, of_bias
-
-
-# -- batch norm ------------------------------------------------------------------------------------
 
 
 def _composed_batch_norm(
