@@ -83,8 +83,12 @@ class Layer:
     ) -> None:
         self.forms = {"numbers": make} if make else forms
         self.make = next(iter(self.forms.values()))
-        self.__name__, self.__doc__ = self.make.__name__, inspect.getdoc(self.make)
         self._keys = keys
+        self.__name__ = self.make.__name__
+        self.__doc__ = inspect.getdoc(self.make) or ""
+        for key, equals, parameter in (word.partition("=") for word in (keys or "").split()):
+            if equals:
+                self.__doc__ = re.sub(rf"\b{parameter}\b", key, self.__doc__)
 
     @cached_property
     def parameters(self) -> dict[str, Parameter]:

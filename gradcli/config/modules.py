@@ -77,12 +77,12 @@ class States(nn.StatefulModule, Recurrent):
 
 
 class LSTM(States, nn.LSTM):
-    """The states of an LSTM."""
+    """Long short-term memory: a state of hidden_size numbers after each step, or the last one."""
 
 
 class GRU(States, nn.GRU):
-    """The states of a GRU."""
+    """Gated recurrent unit: a state of hidden_size numbers after each step, or the last one."""
 
 
 class RNN(States, nn.RNN):
-    """The states of a plain recurrent layer."""
+    """The plain recurrent layer: a state of hidden_size numbers after each step, or the last."""

@@ -6,9 +6,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, get_args, get_origin
 
+from gradcli.config.containers import CONTAINERS
 from gradcli.config.entry import doc_of
 from gradcli.config.fields import expected
 from gradcli.config.inits import INITS
+from gradcli.config.layer import Layer
+from gradcli.config.layers import LAYERS
 from gradcli.config.losses import LOSSES
 from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.config.schedules import SCHEDULES
@@ -38,10 +41,25 @@ def _rows(table: Mapping[str, Callable[..., Any]]) -> Iterator[str]:
     """The names of a table, each with its keys and meaning."""
     yield from ("| Name | Keys | Meaning |", "|---|---|---|")
     for name, make in table.items():
-        schema = schema_of(make)
-        keys = ", ".join(_key(schema, key) + _others(schema, key) for key in schema.hints)
-        meaning = " ".join(doc_of(make).split())
-        yield f"| `{name}` | {keys} | {_cell(meaning)} |"
+        yield f"| `{name}` | {_keys(make)} | {_meaning(make)} |"
+
+
+def _layers() -> Iterator[str]:
+    """The layers, with what goes into each."""
+    yield from ("| Layer | Takes | Keys | Meaning |", "|---|---|---|---|")
+    tables: Mapping[str, Callable[..., Any]] = {**LAYERS, **CONTAINERS}
+    for name, make in tables.items():
+        takes = ", ".join(make.forms) if isinstance(make, Layer) else "anything"
+        yield f"| `{name}` | {takes} | {_keys(make)} | {_meaning(make)} |"
+
+
+def _keys(make: Callable[..., Any]) -> str:
+    schema = schema_of(make)
+    return ", ".join(_key(schema, key) + _others(schema, key) for key in schema.hints)
+
+
+def _meaning(make: Callable[..., Any]) -> str:
+    return _cell(" ".join(doc_of(make).split()))
 
 
 def _key(schema: Schema, key: str) -> str:
@@ -50,7 +68,7 @@ def _key(schema: Schema, key: str) -> str:
     if field.is_required():
         return f"`{key}` (required)"
     default = field.get_default(call_default_factory=True)
-    return f"`{key}`" if default is None else f"`{key}: {_written(default)}`"
+    return f"`{key}`" if default in (None, "") else f"`{key}: {_written(default)}`"
 
 
 def _others(schema: Schema, key: str) -> str:
@@ -80,5 +98,6 @@ _TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "losses": lambda: _rows(LOSSES),
     "optimizers": lambda: _rows(OPTIMIZERS),
     "schedules": lambda: _rows(SCHEDULES),
+    "layers": _layers,
     "inits": lambda: _rows(INITS),
 }

@@ -139,12 +139,12 @@ class _BatchNorm(RunningNorm):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Batch norm of (N, C) or (N, C, L)."""
+    """Mean 0 and variance 1 of each channel over the batch; of (N, C) or (N, C, L)."""
 
     ranks = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch norm of (N, C, H, W)."""
+    """Mean 0 and variance 1 of each channel over the batch; of (N, C, H, W)."""
 
     ranks = (4,)

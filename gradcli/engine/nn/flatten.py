@@ -15,7 +15,7 @@ from gradcli.engine.tensor import Tensor
 
 
 class Flatten(Module):
-    """Dimensions start_dim to end_dim merged into one; by default all but the batch's."""
+    """All dimensions but the batch's merged into one; or those from start_dim to end_dim."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()

@@ -52,12 +52,12 @@ class _InstanceNorm(RunningNorm):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Instance norm of (N, C, L) or (C, L)."""
+    """Mean 0 and variance 1 of each channel of each sample; of (N, C, L) or (C, L)."""
 
     ranks = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Instance norm of (N, C, H, W) or (C, H, W)."""
+    """Mean 0 and variance 1 of each channel of each sample; of (N, C, H, W) or (C, H, W)."""
 
     ranks = (3, 4)
