@@ -10,7 +10,11 @@
  * COMPARE(name, truth in a, b): gives bool.
  *
  * NaN in must give NaN out: `x < 0 ? 0 : x` keeps a NaN, `x > 0 ? x : 0` would swallow it.
- * Write R(0.5) for constants that are no integers; m_exp and friends are the target's own. */
+ * Write R(0.5) for constants that are no integers; m_exp and friends are the target's own.
+ *
+ * Slopes are read by Python too (engine/ops/elementwise/slopes.py), which computes them with ops:
+ * so gradients have gradients. There m_exp is the op exp; a function that is no op stands there
+ * once more. */
 
 /* clang-format off */
 UNARY(exp,        m_exp(x),                      y, y)

@@ -74,7 +74,7 @@ def test_a_wrong_second_gradient_is_found() -> None:
         return map_unary("sin", x)
 
     wrong = Op(forward, name="wrong", saves="x", samples=[sample((3,))])
-    wrong.gradient(lambda grad, x: map_slope("sin", x, grad))
+    wrong.gradient(lambda grad, x: map_slope("sin", (), x, grad))
     wrong.gradient_graph(lambda grad, x: grad * x.detach().cos())
     assert [f.input for f in gradgradcheck.check(wrong, wrong.samples[0])] == ["x"]
     wrong.gradient_graph(lambda grad, x: grad * x.sin())

@@ -111,11 +111,11 @@ def _kernel(number: int, facts: Any) -> Kernel:
 
 
 def _declared() -> dict[str, Kernel]:
-    made: dict[str, Kernel] = {}
-    while facts := lib.gc_kernel_facts(len(made)):
-        kernel = _kernel(len(made), facts)
-        made[kernel.name] = kernel
-    return made
+    kernels: dict[str, Kernel] = {}
+    while facts := lib.gc_kernel_facts(len(kernels)):
+        kernel = _kernel(len(kernels), facts)
+        kernels[kernel.name] = kernel
+    return kernels
 
 
 try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, pi, sqrt
+from math import inf
 from typing import Annotated
 
 from gradcli.engine.array import Array
@@ -15,10 +15,9 @@ from gradcli.engine.ops.elementwise.family import (
     UNARY_SAMPLES,
     UNARY_SHAPES,
     as_float,
-    declare_derivative,
-    map_slope,
+    declare_sign_slope,
+    declare_slope,
     map_unary,
-    pick,
     unary,
 )
 from gradcli.engine.ops.elementwise.trigonometry import tanh
@@ -45,58 +44,26 @@ def _between_kinks(*points: float) -> tuple[Sample, ...]:
     return tuple(sample(away_from(shape, point)) for point in points for shape in UNARY_SHAPES)
 
 
-def _silu(x: Tensor) -> Tensor:
-    share = x.sigmoid()
-    return share * (1 + x * (1 - share))
-
-
-def _mish(x: Tensor) -> Tensor:
-    share = softplus(x).tanh()
-    return share + x * (1 - share * share) * x.sigmoid()
-
-
-def _elu(x: Tensor, scale: float, alpha: float) -> Tensor:
-    """1, or scale * exp(alpha x) where x is not positive; no overflow where it is."""
-    above = x.detach() > 0
-    return pick(above, 1.0, scale * (alpha * pick(above, 0.0, x)).exp())
-
-
-def _hardswish(x: Tensor) -> Tensor:
-    rising = pick(x.detach() <= -3, 0.0, x / 3 + 0.5)
-    return pick(x.detach() >= 3, 1.0, rising)
-
-
-def _within(x: Tensor, low: float, high: float) -> Tensor:
-    x = x.detach()
-    return mul((x > low).to(x.dtype), (x < high).to(x.dtype))
-
-
-silu = unary("silu", "x * sigmoid(x), also known as swish (Elfwing et al. 2017).", _silu)
-mish = unary("mish", "x * tanh(log(1 + exp(x))) (Misra 2019).", _mish)
+silu = unary("silu", "x * sigmoid(x), also known as swish (Elfwing et al. 2017).")
+mish = unary("mish", "x * tanh(log(1 + exp(x))) (Misra 2019).")
 selu = unary(
     "selu",
     "elu with the two constants that keep mean 0 and variance 1 (Klambauer et al. 2017).",
-    lambda x: 1.0507009873554805 * _elu(x, 1.6732632423543772, 1.0),
     samples=NONZERO_SAMPLES,
 )
-logsigmoid = unary(
-    "logsigmoid", "log(sigmoid(x)), without underflow on either side.", lambda x: (-x).sigmoid()
-)
+logsigmoid = unary("logsigmoid", "log(sigmoid(x)), without underflow on either side.")
 softsign = unary(
     "softsign",
     "x / (1 + |x|): like tanh, but slower to arrive.",
-    lambda x: 1 / ((1 + x.abs()) * (1 + x.abs())),
 )
 hardsigmoid = unary(
     "hardsigmoid",
     "(x + 3) / 6, held between 0 and 1.",
-    lambda x: _within(x, -3.0, 3.0) / 6,
     samples=_between_kinks(3.0, -3.0),
 )
 hardswish = unary(
     "hardswish",
     "x * hardsigmoid(x) (Howard et al. 2019).",
-    _hardswish,
     samples=_between_kinks(3.0, -3.0),
 )
 
@@ -111,10 +78,7 @@ def gelu(x: Array, *, approximate: str = "none") -> Array:
     return map_unary(_gelu_kernel(approximate), as_float(x))
 
 
-@gelu.gradient
-def gelu_gradient(grad: Array, *, x: Array, approximate: str) -> Array:
-    """Share below x, plus x times the normal density."""
-    return map_slope(_gelu_kernel(approximate), x, grad)
+declare_slope(gelu, lambda approximate: (_gelu_kernel(approximate), ()))
 
 
 def _gelu_kernel(approximate: str) -> str:
@@ -123,36 +87,13 @@ def _gelu_kernel(approximate: str) -> str:
     return "gelu" if approximate == "none" else "gelu_tanh"
 
 
-def _gelu_slope(x: Tensor, approximate: str) -> Tensor:
-    if approximate == "none":
-        density = (-0.5 * x * x).exp() / sqrt(2 * pi)
-        return 0.5 * (1 + (x / sqrt(2)).erf()) + x * density
-    t = (sqrt(2 / pi) * (x + 0.044715 * x * x * x)).tanh()
-    inner = sqrt(2 / pi) * (1 + 3 * 0.044715 * x * x)
-    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner
-
-
-declare_derivative(gelu, _gelu_slope)
-
-
 @op(saves="x", samples=[*NONZERO_SAMPLES, sample(away_from((4,)), negative_slope=0.3)])
 def leaky_relu(x: Array, *, negative_slope: float = 0.01) -> Array:
     """The element where it is positive, otherwise negative_slope times it."""
     return map_unary("leaky_relu", as_float(x), (negative_slope,))
 
 
-@leaky_relu.gradient
-def leaky_relu_gradient(grad: Array, *, x: Array, negative_slope: float) -> Array:
-    """1 or negative_slope."""
-    return map_slope("leaky_relu", x, grad, (negative_slope,))
-
-
-def _leaky_slope(x: Tensor, negative_slope: float) -> Tensor:
-    x = x.detach()
-    return pick(x > 0, 1.0, pick(x == x, negative_slope, x))
-
-
-declare_derivative(leaky_relu, _leaky_slope)
+declare_slope(leaky_relu, lambda negative_slope: ("leaky_relu", (negative_slope,)))
 
 
 @op(saves="x", samples=[*NONZERO_SAMPLES, sample(away_from((4,)), alpha=0.3)])
@@ -161,13 +102,7 @@ def elu(x: Array, *, alpha: float = 1.0) -> Array:
     return map_unary("elu", as_float(x), (alpha, 1.0))
 
 
-@elu.gradient
-def elu_gradient(grad: Array, *, x: Array, alpha: float) -> Array:
-    """1, or alpha * exp(x)."""
-    return map_slope("elu", x, grad, (alpha, 1.0))
-
-
-declare_derivative(elu, lambda x, alpha: _elu(x, alpha, 1.0))
+declare_slope(elu, lambda alpha: ("elu", (alpha, 1.0)))
 
 
 @op(
@@ -182,13 +117,7 @@ def celu(x: Array, *, alpha: float = 1.0) -> Array:
     return map_unary("elu", as_float(x), (alpha, 1 / alpha))
 
 
-@celu.gradient
-def celu_gradient(grad: Array, *, x: Array, alpha: float) -> Array:
-    """1, or exp(x / alpha)."""
-    return map_slope("elu", x, grad, (alpha, 1 / alpha))
-
-
-declare_derivative(celu, lambda x, alpha: _elu(x, 1.0, 1 / alpha))
+declare_slope(celu, lambda alpha: ("elu", (alpha, 1 / alpha)))
 
 
 @op(
@@ -207,16 +136,7 @@ def softplus(x: Array, *, beta: float = 1.0, threshold: float = 20.0) -> Array:
     return map_unary("softplus", as_float(x), (beta, threshold))
 
 
-@softplus.gradient
-def softplus_gradient(grad: Array, *, x: Array, beta: float, threshold: float) -> Array:
-    """sigmoid(beta * x), or 1 above the threshold."""
-    return map_slope("softplus", x, grad, (beta, threshold))
-
-
-declare_derivative(
-    softplus,
-    lambda x, beta, threshold: pick(x.detach() * beta > threshold, 1.0, (x * beta).sigmoid()),
-)
+declare_slope(softplus, lambda beta, threshold: ("softplus", (beta, threshold)))
 
 
 @op(
@@ -231,13 +151,7 @@ def hardtanh(x: Array, *, min_val: float = -1.0, max_val: float = 1.0) -> Array:
     return map_unary("hardtanh", as_float(x), (min_val, max_val))
 
 
-@hardtanh.gradient
-def hardtanh_gradient(grad: Array, *, x: Array, min_val: float, max_val: float) -> Array:
-    """1 strictly inside, otherwise 0."""
-    return map_slope("hardtanh", x, grad, (min_val, max_val))
-
-
-declare_derivative(hardtanh, lambda x, min_val, max_val: _within(x, min_val, max_val))
+declare_slope(hardtanh, lambda min_val, max_val: ("hardtanh", (min_val, max_val)))
 
 
 @op(
@@ -254,13 +168,7 @@ def threshold(x: Array, *, threshold: float, value: float) -> Array:
     return map_unary("threshold", as_float(x), (threshold, value))
 
 
-@threshold.gradient
-def threshold_gradient(grad: Array, *, x: Array, threshold: float, value: float) -> Array:
-    """1 above the threshold, otherwise 0."""
-    return map_slope("threshold", x, grad, (threshold, value))
-
-
-declare_derivative(threshold, lambda x, threshold: (x.detach() > threshold).to(x.dtype))
+declare_slope(threshold, lambda threshold, value: ("threshold", (threshold, value)))
 
 
 @function(
@@ -353,13 +261,11 @@ def _halves(name: str, input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     return first, second
 
 
-sigmoid = unary(
-    "sigmoid", "1 / (1 + exp(-x)), without overflow on either side.", lambda y: y * (1 - y)
-)
+sigmoid = unary("sigmoid", "1 / (1 + exp(-x)), without overflow on either side.")
 relu = unary(
     "relu",
     "x where it is positive, otherwise 0.",
-    lambda y: y.detach().sign(),
     samples=NONZERO_SAMPLES,
     whole="maximum",
 )
+declare_sign_slope(relu)

@@ -15,10 +15,9 @@ from gradcli.engine.ops.elementwise.family import (
     UNARY_SAMPLES,
     BinaryOp,
     binary,
-    declare_derivative,
+    declare_sign_slope,
     map_binary,
     map_unary,
-    row_slope,
     step,
     unary,
 )
@@ -124,7 +123,7 @@ def absolute_gradient(grad: Array, *, x: Array) -> Array:
     return map_binary("mul", grad, map_unary("sign", x))
 
 
-declare_derivative(absolute, lambda x: x.detach().sign())
+declare_sign_slope(absolute)
 
 
 def _through(grad: Array) -> Array:
@@ -149,7 +148,6 @@ add = binary(
     "add",
     "input + other.",
     (_through, _through),
-    (lambda grad: grad, lambda grad: grad),
     text="1; 1",
 )
 
@@ -172,7 +170,6 @@ sub = binary(
     "sub",
     "input - other.",
     (_through, _negated),
-    (lambda grad: grad, lambda grad: -grad),
     text="1; -1",
     kind=SubOp,
 )
@@ -180,17 +177,13 @@ mul = binary(
     "mul",
     "input * other.",
     (_times_other, _times_input),
-    (lambda grad, a, b: grad * b, lambda grad, a, b: grad * a),
     saves=("input", "other"),
     text="b; a",
 )
 div = binary(
     "div",
     "input / other; whole numbers give floats.",
-    (row_slope("div_backward_a"), row_slope("div_backward_b")),
-    (lambda grad, a, b, y: grad / b, lambda grad, a, b, y: -grad * (y / b)),
-    saves=("input", "other", "y"),
     samples=DIVISION_SAMPLES,
     floats=True,
 )
-reciprocal = unary("reciprocal", "1 / x.", lambda y: -y * y, samples=NONZERO_SAMPLES)
+reciprocal = unary("reciprocal", "1 / x.", samples=NONZERO_SAMPLES)

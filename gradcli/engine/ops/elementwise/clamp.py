@@ -13,9 +13,8 @@ from gradcli.engine.ops.elementwise.family import (
     Slope,
     as_float,
     binary,
-    declare_derivative,
+    declare_slope,
     map_binary,
-    map_slope,
     map_unary,
 )
 from gradcli.engine.sample import away_from, distinct, sample, unit, wrong
@@ -44,19 +43,11 @@ def clamp(x: Array, *, min: float | None = None, max: float | None = None) -> Ar
     return x
 
 
-@clamp.gradient
-def clamp_gradient(grad: Array, *, x: Array, min: float | None, max: float | None) -> Array:
-    """1 inside, 0 outside."""
-    return map_slope("clamp", x, grad, _limits(min, max))
+def _clamp_row(min: float | None, max: float | None) -> tuple[str, tuple[float, float]]:
+    return "clamp", _limits(min, max)
 
 
-def _inside(x: Tensor, min: float | None, max: float | None) -> Tensor:
-    low, high = _limits(min, max)
-    x = x.detach()
-    return 1 - ((x < low).to(x.dtype) + (x > high).to(x.dtype))
-
-
-declare_derivative(clamp, _inside)
+declare_slope(clamp, _clamp_row)
 
 
 def _limits(low: float | None, high: float | None) -> tuple[float, float]:

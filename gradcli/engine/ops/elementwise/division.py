@@ -10,12 +10,10 @@ from gradcli.engine.op import declare_op
 from gradcli.engine.ops.elementwise.family import (
     DIVISION_SAMPLES,
     BinaryOp,
-    Derivative,
     binary,
     map_binary,
     map_unary,
 )
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, NumericsError
 
@@ -52,11 +50,6 @@ def _times_quotient(quotient: Callable[[Array, Array], Array]) -> Callable[..., 
     return slope
 
 
-def _minus_quotient(rounded: str) -> Derivative:
-    """The gradient times -input / other, rounded: a constant."""
-    return lambda grad, a, b: -grad * OPS[rounded](a.detach() / b.detach())
-
-
 def _floored(a: Array, b: Array) -> Array:
     return map_binary("floor_divide", a, b)
 
@@ -69,7 +62,6 @@ remainder = binary(
     "remainder",
     "What is left of input when other is taken off floor(input / other) times; other's sign.",
     (_through, _times_quotient(_floored)),
-    (lambda grad, a, b: grad, _minus_quotient("floor")),
     saves=("input", "other"),
     samples=DIVISION_SAMPLES,
     text="1; -floor(a / b)",
@@ -79,7 +71,6 @@ fmod = binary(
     "fmod",
     "What is left of input when other is taken off trunc(input / other) times; input's sign.",
     (_through, _times_quotient(_truncated)),
-    (lambda grad, a, b: grad, _minus_quotient("trunc")),
     saves=("input", "other"),
     samples=DIVISION_SAMPLES,
     text="1; -trunc(a / b)",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from inspect import signature
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
@@ -14,6 +13,7 @@ from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Kind, Operand
 from gradcli.engine.op import Op, declare_op
+from gradcli.engine.ops.elementwise.slopes import slope
 from gradcli.engine.sample import Sample, away_from, positive, sample, unit
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.twice import sum_to
@@ -55,7 +55,7 @@ def map_unary(kernel: str, x: Array, options: Sequence[float] = ()) -> Array:
     return out
 
 
-def map_slope(kernel: str, saved: Array, grad: Array, options: Sequence[float] = ()) -> Array:
+def map_slope(kernel: str, options: Sequence[float], saved: Array, grad: Array) -> Array:
     """The gradient times the slope at the saved value."""
     out = empty(saved.shape, saved.dtype)
     run(f"{kernel}_backward", saved.contiguous(), grad.contiguous(), out, options=options)
@@ -70,24 +70,16 @@ def map_binary(kernel: str, a: Array, b: Array, dtype: DType | None = None) -> A
     return out
 
 
-def pick(condition: Tensor, input: Any, other: Any) -> Tensor:
-    """`input` where the condition holds, otherwise `other`; tensors or numbers."""
-    return table.where(condition, input, other)
-
-
 def unary(
     name: str,
     doc: str,
-    derivative: Derivative,
     *,
     samples: Sequence[Sample] = UNARY_SAMPLES,
     whole: str = "",
 ) -> Op[Tensor]:
     """An op of one float input, from its row in scalar_ops.h.
 
-    `derivative` is the row's slope once more, in what is kept, written with ops: so the gradient
-    can be differentiated again. `whole` names the kernel that does the same to whole
-    numbers and 0, where they stay whole.
+    `whole` names the kernel that does the same to whole numbers and 0, where they stay whole.
     """
     facts = FACTS[name]
 
@@ -102,31 +94,54 @@ def unary(
     )
     declared.slope = "; ".join(facts.slope)
 
+    declare_slope(declared, lambda: (name, ()))
+
     def from_x(grad: Array, *, x: Array) -> Array:
-        return map_slope(name, x, grad)
+        return map_slope(name, (), x, grad)
 
     def from_y(grad: Array, *, y: Array) -> Array:
-        return map_slope(name, y, grad)
+        return map_slope(name, (), y, grad)
 
-    declared.gradient(from_x if facts.saved == "x" else from_y)
-    declare_derivative(declared, derivative)
+    declared.gradient(from_x if facts.saved == "x" else from_y)  # quicker than for any row
     return declare_op(declared)
 
 
-def declare_derivative(declared: Op[Tensor], derivative: Derivative) -> None:
-    """The gradient of an elementwise op as the product with a slope that is written with ops.
+def declare_slope(declared: Op[Tensor], row: Callable[..., tuple[str, Sequence[float]]]) -> None:
+    """The gradient of an op of one input: that of a row of scalar_ops.h, and with ops of its text.
 
-    The slope asks by name for options of the op, behind what the op keeps.
+    `row` says of the op's options which row it is, and with which p and q.
     """
-    asked = list(signature(derivative).parameters)[1:]
+    (name,) = declared.saves
 
-    def of_x(grad: Tensor, *, x: Tensor, **options: object) -> Tensor:
-        return grad * derivative(x, **options)
+    def gradient(grad: Array, **values: Any) -> Array:
+        saved = values.pop(name)
+        return map_slope(*row(**values), saved, grad)
 
-    def of_y(grad: Tensor, *, y: Tensor, **options: object) -> Tensor:
-        return grad * derivative(y, **options)
+    def with_ops(grad: Tensor, **values: Any) -> Tensor:
+        saved = values.pop(name)
+        kernel, options = row(**values)
+        numbers = dict(zip("pq", options, strict=False))
+        return times(grad, slope(FACTS[kernel].slope[0], {name: saved, **numbers}))
 
-    declared.gradient_graph(of_x if declared.saves == ("x",) else of_y, asked)
+    declared.gradient(gradient)
+    declared.gradient_graph(with_ops, (name, *declared.options))
+
+
+def declare_sign_slope(declared: Op[Tensor]) -> None:
+    """With ops the slope is the sign of what is kept: a constant, in one call."""
+    (name,) = declared.saves
+
+    def with_ops(grad: Tensor, **values: Tensor) -> Tensor:
+        return grad * values[name].detach().sign()
+
+    declared.gradient_graph(with_ops, (name,))
+
+
+def times(grad: Tensor, factor: Tensor | float) -> Tensor:
+    """A gradient times a slope, which is often 1 or -1."""
+    if isinstance(factor, float) and abs(factor) == 1:
+        return grad if factor == 1 else -grad
+    return grad * factor
 
 
 def step(name: str, doc: str, *, samples: Sequence[Sample]) -> Op[Tensor]:
@@ -219,8 +234,8 @@ class BinaryOp(Op[Tensor]):
 def binary(
     name: str,
     doc: str,
-    slopes: tuple[Slope, Slope],
-    derivatives: tuple[Derivative, Derivative],
+    slopes: tuple[Slope, Slope] | None = None,
+    derivatives: tuple[Derivative, Derivative] | None = None,
     *,
     saves: Sequence[str] = (),
     samples: Sequence[Sample] = BINARY_SAMPLES,
@@ -231,7 +246,9 @@ def binary(
     """An op of two broadcast inputs, of which both gradients are declared.
 
     Each of `slopes` maps the incoming gradient and what `saves` names to one full gradient, which
-    is then summed over what broadcasting had repeated. `derivatives` do the same with Tensors.
+    is then summed over what broadcasting had repeated; the rows of scalar_ops.h that have slopes
+    need none. `derivatives` do the same with Tensors; without them a text is read, the row's own or
+    `text`.
     """
 
     def forward(input: Array, other: Array) -> Array:
@@ -239,21 +256,30 @@ def binary(
 
     forward.__doc__ = doc
     facts = FACTS[name]
+    if slopes is None:
+        slopes = (_row_slope(f"{name}_backward_a"), _row_slope(f"{name}_backward_b"))
+        saves = ("input", "other", "y")
     declared = kind(forward, name=name, saves=saves, samples=samples, formula=facts.formula)
     declared.floats = floats
-    declared.slope = "; ".join(facts.slope) or text
+    texts = facts.slope or tuple(text.split("; "))
+    declared.slope = "; ".join(texts)
 
     def gradient(
         grad: Array, *, needs: tuple[bool, ...], shapes: tuple[shapes.Shape, ...], **kept: Array
     ) -> tuple[Array | None, ...]:
         return tuple(
-            unbroadcast(slope(grad, **kept), shape) if need else None
-            for slope, need, shape in zip(slopes, needs, shapes, strict=True)
+            unbroadcast(to_input(grad, **kept), shape) if need else None
+            for to_input, need, shape in zip(slopes, needs, shapes, strict=True)
         )
 
     declared.gradient(gradient)
-    _declare_derivatives(declared, derivatives)
+    _declare_derivatives(declared, derivatives or (_derivative(texts[0]), _derivative(texts[1])))
     return declare_op(declared)
+
+
+def _derivative(text: str) -> Derivative:
+    """The gradient times a slope in a, b and y."""
+    return lambda grad, *kept: times(grad, slope(text, dict(zip("aby", kept, strict=False))))
 
 
 def _declare_derivatives(declared: Op[Tensor], derivatives: tuple[Derivative, Derivative]) -> None:
@@ -268,16 +294,16 @@ def _declare_derivatives(declared: Op[Tensor], derivatives: tuple[Derivative, De
     declared.gradient_graph(graph, declared.saves)
 
 
-def row_slope(kernel: str) -> Slope:
+def _row_slope(kernel: str) -> Slope:
     """The slope of a BINARY_REAL row: a kernel of its own for each input."""
 
-    def slope(grad: Array, *, input: Array, other: Array, y: Array) -> Array:
+    def to_input(grad: Array, *, input: Array, other: Array, y: Array) -> Array:
         out = empty(y.shape, y.dtype)
         a, b = input.expand(y.shape), other.expand(y.shape)
         run(kernel, a, b, y, grad, out)
         return out
 
-    return slope
+    return to_input
 
 
 def comparison(name: str, doc: str) -> Op[Tensor]:

@@ -13,18 +13,14 @@ from gradcli.engine.ops.elementwise.family import (
     BinaryOp,
     binary,
     map_binary,
-    pick,
-    row_slope,
     unary,
 )
 from gradcli.engine.sample import positive, sample
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
 
-sqrt = unary("sqrt", "Square root of x.", lambda y: 0.5 / y, samples=POSITIVE_SAMPLES)
-rsqrt = unary(
-    "rsqrt", "1 over the square root of x.", lambda y: -0.5 * y * y * y, samples=POSITIVE_SAMPLES
-)
+sqrt = unary("sqrt", "Square root of x.", samples=POSITIVE_SAMPLES)
+rsqrt = unary("rsqrt", "1 over the square root of x.", samples=POSITIVE_SAMPLES)
 
 
 def _whole_power(input: Array, other: Array) -> Array:
@@ -52,12 +48,6 @@ class PowerOp(BinaryOp):
 pow = binary(
     "pow",
     "input to the power other.",
-    (row_slope("pow_backward_a"), row_slope("pow_backward_b")),
-    (
-        lambda grad, a, b, y: pick(b == 0, 0.0, grad * (b * a ** (b - 1))),
-        lambda grad, a, b, y: grad * (y * pick((a == 0) * (b >= 0), 1.0, a).log()),
-    ),
-    saves=("input", "other", "y"),
     samples=(
         sample(positive((3, 5)), (3, 5)),
         sample(positive((3, 1)), (1, 4)),

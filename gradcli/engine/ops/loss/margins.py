@@ -9,7 +9,8 @@ from gradcli.engine.composite import function
 from gradcli.engine.kind import NotNegative
 from gradcli.engine.ops.creation import creation
 from gradcli.engine.ops.creation.ranges import arange
-from gradcli.engine.ops.loss.regression import TINY, checked_reduction, reduced
+from gradcli.engine.ops.elementwise.slopes import TINY
+from gradcli.engine.ops.loss.regression import checked_reduction, reduced
 from gradcli.engine.sample import index, positive, sample, sign, unit, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError

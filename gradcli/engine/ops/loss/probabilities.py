@@ -10,7 +10,6 @@ from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops.creation import creation
 from gradcli.engine.ops.loss.regression import (
     REDUCTIONS,
-    TINY,
     checked_reduction,
     declare_slopes,
     pair_samples,
@@ -117,11 +116,7 @@ def binary_cross_entropy_gradient(
     return (*paired_slopes("bce", grad, input, target, reduction, needs), None)
 
 
-declare_slopes(
-    binary_cross_entropy,
-    lambda p, t: (p - t) / table.clamp((1 - p) * p, min=TINY),
-    lambda p, t: table.log1p(-p) - table.log(p),
-)
+declare_slopes(binary_cross_entropy, "bce")
 
 
 def _composed_bce_logits(
@@ -179,11 +174,7 @@ def binary_cross_entropy_with_logits_gradient(
     return (*paired_slopes("bce_logits", grad, input, target, reduction, needs), None, None)
 
 
-declare_slopes(
-    binary_cross_entropy_with_logits,
-    lambda x, t: table.sigmoid(x) - t,
-    lambda x, t: -x,
-)
+declare_slopes(binary_cross_entropy_with_logits, "bce_logits")
 
 
 def _composed_kl(

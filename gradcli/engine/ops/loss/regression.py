@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 
 from gradcli.engine import table
 from gradcli.engine.array import Array, empty, run, scalar
+from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.elementwise.family import map_binary
+from gradcli.engine.ops.elementwise.slopes import slope
 from gradcli.engine.sample import Input, Sample, Wrong, away_from, index, sample, wrong
 from gradcli.engine.shape import numel
 from gradcli.engine.table import OPS
@@ -77,7 +79,6 @@ def mse_loss_gradient(
 
 Make = Callable[[tuple[int, ...]], Input]
 REDUCTIONS = ("none", "mean", "sum")  # 0, 1, 2 in csrc/cpu/loss/loss.h
-TINY = 9.999999960041972e-13  # 1e-12 as a float32, as torch has it in every type
 
 
 def checked_reduction(name: str, reduction: str, known: Sequence[str] = REDUCTIONS) -> None:
@@ -155,21 +156,17 @@ def paired_slopes(
     return tuple(found)
 
 
-def declare_slopes(
-    declared: Op[Tensor],
-    of_input: Callable[[Tensor, Tensor], Tensor],
-    of_target: Callable[[Tensor, Tensor], Tensor],
-) -> None:
-    """Declare the gradients once more, as slopes written with ops, so that they have gradients."""
+def declare_slopes(declared: Op[Tensor], kernel: str) -> None:
+    """Declare the gradients once more, with ops: the slopes of a row, read from its text."""
 
     def graph(
         grad: Tensor, *, input: Tensor, target: Tensor, reduction: str, needs: Sequence[bool]
     ) -> tuple[Tensor | None, ...]:
         if reduction not in ("none", "sum"):
             grad = grad / max(_divisor(input, reduction), 1)
-        slopes = (of_input, of_target)
-        pairs = zip(slopes, needs, strict=False)
-        found = [grad * slope(input, target) if need else None for slope, need in pairs]
+        values = {"a": input, "b": target}
+        pairs = zip(FACTS[kernel].slope, needs, strict=False)
+        found = [grad * slope(text, values) if need else None for text, need in pairs]
         return (*found, *(None for _ in needs[2:]))
 
     declared.gradient_graph(graph)
