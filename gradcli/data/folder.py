@@ -65,7 +65,7 @@ class ImageFolder(Pictures):
             raise ConfigError(f"size must be 1 to 4096, got {self.size}", code="E104")
         self._statistics()
 
-    def _statistics(self) -> Any:
+    def _statistics(self) -> tuple[float | tuple[float, ...], float | tuple[float, ...]]:
         return normalization(self.normalize, USUAL[self.color], COLORS[self.color][1])
 
     @property

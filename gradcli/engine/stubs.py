@@ -185,7 +185,7 @@ def tensor_stub() -> str:
     """tensor.pyi: what tensor.py writes by hand, and each op as a method."""
     tree = ast.parse((FOLDER / "tensor.py").read_text(encoding="utf-8"))
     (own,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
-    nodes = [node for node in own.body if isinstance(node, ast.FunctionDef)]
+    nodes = _declared([node for node in own.body if isinstance(node, ast.FunctionDef)])
     named = {node.name for node in nodes}
     from_table = [n for n in sorted(OPS) if n not in named and n in vars(Tensor)]
     by_hand = {"tensor": "\n".join([*_ATTRIBUTES, *map(_of_node, nodes)])}
@@ -195,6 +195,16 @@ def tensor_stub() -> str:
     body = re.sub(r"(def __(?:eq|ne)__.*)", r"\1  # type: ignore[override]", body)
     functions = {"": _by_hand("tensor")}
     return _file(_TENSOR_HEAD, f"{body}\n{functions['']}", by_hand | methods | functions)
+
+
+def _declared(nodes: Sequence[ast.FunctionDef]) -> list[ast.FunctionDef]:
+    """Without what stands behind overloads."""
+    typed = {node.name for node in nodes if _is_overload(node)}
+    return [node for node in nodes if node.name not in typed or _is_overload(node)]
+
+
+def _is_overload(node: ast.FunctionDef) -> bool:
+    return "overload" in map(ast.unparse, node.decorator_list)
 
 
 def _function(name: str) -> str:

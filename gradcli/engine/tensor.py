@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Number
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from gradcli.engine import graph, hooks, recording, table
 from gradcli.engine.array import Array, copy_into
@@ -76,11 +76,19 @@ class Tensor:
         """Number of elements."""
         return self.array.numel
 
-    def size(self, dim: int | None = None) -> Any:
+    @overload
+    def size(self, dim: None = None) -> Shape: ...
+    @overload
+    def size(self, dim: int) -> int: ...
+    def size(self, dim: int | None = None) -> Shape | int:
         """The shape, or one of its sizes."""
         return self.shape if dim is None else self.shape[dim_index(dim, self.ndim, "size")]
 
-    def stride(self, dim: int | None = None) -> Any:
+    @overload
+    def stride(self, dim: None = None) -> Shape: ...
+    @overload
+    def stride(self, dim: int) -> int: ...
+    def stride(self, dim: int | None = None) -> Shape | int:
         """Steps between neighbours along each dimension, or along one, in elements."""
         strides = self.array.strides
         return strides if dim is None else strides[dim_index(dim, self.ndim, "stride")]

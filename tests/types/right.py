@@ -46,6 +46,7 @@ ordered: Tensor = engine.sort(x, dim=0, descending=True).values
 middle: Tensor = engine.median(x, 1).indices
 top: Tensor = engine.topk(x, 2)[0]
 axes: tuple[Tensor, ...] = engine.nonzero(x, as_tuple=True)
+rows: int = x.size(0)
 same: bool = engine.allclose(x, x, rtol=1e-3)
 
 # torch.nn.functional.

@@ -96,7 +96,7 @@ class Recurrent(Module):
         """What the op is told beside the order of dimensions."""
         return {}
 
-    def forward(self, input: Tensor, hx: Any = None) -> Any:
+    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor | tuple[Tensor, ...]]:
         """The last layer's states at all steps, and the last states of all layers."""
         first = first_states(type(self).__name__, hx, self.states)
         self._check_input(input, first)

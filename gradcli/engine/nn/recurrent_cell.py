@@ -105,7 +105,7 @@ class _Cell(Module):
         """What the op is told beside the tensors."""
         return {}
 
-    def forward(self, input: Tensor, hx: Any = None) -> Any:
+    def forward(self, input: Tensor, hx: Any = None) -> Tensor | tuple[Tensor, ...]:
         """The states after the step."""
         name = type(self).__name__
         first = first_states(name, hx, self.states)

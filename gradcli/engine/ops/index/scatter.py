@@ -185,7 +185,7 @@ class _Scatter(AlongDim):
     def __call__(
         self, x: Tensor, dim: int, index: Tensor, *, value: Number, reduce: str | None = None
     ) -> Tensor: ...
-    def __call__(self, *args: Any, reduce: str | None = None, **named: Any) -> Any:
+    def __call__(self, *args: Any, reduce: str | None = None, **named: Any) -> Tensor:
         """Put src, or one value; `reduce` is "add" or "multiply"."""
         if reduce is None:
             return super().__call__(*args, **named)

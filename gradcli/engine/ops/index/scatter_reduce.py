@@ -41,7 +41,7 @@ _JOINS = {"prod": MULTIPLY, "amax": MAX, "amin": MIN}
 class _ScatterReduce(AlongDim):
     """Sums and means are scatter_add's; what is there may be left out of all of them."""
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Tensor:
         """Join src with what is there: "sum", "prod", "mean", "amax" or "amin"."""
         try:
             return self._joined(args, named)
@@ -49,7 +49,7 @@ class _ScatterReduce(AlongDim):
             rename(error, self.name)
             raise
 
-    def _joined(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    def _joined(self, args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
         (x, index, src), options = self._bind(args, named)
         assert x is not None and index is not None and src is not None
         reduce, include = options["reduce"], options.get("include_self", True)
