@@ -1,13 +1,14 @@
 """A job's model, loss and optimizer in PyTorch, with the same weights.
 
-Modules here have torch's class names, argument names and state_dict names, so that one table of
-arguments is the whole translation.
+Modules here have torch's class names, argument names and state_dict names, so that their own
+constructors are the translation.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,69 +16,17 @@ from typing import TYPE_CHECKING, Any
 from gradcli.bench.torch_transformer import WRITTEN, tie
 from gradcli.config.modules import Parallel, Residual, States
 from gradcli.devices import parsed
+from gradcli.engine import nn
 from gradcli.errors import ConfigError, DeviceError
 
 if TYPE_CHECKING:
-    from gradcli.engine import Tensor, nn
+    from gradcli.engine import Tensor
     from gradcli.train.job import Job
 
 State = Mapping[str, "Tensor"]
 
-# A class of torch.nn, and the arguments that our module keeps under the same names.
-TRANSPOSED = "in_channels out_channels kernel_size stride padding output_padding groups dilation"
-ARGUMENTS: dict[str, str] = {
-    "Linear": "in_features out_features",
-    "Conv2d": "in_channels out_channels kernel_size stride padding dilation groups padding_mode",
-    "Conv1d": "in_channels out_channels kernel_size stride padding dilation groups padding_mode",
-    "ConvTranspose1d": TRANSPOSED,
-    "ConvTranspose2d": TRANSPOSED,
-    "MaxPool1d": "kernel_size stride padding dilation ceil_mode",
-    "AvgPool1d": "kernel_size stride padding ceil_mode count_include_pad",
-    "MaxPool2d": "kernel_size stride padding dilation ceil_mode",
-    "AvgPool2d": "kernel_size stride padding ceil_mode count_include_pad divisor_override",
-    "AdaptiveAvgPool1d": "output_size",
-    "AdaptiveAvgPool2d": "output_size",
-    "AdaptiveMaxPool1d": "output_size",
-    "AdaptiveMaxPool2d": "output_size",
-    "Upsample": "size scale_factor mode align_corners recompute_scale_factor",
-    "PixelShuffle": "upscale_factor",
-    "PixelUnshuffle": "downscale_factor",
-    "BatchNorm1d": "num_features eps momentum affine track_running_stats",
-    "BatchNorm2d": "num_features eps momentum affine track_running_stats",
-    "LayerNorm": "normalized_shape eps elementwise_affine",
-    "GroupNorm": "num_groups num_channels eps affine",
-    "InstanceNorm1d": "num_features eps momentum affine track_running_stats",
-    "InstanceNorm2d": "num_features eps momentum affine track_running_stats",
-    "RMSNorm": "normalized_shape eps elementwise_affine",
-    "Dropout1d": "p",
-    "Dropout2d": "p",
-    "Unflatten": "dim unflattened_size",
-    "Embedding": "num_embeddings embedding_dim padding_idx",
-    "Dropout": "p",
-    "Flatten": "start_dim end_dim",
-    "GELU": "approximate",
-    "Softmax": "dim",
-    "LogSoftmax": "dim",
-    "Softmin": "dim",
-    "GLU": "dim",
-    "LeakyReLU": "negative_slope",
-    "PReLU": "num_parameters",
-    "ELU": "alpha",
-    "CELU": "alpha",
-    "Softplus": "beta threshold",
-    "Hardtanh": "min_val max_val",
-    "Threshold": "threshold value",
-}
-ARGUMENTS |= {
-    name: "padding value" if "Constant" in name else "padding"
-    for mode in ("Constant", "Zero", "Reflection", "Replication", "Circular")
-    for name in (f"{mode}Pad1d", f"{mode}Pad2d")
-}
-PLAIN = (
-    "ReLU ReLU6 SELU SiLU Mish Softsign Hardswish Hardsigmoid Tanh Tanhshrink Sigmoid LogSigmoid "
-    "Identity"
-)
-ARGUMENTS |= dict.fromkeys(PLAIN.split(), "")
+# Arguments of ours that say nothing of what is computed, or that no config sets.
+LEAVE = {"dtype", "inplace", "return_indices", "init", "proj_size"}
 # What torch has no class for: a function of torch, our module and the input.
 OWN: dict[str, Callable[[Any, Any, Any], Any]] = {
     "ReLUSquared": lambda torch, module, x: torch.relu(x).square(),
@@ -85,9 +34,6 @@ OWN: dict[str, Callable[[Any, Any, Any], Any]] = {
     "SwiGLU": lambda torch, module, x: _swiglu(torch, *x.chunk(2, module.dim)),
 }
 CONTAINERS = ("Sequential", "Residual", "Parallel")
-WITH_BIAS = ("Linear", "LayerNorm", "Conv1d", "Conv2d", "ConvTranspose1d", "ConvTranspose2d")
-RECURRENT = "input_size hidden_size num_layers bias batch_first dropout bidirectional"
-ARGUMENTS |= {"LSTM": RECURRENT, "GRU": RECURRENT, "RNN": f"{RECURRENT} nonlinearity"}
 
 
 def must_be_installed() -> None:
@@ -152,18 +98,35 @@ def _module(torch: Any, module: nn.Module) -> Any:
         return WRITTEN[kind](torch, module, _module)
     if kind in OWN:
         return _own(torch, module)
-    if kind not in ARGUMENTS:
-        known = [*ARGUMENTS, *WRITTEN, *OWN, *CONTAINERS]
+    if not hasattr(torch.nn, kind):
+        known = [
+            *WRITTEN,
+            *OWN,
+            *CONTAINERS,
+            *(name for name in nn.LAYERS if hasattr(torch.nn, name)),
+        ]
         raise ConfigError(
             f"--compare torch: there is no translation of {kind} to PyTorch yet",
             code="E126",
             notes=(f"translated: {', '.join(known)}",),
         )
-    arguments = {name: getattr(module, name) for name in ARGUMENTS[kind].split()}
-    if kind in WITH_BIAS:
-        arguments["bias"] = module.bias is not None
+    arguments = _arguments(getattr(torch.nn, kind), module)
     made = _states(torch, kind, module.last) if isinstance(module, States) else None
     return (made or getattr(torch.nn, kind))(**arguments)
+
+
+def _arguments(theirs: Any, module: nn.Module) -> dict[str, Any]:
+    """What makes their class the same: arguments have the same names, and modules keep them."""
+    known = inspect.signature(theirs).parameters
+    ours = getattr(nn, theirs.__name__, type(module))
+    arguments = {
+        name: getattr(module, name)
+        for name in inspect.signature(ours).parameters
+        if name not in LEAVE and hasattr(module, name) and (name in known or "args" in known)
+    }
+    if "bias" in arguments:  # the numbers themselves, or none
+        arguments["bias"] = arguments["bias"] is not None and arguments["bias"] is not False
+    return arguments
 
 
 def _own(torch: Any, module: nn.Module) -> Any:

@@ -29,6 +29,11 @@ def with_last(layer: Any) -> Any:
     return layer
 
 
+PLAIN = (
+    "ReLU ReLU6 SELU SiLU Mish Softsign Hardswish Hardsigmoid Tanh Tanhshrink Sigmoid LogSigmoid "
+    "Identity"
+)
+
 MODELS = {
     "images": (
         nn.Sequential(
@@ -75,7 +80,7 @@ MODELS = {
     ),
     "activations": (
         nn.Sequential(
-            *(getattr(nn, name)() for name in torch_model.PLAIN.split()),
+            *(getattr(nn, name)() for name in PLAIN.split()),
             nn.LeakyReLU(0.2),
             nn.PReLU(6, init=0.3),
             nn.ELU(0.5),
