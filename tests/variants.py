@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from inspect import Parameter
 from math import prod
 from typing import Any
 
@@ -43,7 +44,7 @@ def _shrunk(one: Any, ones: set[int]) -> Any:
 def _defaults(op: Row) -> dict[str, Any]:
     if isinstance(op, Op):
         return op.options
-    return {p.name: p.default for p in op.parameters if p.default is not p.empty}
+    return {s.name: s.default for s in op.slots if s.default is not Parameter.empty}
 
 
 def _idle(value: Any) -> list[Any]:

@@ -167,9 +167,8 @@ HOLDERS: dict[str, tuple[Callable[[], list[Any]], Callable[[Any], Any]]] = {
 def module_targets() -> dict[str, list[Target]]:
     """The constructor of each module of nn, followed by one call of the module."""
     targets = {}
-    for name in nn.__all__:
-        kind = getattr(nn, name)
-        if not isinstance(kind, type) or kind is nn.Module:
+    for name, kind in vars(nn).items():
+        if name.startswith("_") or not isinstance(kind, type) or kind is nn.Module:
             continue
         targets[name] = [_holder(name) if name in HOLDERS else _plain(name, kind)]
     return targets

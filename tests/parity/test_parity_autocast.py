@@ -15,7 +15,7 @@ from gradcli import engine  # noqa: E402
 from gradcli.engine import nn, optim  # noqa: E402
 from gradcli.engine.autocast import IN_FLOAT32, PRODUCTS, WIDEST  # noqa: E402
 from gradcli.engine.nn import functional as F  # noqa: E402
-from gradcli.engine.tensor import OPS  # noqa: E402
+from gradcli.engine.table import OPS  # noqa: E402
 
 pytestmark = pytest.mark.parity
 
