@@ -17,6 +17,7 @@ from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.config.schedules import SCHEDULES
 from gradcli.config.schema import Schema, schema_of
 from gradcli.config.sections import top
+from gradcli.data import DATASETS
 from gradcli.train.job import Settings
 
 _TABLE = re.compile(r"(<!-- keys: (\w+) -->\n)(?:\|.*\n)*")
@@ -55,7 +56,7 @@ def _layers() -> Iterator[str]:
 
 def _keys(make: Callable[..., Any]) -> str:
     schema = schema_of(make)
-    return ", ".join(_key(schema, key) + _others(schema, key) for key in schema.hints)
+    return _cell(", ".join(_key(schema, key) + _others(schema, key) for key in schema.hints))
 
 
 def _meaning(make: Callable[..., Any]) -> str:
@@ -76,7 +77,7 @@ def _others(schema: Schema, key: str) -> str:
     hint, default = schema.hints[key], schema.model.model_fields[key].default
     if get_origin(hint) is not Literal:
         return ""
-    return f" (or {', '.join(f'`{each}`' for each in get_args(hint) if each != default)})"
+    return f" (or {', '.join(f'`{_written(each)}`' for each in get_args(hint) if each != default)})"
 
 
 def _written(value: Any) -> str:
@@ -85,7 +86,9 @@ def _written(value: Any) -> str:
         return f"[{', '.join(map(_written, value))}]"
     if isinstance(value, float):
         return re.sub(r"e-0", "e-", f"{value:g}")
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value).replace("\t", "\\t")
 
 
 def _cell(text: str) -> str:
@@ -95,6 +98,7 @@ def _cell(text: str) -> str:
 _TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "top": lambda: _section(top),
     "train": lambda: _section(Settings),
+    "datasets": lambda: _rows(DATASETS),
     "losses": lambda: _rows(LOSSES),
     "optimizers": lambda: _rows(OPTIMIZERS),
     "schedules": lambda: _rows(SCHEDULES),

@@ -40,7 +40,7 @@ class Listed:
 
 @dataclass(frozen=True, kw_only=True)
 class ImageFolder(Pictures):
-    """A folder for each class; all pictures are made one size."""
+    """A folder for each class; all pictures are made one size. Needs the extra `images`."""
 
     dir: str = field(metadata={"doc": "folder of the class folders"})
     size: int = field(

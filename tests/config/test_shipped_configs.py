@@ -38,19 +38,3 @@ def test_the_reference_shows_a_right_config(tmp_path: Path) -> None:
         path = tmp_path / f"part{number}.yaml"
         path.write_text(f"extends: config.yaml\n{part}")
         assert load(path).model != load(copy).model
-
-
-def test_the_reference_names_every_layer_and_dataset_and_their_keys() -> None:
-    from gradcli.config.containers import CONTAINERS
-    from gradcli.config.planner import LAYERS, layer_schema
-    from gradcli.config.schema import schema_of
-    from gradcli.data import DATASETS
-
-    text = (ROOT / "docs" / "config.md").read_text()
-    named = {*LAYERS, *CONTAINERS, *DATASETS}
-    for kind in (*LAYERS, *CONTAINERS):
-        named.update(layer_schema(kind).hints)
-    for make in DATASETS.values():
-        named.update(schema_of(make).hints)
-    missing = {name for name in named if not re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`", text)}
-    assert missing == set()
