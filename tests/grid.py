@@ -55,11 +55,11 @@ def elementwise(f: Callable[..., Any]) -> Callable[..., Grid]:
     return lambda x, **options: Grid(x.shape, [f(v, **options) for v in x.flat])
 
 
-def pairwise(f: Callable[[Any, Any], Any]) -> Callable[[Grid, Grid], Grid]:
-    """A reference for f of two broadcast numbers."""
+def pairwise(f: Callable[..., Any]) -> Callable[..., Grid]:
+    """A reference for f of two broadcast numbers, and options by name."""
 
-    def reference(a: Grid, b: Grid) -> Grid:
+    def reference(a: Grid, b: Grid, **options: Any) -> Grid:
         shape = broadcast_shape(a.shape, b.shape)
-        return Grid.from_function(shape, lambda at: f(pick(a, at), pick(b, at)))
+        return Grid.from_function(shape, lambda at: f(pick(a, at), pick(b, at), **options))
 
     return reference

@@ -39,6 +39,11 @@ def _gelu(x: float, approximate: str = "none") -> float:
     return 0.5 * x * (1 + math.erf(x / math.sqrt(2)))
 
 
+def _quotient(a: float, b: float, rounding_mode: str = "") -> float:
+    rounded = {"floor": math.floor, "trunc": math.trunc}.get(rounding_mode)
+    return rounded(a / b) if rounded else a / b
+
+
 def _clamp(x: float, min: float | None = None, max: float | None = None) -> float:
     x = x if min is None or x >= min else min
     return x if max is None or x <= max else max
@@ -150,10 +155,10 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "clone": elementwise(lambda x: x),
     "cast": elementwise(lambda x, dtype: x),
     "transfer": elementwise(lambda x, device: x),
-    "add": pairwise(lambda a, b: a + b),
-    "sub": pairwise(lambda a, b: a - b),
+    "add": pairwise(lambda a, b, alpha=1: a + alpha * b),
+    "sub": pairwise(lambda a, b, alpha=1: a - alpha * b),
     "mul": pairwise(lambda a, b: a * b),
-    "div": pairwise(lambda a, b: a / b),
+    "div": pairwise(_quotient),
     "pow": pairwise(lambda a, b: a**b),
     "maximum": pairwise(max),
     "minimum": pairwise(min),

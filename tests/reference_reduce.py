@@ -49,9 +49,9 @@ def _var(
     dim: Dim = None,
     unbiased: bool | None = None,
     keepdim: bool = False,
-    correction: float = 1,
+    correction: float | None = 1,
 ) -> Grid:
-    off = correction if unbiased is None else float(unbiased)
+    off = (1 if correction is None else correction) if unbiased is None else float(unbiased)
 
     def variance(numbers: list[float]) -> float:
         squares = math.fsum((v - average(numbers)) ** 2 for v in numbers)

@@ -29,6 +29,7 @@ from gradcli.engine.random import Generator, default_generator, manual_seed
 from gradcli.engine.recompute import checkpoint, checkpoint_sequential
 from gradcli.engine.table import *  # noqa: F403 -- the ops, as its __all__ has them
 from gradcli.engine.tensor import Tensor
+from gradcli.engine.threads import get_num_threads, set_num_threads
 
 # torch's short names
 float, double, int, long, bool = float32, float64, int32, int64, bool_
@@ -62,6 +63,7 @@ __all__ = [
     "frombuffer",
     "full",
     "get_float32_matmul_precision",
+    "get_num_threads",
     "grad",
     "inference_mode",
     "int",
@@ -78,6 +80,7 @@ __all__ = [
     "optim",
     "set_float32_matmul_precision",
     "set_grad_enabled",
+    "set_num_threads",
     "tensor",
     "uint8",
     "zeros",

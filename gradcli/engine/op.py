@@ -218,16 +218,16 @@ class Op(Generic[Result]):
         return bare(self.__signature__)
 
     def __call__(self, *args: Any, **named: Any) -> Result:  # noqa: D102 -- each op's own doc
-        return self.ran(*self._bind(args, named))  # type: ignore[no-any-return]
+        return self.ran(*self._bind(args, named))
 
-    def ran(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Any:
+    def ran(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Result:
         """The op on arguments that are sorted, its results on the device of its inputs."""
         if self.cast is not None:
             inputs = self.cast(inputs)
         if not place.devices:
-            return self._called(inputs, options)
+            return self._called(inputs, options)  # type: ignore[no-any-return]
         with place.beside(t.array for t in inputs if t is not None):
-            return self._called(inputs, options)
+            return self._called(inputs, options)  # type: ignore[no-any-return]
 
     def _called(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Any:
         arrays = [None if t is None else t.array for t in inputs]

@@ -63,10 +63,10 @@ def adaptive_max_pool2d(input: Tensor, output_size: builtins.int | Sequence[buil
 def adaptive_max_pool2d_with_indices(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> tuple[Tensor, Tensor]:
     """The largest number of each window, and its index in its channel; the first of equals."""
 @overload
-def add(input: Tensor, other: Operand) -> Tensor:
-    """input + other."""
+def add(input: Tensor, other: Operand, alpha: builtins.float=1) -> Tensor:
+    """input + alpha * other."""
 @overload
-def add(input: Operand, other: Tensor) -> Tensor: ...
+def add(input: Operand, other: Tensor, alpha: builtins.float=1) -> Tensor: ...
 def add_(input: Tensor, other: Operand, *, alpha: builtins.float=1) -> Tensor:
     """The elements of input + alpha * other, written over the input."""
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float=1) -> Tensor:
@@ -146,6 +146,12 @@ def atan2_(input: Tensor, other: Operand) -> Tensor:
 def atan2_(input: Operand, other: Tensor) -> Tensor: ...
 def atan_(input: Tensor) -> Tensor:
     """The result of `atan`, written over the input."""
+def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ...]:
+    """As they are, a number as a vector."""
+def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ...]:
+    """As they are, a number or a vector as a row."""
+def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ...]:
+    """As they are, a vector as (1, n, 1), a matrix as (n, m, 1)."""
 def avg_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None=None, padding: builtins.int | Sequence[builtins.int]=0, ceil_mode: builtins.bool=False, count_include_pad: builtins.bool=True) -> Tensor:
     """The sum of each window over the number of its places."""
 def avg_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None=None, padding: builtins.int | Sequence[builtins.int]=0, ceil_mode: builtins.bool=False, count_include_pad: builtins.bool=True, divisor_override: builtins.int | None=None) -> Tensor:
@@ -243,15 +249,23 @@ def celu_(input: Tensor, alpha: builtins.float=1.0) -> Tensor:
 def chunk(input: Tensor, chunks: builtins.int, dim: builtins.int=0) -> tuple[Tensor, ...]:
     """At most `chunks` views along `dim`, of one size but the last, which may be shorter."""
 @overload
-def clamp(x: Tensor, min: builtins.float | None=None, max: builtins.float | None=None) -> Tensor:
+def clamp(x: Tensor, min: Tensor | builtins.float | None=None, max: Tensor | builtins.float | None=None) -> Tensor:
     """The element held between min and max, max where min is more; NaN stays NaN."""
 @overload
-def clamp(*, input: Tensor, min: builtins.float | None=None, max: builtins.float | None=None) -> Tensor: ...
-def clamp_(input: Tensor, min: builtins.float | None=None, max: builtins.float | None=None) -> Tensor:
+def clamp(*, input: Tensor, min: Tensor | builtins.float | None=None, max: Tensor | builtins.float | None=None) -> Tensor: ...
+def clamp_(input: Tensor, min: Tensor | builtins.float | None=None, max: Tensor | builtins.float | None=None) -> Tensor:
     """The input held between min and max, in place."""
-def clip(input: Tensor, min: builtins.float | None=None, max: builtins.float | None=None) -> Tensor:
+def clamp_max(input: Tensor, max: Tensor | builtins.float) -> Tensor:
+    """The element, or max where that is less."""
+def clamp_max_(input: Tensor, max: Tensor | builtins.float) -> Tensor:
+    """The result of `clamp_max`, written over the input."""
+def clamp_min(input: Tensor, min: Tensor | builtins.float) -> Tensor:
+    """The element, or min where that is more."""
+def clamp_min_(input: Tensor, min: Tensor | builtins.float) -> Tensor:
+    """The result of `clamp_min`, written over the input."""
+def clip(input: Tensor, min: Tensor | builtins.float | None=None, max: Tensor | builtins.float | None=None) -> Tensor:
     """The same as clamp."""
-def clip_(input: Tensor, min: builtins.float | None=None, max: builtins.float | None=None) -> Tensor:
+def clip_(input: Tensor, min: Tensor | builtins.float | None=None, max: Tensor | builtins.float | None=None) -> Tensor:
     """The result of `clip`, written over the input."""
 @overload
 def clone(x: Tensor) -> Tensor:
@@ -328,11 +342,11 @@ def diagonal(*, input: Tensor, offset: builtins.int=0, dim1: builtins.int=0, dim
 def diff(input: Tensor, n: Whole=1, dim: builtins.int=-1, prepend: Tensor | None=None, append: Tensor | None=None) -> Tensor:
     """Each element minus the one before it along `dim`, n times over; first, ends are joined on."""
 @overload
-def div(input: Tensor, other: Operand) -> Tensor:
-    """input / other; whole numbers give floats."""
+def div(input: Tensor, other: Operand, rounding_mode: Literal['trunc', 'floor'] | None=None) -> Tensor:
+    """input / other; whole numbers give floats, unless the quotient is rounded to a whole one."""
 @overload
-def div(input: Operand, other: Tensor) -> Tensor: ...
-def div_(input: Tensor, other: Operand) -> Tensor:
+def div(input: Operand, other: Tensor, rounding_mode: Literal['trunc', 'floor'] | None=None) -> Tensor: ...
+def div_(input: Tensor, other: Operand, *, rounding_mode: Literal['trunc', 'floor'] | None=None) -> Tensor:
     """The elements of input / other, written over the input."""
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The sum of the products of two vectors."""
@@ -626,6 +640,8 @@ def isclose(input: Tensor, other: Tensor, rtol: NotNegative=1e-05, atol: NotNega
     """|input - other| <= atol + rtol * |other|, or equal."""
 def isfinite(input: Tensor) -> Tensor:
     """The element is neither infinite nor NaN."""
+def isin(elements: Tensor | Number, test_elements: Tensor | Number, *, assume_unique: builtins.bool=False, invert: builtins.bool=False) -> Tensor:
+    """Whether each element is among the others, or with `invert` whether it is not."""
 def isinf(input: Tensor) -> Tensor:
     """The element is infinite."""
 def isnan(input: Tensor) -> Tensor:
@@ -1075,6 +1091,8 @@ def rsqrt(x: Tensor) -> Tensor:
 def rsqrt(*, input: Tensor) -> Tensor: ...
 def rsqrt_(input: Tensor) -> Tensor:
     """The result of `rsqrt`, written over the input."""
+def rsub(input: Tensor, other: Operand, *, alpha: builtins.float=1) -> Tensor:
+    """The elements of other - alpha * input."""
 @overload
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None=None, dropout_p: Portion=0.0, is_causal: builtins.bool=False, scale: builtins.float | None=None, enable_gqa: builtins.bool=False) -> Tensor:
     """softmax(scale query key^T + attn_mask) value, for (..., L, E), (..., S, E) and (..., S, F)."""
@@ -1216,17 +1234,17 @@ def squeeze(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None=Non
 def stack(tensors: Sequence[Tensor], dim: builtins.int=0) -> Tensor:
     """Tensors of one shape, side by side along a new dimension."""
 @overload
-def std(x: Tensor, dim: builtins.int | Sequence[builtins.int] | None=None, unbiased: builtins.bool | None=None, keepdim: builtins.bool=False, correction: builtins.float=1) -> Tensor:
+def std(x: Tensor, dim: builtins.int | Sequence[builtins.int] | None=None, unbiased: builtins.bool | None=None, keepdim: builtins.bool=False, correction: builtins.float | None=1) -> Tensor:
     """Square root of var."""
 @overload
-def std(*, input: Tensor, dim: builtins.int | Sequence[builtins.int] | None=None, unbiased: builtins.bool | None=None, keepdim: builtins.bool=False, correction: builtins.float=1) -> Tensor: ...
-def std_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None=None, unbiased: builtins.bool | None=None, keepdim: builtins.bool=False, *, correction: builtins.float=1) -> tuple[Tensor, Tensor]:
+def std(*, input: Tensor, dim: builtins.int | Sequence[builtins.int] | None=None, unbiased: builtins.bool | None=None, keepdim: builtins.bool=False, correction: builtins.float | None=1) -> Tensor: ...
+def std_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None=None, unbiased: builtins.bool | None=None, keepdim: builtins.bool=False, *, correction: builtins.float | None=1) -> tuple[Tensor, Tensor]:
     """The standard deviation, as std gives it, and the mean, over `dim` or over everything."""
 @overload
-def sub(input: Tensor, other: Operand) -> Tensor:
-    """input - other."""
+def sub(input: Tensor, other: Operand, alpha: builtins.float=1) -> Tensor:
+    """input - alpha * other."""
 @overload
-def sub(input: Operand, other: Tensor) -> Tensor: ...
+def sub(input: Operand, other: Tensor, alpha: builtins.float=1) -> Tensor: ...
 def sub_(input: Tensor, other: Operand, *, alpha: builtins.float=1) -> Tensor:
     """The elements of input - alpha * other, written over the input."""
 @overload
@@ -1313,6 +1331,10 @@ def triu_(input: Tensor, diagonal: builtins.int=0) -> Tensor:
     """The result of `triu`, written over the input."""
 def triu_indices(row: Whole, col: Whole, offset: builtins.int=0) -> Tensor:
     """The places of an upper triangle of (row, col), row by row: int64 (2, count)."""
+def true_divide(input: Tensor, other: Operand) -> Tensor:
+    """The same as div without a rounding mode."""
+def true_divide_(input: Tensor, other: Operand) -> Tensor:
+    """The result of `true_divide`, written over the input."""
 @overload
 def trunc(x: Tensor) -> Tensor:
     """The whole number next to x towards 0."""
@@ -1335,7 +1357,7 @@ def uniform_(input: Tensor, low: builtins.float=0.0, high: builtins.float=1.0, *
     """Overwrite every element with a number evenly spread over low to high."""
 @overload
 def unique(input: Tensor, sorted: builtins.bool=True, return_inverse: Literal[False]=False, return_counts: Literal[False]=False, dim: builtins.int | None=None) -> Tensor:
-    """The different elements in ascending order; also which each element is, and how many are."""
+    """The different elements, or slices along `dim`, in ascending order."""
 @overload
 def unique(input: Tensor, sorted: builtins.bool=True, *, return_inverse: Literal[True], return_counts: builtins.bool=False, dim: builtins.int | None=None) -> tuple[Tensor, ...]: ...
 @overload
@@ -1343,22 +1365,22 @@ def unique(input: Tensor, sorted: builtins.bool=True, return_inverse: builtins.b
 @overload
 def unique(input: Tensor, sorted: builtins.bool=True, return_inverse: builtins.bool=False, return_counts: builtins.bool=False, dim: builtins.int | None=None) -> Tensor | tuple[Tensor, ...]: ...
 @overload
-def unique_consecutive(input: Tensor, return_inverse: Literal[False]=False, return_counts: Literal[False]=False) -> Tensor:
-    """The elements without those equal to the one before; also which each is, and how many are."""
+def unique_consecutive(input: Tensor, return_inverse: Literal[False]=False, return_counts: Literal[False]=False, dim: builtins.int | None=None) -> Tensor:
+    """The elements, or slices along `dim`, without those equal to the one before."""
 @overload
-def unique_consecutive(input: Tensor, return_inverse: Literal[True], return_counts: builtins.bool=False) -> tuple[Tensor, ...]: ...
+def unique_consecutive(input: Tensor, return_inverse: Literal[True], return_counts: builtins.bool=False, dim: builtins.int | None=None) -> tuple[Tensor, ...]: ...
 @overload
-def unique_consecutive(input: Tensor, return_inverse: builtins.bool=False, *, return_counts: Literal[True]) -> tuple[Tensor, ...]: ...
+def unique_consecutive(input: Tensor, return_inverse: builtins.bool=False, *, return_counts: Literal[True], dim: builtins.int | None=None) -> tuple[Tensor, ...]: ...
 @overload
-def unique_consecutive(input: Tensor, return_inverse: builtins.bool=False, return_counts: builtins.bool=False) -> Tensor | tuple[Tensor, ...]: ...
+def unique_consecutive(input: Tensor, return_inverse: builtins.bool=False, return_counts: builtins.bool=False, dim: builtins.int | None=None) -> Tensor | tuple[Tensor, ...]: ...
 def unsqueeze(input: Tensor, dim: builtins.int) -> Tensor:
     """With one more dimension, of size 1, at `dim`."""
 @overload
-def var(x: Tensor, dim: builtins.int | Sequence[builtins.int] | None=None, unbiased: builtins.bool | None=None, keepdim: builtins.bool=False, correction: builtins.float=1) -> Tensor:
+def var(x: Tensor, dim: builtins.int | Sequence[builtins.int] | None=None, unbiased: builtins.bool | None=None, keepdim: builtins.bool=False, correction: builtins.float | None=1) -> Tensor:
     """Sum of (x - mean) squared over n - correction, in two passes; NaN where that is 0 / 0."""
 @overload
-def var(*, input: Tensor, dim: builtins.int | Sequence[builtins.int] | None=None, unbiased: builtins.bool | None=None, keepdim: builtins.bool=False, correction: builtins.float=1) -> Tensor: ...
-def var_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None=None, unbiased: builtins.bool | None=None, keepdim: builtins.bool=False, *, correction: builtins.float=1) -> tuple[Tensor, Tensor]:
+def var(*, input: Tensor, dim: builtins.int | Sequence[builtins.int] | None=None, unbiased: builtins.bool | None=None, keepdim: builtins.bool=False, correction: builtins.float | None=1) -> Tensor: ...
+def var_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None=None, unbiased: builtins.bool | None=None, keepdim: builtins.bool=False, *, correction: builtins.float | None=1) -> tuple[Tensor, Tensor]:
     """The variance, as var gives it, and the mean, over `dim` or over everything."""
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """The sum of the products of two vectors; for real numbers the same as dot."""
@@ -1387,4 +1409,4 @@ def zero_(input: Tensor) -> Tensor:
     """Overwrite every element with 0."""
 def zeros_like(input: Tensor, *, dtype: DType | None=None) -> Tensor:
     """0 everywhere, in the shape and type of another tensor."""
-__all__ = ['abs', 'abs_', 'acos', 'acos_', 'adaptive_avg_pool1d', 'adaptive_avg_pool2d', 'adaptive_max_pool1d', 'adaptive_max_pool1d_with_indices', 'adaptive_max_pool2d', 'adaptive_max_pool2d_with_indices', 'add', 'add_', 'addcdiv', 'addcdiv_', 'addcmul', 'addcmul_', 'addmm', 'addmm_', 'affine', 'all', 'allclose', 'alpha_dropout', 'amax', 'amin', 'aminmax', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'argwhere', 'asin', 'asin_', 'atan', 'atan2', 'atan2_', 'atan_', 'avg_pool1d', 'avg_pool2d', 'backward', 'baddbmm', 'baddbmm_', 'batch_norm', 'bernoulli', 'bernoulli_', 'bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'bincount', 'bitwise_and', 'bitwise_and_', 'bitwise_not', 'bitwise_not_', 'bitwise_or', 'bitwise_or_', 'bitwise_xor', 'bitwise_xor_', 'bmm', 'broadcast_tensors', 'broadcast_to', 'bucketize', 'cast', 'cat', 'ceil', 'ceil_', 'celu', 'celu_', 'chunk', 'clamp', 'clamp_', 'clip', 'clip_', 'clone', 'col2im', 'column_stack', 'concat', 'contiguous', 'conv1d', 'conv2d', 'conv_transpose1d', 'conv_transpose2d', 'cos', 'cos_', 'cosh', 'cosh_', 'cosine_embedding_loss', 'cosine_similarity', 'count_nonzero', 'cross', 'cross_entropy', 'cummax', 'cummin', 'cumprod', 'cumprod_', 'cumsum', 'cumsum_', 'diag', 'diag_embed', 'diagonal', 'diff', 'div', 'div_', 'dot', 'dropout', 'dropout1d', 'dropout2d', 'dstack', 'einsum', 'elu', 'elu_', 'embedding', 'empty_like', 'eq', 'eq_', 'equal', 'erf', 'erf_', 'erfc', 'erfc_', 'exp', 'exp2', 'exp2_', 'exp_', 'expand', 'expand_as', 'expm1', 'expm1_', 'eye', 'fill_', 'flat_index', 'flatten', 'flip', 'fliplr', 'flipud', 'floor', 'floor_', 'floor_divide', 'floor_divide_', 'fmod', 'fmod_', 'format', 'frac', 'frac_', 'full_like', 'gather', 'gaussian_nll_loss', 'ge', 'ge_', 'gelu', 'get_rng_state', 'getitem', 'getitem_by_tensor', 'glu', 'group_norm', 'gru_steps', 'gt', 'gt_', 'hardsigmoid', 'hardswish', 'hardtanh', 'hardtanh_', 'hinge_embedding_loss', 'hstack', 'huber_loss', 'hypot', 'hypot_', 'im2col', 'index_add', 'index_add_', 'index_copy', 'index_copy_', 'index_fill', 'index_fill_', 'index_put', 'index_put_', 'index_select', 'inner', 'instance_norm', 'interpolate', 'isclose', 'isfinite', 'isinf', 'isnan', 'join', 'kl_div', 'kron', 'kthvalue', 'l1_loss', 'layer_norm', 'le', 'le_', 'leaky_relu', 'leaky_relu_', 'lerp', 'lerp_', 'linear', 'local_response_norm', 'log', 'log10', 'log10_', 'log1p', 'log1p_', 'log2', 'log2_', 'log_', 'log_softmax', 'logical_and', 'logical_and_', 'logical_not', 'logical_not_', 'logical_or', 'logical_or_', 'logical_xor', 'logical_xor_', 'logsigmoid', 'logspace', 'logsumexp', 'lstm_steps', 'lt', 'lt_', 'margin_ranking_loss', 'masked_fill', 'masked_fill_', 'masked_scatter', 'masked_scatter_', 'masked_select', 'matmul', 'max', 'max_pool1d', 'max_pool1d_with_indices', 'max_pool2d', 'max_pool2d_with_indices', 'maximum', 'mean', 'median', 'meshgrid', 'min', 'minimum', 'mish', 'mm', 'moveaxis', 'movedim', 'mse_loss', 'msort', 'mul', 'mul_', 'multi_margin_loss', 'multilabel_margin_loss', 'multilabel_soft_margin_loss', 'multinomial', 'mv', 'nan_to_num', 'nan_to_num_', 'nanmean', 'nanmedian', 'nansum', 'narrow', 'ne', 'ne_', 'neg', 'neg_', 'new_empty', 'new_full', 'new_ones', 'new_tensor', 'new_zeros', 'nll_loss', 'nonzero', 'nonzero_places', 'norm', 'normal', 'normal_', 'normalize', 'numpy', 'one_hot', 'ones_like', 'outer', 'pad', 'pairwise_distance', 'permute', 'pixel_shuffle', 'pixel_unshuffle', 'poisson_nll_loss', 'positive', 'pow', 'pow_', 'prelu', 'prod', 'rand', 'rand_at', 'rand_like', 'randint', 'randint_like', 'randn', 'randn_like', 'randperm', 'ravel', 'reciprocal', 'reciprocal_', 'relu', 'relu6', 'relu_', 'relu_squared', 'remainder', 'remainder_', 'repeat', 'repeat_interleave', 'require_finite', 'reshape', 'reshape_as', 'rms_norm', 'rnn_steps', 'roll', 'rot90', 'rotary_embedding', 'round', 'round_', 'rsqrt', 'rsqrt_', 'scaled_dot_product_attention', 'scatter', 'scatter_', 'scatter_add', 'scatter_add_', 'scatter_reduce', 'scatter_reduce_', 'searchsorted', 'select', 'selu', 'selu_', 'set_rng_state', 'setitem', 'sigmoid', 'sigmoid_', 'sign', 'sign_', 'silu', 'sin', 'sin_', 'sinh', 'sinh_', 'smooth_l1_loss', 'soft_margin_loss', 'softcap', 'softmax', 'softmin', 'softplus', 'softsign', 'sort', 'split', 'sqrt', 'sqrt_', 'square', 'square_', 'squeeze', 'stack', 'std', 'std_mean', 'sub', 'sub_', 'sum', 'swapaxes', 'swapdims', 'swiglu', 't', 'take', 'take_along_dim', 'tan', 'tan_', 'tanh', 'tanh_', 'tanhshrink', 'tensor_split', 'tensordot', 'threshold', 'threshold_', 'tile', 'to', 'topk', 'trace', 'transfer', 'transpose', 'tril', 'tril_', 'tril_indices', 'triplet_margin_loss', 'triplet_margin_with_distance_loss', 'triu', 'triu_', 'triu_indices', 'trunc', 'trunc_', 'type_as', 'unbind', 'unflatten', 'unfold', 'uniform_', 'unique', 'unique_consecutive', 'unsqueeze', 'var', 'var_mean', 'vdot', 'vector_norm', 'view', 'view_as', 'vstack', 'where', 'with_part', 'zero_', 'zeros_like']
+__all__ = ['abs', 'abs_', 'acos', 'acos_', 'adaptive_avg_pool1d', 'adaptive_avg_pool2d', 'adaptive_max_pool1d', 'adaptive_max_pool1d_with_indices', 'adaptive_max_pool2d', 'adaptive_max_pool2d_with_indices', 'add', 'add_', 'addcdiv', 'addcdiv_', 'addcmul', 'addcmul_', 'addmm', 'addmm_', 'affine', 'all', 'allclose', 'alpha_dropout', 'amax', 'amin', 'aminmax', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'argwhere', 'asin', 'asin_', 'atan', 'atan2', 'atan2_', 'atan_', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'avg_pool1d', 'avg_pool2d', 'backward', 'baddbmm', 'baddbmm_', 'batch_norm', 'bernoulli', 'bernoulli_', 'bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'bincount', 'bitwise_and', 'bitwise_and_', 'bitwise_not', 'bitwise_not_', 'bitwise_or', 'bitwise_or_', 'bitwise_xor', 'bitwise_xor_', 'bmm', 'broadcast_tensors', 'broadcast_to', 'bucketize', 'cast', 'cat', 'ceil', 'ceil_', 'celu', 'celu_', 'chunk', 'clamp', 'clamp_', 'clamp_max', 'clamp_max_', 'clamp_min', 'clamp_min_', 'clip', 'clip_', 'clone', 'col2im', 'column_stack', 'concat', 'contiguous', 'conv1d', 'conv2d', 'conv_transpose1d', 'conv_transpose2d', 'cos', 'cos_', 'cosh', 'cosh_', 'cosine_embedding_loss', 'cosine_similarity', 'count_nonzero', 'cross', 'cross_entropy', 'cummax', 'cummin', 'cumprod', 'cumprod_', 'cumsum', 'cumsum_', 'diag', 'diag_embed', 'diagonal', 'diff', 'div', 'div_', 'dot', 'dropout', 'dropout1d', 'dropout2d', 'dstack', 'einsum', 'elu', 'elu_', 'embedding', 'empty_like', 'eq', 'eq_', 'equal', 'erf', 'erf_', 'erfc', 'erfc_', 'exp', 'exp2', 'exp2_', 'exp_', 'expand', 'expand_as', 'expm1', 'expm1_', 'eye', 'fill_', 'flat_index', 'flatten', 'flip', 'fliplr', 'flipud', 'floor', 'floor_', 'floor_divide', 'floor_divide_', 'fmod', 'fmod_', 'format', 'frac', 'frac_', 'full_like', 'gather', 'gaussian_nll_loss', 'ge', 'ge_', 'gelu', 'get_rng_state', 'getitem', 'getitem_by_tensor', 'glu', 'group_norm', 'gru_steps', 'gt', 'gt_', 'hardsigmoid', 'hardswish', 'hardtanh', 'hardtanh_', 'hinge_embedding_loss', 'hstack', 'huber_loss', 'hypot', 'hypot_', 'im2col', 'index_add', 'index_add_', 'index_copy', 'index_copy_', 'index_fill', 'index_fill_', 'index_put', 'index_put_', 'index_select', 'inner', 'instance_norm', 'interpolate', 'isclose', 'isfinite', 'isin', 'isinf', 'isnan', 'join', 'kl_div', 'kron', 'kthvalue', 'l1_loss', 'layer_norm', 'le', 'le_', 'leaky_relu', 'leaky_relu_', 'lerp', 'lerp_', 'linear', 'local_response_norm', 'log', 'log10', 'log10_', 'log1p', 'log1p_', 'log2', 'log2_', 'log_', 'log_softmax', 'logical_and', 'logical_and_', 'logical_not', 'logical_not_', 'logical_or', 'logical_or_', 'logical_xor', 'logical_xor_', 'logsigmoid', 'logspace', 'logsumexp', 'lstm_steps', 'lt', 'lt_', 'margin_ranking_loss', 'masked_fill', 'masked_fill_', 'masked_scatter', 'masked_scatter_', 'masked_select', 'matmul', 'max', 'max_pool1d', 'max_pool1d_with_indices', 'max_pool2d', 'max_pool2d_with_indices', 'maximum', 'mean', 'median', 'meshgrid', 'min', 'minimum', 'mish', 'mm', 'moveaxis', 'movedim', 'mse_loss', 'msort', 'mul', 'mul_', 'multi_margin_loss', 'multilabel_margin_loss', 'multilabel_soft_margin_loss', 'multinomial', 'mv', 'nan_to_num', 'nan_to_num_', 'nanmean', 'nanmedian', 'nansum', 'narrow', 'ne', 'ne_', 'neg', 'neg_', 'new_empty', 'new_full', 'new_ones', 'new_tensor', 'new_zeros', 'nll_loss', 'nonzero', 'nonzero_places', 'norm', 'normal', 'normal_', 'normalize', 'numpy', 'one_hot', 'ones_like', 'outer', 'pad', 'pairwise_distance', 'permute', 'pixel_shuffle', 'pixel_unshuffle', 'poisson_nll_loss', 'positive', 'pow', 'pow_', 'prelu', 'prod', 'rand', 'rand_at', 'rand_like', 'randint', 'randint_like', 'randn', 'randn_like', 'randperm', 'ravel', 'reciprocal', 'reciprocal_', 'relu', 'relu6', 'relu_', 'relu_squared', 'remainder', 'remainder_', 'repeat', 'repeat_interleave', 'require_finite', 'reshape', 'reshape_as', 'rms_norm', 'rnn_steps', 'roll', 'rot90', 'rotary_embedding', 'round', 'round_', 'rsqrt', 'rsqrt_', 'rsub', 'scaled_dot_product_attention', 'scatter', 'scatter_', 'scatter_add', 'scatter_add_', 'scatter_reduce', 'scatter_reduce_', 'searchsorted', 'select', 'selu', 'selu_', 'set_rng_state', 'setitem', 'sigmoid', 'sigmoid_', 'sign', 'sign_', 'silu', 'sin', 'sin_', 'sinh', 'sinh_', 'smooth_l1_loss', 'soft_margin_loss', 'softcap', 'softmax', 'softmin', 'softplus', 'softsign', 'sort', 'split', 'sqrt', 'sqrt_', 'square', 'square_', 'squeeze', 'stack', 'std', 'std_mean', 'sub', 'sub_', 'sum', 'swapaxes', 'swapdims', 'swiglu', 't', 'take', 'take_along_dim', 'tan', 'tan_', 'tanh', 'tanh_', 'tanhshrink', 'tensor_split', 'tensordot', 'threshold', 'threshold_', 'tile', 'to', 'topk', 'trace', 'transfer', 'transpose', 'tril', 'tril_', 'tril_indices', 'triplet_margin_loss', 'triplet_margin_with_distance_loss', 'triu', 'triu_', 'triu_indices', 'true_divide', 'true_divide_', 'trunc', 'trunc_', 'type_as', 'unbind', 'unflatten', 'unfold', 'uniform_', 'unique', 'unique_consecutive', 'unsqueeze', 'var', 'var_mean', 'vdot', 'vector_norm', 'view', 'view_as', 'vstack', 'where', 'with_part', 'zero_', 'zeros_like']

@@ -167,7 +167,8 @@ DIFFERENCES = (
         "`relu`, `abs`, `clamp`",
         "gradient",
         "infinity NaN mixed",
-        "abs celu clamp clip elu hardsigmoid hardswish hardtanh l1_loss leaky_relu "
+        "abs celu clamp clamp_max clamp_min clip elu hardsigmoid hardswish hardtanh l1_loss "
+        "leaky_relu "
         "margin_ranking_loss norm pairwise_distance relu relu6 selu triplet_margin_loss "
         "triplet_margin_with_distance_loss",
     ),

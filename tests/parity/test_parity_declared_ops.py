@@ -127,6 +127,9 @@ SPELLED = {
     "index_add": along("index_add"),
     "index_select": lambda x, index, dim: torch.index_select(x, dim, index),
     "int": torch.Tensor.int,
+    "isin": lambda elements, test_elements, **options: torch.isin(
+        elements, test_elements, **options
+    ),
     "join": lambda a, b, dim: torch.cat([a, b], dim),
     "layer_norm": lambda x, weight, bias, normalized_shape, **options: functional.layer_norm(
         x, torch.Size(torch.atleast_1d(torch.tensor(normalized_shape))), weight, bias, **options

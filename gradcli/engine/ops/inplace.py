@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from inspect import signature
-from typing import Any
+from typing import Any, Literal
 
 from gradcli.engine import graph
 from gradcli.engine.argument import hints_of
@@ -17,7 +17,7 @@ from gradcli.engine.composite import FUNCTIONS, IN_PLACE, function
 from gradcli.engine.kind import Operand
 from gradcli.engine.op import Op
 from gradcli.engine.ops.elementwise.arithmetic import add, div, mul, sub
-from gradcli.engine.ops.elementwise.clamp import clamp
+from gradcli.engine.ops.elementwise.clamp import Limit, clamp
 from gradcli.engine.ops.elementwise.family import matched
 from gradcli.engine.ops.overwrite import overwrite, refuse_view
 from gradcli.engine.sample import Sample, away_from, index, positive, sample, wrong
@@ -80,13 +80,20 @@ def mul_(input: Tensor, other: Operand) -> Tensor:
         sample((2, 1, 4), away_from((4,))),
         sample((), other=2.5),
         sample((0, 3), (3,)),
+        sample((2, 3), positive((3,)), rounding_mode="floor"),
+        sample(index((4,), 9), index((4,), 4, 1), rounding_mode="trunc"),
     ],
     wrong=[wrong(sample(index((3,), 4), positive((3,))), "does not fit into gradcli.int64")],
     why=IN_PLACE,
 )
-def div_(input: Tensor, other: Operand) -> Tensor:
+def div_(
+    input: Tensor, other: Operand, *, rounding_mode: Literal["trunc", "floor"] | None = None
+) -> Tensor:
     """The elements of input / other, written over the input."""
-    return _arithmetic(div, input, other)
+    if rounding_mode is None:
+        return _arithmetic(div, input, other)
+    refuse_recorded("div_", input, other)
+    return overwrite("div_", input, div(input, other, rounding_mode=rounding_mode))
 
 
 def _operator(
@@ -127,12 +134,13 @@ _operator("/=", "truediv", div_, div)
         sample((2, 1, 4), min=0.25),
         sample((), max=-0.25),
         sample((0, 3), min=0.0),
+        sample((2, 3), (3,), (2, 1)),
     ],
     why=IN_PLACE,
 )
-def clamp_(input: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
+def clamp_(input: Tensor, min: Limit = None, max: Limit = None) -> Tensor:
     """The input held between min and max, in place."""
-    refuse_recorded("clamp_", input)
+    refuse_recorded("clamp_", input, min, max)
     return overwrite("clamp_", input, clamp(input, min=min, max=max))
 
 
@@ -142,6 +150,8 @@ ONE = [
     "asin",
     "atan",
     "ceil",
+    "clamp_max",
+    "clamp_min",
     "clip",
     "cos",
     "cosh",
@@ -202,6 +212,7 @@ TWO = [
     "ne",
     "pow",
     "remainder",
+    "true_divide",
     "addcdiv",
     "addcmul",
 ]

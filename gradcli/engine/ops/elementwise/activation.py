@@ -141,13 +141,17 @@ declare_slope(softplus, lambda beta, threshold: ("softplus", (beta, threshold)))
 
 @op(
     saves="x",
-    samples=[*_between_kinks(1.0, -1.0), sample(away_from((3, 1), 0.5), min_val=0.5, max_val=9.0)],
-    wrong=[wrong(sample((2,), min_val=1.0), "hardtanh: min_val must be below max_val")],
+    samples=[
+        *_between_kinks(1.0, -1.0),
+        sample(away_from((3, 1), 0.5), min_val=0.5, max_val=9.0),
+        sample(away_from((4,)), min_val=0.0, max_val=0.0),
+    ],
+    wrong=[wrong(sample((2,), min_val=1.5), "hardtanh: min_val must be at most max_val, got 1.5")],
 )
 def hardtanh(x: Array, *, min_val: float = -1.0, max_val: float = 1.0) -> Array:
     """The element held between min_val and max_val; at the ends the gradient is 0."""
-    if not min_val < max_val:
-        raise OptionError(f"hardtanh: min_val must be below max_val, got {min_val} and {max_val}")
+    if not min_val <= max_val:
+        raise OptionError(f"hardtanh: min_val must be at most max_val, got {min_val} and {max_val}")
     return map_unary("hardtanh", as_float(x), (min_val, max_val))
 
 

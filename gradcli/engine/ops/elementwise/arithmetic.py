@@ -6,10 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine.argument import too_large
 from gradcli.engine.array import Array
 from gradcli.engine.composite import function
+from gradcli.engine.kind import Operand
 from gradcli.engine.op import op
+from gradcli.engine.ops.elementwise.division import (
+    ROUNDED_SAMPLES,
+    ROUNDED_WRONG,
+    DivOp,
+    quotient,
+)
 from gradcli.engine.ops.elementwise.family import (
+    BINARY_SAMPLES,
     DIVISION_SAMPLES,
     NONZERO_SAMPLES,
     UNARY_SAMPLES,
@@ -22,8 +31,8 @@ from gradcli.engine.ops.elementwise.family import (
     unary,
 )
 from gradcli.engine.ops.index.where import where
+from gradcli.engine.sample import index, sample, truth, unit, wrong
 from gradcli.engine.sample import positive as positive_numbers
-from gradcli.engine.sample import sample, truth, unit, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError
 
@@ -38,6 +47,27 @@ def positive(input: Tensor) -> Tensor:
     if input.dtype is dtypes.bool_:
         raise DTypeError("positive: truth values have no sign")
     return input
+
+
+@function(
+    samples=[
+        sample((3, 5), positive_numbers((3, 5))),
+        sample((2, 1), other=0.5),
+        sample((0,), (1,)),
+    ]
+)
+def true_divide(input: Tensor, other: Operand) -> Tensor:
+    """The same as div without a rounding mode."""
+    return div(input, other)
+
+
+@function(
+    method=False,
+    samples=[sample((3, 5), (3, 1)), sample((2, 4), other=1.5, alpha=-0.5), sample((0,), (1,))],
+)
+def rsub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
+    """The elements of other - alpha * input."""
+    return sub(other, input, alpha=alpha)
 
 
 @function(
@@ -144,15 +174,65 @@ def _times_input(grad: Array, *, input: Array, other: Array) -> Array:
     return map_binary("mul", grad, input)
 
 
+class ScaledOp(BinaryOp):
+    """Takes `alpha`, by which the second operand is multiplied first."""
+
+    def __call__(self, *args: Any, **named: Any) -> Tensor:
+        """The op on both."""
+        alpha = 1.0
+        if "alpha" in named:
+            alpha = self.kinds["alpha"].taken_as(self.name, "alpha", named.pop("alpha"))
+        inputs, options = self._bind(args, named)
+        if alpha != 1:
+            inputs[1] = self._times(alpha, inputs[1])
+        return self.ran(inputs, options)
+
+    def _times(self, factor: float, other: Tensor | None) -> Tensor:
+        assert other is not None
+        if other.dtype.kind == "bool" or (isinstance(factor, float) and other.dtype.kind == "int"):
+            says = "1 beside truth values" if other.dtype.kind == "bool" else "a whole number"
+            raise DTypeError(f"{self.name}: alpha must be {says}, got {factor!r}; use floats")
+        try:
+            return mul(other, factor)
+        except OverflowError:
+            raise too_large(self.name, {"alpha": factor}) from None
+
+
+def _sum(input: Array, other: Array, *, alpha: float = 1) -> Array:
+    del alpha  # ScaledOp has seen to it
+    return map_binary("add", input, other)
+
+
+def _difference(input: Array, other: Array, *, alpha: float = 1) -> Array:
+    del alpha
+    return map_binary("sub", input, other)
+
+
+_SCALED = (
+    *BINARY_SAMPLES,
+    sample((3, 5), (3, 1), alpha=-0.5),
+    sample(index((2, 1), 5), index((3,), 4), alpha=3),
+)
+_NOT_SCALED = (
+    wrong(sample(index((2,), 3), index((2,), 3), alpha=0.5), "alpha must be a whole number"),
+    wrong(sample((2,), (2,), alpha="x"), "alpha must be a number, got 'x'"),
+)
 add = binary(
     "add",
-    "input + other.",
+    "input + other, which is multiplied by alpha first.",
     (_through, _through),
     text="1; 1",
+    samples=_SCALED,
+    wrong=(
+        *_NOT_SCALED,
+        wrong(sample(truth((2,)), truth((2,)), alpha=2), "alpha must be 1 beside truth values"),
+    ),
+    kind=ScaledOp,
+    forward=_sum,
 )
 
 
-class SubOp(BinaryOp):
+class SubOp(ScaledOp):
     """sub, which truth values have not, as in torch."""
 
     def _bind(
@@ -168,10 +248,13 @@ class SubOp(BinaryOp):
 
 sub = binary(
     "sub",
-    "input - other.",
+    "input - other, which is multiplied by alpha first.",
     (_through, _negated),
     text="1; -1",
+    samples=_SCALED,
+    wrong=_NOT_SCALED,
     kind=SubOp,
+    forward=_difference,
 )
 mul = binary(
     "mul",
@@ -182,8 +265,11 @@ mul = binary(
 )
 div = binary(
     "div",
-    "input / other; whole numbers give floats.",
-    samples=DIVISION_SAMPLES,
+    "input / other; whole numbers give floats, unless the quotient is rounded to a whole one.",
+    samples=(*DIVISION_SAMPLES, *ROUNDED_SAMPLES),
+    wrong=ROUNDED_WRONG,
     floats=True,
+    kind=DivOp,
+    forward=quotient,
 )
 reciprocal = unary("reciprocal", "1 / x.", samples=NONZERO_SAMPLES)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from math import inf, isnan
+from math import inf, isinf, isnan
+from typing import Any
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine import table
 from gradcli.engine.array import Array, scalar
 from gradcli.engine.composite import function
-from gradcli.engine.op import op
+from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.elementwise.family import (
     Derivative,
     Slope,
@@ -17,47 +19,87 @@ from gradcli.engine.ops.elementwise.family import (
     map_binary,
     map_unary,
 )
-from gradcli.engine.sample import away_from, distinct, sample, unit, wrong
+from gradcli.engine.sample import away_from, distinct, index, none, sample, unit, wrong
 from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
 
+Limit = Tensor | float | None
 
-@op(
-    saves="x",
-    samples=[
-        sample(away_from((3, 5), 0.5), min=0.5),
-        sample(away_from((4, 1), -0.5), max=-0.5),
-        sample((0, 3), max=0.5),
-        sample(away_from((2, 3), 0.5), min=-9.0, max=0.5),
-    ],
-    wrong=[wrong(sample((2,)), "clamp: at least one of min and max")],
-)
-def clamp(x: Array, *, min: float | None = None, max: float | None = None) -> Array:
+
+class ClampOp(Op[Tensor]):
+    """Goes through simpler ops where a limit is a tensor."""
+
+    def __call__(self, *args: Any, **named: Any) -> Tensor:
+        """The element between its limits."""
+        inputs, options = self._bind(args, named)
+        for limit in options.values():
+            if isinstance(limit, Tensor):
+                return _between(inputs[0], **options)
+        return self.ran(inputs, options)
+
+
+def _between(x: Any, min: Limit = None, max: Limit = None) -> Tensor:
+    """The same with limits that may be tensors, in which NaN gives NaN.
+
+    An element that is equal to its limit gets the gradient, and not the limit.
+    """
+    for limit, beyond in ((min, table.lt), (max, table.gt)):
+        if limit is None:
+            continue
+        outside = beyond(x, limit)
+        x = table.where(
+            outside | (limit != limit) if isinstance(limit, Tensor) else outside, limit, x
+        )
+    return x  # type: ignore[no-any-return]
+
+
+def _clamp(x: Array, *, min: Limit = None, max: Limit = None) -> Array:
     """The element held between min and max, max where min is more; NaN stays NaN."""
-    limits = _limits(min, max)
+    low, high = limits = _limits(min, max)
     if x.dtype.is_floating_point or float in (type(min), type(max)):
         return map_unary("clamp", as_float(x), limits)
-    for kernel, limit in (("maximum", min), ("minimum", max)):
-        x = x if limit is None else map_binary(kernel, x, scalar(limit, x.dtype))
+    for kernel, limit in (("maximum", low), ("minimum", high)):
+        x = x if isinf(limit) else map_binary(kernel, x, scalar(limit, x.dtype))
     return x
 
 
-def _clamp_row(min: float | None, max: float | None) -> tuple[str, tuple[float, float]]:
+clamp = declare_op(
+    ClampOp(
+        _clamp,
+        name="clamp",
+        saves="x",
+        samples=[
+            sample(away_from((3, 5), 0.5), min=0.5),
+            sample(away_from((4, 1), -0.5), max=-0.5),
+            sample((0, 3), max=0.5),
+            sample(away_from((2, 3), 0.5), min=-9.0, max=0.5),
+        ],
+        wrong=[wrong(sample((2,)), "clamp: at least one of min and max")],
+    )
+)
+
+
+def _clamp_row(min: Limit, max: Limit) -> tuple[str, tuple[float, float]]:
     return "clamp", _limits(min, max)
 
 
 declare_slope(clamp, _clamp_row)
 
 
-def _limits(low: float | None, high: float | None) -> tuple[float, float]:
+def _limits(low: Limit, high: Limit) -> tuple[float, float]:
     if low is None and high is None:
         raise OptionError("clamp: at least one of min and max is needed")
-    for limit in (low, high):
-        if limit is not None and (not isinstance(limit, (int, float)) or isnan(limit)):
-            raise OptionError(f"clamp: min and max must be numbers, got {limit!r:.60}")
-    top = inf if high is None else high
-    return (-inf if low is None else min(low, top), top)
+    top = _limit(high, inf)
+    return min(_limit(low, -inf), top), top
+
+
+def _limit(limit: Limit, otherwise: float) -> float:
+    if limit is None:
+        return otherwise
+    if not isinstance(limit, (int, float)) or isnan(limit):
+        raise OptionError(f"clamp: min and max must be numbers, got {limit!r:.60}")
+    return limit
 
 
 def _winner(loses: str) -> tuple[Slope, Slope]:
@@ -119,8 +161,39 @@ minimum = binary(
         sample(away_from((3, 5), 0.5), min=0.5),
         sample(away_from((2, 1, 4), -0.5), max=-0.5),
         sample(unit((0, 3)), min=0.0, max=1.0),
-    ]
+        sample((3, 5), (5,), (3, 1)),
+        sample((2, 3), none(), (2, 3)),
+        sample((2, 1, 4), (4,)),
+        sample(index((6,), 9), index((6,), 5), index((1,), 7)),
+    ],
+    wrong=[
+        wrong(sample((2,)), "clip: at least one of min and max is needed"),
+        wrong(sample((3,), (2,)), "shapes (3,) and (2,) do not broadcast"),
+        wrong(sample((3,), min="0"), "min must be a Tensor, a number or None, got '0'"),
+    ],
 )
-def clip(input: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
+def clip(
+    input: Tensor, min: Tensor | float | None = None, max: Tensor | float | None = None
+) -> Tensor:
     """The same as clamp."""
     return clamp(input, min=min, max=max)
+
+
+_FROM = [
+    sample(away_from((3, 5), 0.5), min=0.5),
+    sample((2, 1, 4), (4,)),
+    sample((), ()),
+    sample((0, 3), (3,)),
+]
+
+
+@function(samples=_FROM)
+def clamp_min(input: Tensor, min: Tensor | float) -> Tensor:
+    """The element, or min where that is more."""
+    return clamp(input, min=min)
+
+
+@function(samples=[sample(away_from((3, 5), -0.5), max=-0.5), *_FROM[1:]])
+def clamp_max(input: Tensor, max: Tensor | float) -> Tensor:
+    """The element, or max where that is less."""
+    return clamp(input, max=max)

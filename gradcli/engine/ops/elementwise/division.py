@@ -1,11 +1,11 @@
-"""Division with a whole quotient: remainder, fmod, floor_divide. Whole numbers stay whole."""
+"""Division with a whole quotient: remainder, fmod, floor_divide, and div with a rounding mode."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
-from gradcli.engine.array import Array, run
+from gradcli.engine.array import Array, run, scalar, unbroadcast
 from gradcli.engine.op import declare_op
 from gradcli.engine.ops.elementwise.family import (
     DIVISION_SAMPLES,
@@ -14,7 +14,10 @@ from gradcli.engine.ops.elementwise.family import (
     map_binary,
     map_unary,
 )
+from gradcli.engine.sample import index, positive, sample, unit, wrong
+from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
+from gradcli.engine.twice import sum_to
 from gradcli.errors import DTypeError, NumericsError
 
 
@@ -87,4 +90,71 @@ floor_divide = declare_op(
     WholeDivision(
         _floor_divide, name="floor_divide", samples=DIVISION_SAMPLES, why="torch gives it none"
     )
+)
+
+
+# -- div with a rounding mode ----------------------------------------------------------------------
+
+
+def _towards_0(input: Array, other: Array) -> Array:
+    """The whole number next to input / other towards 0."""
+    if input.dtype.is_floating_point:
+        return _truncated(input, other)
+    whole = map_binary("sub", input, map_binary("fmod", input, other))
+    return map_binary("floor_divide", whole, other)
+
+
+def _flat(forward: Callable[[Array, Array], Array]) -> WholeDivision:
+    """An op whose gradient is 0: it is constant almost everywhere."""
+    declared = WholeDivision(forward, name="div")
+
+    @declared.gradient
+    def gradient(grad: Array, *, shapes: tuple[Shape, ...]) -> tuple[Array, ...]:
+        nothing = map_binary("mul", grad, scalar(0, grad.dtype))
+        return tuple(unbroadcast(nothing, shape) for shape in shapes)
+
+    @declared.gradient_graph
+    def gradient_graph(grad: Tensor, *, shapes: tuple[Shape, ...]) -> tuple[Tensor, ...]:
+        return tuple(sum_to(grad * 0.0, shape) for shape in shapes)
+
+    return declared
+
+
+_ROUNDED = {"trunc": _flat(_towards_0), "floor": _flat(_floor_divide)}
+
+
+class DivOp(BinaryOp):
+    """div, which gives whole quotients where a rounding mode is named."""
+
+    def __call__(self, *args: Any, **named: Any) -> Tensor:
+        """The quotient."""
+        mode = named.pop("rounding_mode", None)
+        if mode is None:
+            return self.ran(*self._bind(args, named))
+        mode = self.kinds["rounding_mode"].taken_as(self.name, "rounding_mode", mode)
+        return _ROUNDED[mode](*args, **named)
+
+
+def quotient(
+    input: Array, other: Array, *, rounding_mode: Literal["trunc", "floor"] | None = None
+) -> Array:
+    """The elements of input / other."""
+    del rounding_mode  # DivOp has seen to it
+    return map_binary("div", input, other)
+
+
+_UNITS = index((2, 3), 9, -8), index((3,), 5, 1)
+ROUNDED_SAMPLES = (
+    sample(unit((3, 5)), unit((3, 1)), rounding_mode="trunc"),
+    sample(unit((4,)), unit((2, 4)), rounding_mode="floor"),
+    sample(*_UNITS, rounding_mode="trunc"),
+    sample(*_UNITS, rounding_mode="floor"),
+    sample((0, 3), positive((3,)), rounding_mode="trunc"),
+)
+ROUNDED_WRONG = (
+    wrong(sample((2,), (2,), rounding_mode="up"), "must be 'trunc' or 'floor', got 'up'"),
+    wrong(
+        sample(index((2,), 3), index((2,), 1), rounding_mode="floor"),
+        "div: whole numbers cannot be divided by 0",
+    ),
 )

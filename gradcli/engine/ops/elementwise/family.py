@@ -14,7 +14,7 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Kind, Operand
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.elementwise.slopes import slope
-from gradcli.engine.sample import Sample, away_from, positive, sample, unit
+from gradcli.engine.sample import Sample, Wrong, away_from, positive, sample, unit
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.twice import sum_to
 from gradcli.errors import DTypeError
@@ -239,9 +239,11 @@ def binary(
     *,
     saves: Sequence[str] = (),
     samples: Sequence[Sample] = BINARY_SAMPLES,
+    wrong: Sequence[Wrong] = (),
     floats: bool = False,
     text: str = "",
     kind: type[BinaryOp] = BinaryOp,
+    forward: Callable[..., Array] | None = None,
 ) -> Op[Tensor]:
     """An op of two broadcast inputs, of which both gradients are declared.
 
@@ -249,17 +251,20 @@ def binary(
     is then summed over what broadcasting had repeated; the rows of scalar_ops.h that have slopes
     need none. `derivatives` do the same with Tensors; without them a text is read, the row's own or
     `text`.
+    Where `kind` takes options, and sees to them, `forward` declares them.
     """
 
-    def forward(input: Array, other: Array) -> Array:
+    def plain(input: Array, other: Array) -> Array:
         return map_binary(name, input, other)
 
+    forward = forward or plain
     forward.__doc__ = doc
     facts = FACTS[name]
     if slopes is None:
         slopes = (_row_slope(f"{name}_backward_a"), _row_slope(f"{name}_backward_b"))
         saves = ("input", "other", "y")
-    declared = kind(forward, name=name, saves=saves, samples=samples, formula=facts.formula)
+    about: dict[str, Any] = {"samples": samples, "wrong": wrong, "formula": facts.formula}
+    declared = kind(forward, name=name, saves=saves, **about)
     declared.floats = floats
     texts = facts.slope or tuple(text.split("; "))
     declared.slope = "; ".join(texts)
@@ -267,6 +272,8 @@ def binary(
     def gradient(
         grad: Array, *, needs: tuple[bool, ...], shapes: tuple[shapes.Shape, ...], **kept: Array
     ) -> tuple[Array | None, ...]:
+        for option in declared.options:
+            del kept[option]
         return tuple(
             unbroadcast(to_input(grad, **kept), shape) if need else None
             for to_input, need, shape in zip(slopes, needs, shapes, strict=True)

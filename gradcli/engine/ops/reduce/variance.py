@@ -17,8 +17,10 @@ from gradcli.engine.shape import dim_set, numel
 from gradcli.engine.tensor import Tensor
 
 
-def _correction(unbiased: bool | None, correction: float) -> float:
-    return correction if unbiased is None else float(unbiased)
+def _correction(unbiased: bool | None, correction: float | None) -> float:
+    if unbiased is not None:
+        return float(unbiased)
+    return 1 if correction is None else correction
 
 
 _SAMPLES = (
@@ -28,6 +30,7 @@ _SAMPLES = (
     sample((2, 3, 4), dim=(0, -1), correction=0),
     sample((2, 4, 3), dim=1, unbiased=False),
     sample((2, 1, 3, 2), dim=(1, 2), correction=2),
+    sample((4, 2), dim=0, correction=None),
     sample((0, 3), dim=1),
 )
 _WRONG = (
@@ -42,7 +45,7 @@ def _composed_var(
     dim: Dim = None,
     unbiased: bool | None = None,
     keepdim: bool = False,
-    correction: float = 1,
+    correction: float | None = 1,
 ) -> Tensor:
     dims = dim_set(dim, x.ndim, "var")
     lowered = x - table.mean(x, dims, keepdim=True)
@@ -68,7 +71,7 @@ def _spread(
         dim: Dim = None,
         unbiased: bool | None = None,
         keepdim: bool = False,
-        correction: float = 1,
+        correction: float | None = 1,
     ) -> tuple[Array, Array]:
         lines = along(x.shape, shapes.dim_set(dim, x.ndim, name))
         x = floats(name, x)
@@ -97,7 +100,7 @@ def _spread(
         mean: Array,
         dim: Dim,
         unbiased: bool | None,
-        correction: float,
+        correction: float | None,
     ) -> Array:
         """2 (x - mean) / (n - correction); for the root that over 2 y, and 0 where y is 0."""
         lines = along(x.shape, shapes.dim_set(dim, x.ndim, name))
@@ -129,6 +132,7 @@ _SPREADS = [
     sample((2, 3, 4), dim=(0, -1), keepdim=True),
     sample((5, 2), dim=0, unbiased=False),
     sample((4, 1), dim=0, correction=2),
+    sample((2, 5), dim=1, correction=None),
     sample((0, 3), dim=1),
 ]
 
@@ -140,7 +144,7 @@ def _with_mean(name: str, spread: Op[Tensor], doc: str) -> None:
         unbiased: bool | None = None,
         keepdim: bool = False,
         *,
-        correction: float = 1,
+        correction: float | None = 1,
     ) -> tuple[Tensor, Tensor]:
         first = spread(input, dim, unbiased, keepdim, correction=correction)
         return first, mean(input, dim, keepdim)

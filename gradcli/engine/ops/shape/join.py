@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from gradcli.engine import shape as shape_rules
+from gradcli.engine.argument import listed
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.composite import FUNCTIONS, function
 from gradcli.engine.op import op
@@ -14,6 +16,8 @@ from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
+
+Ranked = Tensor | tuple[Tensor, ...]  # one for one tensor, several for several
 
 
 def _part(whole: Array, dim: int, start: int, size: int) -> Array:
@@ -122,6 +126,40 @@ def _at_least(ndim: int, x: Tensor) -> Tensor:
     if len(shape) < ndim:
         shape = (*shape, 1)
     return x if shape == x.shape else reshape(x, shape)
+
+
+_RANKS = [
+    sample(()),
+    sample((3,), ()),
+    sample((2, 3), (4,), ()),
+    sample((2, 1, 3)),
+    sample((1, 2, 3, 1)),
+    sample((0, 3)),
+]
+
+
+def _each_at_least(name: str, ndim: int, tensors: tuple[Any, ...]) -> Ranked:
+    """One tensor for one, several for several or for a list."""
+    made = tuple(_at_least(ndim, t) for t in listed(name, "tensors", tensors))
+    return made[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else made
+
+
+@function(shares="view", samples=_RANKS, method=False)
+def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Ranked:
+    """As they are, a number as a vector."""
+    return _each_at_least("atleast_1d", 1, tensors)
+
+
+@function(shares="view", samples=_RANKS, method=False)
+def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Ranked:
+    """As they are, a number or a vector as a row."""
+    return _each_at_least("atleast_2d", 2, tensors)
+
+
+@function(shares="view", samples=_RANKS, method=False)
+def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Ranked:
+    """As they are, a vector as (1, n, 1), a matrix as (n, m, 1)."""
+    return _each_at_least("atleast_3d", 3, tensors)
 
 
 @function(

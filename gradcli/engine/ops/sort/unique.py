@@ -1,36 +1,86 @@
-"""Elements that differ."""
+"""Which elements or slices differ, and which of them are among others."""
 
 from __future__ import annotations
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine import shape as shapes
 from gradcli.engine.composite import function
+from gradcli.engine.kind import Number
 from gradcli.engine.ops.creation.creation import full, zeros
-from gradcli.engine.ops.elementwise.comparison import ne
+from gradcli.engine.ops.elementwise.clamp import clamp
+from gradcli.engine.ops.elementwise.comparison import eq, ne
+from gradcli.engine.ops.elementwise.family import matched
 from gradcli.engine.ops.index.index_select import index_select
 from gradcli.engine.ops.index.masks import true_places
 from gradcli.engine.ops.index.scatter import scatter, scatter_add
+from gradcli.engine.ops.reduce.count import any_of
 from gradcli.engine.ops.reduce.scan import cumsum
 from gradcli.engine.ops.shape.join import cat
+from gradcli.engine.ops.shape.permute import movedim
 from gradcli.engine.ops.shape.reshape import reshape
+from gradcli.engine.ops.sort.search import searchsorted
 from gradcli.engine.ops.sort.sort import sort
 from gradcli.engine.sample import distinct, index, sample, wrong
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import OptionError
+from gradcli.errors import DTypeError, ShapeError
+
+# -- unique elements and slices --------------------------------------------------------------------
 
 
-def _groups(flat: Tensor) -> tuple[Tensor, Tensor]:
-    """Neighbours that are equal: where each group begins, and the number of each one's group."""
-    first = full((min(flat.numel(), 1),), True)
-    new = cat([first, ne(flat[1:], flat[:-1])], 0)
-    return true_places(new), cumsum(new, 0) - 1
+def _rows(name: str, input: Tensor, dim: int | None) -> Tensor:
+    """What is compared, one a row: (n, 1) of all elements, or (n, m) of the slices along `dim`."""
+    if dim is None:
+        return reshape(input.detach(), (input.numel(), 1))
+    d = shapes.dim_index(dim, input.ndim, name)
+    if not input.ndim:
+        raise ShapeError(f"{name}: a number has no dimension {dim}; leave dim out")
+    others = shapes.numel(input.shape[:d] + input.shape[d + 1 :])
+    if not others:
+        raise ShapeError(f"{name}: the slices along dim {dim} of {input.shape} have no elements")
+    return reshape(movedim(input.detach(), d, 0), (input.shape[d], others))
+
+
+def _numbers(changes: Tensor) -> Tensor:
+    """Of each row the number of changes up to it; the first row has none."""
+    start = zeros((1, *changes.shape[1:]), dtype=dtypes.bool_)
+    return cumsum(cat([start, changes], 0), 0)
+
+
+def _ranks(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The order in each column of (n, m), and of how many different elements each is above."""
+    values, order = sort(x, dim=0)
+    numbers = _numbers(ne(values[1:], values[:-1]))[: x.shape[0]]
+    return order, scatter(zeros(x.shape, dtype=dtypes.int64), 0, order, numbers)
+
+
+def _ranks_of_rows(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The same of whole rows, of which the first elements count first.
+
+    The ranks of two neighbouring columns become one number, until one column is left.
+    """
+    order, ranks = _ranks(x)
+    while ranks.shape[1] > 1:
+        even = ranks.shape[1] // 2 * 2
+        order, both = _ranks(ranks[:, 0:even:2] * ranks.shape[0] + ranks[:, 1:even:2])
+        ranks = cat([both, ranks[:, even:]], 1)
+    return reshape(order, (x.shape[0],)), reshape(ranks, (x.shape[0],))
 
 
 def _grouped(
-    values: Tensor, inverse: Tensor, number: Tensor, wanted: tuple[bool, bool]
+    input: Tensor, dim: int | None, order: Tensor | None, number: Tensor, wanted: tuple[bool, bool]
 ) -> Tensor | tuple[Tensor, ...]:
-    """The values, and what else is wanted: which each one is, and how many there are."""
-    nothing = zeros(values.numel(), dtype=dtypes.int64)
-    counts = scatter_add(nothing, 0, number, full(number.shape, 1))
+    """The first of each group, and what else is wanted: which each one is, how many there are.
+
+    `number` is the group of each row; it ascends along `order`, or as the rows stand.
+    """
+    x = reshape(input, (input.numel(),)) if dim is None else input
+    ascending = number if order is None else index_select(number, 0, order)
+    first = full((min(number.numel(), 1),), True)
+    begin = true_places(cat([first, ne(ascending[1:], ascending[:-1])], 0))
+    places = begin if order is None else index_select(order, 0, begin)
+    values = index_select(x, 0 if dim is None else dim, places)
+    counts = scatter_add(zeros(begin.numel(), dtype=dtypes.int64), 0, number, full(number.shape, 1))
+    inverse = reshape(number, input.shape) if dim is None else number
     more = tuple(part for part, want in zip((inverse, counts), wanted, strict=True) if want)
     return (values, *more) if more else values
 
@@ -42,8 +92,16 @@ def _grouped(
         sample(index((4, 5), 4), return_inverse=True, return_counts=True),
         sample(index((2, 1, 7), 3), return_counts=True),
         sample((0, 3), return_inverse=True),
+        sample(index((9, 3), 2), return_inverse=True, return_counts=True, dim=0),
+        sample(index((2, 8, 2), 2), return_inverse=True, dim=-2),
+        sample(distinct((2, 5)), dim=1),
+        sample((0, 3), return_counts=True, dim=0),
     ],
-    wrong=[wrong(sample((2, 3), dim=0), "unique: dim must be None, got 0")],
+    wrong=[
+        wrong(sample((2, 3), dim=2), "unique: dim 2 is outside -2..1"),
+        wrong(sample((3, 0), dim=0), "the slices along dim 0 of (3, 0) have no elements"),
+        wrong(sample((), dim=0), "a number has no dimension 0"),
+    ],
 )
 def unique(
     input: Tensor,
@@ -52,16 +110,13 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Tensor | tuple[Tensor, ...]:
-    """The different elements in ascending order; also which each element is, and how many are."""
+    """The different elements, or slices along `dim`, in ascending order.
+
+    With them, where wanted, which of them each element or slice is, and how many are equal.
+    """
     del sorted  # always
-    if dim is not None:
-        raise OptionError(f"unique: dim must be None, got {dim!r}; slices are not compared")
-    order = sort(reshape(input, (input.numel(),)), dim=0)
-    begin, number = _groups(order.values)
-    inverse = scatter(zeros(input.numel(), dtype=dtypes.int64), 0, order.indices, number)
-    values = index_select(order.values, 0, begin)
-    shaped = reshape(inverse, input.shape)
-    return _grouped(values, shaped, number, (return_inverse, return_counts))
+    order, number = _ranks_of_rows(_rows("unique", input, dim))
+    return _grouped(input, dim, order, number, (return_inverse, return_counts))
 
 
 @function(
@@ -71,14 +126,62 @@ def unique(
         sample(index((4, 5), 2), return_inverse=True, return_counts=True),
         sample(index((1, 9), 3), return_counts=True),
         sample((0,), return_inverse=True),
+        sample(index((9, 2), 2), return_inverse=True, return_counts=True, dim=0),
+        sample(index((2, 1, 7), 2), return_counts=True, dim=-1),
+        sample((0, 3), return_inverse=True, dim=0),
     ],
+    wrong=[wrong(sample((2, 3), dim=2), "unique_consecutive: dim 2 is outside -2..1")],
 )
 def unique_consecutive(
-    input: Tensor, return_inverse: bool = False, return_counts: bool = False
+    input: Tensor,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
 ) -> Tensor | tuple[Tensor, ...]:
-    """The elements without those equal to the one before; also which each is, and how many are."""
-    flat = reshape(input, (input.numel(),))
-    begin, number = _groups(flat)
-    values = index_select(flat, 0, begin)
-    inverse = reshape(number, input.shape)
-    return _grouped(values, inverse, number, (return_inverse, return_counts))
+    """The elements, or slices along `dim`, without those equal to the one before.
+
+    With them, where wanted, which of them each element or slice is, and how many are equal.
+    """
+    rows = _rows("unique_consecutive", input, dim)
+    changes = any_of(ne(rows[1:], rows[:-1]), 1)
+    number = _numbers(changes)[: rows.shape[0]]
+    return _grouped(input, dim, None, number, (return_inverse, return_counts))
+
+
+# -- membership ------------------------------------------------------------------------------------
+
+
+@function(
+    samples=[
+        sample(index((3, 5), 6), index((4,), 6)),
+        sample(index((2, 1, 4), 9), index((2, 2), 9), invert=True),
+        sample(index((7,), 3), test_elements=1),
+        sample(index((3,), 4), elements=2.0, assume_unique=True),
+        sample((2, 3), (0,)),
+        sample((0,), (3,)),
+    ],
+    wrong=[
+        wrong(sample(elements=1, test_elements=2), "isin: elements or test_elements must be a"),
+        wrong(sample((2,), test_elements="x"), "test_elements must be a Tensor or a number"),
+    ],
+    why="the answer is true or false",
+    method=False,
+)
+def isin(
+    elements: Tensor | Number,
+    test_elements: Tensor | Number,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> Tensor:
+    """Whether each element is among the others, or with `invert` whether it is not."""
+    del assume_unique  # they are sorted in any case
+    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
+        raise DTypeError("isin: elements or test_elements must be a Tensor, got two numbers")
+    x, among = matched("isin", elements, test_elements)
+    rows = sort(reshape(among.detach(), (among.numel(),)), dim=0)[0]
+    if not rows.numel():
+        return full(x.shape, invert)
+    places = clamp(searchsorted(rows, x.detach()), max=rows.numel() - 1)
+    nearest = reshape(index_select(rows, 0, reshape(places, (places.numel(),))), x.shape)
+    return ne(x, nearest) if invert else eq(x, nearest)

@@ -97,3 +97,14 @@ def test_addmm_does_not_look_at_what_beta_0_leaves_out() -> None:
     nan = engine.full((2, 2), float("nan"))
     a = engine.eye(2)
     assert engine.addmm(nan, a, a, beta=0).tolist() == [[1, 0], [0, 1]]
+
+
+def test_one_tensor_gives_one_of_at_least_so_many_dimensions_and_several_give_several() -> None:
+    number, vector = engine.tensor(1.0), engine.arange(3)
+    assert engine.atleast_1d(number).shape == (1,)
+    assert [x.shape for x in engine.atleast_2d(number, vector)] == [(1, 1), (1, 3)]
+    assert [x.shape for x in engine.atleast_3d([vector, engine.zeros(2, 5)])] == [
+        (1, 3, 1),
+        (2, 5, 1),
+    ]
+    assert engine.atleast_3d() == ()
