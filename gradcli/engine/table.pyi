@@ -64,7 +64,7 @@ def adaptive_max_pool2d_with_indices(input: Tensor, output_size: builtins.int | 
     """The largest number of each window, and its index in its channel; the first of equals."""
 @overload
 def add(input: Tensor, other: Operand, alpha: builtins.float=1) -> Tensor:
-    """input + alpha * other."""
+    """input + other, which is multiplied by alpha first."""
 @overload
 def add(input: Operand, other: Tensor, alpha: builtins.float=1) -> Tensor: ...
 def add_(input: Tensor, other: Operand, *, alpha: builtins.float=1) -> Tensor:
@@ -106,7 +106,7 @@ def aminmax(input: Tensor, *, dim: builtins.int | None=None, keepdim: builtins.b
     """The smallest and the largest along `dim`, or of everything."""
 def any(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None=None, keepdim: builtins.bool=False) -> Tensor:
     """Whether an element over `dim`, or over everything, is not 0."""
-def arange(start: builtins.float=0, end: builtins.float | None=None, step: builtins.float=1, *, dtype: DType | None=None, requires_grad: builtins.bool=False) -> Tensor:
+def arange(start: builtins.float=0, end: builtins.float | None=None, step: builtins.float=1, *, dtype: DType | None=None, device: str | None=None, requires_grad: builtins.bool=False) -> Tensor:
     """Evenly spaced numbers: start, start + step, ... below end; with one argument from 0."""
 @overload
 def argmax(x: Tensor, dim: builtins.int | None=None, keepdim: builtins.bool=False) -> Tensor:
@@ -377,7 +377,7 @@ def embedding(indices: Tensor, weight: Tensor, padding_idx: builtins.int | None=
     """Rows of weight (V, D) by index: (..., D). Row `padding_idx` gets no gradient."""
 @overload
 def embedding(*, input: Tensor, weight: Tensor, padding_idx: builtins.int | None=None) -> Tensor: ...
-def empty_like(input: Tensor, *, dtype: DType | None=None) -> Tensor:
+def empty_like(input: Tensor, *, dtype: DType | None=None, device: str | None=None) -> Tensor:
     """Undefined values in the shape and type of another tensor."""
 @overload
 def eq(input: Tensor, other: Operand) -> Tensor:
@@ -435,7 +435,7 @@ def expm1(x: Tensor) -> Tensor:
 def expm1(*, input: Tensor) -> Tensor: ...
 def expm1_(input: Tensor) -> Tensor:
     """The result of `expm1`, written over the input."""
-def eye(n: builtins.int, m: builtins.int | None=None, *, dtype: DType | None=None, requires_grad: builtins.bool=False) -> Tensor:
+def eye(n: builtins.int, m: builtins.int | None=None, *, dtype: DType | None=None, device: str | None=None, requires_grad: builtins.bool=False) -> Tensor:
     """A matrix (n, m) with 1 on the main diagonal and 0 elsewhere."""
 def fill_(input: Tensor, value: Number) -> Tensor:
     """Overwrite every element with one value."""
@@ -495,7 +495,7 @@ def frac(x: Tensor) -> Tensor:
 def frac(*, input: Tensor) -> Tensor: ...
 def frac_(input: Tensor) -> Tensor:
     """The result of `frac`, written over the input."""
-def full_like(input: Tensor, fill_value: Number, *, dtype: DType | None=None) -> Tensor:
+def full_like(input: Tensor, fill_value: Number, *, dtype: DType | None=None, device: str | None=None) -> Tensor:
     """One value everywhere, in the shape and type of another tensor."""
 @overload
 def gather(x: Tensor, dim: builtins.int, index: Tensor) -> Tensor:
@@ -760,7 +760,7 @@ def logsigmoid(x: Tensor) -> Tensor:
     """log(sigmoid(x)), without underflow on either side."""
 @overload
 def logsigmoid(*, input: Tensor) -> Tensor: ...
-def logspace(start: builtins.float, end: builtins.float, steps: Whole, base: builtins.float=10.0, *, dtype: DType | None=None) -> Tensor:
+def logspace(start: builtins.float, end: builtins.float, steps: Whole, base: builtins.float=10.0, *, dtype: DType | None=None, device: str | None=None) -> Tensor:
     """`base` to the power of evenly spaced numbers from start to end, both included."""
 def logsumexp(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool=False) -> Tensor:
     """log(sum(exp(x))) over `dim`, with the maximum taken off first."""
@@ -921,15 +921,15 @@ def neg(x: Tensor) -> Tensor:
 def neg(*, input: Tensor) -> Tensor: ...
 def neg_(input: Tensor) -> Tensor:
     """The result of `neg`, written over the input."""
-def new_empty(input: Tensor, *size: Sizes, dtype: DType | None=None, requires_grad: builtins.bool=False) -> Tensor:
+def new_empty(input: Tensor, *size: Sizes, dtype: DType | None=None, device: str | None=None, requires_grad: builtins.bool=False) -> Tensor:
     """Undefined values, in the type of another tensor."""
-def new_full(input: Tensor, size: Sequence[builtins.int], fill_value: Number, *, dtype: DType | None=None, requires_grad: builtins.bool=False) -> Tensor:
+def new_full(input: Tensor, size: Sequence[builtins.int], fill_value: Number, *, dtype: DType | None=None, device: str | None=None, requires_grad: builtins.bool=False) -> Tensor:
     """One value everywhere, in the type of another tensor."""
-def new_ones(input: Tensor, *size: Sizes, dtype: DType | None=None, requires_grad: builtins.bool=False) -> Tensor:
+def new_ones(input: Tensor, *size: Sizes, dtype: DType | None=None, device: str | None=None, requires_grad: builtins.bool=False) -> Tensor:
     """1 everywhere, in the type of another tensor."""
-def new_tensor(input: Tensor, data: Any, *, dtype: DType | None=None, requires_grad: builtins.bool=False) -> Tensor:
+def new_tensor(input: Tensor, data: Any, *, dtype: DType | None=None, device: str | None=None, requires_grad: builtins.bool=False) -> Tensor:
     """A new tensor from data, in the type and on the device of another tensor."""
-def new_zeros(input: Tensor, *size: Sizes, dtype: DType | None=None, requires_grad: builtins.bool=False) -> Tensor:
+def new_zeros(input: Tensor, *size: Sizes, dtype: DType | None=None, device: str | None=None, requires_grad: builtins.bool=False) -> Tensor:
     """0 everywhere, in the type of another tensor."""
 @overload
 def nll_loss(x: Tensor, target: Tensor, weight: Tensor | None=None, ignore_index: builtins.int=-100, reduction: str='mean') -> Tensor:
@@ -950,7 +950,7 @@ def nonzero_places(x: Tensor, count: builtins.int) -> Tensor:
 def nonzero_places(*, input: Tensor, count: builtins.int) -> Tensor: ...
 def norm(input: Tensor, p: builtins.float | str | None='fro', dim: builtins.int | Sequence[builtins.int] | None=None, keepdim: builtins.bool=False, *, dtype: DType | None=None) -> Tensor:
     """(sum of |x|^p)^(1 / p) over `dim`, or of all; "fro" is 2, and 0 counts what is not 0."""
-def normal(mean: Tensor | builtins.float=0.0, std: Tensor | builtins.float=1.0, size: Sequence[builtins.int] | None=None, *, generator: Generator | None=None, dtype: DType | None=None) -> Tensor:
+def normal(mean: Tensor | builtins.float=0.0, std: Tensor | builtins.float=1.0, size: Sequence[builtins.int] | None=None, *, generator: Generator | None=None, dtype: DType | None=None, device: str | None=None) -> Tensor:
     """Normally distributed numbers, each with its mean and standard deviation: mean + std * z."""
 def normal_(input: Tensor, mean: builtins.float=0.0, std: builtins.float=1.0, *, generator: Generator | None=None) -> Tensor:
     """Overwrite every element with a normally distributed number."""
@@ -960,7 +960,7 @@ def numpy(tensor: Tensor, *, force: builtins.bool=False) -> Any:
     """A NumPy array over the same memory; with force, of a tensor that asks for a gradient too."""
 def one_hot(tensor: Tensor, num_classes: builtins.int=-1) -> Tensor:
     """For each class a row of zeros with a 1 at its place; without a number of classes all seen."""
-def ones_like(input: Tensor, *, dtype: DType | None=None) -> Tensor:
+def ones_like(input: Tensor, *, dtype: DType | None=None, device: str | None=None) -> Tensor:
     """1 everywhere, in the shape and type of another tensor."""
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Each element of one vector times each of another: y[i, j] = a[i] b[j]."""
@@ -997,24 +997,24 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """The element where it is positive, otherwise weight * x; one weight, or one a channel."""
 def prod(input: Tensor, dim: builtins.int | None=None, keepdim: builtins.bool=False, *, dtype: DType | None=None) -> Tensor:
     """Product along `dim`, or of everything; 1 for nothing. Halves are multiplied pair by pair."""
-def rand(*size: Sizes, generator: Generator | None=None, dtype: DType | None=None, requires_grad: builtins.bool=False) -> Tensor:
+def rand(*size: Sizes, generator: Generator | None=None, dtype: DType | None=None, device: str | None=None, requires_grad: builtins.bool=False) -> Tensor:
     """Numbers evenly spread over 0 (included) to 1 (not included)."""
 @overload
 def rand_at(state: Tensor, draws: Tensor, count: builtins.int, dtype: DType=...) -> Tensor:
     """Row i: the first `count` numbers in [0, 1) of draw number draws[i] after `state`."""
 @overload
 def rand_at(*, input: Tensor, draws: Tensor, count: builtins.int, dtype: DType=...) -> Tensor: ...
-def rand_like(input: Tensor, *, dtype: DType | None=None) -> Tensor:
+def rand_like(input: Tensor, *, dtype: DType | None=None, device: str | None=None) -> Tensor:
     """`rand` in the shape and type of another tensor."""
-def randint(low: builtins.int, high: builtins.int | Sequence[builtins.int], size: Sequence[builtins.int] | None=None, *, generator: Generator | None=None, dtype: DType | None=None) -> Tensor:
+def randint(low: builtins.int, high: builtins.int | Sequence[builtins.int], size: Sequence[builtins.int] | None=None, *, generator: Generator | None=None, dtype: DType | None=None, device: str | None=None) -> Tensor:
     """Whole numbers from low to below high; (low, high, size) or (high, size) as in torch."""
-def randint_like(input: Tensor, low: builtins.int, high: builtins.int | None=None, *, dtype: DType | None=None) -> Tensor:
+def randint_like(input: Tensor, low: builtins.int, high: builtins.int | None=None, *, dtype: DType | None=None, device: str | None=None) -> Tensor:
     """Whole numbers from low to below high, in the shape and type of another tensor."""
-def randn(*size: Sizes, generator: Generator | None=None, dtype: DType | None=None, requires_grad: builtins.bool=False) -> Tensor:
+def randn(*size: Sizes, generator: Generator | None=None, dtype: DType | None=None, device: str | None=None, requires_grad: builtins.bool=False) -> Tensor:
     """Normally distributed numbers, mean 0 and variance 1."""
-def randn_like(input: Tensor, *, dtype: DType | None=None) -> Tensor:
+def randn_like(input: Tensor, *, dtype: DType | None=None, device: str | None=None) -> Tensor:
     """`randn` in the shape and type of another tensor."""
-def randperm(n: builtins.int, *, generator: Generator | None=None) -> Tensor:
+def randperm(n: builtins.int, *, generator: Generator | None=None, device: str | None=None) -> Tensor:
     """The whole numbers 0 to n - 1 in a random order, int64."""
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension."""
@@ -1242,7 +1242,7 @@ def std_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None=No
     """The standard deviation, as std gives it, and the mean, over `dim` or over everything."""
 @overload
 def sub(input: Tensor, other: Operand, alpha: builtins.float=1) -> Tensor:
-    """input - alpha * other."""
+    """input - other, which is multiplied by alpha first."""
 @overload
 def sub(input: Operand, other: Tensor, alpha: builtins.float=1) -> Tensor: ...
 def sub_(input: Tensor, other: Operand, *, alpha: builtins.float=1) -> Tensor:
@@ -1316,7 +1316,7 @@ def tril(x: Tensor, diagonal: builtins.int=0) -> Tensor:
 def tril(*, input: Tensor, diagonal: builtins.int=0) -> Tensor: ...
 def tril_(input: Tensor, diagonal: builtins.int=0) -> Tensor:
     """The result of `tril`, written over the input."""
-def tril_indices(row: Whole, col: Whole, offset: builtins.int=0) -> Tensor:
+def tril_indices(row: Whole, col: Whole, offset: builtins.int=0, *, device: str | None=None) -> Tensor:
     """The places of a lower triangle of (row, col), row by row: int64 (2, count)."""
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: builtins.float=1.0, p: builtins.float=2.0, eps: builtins.float=1e-06, swap: builtins.bool=False, reduction: str='mean') -> Tensor:
     """max(0, margin + distance to positive - distance to negative) (Schroff et al. 2015)."""
@@ -1329,7 +1329,7 @@ def triu(x: Tensor, diagonal: builtins.int=0) -> Tensor:
 def triu(*, input: Tensor, diagonal: builtins.int=0) -> Tensor: ...
 def triu_(input: Tensor, diagonal: builtins.int=0) -> Tensor:
     """The result of `triu`, written over the input."""
-def triu_indices(row: Whole, col: Whole, offset: builtins.int=0) -> Tensor:
+def triu_indices(row: Whole, col: Whole, offset: builtins.int=0, *, device: str | None=None) -> Tensor:
     """The places of an upper triangle of (row, col), row by row: int64 (2, count)."""
 def true_divide(input: Tensor, other: Operand) -> Tensor:
     """The same as div without a rounding mode."""
@@ -1407,6 +1407,6 @@ def with_part(x: Tensor, value: Tensor, index: Any) -> Tensor:
 def with_part(*, input: Tensor, value: Tensor, index: Any) -> Tensor: ...
 def zero_(input: Tensor) -> Tensor:
     """Overwrite every element with 0."""
-def zeros_like(input: Tensor, *, dtype: DType | None=None) -> Tensor:
+def zeros_like(input: Tensor, *, dtype: DType | None=None, device: str | None=None) -> Tensor:
     """0 everywhere, in the shape and type of another tensor."""
 __all__ = ['abs', 'abs_', 'acos', 'acos_', 'adaptive_avg_pool1d', 'adaptive_avg_pool2d', 'adaptive_max_pool1d', 'adaptive_max_pool1d_with_indices', 'adaptive_max_pool2d', 'adaptive_max_pool2d_with_indices', 'add', 'add_', 'addcdiv', 'addcdiv_', 'addcmul', 'addcmul_', 'addmm', 'addmm_', 'affine', 'all', 'allclose', 'alpha_dropout', 'amax', 'amin', 'aminmax', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'argwhere', 'asin', 'asin_', 'atan', 'atan2', 'atan2_', 'atan_', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'avg_pool1d', 'avg_pool2d', 'backward', 'baddbmm', 'baddbmm_', 'batch_norm', 'bernoulli', 'bernoulli_', 'bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'bincount', 'bitwise_and', 'bitwise_and_', 'bitwise_not', 'bitwise_not_', 'bitwise_or', 'bitwise_or_', 'bitwise_xor', 'bitwise_xor_', 'bmm', 'broadcast_tensors', 'broadcast_to', 'bucketize', 'cast', 'cat', 'ceil', 'ceil_', 'celu', 'celu_', 'chunk', 'clamp', 'clamp_', 'clamp_max', 'clamp_max_', 'clamp_min', 'clamp_min_', 'clip', 'clip_', 'clone', 'col2im', 'column_stack', 'concat', 'contiguous', 'conv1d', 'conv2d', 'conv_transpose1d', 'conv_transpose2d', 'cos', 'cos_', 'cosh', 'cosh_', 'cosine_embedding_loss', 'cosine_similarity', 'count_nonzero', 'cross', 'cross_entropy', 'cummax', 'cummin', 'cumprod', 'cumprod_', 'cumsum', 'cumsum_', 'diag', 'diag_embed', 'diagonal', 'diff', 'div', 'div_', 'dot', 'dropout', 'dropout1d', 'dropout2d', 'dstack', 'einsum', 'elu', 'elu_', 'embedding', 'empty_like', 'eq', 'eq_', 'equal', 'erf', 'erf_', 'erfc', 'erfc_', 'exp', 'exp2', 'exp2_', 'exp_', 'expand', 'expand_as', 'expm1', 'expm1_', 'eye', 'fill_', 'flat_index', 'flatten', 'flip', 'fliplr', 'flipud', 'floor', 'floor_', 'floor_divide', 'floor_divide_', 'fmod', 'fmod_', 'format', 'frac', 'frac_', 'full_like', 'gather', 'gaussian_nll_loss', 'ge', 'ge_', 'gelu', 'get_rng_state', 'getitem', 'getitem_by_tensor', 'glu', 'group_norm', 'gru_steps', 'gt', 'gt_', 'hardsigmoid', 'hardswish', 'hardtanh', 'hardtanh_', 'hinge_embedding_loss', 'hstack', 'huber_loss', 'hypot', 'hypot_', 'im2col', 'index_add', 'index_add_', 'index_copy', 'index_copy_', 'index_fill', 'index_fill_', 'index_put', 'index_put_', 'index_select', 'inner', 'instance_norm', 'interpolate', 'isclose', 'isfinite', 'isin', 'isinf', 'isnan', 'join', 'kl_div', 'kron', 'kthvalue', 'l1_loss', 'layer_norm', 'le', 'le_', 'leaky_relu', 'leaky_relu_', 'lerp', 'lerp_', 'linear', 'local_response_norm', 'log', 'log10', 'log10_', 'log1p', 'log1p_', 'log2', 'log2_', 'log_', 'log_softmax', 'logical_and', 'logical_and_', 'logical_not', 'logical_not_', 'logical_or', 'logical_or_', 'logical_xor', 'logical_xor_', 'logsigmoid', 'logspace', 'logsumexp', 'lstm_steps', 'lt', 'lt_', 'margin_ranking_loss', 'masked_fill', 'masked_fill_', 'masked_scatter', 'masked_scatter_', 'masked_select', 'matmul', 'max', 'max_pool1d', 'max_pool1d_with_indices', 'max_pool2d', 'max_pool2d_with_indices', 'maximum', 'mean', 'median', 'meshgrid', 'min', 'minimum', 'mish', 'mm', 'moveaxis', 'movedim', 'mse_loss', 'msort', 'mul', 'mul_', 'multi_margin_loss', 'multilabel_margin_loss', 'multilabel_soft_margin_loss', 'multinomial', 'mv', 'nan_to_num', 'nan_to_num_', 'nanmean', 'nanmedian', 'nansum', 'narrow', 'ne', 'ne_', 'neg', 'neg_', 'new_empty', 'new_full', 'new_ones', 'new_tensor', 'new_zeros', 'nll_loss', 'nonzero', 'nonzero_places', 'norm', 'normal', 'normal_', 'normalize', 'numpy', 'one_hot', 'ones_like', 'outer', 'pad', 'pairwise_distance', 'permute', 'pixel_shuffle', 'pixel_unshuffle', 'poisson_nll_loss', 'positive', 'pow', 'pow_', 'prelu', 'prod', 'rand', 'rand_at', 'rand_like', 'randint', 'randint_like', 'randn', 'randn_like', 'randperm', 'ravel', 'reciprocal', 'reciprocal_', 'relu', 'relu6', 'relu_', 'relu_squared', 'remainder', 'remainder_', 'repeat', 'repeat_interleave', 'require_finite', 'reshape', 'reshape_as', 'rms_norm', 'rnn_steps', 'roll', 'rot90', 'rotary_embedding', 'round', 'round_', 'rsqrt', 'rsqrt_', 'rsub', 'scaled_dot_product_attention', 'scatter', 'scatter_', 'scatter_add', 'scatter_add_', 'scatter_reduce', 'scatter_reduce_', 'searchsorted', 'select', 'selu', 'selu_', 'set_rng_state', 'setitem', 'sigmoid', 'sigmoid_', 'sign', 'sign_', 'silu', 'sin', 'sin_', 'sinh', 'sinh_', 'smooth_l1_loss', 'soft_margin_loss', 'softcap', 'softmax', 'softmin', 'softplus', 'softsign', 'sort', 'split', 'sqrt', 'sqrt_', 'square', 'square_', 'squeeze', 'stack', 'std', 'std_mean', 'sub', 'sub_', 'sum', 'swapaxes', 'swapdims', 'swiglu', 't', 'take', 'take_along_dim', 'tan', 'tan_', 'tanh', 'tanh_', 'tanhshrink', 'tensor_split', 'tensordot', 'threshold', 'threshold_', 'tile', 'to', 'topk', 'trace', 'transfer', 'transpose', 'tril', 'tril_', 'tril_indices', 'triplet_margin_loss', 'triplet_margin_with_distance_loss', 'triu', 'triu_', 'triu_indices', 'true_divide', 'true_divide_', 'trunc', 'trunc_', 'type_as', 'unbind', 'unflatten', 'unfold', 'uniform_', 'unique', 'unique_consecutive', 'unsqueeze', 'var', 'var_mean', 'vdot', 'vector_norm', 'view', 'view_as', 'vstack', 'where', 'with_part', 'zero_', 'zeros_like']

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import Token
+from functools import wraps
 from threading import get_ident
-from typing import Self
+from typing import Any, Self, TypeVar, cast
 
 from gradcli.devices import META, parsed, shown
 from gradcli.engine.device import meta, place
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.device.place import Device
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def named(name: str, op: str = "to") -> Device | None:
@@ -53,3 +57,17 @@ class device(str):  # noqa: N801 -- torch's name
 
     def __exit__(self, *_: object) -> None:
         place.leave(*self._entered[get_ident()].pop())
+
+
+def chosen_by_device(function: F) -> F:
+    """Run a function that makes tensors where its argument `device` says, whatever else says so."""
+
+    @wraps(function)
+    def there(*args: Any, **arguments: Any) -> Any:
+        name = arguments.get("device")
+        if name is None:
+            return function(*args, **arguments)
+        with place.on(named(name, function.__name__)):
+            return function(*args, **arguments)
+
+    return cast(F, there)

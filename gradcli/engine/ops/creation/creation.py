@@ -14,6 +14,7 @@ from gradcli.engine.array import empty as empty_array
 from gradcli.engine.array import full as full_array
 from gradcli.engine.composite import IN_PLACE, function
 from gradcli.engine.device import cpu, place
+from gradcli.engine.device.context import chosen_by_device, named
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Kind, Number, Sizes, shown
 from gradcli.engine.sample import sample, wrong
@@ -26,13 +27,23 @@ SHAPED = "it takes no more than the shape and the type of its input"
 _FORMATS = {one.format: one for one in dtypes.DTYPES.values() if one.format} | {"l": dtypes.int64}
 
 
-def tensor(data: object, *, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+def tensor(
+    data: object,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """A new tensor from a number, nested lists, a Tensor or a buffer; always a copy.
 
     Floats become float32, whole numbers int64, truth values bool, unless `dtype` says otherwise.
     """
     if dtype is not None:
         _typed("tensor", dtype)
+    if device is not None:
+        with place.on(None):
+            made = tensor(data, dtype=dtype).array
+        return Tensor(moved(made, named(device, "tensor")), requires_grad=requires_grad)
     if isinstance(data, Tensor):
         made = data.array.cast(dtype or data.dtype)
     elif isinstance(data, (bool, int, float)):
@@ -137,9 +148,13 @@ def full(
     fill_value: Number,
     *,
     dtype: DType | None = None,
+    device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """One value everywhere."""
+    if device is not None:
+        with place.on(named(device, "full")):
+            return full(size, fill_value, dtype=dtype, requires_grad=requires_grad)
     if type(fill_value) not in (int, float, bool):
         fill_value = _NUMBER.taken_as("full", "fill_value", fill_value)
     chosen = dtypes.of_scalar(fill_value) if dtype is None else _typed("full", dtype)
@@ -147,22 +162,37 @@ def full(
     return Tensor(made, requires_grad=requires_grad)
 
 
-def zeros(*size: Sizes, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+def zeros(
+    *size: Sizes, dtype: DType | None = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
     """0 everywhere."""
+    if device is not None:
+        with place.on(named(device, "zeros")):
+            return zeros(*size, dtype=dtype, requires_grad=requires_grad)
     chosen = dtypes.float32 if dtype is None else _typed("zeros", dtype)
     made = full_array(_size(size, "zeros"), 0, chosen)
     return Tensor(made, requires_grad=requires_grad)
 
 
-def ones(*size: Sizes, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+def ones(
+    *size: Sizes, dtype: DType | None = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
     """1 everywhere."""
+    if device is not None:
+        with place.on(named(device, "ones")):
+            return ones(*size, dtype=dtype, requires_grad=requires_grad)
     chosen = dtypes.float32 if dtype is None else _typed("ones", dtype)
     made = full_array(_size(size, "ones"), 1, chosen)
     return Tensor(made, requires_grad=requires_grad)
 
 
-def empty(*size: Sizes, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+def empty(
+    *size: Sizes, dtype: DType | None = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
     """Memory as it comes: the values are undefined."""
+    if device is not None:
+        with place.on(named(device, "empty")):
+            return empty(*size, dtype=dtype, requires_grad=requires_grad)
     chosen = dtypes.float32 if dtype is None else _typed("empty", dtype)
     made = empty_array(_size(size, "empty"), chosen)
     return Tensor(made, requires_grad=requires_grad)
@@ -174,10 +204,17 @@ def empty(*size: Sizes, dtype: DType | None = None, requires_grad: bool = False)
     wrong=[wrong(sample(n=2, m=-1), "-1")],
     why=MADE,
 )
+@chosen_by_device
 def eye(
-    n: int, m: int | None = None, *, dtype: DType | None = None, requires_grad: bool = False
+    n: int,
+    m: int | None = None,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """A matrix (n, m) with 1 on the main diagonal and 0 elsewhere."""
+    del device
     rows, columns = shapes.checked((n, n if m is None else m), "eye")
     out = full_array((rows, columns), 0, dtype or dtypes.float32)
     fill(out.view((min(rows, columns),), (columns + 1,)), 1)

@@ -9,6 +9,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import empty_beside
 from gradcli.engine.composite import function
 from gradcli.engine.device import place
+from gradcli.engine.device.context import named
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Number, Sizes
 from gradcli.engine.ops.creation.casts import to
@@ -29,28 +30,33 @@ _LIKE = [sample((3, 5)), sample((2, 1, 4), dtype=dtypes.int64), sample(()), samp
     ],
     why=SHAPED,
 )
-def full_like(input: Tensor, fill_value: Number, *, dtype: DType | None = None) -> Tensor:
+def full_like(
+    input: Tensor, fill_value: Number, *, dtype: DType | None = None, device: str | None = None
+) -> Tensor:
     """One value everywhere, in the shape and type of another tensor."""
-    with place.on(input.array.storage.device):
+    there = input.array.storage.device if device is None else named(device, "full_like")
+    with place.on(there):
         return full(input.shape, fill_value, dtype=dtype or input.dtype)
 
 
 @function(method=False, samples=_LIKE, why=SHAPED)
-def zeros_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
+def zeros_like(input: Tensor, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
     """0 everywhere, in the shape and type of another tensor."""
-    return full_like(input, 0, dtype=dtype)
+    return full_like(input, 0, dtype=dtype, device=device)
 
 
 @function(method=False, samples=_LIKE, why=SHAPED)
-def ones_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
+def ones_like(input: Tensor, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
     """1 everywhere, in the shape and type of another tensor."""
-    return full_like(input, 1, dtype=dtype)
+    return full_like(input, 1, dtype=dtype, device=device)
 
 
 @function(method=False, samples=_LIKE, why=SHAPED)
-def empty_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
+def empty_like(input: Tensor, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
     """Undefined values in the shape and type of another tensor."""
-    return Tensor(empty_beside(input.array, dtype))
+    if device is None:
+        return Tensor(empty_beside(input.array, dtype))
+    return empty(input.shape, dtype=dtype or input.dtype, device=device)
 
 
 TYPED = "it takes no more than the type of its input"
@@ -64,9 +70,14 @@ _NEW = [
 
 def _declare_new(make: Callable[..., Tensor], doc: str) -> None:
     def new(
-        input: Tensor, *size: Sizes, dtype: DType | None = None, requires_grad: bool = False
+        input: Tensor,
+        *size: Sizes,
+        dtype: DType | None = None,
+        device: str | None = None,
+        requires_grad: bool = False,
     ) -> Tensor:
-        return make(*size, dtype=dtype or input.dtype, requires_grad=requires_grad)
+        chosen = dtype or input.dtype
+        return make(*size, dtype=chosen, device=device, requires_grad=requires_grad)
 
     new.__doc__ = f"{doc}, in the type of another tensor."
     function(f"new_{make.__name__}", samples=_NEW, why=TYPED)(new)
@@ -92,10 +103,13 @@ def new_full(
     fill_value: Number,
     *,
     dtype: DType | None = None,
+    device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """One value everywhere, in the type of another tensor."""
-    return full(size, fill_value, dtype=dtype or input.dtype, requires_grad=requires_grad)
+    return full(
+        size, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
+    )
 
 
 @function(
@@ -108,8 +122,13 @@ def new_full(
     why=TYPED,
 )
 def new_tensor(
-    input: Tensor, data: Any, *, dtype: DType | None = None, requires_grad: bool = False
+    input: Tensor,
+    data: Any,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """A new tensor from data, in the type and on the device of another tensor."""
-    made = to(tensor(data, dtype=dtype or input.dtype), input.device)
+    made = to(tensor(data, dtype=dtype or input.dtype), device or input.device)
     return made.requires_grad_(requires_grad)

@@ -10,6 +10,7 @@ from gradcli.engine.argument import checked
 from gradcli.engine.array import Array, run
 from gradcli.engine.array import empty as empty_array
 from gradcli.engine.composite import function
+from gradcli.engine.device.context import chosen_by_device
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Whole
 from gradcli.engine.ops.creation.creation import MADE
@@ -19,8 +20,12 @@ from gradcli.errors import OptionError
 
 
 @checked
-def linspace(start: float, end: float, steps: Whole, *, dtype: DType | None = None) -> Tensor:
+@chosen_by_device
+def linspace(
+    start: float, end: float, steps: Whole, *, dtype: DType | None = None, device: str | None = None
+) -> Tensor:
     """`steps` numbers from start to end, both included, evenly spaced."""
+    del device
     gap = (end - start) / (steps - 1) if steps > 1 else 0.0
     # From both ends towards the middle, as torch does, so that the last number is `end` itself.
     half = ceil(steps / 2)
@@ -52,15 +57,18 @@ def _evenly(start: float, gap: float, count: int) -> Array:
     ],
     why=MADE,
 )
+@chosen_by_device
 def arange(
     start: float = 0,
     end: float | None = None,
     step: float = 1,
     *,
     dtype: DType | None = None,
+    device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Evenly spaced numbers: start, start + step, ... below end; with one argument from 0."""
+    del device
     if end is None:
         start, end = 0, start
     if not all(isfinite(number) for number in (start, end, step)):
@@ -89,9 +97,17 @@ def arange(
     ],
     why=MADE,
 )
+@chosen_by_device
 def logspace(
-    start: float, end: float, steps: Whole, base: float = 10.0, *, dtype: DType | None = None
+    start: float,
+    end: float,
+    steps: Whole,
+    base: float = 10.0,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
 ) -> Tensor:
     """`base` to the power of evenly spaced numbers from start to end, both included."""
+    del device
     powers = linspace(start, end, steps, dtype=dtypes.float64)
     return (base**powers).to(dtype or dtypes.float32)

@@ -9,6 +9,7 @@ from gradcli.engine import recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, copy_into
 from gradcli.engine.composite import IN_PLACE, function
+from gradcli.engine.device.context import chosen_by_device
 from gradcli.engine.dtype import DType
 from gradcli.engine.ops.elementwise.clamp import clamp, minimum
 from gradcli.engine.ops.elementwise.comparison import eq, ge, gt, le, lt, ne
@@ -47,6 +48,7 @@ from gradcli.errors import DTypeError, OptionError, ShapeError
         wrong(sample((3,), away_from((3,), -5.0)), "std must be at least 0"),
     ],
 )
+@chosen_by_device
 def normal(
     mean: Tensor | float = 0.0,
     std: Tensor | float = 1.0,
@@ -54,8 +56,10 @@ def normal(
     *,
     generator: Generator | None = None,
     dtype: DType | None = None,
+    device: str | None = None,
 ) -> Tensor:
     """Normally distributed numbers, each with its mean and standard deviation: mean + std * z."""
+    del device
     _check_spread(std)
     given = [x for x in (mean, std) if isinstance(x, Tensor)]
     if not given:

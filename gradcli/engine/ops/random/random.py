@@ -14,6 +14,7 @@ from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, copy_into, empty, run
 from gradcli.engine.composite import function
 from gradcli.engine.device import cpu
+from gradcli.engine.device.context import chosen_by_device
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Sizes
 from gradcli.engine.op import op
@@ -172,39 +173,45 @@ def _size(size: tuple[Any, ...], op: str) -> Shape:
 
 
 @function(method=False, samples=_SIZES, wrong=_WHOLE, why=DRAWN)
+@chosen_by_device
 def rand(
     *size: Sizes,
     generator: Generator | None = None,
     dtype: DType | None = None,
+    device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Numbers evenly spread over 0 (included) to 1 (not included)."""
+    del device
     made = draw_floats("rand", "uniform", _size(size, "rand"), dtype, generator, (0.0, 1.0))
     return Tensor(made, requires_grad=requires_grad)
 
 
 @function(method=False, samples=_SIZES, wrong=_WHOLE, why=DRAWN)
+@chosen_by_device
 def randn(
     *size: Sizes,
     generator: Generator | None = None,
     dtype: DType | None = None,
+    device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Normally distributed numbers, mean 0 and variance 1."""
+    del device
     made = draw_floats("randn", "normal", _size(size, "randn"), dtype, generator, (0.0, 1.0))
     return Tensor(made, requires_grad=requires_grad)
 
 
 @function(method=False, samples=_LIKE, why=DRAWN)
-def rand_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
+def rand_like(input: Tensor, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
     """`rand` in the shape and type of another tensor."""
-    return rand(input.shape, dtype=dtype or input.dtype)
+    return rand(input.shape, dtype=dtype or input.dtype, device=device)
 
 
 @function(method=False, samples=_LIKE, why=DRAWN)
-def randn_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
+def randn_like(input: Tensor, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
     """`randn` in the shape and type of another tensor."""
-    return randn(input.shape, dtype=dtype or input.dtype)
+    return randn(input.shape, dtype=dtype or input.dtype, device=device)
 
 
 @function(
@@ -217,6 +224,7 @@ def randn_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
     wrong=[wrong(sample(low=0, high=2), "takes (low, high, size) or (high, size)")],
     why=DRAWN,
 )
+@chosen_by_device
 def randint(
     low: int,
     high: int | Sequence[int],
@@ -224,8 +232,10 @@ def randint(
     *,
     generator: Generator | None = None,
     dtype: DType | None = None,
+    device: str | None = None,
 ) -> Tensor:
     """Whole numbers from low to below high; (low, high, size) or (high, size) as in torch."""
+    del device
     if size is None and isinstance(high, (tuple, list)):
         size, low, high = high, 0, low
     if not isinstance(high, int) or size is None:
@@ -245,8 +255,10 @@ def randint(
     wrong=[wrong(sample(n=-1), "-1")],
     why=DRAWN,
 )
-def randperm(n: int, *, generator: Generator | None = None) -> Tensor:
+@chosen_by_device
+def randperm(n: int, *, generator: Generator | None = None, device: str | None = None) -> Tensor:
     """The whole numbers 0 to n - 1 in a random order, int64."""
+    del device
     state, number = next_draw(generator)
     out = empty(shapes.checked((n,), "randperm"), dtypes.int64)
     run("randperm", state, out, sizes=(number,))
@@ -263,11 +275,16 @@ def randperm(n: int, *, generator: Generator | None = None) -> Tensor:
     why=DRAWN,
 )
 def randint_like(
-    input: Tensor, low: int, high: int | None = None, *, dtype: DType | None = None
+    input: Tensor,
+    low: int,
+    high: int | None = None,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
 ) -> Tensor:
     """Whole numbers from low to below high, in the shape and type of another tensor."""
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, input.shape, dtype=dtype or input.dtype)
+    return randint(low, high, input.shape, dtype=dtype or input.dtype, device=device)
 
 
 MOST = 128  # numbers of one draw
