@@ -49,7 +49,8 @@ def variants(table: Mapping[str, Callable[..., Any]]) -> list[Any]:
         for key, hint in schema_of(make).hints.items():
             default = schema_of(make).model.model_fields[key].default
             choices = get_args(hint) if get_origin(hint) is Literal else ()
-            for other in {not default} if isinstance(default, bool) else {*choices} - {default}:
+            others = [not default] if isinstance(default, bool) else choices
+            for other in (other for other in others if other != default):
                 rows.append(pytest.param({**first, key: other}, id=f"{name}-{key}-{other}"))
     return rows
 
