@@ -108,14 +108,6 @@ binary_cross_entropy = declare_op(
 )
 
 
-@binary_cross_entropy.gradient
-def binary_cross_entropy_gradient(
-    grad: Array, *, input: Array, target: Array, reduction: str, needs: tuple[bool, ...]
-) -> tuple[Array | None, ...]:
-    """(input - target) / (input (1 - input)) / n, and log(1 - input) - log(input)."""
-    return (*paired_slopes("bce", grad, input, target, reduction, needs), None)
-
-
 declare_slopes(binary_cross_entropy, "bce")
 
 
@@ -164,14 +156,6 @@ binary_cross_entropy_with_logits = declare_op(
     ),
     method=False,
 )
-
-
-@binary_cross_entropy_with_logits.gradient
-def binary_cross_entropy_with_logits_gradient(
-    grad: Array, *, input: Array, target: Array, reduction: str, needs: tuple[bool, ...]
-) -> tuple[Array | None, ...]:
-    """(sigmoid(input) - target) / n, and -input / n."""
-    return (*paired_slopes("bce_logits", grad, input, target, reduction, needs), None, None)
 
 
 declare_slopes(binary_cross_entropy_with_logits, "bce_logits")

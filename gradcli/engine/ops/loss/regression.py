@@ -143,7 +143,7 @@ def paired_slopes(
     needs: Sequence[bool],
     options: Sequence[float] = (),
 ) -> tuple[Array | None, ...]:
-    """The gradients of both sides."""
+    """The gradients of both sides; what else goes in has none of a kernel's."""
     if reduction not in ("none", "sum"):
         share = scalar(1 / max(_divisor(input, reduction), 1), grad.dtype)
         grad = map_binary("mul", grad, share)
@@ -153,11 +153,23 @@ def paired_slopes(
         if out is not None:
             run(side, input, target, input, grad.expand(input.shape), out, options=options)
         found.append(out)
-    return tuple(found)
+    return (*found, *(None for _ in needs[2:]))
+
+
+def declare_gradient(declared: Op[Tensor], kernel: str) -> None:
+    """Declare the gradient as the slopes of a row without options."""
+
+    def gradient(
+        grad: Array, *, input: Array, target: Array, reduction: str, needs: Sequence[bool]
+    ) -> tuple[Array | None, ...]:
+        return paired_slopes(kernel, grad, input, target, reduction, needs)
+
+    declared.gradient(gradient)
 
 
 def declare_slopes(declared: Op[Tensor], kernel: str) -> None:
-    """Declare the gradients once more, with ops: the slopes of a row, read from its text."""
+    """Declare the gradient, and once more with ops: the slopes of a row, read from its text."""
+    declare_gradient(declared, kernel)
 
     def graph(
         grad: Tensor, *, input: Tensor, target: Tensor, reduction: str, needs: Sequence[bool]
@@ -218,12 +230,7 @@ def l1_loss(input: Array, target: Array, *, reduction: str = "mean") -> Array:
     return paired("l1_loss", "l1", input, target, reduction)
 
 
-@l1_loss.gradient
-def l1_loss_gradient(
-    grad: Array, *, input: Array, target: Array, reduction: str, needs: tuple[bool, ...]
-) -> tuple[Array | None, ...]:
-    """sign(input - target) / n, and the same with the opposite sign."""
-    return paired_slopes("l1", grad, input, target, reduction, needs)
+declare_gradient(l1_loss, "l1")
 
 
 def _composed_huber(
