@@ -13,7 +13,7 @@ from gradcli.engine import shape as shapes
 from gradcli.engine.device import cpu, place
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.kernels import FACTS
-from gradcli.engine.dtype import DType, bfloat16, checked, float32
+from gradcli.engine.dtype import DType, bfloat16, float32
 from gradcli.engine.shape import Shape
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
@@ -230,11 +230,7 @@ def _back(order: Sequence[int]) -> list[int]:
 
 def empty(shape: Shape, dtype: DType) -> Array:
     """A fresh contiguous array, contents undefined."""
-    try:
-        nbytes = shapes.numel(shape) * dtype.size
-    except AttributeError:
-        checked(dtype)
-        raise
+    nbytes = shapes.numel(shape) * dtype.size
     device = place.fresh() if place.devices else None
     storage = cpu.allocate(nbytes) if device is None else device.allocate(nbytes)
     recorder = recording.current()
@@ -307,13 +303,14 @@ def fill(array: Array, value: float) -> None:
         run("fill", array, sizes=(array.dtype.whole(value),))
 
 
-@lru_cache(maxsize=1024)
-def scalar(value: float, dtype: DType, sign: str = "") -> Array:
-    """A constant with no dimensions; shared, so it must never be written to.
+def scalar(value: float, dtype: DType) -> Array:
+    """A constant with no dimensions; shared, so it must never be written to."""
+    return _scalar(value, dtype, value == 0 and math.copysign(1.0, value))
 
-    `sign` separates 0.0 from -0.0, which a cache takes for the same key.
-    """
-    del sign
+
+@lru_cache(maxsize=1024)
+def _scalar(value: float, dtype: DType, _sign_of_zero: float) -> Array:
+    """By the sign of a 0 too: as keys of a cache 0.0 and -0.0 are the same."""
     dtype = dtype.computed  # torch does not round numbers to bfloat16 either
     number = float(value) if dtype.is_floating_point else dtype.whole(value)
     try:
@@ -337,13 +334,10 @@ def copy_into(target: Array, source: Array) -> None:
 
 
 def unbroadcast(grad: Array, shape: Shape) -> Array:
-    """Sum a gradient over the dimensions that broadcasting had repeated. The only such place."""
+    """Sum a gradient over the dimensions that broadcasting had repeated."""
     if grad.shape == shape:
         return grad
-    extra = grad.ndim - len(shape)
-    dims = list(range(extra))
-    dims += [d + extra for d, size in enumerate(shape) if size == 1 and grad.shape[d + extra] != 1]
-    dtype, groups = grad.dtype, shapes.neighbours(dims)
+    dtype, groups = grad.dtype, shapes.neighbours(shapes.repeated_dims(grad.shape, shape))
     for group in reversed(groups):
         first, last = group[0], group[-1] + 1
         outer, inner = shapes.numel(grad.shape[:first]), shapes.numel(grad.shape[last:])

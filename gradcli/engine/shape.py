@@ -101,6 +101,13 @@ def expand_strides(shape: Shape, strides: Shape, to: Shape, op: str) -> Shape:
     return tuple(result)
 
 
+def repeated_dims(to: Shape, shape: Shape) -> list[int]:
+    """The dimensions of `to` along which a shape was repeated by broadcasting."""
+    extra = len(to) - len(shape)
+    stretched = [d + extra for d, size in enumerate(shape) if size == 1 and to[d + extra] != 1]
+    return [*range(extra), *stretched]
+
+
 def dim_index(dim: int, ndim: int, op: str) -> int:
     """`dim` counted from the front; negative ones count from the back, as in torch."""
     if type(dim) is not int and (isinstance(dim, bool) or not isinstance(dim, int)):

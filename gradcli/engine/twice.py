@@ -15,7 +15,7 @@ from gradcli.engine import graph, table
 from gradcli.engine.array import Array, full
 from gradcli.engine.dtype import DType
 from gradcli.engine.graph import Gradients, Node
-from gradcli.engine.shape import Shape
+from gradcli.engine.shape import Shape, repeated_dims
 from gradcli.engine.tensor import Tensor, parents_of
 from gradcli.engine.walk import RecordedWalk, Wanted
 
@@ -257,7 +257,5 @@ def sum_to(grad: Tensor, shape: Shape) -> Tensor:
     """A gradient summed over what broadcasting had repeated, by ops."""
     if grad.shape == shape:
         return grad
-    extra = grad.ndim - len(shape)
-    dims = list(range(extra))
-    dims += [d + extra for d, size in enumerate(shape) if size == 1 and grad.shape[d + extra] != 1]
+    dims = repeated_dims(grad.shape, shape)
     return table.reshape(table.sum(grad, dims) if dims else grad, shape)

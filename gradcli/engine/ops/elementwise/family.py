@@ -202,10 +202,10 @@ def _is_weak(value: object, other: object) -> bool:
     return value.ndim == 0 and isinstance(other, Tensor) and other.ndim > 0
 
 
-def _as(value: object, dtype: DType) -> Tensor:
+def _as(value: Any, dtype: DType) -> Tensor:
     if isinstance(value, Tensor):
         return value if value.dtype is dtype else table.to(value, dtype)
-    return Tensor(scalar(value, dtype, "-" if value == 0 and str(value)[0] == "-" else ""))
+    return Tensor(scalar(value, dtype))
 
 
 class BinaryOp(Op[Tensor]):
