@@ -24,7 +24,7 @@ from gradcli.config.layers import LAYERS
 from gradcli.config.planned import PlannedLayer, build
 from gradcli.config.planner import layer_schema
 from gradcli.config.signal import Signal
-from gradcli.engine import Tensor
+from gradcli.engine import Tensor, nn
 from gradcli.errors import ErrorGroup, GradcliError
 
 INPUTS = [
@@ -188,3 +188,26 @@ def test_the_values_that_are_drawn_are_right() -> None:
             adapter = TypeAdapter(layer_schema(kind).hints[key])
             for _ in range(5):
                 adapter.validate_json(json.dumps(values_of(item, draw)), strict=True)
+
+
+# Layers of several inputs, parts of others, and those that no config has asked for yet.
+NOT_IN_YAML = {
+    "AlphaDropout", "Bilinear", "GRUCell", "LSTMCell", "LocalResponseNorm", "MultiheadAttention",
+    "RNNCell", "RotaryEmbedding", "Transformer", "TransformerDecoder", "TransformerDecoderLayer",
+    "TransformerEncoder", "TransformerEncoderLayer", "ZeroPad1d", "ZeroPad2d",
+}  # fmt: skip
+
+
+def test_a_layer_of_the_engine_has_a_name_in_yaml_or_is_named_here() -> None:
+    uses = [(x, kind, needed(kind, x)) for kind in LAYERS for x in fitting(kind)]
+    for mode in ("reflect", "replicate", "circular"):
+        uses += [(x, "pad", {"size": 1, "mode": mode}) for x in fitting("pad")]
+    modules = [
+        module
+        for x, kind, fields in uses
+        for plan in planned(x, {kind: fields})
+        for module in build(plan).modules()
+    ]
+    in_yaml = {kind.__name__ for module in modules for kind in type(module).__mro__}
+    layers = {name for name, kind in nn.LAYERS.items() if "loss" not in kind.__module__}
+    assert layers - in_yaml == NOT_IN_YAML
