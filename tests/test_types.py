@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from gradcli.engine import stubs
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "gradcli"
 SCRIPTS = ROOT / "tests" / "types"
@@ -50,3 +52,15 @@ def test_type_checkers_see_every_install() -> None:
     assert settings["package-dir"] == {"": "."}
     carried = {path for glob in settings["package-data"]["gradcli"] for path in PACKAGE.glob(glob)}
     assert {PACKAGE / "py.typed", *PACKAGE.rglob("*.pyi")} <= carried
+
+
+def test_ops_are_called_by_names_that_have_types() -> None:
+    """`table.exp(x)`: what OPS["exp"] gives has no type."""
+    files = PACKAGE.rglob("*.py")
+    assert not [path.name for path in files if re.search(r'OPS\["', path.read_text())]
+
+
+def test_every_op_says_what_it_gives() -> None:
+    results = re.findall(r"^def (\w+)\(.*\) -> (.*?):", stubs.table_stub(), re.MULTILINE)
+    assert len(results) > 400
+    assert {name for name, result in results if "Any" in result} == {"numpy"}

@@ -69,7 +69,7 @@ class Turns:
         at = bisect_right(self._numbers, node.number) - 1
         return self._owners[at] if at >= 0 else ELSEWHERE
 
-    def calling(self, turn: Turn, function: Callable[..., Any]) -> Callable[..., Any]:
+    def calling(self, turn: Turn, function: Callable[..., object]) -> Callable[..., Any]:
         """The function; while it runs it is this turn."""
 
         def called(*arguments: object, **named: object) -> Any:

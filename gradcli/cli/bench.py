@@ -132,7 +132,9 @@ def _built(path: Path, overrides: tuple[str, ...], device: str) -> tuple[Any, Jo
     return config.model, build(config)
 
 
-def _same_conditions(path: Path | None, before: dict[str, Any] | None, now: dict[str, Any]) -> None:
+def _same_conditions(
+    path: Path | None, before: dict[str, Any] | None, now: dict[str, object]
+) -> None:
     if path and before:
         from gradcli.bench import against
 

@@ -149,7 +149,7 @@ TRANSFORMS: dict[str, type[Transform]] = {
 }
 
 
-def transforms(written: Sequence[Any]) -> tuple[Transform, ...]:
+def transforms(written: Sequence[object]) -> tuple[Transform, ...]:
     """The list as it is written: `name`, `name: value` or `name: {keys}`."""
     found = tuple(_transform(item, f"augment[{i}]") for i, item in enumerate(written))
     if sum(isinstance(each, Mixup) for each in found) > 1:
@@ -176,7 +176,7 @@ def _transform(item: object, where: str) -> Transform:
         raise ConfigError(f"{where}, {name}: {error.message}", code=error.code) from None
 
 
-def _number(key: Any, value: Any, keys: Mapping[str, Any]) -> float:
+def _number(key: Any, value: Any, keys: Mapping[str, object]) -> float:
     if key not in keys:
         hint = did_you_mean(str(key), keys, f"it takes {', '.join(keys)}")
         raise ConfigError(f"no key '{key}'; {hint}", code="E103")

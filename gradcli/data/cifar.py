@@ -129,7 +129,7 @@ class Cifar10(Pictures):
         check_labels(labels, self.CLASSES, source)
         return labels, images
 
-    def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
+    def read(self, path: Path, state: Mapping[str, object]) -> Unseen:
         """Images from another file of this form; its labels are not looked at."""
         _, images = parse(load(path).data, self.MARKS, shown(path))
         return unseen(_pixels(images), 255.0, state, path)

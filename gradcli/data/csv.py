@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from gradcli.data.columns import (
     FIRST_ROW,
@@ -150,7 +150,7 @@ class CsvSource:
         index = {label: i for i, label in enumerate(labels)}
         return labels, array("q", [index[cell] for cell in cells if cell is not None])
 
-    def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
+    def read(self, path: Path, state: Mapping[str, object]) -> Unseen:
         """Rows of another table with the same input columns; the target may be absent."""
         _, table = self._table(path)
         encoder = Encoder.from_state(state)

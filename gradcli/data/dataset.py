@@ -62,7 +62,7 @@ class Source(Protocol):
     def load(self) -> LoadedData:
         """Everything in memory, checked."""
 
-    def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
+    def read(self, path: Path, state: Mapping[str, object]) -> Unseen:
         """The samples of a new file, encoded as `state` says."""
 
 

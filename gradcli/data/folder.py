@@ -167,7 +167,7 @@ class ImageFolder(Pictures):
         data = read(path)
         return planes(data, self.size, self.color, shown(path)), hashlib.sha256(data).hexdigest()
 
-    def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
+    def read(self, path: Path, state: Mapping[str, object]) -> Unseen:
         """One picture."""
         check_shape(self._shape, state, shown(path))
         made = tensor_of(self._picture(path)[0], (1, *self._shape))

@@ -68,7 +68,7 @@ class Given:
         hashes = {name: _sha256(split.inputs, split.targets) for name, split in splits.items()}
         return LoadedData(source=self, facts=self.facts(), splits=splits, sha256=hashes)
 
-    def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
+    def read(self, path: Path, state: Mapping[str, object]) -> Unseen:
         """Only a dataset that says how can read a new file."""
         del path, state
         raise DataError(f"{type(self).__name__} reads no new files; give it a method read()")

@@ -121,7 +121,7 @@ class IdxSource(Pictures):
             reading["test"] = Background(lambda: read_pair(*test, classes))
         return reading
 
-    def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
+    def read(self, path: Path, state: Mapping[str, object]) -> Unseen:
         """Samples from another IDX file of the same shape."""
         return read_images(path, state)
 
@@ -153,7 +153,7 @@ def read_pair(images: str, labels: str, classes: int) -> Pair:
     return Pair(image_idx, label_idx, image_file, label_file)
 
 
-def read_images(path: Path, state: Mapping[str, Any]) -> Unseen:
+def read_images(path: Path, state: Mapping[str, object]) -> Unseen:
     """Samples of one IDX file, as a model trained with `state` wants them."""
     images, _ = read_idx(path)
     header, source = images.header, shown(path)

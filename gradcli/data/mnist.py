@@ -79,7 +79,7 @@ class Mnist(Pictures):
         made = self._idx().load()
         return replace(made, source=self, facts=self._named(made.facts))
 
-    def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
+    def read(self, path: Path, state: Mapping[str, object]) -> Unseen:
         """Images from another IDX file, 28 x 28."""
         return read_images(path, state)
 

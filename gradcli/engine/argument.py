@@ -23,7 +23,7 @@ class Arguments:
         decided: the types of calls by position that fit, whatever the values are.
     """
 
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+    def __init__(self, name: str, function: Callable[..., object]) -> None:
         self.name = name
         self.function = function
         self.decided: set[tuple[Any, ...]] = set()
@@ -53,7 +53,7 @@ class Arguments:
         return [p.name for p in parameters if p.kind in single], more[0] if more else None
 
     def taken(
-        self, args: tuple[Any, ...], named: dict[str, Any]
+        self, args: tuple[object, ...], named: dict[str, object]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call as they are used; refuses the first that does not fit.
 
@@ -77,7 +77,7 @@ class Arguments:
             return self._converted(args, named)
         return args, named
 
-    def _undecided(self, args: tuple[Any, ...]) -> list[tuple[int, Kind]]:
+    def _undecided(self, args: tuple[object, ...]) -> list[tuple[int, Kind]]:
         """The places of those of which the type does not say enough."""
         kinds = [self.kinds.get(name, _ANY) for name in self._names(len(args))]
         return [
@@ -87,7 +87,7 @@ class Arguments:
         ]
 
     def _converted(
-        self, args: tuple[Any, ...], named: dict[str, Any]
+        self, args: tuple[object, ...], named: dict[str, object]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The same, each as its kind has it."""
         positional = [
@@ -104,14 +104,14 @@ class Arguments:
         names, more = self._by_position
         return [*names[:count], *[more or ""] * (count - len(names))]
 
-    def by_name(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    def by_name(self, args: Sequence[object], named: Mapping[str, object]) -> dict[str, Any]:
         """The arguments of a call under their names, further ones as a tuple."""
         names, more = self._by_position
         values = dict(zip(names, args, strict=False)) | dict(named)
         return values if more is None else {**values, more: tuple(args[len(names) :])}
 
 
-def beyond(function: str, given: Mapping[str, Any]) -> OptionError | None:
+def beyond(function: str, given: Mapping[str, object]) -> OptionError | None:
     """What to say of a number that has more than 64 bits; looked for once a call has failed."""
     for name, value in given.items():
         for number in value if isinstance(value, (tuple, list)) else (value,):
@@ -122,12 +122,12 @@ def beyond(function: str, given: Mapping[str, Any]) -> OptionError | None:
     return None
 
 
-def too_large(function: str, given: Mapping[str, Any]) -> OptionError:
+def too_large(function: str, given: Mapping[str, object]) -> OptionError:
     """What to say of a call that ended in OverflowError."""
     return beyond(function, given) or OptionError(f"{function}: its numbers are too large")
 
 
-def listed(function: str, name: str, given: tuple[Any, ...]) -> tuple[Any, ...]:
+def listed(function: str, name: str, given: tuple[object, ...]) -> tuple[Any, ...]:
     """What is given one by one or as one list; not as both."""
     if len(given) == 1 and isinstance(given[0], (tuple, list)):
         return tuple(given[0])
@@ -140,7 +140,7 @@ def listed(function: str, name: str, given: tuple[Any, ...]) -> tuple[Any, ...]:
     return given
 
 
-def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+def hints_of(function: Callable[..., object]) -> dict[str, Any]:
     """The annotations of a function, as types."""
     return get_type_hints(function, include_extras=True)
 

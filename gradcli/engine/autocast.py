@@ -110,15 +110,15 @@ def rule_of(name: str) -> Callable[[list[Any]], list[Any]] | None:
     return _widest if name in WIDEST else None
 
 
-def _rounded(inputs: list[Any]) -> list[Any]:
+def _rounded(inputs: list[object]) -> list[Any]:
     return [_with_each(x, _as_bfloat16) for x in inputs] if _on.get() else inputs
 
 
-def _widened(inputs: list[Any]) -> list[Any]:
+def _widened(inputs: list[object]) -> list[Any]:
     return [_with_each(x, _as_float32) for x in inputs] if _on.get() else inputs
 
 
-def _widest(inputs: list[Any]) -> list[Any]:
+def _widest(inputs: list[object]) -> list[Any]:
     wide = _on.get() and any(t.dtype is float32 for x in inputs for t in _tensors(x))
     return _widened(inputs) if wide else inputs
 

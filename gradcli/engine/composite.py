@@ -81,7 +81,7 @@ class Composite:
 
     def __init__(
         self,
-        plain: Callable[..., Any],
+        plain: Callable[..., object],
         *,
         name: str = "",
         samples: Sequence[Sample] = (),
@@ -126,7 +126,7 @@ class Composite:
         return inputs[0] if result is None and inputs else result
 
     def placed(
-        self, inputs: Sequence[Any], options: dict[str, Any]
+        self, inputs: Sequence[object], options: dict[str, object]
     ) -> tuple[list[Any], dict[str, Any]]:
         """A sample as arguments: inputs where they stand, the options behind them by name."""
         rest = list(inputs)
@@ -199,7 +199,7 @@ def rename(error: GradcliError, name: str) -> None:
         error.args = (error.message,)
 
 
-def _arrays(values: Sequence[Any]) -> Iterator[Array]:
+def _arrays(values: Sequence[object]) -> Iterator[Array]:
     """Those of the tensors among the arguments of a call."""
     for value in values:
         if isinstance(value, Tensor):

@@ -118,7 +118,7 @@ def _through(op: Composite) -> list[Op[Any]]:
     return behind(op, first) or behind(op, first, dtype=float32)
 
 
-def _family(function: Callable[..., Any]) -> str:
+def _family(function: Callable[..., object]) -> str:
     """The folder of gradcli.engine.ops that it is declared in, or the module beside them."""
     return str(function.__module__).removeprefix("gradcli.engine.ops.").partition(".")[0]
 

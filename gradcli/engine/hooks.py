@@ -84,7 +84,7 @@ def of_tensors(
     return hooked
 
 
-def ran(hooks: tuple[Hook, ...], slots: list[Any]) -> list[Any]:
+def ran(hooks: tuple[Hook, ...], slots: list[object]) -> list[Any]:
     """What hooks make of the gradients of a node's outputs, one after the other."""
     for hook in hooks:
         if hook.cell is None and slots[hook.output] is not None:

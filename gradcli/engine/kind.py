@@ -56,7 +56,7 @@ def shown(value: object) -> str:
     return type(value).__name__
 
 
-def _plain(values: Sequence[Any]) -> bool:
+def _plain(values: Sequence[object]) -> bool:
     """Whether these are numbers of few digits, or None."""
     return all(
         value is None or (isinstance(value, (int, float)) and abs(value) < 1e9) for value in values
@@ -219,7 +219,7 @@ def _instance(kind: type) -> Kind:
     return Kind(says, taken, frozenset((kind,)), error=error, classes=(kind,))
 
 
-def _one_of(choices: tuple[Any, ...]) -> Kind:
+def _one_of(choices: tuple[object, ...]) -> Kind:
     few = len(choices) <= 2
     says = (" or " if few else ", ").join(map(repr, choices))
     says = says if few else f"one of {says}"
@@ -233,7 +233,7 @@ def _one_of(choices: tuple[Any, ...]) -> Kind:
     return Kind(says, taken, types=frozenset(kinds))
 
 
-def _bounded(kind: Kind, notes: tuple[Any, ...]) -> Kind:
+def _bounded(kind: Kind, notes: tuple[object, ...]) -> Kind:
     bounds = [note for note in notes if isinstance(note, Bound)]
 
     def taken(value: object) -> Any:
@@ -313,7 +313,7 @@ def _places(kinds: Sequence[Kind]) -> Kind:
     return Kind(says, taken, types=frozenset((tuple, list)))
 
 
-def _each(values: Sequence[Any], kinds: Sequence[Kind]) -> Sequence[Any]:
+def _each(values: Sequence[object], kinds: Sequence[Kind]) -> Sequence[Any]:
     """The list itself, or a tuple where an element became another."""
     converted = {}
     for i, (value, kind) in enumerate(zip(values, kinds, strict=True)):

@@ -127,7 +127,7 @@ class Op(Generic[Result]):
         if twice:
             self._again = partial(_RULES[twice], self)
 
-    def gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def gradient(self, function: Callable[..., object]) -> Callable[..., Any]:
         """Declare the gradient, as a decorator.
 
         Beside what `saves` names it may ask for options (`**` for all of them), for `needs` (which
@@ -145,7 +145,7 @@ class Op(Generic[Result]):
         return function
 
     def gradient_graph(
-        self, rule: Callable[..., Any], also: Sequence[str] = ()
+        self, rule: Callable[..., object], also: Sequence[str] = ()
     ) -> Callable[..., Any]:
         """Declare the gradient once more, from Tensors to Tensors, so that it has one itself.
 
@@ -172,7 +172,7 @@ class Op(Generic[Result]):
         """True when a gradient is declared."""
         return self._gradient is not None
 
-    def backward(self, grads: Gradients, kept: dict[str, Any]) -> Gradients:
+    def backward(self, grads: Gradients, kept: dict[str, object]) -> Gradients:
         """Gradients of the inputs from those of the outputs and what the gradient asks for."""
         assert self._gradient is not None
         arriving = grads[0] if self.visible == 1 else tuple(grads)
@@ -183,7 +183,7 @@ class Op(Generic[Result]):
             result = self._gradient(arriving, **kept)
         return result if isinstance(result, tuple) else (result,)
 
-    def backward_recorded(self, node: Node, grads: Sequence[Any]) -> Sequence[Any]:
+    def backward_recorded(self, node: Node, grads: Sequence[object]) -> Sequence[Any]:
         """The same with Tensors, remembered for another way back."""
         if self._again is None:
             cure = "compute the values under engine.composed()" if self.composed else self.why
@@ -252,7 +252,7 @@ class Op(Generic[Result]):
                 y.alias = True
         return several
 
-    def _refuse_numbers(self, error: Exception, options: dict[str, Any]) -> None:
+    def _refuse_numbers(self, error: Exception, options: dict[str, object]) -> None:
         """Raise an error that names the option, where a number beyond 64 bits caused this one."""
         if isinstance(error, OverflowError):
             raise too_large(self.name, options) from None
@@ -261,7 +261,7 @@ class Op(Generic[Result]):
             raise unfit from None
 
     def _composed(
-        self, inputs: Sequence[Tensor | None], options: dict[str, Any], made: Sequence[Array]
+        self, inputs: Sequence[Tensor | None], options: dict[str, object], made: Sequence[Array]
     ) -> Any:
         """The composed form; the fused one ran before, to check, and to draw what it must."""
         assert self.composed is not None
@@ -298,7 +298,7 @@ class Op(Generic[Result]):
         given = dict(zip(names, args, strict=False))
         for name, value in named.items():
             # torch calls the first tensor `input`; formulas read better with x.
-            slot = self.inputs[0] if name == "input" and self.inputs else name
+            slot = names[0] if name == "input" and name not in names else name
             if slot not in names:
                 raise OptionError(f"{self.name}: no argument '{name}'; it is {self.signature()}")
             if slot in given:

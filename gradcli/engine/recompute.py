@@ -33,7 +33,7 @@ def repeating() -> bool:
 
 
 def checkpoint(
-    function: Callable[..., Any],
+    function: Callable[..., object],
     *args: object,
     use_reentrant: bool = False,
     preserve_rng_state: bool = True,
@@ -90,7 +90,7 @@ class _Chain:
 class _Part:
     """A function that can run again as it ran before, and what its nodes kept the second time."""
 
-    def __init__(self, function: Callable[[], Any], preserve: bool) -> None:
+    def __init__(self, function: Callable[[], object], preserve: bool) -> None:
         self._function = function
         self._random = default_generator.get_state() if preserve else None
         self._composed = composing()

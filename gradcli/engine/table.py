@@ -16,7 +16,7 @@ _OF_TYPES = ("bfloat16", "bool", "double", "float", "int", "long")
 __all__: list[str] = []  # what the engine takes over
 
 
-def enter(name: str, function: Callable[..., Any]) -> None:
+def enter(name: str, function: Callable[..., object]) -> None:
     """Enter an op or a function composed of ops; each name once."""
     globals()[name] = OPS.add(name, function)
     if not name.startswith("_") and name not in _OF_TYPES:

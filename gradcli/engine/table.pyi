@@ -25,7 +25,7 @@ from typing import overload
 import builtins
 
 OPS: Registry[Callable[..., Any]]
-def enter(name: str, function: Callable[..., Any]) -> None: ...
+def enter(name: str, function: Callable[..., object]) -> None: ...
 @overload
 def abs(x: Tensor) -> Tensor:
     """|x|; the gradient at 0 is 0."""

@@ -373,7 +373,7 @@ def refuse_recorded(name: str, *tensors: object) -> None:
         )
 
 
-def install(name: str, function: Callable[..., Any]) -> None:
+def install(name: str, function: Callable[..., object]) -> None:
     """Make an op a method of Tensor: `x.name(...)` is `function(x, ...)`."""
     if isinstance(function, FunctionType):  # Python binds x to it by itself
         setattr(Tensor, name, function)

@@ -85,7 +85,7 @@ class Wanted:
         """True where a gradient is of use."""
         return number in self._ends or number in self._passed
 
-    def take(self, node: Node | Leaf, slots: Sequence[Any]) -> bool:
+    def take(self, node: Node | Leaf, slots: Sequence[object]) -> bool:
         """Keep what has arrived at a place; true if the way goes on behind it."""
         if node.number in self._ends:
             for output, value in enumerate(slots):
@@ -147,7 +147,7 @@ class Walk:
             slots = waiting[1]
             slots[output] = self.add(slots[output], grad)
 
-    def hooked(self, node: Node | Leaf, slots: list[Any]) -> list[Any]:
+    def hooked(self, node: Node | Leaf, slots: list[object]) -> list[Any]:
         """What hooks make of the gradients; where these are to be kept too, that comes last."""
         if isinstance(node, Leaf):
             _assume(node)
@@ -206,7 +206,7 @@ class RecordedWalk(Walk):
         return b if a is None else a + b
 
     @staticmethod
-    def through(node: Node, grads: Sequence[Any]) -> Sequence[Any]:
+    def through(node: Node, grads: Sequence[object]) -> Sequence[Any]:
         """Gradients of a node's inputs, by ops."""
         return node.rule.backward_recorded(node, grads)
 

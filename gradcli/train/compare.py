@@ -25,7 +25,7 @@ PLACES = (
 )
 
 
-def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flat(values: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """`train.batch` and its value, for every value that fixes what the training computes."""
     for key, value in values.items():
         path = f"{prefix}{key}"
@@ -37,7 +37,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield path, value
 
 
-def config_sha256(resolved: Mapping[str, Any]) -> str:
+def config_sha256(resolved: Mapping[str, object]) -> str:
     """One hash for all configs that compute the same steps."""
     text = json.dumps(dict(flat(resolved)), sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -66,7 +66,7 @@ def check_same(meta: Meta, job: Job, source: str, *, allow_data_change: bool) ->
     return _data_changes(meta, job, allow_data_change)
 
 
-def _differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
+def _differences(theirs: dict[str, object], ours: dict[str, object]) -> list[str]:
     return [
         f"{key}: the checkpoint has {_shown(theirs, key)}, the config {_shown(ours, key)}"
         for key in sorted(theirs.keys() | ours.keys())
@@ -74,7 +74,7 @@ def _differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
     ] or ["its stored config has another hash than it claims"]
 
 
-def _shown(values: dict[str, Any], key: str) -> str:
+def _shown(values: dict[str, object], key: str) -> str:
     return json.dumps(values[key]) if key in values else "nothing"
 
 

@@ -63,7 +63,7 @@ class RunDirectory:
     def write_config(
         self,
         sources: Sequence[tuple[Path, str]],
-        resolved: Mapping[str, Any],
+        resolved: Mapping[str, object],
         code: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """config.yaml and what it extends, as written, resolved.yaml with every default, own code.
@@ -78,7 +78,7 @@ class RunDirectory:
                 write_text(self.path / name, text)
             write_text(self.path / "resolved.yaml", to_yaml(resolved))
 
-    def write_json(self, name: str, value: Mapping[str, Any], *, flush: bool = True) -> None:
+    def write_json(self, name: str, value: Mapping[str, object], *, flush: bool = True) -> None:
         """manifest.json, plan.json or status.json, whole or not at all."""
         text = json.dumps(value, indent=2, allow_nan=False)
         with _writing(self.path):
@@ -86,7 +86,7 @@ class RunDirectory:
 
     # Written all along.
 
-    def log(self, record: dict[str, Any]) -> None:
+    def log(self, record: dict[str, object]) -> None:
         """One more line of log.jsonl."""
         if self._log is None:
             self._log = Log(self.path / "log.jsonl")

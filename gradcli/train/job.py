@@ -42,7 +42,7 @@ class Schedule(Protocol):
     def state_dict(self) -> dict[str, Any]:
         """What a resumed run must know, fit for JSON."""
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Go on from there."""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from gradcli.errors import RunError
 
 
-def strict(record: dict[str, Any]) -> dict[str, Any]:
+def strict(record: dict[str, object]) -> dict[str, Any]:
     """`record` with null for NaN and infinity, whose names go into `nonfinite`."""
     odd = {
         key: str(value)
@@ -23,7 +23,7 @@ def strict(record: dict[str, Any]) -> dict[str, Any]:
     return {**record, **dict.fromkeys(odd), "nonfinite": odd}
 
 
-def dump(record: dict[str, Any]) -> str:
+def dump(record: dict[str, object]) -> str:
     """One record as strict JSON."""
     return json.dumps(strict(record), allow_nan=False)
 
@@ -39,7 +39,7 @@ class Log:
         except OSError as error:
             raise RunError(f"cannot write {path}: {error.strerror}") from error
 
-    def write(self, record: dict[str, Any]) -> None:
+    def write(self, record: dict[str, object]) -> None:
         """Append one line."""
         line = (dump(record) + "\n").encode()
         try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def predict(
     job: Job,
-    state: Mapping[str, Any],
+    state: Mapping[str, object],
     file: Path,
     top: int,
     note: Callable[[str], None],
@@ -76,7 +76,7 @@ def labels_of(job: Job) -> Sequence[str]:
     return facts.labels or [str(number) for number in range(facts.classes or 0)]
 
 
-def _check(values: Sequence[float], row: dict[str, Any]) -> None:
+def _check(values: Sequence[float], row: dict[str, object]) -> None:
     if not all(math.isfinite(value) for value in values):
         raise NumericsError(
             f"the model's output for {row['file']}, sample {row['index']}, is not finite"

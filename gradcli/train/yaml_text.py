@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import yaml
 
@@ -24,7 +23,7 @@ def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=None if plain else '"')
 
 
-def _list(dumper: _Dumper, value: tuple[Any, ...]) -> yaml.SequenceNode:
+def _list(dumper: _Dumper, value: tuple[object, ...]) -> yaml.SequenceNode:
     return dumper.represent_list(list(value))
 
 
@@ -32,7 +31,7 @@ _Dumper.add_representer(str, _text)
 _Dumper.add_representer(tuple, _list)
 
 
-def to_yaml(values: Mapping[str, Any]) -> str:
+def to_yaml(values: Mapping[str, object]) -> str:
     """`values` as YAML in their own order."""
     return yaml.dump(
         dict(values), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000

@@ -110,7 +110,7 @@ class DataLoader:
             source = self._here(tasks)
         return _Pass(self, islice(source, passed, None), (self._passes, epoch, first))
 
-    def _here(self, tasks: Iterator[Any]) -> Iterator[Any]:
+    def _here(self, tasks: Iterator[object]) -> Iterator[Any]:
         """Batches made in this process."""
         fetch = Fetch(self.dataset, self.collate_fn, self.batch_sampler is not None, self.drop_last)
         fetch.begin()

@@ -142,7 +142,7 @@ def _serve(work: Work, fetch: Fetch, task: Any, results: Connection) -> None:
 
 
 def _answer(
-    results: Connection, of: tuple[int, int], make: Callable[[], Any], fetch: Fetch
+    results: Connection, of: tuple[int, int], make: Callable[[], object], fetch: Fetch
 ) -> None:
     """Send what `make` gives, or how it failed and at which sample."""
     fetch.sample = None

@@ -122,7 +122,7 @@ def of(arrays: Iterable[Any]) -> Device | None:
     return None
 
 
-def beside(arrays: Iterable[Any]) -> AbstractContextManager[None]:
+def beside(arrays: Iterable[object]) -> AbstractContextManager[None]:
     """A block for an op on these arrays: its results lie with the first that is not the CPU's.
 
     Arrays of the CPU alone belong to the op at work around this one, if there is one; without any,

@@ -41,7 +41,7 @@ class CallList:
         self.kernels: list[str] = []
 
     def add(
-        self, kernel: str, tensors: Sequence[Any], sizes: Sequence[int], options: Sequence[float]
+        self, kernel: str, tensors: Sequence[object], sizes: Sequence[int], options: Sequence[float]
     ) -> None:
         """The next call; `tensors` are what `fields` gives."""
         call = self.structs[len(self.kernels)]

@@ -61,7 +61,7 @@ ROUNDED = "gelu_backward"  # on tensor cores
 ROWS = ("relu", "gelu", "tanh", "sigmoid_backward", "gelu_backward", "clamp", "neg", "floor")
 
 
-def _steps(make: Callable[..., optim.Optimizer], options: dict[str, Any], size: int) -> None:
+def _steps(make: Callable[..., optim.Optimizer], options: dict[str, object], size: int) -> None:
     parameter = engine.nn.Parameter(wave((size,)))
     optimizer = make([parameter], lr=0.01, **options)
     for step in range(STEPS):

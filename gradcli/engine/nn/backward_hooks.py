@@ -38,7 +38,7 @@ class Call:
         self._places: list[int] = []  # of the arguments that want a gradient
         self._arguments = 0
 
-    def entered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def entered(self, args: tuple[object, ...]) -> tuple[Any, ...]:
         """The arguments behind their node."""
         made, self._places = _behind(_Gate("arguments", self._leave), args)
         self._arguments = len(args)

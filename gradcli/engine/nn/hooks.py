@@ -27,7 +27,7 @@ def register(module: Module, hook: Hook | BackwardHook, prepend: bool) -> Remova
     return enter(module, "_hooks", hook, prepend=prepend)
 
 
-def call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call(module: Module, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
     """The module's forward between its hooks; what a hook returns replaces what it was given."""
     hooks = [hook for hook in module._hooks if isinstance(hook, Hook)]
     back = [hook for hook in module._hooks if isinstance(hook, BackwardHook)]
@@ -45,7 +45,7 @@ def call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _before(
-    hook: Hook, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    hook: Hook, module: Module, args: tuple[object, ...], kwargs: dict[str, object]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if not hook.with_kwargs:
         replaced = hook.function(module, args)

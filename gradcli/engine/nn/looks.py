@@ -24,8 +24,8 @@ class Table(dict[str, T]):
     __slots__ = ()
 
 
-def _telling(plain: Callable[..., Any]) -> Callable[..., Any]:
-    def change(self: dict[str, Any], *args: object, **named: object) -> Any:
+def _telling(plain: Callable[..., object]) -> Callable[..., Any]:
+    def change(self: dict[str, object], *args: object, **named: object) -> Any:
         try:
             return plain(self, *args, **named)
         finally:

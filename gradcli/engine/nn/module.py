@@ -71,7 +71,7 @@ class Module:
 
     def register_forward_hook(
         self,
-        hook: Callable[..., Any],
+        hook: Callable[..., object],
         *,
         prepend: bool = False,
         with_kwargs: bool = False,
@@ -85,7 +85,7 @@ class Module:
 
     def register_forward_pre_hook(
         self,
-        hook: Callable[..., Any],
+        hook: Callable[..., object],
         *,
         prepend: bool = False,
         with_kwargs: bool = False,
@@ -97,7 +97,7 @@ class Module:
         return hooks.register(self, hooks.Hook(hook, True, with_kwargs), prepend)
 
     def register_full_backward_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
+        self, hook: Callable[..., object], prepend: bool = False
     ) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` when the arguments' gradients are known.
 
@@ -107,7 +107,7 @@ class Module:
         return hooks.register(self, BackwardHook(hook, False), prepend)
 
     def register_full_backward_pre_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
+        self, hook: Callable[..., object], prepend: bool = False
     ) -> RemovableHandle:
         """Call `hook(module, grad_output)` before; what it returns are the results' gradients."""
         return hooks.register(self, BackwardHook(hook, True), prepend)

@@ -53,7 +53,7 @@ def _reflected(symbol: str, name: str) -> None:
     _enter(f"__r{symbol}__", operator, name, f"The op {name}, with the tensor on the right.")
 
 
-def _enter(symbol: str, operator: Callable[..., Any], name: str, doc: str) -> None:
+def _enter(symbol: str, operator: Callable[..., object], name: str, doc: str) -> None:
     """An operator takes what the op takes."""
     operator.__doc__ = doc
     operator.__dict__["__wrapped__"] = OPS[name]

@@ -151,7 +151,7 @@ class Optimizer:
         del group, name
         return table.zeros_like(parameter)
 
-    def add_param_group(self, param_group: Mapping[str, Any]) -> None:
+    def add_param_group(self, param_group: Mapping[str, object]) -> None:
         """Add parameters, with options of their own where given."""
         if not isinstance(param_group, Mapping) or "params" not in param_group:
             raise DTypeError(
@@ -341,14 +341,14 @@ class Optimizer:
                 fill(tensor.array, value)
                 tensor.array.storage.version += 1
 
-    def _options_of(self, new: Mapping[str, Any], mine: Group) -> Group:
+    def _options_of(self, new: Mapping[str, object], mine: Group) -> Group:
         names = [name for name in (*self.defaults, FIRST_RATE) if name in new]
         group = {**mine, **{name: new[name] for name in names}}
         self._check(group)
         return {name: group[name] for name in names}
 
     def _copies(
-        self, number: object, parameter: Tensor, given: Mapping[str, Any]
+        self, number: object, parameter: Tensor, given: Mapping[str, object]
     ) -> list[tuple[Tensor, Any]]:
         """Pairs (own tensor, new value) of one parameter."""
         new = {name: value for name, value in given.items() if value is not None}

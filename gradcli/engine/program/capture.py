@@ -47,7 +47,7 @@ class Captured:
 
     def __init__(
         self,
-        step: Callable[..., Any],
+        step: Callable[..., object],
         passes: Iterable[str],
         on_refusal: Callable[[str], None],
         eager: bool,
@@ -118,12 +118,12 @@ class Captured:
 
     # One signature.
 
-    def _eagerly(self, args: Sequence[Any]) -> Any:
+    def _eagerly(self, args: Sequence[object]) -> Any:
         """What the step gives, copied: it may be memory that the next step changes."""
         inside = recording.current() is not None  # its results are values of the step around it
         return changed(self._step(*args), lambda t: (t if inside else t.detach()).clone())
 
-    def _led(self, args: Sequence[Any], tensors: Sequence[Tensor] = (), first: int = 0) -> Any:
+    def _led(self, args: Sequence[object], tensors: Sequence[Tensor] = (), first: int = 0) -> Any:
         """What a replay or a recording gives, in the turn of this thread; or `_AS_IT_IS`.
 
         A program makes a step for each row of `tensors` from `first` on, where they are given.
@@ -144,7 +144,7 @@ class Captured:
             finally:
                 self._inside = False
 
-    def _entry(self, args: Sequence[Any]) -> Entry:
+    def _entry(self, args: Sequence[object]) -> Entry:
         key = (
             _REMEMBERING.get(),
             _COMPOSING.get(),
@@ -198,7 +198,7 @@ class Captured:
             )
         return Entry([], refused="too many kinds of arguments")
 
-    def _record(self, entry: Entry, args: Sequence[Any]) -> Any:
+    def _record(self, entry: Entry, args: Sequence[object]) -> Any:
         if entry.refused:
             return _AS_IT_IS
         try:
@@ -273,7 +273,7 @@ def _count(tensors: Sequence[Tensor]) -> int:
     return count
 
 
-def _joined(first: Sequence[Any], rest: Steps) -> Steps:
+def _joined(first: Sequence[object], rest: Steps) -> Steps:
     """Results of single steps, and those of the steps after them, stacked."""
     if not first:
         return rest

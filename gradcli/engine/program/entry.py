@@ -61,7 +61,7 @@ class Entry:
     transfers: tuple[Transfers, Transfers] | None = None
 
     @classmethod
-    def of(cls, args: Sequence[Any]) -> Entry:
+    def of(cls, args: Sequence[object]) -> Entry:
         """Nothing is known yet; memory for these arguments."""
         return cls([empty_beside(a.array) for a in args if isinstance(a, Tensor)])
 
@@ -94,7 +94,7 @@ class Entry:
     # Recording.
 
     def record(
-        self, step: Callable[..., Any], args: Sequence[Any], passes: Sequence[str]
+        self, step: Callable[..., object], args: Sequence[object], passes: Sequence[str]
     ) -> tuple[Any, str]:
         """The step with its calls written down: what it gives, and why it cannot be captured.
 
@@ -108,7 +108,7 @@ class Entry:
         return returned, why and f"the step is not captured: {why}"
 
     def _judge(
-        self, pattern: Pattern, recorded: Recording, args: Sequence[Any], passes: Sequence[str]
+        self, pattern: Pattern, recorded: Recording, args: Sequence[object], passes: Sequence[str]
     ) -> str:
         """Why this recording ends it, or nothing: the second one makes the program."""
         if _overwritten(recorded, self.inputs):
@@ -122,7 +122,7 @@ class Entry:
             return f"it returned {pattern!r:.60} the first time and {self.pattern!r:.60} the second"
         return difference(before, recorded) or self._compile(recorded, passes)
 
-    def _recorded(self, step: Callable[..., Any], args: Sequence[Any]) -> Recording:
+    def _recorded(self, step: Callable[..., object], args: Sequence[object]) -> Recording:
         lent = [_lent(array) for array in self.inputs]
         left = iter(lent)
         copies = [_copied(a, next(left)) if isinstance(a, Tensor) else a for a in args]
@@ -162,7 +162,7 @@ class Entry:
 
     # Replaying.
 
-    def one_step(self, program: Program | DeviceProgram, args: Sequence[Any]) -> Any:
+    def one_step(self, program: Program | DeviceProgram, args: Sequence[object]) -> Any:
         """One step; what it copies in and out is listed once, and aimed anew each time."""
         given = [a.array.contiguous() for a in args if isinstance(a, Tensor)]
         if not isinstance(program, Program):
@@ -214,7 +214,7 @@ def _program(
     return DeviceProgram(calls, recorded, inputs, devices.pop())
 
 
-def tensors_in(args: Sequence[Any]) -> list[Tensor]:
+def tensors_in(args: Sequence[object]) -> list[Tensor]:
     """The tensors among arguments."""
     return [a for a in args if isinstance(a, Tensor)]
 

@@ -65,7 +65,7 @@ class _Rehearsal(Recording):
 
 
 def arena_bytes(
-    step: Callable[..., Any], args: Sequence[Any], passes: Iterable[str] = tuple(PASSES)
+    step: Callable[..., object], args: Sequence[object], passes: Iterable[str] = tuple(PASSES)
 ) -> int:
     """The memory of intermediates that `capture` gives this step, whose tensors lie on meta.
 

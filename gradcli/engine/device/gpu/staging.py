@@ -17,7 +17,9 @@ class Ring:
     all that was queued, and `wait` waits until a mark is reached.
     """
 
-    def __init__(self, nbytes: int, mark: Callable[[], Any], wait: Callable[[Any], None]) -> None:
+    def __init__(
+        self, nbytes: int, mark: Callable[[], object], wait: Callable[[Any], None]
+    ) -> None:
         self.nbytes = nbytes
         self._mark, self._wait = mark, wait
         self._begin = self._head = 0  # of the pieces that no mark stands behind yet

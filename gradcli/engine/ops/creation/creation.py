@@ -59,7 +59,7 @@ def tensor(
     return Tensor(made, requires_grad=requires_grad)
 
 
-def _from_lists(data: Sequence[Any], dtype: DType | None) -> Array:
+def _from_lists(data: Sequence[object], dtype: DType | None) -> Array:
     shape: list[int] = []
     level: list[Any] = [data]
     while level and isinstance(level[0], (list, tuple)):
@@ -79,7 +79,7 @@ def _from_lists(data: Sequence[Any], dtype: DType | None) -> Array:
     return made if made.dtype is dtype else made.cast(dtype)
 
 
-def _natural(numbers: Sequence[Any]) -> DType:
+def _natural(numbers: Sequence[object]) -> DType:
     """The type of plain numbers: the highest kind among them."""
     kinds = {type(item) for item in numbers}
     if not kinds <= {bool, int, float}:
@@ -90,7 +90,7 @@ def _natural(numbers: Sequence[Any]) -> DType:
     return dtypes.int64 if int in kinds else dtypes.bool_
 
 
-def _packed(numbers: Sequence[Any], shape: Shape, dtype: DType) -> Array:
+def _packed(numbers: Sequence[object], shape: Shape, dtype: DType) -> Array:
     convert = {"float": float, "int": int, "bool": bool}[dtype.kind]
     code = "B" if dtype.kind == "bool" else dtype.format
     try:

@@ -50,7 +50,7 @@ def _corners(data: list[Any], ndim: int) -> list[Any]:
     return [number for row in picked for number in _corners(row, ndim - 1)]
 
 
-def _row(data: list[Any], write: _Format, indent: int, short: bool) -> str:
+def _row(data: list[object], write: _Format, indent: int, short: bool) -> str:
     words = [write(value) for value in data]
     if short and len(data) > 2 * EDGE:
         words = [*words[:EDGE], LEFT_OUT, *words[-EDGE:]]

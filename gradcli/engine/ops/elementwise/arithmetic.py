@@ -236,7 +236,7 @@ class SubOp(ScaledOp):
     """sub, which truth values have not, as in torch."""
 
     def _bind(
-        self, args: Sequence[Any], named: dict[str, Any]
+        self, args: Sequence[object], named: dict[str, object]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
         for value in (*args, *named.values()):
             if isinstance(value, bool) or (

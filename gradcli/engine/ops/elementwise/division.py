@@ -25,7 +25,7 @@ class WholeDivision(BinaryOp):
     """Refuses to divide whole numbers by 0, for which they have no answer."""
 
     def _bind(
-        self, args: Sequence[Any], named: dict[str, Any]
+        self, args: Sequence[object], named: dict[str, object]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
         inputs, options = super()._bind(args, named)
         divisor = inputs[1]

@@ -28,8 +28,8 @@ _TOKEN = re.compile(r"\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\w+|[<>=!]=|&&|\|\||[-+
 _BINDING = (("||",), ("&&",), ("==", "!="), ("<", ">", "<=", ">="), ("+", "-"), ("*", "/"))
 _LEVELS = {token: level for level, tokens in enumerate(_BINDING, 1) for token in tokens}
 _OPERATORS: dict[str, Callable[..., Value]] = {
-    "||": lambda a, b: OPS["logical_or"](a, b),
-    "&&": lambda a, b: OPS["logical_and"](a, b),
+    "||": lambda a, b: table.logical_or(a, b),
+    "&&": lambda a, b: table.logical_and(a, b),
     "==": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -144,7 +144,7 @@ def _chosen(node: tuple[Any, ...], values: Mapping[str, Value]) -> Value:
     if not isinstance(then, Tensor) and not isinstance(otherwise, Tensor):
         kept = next(value for value in values.values() if isinstance(value, Tensor))
         then = tensor(float(then), dtype=kept.dtype)
-    return OPS["where"](condition, then, otherwise)
+    return table.where(condition, then, otherwise)
 
 
 def _where_taken(
@@ -161,7 +161,7 @@ def _where_taken(
         if not isinstance(value, Tensor) or not value.requires_grad:
             return value
         pair = (value, value.detach()) if taken else (value.detach(), value)
-        return OPS["where"](condition, *pair)
+        return table.where(condition, *pair)
 
     return {name: cut(value) for name, value in values.items()}
 
@@ -222,7 +222,7 @@ _OWN: dict[str, Callable[..., Value]] = {
     "atan2_slope": _atan2_slope,
     "pow_slope": _pow_slope,
     "bce_slope": _bce_slope,
-    "log_1_plus": lambda x: OPS["log1p"](x),
-    "floor": lambda x: OPS["floor"](x.detach()),  # flat
-    "trunc": lambda x: OPS["trunc"](x.detach()),
+    "log_1_plus": lambda x: table.log1p(x),
+    "floor": lambda x: table.floor(x.detach()),  # flat
+    "trunc": lambda x: table.trunc(x.detach()),
 }

@@ -73,7 +73,7 @@ class AlongDim(Op[Tensor]):
         return Signature(shown, __validate_parameters__=False)
 
     def _bind(
-        self, args: Sequence[Any], named: dict[str, Any]
+        self, args: Sequence[object], named: dict[str, object]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
         if len(args) > 1 and isinstance(args[1], int) and "dim" not in named:
             behind = len(self.inputs) + 1

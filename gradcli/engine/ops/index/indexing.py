@@ -201,7 +201,7 @@ def _used(part: object) -> int:
     return part.ndim if isinstance(part, Tensor) and part.dtype is dtypes.bool_ else 1
 
 
-def _spelled_out(name: str, parts: list[Any], shape: Shape) -> list[Any]:
+def _spelled_out(name: str, parts: list[object], shape: Shape) -> list[Any]:
     """Ellipsis, or the end, replaced by the full slices it stands for."""
     used = sum(_used(part) for part in parts)
     if used > len(shape):

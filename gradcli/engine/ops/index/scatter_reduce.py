@@ -49,7 +49,7 @@ class _ScatterReduce(AlongDim):
             rename(error, self.name)
             raise
 
-    def _joined(self, args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
+    def _joined(self, args: tuple[object, ...], named: dict[str, object]) -> Tensor:
         (x, index, src), options = self._bind(args, named)
         assert x is not None and index is not None and src is not None
         reduce, include = options["reduce"], options.get("include_self", True)

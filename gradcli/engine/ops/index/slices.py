@@ -73,7 +73,7 @@ def basic_view(x: Array, index: object, name: str = "getitem") -> Array:
     return x.view(shape_rules.checked(shape, name), tuple(strides), offset)
 
 
-def _spelled_out(name: str, parts: tuple[Any, ...], missing: int) -> list[Any]:
+def _spelled_out(name: str, parts: tuple[object, ...], missing: int) -> list[Any]:
     """Ellipsis, or the end, replaced by the full slices it stands for."""
     if sum(part is Ellipsis for part in parts) > 1:
         raise OptionError(f"{name}: only one Ellipsis is possible")

@@ -40,7 +40,7 @@ class _Where(Op[Tensor]):
         return super().__call__(*args, **named)
 
     def _bind(
-        self, args: Sequence[Any], named: dict[str, Any]
+        self, args: Sequence[object], named: dict[str, object]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
         given = dict(zip(("condition", "input", "other"), args, strict=False)) | named
         if set(given) != {"condition", "input", "other"} or len(args) + len(named) != 3:

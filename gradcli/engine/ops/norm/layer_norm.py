@@ -36,7 +36,7 @@ class OptionSecond(Op[Tensor]):
         return (self.inputs[0], option, *self.inputs[1:], *others)
 
     def _bind(
-        self, args: Sequence[Any], named: dict[str, Any]
+        self, args: Sequence[object], named: dict[str, object]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
         # Inputs side by side, as every op takes them, are told apart by what stands second.
         if len(args) > 1 and args[1] is not None and not isinstance(args[1], Tensor):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gradcli.engine import table
 from gradcli.engine.composite import function
 from gradcli.engine.sample import sample, wrong
-from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
@@ -46,6 +46,5 @@ def rotary_embedding(
     else:
         a, b = input[..., :half], input[..., half:]
     turned = [a * cos - b * sin, a * sin + b * cos]
-    join = OPS["stack" if interleaved else "cat"]
-    made: Tensor = join(turned, -1).reshape(input.shape)
-    return made
+    join = table.stack if interleaved else table.cat
+    return join(turned, -1).reshape(input.shape)

@@ -27,7 +27,7 @@ class _SearchOp(Op[Tensor]):
     takes = Operand
 
     def _bind(
-        self, args: Sequence[Any], named: dict[str, Any]
+        self, args: Sequence[object], named: dict[str, object]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
         if len(args) == 2 and isinstance(args[0], Tensor) and not isinstance(args[1], Tensor):
             number = _OPERAND.taken_as(self.name, self.inputs[1], args[1])

@@ -68,7 +68,7 @@ class ReduceLROnPlateau(LRScheduler):
         seen = {name: getattr(self._patience, ours) for name, ours in STATE.items()}
         return {**super().state_dict(), **seen}
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state_dict: Mapping[str, object]) -> None:
         """Take over what another one has seen."""
         given = {"base_lrs": self.base_lrs, **state_dict}
         for name, ours in STATE.items():

@@ -101,6 +101,7 @@ def test_places_in_sorted_rows() -> None:
     right = engine.bucketize(engine.tensor([1.0, math.nan]), bounds, right=True)
     assert right.tolist() == [1, 3]
     assert engine.searchsorted(bounds, 4).item() == 2
+    assert engine.searchsorted(bounds, input=engine.tensor([4])).item() == 2
     with pytest.raises(ShapeError, match=r"^bucketize: boundaries must be a vector"):
         engine.bucketize(engine.zeros(2), engine.zeros(2, 2))
     with pytest.raises(OptionError, match="side must be"):
