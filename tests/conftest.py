@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -35,7 +35,9 @@ expect: {test.accuracy: ">= 0.5"}
 
 def fake_source() -> type:
     """A dataset whose facts stand in the config: images, a row of numbers, text or a regression."""
-    from gradcli.data import Facts, LoadedData
+    from gradcli import engine
+    from gradcli.data import Facts, LoadedData, Split
+    from gradcli.data.samples import Windows, outlined
 
     @dataclass(frozen=True)
     class Fake:
@@ -60,6 +62,14 @@ def fake_source() -> type:
                 labels=(),
                 sizes={split: size for split, size in sizes.items() if size},
             )
+
+        def outline(self, facts: Facts) -> Mapping[str, Split]:
+            if self.kind == "text":
+                with engine.device("meta"):
+                    tokens = engine.empty(8 * max(facts.sizes.values()) + 1, dtype=engine.int32)
+                return {name: Windows(tokens[: 8 * n + 1], 8, 8) for name, n in facts.sizes.items()}
+            targets = "float32" if self.kind == "values" else "int64"
+            return outlined(facts, "float32", targets, 1.0, 0.0, 1.0)
 
         def load(self) -> LoadedData:
             raise AssertionError("checking a config reads no data")

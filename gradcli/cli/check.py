@@ -93,6 +93,8 @@ def _as_object(path: Path, config: Config | None, error: ErrorGroup | None) -> d
             for top in config.model
             for layer in top.flat()
         ]
+        if config.memory:
+            found["memory"] = {"kept": config.memory.kept, "arena": config.memory.arena}
         found["resolved"] = config.resolved
     return found
 
@@ -109,6 +111,7 @@ def _show(path: Path, config: Config | None, error: ErrorGroup | None, resolved:
         output.say(to_yaml(config.resolved).rstrip("\n"))
         return
     from gradcli.config.build import layer_lines
+    from gradcli.config.room import shown
 
     samples = ", ".join(f"{split} {size}" for split, size in config.facts.sizes.items())
     output.say(f"{path}: {config.name}, {samples} samples, {config.steps} steps")
@@ -116,3 +119,7 @@ def _show(path: Path, config: Config | None, error: ErrorGroup | None, resolved:
         output.say(line)
     total = sum(layer.parameters for layer in config.model)
     output.say(f"{'total':>5}  {'':<28} {'':>14} {total:>14,}")
+    if config.memory:
+        kept, arena = shown(config.memory.kept), shown(config.memory.arena)
+        output.say(f"memory: {kept} of weights, their gradients, the optimizer and data")
+        output.say(f"        {arena} of a step's intermediates")

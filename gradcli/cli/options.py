@@ -13,7 +13,7 @@ from gradcli.devices import DEVICES, parsed, shown
 from gradcli.errors import DeviceError, OptionError
 
 if TYPE_CHECKING:  # imported when a command needs it
-    from gradcli.config.crosscheck import Room
+    from gradcli.config.room import Room
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -115,7 +115,7 @@ def compute_on(device: str, threads: int | None) -> int:
 
 def room(device: str) -> Room:
     """The memory that a training on a device has to fit in."""
-    from gradcli.config.crosscheck import HERE, Room
+    from gradcli.config.room import HERE, Room
 
     def free() -> int | None:
         from gradcli.engine.device.gpu import opened

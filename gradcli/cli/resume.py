@@ -54,7 +54,7 @@ def command(
     with directories.RunDirectory(path) as directory:
         from gradcli.config import build
 
-        job = build(load_run(path, overrides, device))
+        job = build(load_run(path, overrides, options.room(device)))
 
         from gradcli.train.loop import check_expectations
 

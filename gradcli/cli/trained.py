@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcli.cli import options
 from gradcli.errors import ErrorGroup
 
 if TYPE_CHECKING:
     from gradcli.config import Config
+    from gradcli.config.room import Room
     from gradcli.train.checkpoint import Meta
     from gradcli.train.job import Job
 
@@ -33,13 +33,16 @@ class Trained:
     notes: list[str]
 
 
-def load_run(path: Path, overrides: Sequence[str] = (), device: str = "cpu") -> Config:
-    """The config of the run in `path`, for a device; where its data is gone, the error says so."""
+def load_run(path: Path, overrides: Sequence[str] = (), room: Room | None = None) -> Config:
+    """The config of the run in `path`; where its data is gone, the error says so.
+
+    To go on with it, the training has to fit into a room.
+    """
     from gradcli.config import load
 
     resolved = path / "resolved.yaml"
     try:
-        return load(resolved, overrides, options.room(device))
+        return load(resolved, overrides, room)
     except ErrorGroup as group:
         for error in group.errors:
             if error.code == NO_DATA:
@@ -58,7 +61,7 @@ def open_trained(path: Path, which: str, device: str, *, partial: bool = False) 
     from gradcli.train.state import nonfinite_weights, restore
 
     name, found = find_checkpoint(path, which)
-    job = build(load_run(path, device=device))
+    job = build(load_run(path))
     notes = list(job.dataset.notes)
     changes = check_same(found.meta, job, name, allow_data_change=True)
     notes += [f"warning: {change}" for change in changes]

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gradcli import engine
 from gradcli.config import own_code
-from gradcli.config.load import Config
 from gradcli.config.loss_fits import target_kind
 from gradcli.config.node import Path as Keys
 from gradcli.config.planned import PlannedLayer, build_all
 from gradcli.config.selection import select, select_state
+from gradcli.data import LoadedData
 from gradcli.engine import nn
-from gradcli.errors import ConfigError, ErrorGroup, GradcliError
+from gradcli.errors import ConfigError, DeviceError, ErrorGroup, GradcliError
 from gradcli.train.job import Job, as_they_are
+
+if TYPE_CHECKING:
+    from gradcli.config.load import Config
 
 Find = Callable[[nn.Module, Sequence[str], str], set[str]]
 
@@ -28,6 +32,11 @@ def build(config: Config) -> Job:
         dataset = replace(dataset, sha256=hashes)
 
     engine.manual_seed(config.train.seed)
+    return job_of(config, dataset)
+
+
+def job_of(config: Config, dataset: LoadedData) -> Job:
+    """The job on this data, on the device where new tensors are made."""
     model = build_all(config.model)
     _freeze(model, config)
     begin = None
@@ -58,7 +67,12 @@ def build(config: Config) -> Job:
 def check_patterns(config: Config) -> None:
     """Refuse patterns that match nothing. Only the model itself knows the names, so it is built."""
     if any(patterns for _, patterns, _ in _patterns(config)):
-        _freeze(build_all(config.model), config)
+        try:
+            with engine.device("meta"):
+                model = build_all(config.model)
+        except DeviceError:  # own code looks at numbers
+            model = build_all(config.model)
+        _freeze(model, config)
 
 
 def _freeze(model: nn.Module, config: Config) -> None:

@@ -1,28 +1,22 @@
-"""What only shows when sections are seen together: lengths, figures, names, the memory."""
+"""What only shows when sections are seen together: lengths, figures, names."""
 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.schedules import Plan, steps_of
 from gradcli.config.sections import Chosen
-from gradcli.errors import ConfigError, DeviceError, Place, ShapeError
+from gradcli.errors import ConfigError, Place
 from gradcli.registry import closest
 from gradcli.train.job import Expectation, Settings, steps_per_epoch, total_steps
 
 if TYPE_CHECKING:
     from gradcli.data import Facts
-
-MAX_BYTES = 2**63 - 1
-# Copies of each weight: itself, its gradient, and what the optimizer remembers.
-_COPIES = {"sgd": 3, "adam": 4, "adamw": 4}
 
 
 def place_of(root: Node, *path: str) -> Place:
@@ -159,99 +153,10 @@ def watched(
             report.error("E109", f"{'.'.join(path)}: {problem}", place_of(root, *path))
 
 
-class Room(NamedTuple):
-    """The memory that a training has to fit in: whose it is, and how many bytes are free."""
-
-    where: str
-    free: Callable[[], int | None]
-
-
-def memory(
-    layers: Sequence[PlannedLayer],
-    optimizer: str,
-    train: Settings,
-    room: Room,
-    place: Place,
-    report: Report,
-) -> None:
-    """Refuse a model whose training cannot fit where it shall run, before anything is allocated."""
-    batch = train.micro_batch or train.batch
-    leaves = [layer for layer in layers if not layer.children]
-    parameters = sum(layer.parameters for layer in leaves)
-    if not parameters:
+def parameters(layers: Sequence[PlannedLayer], place: Place, report: Report) -> None:
+    """Something is to be trained."""
+    if not any(layer.parameters for layer in layers):
         report.error("E109", "model: no layer has parameters, so there is nothing to train", place)
-    values = sum(math.prod(layer.output.shape) for layer in leaves)
-    kept = 2 * batch * values * (2 if train.precision == "bf16" else 4)
-    needed = 4 * parameters * _COPIES.get(optimizer, 4) + kept
-    if needed > MAX_BYTES:
-        report.errors.append(
-            ShapeError(
-                f"the model has {parameters} parameters and {batch * values} values a batch; "
-                "their bytes overflow 64 bits",
-                place=place,
-            )
-        )
-        return
-    available = room.free()
-    if available is not None and needed > available:
-        report.errors.append(
-            DeviceError(
-                f"training needs about {_gigabytes(needed)}, {room.where} has "
-                f"{_gigabytes(available)} available",
-                code="E402",
-                place=place,
-                notes=(
-                    f"{parameters} parameters, {values} values a sample, batch {batch}",
-                    "make the largest layer or train.batch smaller",
-                ),
-            )
-        )
-
-
-def _gigabytes(count: int) -> str:
-    return f"{count / 1e9:.1f} GB"
-
-
-def available_bytes() -> int | None:
-    """Memory that a new process could still get; None where the system does not say."""
-    found = [_meminfo(), _cgroup(), _address_space()]
-    known = [count for count in found if count is not None]
-    return min(known) if known else None
-
-
-HERE = Room("this machine", available_bytes)
-
-
-def _meminfo() -> int | None:
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-        return None
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return None
-
-
-def _cgroup() -> int | None:
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-        used = Path("/sys/fs/cgroup/memory.current").read_text().strip()
-        return max(0, int(limit) - int(used))
-    except (OSError, ValueError):
-        return None
-
-
-def _address_space() -> int | None:
-    try:
-        import resource
-    except ImportError:
-        return None
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def lints(layers: Sequence[PlannedLayer], report: Report) -> None:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from gradcli.config import blocks, crosscheck, loss_fits, own_code
 from gradcli.config.containers import CONTAINERS
-from gradcli.config.crosscheck import HERE, Room
 from gradcli.config.grouping import choose_optimizer
 from gradcli.config.layers import LAYERS
 from gradcli.config.losses import LOSSES
+from gradcli.config.memory import Memory, fitting
 from gradcli.config.merge import Reading, full, override
 from gradcli.config.node import Node, Report
 from gradcli.config.own_code import OwnCode
 from gradcli.config.planned import PlannedLayer, written_layers
 from gradcli.config.planner import Planner
 from gradcli.config.references import References, fill_facts
+from gradcli.config.room import HERE, Room
 from gradcli.config.schedules import choose_schedule
 from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import (
@@ -57,6 +58,7 @@ class Config:
         root: the folder of the config; relative paths in it begin there.
         written: what the files and the overrides say, with places.
         warnings: what is allowed and probably not meant.
+        memory: what the training needs; None where that is not known or not asked for.
     """
 
     name: str
@@ -79,17 +81,20 @@ class Config:
     root: Path
     written: Node
     warnings: tuple[GradcliError, ...]
+    memory: Memory | None = None
 
 
-def load(path: Path, overrides: Sequence[str] = (), room: Room = HERE) -> Config:
+def load(path: Path, overrides: Sequence[str] = (), room: Room | None = HERE) -> Config:
     """The config in `path` with `overrides` (KEY=VALUE) laid over it; `room` is where it runs.
+
+    Without a room it is not to be trained, and may need any memory.
 
     Raises:
         ErrorGroup: every mistake in it, in the order of the file.
     """
     report = Report()
     try:
-        config = _Loading(path, report, room).load(overrides)
+        config = _Loading(path, report).load(overrides)
     except ErrorGroup:
         raise
     except GradcliError as error:
@@ -97,7 +102,7 @@ def load(path: Path, overrides: Sequence[str] = (), room: Room = HERE) -> Config
         config = None
     if report.errors or config is None:
         raise ErrorGroup(_ordered(report.errors))
-    return config
+    return config if room is None else replace(config, memory=fitting(config, room))
 
 
 def _ordered(errors: list[GradcliError]) -> list[GradcliError]:
@@ -116,10 +121,9 @@ def _ordered(errors: list[GradcliError]) -> list[GradcliError]:
 class _Loading:
     """One config on its way from text to values."""
 
-    def __init__(self, path: Path, report: Report, room: Room) -> None:
+    def __init__(self, path: Path, report: Report) -> None:
         self.path = path
         self.report = report
-        self.room = room
         self.reading = Reading(report)
 
     def load(self, overrides: Sequence[str]) -> Config | None:
@@ -150,10 +154,8 @@ class _Loading:
         if facts and train and schedule:
             steps = self._together(root, facts, train, layers, schedule)
             crosscheck.watched(root, train, expect, metrics, facts, schedule.made.metric, report)
-        if train and optim and layers:
-            flat = [deep for layer in layers for deep in layer.flat()]
-            place = crosscheck.place_of(root, "model")
-            crosscheck.memory(flat, optim.name, train, self.room, place, report)
+        if layers:
+            crosscheck.parameters(layers, crosscheck.place_of(root, "model"), report)
         if code.broken:  # an unknown name may be one of its own
             report.errors[:] = [error for error in report.errors if error.code != UNKNOWN]
         if report.errors:

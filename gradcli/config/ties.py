@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import ref
 
 from gradcli.config.layer import Make, Trial
 from gradcli.config.signal import Signal
@@ -13,11 +14,11 @@ from gradcli.errors import ShapeError
 
 @dataclass
 class _Embed:
-    """An embed layer that has a name, and its module once a model is being built."""
+    """An embed layer that has a name, and its module while a model is being built."""
 
     rows: int
     dim: int
-    module: nn.Module | None = None
+    module: ref[nn.Module] | None = None
 
 
 @dataclass
@@ -58,8 +59,9 @@ class Ties:
 def _tied(make: Make, embed: _Embed) -> Make:
     def make_tied() -> nn.Module:
         module = make()
-        assert embed.module is not None, "layers are made in order"
-        module.weight = embed.module.weight
+        source = embed.module() if embed.module else None
+        assert source is not None, "layers are made in order"
+        module.weight = source.weight
         return module
 
     return make_tied
@@ -67,7 +69,8 @@ def _tied(make: Make, embed: _Embed) -> Make:
 
 def _remembering(make: Make, embed: _Embed) -> Make:
     def make_remembered() -> nn.Module:
-        embed.module = make()
-        return embed.module
+        module = make()
+        embed.module = ref(module)
+        return module
 
     return make_remembered

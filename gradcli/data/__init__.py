@@ -80,7 +80,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The loader's names; it needs the engine, which `gradcli check` does without."""
+    """The loader's names; it needs the engine, which readers import only when they load."""
     if name not in __all__:
         raise AttributeError(f"gradcli.data has no '{name}'")
     from gradcli.data import loader

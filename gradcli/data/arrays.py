@@ -12,7 +12,7 @@ from gradcli.data.dataset import Facts, LoadedData, Unseen
 from gradcli.data.files import Loaded, load, locate, read, regular_size, shown
 from gradcli.data.images import check_labels, check_shape, unseen
 from gradcli.data.npy import Header, Npy
-from gradcli.data.pictures import Pictures
+from gradcli.data.pictures import Pictures, Statistic
 from gradcli.data.samples import Samples, tensor_of
 from gradcli.data.split import cut
 from gradcli.errors import ConfigError, DataError
@@ -140,6 +140,12 @@ class Arrays(Pictures):
                 check_labels(numbers, None, self.named(targets))
                 highest = max(highest, *numbers, 0)
         return highest + 1
+
+    def kept_as(self) -> tuple[str, str, float, Statistic, Statistic]:
+        """As the headers say; zeros where there are no targets."""
+        inputs = self.header(self.inputs)
+        targets = self.header(self.targets).dtype if self.targets else "uint8"
+        return inputs.dtype, targets, scale_of(inputs), self.mean, self.std
 
     def load(self) -> LoadedData:
         """All arrays in memory, every label and number checked."""

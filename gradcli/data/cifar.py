@@ -18,7 +18,7 @@ from gradcli.data.files import (
     shown,
 )
 from gradcli.data.images import check_labels, unseen
-from gradcli.data.pictures import Pictures, listed, normalization
+from gradcli.data.pictures import Pictures, Statistic, listed, normalization
 from gradcli.data.samples import Samples, tensor_of
 from gradcli.data.split import cut
 from gradcli.errors import DataError
@@ -101,6 +101,10 @@ class Cifar10(Pictures):
         path = self._folder / self.NAMES
         lines = read(path, 1 << 16).decode("utf-8", "replace").split() if path.is_file() else []
         return tuple(lines) if len(set(lines)) == len(lines) == self.CLASSES else ()
+
+    def kept_as(self) -> tuple[str, str, float, Statistic, Statistic]:
+        """Bytes."""
+        return "uint8", "uint8", 255.0, *normalization(self.normalize, self.USUAL, 3)
 
     def load(self) -> LoadedData:
         """All files in memory, every label checked."""

@@ -22,7 +22,7 @@ from gradcli.data.columns import (
 from gradcli.data.csv_rows import parse_rows
 from gradcli.data.dataset import Facts, LoadedData, Unseen
 from gradcli.data.files import Loaded, load, locate, shown
-from gradcli.data.samples import Samples, tensor_of
+from gradcli.data.samples import Samples, outlined, tensor_of
 from gradcli.data.split import cut, shuffled
 from gradcli.errors import ConfigError
 
@@ -78,6 +78,11 @@ class CsvSource:
     def facts(self) -> Facts:
         """From the whole table."""
         return self._prepared().facts
+
+    def outline(self, facts: Facts) -> dict[str, Samples]:
+        """The splits as `load` makes them, on "meta"."""
+        targets = "float32" if self.task == "regression" else "int64"
+        return outlined(facts, "float32", targets, 1.0, 0.0, 1.0)
 
     def load(self) -> LoadedData:
         """Every row encoded, shuffled and split."""

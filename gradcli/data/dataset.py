@@ -59,6 +59,9 @@ class Source(Protocol):
     def facts(self) -> Facts:
         """What is known without loading everything."""
 
+    def outline(self, facts: Facts) -> Mapping[str, Split]:
+        """The splits as `load` makes them, of tensors on "meta": shapes and types, no numbers."""
+
     def load(self) -> LoadedData:
         """Everything in memory, checked."""
 

@@ -65,7 +65,7 @@ class ImageFolder(Pictures):
             raise ConfigError(f"size must be 1 to 4096, got {self.size}", code="E104")
         self._statistics()
 
-    def _statistics(self) -> tuple[float | tuple[float, ...], float | tuple[float, ...]]:
+    def _statistics(self) -> tuple[Statistic, Statistic]:
         return normalization(self.normalize, USUAL[self.color], COLORS[self.color][1])
 
     @property
@@ -114,6 +114,10 @@ class ImageFolder(Pictures):
     def _cuts(self, total: int) -> dict[str, range]:
         names = ("train", "val") if self.test_dir else ("train", "val", "test")
         return cut(self.split or {"train": "100%"}, total, names)
+
+    def kept_as(self) -> tuple[str, str, float, Statistic, Statistic]:
+        """Bytes, and the number of the folder."""
+        return "uint8", "int32", 255.0, *self._statistics()
 
     def load(self) -> LoadedData:
         """Every picture decoded, in an order that `seed` gives."""

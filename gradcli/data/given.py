@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from gradcli.data.dataset import Facts, LoadedData, Unseen
+from gradcli.data.dataset import Facts, LoadedData, Split, Unseen
 from gradcli.data.samples import Samples
 from gradcli.errors import DataError
 
@@ -61,6 +61,11 @@ class Given:
             labels=(),
             sizes={name: split.size for name, split in splits.items()},
         )
+
+    def outline(self, facts: Facts) -> dict[str, Split]:
+        """The same splits, on "meta"."""
+        del facts
+        return {name: split.to("meta") for name, split in self.load().splits.items()}
 
     def load(self) -> LoadedData:
         """The tensors as they are, each split with a hash of its numbers."""

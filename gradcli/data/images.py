@@ -89,6 +89,12 @@ class IdxSource(Pictures):
         names = ("train", "val") if self.test_images else ("train", "val", "test")
         return cut(self.split or {"train": "100%"}, total, names)
 
+    def kept_as(self) -> tuple[str, str, float, Statistic, Statistic]:
+        """As the headers say."""
+        header = read_header(Path(self.images))
+        labels = read_header(Path(self.labels)).dtype
+        return header.dtype, labels, scale_of(header), self.mean, self.std
+
     def load(self) -> LoadedData:
         """All files in memory, every label checked."""
         facts = self._stored()

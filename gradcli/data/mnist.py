@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from gradcli.data.dataset import Facts, LoadedData, Unseen
 from gradcli.data.files import expanded, nearest, regular_size
 from gradcli.data.images import IdxSource, read_images
-from gradcli.data.pictures import Pictures, normalization
+from gradcli.data.pictures import Pictures, Statistic, normalization
 
 FILES = {
     "images": "train-images-idx3-ubyte",
@@ -73,6 +73,10 @@ class Mnist(Pictures):
     def facts(self) -> Facts:
         """From the headers of the four files."""
         return self._named(self._idx().facts())
+
+    def kept_as(self) -> tuple[str, str, float, Statistic, Statistic]:
+        """As the headers say."""
+        return self._idx().kept_as()
 
     def load(self) -> LoadedData:
         """All four files in memory, checked."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from gradcli.data.augment import Mixup, transforms
 from gradcli.data.augmented import Augmented
-from gradcli.data.dataset import Facts, LoadedData
-from gradcli.data.samples import Samples
+from gradcli.data.dataset import Facts, LoadedData, Split
+from gradcli.data.samples import Samples, outlined
 from gradcli.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -68,17 +68,31 @@ class Pictures:
     def shown(self, dataset: LoadedData) -> LoadedData:
         """Stored images and their splits, as a model sees them."""
         facts = self.shown_facts(dataset.facts)
-        splits: dict[str, Any] = {}
+        splits: dict[str, Samples] = {}
         for name, split in dataset.splits.items():
             assert isinstance(split, Samples)
-            inputs = padded(split.inputs, facts.input)
-            splits[name] = replace(split, inputs=inputs, itself=self.target == "input")
-        if self.augment:
-            changes = transforms(self.augment)
-            splits["train"] = Augmented(splits["train"], changes, facts.classes)
+            splits[name] = replace(split, inputs=padded(split.inputs, facts.input))
         stored = {"stored": list(dataset.facts.input)} if self.size else {}
         state = {**dataset.state, "input": list(facts.input), **stored}
-        return replace(dataset, facts=facts, splits=splits, state=state)
+        return replace(dataset, facts=facts, splits=self.as_trained(splits, facts), state=state)
+
+    def as_trained(self, splits: Mapping[str, Samples], facts: Facts) -> dict[str, Split]:
+        """Splits of padded images with their targets, and changes while training."""
+        itself = self.target == "input"
+        found: dict[str, Split] = {n: replace(each, itself=itself) for n, each in splits.items()}
+        if self.augment:
+            train = replace(splits["train"], itself=itself)
+            found["train"] = Augmented(train, transforms(self.augment), facts.classes)
+        return found
+
+    def outline(self, facts: Facts) -> dict[str, Split]:
+        """The splits as `load` makes them, on "meta"."""
+        stored = facts if self.target == "label" else replace(facts, target=())
+        return self.as_trained(outlined(stored, *self.kept_as()), facts)
+
+    def kept_as(self) -> tuple[str, str, float, Statistic, Statistic]:
+        """Types of images and targets in the files, what images are divided by, mean, deviation."""
+        raise NotImplementedError(f"{type(self).__name__} has no kept_as")
 
 
 def padded(images: Tensor, shape: Sequence[int]) -> Tensor:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gradcli.engine import Tensor
+    from gradcli.data.dataset import Facts
+    from gradcli.engine import DType, Tensor
 
 Statistic = float | Sequence[float]
 Numbers = memoryview | bytes | array  # type: ignore[type-arg]
@@ -86,6 +87,33 @@ class Samples:
         if not targets.dtype.is_floating_point:
             targets = targets.to(engine.int64)
         return inputs, targets
+
+
+def outlined(
+    facts: Facts, inputs: str, targets: str, scale: float, mean: Statistic, std: Statistic
+) -> dict[str, Samples]:
+    """Splits of so many samples on "meta", as `tensor_of` keeps numbers of these types."""
+    from gradcli import engine
+
+    with engine.device("meta"):
+        return {
+            name: Samples(
+                engine.empty(size, *facts.input, dtype=_kept_as(inputs)),
+                engine.empty(size, *facts.target, dtype=_kept_as(targets)),
+                scale,
+                mean,
+                std,
+            )
+            for name, size in facts.sizes.items()
+        }
+
+
+def _kept_as(name: str) -> DType:
+    """The element type of a tensor of numbers that a file has in this type."""
+    from gradcli import engine
+
+    kept: dict[str, DType] = {"uint8": engine.uint8, "int64": engine.int64}
+    return kept.get(name, engine.float32 if name.startswith("float") else engine.int32)
 
 
 def scaled(inputs: Tensor, scale: float, mean: Statistic, std: Statistic) -> Tensor:

@@ -62,6 +62,19 @@ class TextSource:
         """From the whole text."""
         return self._prepared().facts
 
+    def outline(self, facts: Facts) -> dict[str, Windows]:
+        """The splits as `load` makes them, on "meta", but for tokens behind the last window."""
+        from gradcli import engine
+
+        dtype = engine.uint8 if self.unit == "bytes" else engine.int32
+        found = {}
+        with engine.device("meta"):
+            for name, size in facts.sizes.items():
+                step = self._step(name)
+                tokens = engine.empty((size - 1) * step + self.context + 1, dtype=dtype)
+                found[name] = Windows(tokens, self.context, step)
+        return found
+
     def load(self) -> LoadedData:
         """All tokens in memory."""
         made = self._prepared()

@@ -81,6 +81,9 @@ class Points:
             sizes={"train": self.train, "val": 20, "test": 12},
         )
 
+    def outline(self, facts: Facts) -> dict[str, PointsSplit]:
+        return self.load().splits
+
     def load(self) -> PointsData:
         splits = {
             "train": PointsSplit(0, self.train),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.cli import main
+from gradcli.config import load
 
 Write = Callable[..., Path]
 
@@ -39,12 +40,22 @@ Check = Callable[..., tuple[int, str]]
 def test_a_right_config_shows_its_layers(
     config_file: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main.run(["check", str(config_file())]) == 0
+    path = config_file()
+    assert main.run(["check", str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "tiny, train 100, val 20, test 20 samples, 20 steps" in lines[0]
     assert lines[2].split() == ["1", "linear", "16", "16", "12,560"]
     assert lines[4].split() == ["3", "linear", "'head'", "10", "170"]
     assert lines[5].split() == ["total", "12,730"]
+    memory = load(path).memory
+    assert memory is not None
+    assert lines[6:] == [
+        f"memory: {memory.kept / 1e3:.1f} kB of weights, their gradients, the optimizer and data",
+        f"        {memory.arena / 1e3:.1f} kB of a step's intermediates",
+    ]
+    assert main.run(["check", str(path), "--json"]) == 0
+    [said] = json.loads(capsys.readouterr().out)["configs"]
+    assert said["memory"] == {"kept": memory.kept, "arena": memory.arena}
 
 
 def test_a_pattern_that_matches_nothing_is_a_mistake(check: Check, config_file: Write) -> None:
@@ -57,7 +68,7 @@ def test_a_pattern_that_matches_nothing_is_a_mistake(check: Check, config_file: 
 def test_a_repeat_shows_one_turn(config_file: Write, capsys: pytest.CaptureFixture[str]) -> None:
     path = config_file(("- relu", "- repeat: {times: 3, layers: [linear: 16, relu]}"))
     assert main.run(["check", str(path)]) == 0
-    indices = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]]
+    indices = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:-2]]
     assert indices == ["0", "1", "2", "2.0.0", "2.0.1", "3", "total"]
 
 

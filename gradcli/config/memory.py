@@ -1,0 +1,122 @@
+"""The memory of a training, known before it begins: its first step planned on the meta device."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gradcli import engine
+from gradcli.config.build import job_of
+from gradcli.config.crosscheck import place_of
+from gradcli.config.room import Room, shown
+from gradcli.data import LoadedData
+from gradcli.engine.device import cpu, meta
+from gradcli.engine.program.planned import arena_bytes
+from gradcli.errors import CaptureError, DeviceError, ErrorGroup, ShapeError
+from gradcli.train.step import OneStep
+
+if TYPE_CHECKING:
+    from gradcli.config.load import Config
+
+MAX_BYTES = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of a training.
+
+    Attributes:
+        kept: parameters, gradients, what the optimizer keeps, running statistics, the data.
+        arena: all intermediates of a captured step, as `gradcli bench --json` says.
+    """
+
+    kept: int
+    arena: int
+
+    @property
+    def total(self) -> int:
+        """Both together."""
+        return self.kept + self.arena
+
+
+def program_memory(config: Config) -> Memory:
+    """What `train` needs for this config on the CPU, to the byte; no number is computed.
+
+    The threads' own scratch and Python are not counted.
+
+    Raises:
+        ErrorGroup: a pattern of parameters' names matches none.
+        CaptureError, DeviceError: the step looks at numbers, and is not captured.
+    """
+    state = engine.get_rng_state()
+    before = meta.DEVICE.allocated + cpu.allocated()
+    splits = dict(config.data.outline(config.facts))
+    dataset = LoadedData(config.data, config.facts, splits, sha256={})
+    try:
+        with engine.device("meta"):
+            job = job_of(config, dataset)
+            step = OneStep(job, splits["train"])
+            order = engine.empty(splits["train"].size, dtype=engine.int64)
+        rates = engine.zeros(len(job.optimizer.param_groups), dtype=engine.float64)
+        args = order[: config.train.batch], rates, engine.get_rng_state()
+        arena = arena_bytes(step, args)
+        return Memory(meta.DEVICE.allocated + cpu.allocated() - before, arena)
+    finally:
+        engine.set_rng_state(state)
+
+
+def fitting(config: Config, room: Room) -> Memory | None:
+    """The memory of the training, None where it is not known: own code may look at numbers.
+
+    Patterns of names that match nothing are `check_patterns`' to refuse.
+
+    Raises:
+        ErrorGroup: it does not fit where it shall run.
+    """
+    free = room.free()
+    least = _least(config)
+    if free is not None and least > free:
+        raise _too_large(config, f"more than {shown(least)}", room, free)
+    try:
+        memory = program_memory(config)
+    except (CaptureError, DeviceError, ErrorGroup):
+        return None
+    if free is not None and memory.total > free:
+        raise _too_large(config, shown(memory.total), room, free)
+    return memory
+
+
+def _least(config: Config) -> int:
+    """Bytes without which it cannot be: of the weights, and of the largest output in bfloat16.
+
+    Raises:
+        ErrorGroup: no number of 64 bits counts the bytes of all of them.
+    """
+    leaves = [leaf for layer in config.model for leaf in layer.flat() if not leaf.children]
+    count = sum(leaf.parameters for leaf in leaves)
+    portion = min(config.train.micro_batch or config.train.batch, config.facts.sizes["train"])
+    values = [portion * math.prod(leaf.output.shape) for leaf in leaves]
+    if 8 * (count + sum(values)) > MAX_BYTES:
+        sentence = (
+            f"the model has {count} parameters and {sum(values)} values a batch; "
+            "their bytes overflow 64 bits"
+        )
+        raise ErrorGroup([ShapeError(sentence, place=place_of(config.written, "model"))])
+    return 4 * count + 2 * max(values)
+
+
+def _too_large(config: Config, needed: str, room: Room, free: int) -> ErrorGroup:
+    """The error at the model, and what could be made smaller."""
+    count = sum(layer.parameters for layer in config.model)
+    batch = config.train.micro_batch or config.train.batch
+    error = DeviceError(
+        f"training needs {needed}, {room.where} has {shown(free)} available",
+        code="E402",
+        place=place_of(config.written, "model"),
+        notes=(
+            f"{count} parameters, {config.optim.name}, batches of {batch}",
+            "make the largest layer, train.batch or train.micro_batch smaller",
+        ),
+    )
+    return ErrorGroup([error])

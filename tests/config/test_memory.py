@@ -1,0 +1,150 @@
+"""The memory of a training, known before its first step: against the step as it is captured."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gradcli import engine
+from gradcli.config import build, load
+from gradcli.config.memory import Memory, program_memory
+from gradcli.data import LoadedData
+from gradcli.engine.device import meta, place
+from gradcli.train.job import Job
+from gradcli.train.step import Order, TrainingStep
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+SHIPPED = sorted(CONFIGS.glob("*.yaml"))
+WAYS = {
+    "micro-batches": ("train.micro_batch=24",),
+    "bfloat16": ("train.precision=bf16",),
+    "tf32": ("train.precision=tf32",),
+    "clip": ("train.clip=1.0", "train.clip_value=0.5"),
+    "average": ("train.ema=0.99",),
+    "all": ("train.micro_batch=24", "train.precision=bf16", "train.clip=1.0", "train.ema=0.99"),
+    "mixup": ("data.augment=[crop, hflip, cutout, mixup]",),
+    "padded": ("data.size=32", "data.normalize=true", "data.augment=[rotate]"),
+    "sgd": ("optim={name: sgd, lr: 0.1, momentum: 0.9}",),
+}
+
+
+def captured(job: Job) -> int:
+    """The arena of the job's step, after three of them."""
+    said: list[str] = []
+    split = job.dataset.splits["train"]
+    batch = min(job.settings.batch, split.size)
+    step = TrainingStep(job, split, said.append)
+    order = Order(1, batch, split.size, split.size // batch)
+    for done in range(3):
+        step.run(done + 1, order.rows(done, 1))
+    assert said == []
+    [program] = step.captured.programs
+    return program.arena_bytes
+
+
+def expected(job: Job) -> Memory:
+    """The arena of the job's step, and what it was made of."""
+    arena = captured(job)
+    kept = [*job.model.state_dict().values(), *job.optimizer.state_tensors().values()]
+    kept += [p.grad for p in job.model.parameters() if p.grad is not None]
+    return Memory(sum(x.numel() * x.dtype.size for x in kept), arena)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=[path.stem for path in SHIPPED])
+def test_the_arena_of_a_shipped_config_is_that_of_its_captured_step(path: Path) -> None:
+    config = load(path)
+    found = config.memory
+    assert found is not None
+    job = build(config)
+    known = expected(job)
+    assert found.arena == known.arena > 0
+    data = sum(_bytes(job.dataset, name) for name in job.dataset.splits)
+    order = 8 * job.dataset.splits["train"].size
+    # A few numbers more: indices and rates of a step, the loss, where learning rates lie.
+    assert 0 <= found.kept - known.kept - data - order < 4096
+
+
+def _bytes(dataset: LoadedData, name: str) -> int:
+    split = dataset.splits[name]
+    stored = getattr(split, "plain", split)
+    return sum(x.numel() * x.dtype.size for x in (stored.inputs, stored.targets))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_it_is_that_of_the_step_however_it_is_made(way: str) -> None:
+    config = load(CONFIGS / "mnist_cnn.yaml", WAYS[way])
+    assert config.memory is not None
+    assert config.memory.arena == captured(build(config))
+
+
+TEXT = """\
+gradcli: 1
+data: {name: text, file: text.txt, context: 8}
+model: [embed: {dim: 8, name: words}, lstm: 8, linear: {out: $data.vocab, tied: words}]
+loss: cross_entropy
+optim: {name: adamw, lr: 1e-3}
+train: {steps: 10, batch: 4}
+"""
+
+
+def test_a_text_and_a_shared_weight(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("what is written is read again " * 20)
+    (tmp_path / "config.yaml").write_text(TEXT)
+    config = load(tmp_path / "config.yaml")
+    gc.collect()
+    assert meta.DEVICE not in place.devices  # a plan holds no weight that others share
+    assert config.memory is not None
+    assert config.memory.arena == captured(build(config))
+
+
+def test_nothing_is_left_behind(config_file: Callable[..., Path]) -> None:
+    config = load(config_file(), room=None)
+    engine.manual_seed(3)
+    engine.rand(2)
+    state, before = engine.get_rng_state().tolist(), list(place.devices)
+    gc.collect()
+    gc.disable()
+    try:
+        first = program_memory(config)
+        assert place.devices == before and meta.DEVICE.allocated == 0
+    finally:
+        gc.enable()
+    assert engine.get_rng_state().tolist() == state
+    assert program_memory(config) == first
+
+
+def test_a_config_that_is_not_trained_may_need_any_memory(config_file: Callable[..., Path]) -> None:
+    assert load(config_file(), room=None).memory is None
+
+
+OWN = """\
+import gradcli
+from gradcli.engine import nn
+
+@gradcli.layer
+class Curious(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+
+    def forward(self, x):
+        return x * float(x.abs().amax().item() > 0)
+"""
+
+
+def test_own_code_that_looks_at_numbers_leaves_it_unknown(
+    config_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    changes = ("name: tiny", "name: tiny\ncode: [own.py]"), ("  - relu", "  - curious")
+    assert load(config_file(*changes)).memory is None
+
+
+def test_the_arena_grows_with_the_batch(config_file: Callable[..., Path]) -> None:
+    config = load(config_file())
+    larger = replace(config, train=replace(config.train, batch=20))
+    assert config.memory is not None
+    assert program_memory(larger).arena > config.memory.arena
