@@ -1,4 +1,4 @@
-"""From a checked config to a job: the only place of the config package that touches the engine."""
+"""From a checked config to a job: data are loaded, and the model gets its first weights."""
 
 from __future__ import annotations
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from gradcli import engine
 from gradcli.config.fields import Weights
+from gradcli.engine import Tensor
 from gradcli.engine.kind import NotNegative, Portion, Positive
+from gradcli.engine.nn import functional as F
 
-if TYPE_CHECKING:
-    from gradcli.engine import Tensor
-
-LossFunction = Callable[["Tensor", "Tensor"], "Tensor"]
-Answers = Callable[["Tensor"], "Tensor"]
+LossFunction = Callable[[Tensor, Tensor], Tensor]
+Answers = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Loss:
 
     Attributes:
         targets: kinds of targets: "labels" (class numbers), "values" or both.
-        make: gives the function of outputs and targets; it may import the engine.
+        make: gives the function of outputs and targets.
         binary: labels are of two classes, and one output stands for the second of them.
         weights: how many weights it was given, one a class or value; None for any number.
         answers: by kind of targets, what outputs say where that is not themselves: scores of the
@@ -117,9 +117,6 @@ def _of_labels(name: str, weight: Sequence[float], **options: Any) -> Loss:
     """A loss of torch's functions that takes one output a class."""
 
     def make() -> LossFunction:
-        from gradcli import engine
-        from gradcli.engine.nn import functional as F
-
         given = {"weight": engine.tensor(list(weight))} if weight else {}
         function = getattr(F, name)
 
@@ -142,8 +139,6 @@ def _mass(weight: Sequence[float]) -> Callable[[Tensor], Tensor]:
     """The sum of the weights of the labels' classes; probabilities of classes count alike."""
 
     def mass(targets: Tensor) -> Tensor:
-        from gradcli import engine
-
         if targets.is_floating_point():
             return engine.full((), targets.shape[0])
         table = engine.tensor(list(weight))
@@ -163,9 +158,6 @@ def _of_values(
     """A loss of torch's functions that takes one output a value, or for each of binary labels."""
 
     def make() -> LossFunction:
-        from gradcli import engine
-        from gradcli.engine.nn import functional as F
-
         function, given = getattr(F, name), dict(options)
         if "pos_weight" in given:
             many = given["pos_weight"]
@@ -192,15 +184,11 @@ def _sigmoid(outputs: Tensor) -> Tensor:
 
 def _scores_of_logits(outputs: Tensor) -> Tensor:
     """Scores whose softmax is 1 - sigmoid(output) and sigmoid(output)."""
-    from gradcli import engine
-
     return engine.cat([engine.zeros_like(outputs), outputs], -1)
 
 
 def _scores_of_probabilities(outputs: Tensor) -> Tensor:
     """Scores whose softmax is 1 - output and output."""
-    from gradcli import engine
-
     return engine.cat([1 - outputs, outputs], -1).log()
 
 

@@ -1,7 +1,4 @@
-"""Every metric a config can name: sums over a batch, so that uneven batches weigh as they should.
-
-The table is pure data until a metric is called: checking a config needs no engine.
-"""
+"""Every metric a config can name: sums over a batch, so that uneven batches weigh rightly."""
 
 from __future__ import annotations
 
