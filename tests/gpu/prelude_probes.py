@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from host_driver import HostDriver
 
-from gradcli.engine.device.gpu.driver import Place, Ready
+from gradcli.engine.device.gpu.driver import Ready
 from gradcli.engine.device.gpu.source import prelude_text
+from gradcli.engine.kernelcheck.replay import content, filled
 from gradcli.errors import DeviceError
 
 MATHS: dict[str, Callable[[float], float]] = {
@@ -158,21 +159,11 @@ class Bench:
         inout: bytes = b"",
     ) -> list[bytes]:
         """What a kernel leaves in memory that it writes: so many bytes each."""
-        places = [self._filled(data) for data in (*inputs, *([inout] if inout else []))]
-        out = [self._filled(bytes(n)) for n in made]
+        places = [filled(self.driver, data) for data in (*inputs, *([inout] if inout else []))]
+        out = [filled(self.driver, bytes(n)) for n in made]
         self.driver.launch(Ready("probes", kernel, grid, threads, (*places, *out, *args)))
         read = [*([(places[-1], len(inout))] if inout else []), *zip(out, made, strict=True)]
-        return [self._read(place, nbytes) for place, nbytes in read]
-
-    def _filled(self, data: bytes) -> Place:
-        place = Place(self.driver.allocate(len(data)), 0)
-        self.driver.write(place, data)
-        return place
-
-    def _read(self, place: Place, nbytes: int) -> bytes:
-        data = bytearray(nbytes)
-        self.driver.read(place, memoryview(data))
-        return bytes(data)
+        return [content(self.driver, place, nbytes) for place, nbytes in read]
 
 
 def word(x: float) -> int:

@@ -12,16 +12,12 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import launches, source
-from gradcli.engine.device.gpu.driver import Driver, Place, Ready
+from gradcli.engine.device.gpu.driver import Driver, Place
 from gradcli.engine.device.gpu.launch import (
     LAUNCHERS,
-    Arg,
     CallSpec,
-    Errors,
     KernelModule,
     Plan,
-    Scratch,
-    TensorArg,
 )
 from gradcli.engine.device.kernels import ffi, lib
 from gradcli.engine.dtype import DType
@@ -86,6 +82,20 @@ def plan_of(call: Call, *, tensor_cores: bool = True) -> Plan:
     return LAUNCHERS[call.kernel](shapes)
 
 
+def filled(driver: Driver, data: bytes) -> Place:
+    """Memory of its own that holds these bytes."""
+    place = Place(driver.allocate(len(data)), 0)
+    driver.write(place, data)
+    return place
+
+
+def content(driver: Driver, place: Place, nbytes: int) -> bytes:
+    """What a place in memory holds."""
+    data = bytearray(nbytes)
+    driver.read(place, memoryview(data))
+    return bytes(data)
+
+
 class Bench:
     """Runs calls on a driver, each tensor in memory of its own that ends where it ends.
 
@@ -127,17 +137,17 @@ class Bench:
         plan = plan_of(call, tensor_cores=self.driver.tensor_cores)
         types = tuple(on_gpu(block.dtype) for block in call.blocks)
         held = [converted(*pair) for pair in zip(call.blocks, types, strict=True)]
-        places = [self._filled(data) for data in held]
+        places = [filled(self.driver, data) for data in held]
         scratch = Place(self.driver.allocate(plan.scratch), 0)
-        report = self._filled(bytes(_REPORT.size))
-        ready: list[Ready] = []
+        report = filled(self.driver, bytes(_REPORT.size))
+        tensors = [
+            Place(places[t.block].handle, t.offset * on_gpu(t.dtype).size) for t in call.tensors
+        ]
         try:
-            for launch in plan.launches:
-                args: list[Place | int | float | bytes] = []
-                for arg in launch.args:
-                    args.extend(self._known(call, arg, places, scratch, report))
-                key = self.module(launch.module)
-                ready.append(Ready(key, launch.kernel, launch.grid, launch.threads, tuple(args)))
+            ready = [
+                launch.ready(self.module(launch.module), tensors, scratch, lambda: (report, CODE))
+                for launch in plan.launches
+            ]
             graph = self.driver.record(ready) if recorded and ready else None
             if graph is not None:
                 graph.replay()
@@ -145,36 +155,15 @@ class Bench:
                 for one in ready:
                     self.driver.launch(one)
             blocks = [
-                self._read(place, len(data)) for place, data in zip(places, held, strict=True)
+                content(self.driver, place, len(data))
+                for place, data in zip(places, held, strict=True)
             ]
-            refused = _REPORT.unpack(self._read(report, _REPORT.size))
+            refused = _REPORT.unpack(content(self.driver, report, _REPORT.size))
         finally:
             for place in (*places, scratch, report):
                 self.driver.free(place.handle)
         assert refused[0] in (0, CODE), f"{call.kernel} refused a value as {refused}"
         return Outcome(types, tuple(blocks), refused[1:] if refused[0] else None)
-
-    @staticmethod
-    def _known(
-        call: Call, arg: Arg, places: Sequence[Place], scratch: Place, report: Place
-    ) -> tuple[Place | int | float | bytes, ...]:
-        if isinstance(arg, TensorArg):
-            tensor = call.tensors[arg.number]
-            size = on_gpu(tensor.dtype).size
-            return (Place(places[tensor.block].handle, tensor.offset * size),)
-        if isinstance(arg, Scratch):
-            return (Place(scratch.handle, arg.offset),)
-        return (report, CODE) if isinstance(arg, Errors) else (arg,)
-
-    def _filled(self, data: bytes) -> Place:
-        place = Place(self.driver.allocate(len(data)), 0)
-        self.driver.write(place, data)
-        return place
-
-    def _read(self, place: Place, nbytes: int) -> bytes:
-        data = bytearray(nbytes)
-        self.driver.read(place, memoryview(data))
-        return bytes(data)
 
 
 def on_cpu(call: Call, *, in_float64: bool = True) -> Outcome:

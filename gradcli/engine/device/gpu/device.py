@@ -22,12 +22,9 @@ from gradcli.engine.device.gpu.launch import (
     LAUNCHERS,
     ON_TENSOR_CORES,
     CallSpec,
-    Errors,
     KernelModule,
     Launch,
     Plan,
-    Scratch,
-    TensorArg,
 )
 from gradcli.engine.device.gpu.report import Report
 from gradcli.engine.device.place import Located
@@ -226,18 +223,10 @@ class GPU:
         self, kernel: str, launch: Launch, tensors: Sequence[Place], scratch: Place | None
     ) -> Ready:
         """A launch of a call of this kernel, with its memory."""
-        args: list[Place | int | float | bytes] = []
-        for arg in launch.args:
-            if isinstance(arg, TensorArg):
-                args.append(tensors[arg.number])
-            elif isinstance(arg, Scratch):
-                assert scratch is not None
-                args.append(Place(scratch.handle, scratch.offset + arg.offset))
-            elif isinstance(arg, Errors):
-                args += [self.report.place, self.report.code(kernel)]
-            else:
-                args.append(arg)
-        return Ready(str(launch.module), launch.kernel, launch.grid, launch.threads, tuple(args))
+        report = self.report
+        return launch.ready(
+            str(launch.module), tensors, scratch, lambda: (report.place, report.code(kernel))
+        )
 
     def _seen(self, array: Located, held: list[Memory]) -> Seen:
         storage = array.storage

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple, Protocol
 
+from gradcli.engine.device.gpu.driver import Place, Ready
 from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DType
 from gradcli.engine.shape import Shape, numel
@@ -82,6 +83,27 @@ class Launch:
     grid: tuple[int, int, int]
     threads: int
     args: tuple[Arg, ...]
+
+    def ready(
+        self,
+        module: str,
+        tensors: Sequence[Place],
+        scratch: Place | None,
+        errors: Callable[[], tuple[Place, int]],
+    ) -> Ready:
+        """The launch with its memory; `errors` says where to report, and as which number."""
+        args: list[Place | int | float | bytes] = []
+        for arg in self.args:
+            if isinstance(arg, TensorArg):
+                args.append(tensors[arg.number])
+            elif isinstance(arg, Scratch):
+                assert scratch is not None
+                args.append(Place(scratch.handle, scratch.offset + arg.offset))
+            elif isinstance(arg, Errors):
+                args += errors()
+            else:
+                args.append(arg)
+        return Ready(module, self.kernel, self.grid, self.threads, tuple(args))
 
 
 @dataclass(frozen=True)
