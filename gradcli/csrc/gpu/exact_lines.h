@@ -2,24 +2,23 @@
 
 /* The sum over all members, for each of them. `high` and `low` are shared, of BDIM.x floats; they
  * may be used again at once. */
-FN Exact line_exact(Exact sum, VAL_REF(Lines) lines, uint member, SHP(float) high,
-                    SHP(float) low CTX_P) {
+FN Exact line_exact(Exact sum, Line line, SHP(float) high, SHP(float) low CTX_P) {
   high[TID.x] = sum.high;
   low[TID.x] = sum.low;
-  LINE_JOIN({
+  LINE_JOIN(line, other, {
     const Exact a = {high[TID.x], low[TID.x]}, b = {high[other], low[other]};
     const Exact both = exact_join(a, b);
     high[TID.x] = both.high;
     low[TID.x] = both.low;
   })
   BARRIER();
-  const Exact all = {high[LINE_FIRST], low[LINE_FIRST]};
+  const uint first = line_first(line CTX_A);
+  const Exact all = {high[first], low[first]};
   BARRIER();
   return all;
 }
 
-/* What blocks of 256 threads add up in. */
-#define SHARED_EXACT                                                                               \
-  SHARED(float, high, 256);                                                                        \
-  SHARED(float, low, 256)
-#define LINE_EXACT(sum) line_exact(sum, lines, member, high, low CTX_A)
+/* What a block of n threads adds up in. */
+#define SHARED_EXACT(high, low, n)                                                                 \
+  SHARED(float, high, n);                                                                          \
+  SHARED(float, low, n)

@@ -6,49 +6,50 @@ struct Lines {
   uint results, n, inner, chunk, members, apart;
 };
 
-/* Which result this thread works for; from `results` on there is none. */
-FN uint line_result(VAL_REF(Lines) lines CTX_P) {
-  if (lines.apart == 1)
-    return BID.x * (BDIM.x / lines.members) + TID.x / lines.members;
-  return BID.x * lines.apart + TID.x % lines.apart;
+/* What a thread does of a line: its elements `first`, first + members, ... before `end`. */
+struct Line {
+  uint result, member, members, apart;
+  bool inside, leads; /* there is such a result; and this is the first of its members */
+  uint begin, inner, first, end;
+};
+
+FN Line line_of(VAL_REF(Lines) lines CTX_P) {
+  Line line;
+  const bool side_by_side = lines.apart == 1;
+  line.members = lines.members;
+  line.apart = lines.apart;
+  line.inner = lines.inner;
+  line.result = side_by_side ? BID.x * (BDIM.x / lines.members) + TID.x / lines.members
+                             : BID.x * lines.apart + TID.x % lines.apart;
+  line.member = side_by_side ? TID.x % lines.members : TID.x / lines.apart;
+  line.inside = line.result < lines.results;
+  line.leads = line.inside && line.member == 0;
+  const uint outer = line.result / lines.inner, end = (BID.y + 1) * lines.chunk;
+  line.begin = line.inside ? outer * lines.n * lines.inner + line.result % lines.inner : 0;
+  line.first = BID.y * lines.chunk + line.member;
+  line.end = !line.inside ? 0 : end < lines.n ? end : lines.n;
+  return line;
 }
 
-/* Which of the members it is. */
-FN uint line_member(VAL_REF(Lines) lines CTX_P) {
-  return lines.apart == 1 ? TID.x % lines.members : TID.x / lines.apart;
+/* Where element i lies. */
+FN uint line_at(Line line, uint i) {
+  return line.begin + i * line.inner;
 }
 
-/* Where the line of a result begins. */
-FN uint line_at(VAL_REF(Lines) lines, uint result) {
-  return result / lines.inner * lines.n * lines.inner + result % lines.inner;
+/* Where the first of the members puts what it shares; all may read there after a barrier. */
+FN uint line_first(Line line CTX_P) {
+  return TID.x - line.member * line.apart;
 }
 
-/* Where the chunk of this block ends. */
-FN uint line_end(VAL_REF(Lines) lines CTX_P) {
-  const uint end = (BID.y + 1) * lines.chunk;
-  return end < lines.n ? end : lines.n;
-}
-
-/* What most kernels over lines begin with. */
-#define LINE_BEGIN                                                                                 \
-  const uint result = line_result(lines CTX_A), member = line_member(lines CTX_A);                 \
-  const bool inside = result < lines.results;                                                      \
-  const uint begin = inside ? line_at(lines, result) : 0;                                          \
-  const uint end = inside ? line_end(lines CTX_A) : 0
-
-/* A loop over the elements of this thread: number i of the line lies at begin + i * inner. */
-#define EACH_OF_LINE(i) for (uint i = BID.y * lines.chunk + member; i < end; i += lines.members)
+#define EACH_OF_LINE(line, i) for (uint i = line.first; i < line.end; i += line.members)
 
 /* Joins what the members put at their TID.x of shared memory: the statement puts what lies at
  * `other` to what lies at TID.x. Member 0 then has it all. */
-#define LINE_JOIN(...)                                                                             \
-  for (uint step = lines.members / 2; step > 0; step /= 2) {                                       \
+#define LINE_JOIN(line, other, ...)                                                                \
+  for (uint step = line.members / 2; step > 0; step /= 2) {                                        \
     BARRIER();                                                                                     \
-    if (member < step) {                                                                           \
-      const uint other = TID.x + step * lines.apart;                                               \
+    if (line.member < step) {                                                                      \
+      const uint other = TID.x + step * line.apart;                                                \
       __VA_ARGS__;                                                                                 \
     }                                                                                              \
   }
-
-/* Where member 0 put it; all may read there after a barrier. */
-#define LINE_FIRST (TID.x - member * lines.apart)

@@ -35,14 +35,23 @@ FN float NAME(log_of)(Exact sum) {
   return NAME(m_log)(sum.high) + (sum.low == 0 ? 0.0f : sum.low / sum.high);
 }
 
+/* That of the elements of a line that are this thread's. */
+FN LogSum NAME(log_sum_of)(DEV(const float) x, Line line) {
+  LogSum all = {-INFINITY, {0.0f, 0.0f}};
+  EACH_OF_LINE(line, i) {
+    all = NAME(log_sum_add)(all, x[line_at(line, i)]);
+  }
+  return all;
+}
+
 /* That of all members of a line, for each of them; `tops`, `highs` and `lows` are shared, of BDIM.x
  * floats; they may be used again at once. */
-FN LogSum NAME(line_log_sum)(LogSum all, VAL_REF(Lines) lines, uint member, SHP(float) tops,
-                             SHP(float) highs, SHP(float) lows CTX_P) {
+FN LogSum NAME(line_log_sum)(LogSum all, Line line, SHP(float) tops, SHP(float) highs,
+                             SHP(float) lows CTX_P) {
   tops[TID.x] = all.top;
   highs[TID.x] = all.sum.high;
   lows[TID.x] = all.sum.low;
-  LINE_JOIN({
+  LINE_JOIN(line, other, {
     const LogSum a = {tops[TID.x], {highs[TID.x], lows[TID.x]}};
     const LogSum b = {tops[other], {highs[other], lows[other]}};
     const LogSum both = NAME(log_sum_join)(a, b);
@@ -51,7 +60,8 @@ FN LogSum NAME(line_log_sum)(LogSum all, VAL_REF(Lines) lines, uint member, SHP(
     lows[TID.x] = both.sum.low;
   })
   BARRIER();
-  const LogSum found = {tops[LINE_FIRST], {highs[LINE_FIRST], lows[LINE_FIRST]}};
+  const uint first = line_first(line CTX_A);
+  const LogSum sum = {tops[first], {highs[first], lows[first]}};
   BARRIER();
-  return found;
+  return sum;
 }

@@ -4,28 +4,40 @@
 
 #define EACH_KEPT 8 /* elements that a thread keeps */
 
-/* A row beyond the last is read as the last one, and is not written. */
-#define ROW_OF(number)                                                                             \
-  const uint row = number, member = TID.x % members;                                               \
-  const bool inside = row < rows;                                                                  \
-  const uint begin = (inside ? row : rows - 1) * n
+struct Row {
+  uint number, member, members, begin, n;
+  bool inside; /* a row beyond the last is read as the last one, and is not written */
+};
 
-#define ROW_BEGIN                                                                                  \
-  SHARED(float, part, 32);                                                                         \
-  ROW_OF(BID.x *(BDIM.x / members) + TID.x / members)
+FN Row row_of(uint number, uint rows, uint n, uint members CTX_P) {
+  Row row;
+  row.number = number;
+  row.member = TID.x % members;
+  row.members = members;
+  row.n = n;
+  row.inside = number < rows;
+  row.begin = (row.inside ? number : rows - 1) * n;
+  return row;
+}
 
-#define EACH_KEPT_OF(k, i)                                                                         \
-  for (uint k = 0, i = member; k < EACH_KEPT; k++, i += members)                                   \
-    if (i < n)
+/* The row of a thread where each has one. */
+FN Row own_row(uint rows, uint n, uint members CTX_P) {
+  return row_of(BID.x * (BDIM.x / members) + TID.x / members, rows, n, members CTX_A);
+}
 
-#define KEEP(name, x)                                                                              \
+/* Element i of a row is number k of those that the thread keeps. */
+#define EACH_OF_ROW(row, k, i)                                                                     \
+  for (uint k = 0, i = row.member; k < EACH_KEPT; k++, i += row.members)                           \
+    if (i < row.n)
+
+#define KEEP(row, name, x)                                                                         \
   float name[EACH_KEPT];                                                                           \
-  EACH_KEPT_OF(k, i) {                                                                             \
-    name[k] = x[begin + i];                                                                        \
+  EACH_OF_ROW(row, k, i) {                                                                         \
+    name[k] = x[row.begin + i];                                                                    \
   }
 
-#define WRITE_ROW(out, value)                                                                      \
-  EACH_KEPT_OF(k, i) {                                                                             \
-    if (inside)                                                                                    \
-      out[begin + i] = value;                                                                      \
+#define WRITE_ROW(row, k, i, out, value)                                                           \
+  EACH_OF_ROW(row, k, i) {                                                                         \
+    if (row.inside)                                                                                \
+      out[row.begin + i] = value;                                                                  \
   }
