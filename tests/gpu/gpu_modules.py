@@ -53,9 +53,9 @@ def whole_families(target: str = "cuda") -> list[KernelModule]:
 def rows() -> list[KernelModule]:
     """Every row of scalar_ops.h for its element types."""
     return [
-        KernelModule(elementwise.FAMILY, suffix, row.name)
-        for row in elementwise._ROWS
-        for suffix in sorted(built(row.name))
+        KernelModule(elementwise.FAMILY, suffix, row)
+        for row in sorted({facts.op for facts in elementwise._ROWS})
+        for suffix in sorted(built(row))
     ]
 
 
