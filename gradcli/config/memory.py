@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -49,7 +50,8 @@ def program_memory(config: Config) -> Memory:
         ErrorGroup: a pattern of parameters' names matches none.
         CaptureError, DeviceError: the step looks at numbers, and is not captured.
     """
-    state = engine.get_rng_state()
+    state, collects = engine.get_rng_state(), gc.isenabled()
+    gc.disable()  # what others left in cycles must not be given back while memory is counted
     before = meta.DEVICE.allocated + cpu.allocated()
     splits = dict(config.data.outline(config.facts))
     dataset = LoadedData(config.data, config.facts, splits, sha256={})
@@ -64,6 +66,8 @@ def program_memory(config: Config) -> Memory:
         return Memory(meta.DEVICE.allocated + cpu.allocated() - before, arena)
     finally:
         engine.set_rng_state(state)
+        if collects:
+            gc.enable()
 
 
 def fitting(config: Config, room: Room) -> Memory | None:

@@ -96,7 +96,7 @@ def strike(patch: pytest.MonkeyPatch, owner: Any, name: str, number: int, when: 
 
 
 MOMENTS: dict[str, tuple[Any, str, int]] = {
-    "the first try": (points.PointsSplit, "batch", 1),
+    "the first try": (points.PointsSplit, "batch", 2),  # after the plan of its memory
     "a step": (step.OneStep, "gradients", 2),
     "an update": (step.OneStep, "update", 2),
     "an evaluation": (loop.Trainer, "_evaluate", 2),

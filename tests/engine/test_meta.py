@@ -38,8 +38,9 @@ ASKING = {
     "unique",
     "unique_consecutive",
 }
-# Indices and counts that only the kernel looks at: there are none to refuse.
+# Indices, counts and divisors that only the kernel looks at: there are none to refuse.
 UNSEEN = {
+    "div",
     "embedding",
     "flat_index",
     "gather",
