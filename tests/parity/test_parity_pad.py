@@ -127,6 +127,8 @@ SPECIAL: dict[str, Write] = {
     "addcmul": lambda lib, x: x.addcmul_(x.clone(), x.clone() + 1, value=2),
     "addmm": lambda lib, x: x.addmm_(x.clone(), x.clone(), beta=0.5),
     "baddbmm": lambda lib, x: x[None].baddbmm_(x.clone()[None], x.clone()[None])[0],
+    "clamp_max": lambda lib, x: x.clamp_max_(0.6),
+    "clamp_min": lambda lib, x: x.clamp_min_(0.3),
     "clip": lambda lib, x: x.clip_(0.3, 0.6),
     "cumprod": lambda lib, x: x.cumprod_(1),
     "cumsum": lambda lib, x: x.cumsum_(0),

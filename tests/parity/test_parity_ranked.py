@@ -136,5 +136,3 @@ def test_what_cannot_be_drawn_is_refused() -> None:
         weights.reshape(1, 1, 3).multinomial(1)
     with pytest.raises(ShapeError, match="has no elements"):
         engine.zeros(2, 0).median(1)
-    with pytest.raises(OptionError, match="dim must be None"):
-        weights.unique(dim=0)
