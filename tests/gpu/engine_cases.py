@@ -15,6 +15,7 @@ from gradcli import engine, errors
 from gradcli.engine.device.dlpack import Loan
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.device.gpu.device import Memory
+from gradcli.engine.device.meta import Imagined
 
 
 def the_engine_computes_on_it() -> None:
@@ -218,6 +219,7 @@ def memory_may_go_while_python_ends() -> None:
     for _ in range(3):
         captured(x)
     kept = (x, captured, engine.from_dlpack(engine.ones(3)), engine.ones(3).__dlpack__())
+    kept = (*kept, engine.ones(3).to("meta"))
     with_last_words = {
         one
         for name, module in sys.modules.items()
@@ -225,7 +227,7 @@ def memory_may_go_while_python_ends() -> None:
         for one in vars(module).values()
         if isinstance(one, type) and hasattr(one, "__del__")
     }
-    assert with_last_words == {Memory, Loan}, "the others are to be held here, too"
+    assert with_last_words == {Memory, Loan, Imagined}, "the others are to be held here, too"
     # A module that is emptied after the engine's, which `anchor` keeps until then.
     errors.kept = kept  # type: ignore[attr-defined]
     sys.anchor = list(sys.modules.values())  # type: ignore[attr-defined]

@@ -40,7 +40,7 @@ class Imagined(Storage):
 
     def __del__(self) -> None:
         self.device.allocated -= self.nbytes
-        place.closed(self.device)
+        self.device.uses.remove(self.device)
 
 
 class Meta:
@@ -48,6 +48,7 @@ class Meta:
 
     Attributes:
         allocated: bytes that its tensors would hold.
+        uses: the devices in use. Kept here, as Python may end and empty modules before tensors.
     """
 
     name = devices.META
@@ -56,6 +57,7 @@ class Meta:
     def __init__(self) -> None:
         self.multiplies_bfloat16 = cpu.multiplies_bfloat16()
         self.allocated = 0
+        self.uses = place.devices
         self._next = _FIRST
 
     def allocate(self, nbytes: int) -> Imagined:

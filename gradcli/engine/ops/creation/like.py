@@ -117,7 +117,7 @@ def new_full(
         sample((2,), data=[[1, 2, 3], [4, 5, 6]]),
         sample(index((1,), 3), data=[7]),
         sample((0,), data=2.5),
-        sample(truth((2,)), data=[], dtype=dtypes.float64),
+        sample(truth((2,)), data=[], dtype=dtypes.int64),
     ],
     why=TYPED,
 )
