@@ -208,6 +208,7 @@ def test_results_lie_where_the_inputs_lie() -> None:
         x.add_(moved)
 
 
+@pytest.mark.usefixtures("allocated")  # it collects what earlier tests left in cycles
 def test_the_device_is_in_use_as_long_as_somebody_may_look() -> None:
     with engine.device("meta"):
         assert meta.DEVICE in place.devices
