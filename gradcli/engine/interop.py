@@ -118,7 +118,7 @@ def _numpy(tensor: Tensor, *, force: bool = False) -> Any:
     """A NumPy array over the same memory; with force, of a tensor that asks for a gradient too."""
     if force:
         tensor = tensor.detach()
-    _with_format(tensor, "numpy")
+    _on_cpu(_with_format(tensor, "numpy"), "numpy")
     try:
         module = importlib.import_module("numpy")
     except ImportError:
