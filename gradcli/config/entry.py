@@ -35,11 +35,11 @@ class Entry:
 
     def __call__(self, **values: Any) -> Any:
         """What takes the skipped arguments, with these values as the others."""
-        made = partial(self.make, **values)
+        maker = partial(self.make, **values)
         trial = self.trial
         if trial is not None:
-            self.tried(lambda: made(trial()))
-        return made
+            self.tried(lambda: maker(trial()))
+        return maker
 
     def tried(self, call: Callable[[], Any]) -> None:
         """Refuse values that do not go together, in the words of what takes them."""

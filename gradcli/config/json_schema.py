@@ -74,15 +74,15 @@ def _layer_list() -> Json:
 
 def _layer(definitions: Json) -> Json:
     """A layer: a name, or a map with the name as its only key."""
-    known: Mapping[str, Callable[..., Any]] = {**LAYERS, **CONTAINERS}
+    rows: Mapping[str, Callable[..., Any]] = {**LAYERS, **CONTAINERS}
     # A name that is no layer's may be that of one of the file's blocks.
-    block: Json = {"not": {"enum": list(known)}}
+    block: Json = {"not": {"enum": list(rows)}}
     forms: list[Json] = [
         {"type": "string", **block},
         {"type": "object", "propertyNames": block, "minProperties": 1, "maxProperties": 1},
     ]
     bare = []
-    for kind, make in known.items():
+    for kind, make in rows.items():
         schema = layer_schema(kind)
         fields = _map(schema, definitions)
         fields["properties"]["name"] = {"type": "string"}

@@ -25,8 +25,8 @@ def shown(count: int) -> str:
 
 def available_bytes() -> int | None:
     """Memory that a new process could still get; None where the system does not say."""
-    found = [_meminfo(), _cgroup(), _address_space()]
-    known = [count for count in found if count is not None]
+    limits = [_meminfo(), _cgroup(), _address_space()]
+    known = [count for count in limits if count is not None]
     return min(known) if known else None
 
 

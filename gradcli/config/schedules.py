@@ -64,12 +64,12 @@ class Plan:
 
     def schedule(self, total: int) -> kinds.Schedule:
         """The schedule of a run, or of a part of one, of `total` steps."""
-        given = {key: _in_steps(key, value, total) for key, value in self.values.items()}
+        options = {key: _in_steps(key, value, total) for key, value in self.values.items()}
         if self.metric:
-            given["rising"] = higher_is_better(self.metric)
+            options["rising"] = higher_is_better(self.metric)
         if self.parts:
-            given |= self._parts(given["at"], total)
-        return self.kind(total=total, **given)
+            options |= self._parts(options["at"], total)
+        return self.kind(total=total, **options)
 
     def _parts(self, marks: tuple[int, ...], total: int) -> dict[str, Any]:
         begins = [0, *marks] if total else [0] * len(self.parts)

@@ -79,11 +79,11 @@ class Pictures:
     def as_trained(self, splits: Mapping[str, Samples], facts: Facts) -> dict[str, Split]:
         """Splits of padded images with their targets, and changes while training."""
         itself = self.target == "input"
-        found: dict[str, Split] = {n: replace(each, itself=itself) for n, each in splits.items()}
+        result: dict[str, Split] = {n: replace(each, itself=itself) for n, each in splits.items()}
         if self.augment:
             train = replace(splits["train"], itself=itself)
-            found["train"] = Augmented(train, transforms(self.augment), facts.classes)
-        return found
+            result["train"] = Augmented(train, transforms(self.augment), facts.classes)
+        return result
 
     def outline(self, facts: Facts) -> dict[str, Split]:
         """The splits as `load` makes them, on "meta"."""

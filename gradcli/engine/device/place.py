@@ -128,8 +128,8 @@ def beside(arrays: Iterable[object]) -> AbstractContextManager[None]:
     Arrays of the CPU alone belong to the op at work around this one, if there is one; without any,
     new memory is made where it was made before.
     """
-    given = [array for array in arrays if array is not None]
-    if not given:
+    present = [array for array in arrays if array is not None]
+    if not present:
         return nullcontext()
     around = _inside.get()
-    return on(of(given) or (None if around is _CALLER else around))
+    return on(of(present) or (None if around is _CALLER else around))

@@ -124,8 +124,8 @@ class Entry:
 
     def _recorded(self, step: Callable[..., object], args: Sequence[object]) -> Recording:
         lent = [_lent(array) for array in self.inputs]
-        left = iter(lent)
-        copies = [_copied(a, next(left)) if isinstance(a, Tensor) else a for a in args]
+        loans = iter(lent)
+        copies = [_copied(a, next(loans)) if isinstance(a, Tensor) else a for a in args]
         recorded = Recording()
         try:
             with recording.to(recorded):
@@ -136,7 +136,7 @@ class Entry:
             recorded.undo()  # the step will be made again, eagerly
             raise
         self.loans.append(_handed_over(lent, self.inputs, recorded))
-        del results, copies, left, lent
+        del results, copies, loans, lent
         recorded.close()
         return recorded
 

@@ -42,21 +42,21 @@ def tensor(
         _typed("tensor", dtype)
     if device is not None:
         with place.on(None):
-            made = tensor(data, dtype=dtype).array
-        return Tensor(moved(made, named(device, "tensor")), requires_grad=requires_grad)
+            array = tensor(data, dtype=dtype).array
+        return Tensor(moved(array, named(device, "tensor")), requires_grad=requires_grad)
     if isinstance(data, Tensor):
-        made = data.array.cast(dtype or data.dtype)
+        array = data.array.cast(dtype or data.dtype)
     elif isinstance(data, (bool, int, float)):
-        made = full_array((), data, dtype or dtypes.of_scalar(data))
+        array = full_array((), data, dtype or dtypes.of_scalar(data))
     elif isinstance(data, (list, tuple, range)):
-        made = _from_lists(data, dtype)
+        array = _from_lists(data, dtype)
     else:
-        made = _from_buffer(data)
-        made = made.cast(dtype or made.dtype)
+        array = _from_buffer(data)
+        array = array.cast(dtype or array.dtype)
     there = place.asked()
     if there is not None and not isinstance(data, Tensor):
-        made = moved(made, there)
-    return Tensor(made, requires_grad=requires_grad)
+        array = moved(array, there)
+    return Tensor(array, requires_grad=requires_grad)
 
 
 def _from_lists(data: Sequence[object], dtype: DType | None) -> Array:
@@ -75,8 +75,8 @@ def _from_lists(data: Sequence[object], dtype: DType | None) -> Array:
         level = [item.item() if isinstance(item, Tensor) else item for item in level]
     natural = _natural(level)
     dtype = dtype or natural
-    made = _packed(level, shapes.checked(shape, "tensor"), dtype.computed)
-    return made if made.dtype is dtype else made.cast(dtype)
+    array = _packed(level, shapes.checked(shape, "tensor"), dtype.computed)
+    return array if array.dtype is dtype else array.cast(dtype)
 
 
 def _natural(numbers: Sequence[object]) -> DType:
@@ -158,8 +158,8 @@ def full(
     if type(fill_value) not in (int, float, bool):
         fill_value = _NUMBER.taken_as("full", "fill_value", fill_value)
     chosen = dtypes.of_scalar(fill_value) if dtype is None else _typed("full", dtype)
-    made = full_array(shapes.checked(size, "full"), fill_value, chosen)
-    return Tensor(made, requires_grad=requires_grad)
+    array = full_array(shapes.checked(size, "full"), fill_value, chosen)
+    return Tensor(array, requires_grad=requires_grad)
 
 
 def zeros(
@@ -170,8 +170,8 @@ def zeros(
         with place.on(named(device, "zeros")):
             return zeros(*size, dtype=dtype, requires_grad=requires_grad)
     chosen = dtypes.float32 if dtype is None else _typed("zeros", dtype)
-    made = full_array(_size(size, "zeros"), 0, chosen)
-    return Tensor(made, requires_grad=requires_grad)
+    array = full_array(_size(size, "zeros"), 0, chosen)
+    return Tensor(array, requires_grad=requires_grad)
 
 
 def ones(
@@ -182,8 +182,8 @@ def ones(
         with place.on(named(device, "ones")):
             return ones(*size, dtype=dtype, requires_grad=requires_grad)
     chosen = dtypes.float32 if dtype is None else _typed("ones", dtype)
-    made = full_array(_size(size, "ones"), 1, chosen)
-    return Tensor(made, requires_grad=requires_grad)
+    array = full_array(_size(size, "ones"), 1, chosen)
+    return Tensor(array, requires_grad=requires_grad)
 
 
 def empty(
@@ -194,8 +194,8 @@ def empty(
         with place.on(named(device, "empty")):
             return empty(*size, dtype=dtype, requires_grad=requires_grad)
     chosen = dtypes.float32 if dtype is None else _typed("empty", dtype)
-    made = empty_array(_size(size, "empty"), chosen)
-    return Tensor(made, requires_grad=requires_grad)
+    array = empty_array(_size(size, "empty"), chosen)
+    return Tensor(array, requires_grad=requires_grad)
 
 
 @function(

@@ -130,5 +130,5 @@ def new_tensor(
     requires_grad: bool = False,
 ) -> Tensor:
     """A new tensor from data, in the type and on the device of another tensor."""
-    made = to(tensor(data, dtype=dtype or input.dtype), device or input.device)
-    return made.requires_grad_(requires_grad)
+    new = to(tensor(data, dtype=dtype or input.dtype), device or input.device)
+    return new.requires_grad_(requires_grad)

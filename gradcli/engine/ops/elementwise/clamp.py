@@ -112,8 +112,8 @@ def _winner(loses: str) -> tuple[Slope, Slope]:
         lost = map_binary(loses, first, second, dtypes.bool_).cast(grad.dtype)
         tied = map_binary("eq", first, second, dtypes.bool_).cast(grad.dtype)
         half = map_binary("mul", tied, scalar(0.5, grad.dtype))
-        kept = map_binary("sub", scalar(1, grad.dtype), map_binary("add", lost, half))
-        return map_binary("mul", grad, kept)
+        share_of_grad = map_binary("sub", scalar(1, grad.dtype), map_binary("add", lost, half))
+        return map_binary("mul", grad, share_of_grad)
 
     def to_input(grad: Array, *, input: Array, other: Array) -> Array:
         return share(grad, input, other)

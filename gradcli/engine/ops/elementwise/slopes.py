@@ -75,15 +75,15 @@ class _Reader:
 
     def _expression(self, level: int = 0) -> Node:
         """Operators that bind more than this level."""
-        left = self._operand()
+        first = self._operand()
         while (own := _LEVELS.get(self._next(), 0)) > level:
-            left = (self._take(), left, self._expression(own))
+            first = (self._take(), first, self._expression(own))
         if level or self._next() != "?":
-            return left
+            return first
         self._take("?")
         then = self._expression()
         self._take(":")
-        return "?", left, then, self._expression()
+        return "?", first, then, self._expression()
 
     def _operand(self) -> Node:
         token = self._take()

@@ -216,10 +216,10 @@ def flat_index(index: Array, before: Array | None = None, *, size: int) -> Array
 def counted(name: str, index: Tensor, size: int, before: Tensor | None = None) -> Tensor:
     """flat_index in the name of the op that the user called."""
     try:
-        found = flat_index(index, before, size=size)
+        positions = flat_index(index, before, size=size)
     except (DTypeError, RangeError) as error:
         raise type(error)(error.message.replace("flat_index: ", f"{name}: ")) from None
-    return found
+    return positions
 
 
 @function(

@@ -66,10 +66,10 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, 
     """Places of the elements that are not 0, one a row; or of each dimension apart."""
     x = reshape(input, (1,)) if as_tuple and not input.ndim else input
     count = int(count_nonzero(x).item())
-    found = places(x, count=count)
+    positions = places(x, count=count)
     if not as_tuple:
-        return found
-    return tuple(getitem(found, index=(slice(None), d)) for d in range(x.ndim))
+        return positions
+    return tuple(getitem(positions, index=(slice(None), d)) for d in range(x.ndim))
 
 
 @function(
@@ -96,8 +96,8 @@ def truths(name: str, mask: Tensor) -> None:
 def true_places(mask: Tensor) -> Tensor:
     """Where a mask is true, as places in its flat elements."""
     flat = reshape(mask, (mask.numel(),))
-    found = places(flat, count=int(count_nonzero(flat).item()))
-    return reshape(found, (found.shape[0],))
+    positions = places(flat, count=int(count_nonzero(flat).item()))
+    return reshape(positions, (positions.shape[0],))
 
 
 @function(

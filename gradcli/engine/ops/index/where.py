@@ -42,11 +42,11 @@ class _Where(Op[Tensor]):
     def _bind(
         self, args: Sequence[object], named: dict[str, object]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
-        given = dict(zip(("condition", "input", "other"), args, strict=False)) | named
-        if set(given) != {"condition", "input", "other"} or len(args) + len(named) != 3:
-            raise DTypeError(f"where: takes (condition, input, other), got {sorted(given)}")
-        condition = self._input("condition", given["condition"])
-        a, b = given["input"], given["other"]
+        arguments = dict(zip(("condition", "input", "other"), args, strict=False)) | named
+        if set(arguments) != {"condition", "input", "other"} or len(args) + len(named) != 3:
+            raise DTypeError(f"where: takes (condition, input, other), got {sorted(arguments)}")
+        condition = self._input("condition", arguments["condition"])
+        a, b = arguments["input"], arguments["other"]
         if not isinstance(a, Tensor) and not isinstance(b, Tensor) and isinstance(a, (int, float)):
             a = tensor(a)
         return [condition, *matched("where", a, b)], {}

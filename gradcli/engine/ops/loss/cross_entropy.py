@@ -65,8 +65,8 @@ def _loss(
     lines = _classes(name, x, target, weight)
     mode, (outer, _, inner) = reduction_code(name, reduction), lines.lines
     loss = lines.empty(x.dtype) if mode == 0 else empty((1,), x.dtype)
-    kept = x.dtype.computed
-    stats, total = empty((outer, 2, inner), kept), empty((1,), kept)
+    dtype = x.dtype.computed
+    stats, total = empty((outer, 2, inner), dtype), empty((1,), dtype)
     labels = lines.fold_result(target.cast(dtypes.int64))
     sizes = (mode, ignore_index, int(name == "nll_loss"))
     inputs = lines.fold(x), labels, _weights(weight, x)
@@ -113,15 +113,15 @@ def _one_by_one(
         table.unsqueeze(target, at) == table.reshape(tensor(list(range(classes))), column),
         logs.dtype,
     )
-    kept = table.to(target != ignore_index, logs.dtype)
+    mask = table.to(target != ignore_index, logs.dtype)
     weighed = logs if weight is None else logs * table.reshape(weight, column)
     of_target = hit if weight is None else hit * table.reshape(weight, column)
     loss = -(1 - smooth) * table.sum(hit * weighed, at)
     if smooth:
         loss = loss - table.sum(weighed, at) * (smooth / classes)
-    loss = loss * kept
+    loss = loss * mask
     if reduction == "mean":
-        return table.sum(loss) / table.sum(table.sum(of_target, at) * kept)
+        return table.sum(loss) / table.sum(table.sum(of_target, at) * mask)
     return reduced(loss, reduction)
 
 

@@ -147,13 +147,13 @@ def paired_slopes(
     if reduction not in ("none", "sum"):
         share = scalar(1 / max(_divisor(input, reduction), 1), grad.dtype)
         grad = map_binary("mul", grad, share)
-    found: list[Array | None] = []
+    gradients: list[Array | None] = []
     for side, need in zip((f"{kernel}_backward_a", f"{kernel}_backward_b"), needs, strict=False):
         out = empty(input.shape, input.dtype) if need else None
         if out is not None:
             run(side, input, target, input, grad.expand(input.shape), out, options=options)
-        found.append(out)
-    return (*found, *(None for _ in needs[2:]))
+        gradients.append(out)
+    return (*gradients, *(None for _ in needs[2:]))
 
 
 def declare_gradient(declared: Op[Tensor], kernel: str) -> None:
@@ -178,8 +178,8 @@ def declare_slopes(declared: Op[Tensor], kernel: str) -> None:
             grad = grad / max(_divisor(input, reduction), 1)
         values = {"a": input, "b": target}
         pairs = zip(FACTS[kernel].slope, needs, strict=False)
-        found = [grad * slope(text, values) if need else None for text, need in pairs]
-        return (*found, *(None for _ in needs[2:]))
+        gradients = [grad * slope(text, values) if need else None for text, need in pairs]
+        return (*gradients, *(None for _ in needs[2:]))
 
     declared.gradient_graph(graph)
 

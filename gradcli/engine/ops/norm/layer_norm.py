@@ -40,11 +40,11 @@ class OptionSecond(Op[Tensor]):
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
         # Inputs side by side, as every op takes them, are told apart by what stands second.
         if len(args) > 1 and args[1] is not None and not isinstance(args[1], Tensor):
-            given = dict(zip(self.order, args, strict=False))
-            twice = sorted(given.keys() & named.keys())
+            arguments = dict(zip(self.order, args, strict=False))
+            twice = sorted(arguments.keys() & named.keys())
             if twice or len(args) > len(self.order):
                 raise OptionError(f"{self.name}: takes {self.order}, got {len(args)} and {twice}")
-            args, named = (), given | named
+            args, named = (), arguments | named
         return super()._bind(args, named)
 
     @property

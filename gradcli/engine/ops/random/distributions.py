@@ -127,8 +127,8 @@ def _hits(
     chances: Tensor | float, shape: Shape, dtype: DType, generator: Generator | None
 ) -> Tensor:
     """1 where a number drawn from 0 to 1 lies below the chance, otherwise 0."""
-    drawn = rand(*shape, generator=generator, dtype=dtype)
-    return lt(drawn, chances.detach() if isinstance(chances, Tensor) else chances).to(dtype)
+    draws = rand(*shape, generator=generator, dtype=dtype)
+    return lt(draws, chances.detach() if isinstance(chances, Tensor) else chances).to(dtype)
 
 
 def _check_chances(name: str, chances: Tensor | float) -> None:
@@ -202,9 +202,9 @@ def multinomial(
     sums = cumsum(weights, -1)
     whole = getitem(sums, index=(Ellipsis, slice(-1, None)))
     shape = (*input.shape[:-1], num_samples)
-    drawn = rand(*shape, generator=generator, dtype=input.dtype) * whole
+    draws = rand(*shape, generator=generator, dtype=input.dtype) * whole
     last = searchsorted(sums, whole.contiguous())  # a product may be rounded up to the whole
-    places = minimum(searchsorted(sums, drawn, right=True), expand(last, shape))
+    places = minimum(searchsorted(sums, draws, right=True), expand(last, shape))
     return clamp(places, min=0)
 
 
@@ -226,8 +226,8 @@ def uniform_(
     """Overwrite every element with a number evenly spread over low to high."""
     if not low <= high:
         raise OptionError(f"uniform_: needs low <= high, got {low} and {high}")
-    drawn = draw_floats("uniform_", "uniform", input.shape, input.dtype, generator, (low, high))
-    return _overwrite(input, "uniform_", drawn)
+    draws = draw_floats("uniform_", "uniform", input.shape, input.dtype, generator, (low, high))
+    return _overwrite(input, "uniform_", draws)
 
 
 @function(
@@ -242,5 +242,5 @@ def normal_(
     """Overwrite every element with a normally distributed number."""
     if not std >= 0:
         raise OptionError(f"normal_: std must be at least 0, got {std}")
-    drawn = draw_floats("normal_", "normal", input.shape, input.dtype, generator, (mean, std))
-    return _overwrite(input, "normal_", drawn)
+    draws = draw_floats("normal_", "normal", input.shape, input.dtype, generator, (mean, std))
+    return _overwrite(input, "normal_", draws)

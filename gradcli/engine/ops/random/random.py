@@ -183,8 +183,8 @@ def rand(
 ) -> Tensor:
     """Numbers evenly spread over 0 (included) to 1 (not included)."""
     del device
-    made = draw_floats("rand", "uniform", _size(size, "rand"), dtype, generator, (0.0, 1.0))
-    return Tensor(made, requires_grad=requires_grad)
+    numbers = draw_floats("rand", "uniform", _size(size, "rand"), dtype, generator, (0.0, 1.0))
+    return Tensor(numbers, requires_grad=requires_grad)
 
 
 @function(method=False, samples=_SIZES, wrong=_WHOLE, why=DRAWN)
@@ -198,8 +198,8 @@ def randn(
 ) -> Tensor:
     """Normally distributed numbers, mean 0 and variance 1."""
     del device
-    made = draw_floats("randn", "normal", _size(size, "randn"), dtype, generator, (0.0, 1.0))
-    return Tensor(made, requires_grad=requires_grad)
+    numbers = draw_floats("randn", "normal", _size(size, "randn"), dtype, generator, (0.0, 1.0))
+    return Tensor(numbers, requires_grad=requires_grad)
 
 
 @function(method=False, samples=_LIKE, why=DRAWN)

@@ -49,8 +49,8 @@ def _composed_var(
 ) -> Tensor:
     dims = dim_set(dim, x.ndim, "var")
     lowered = x - table.mean(x, dims, keepdim=True)
-    left = numel(tuple(x.shape[d] for d in dims)) - _correction(unbiased, correction)
-    return table.sum(lowered * lowered, dims, keepdim=keepdim) / max(0.0, left)
+    divisor = numel(tuple(x.shape[d] for d in dims)) - _correction(unbiased, correction)
+    return table.sum(lowered * lowered, dims, keepdim=keepdim) / max(0.0, divisor)
 
 
 def _composed_std(x: Tensor, **options: Any) -> Tensor:

@@ -24,10 +24,10 @@ def _diagonal_view(x: Array, offset: int, a: int, b: int) -> Array:
     """The view whose last dimension walks x along dimensions a and b at once."""
     down, right = max(0, -offset), max(0, offset)
     count = max(0, min(x.shape[a] - down, x.shape[b] - right))
-    kept = [d for d in range(x.ndim) if d not in (a, b)]
+    others = [d for d in range(x.ndim) if d not in (a, b)]
     begin = down * x.strides[a] + right * x.strides[b] if count and x.numel else 0
-    shape = (*(x.shape[d] for d in kept), count)
-    strides = (*(x.strides[d] for d in kept), x.strides[a] + x.strides[b])
+    shape = (*(x.shape[d] for d in others), count)
+    strides = (*(x.strides[d] for d in others), x.strides[a] + x.strides[b])
     return x.view(shape, strides, x.offset + begin)
 
 

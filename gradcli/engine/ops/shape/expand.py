@@ -35,8 +35,8 @@ def expand(x: Array, *, size: Shape) -> Array:
     extra = len(size) - x.ndim
     if extra < 0:
         raise ShapeError(f"expand: {size} has fewer dimensions than shape {x.shape}")
-    wanted = [x.shape[d - extra] if s == -1 and d >= extra else s for d, s in enumerate(size)]
-    return x.expand(shape_rules.checked(wanted, "expand"))
+    target = [x.shape[d - extra] if s == -1 and d >= extra else s for d, s in enumerate(size)]
+    return x.expand(shape_rules.checked(target, "expand"))
 
 
 @expand.gradient
@@ -88,15 +88,15 @@ def meshgrid(
     *tensors: Tensor | Sequence[Tensor], indexing: Literal["ij", "xy"] = "ij"
 ) -> tuple[Tensor, ...]:
     """Each vector expanded over all others' dimensions, as views; 'xy' exchanges the first two."""
-    given = [reshape(t, -1) if t.ndim == 0 else t for t in listed("meshgrid", "tensors", tensors)]
-    if not given or any(t.ndim != 1 for t in given):
-        raise ShapeError(f"meshgrid: needs vectors, got shapes {[t.shape for t in given]}")
-    swapped = indexing == "xy" and len(given) > 1
+    vectors = [reshape(t, -1) if t.ndim == 0 else t for t in listed("meshgrid", "tensors", tensors)]
+    if not vectors or any(t.ndim != 1 for t in vectors):
+        raise ShapeError(f"meshgrid: needs vectors, got shapes {[t.shape for t in vectors]}")
+    swapped = indexing == "xy" and len(vectors) > 1
     if swapped:
-        given[:2] = given[1::-1]
-    sizes = [t.numel() for t in given]
+        vectors[:2] = vectors[1::-1]
+    sizes = [t.numel() for t in vectors]
     grids = []
-    for d, t in enumerate(given):
+    for d, t in enumerate(vectors):
         shape = [size if d == k else 1 for k, size in enumerate(sizes)]
         grids.append(expand(reshape(t, shape), sizes))
     if swapped:

@@ -69,8 +69,8 @@ def _shifts(
     along_dims = (dims,) if isinstance(dims, int) else tuple(dims)
     if len(by) != len(along_dims):
         raise OptionError(f"roll: {len(by)} shifts for {len(along_dims)} dims")
-    found = [shape_rules.dim_index(d, len(x), "roll") for d in along_dims]
-    return [(d, s) for d, s in zip(found, by, strict=True) if x]
+    dims_of_shifts = [shape_rules.dim_index(d, len(x), "roll") for d in along_dims]
+    return [(d, s) for d, s in zip(dims_of_shifts, by, strict=True) if x]
 
 
 def _rolled(x: Array, d: int, shift: int) -> Array:

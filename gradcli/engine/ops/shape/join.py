@@ -140,8 +140,8 @@ _RANKS = [
 
 def _each_at_least(name: str, ndim: int, tensors: tuple[Any, ...]) -> Ranked:
     """One tensor for one, several for several or for a list."""
-    made = tuple(_at_least(ndim, t) for t in listed(name, "tensors", tensors))
-    return made[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else made
+    results = tuple(_at_least(ndim, t) for t in listed(name, "tensors", tensors))
+    return results[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else results
 
 
 @function(shares="view", samples=_RANKS, method=False)

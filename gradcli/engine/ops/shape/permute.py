@@ -85,14 +85,14 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
     """A view with the dims `source` at the places `destination`, the others in their order."""
     sources = (source,) if isinstance(source, int) else tuple(source)
     places = (destination,) if isinstance(destination, int) else tuple(destination)
-    found = [shape_rules.dim_index(d, input.ndim, "movedim") for d in sources]
-    wanted = [shape_rules.dim_index(d, input.ndim, "movedim") for d in places]
-    if not len(set(found)) == len(sources) == len(places) == len(set(wanted)):
+    from_dims = [shape_rules.dim_index(d, input.ndim, "movedim") for d in sources]
+    to_dims = [shape_rules.dim_index(d, input.ndim, "movedim") for d in places]
+    if not len(set(from_dims)) == len(sources) == len(places) == len(set(to_dims)):
         raise OptionError(f"movedim: cannot move dims {sources} to {places} one by one")
     if not input.ndim:
         return input
-    moved = dict(zip(wanted, found, strict=True))
-    rest = iter(d for d in range(input.ndim) if d not in found)
+    moved = dict(zip(to_dims, from_dims, strict=True))
+    rest = iter(d for d in range(input.ndim) if d not in from_dims)
     order = [moved[d] if d in moved else next(rest) for d in range(input.ndim)]
     return permute(input, order)
 

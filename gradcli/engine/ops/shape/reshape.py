@@ -118,8 +118,8 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """Without its dimensions of size 1, or without those named."""
     dims = shape_rules.dim_set(dim, input.ndim, "squeeze")
-    kept = [s for d, s in enumerate(input.shape) if s != 1 or d not in dims]
-    return reshape(input, kept)
+    sizes = [s for d, s in enumerate(input.shape) if s != 1 or d not in dims]
+    return reshape(input, sizes)
 
 
 @function(

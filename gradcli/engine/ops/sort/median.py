@@ -45,9 +45,9 @@ def _median(name: str, input: Tensor, dim: int, keepdim: bool, ignore_nan: bool)
     middle = clamp(counts - 1, min=0) // 2
     if not ignore_nan:  # NaN lie behind all numbers: the first of them
         middle = where(le(size, counts), middle, counts)
-    made = [gather(part, d, middle) for part in order]
+    middles = [gather(part, d, middle) for part in order]
     shape = shapes.reduced(input.shape, (d,), keepdim)
-    return Sorted(*(reshape(part, shape) for part in made))
+    return Sorted(*(reshape(part, shape) for part in middles))
 
 
 def _median_of_all(name: str, input: Tensor, ignore_nan: bool) -> Tensor:
@@ -55,10 +55,10 @@ def _median_of_all(name: str, input: Tensor, ignore_nan: bool) -> Tensor:
     flat = reshape(input, (input.numel(),))
     if not input.numel() and input.is_floating_point():
         return total(flat) + nan
-    found = _median(name, flat.detach(), 0, False, ignore_nan).values
+    result = _median(name, flat.detach(), 0, False, ignore_nan).values
     if not input.is_floating_point():
-        return found
-    chosen = eq(flat, found) | (ne(flat, flat) & ne(found, found))
+        return result
+    chosen = eq(flat, result) | (ne(flat, flat) & ne(result, result))
     return amax(where(chosen, flat, -inf))
 
 
@@ -99,7 +99,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
         raise RangeError(f"kthvalue: k {k} is outside 1..{size}")
     if not input.ndim:
         return Sorted(*sort(input))
-    found = topk(input, k, d, False) if k < size else sort(input, dim=d)
+    result = topk(input, k, d, False) if k < size else sort(input, dim=d)
     if keepdim:
-        return Sorted(*(narrow(part, d, k - 1, 1) for part in found))
-    return Sorted(*(select(part, d, k - 1) for part in found))
+        return Sorted(*(narrow(part, d, k - 1, 1) for part in result))
+    return Sorted(*(select(part, d, k - 1) for part in result))

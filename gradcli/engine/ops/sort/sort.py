@@ -159,8 +159,8 @@ def topk_gradient(
 )
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The places of the elements along `dim` in their order."""
-    found = sort(input, dim=dim, descending=descending, stable=stable)
-    return found.indices
+    result = sort(input, dim=dim, descending=descending, stable=stable)
+    return result.indices
 
 
 @function(
@@ -168,5 +168,5 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 )
 def msort(input: Tensor) -> Tensor:
     """The elements along the first dimension in order."""
-    found = sort(input, dim=0)
-    return found.values
+    result = sort(input, dim=0)
+    return result.values

@@ -14,11 +14,11 @@ def first_write(calls: list[Call]) -> list[Call]:
     """An intermediate that is copied to a place lies in that place from the start."""
     number, flow = 0, Flow(calls)
     while number < len(calls):
-        found = _without_copy(flow, number) if calls[number].kernel == "copy" else None
-        if found is None:
+        rewrite = _without_copy(flow, number) if calls[number].kernel == "copy" else None
+        if rewrite is None:
             number += 1
         else:
-            calls, flow = found, Flow(found)
+            calls, flow = rewrite, Flow(rewrite)
     return calls
 
 
@@ -51,11 +51,11 @@ def _there(call: Call, source: View, target: View) -> Call | None:
         i: moved(view, target) for i, view in enumerate(call.views) if view.buffer is source.buffer
     }
     views = [places.get(i, view) for i, view in enumerate(call.views)]
-    found = [view for view in views if view is not None]
-    if len(found) < len(views):
+    present = [view for view in views if view is not None]
+    if len(present) < len(views):
         return None
     count = len(call.inputs)
-    inputs, outputs = found[:count], found[count:]
+    inputs, outputs = present[:count], present[count:]
     fit = all(reads(call.kernel, i, view) for i, view in enumerate(inputs) if i in places)
     fit = fit and all(writes(call.kernel, v) for i, v in enumerate(outputs, count) if i in places)
     made = replace(call, inputs=tuple(inputs), outputs=tuple(outputs))

@@ -26,10 +26,10 @@ def sort(call: CallSpec) -> Plan:
     if not rows * k:
         return Plan()
     suffix = SUFFIX[call.tensors[0].dtype.name]
-    found = sorted_rows(TensorArg(0), suffix, rows, n, 0, call.size(0) != 0)
-    args = TensorArg(0), found.places, *tensors(1, 2), rows * k, n, k
+    order = sorted_rows(TensorArg(0), suffix, rows, n, 0, call.size(0) != 0)
+    args = TensorArg(0), order.places, *tensors(1, 2), rows * k, n, k
     last = launch(FAMILY, "sort_write", suffix, over(rows * k), *args)
-    return Plan((*found.launches, last), found.end)
+    return Plan((*order.launches, last), order.end)
 
 
 @launches("searchsorted")
