@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from gradcli.config.entry import Entry
 from gradcli.config.layer import Make
 from gradcli.config.merge import without
 from gradcli.config.node import Node, Report
+from gradcli.config.row import Row
 from gradcli.config.sections import Chosen, choose
 from gradcli.engine import nn, zeros
 from gradcli.engine.kind import Positive
@@ -22,8 +22,8 @@ _NARROWER: dict[str, Any] = {
     "nonlinearity": Literal["linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"],
 }
 
-INITS: dict[str, Entry] = {
-    name: Entry(
+INITS: dict[str, Row] = {
+    name: Row(
         getattr(init, f"{name}_"),
         skip=1,
         leave=("generator",),

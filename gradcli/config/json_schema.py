@@ -7,7 +7,6 @@ from typing import Any
 
 from gradcli.config.blocks import form
 from gradcli.config.containers import CONTAINERS
-from gradcli.config.entry import doc_of
 from gradcli.config.grouping import grouping
 from gradcli.config.inits import INITS
 from gradcli.config.layers import LAYERS
@@ -101,7 +100,7 @@ def _layer(definitions: Json) -> Json:
         forms.append(
             {
                 "type": "object",
-                "description": doc_of(make),
+                "description": schema_of(make).doc,
                 "properties": {kind: {"anyOf": values}},
                 "required": [kind],
                 "additionalProperties": False,
@@ -125,7 +124,7 @@ def _choice(
             bare.append(name)
         form["properties"] = {"name": {"const": name}, **form["properties"], **more}
         form["required"] = ["name", *form.get("required", [])]
-        forms.append({"description": doc_of(make), **form})
+        forms.append({"description": schema_of(make).doc, **form})
     return {"anyOf": [{"enum": bare}, *forms]}
 
 

@@ -6,18 +6,16 @@ and what does not fit is learnt by running it on the device "meta", which comput
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from inspect import Parameter
 from typing import Any, NamedTuple
 
 from gradcli import engine
 from gradcli.config.fields import LinePadding, Padded, Padding, Sizes
+from gradcli.config.row import Row
 from gradcli.config.signal import Signal, floats
 from gradcli.engine import nn
-from gradcli.engine.argument import hints_of
 from gradcli.engine.kind import Count, Positive, Share, Whole, members
 from gradcli.errors import ShapeError
 
@@ -67,12 +65,12 @@ class Trial(NamedTuple):
     parameters: int
 
 
-class Layer:
-    """One name of YAML.
+class Layer(Row):
+    """A layer; what follows from the input is no key.
 
     Args:
         make: the class, or a function with its parameters; for numbers of any shape.
-        keys: the keys in order, `key` or `key=parameter`; all parameters where it is left out.
+        keys: as in Row.
         forms: in place of `make`, by what goes in (INPUTS, indices, anything).
     """
 
@@ -82,33 +80,10 @@ class Layer:
         self, make: Callable[..., Any] | None = None, keys: str | None = None, **forms: Any
     ) -> None:
         self.forms = {"numbers": make} if make else forms
-        self.make = next(iter(self.forms.values()))
-        self._keys = keys
-        self.__name__ = self.make.__name__
-        self.__doc__ = inspect.getdoc(self.make) or ""
-        for key, equals, parameter in (word.partition("=") for word in (keys or "").split()):
-            if equals:
-                self.__doc__ = re.sub(rf"\b{parameter}\b", key, self.__doc__)
+        first = next(iter(self.forms.values()))
+        super().__init__(first, keys, leave={*LEFT_OUT, *self.following})
 
-    @cached_property
-    def parameters(self) -> dict[str, Parameter]:
-        """Those of the constructor, with types for annotations."""
-        return constructor_parameters(self.make)
-
-    @cached_property
-    def keys(self) -> dict[str, str]:
-        """The parameter behind each key."""
-        if self._keys is None:
-            return {n: n for n in self.parameters if n not in {*LEFT_OUT, *self.following}}
-        pairs = (word.partition("=") for word in self._keys.split())
-        return {key: parameter or key for key, _, parameter in pairs}
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        """The keys as parameters."""
-        return inspect.Signature([self._key(*item) for item in self.keys.items()])
-
-    def _key(self, key: str, name: str) -> Parameter:
+    def _field(self, key: str, name: str) -> Parameter:
         parameter = self.parameters.get(name)
         if parameter is None:
             default, hint = None, BESIDE[key]
@@ -116,7 +91,6 @@ class Layer:
             default, hint = None, Count | None
         else:
             default, hint = self._typed(parameter)
-        name = "in_" if key == "in" else key  # Python keeps `in` for itself
         return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
     def _typed(self, parameter: Parameter) -> tuple[Any, Any]:
@@ -135,26 +109,24 @@ class Layer:
             [hint] = others
         return default, hint
 
-    def __call__(self, x: Signal, **values: Any) -> Make:
+    def maker(self, x: Signal, values: Mapping[str, Any]) -> Make:
         """What makes the layer for an input; refuses one of another kind."""
         make = self._form(x)
-        options = {self.keys[key.rstrip("_")]: value for key, value in values.items()}
+        options = {self.keys[key]: value for key, value in values.items() if key not in BESIDE}
         for name, follow in self.following.items():
             if name in self.parameters and name not in self.keys:  # else it is chosen
                 options[name] = _infer(options.get(name), follow(x))
-        for key in BESIDE:
-            options.pop(key, None)
         return lambda: make(**options)
 
     def _form(self, x: Signal) -> Callable[..., Any]:
         if "anything" in self.forms:
-            return self.make  # type: ignore[no-any-return]
+            return self.make
         if "indices" in self.forms:
             if x.vocab is None:
                 raise ShapeError(
                     f"needs indices, such as those of text; the input is numbers ({x})"
                 )
-            return self.make  # type: ignore[no-any-return]
+            return self.make
         floats(x)
         for form, make in self.forms.items():
             if form not in INPUTS or INPUTS[form][0] == len(x.shape):
@@ -180,28 +152,6 @@ def _infer(size: int | None, value: Any) -> Any:
     if size is not None and size != value:
         raise ShapeError(f"'in' says {size}, the input has {value}; leave 'in' out, it is inferred")
     return value
-
-
-def constructor_parameters(make: Callable[..., Any]) -> dict[str, Parameter]:
-    """The parameters of a function or class with types for annotations.
-
-    A constructor that takes `**named` takes also what the class above it does.
-    """
-    if not isinstance(make, type):
-        hints = hints_of(make)
-        return {
-            name: parameter.replace(annotation=hints.get(name, Any))
-            for name, parameter in inspect.signature(make).parameters.items()
-        }
-    merged: dict[str, Parameter] = {}
-    for kind in (each for each in make.__mro__ if "__init__" in vars(each)):
-        _, *parameters = constructor_parameters(vars(kind)["__init__"]).values()
-        open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
-        plain = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
-        merged = {p.name: p for p in plain} | merged
-        if not open_ended:
-            break
-    return merged
 
 
 def run(make: Make, x: Signal, device: str) -> Trial:

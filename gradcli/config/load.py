@@ -193,7 +193,7 @@ class _Loading:
         values = check(node, schema_of(pretrained), "pretrained.", self.report) if node else None
         if values is None or node is None:
             return None
-        name, layers = pretrained(**values)
+        name, layers = pretrained(values["from"], layers=values["layers"])
         file = (self.path.parent / name).resolve()
         if not file.is_file():
             self.report.warn("W105", f"pretrained.from: there is no file {file}", node.place)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.config.entry import REQUIRED, Entry
+from gradcli.config.row import REQUIRED, Row
 from gradcli.engine import optim, zeros
 from gradcli.engine.kind import Portion, Positive, Share
 
@@ -17,8 +17,8 @@ _NARROWER: dict[str, Any] = {
 }
 
 # Muon is for matrices alone, and a config has one optimizer for all weights.
-OPTIMIZERS: dict[str, Entry] = {
-    name: Entry(
+OPTIMIZERS: dict[str, Row] = {
+    name: Row(
         kind,
         skip=1,
         types=_NARROWER,

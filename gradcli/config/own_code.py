@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from gradcli import own
-from gradcli.config.layer import FOLLOWING, Layer, Make, Trial, run
+from gradcli.config.layer import FOLLOWING, LEFT_OUT, Layer, Make, Trial, run
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.signal import Signal
 from gradcli.data import Source
@@ -132,7 +132,8 @@ class OwnLayer(Layer):
                 f"{path}: the first parameter of {cls.__name__} must be the shape of one sample",
                 code="E104",
             )
-        self.following = {next(iter(self.parameters)): FOLLOWING["sample"]}
+        first = next(iter(self.parameters))
+        self.following, self.leave = {first: FOLLOWING["sample"]}, (first, *LEFT_OUT)
 
     def run(self, make: Make, x: Signal) -> Trial:
         """The layer made and run on two samples; of zeros where it asks for their values."""

@@ -84,10 +84,10 @@ class Planner:
         """A layer that holds no others, tried on what goes into it."""
         assert use.values is not None and use.signal is not None
         layer = self.layers[use.kind]
-        make = layer(use.signal, **use.values)
+        make = layer.maker(use.signal, use.values)
         trial = layer.run(with_init(make, init) if init else make, use.signal)
         make, parameters = self.ties.tie(use.kind, use.name, use.values, use.signal, make, trial)
-        keys = {key.rstrip("_"): value for key, value in use.values.items()}
+        keys = dict(use.values)
         if init:
             if not parameters:
                 raise ShapeError(

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, get_args, get_origin
 
 from gradcli.config.containers import CONTAINERS
-from gradcli.config.entry import doc_of
 from gradcli.config.fields import expected
 from gradcli.config.inits import INITS
 from gradcli.config.layer import Layer
@@ -60,7 +59,7 @@ def _keys(make: Callable[..., Any]) -> str:
 
 
 def _meaning(make: Callable[..., Any]) -> str:
-    return _cell(" ".join(doc_of(make).split()))
+    return _cell(" ".join(schema_of(make).doc.split()))
 
 
 def _key(schema: Schema, key: str) -> str:

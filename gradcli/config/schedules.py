@@ -9,10 +9,10 @@ from typing import Annotated, Any, cast
 
 from pydantic import Field
 
-from gradcli.config.entry import REQUIRED, Entry
 from gradcli.config.fields import StepsOrPercent
 from gradcli.config.merge import full
 from gradcli.config.node import Node, Report
+from gradcli.config.row import REQUIRED, Row
 from gradcli.config.schema import schema_of
 from gradcli.config.sections import Chosen, choose
 from gradcli.engine.kind import Bound, Portion, Share
@@ -90,7 +90,7 @@ def _in_steps(key: str, value: Any, total: int) -> Any:
     return steps_of(value, total) if key == "warmup" else value
 
 
-class _Row(Entry):
+class _Schedule(Row):
     """A class of schedules, whose lengths and points stand in YAML as steps or shares."""
 
     def __call__(self, **values: Any) -> Plan:
@@ -101,9 +101,11 @@ class _Row(Entry):
 
 def _row(
     kind: type[kinds.Schedule], leave: str = "", defaults: Mapping[str, Any] = {}, **types: Any
-) -> _Row:
+) -> _Schedule:
     shared: dict[str, Any] = {"warmup": StepsOrPercent, "final": Portion, "start": Portion}
-    return _Row(kind, leave=("total", "rising", leave), types=shared | types, defaults=defaults)
+    return _Schedule(
+        kind, leave=("total", "rising", leave), types=shared | types, defaults=defaults
+    )
 
 
 def sequential(parts: Parts, at: Points, *, warmup: StepsOrPercent = 0) -> Plan:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
-import sys
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from gradcli.config.entry import Entry
 from gradcli.config.fields import expected, in_yaml
 from gradcli.config.node import Node, Path, Report, describe
+from gradcli.config.row import Row
 from gradcli.registry import closest, did_you_mean
 
 # What people write who come from another tool. A row applies only where the right-hand name exists.
@@ -144,12 +143,12 @@ class Schema:
 
     Attributes:
         hints: the type of each key, in order.
-        parameters: the parameter behind each key.
+        doc: what the constructor says of itself, in the words of YAML.
     """
 
     model: type[BaseModel]
     hints: dict[str, Any]
-    parameters: dict[str, str]
+    doc: str
 
     @property
     def first(self) -> str | None:
@@ -157,39 +156,30 @@ class Schema:
         return next(iter(self.hints), None)
 
     def values(self, model: BaseModel) -> dict[str, Any]:
-        """What a checked section says, by parameter."""
-        return {name: getattr(model, key) for key, name in self.parameters.items()}
+        """What a checked section says, by key."""
+        return {key: getattr(model, key) for key in self.hints}
 
 
 @cache
-def schema_of(make: Callable[..., Any], given: int = 0) -> Schema:
-    """The schema in the signature of `make`, without the first `given` parameters."""
-    entry = make if isinstance(make, Entry) else Entry(make, given)
-    make, parameters = entry.make, entry.parameters()
-    narrowed = {name: in_yaml(hint) for name, hint in entry.types.items()}
-    hints = {**_hints(make, parameters), **narrowed}
-    hints = {parameter.name: hints[parameter.name] for parameter in parameters}
-    fields: dict[str, Any] = {}
-    for parameter in parameters:
-        # A parameter called in_ is the key `in`, which Python keeps for itself.
-        hint = hints[parameter.name]
-        fields[parameter.name.rstrip("_")] = (_checked(hint), _field(make, parameter, hint))
-    model = create_model(
-        make.__name__,
-        __config__=ConfigDict(
-            extra="forbid",
-            strict=True,
-            frozen=True,
-            allow_inf_nan=False,
-            arbitrary_types_allowed=True,
-            protected_namespaces=(),
-        ),
-        **fields,
+def schema_of(make: Callable[..., Any]) -> Schema:
+    """The schema in the signature of `make`, or of what a row of a table makes."""
+    row = make if isinstance(make, Row) else Row(make)
+    parameters = row.fields
+    hints = {key: in_yaml(parameter.annotation) for key, parameter in parameters.items()}
+    fields: dict[str, Any] = {
+        key: (_checked(hint), _field(row.make, parameters[key], hint))
+        for key, hint in hints.items()
+    }
+    config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        allow_inf_nan=False,
+        arbitrary_types_allowed=True,
+        protected_namespaces=(),
     )
-    parameter_names = {name.rstrip("_"): name for name in hints}
-    return Schema(
-        model, {key: hints[name] for key, name in parameter_names.items()}, parameter_names
-    )
+    model = create_model(row.make.__name__, __config__=config, **fields)
+    return Schema(model, hints, row.doc)
 
 
 def _field(make: Callable[..., Any], parameter: inspect.Parameter, hint: Any) -> Any:
@@ -204,16 +194,6 @@ def _field(make: Callable[..., Any], parameter: inspect.Parameter, hint: Any) ->
     if field.default_factory is not dataclasses.MISSING:
         return Field(default_factory=field.default_factory, description=doc)
     return Field(default=default, description=doc)
-
-
-def _hints(make: Callable[..., Any], parameters: list[inspect.Parameter]) -> dict[str, Any]:
-    """The types of the parameters; what is returned may name types of the engine, and is left."""
-    holder = types.SimpleNamespace(__annotations__={p.name: p.annotation for p in parameters})
-    # A dataclass has fields of classes in other modules.
-    classes = reversed(make.__mro__) if isinstance(make, type) else [make]
-    scope = {k: v for each in classes for k, v in vars(sys.modules[each.__module__]).items()}
-    hints = get_type_hints(holder, globalns=scope, include_extras=True)
-    return {name: in_yaml(hint) for name, hint in hints.items()}
 
 
 def _checked(hint: Any) -> Any:

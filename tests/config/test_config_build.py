@@ -95,9 +95,9 @@ def test_recurrent_layers_give_one_tensor_to_the_next(job: Callable[..., Job], k
 def test_the_last_state_has_seen_the_whole_sequence(kind: str, bidirectional: bool) -> None:
     layer = LAYERS_BY_NAME[kind]
     x = engine.randn(2, 5, 3)
-    options = {"depth": 2, "bidirectional": bidirectional}
-    every = layer(Signal((5, 3)), out=4, **options)()
-    last = layer(Signal((5, 3)), out=4, last=True, **options)()
+    options = {"out": 4, "depth": 2, "bidirectional": bidirectional}
+    every = layer.maker(Signal((5, 3)), options)()
+    last = layer.maker(Signal((5, 3)), {**options, "last": True})()
     last.load_state_dict(every.state_dict())
     states, end = every(x), last(x)
     assert end.shape == (2, 8 if bidirectional else 4)

@@ -172,9 +172,8 @@ def refused_by_the_layer(kind: str, x: Signal, fields: dict[str, Any]) -> bool:
         model = schema.model.model_validate_json(json.dumps(fields))
     except ValueError:
         return True
-    values = {name: getattr(model, key) for key, name in schema.parameters.items()}
     try:
-        module = LAYERS[kind](x, **values)()
+        module = LAYERS[kind].maker(x, schema.values(model))()
         module(numbers(x)).sum().backward()
     except GradcliError:
         return True

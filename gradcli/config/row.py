@@ -1,0 +1,123 @@
+"""Row: a class or function under a name of YAML; its parameters are the keys."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property, partial
+from inspect import Parameter
+from typing import Any
+
+from gradcli.engine.argument import hints_of
+from gradcli.errors import OptionError, ShapeError
+
+REQUIRED = Parameter.empty
+
+
+class Row:
+    """A row of a table: what a name in YAML makes.
+
+    Args:
+        make: a class or function, mostly of the engine.
+        keys: the keys in order, `key` or `key=parameter`; all parameters where it is left out.
+        skip: how many parameters in front are no keys, such as the weights to optimize.
+        leave: names of further parameters that are no keys.
+        types: the types of parameters that YAML narrows.
+        defaults: of YAML's own, by parameter; REQUIRED where it has none.
+        trial: gives skipped arguments with which values are tried together, before there are any.
+    """
+
+    def __init__(
+        self,
+        make: Callable[..., Any],
+        keys: str | None = None,
+        *,
+        skip: int = 0,
+        leave: Collection[str] = (),
+        types: Mapping[str, Any] | None = None,
+        defaults: Mapping[str, Any] | None = None,
+        trial: Callable[[], Any] | None = None,
+    ) -> None:
+        self.make = make
+        self.skip = skip
+        self.leave = leave
+        self.types = types or {}
+        self.defaults = defaults or {}
+        self.trial = trial
+        self._keys = keys
+
+    @cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        """Those of what is made, with types for annotations."""
+        return typed_parameters(self.make)
+
+    @cached_property
+    def keys(self) -> dict[str, str]:
+        """The parameter behind each key; `in_` is the key `in`, which Python keeps for itself."""
+        if self._keys is None:
+            names = list(self.parameters)[self.skip :]
+            return {name.rstrip("_"): name for name in names if name not in self.leave}
+        pairs = (word.partition("=") for word in self._keys.split())
+        return {key: parameter or key for key, _, parameter in pairs}
+
+    @property
+    def fields(self) -> dict[str, Parameter]:
+        """The parameters by key, with default and type as YAML has them."""
+        return {key: self._field(key, name) for key, name in self.keys.items()}
+
+    def _field(self, key: str, name: str) -> Parameter:
+        parameter = self.parameters[name]
+        return parameter.replace(
+            default=self.defaults.get(name, parameter.default),
+            annotation=self.types.get(name, parameter.annotation),
+        )
+
+    @property
+    def doc(self) -> str:
+        """What its documentation says, in the words of YAML."""
+        doc = inspect.getdoc(self.make) or ""
+        for key, name in self.keys.items():
+            doc = re.sub(rf"\b{name}\b", key, doc) if key != name else doc
+        return doc
+
+    def __call__(self, **values: Any) -> Any:
+        """What takes the skipped arguments, with these values of keys as the others."""
+        maker = partial(self.make, **{self.keys[key]: value for key, value in values.items()})
+        trial = self.trial
+        if trial is not None:
+            self.tried(lambda: maker(trial()))
+        return maker
+
+    def tried(self, call: Callable[[], Any]) -> None:
+        """Refuse values that do not go together, in the words of what takes them."""
+        try:
+            call()
+        except ShapeError:
+            pass  # what takes it in earnest has its own shape
+        except OptionError as error:
+            name = getattr(self.make, "__name__", "")
+            raise OptionError(error.message.removeprefix(f"{name}: ")) from None
+
+
+def typed_parameters(make: Callable[..., Any]) -> dict[str, Parameter]:
+    """The parameters of a function or class with types for annotations.
+
+    A constructor that takes `**named` takes also what the class above it does.
+    """
+    params = vars(make).get("__dataclass_params__")  # whose constructor has no text of its own
+    if not isinstance(make, type) or (params and params.init):
+        hints = hints_of(make)
+        return {
+            name: parameter.replace(annotation=hints.get(name, Any))
+            for name, parameter in inspect.signature(make).parameters.items()
+        }
+    merged: dict[str, Parameter] = {}
+    for kind in (each for each in make.__mro__ if "__init__" in vars(each)):
+        _, *parameters = typed_parameters(vars(kind)["__init__"]).values()
+        open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        plain = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+        merged = {p.name: p for p in plain} | merged
+        if not open_ended:
+            break
+    return merged
