@@ -13,6 +13,7 @@ from benchmarks import (
     course,
     gpu,
     measure,
+    names,
     process,
     race,
     results,
@@ -149,6 +150,26 @@ def before_(options: dict[str, Any], revision: str, pairs: int) -> None:
     except OSError as error:
         raise click.ClickException(str(error)) from None
     _finish({**options, "out": tree.BUILDS}, "before", found)
+
+
+@main.command("names")
+@click.argument("revision")
+@click.pass_obj
+def names_(options: dict[str, Any], revision: str) -> None:
+    """Say what REVISION offers by name and this tree lacks: functions, ops, keys, options.
+
+    Builds REVISION as `before` does. With --strict it exits with 6 where something is missing.
+    """
+    try:
+        past, now = (names.of_tree(there) for there in (tree.revision(revision), tree.present()))
+    except OSError as error:
+        raise click.ClickException(str(error)) from None
+    lost = names.missing(past, now)
+    for sentence in lost:
+        click.echo(sentence)
+    click.echo(f"{len(past)} names in {revision}, {len(now)} now; missing: {len(lost)}")
+    if options["strict"] and lost:
+        raise SystemExit(EXIT_MISSED)
 
 
 @main.group("gpu")

@@ -35,10 +35,13 @@ class Tree:
         """What `python ARGUMENTS` prints, run in the tree's folder; raises ChildProcessError."""
         return _output([self.python, *arguments], self.folder)
 
+    def measure(self, arguments: Sequence[str]) -> str:
+        """The same, with the present package `benchmarks` where Python looks for modules."""
+        return _output([self.python, *arguments], self.path, self.path)
+
     def check(self) -> None:
         """Raise ChildProcessError where another tree's gradcli would be measured."""
-        code = "import gradcli; print(gradcli.__file__)"
-        file = Path(_output([self.python, "-c", code], self.path, self.path).strip())
+        file = Path(self.measure(["-c", "import gradcli; print(gradcli.__file__)"]).strip())
         if file.resolve().parents[1] != self.folder.resolve():
             raise ChildProcessError(f"{self.name}: gradcli is imported from {file.parent}")
 
