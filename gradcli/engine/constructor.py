@@ -1,11 +1,13 @@
-"""Constructors of the library's classes, checked against their annotations before they run."""
+"""Constructors of the library's classes: declared by fields, checked before they run."""
 
 from __future__ import annotations
 
+from dataclasses import InitVar, dataclass, field
 from functools import wraps
-from typing import TypeVar
+from inspect import signature
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
-from gradcli.engine.argument import Arguments, too_large
+from gradcli.engine.argument import Arguments, hints_of, too_large
 
 Class = TypeVar("Class", bound=type)
 
@@ -43,3 +45,25 @@ def check_library_constructor(kind: type) -> None:
 def in_library(kind: type) -> bool:
     """Whether a class is the library's own."""
     return kind.__module__.startswith("gradcli.")
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
+class Declared:
+    """A class of the library whose fields are its constructor's parameters, as of a dataclass.
+
+    A class that users derive from one has the constructor that it inherits or writes.
+
+    Attributes:
+        hints: the type of each parameter.
+    """
+
+    hints: ClassVar[dict[str, Any]] = {}
+
+    def __init_subclass__(cls, **named: object) -> None:
+        if in_library(cls) and "__init__" not in vars(cls):
+            dataclass(eq=False, repr=False)(cls)
+            types = hints_of(cls)
+            hints = {name: types[name] for name in signature(cls).parameters}
+            cls.hints = {k: t.type if isinstance(t, InitVar) else t for k, t in hints.items()}
+            cls.__init__.hints = cls.hints  # type: ignore[attr-defined]
+        super().__init_subclass__(**named)

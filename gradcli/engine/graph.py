@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from itertools import count
 from typing import Any, Protocol
 
-from gradcli.engine.array import Array
+from gradcli.engine.array import Array, fill
 from gradcli.engine.block import Block
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.hooks import Hook
@@ -59,6 +59,14 @@ class Leaf:
         self.hooks: tuple[Hook, ...] = ()
         self.after: tuple[Callable[[], None], ...] = ()
         self.number = next(_numbers)
+
+    def clear(self, set_to_none: bool) -> None:
+        """Forget the gradient, or overwrite it with 0."""
+        if set_to_none:
+            self.grad = None
+        elif self.grad is not None:
+            fill(self.grad, 0)
+            self.grad.storage.version += 1
 
 
 class Later:

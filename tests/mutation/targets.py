@@ -51,7 +51,7 @@ class Target:
 def declared(call: Callable[..., Any]) -> tuple[dict[str, Any], str]:
     """The names of the parameters with their types, and the variadic one."""
     where = call.__init__ if inspect.isclass(call) else call
-    hints = types_of(where)
+    hints = getattr(where, "hints", None) or types_of(where)
     listed = inspect.signature(call).parameters.values()
     variadic = next((p.name for p in listed if p.kind is p.VAR_POSITIONAL), "")
     named = [p.name for p in listed if p.kind is not p.VAR_KEYWORD]

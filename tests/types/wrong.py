@@ -13,6 +13,8 @@ engine.sum(x, dim="rows")  # refused: the type of an option
 engine.exp("x")  # refused: a text for a Tensor
 engine.matmul(x)  # refused: the number of inputs
 optim.AdamW(model.parameters(), learning_rate=0.1)  # refused: no such option of an optimizer
+optim.SGD(model.parameters(), lr="fast")  # refused: the type of an option of an optimizer
+optim.Lion(model.parameters(), 1e-4, (0.9, 0.99), 0.0, True)  # refused: maximize goes by name
 nn.Linear(3, 3, biass=False)  # refused: no such option of a layer
 engine.allclose(x, x).mean()  # refused: True or False is no Tensor
 F.relu(x, nonsense=1)  # refused: no such option

@@ -327,7 +327,8 @@ class Module:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients, or overwrite them with 0."""
         for parameter in self.parameters():
-            state.clear_grad(parameter, set_to_none)
+            if parameter.leaf is not None:
+                parameter.leaf.clear(set_to_none)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Ask for the gradients of all parameters, or no longer."""

@@ -1,4 +1,4 @@
-"""What modules do to the tensors they own: load, retype, clear."""
+"""What modules do to the tensors they own: load, retype, move."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from gradcli.engine import recording
-from gradcli.engine.array import copy_into, fill, moved
+from gradcli.engine.array import copy_into, moved
 from gradcli.engine.device.place import Device
 from gradcli.engine.dtype import DType
 from gradcli.engine.tensor import Tensor
@@ -70,14 +70,3 @@ def move(tensor: Tensor, there: Device | None) -> None:
     recording.changed()
     if tensor.leaf is not None and tensor.leaf.grad is not None:
         tensor.leaf.grad = moved(tensor.leaf.grad, there)
-
-
-def clear_grad(tensor: Tensor, set_to_none: bool) -> None:
-    """Forget a gradient, or overwrite it with 0."""
-    if tensor.leaf is None or tensor.leaf.grad is None:
-        return
-    if set_to_none:
-        tensor.leaf.grad = None
-    else:
-        fill(tensor.leaf.grad, 0)
-        tensor.leaf.grad.storage.version += 1

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from typing import ClassVar
 
 from gradcli.engine import dtype as dtypes
-from gradcli.engine.array import Array, run
 from gradcli.engine.device import place
 from gradcli.engine.kind import NotNegative
 from gradcli.engine.ops.creation.creation import ones
-from gradcli.engine.optim.optimizer import Betas, Group, Optimizer, options_in
+from gradcli.engine.optim.optimizer import Betas, Call, Group, KernelOptimizer
 from gradcli.engine.tensor import Tensor
 
 
-class Adam(Optimizer):
+class _Moments(KernelOptimizer):
+    """Moving averages of the gradient and of its square, and the options that go with them."""
+
+    state_names: ClassVar[tuple[str, ...]] = ("exp_avg", "exp_avg_sq")
+
+    lr: NotNegative = 1e-3
+    betas: Betas = (0.9, 0.999)
+    eps: NotNegative = 1e-8
+    weight_decay: NotNegative = 0.0
+
+
+class Adam(_Moments):
     """Adaptive moments: w -= lr m / (sqrt(v) + eps), m and v the averages of g and g^2.
 
     Both averages are corrected for their start (Kingma and Ba 2015). The weight
@@ -22,39 +31,18 @@ class Adam(Optimizer):
     (Reddi et al. 2018).
     """
 
-    state_names = ("exp_avg", "exp_avg_sq")
     decoupled = False
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: NotNegative = 1e-3,
-        betas: Betas = (0.9, 0.999),
-        eps: NotNegative = 1e-8,
-        weight_decay: NotNegative = 0.0,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(params, options_in(locals()))
+    amsgrad: bool = False
 
     def kept_for(self, group: Group) -> tuple[str, ...]:
         """Both averages, and with amsgrad the largest second one so far."""
         return (*self.state_names, "max_exp_avg_sq") if group["amsgrad"] else self.state_names
 
-    def update(
-        self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
-    ) -> None:
-        """One step of one parameter."""
-        options = (group["weight_decay"], *group["betas"], group["eps"], self.decoupled)
-        run(
-            "amsgrad_step" if group["amsgrad"] else "adam_step",
-            grad,
-            hyper,
-            parameter,
-            *state,
-            options=options,
-        )
+    def call(self, group: Group) -> Call:
+        """The kernel, and what it reads."""
+        kernel = "amsgrad_step" if group["amsgrad"] else "adam_step"
+        return kernel, (group["weight_decay"], *group["betas"], group["eps"], self.decoupled)
 
 
 class AdamW(Adam):
@@ -65,52 +53,25 @@ class AdamW(Adam):
 
     decoupled = True
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: NotNegative = 1e-3,
-        betas: Betas = (0.9, 0.999),
-        eps: NotNegative = 1e-8,
-        weight_decay: NotNegative = 1e-2,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(params, **options_in(locals()))
+    weight_decay: NotNegative = 1e-2
 
 
-class RAdam(Optimizer):
+class RAdam(_Moments):
     """Adam whose scale is rectified while few gradients are known (Liu et al. 2020).
 
     w -= lr m rect / (sqrt(v) + eps), and w -= lr m in the first steps; the weight decay is added
     to the gradient, or with decoupled_weight_decay w *= 1 - lr weight_decay.
     """
 
-    state_names = ("exp_avg", "exp_avg_sq")
+    decoupled_weight_decay: bool = False
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: NotNegative = 1e-3,
-        betas: Betas = (0.9, 0.999),
-        eps: NotNegative = 1e-8,
-        weight_decay: NotNegative = 0.0,
-        decoupled_weight_decay: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(params, options_in(locals()))
-
-    def update(
-        self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
-    ) -> None:
-        """One step of one parameter."""
+    def call(self, group: Group) -> Call:
+        """The kernel, and what it reads."""
         decoupled = group["decoupled_weight_decay"]
-        options = (group["weight_decay"], *group["betas"], group["eps"], decoupled)
-        run("radam_step", grad, hyper, parameter, *state, options=options)
+        return "radam_step", (group["weight_decay"], *group["betas"], group["eps"], decoupled)
 
 
-class NAdam(Optimizer):
+class NAdam(_Moments):
     """Adam with Nesterov's momentum (Dozat 2016), which grows as momentum_decay says.
 
     w -= lr ((1 - mu) g / (1 - product of mu) + mu' m / (1 - product of mu mu')) / (sqrt(v) + eps).
@@ -118,19 +79,9 @@ class NAdam(Optimizer):
 
     state_names = ("exp_avg", "exp_avg_sq", "mu_product")
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: NotNegative = 2e-3,
-        betas: Betas = (0.9, 0.999),
-        eps: NotNegative = 1e-8,
-        weight_decay: NotNegative = 0.0,
-        momentum_decay: NotNegative = 4e-3,
-        decoupled_weight_decay: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(params, options_in(locals()))
+    lr: NotNegative = 2e-3
+    momentum_decay: NotNegative = 4e-3
+    decoupled_weight_decay: bool = False
 
     def first_state(self, group: Group, name: str, parameter: Tensor) -> Tensor:
         """Averages of 0, and the product of no factors."""
@@ -139,10 +90,8 @@ class NAdam(Optimizer):
                 return ones((), dtype=dtypes.float64)
         return super().first_state(group, name, parameter)
 
-    def update(
-        self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
-    ) -> None:
-        """One step of one parameter."""
+    def call(self, group: Group) -> Call:
+        """The kernel, and what it reads."""
         options = (group["weight_decay"], *group["betas"], group["eps"])
-        options += (group["decoupled_weight_decay"], group["momentum_decay"])
-        run("nadam_step", grad, hyper, parameter, *state, options=options)
+        more = (group["decoupled_weight_decay"], group["momentum_decay"])
+        return "nadam_step", (*options, *more)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 from gradcli.engine import table
-from gradcli.engine.array import Array, run
 from gradcli.engine.kind import NotNegative, Portion
-from gradcli.engine.optim.optimizer import Group, Optimizer, options_in
+from gradcli.engine.optim.optimizer import Call, Group, KernelOptimizer
 from gradcli.engine.tensor import Tensor
 
 _RMSPROP = {  # centered, with momentum
@@ -19,42 +15,32 @@ _RMSPROP = {  # centered, with momentum
 }
 
 
-class RMSprop(Optimizer):
+class RMSprop(KernelOptimizer):
     """v = alpha v + (1 - alpha) g^2; w -= lr g / (sqrt(v) + eps) (Hinton 2012).
 
     With momentum, w -= lr b for b = momentum b + g / (sqrt(v) + eps). If centered, the square of
     the mean gradient is taken off v. The weight decay is added to the gradient.
     """
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: NotNegative = 1e-2,
-        alpha: NotNegative = 0.99,
-        eps: NotNegative = 1e-8,
-        weight_decay: NotNegative = 0.0,
-        momentum: NotNegative = 0.0,
-        centered: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(params, options_in(locals()))
+    lr: NotNegative = 1e-2
+    alpha: NotNegative = 0.99
+    eps: NotNegative = 1e-8
+    weight_decay: NotNegative = 0.0
+    momentum: NotNegative = 0.0
+    centered: bool = False
 
     def kept_for(self, group: Group) -> tuple[str, ...]:
         """The mean square, and what momentum and centering need."""
         momentum = ("momentum_buffer",) if group["momentum"] else ()
         return ("square_avg", *momentum, *(("grad_avg",) if group["centered"] else ()))
 
-    def update(
-        self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
-    ) -> None:
-        """One step of one parameter."""
-        options = (group["weight_decay"], group["alpha"], group["eps"], group["momentum"])
+    def call(self, group: Group) -> Call:
+        """The kernel, and what it reads."""
         kernel = _RMSPROP[bool(group["centered"]), bool(group["momentum"])]
-        run(kernel, grad, hyper, parameter, *state, options=options)
+        return kernel, (group["weight_decay"], group["alpha"], group["eps"], group["momentum"])
 
 
-class Adagrad(Optimizer):
+class Adagrad(KernelOptimizer):
     """s += g^2; w -= lr / (1 + (step - 1) lr_decay) g / (sqrt(s) + eps) (Duchi et al. 2011).
 
     The sums begin at initial_accumulator_value. The weight decay is added to the gradient.
@@ -62,33 +48,22 @@ class Adagrad(Optimizer):
 
     state_names = ("sum",)
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: NotNegative = 1e-2,
-        lr_decay: NotNegative = 0.0,
-        weight_decay: NotNegative = 0.0,
-        initial_accumulator_value: NotNegative = 0.0,
-        eps: NotNegative = 1e-10,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(params, options_in(locals()))
+    lr: NotNegative = 1e-2
+    lr_decay: NotNegative = 0.0
+    weight_decay: NotNegative = 0.0
+    initial_accumulator_value: NotNegative = 0.0
+    eps: NotNegative = 1e-10
 
     def first_state(self, group: Group, name: str, parameter: Tensor) -> Tensor:
         """The sum of squares before there are any."""
-        first = group["initial_accumulator_value"]
-        return table.full_like(parameter, first)
+        return table.full_like(parameter, group["initial_accumulator_value"])
 
-    def update(
-        self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
-    ) -> None:
-        """One step of one parameter."""
-        options = (group["weight_decay"], group["lr_decay"], group["eps"])
-        run("adagrad_step", grad, hyper, parameter, *state, options=options)
+    def call(self, group: Group) -> Call:
+        """The kernel, and what it reads."""
+        return "adagrad_step", (group["weight_decay"], group["lr_decay"], group["eps"])
 
 
-class Adadelta(Optimizer):
+class Adadelta(KernelOptimizer):
     """w -= lr d for d = sqrt((u + eps) / (v + eps)) g; v and u average g^2 and d^2 (Zeiler 2012).
 
     The weight decay is added to the gradient.
@@ -96,21 +71,11 @@ class Adadelta(Optimizer):
 
     state_names = ("square_avg", "acc_delta")
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: NotNegative = 1.0,
-        rho: Portion = 0.9,
-        eps: NotNegative = 1e-6,
-        weight_decay: NotNegative = 0.0,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(params, options_in(locals()))
+    lr: NotNegative = 1.0
+    rho: Portion = 0.9
+    eps: NotNegative = 1e-6
+    weight_decay: NotNegative = 0.0
 
-    def update(
-        self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
-    ) -> None:
-        """One step of one parameter."""
-        options = (group["weight_decay"], group["rho"], group["eps"])
-        run("adadelta_step", grad, hyper, parameter, *state, options=options)
+    def call(self, group: Group) -> Call:
+        """The kernel, and what it reads."""
+        return "adadelta_step", (group["weight_decay"], group["rho"], group["eps"])

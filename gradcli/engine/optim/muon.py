@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from math import sqrt
 from typing import Annotated, Any, Literal
 
@@ -10,7 +9,7 @@ from gradcli.engine import table
 from gradcli.engine.array import Array, copy_into, run
 from gradcli.engine.graph import no_grad
 from gradcli.engine.kind import NotNegative, within
-from gradcli.engine.optim.optimizer import Group, Optimizer, options_in
+from gradcli.engine.optim.optimizer import DeclaredOptimizer, Group
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
@@ -19,7 +18,7 @@ COEFFICIENTS = (3.4445, -4.775, 2.0315)
 Steps = Annotated[int, within("a whole number from 0 to 99", ge=0, le=99)]
 
 
-class Muon(Optimizer):
+class Muon(DeclaredOptimizer):
     """w -= lr (ratio O + weight_decay w), O nearly orthogonal to the momentum (Jordan 2024).
 
     m = momentum m + (1 - momentum) g; O comes of m, or with nesterov of momentum m +
@@ -31,19 +30,14 @@ class Muon(Optimizer):
 
     state_names = ("momentum_buffer",)
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: NotNegative = 1e-3,
-        weight_decay: NotNegative = 0.1,
-        momentum: NotNegative = 0.95,
-        nesterov: bool = True,
-        ns_coefficients: tuple[float, float, float] = COEFFICIENTS,
-        eps: NotNegative = 1e-7,
-        ns_steps: Steps = 5,
-        adjust_lr_fn: Literal["original", "match_rms_adamw"] | None = None,
-    ) -> None:
-        super().__init__(params, options_in(locals()))
+    lr: NotNegative = 1e-3
+    weight_decay: NotNegative = 0.1
+    momentum: NotNegative = 0.95
+    nesterov: bool = True
+    ns_coefficients: tuple[float, float, float] = COEFFICIENTS
+    eps: NotNegative = 1e-7
+    ns_steps: Steps = 5
+    adjust_lr_fn: Literal["original", "match_rms_adamw"] | None = None
 
     def _check_parameter(self, parameter: Any, known: Any) -> None:
         super()._check_parameter(parameter, known)

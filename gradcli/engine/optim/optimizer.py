@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import InitVar, field
 from functools import partial
 from typing import Annotated, Any, ClassVar, Self
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording, table
-from gradcli.engine.argument import Arguments
 from gradcli.engine.array import Array, copy_into, empty, fill, moved, run, scalar
-from gradcli.engine.constructor import in_library
+from gradcli.engine.constructor import Declared
 from gradcli.engine.device import cpu, place
 from gradcli.engine.device.context import named
-from gradcli.engine.kind import Bound, Share, shown
+from gradcli.engine.kind import Bound, Kind, Share, shown
 from gradcli.engine.ops.creation.creation import zeros
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
@@ -22,11 +22,7 @@ Group = dict[str, Any]
 First = Callable[[str, Tensor], Tensor]
 FIRST_RATE = "initial_lr"  # of a group: what its schedulers set out from
 Betas = Annotated[tuple[Share, Share], Bound("two numbers, each in [0, 1)")]
-
-
-def options_in(arguments: Group) -> Group:
-    """The options among the locals() of a constructor, whose signature declares them."""
-    return {k: v for k, v in arguments.items() if k not in ("self", "params", "__class__")}
+Call = tuple[str, tuple[float, ...]]  # a kernel, and the options that it reads
 
 
 class _Slots:
@@ -106,18 +102,11 @@ class _Slots:
 class Optimizer:
     """Changes parameters by their gradients; those without a gradient are left alone.
 
-    Subclasses name their state tensors, declare their options in the constructor, and update one
-    parameter.
-    State exists from construction on.
+    Subclasses name their state tensors, give their options to the constructor, and update one
+    parameter. State exists from construction on.
     """
 
     state_names: ClassVar[tuple[str, ...]] = ()
-    _declared: ClassVar[Arguments | None] = None  # by the constructor of the library's class
-
-    def __init_subclass__(cls, **named: object) -> None:
-        super().__init_subclass__(**named)
-        if in_library(cls) and "__init__" in vars(cls):
-            cls._declared = Arguments(cls.__name__, vars(cls)["__init__"])
 
     def __init__(self, params: Iterable[Any], defaults: Group) -> None:
         if isinstance(params, Tensor):
@@ -176,10 +165,7 @@ class Optimizer:
         self.param_groups.append(group)
 
     def _check(self, group: Group) -> None:
-        """Refuse options that do not fit their declarations; numbers become Python's."""
-        kinds = {} if self._declared is None else self._declared.kinds
-        for name in self.defaults.keys() & kinds.keys():
-            group[name] = kinds[name].taken_as(self._name, name, group[name])
+        """Refuse options that cannot be; every subclass has its own."""
 
     def _check_parameter(self, parameter: object, known: Set[int]) -> None:
         if not isinstance(parameter, Tensor):
@@ -204,13 +190,8 @@ class Optimizer:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients, or overwrite them with 0."""
         for p in self._parameters():
-            if p.leaf is None or p.leaf.grad is None:
-                continue
-            if set_to_none:
-                p.leaf.grad = None
-            else:
-                fill(p.leaf.grad, 0)
-                p.leaf.grad.storage.version += 1
+            if p.leaf is not None:
+                p.leaf.clear(set_to_none)
 
     def step(self) -> None:
         """Change every parameter that has a gradient."""
@@ -373,3 +354,35 @@ class Optimizer:
             lines.append(f"Parameter Group {i}")
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return "\n".join([*lines, ")"])
+
+
+class DeclaredOptimizer(Declared, Optimizer):
+    """An optimizer of the library: its fields are its options, which groups begin with."""
+
+    params: InitVar[Iterable[Any]]
+
+    def __post_init__(self, params: Iterable[Any]) -> None:
+        names = [name for name in self.hints if name != "params"]
+        super().__init__(params, {name: getattr(self, name) for name in names})
+
+    def _check(self, group: Group) -> None:
+        """Refuse options that do not fit their declarations; numbers become Python's."""
+        for name in self.defaults:
+            group[name] = Kind.of(self.hints[name]).taken_as(self._name, name, group[name])
+
+
+class KernelOptimizer(DeclaredOptimizer):
+    """One whose step is a call of a kernel for each parameter."""
+
+    maximize: bool = field(default=False, kw_only=True)
+
+    def call(self, group: Group) -> Call:
+        """The kernel for these options, and those that it reads."""
+        raise NotImplementedError
+
+    def update(
+        self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
+    ) -> None:
+        """One call of the kernel."""
+        kernel, options = self.call(group)
+        run(kernel, grad, hyper, parameter, *state, options=options)

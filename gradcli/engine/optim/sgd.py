@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
-from gradcli.engine.array import Array, run
 from gradcli.engine.kind import NotNegative
-from gradcli.engine.optim.optimizer import Group, Optimizer, options_in
+from gradcli.engine.optim.optimizer import Call, Group, KernelOptimizer
 from gradcli.errors import OptionError
 
 
-class SGD(Optimizer):
+class SGD(KernelOptimizer):
     """g += weight_decay w; m = momentum m + (1 - dampening) g, g itself at first; w -= lr m.
 
     With nesterov, w -= lr (g + momentum m). Without momentum, w -= lr g.
@@ -19,18 +15,11 @@ class SGD(Optimizer):
 
     state_names = ("momentum_buffer",)
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: NotNegative = 1e-3,
-        momentum: NotNegative = 0.0,
-        dampening: float = 0.0,
-        weight_decay: NotNegative = 0.0,
-        nesterov: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(params, options_in(locals()))
+    lr: NotNegative = 1e-3
+    momentum: NotNegative = 0.0
+    dampening: float = 0.0
+    weight_decay: NotNegative = 0.0
+    nesterov: bool = False
 
     def _check(self, group: Group) -> None:
         super()._check(group)
@@ -41,12 +30,9 @@ class SGD(Optimizer):
         """The moving sum of gradients, where there is momentum."""
         return self.state_names if group["momentum"] else ()
 
-    def update(
-        self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
-    ) -> None:
-        """One step of one parameter."""
-        if not state:
-            run("sgd_step", grad, hyper, parameter, options=(group["weight_decay"],))
-            return
-        options = (group["weight_decay"], group["momentum"], group["dampening"], group["nesterov"])
-        run("sgd_momentum_step", grad, hyper, parameter, *state, options=options)
+    def call(self, group: Group) -> Call:
+        """The kernel, and what it reads."""
+        decay, momentum = group["weight_decay"], group["momentum"]
+        if not momentum:
+            return "sgd_step", (decay,)
+        return "sgd_momentum_step", (decay, momentum, group["dampening"], group["nesterov"])
