@@ -17,26 +17,7 @@ from gradcli.data.mnist import FashionMnist, Mnist
 from gradcli.data.text import TextSource
 
 if TYPE_CHECKING:
-    from gradcli.data.loader import (
-        BatchSampler,
-        ConcatDataset,
-        DataLoader,
-        Dataset,
-        IterableDataset,
-        RandomSampler,
-        Sampler,
-        SequentialSampler,
-        SplitDataset,
-        Subset,
-        SubsetRandomSampler,
-        TensorDataset,
-        WeightedRandomSampler,
-        WorkerInfo,
-        default_collate,
-        default_convert,
-        get_worker_info,
-        random_split,
-    )
+    from gradcli.data.loader import *
 
 DATASETS: dict[str, type[Source]] = {
     "mnist": Mnist,
@@ -80,7 +61,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The loader's names; it needs the engine, which readers import only when they load."""
+    """The loader's names; it needs `multiprocessing`, and no config needs it."""
     if name not in __all__:
         raise AttributeError(f"gradcli.data has no '{name}'")
     from gradcli.data import loader

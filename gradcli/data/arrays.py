@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+from gradcli import engine
 from gradcli.data import npy
 from gradcli.data.dataset import Facts, LoadedData, Unseen
 from gradcli.data.files import Loaded, load, locate, read, regular_size, shown
@@ -15,10 +16,8 @@ from gradcli.data.npy import Header, Npy
 from gradcli.data.pictures import Pictures, Statistic
 from gradcli.data.samples import Samples, tensor_of
 from gradcli.data.split import cut
+from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
-
-if TYPE_CHECKING:
-    from gradcli.engine import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,8 +170,6 @@ class Arrays(Pictures):
     def _samples(
         self, inputs: str, targets: str | None, classes: int | None, opened: dict[Path, Loaded]
     ) -> Samples:
-        from gradcli import engine
-
         made = []
         for name in (inputs, targets):
             if name is not None:
@@ -284,8 +281,6 @@ def scale_of(header: Header) -> float:
 
 def tensor(found: Npy, source: str) -> Tensor:
     """The array as a tensor, rows first; floats are checked to be numbers."""
-    from gradcli import engine
-
     header = found.header
     if header.fortran:
         turned = tensor_of(found.numbers, header.shape[::-1])

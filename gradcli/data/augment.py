@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from gradcli import engine
+from gradcli.engine import Tensor
 from gradcli.errors import ConfigError
 from gradcli.registry import did_you_mean
-
-if TYPE_CHECKING:
-    from gradcli.engine import Tensor
 
 
 @dataclass(frozen=True)
@@ -107,8 +106,6 @@ class Cutout(Transform):
 
     def apply(self, x: Tensor, u: Tensor) -> Tensor:
         """Part of the square may lie outside."""
-        from gradcli import engine
-
         inside = []
         for d, extent in enumerate(x.shape[2:]):
             first = (u[:, d] * extent).floor().reshape(-1, 1) - self.size // 2
@@ -199,8 +196,6 @@ def _below(u: Tensor, p: float) -> Tensor:
 
 def _moved(x: Tensor, numbers: Sequence[Tensor | float]) -> Tensor:
     """`engine.affine` with numbers that are one for all images or one for each."""
-    from gradcli import engine
-
     count = x.shape[0]
     columns = [
         engine.full((count,), each, dtype=engine.float64) if isinstance(each, int | float) else each

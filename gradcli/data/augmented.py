@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
 
+from gradcli import engine
 from gradcli.data.augment import Mixup, Transform
 from gradcli.data.samples import Samples
-
-if TYPE_CHECKING:
-    from gradcli.engine import Tensor
+from gradcli.engine import Tensor
 
 PURPOSE = "augment"  # of the generator whose step is the epoch and whose draw is the sample
 POINTS = 2048  # of the table of a Beta distribution
@@ -59,8 +57,6 @@ class Augmented:
         return mixed, _mixed(*pair, share)
 
     def _drawn(self, indices: Tensor, state: Tensor) -> Tensor:
-        from gradcli import engine
-
         count = sum(each.NUMBERS for each in self.chain)
         return engine.rand_at(state, indices, count=count, dtype=engine.float64)
 
@@ -74,8 +70,6 @@ class Augmented:
 
     def _soft(self, targets: Tensor) -> Tensor:
         """Labels as probabilities of the classes."""
-        from gradcli import engine
-
         if self.classes is None:
             return targets
         numbers = engine.arange(self.classes).reshape(1, -1)
@@ -89,8 +83,6 @@ def _mixed(a: Tensor, b: Tensor, share: Tensor) -> Tensor:
 
 def shares(u: Tensor, alpha: float) -> Tensor:
     """Numbers of [0, 1) as numbers of Beta(alpha, alpha): the inverse of its distribution."""
-    from gradcli import engine
-
     mirrored = (u >= 0.5).to(u.dtype)
     half = u * (1 - mirrored) + (1 - u) * mirrored  # 0 to 0.5; the distribution is symmetric
     table = engine.tensor(_table(alpha), dtype=engine.float64)
@@ -131,7 +123,5 @@ def _table(alpha: float) -> list[float]:
 
 def epoch_state(seed: int, epoch: Tensor) -> Tensor:
     """What `changed` takes; `epoch` is int64 (1,)."""
-    from gradcli import engine
-
     key = engine.tensor([engine.Generator(seed, purpose=PURPOSE).key])
     return engine.cat([key, epoch, engine.tensor([0])])

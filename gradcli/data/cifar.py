@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from gradcli.data.dataset import Facts, LoadedData, Unseen
 from gradcli.data.files import (
@@ -21,10 +21,8 @@ from gradcli.data.images import check_labels, unseen
 from gradcli.data.pictures import Pictures, Statistic, listed, normalization
 from gradcli.data.samples import Samples, tensor_of
 from gradcli.data.split import cut
+from gradcli.engine import Tensor
 from gradcli.errors import DataError
-
-if TYPE_CHECKING:
-    from gradcli.engine import Tensor
 
 SHAPE = (3, 32, 32)
 PIXELS = 3 * 32 * 32

@@ -7,14 +7,13 @@ import hashlib
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+from gradcli import engine
 from gradcli.data.dataset import Facts, LoadedData, Split, Unseen
 from gradcli.data.samples import Samples
+from gradcli.engine import Tensor
 from gradcli.errors import DataError
-
-if TYPE_CHECKING:
-    from gradcli.engine import Tensor
 
 SPLITS = ("train", "val", "test")
 
@@ -84,15 +83,11 @@ class _Indices(Samples):
 
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs as int64."""
-        from gradcli import engine
-
         _, targets = super().batch(indices)
         return engine.index_select(self.inputs, 0, indices).to(engine.int64), targets
 
 
 def _samples(name: str, pair: object) -> Samples:
-    from gradcli import engine
-
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise DataError(f"split '{name}' must be (inputs, targets), got {type(pair).__name__}")
     for tensor, what in zip(pair, ("inputs", "targets"), strict=True):
@@ -118,8 +113,6 @@ def _bound(tensors: list[Tensor]) -> int:
 
 
 def _flat(tensor: Tensor) -> Tensor:
-    from gradcli import engine
-
     return tensor.to(engine.int64).reshape(-1)
 
 

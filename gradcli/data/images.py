@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.data.background import Background
 from gradcli.data.dataset import Facts, LoadedData, Unseen
@@ -16,10 +16,8 @@ from gradcli.data.idx import Header, Idx, read_header, read_idx
 from gradcli.data.pictures import Pictures, Statistic, padded
 from gradcli.data.samples import Samples, scaled, tensor_of
 from gradcli.data.split import cut
+from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
-
-if TYPE_CHECKING:
-    from gradcli.engine import Tensor
 
 
 @dataclass(frozen=True)
@@ -100,8 +98,6 @@ class IdxSource(Pictures):
         facts = self._stored()
         self.shown_facts(facts)
         reading = self._begin_reading(facts.classes)
-        import gradcli.engine  # noqa: F401 -- tensors need it; it is imported while files unpack
-
         pairs = {name: pair.result() for name, pair in reading.items()}
         samples = {name: pair.samples(self.mean, self.std) for name, pair in pairs.items()}
         whole = samples.pop("train")

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from gradcli import engine
 from gradcli.data.augment import Mixup, transforms
 from gradcli.data.augmented import Augmented
 from gradcli.data.dataset import Facts, LoadedData, Split
 from gradcli.data.samples import Samples, outlined
+from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
-
-if TYPE_CHECKING:
-    from gradcli.engine import Tensor
 
 Statistic = float | tuple[float, ...]
 
@@ -97,8 +96,6 @@ class Pictures:
 
 def padded(images: Tensor, shape: Sequence[int]) -> Tensor:
     """(N, C, H, W) in the middle of zeros of (N, *shape); one more row or column at the end."""
-    from gradcli import engine
-
     if images.shape[1:] == tuple(shape):
         return images
     height, width = images.shape[2:]

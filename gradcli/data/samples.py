@@ -5,11 +5,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from gradcli.data.dataset import Facts
-    from gradcli.engine import DType, Tensor
+from gradcli import engine
+from gradcli.data.dataset import Facts
+from gradcli.engine import DType, Tensor
 
 Statistic = float | Sequence[float]
 Numbers = memoryview | bytes | array  # type: ignore[type-arg]
@@ -17,8 +16,6 @@ Numbers = memoryview | bytes | array  # type: ignore[type-arg]
 
 def tensor_of(numbers: Numbers, shape: Sequence[int]) -> Tensor:
     """Numbers in memory as a tensor of this shape, sharing the memory where the type allows it."""
-    from gradcli import engine
-
     view = memoryview(numbers)
     same = {"B": engine.uint8, "i": engine.int32, "q": engine.int64, "f": engine.float32}
     if view.format == "d":
@@ -72,14 +69,10 @@ class Samples:
 
     def stored(self, indices: Tensor) -> Tensor:
         """The inputs before they are normalised: stored / scale as float32."""
-        from gradcli import engine
-
         return unit(engine.index_select(self.inputs, 0, indices), self.scale)
 
     def made(self, stored: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs from what `stored` gave, and the targets of the same samples."""
-        from gradcli import engine
-
         inputs = normalised(stored, self.mean, self.std)
         if self.itself:
             return inputs, inputs
@@ -93,8 +86,6 @@ def outlined(
     facts: Facts, inputs: str, targets: str, scale: float, mean: Statistic, std: Statistic
 ) -> dict[str, Samples]:
     """Splits of so many samples on "meta", as `tensor_of` keeps numbers of these types."""
-    from gradcli import engine
-
     with engine.device("meta"):
         return {
             name: Samples(
@@ -110,8 +101,6 @@ def outlined(
 
 def _kept_as(name: str) -> DType:
     """The element type of a tensor of numbers that a file has in this type."""
-    from gradcli import engine
-
     kept: dict[str, DType] = {"uint8": engine.uint8, "int64": engine.int64}
     return kept.get(name, engine.float32 if name.startswith("float") else engine.int32)
 
@@ -123,8 +112,6 @@ def scaled(inputs: Tensor, scale: float, mean: Statistic, std: Statistic) -> Ten
 
 def unit(inputs: Tensor, scale: float) -> Tensor:
     """Inputs / scale as float32."""
-    from gradcli import engine
-
     x = inputs.to(engine.float32)
     if scale == 1.0:
         return x
@@ -168,8 +155,6 @@ class Windows:
 
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs and targets, both int64 (B, context)."""
-        from gradcli import engine
-
         steps = tensor_of(array("q", range(self.context + 1)), (1, self.context + 1))
         places = indices.reshape(-1, 1) * self.stride + steps
         found = engine.index_select(self.tokens, 0, places.reshape(-1)).to(engine.int64)

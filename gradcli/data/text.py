@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from gradcli import engine
 from gradcli.data.dataset import Facts, LoadedData, Unseen
 from gradcli.data.files import Loaded, load, locate, shown
 from gradcli.data.samples import Windows, tensor_of, windows
@@ -64,8 +65,6 @@ class TextSource:
 
     def outline(self, facts: Facts) -> dict[str, Windows]:
         """The splits as `load` makes them, on "meta", but for tokens behind the last window."""
-        from gradcli import engine
-
         dtype = engine.uint8 if self.unit == "bytes" else engine.int32
         found = {}
         with engine.device("meta"):

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import struct
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -159,17 +157,3 @@ def test_training_and_test_files_are_read_at_the_same_time(
     monkeypatch.setattr(image_files, "read_pair", read_together)
     made = with_test_files(tmp_path, images(), images()).load()
     assert {name: split.size for name, split in made.splits.items()} == {"train": 4, "test": 4}
-
-
-def test_reading_begins_before_the_engine_is_imported(tmp_path: Path) -> None:
-    write(tmp_path, images=images(), labels=labels())
-    code = (
-        "import sys; from pathlib import Path; from gradcli.data import images; "
-        "begin = images.Background; "
-        "images.Background = lambda call: print('gradcli.engine' in sys.modules) or begin(call); "
-        "images.IdxSource('images', 'labels').locate(Path(sys.argv[1])).load(); "
-        "print('gradcli.engine' in sys.modules)"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "True"]
