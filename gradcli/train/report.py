@@ -39,25 +39,3 @@ class Reporter(Protocol):
 
     def finished(self, result: Result) -> None:
         """The training ended."""
-
-
-class Silent:
-    """A reporter that shows nothing."""
-
-    def started(self, run: str, step: int, total: int) -> None:
-        """Nothing."""
-
-    def step(self, step: int, loss: float, rate: float) -> None:
-        """Nothing."""
-
-    def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Nothing."""
-
-    def saved(self, step: int, path: str) -> None:
-        """Nothing."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""
-
-    def finished(self, result: Result) -> None:
-        """Nothing."""
