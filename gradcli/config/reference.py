@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from gradcli.config.containers import CONTAINERS
 from gradcli.config.fields import expected
@@ -74,6 +74,7 @@ def _key(schema: Schema, key: str) -> str:
 def _others(schema: Schema, key: str) -> str:
     """The other choices of a key that has a few words for them."""
     hint, default = schema.hints[key], schema.model.model_fields[key].default
+    hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     if get_origin(hint) is not Literal:
         return ""
     return f" (or {', '.join(f'`{_written(each)}`' for each in get_args(hint) if each != default)})"

@@ -183,16 +183,12 @@ def schema_of(make: Callable[..., Any]) -> Schema:
 
 
 def _field(make: Callable[..., Any], parameter: inspect.Parameter, hint: Any) -> Any:
-    """The default of a parameter, and what it means: a text in Annotated, or a field's `doc`."""
-    default: Any = ... if parameter.default is parameter.empty else parameter.default
+    """The default of a parameter, and what it means: the text among the notes of Annotated."""
     doc = next((note for note in getattr(hint, "__metadata__", ()) if isinstance(note, str)), None)
-    fields = dataclasses.fields(make) if dataclasses.is_dataclass(make) else ()
-    field = next((each for each in fields if each.name == parameter.name), None)
-    if field is None:
-        return Field(default=default, description=doc)
-    doc = doc or field.metadata.get("doc")
-    if field.default_factory is not dataclasses.MISSING:
-        return Field(default_factory=field.default_factory, description=doc)
+    for field in dataclasses.fields(make) if dataclasses.is_dataclass(make) else ():
+        if field.name == parameter.name and field.default_factory is not dataclasses.MISSING:
+            return Field(default_factory=field.default_factory, description=doc)
+    default: Any = ... if parameter.default is parameter.empty else parameter.default
     return Field(default=default, description=doc)
 
 

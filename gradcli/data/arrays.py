@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from gradcli import engine
 from gradcli.data import npy
@@ -24,20 +24,18 @@ from gradcli.errors import ConfigError, DataError
 class Arrays(Pictures):
     """What both formats share: which array is what, and how it is cut and scaled."""
 
-    inputs: str = field(metadata={"doc": "the samples, the first dimension counts them"})
-    targets: str | None = field(
-        default=None, metadata={"doc": "one whole number a sample, or one or more other numbers"}
+    inputs: Annotated[str, "the samples, the first dimension counts them"]
+    targets: Annotated[str | None, "one whole number a sample, or one or more other numbers"] = None
+    test_inputs: Annotated[str | None, "samples of the test split"] = None
+    test_targets: Annotated[str | None, "targets of the test split"] = None
+    classes: Annotated[int | None, "labels are 0..classes-1; left out: the highest label + 1"] = (
+        None
     )
-    test_inputs: str | None = field(default=None, metadata={"doc": "samples of the test split"})
-    test_targets: str | None = field(default=None, metadata={"doc": "targets of the test split"})
-    classes: int | None = field(
-        default=None, metadata={"doc": "labels are 0..classes-1; left out: the highest label + 1"}
-    )
-    split: dict[str, int | str] | None = field(
-        default=None, metadata={"doc": "counts or percents of samples for train, val (and test)"}
-    )
-    mean: float = field(default=0.0, metadata={"doc": "subtracted, after bytes became 0..1"})
-    std: float = field(default=1.0, metadata={"doc": "divided by, after `mean`"})
+    split: Annotated[
+        dict[str, int | str] | None, "counts or percents of samples for train, val (and test)"
+    ] = None
+    mean: Annotated[float, "subtracted, after bytes became 0..1"] = 0.0
+    std: Annotated[float, "divided by, after `mean`"] = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -235,7 +233,7 @@ class NpySource(Arrays):
 class NpzSource(Arrays):
     """Samples and targets as arrays of one .npz archive."""
 
-    file: str = field(metadata={"doc": "the archive; the other keys name arrays in it"})
+    file: Annotated[str, "the archive; the other keys name arrays in it"]
 
     def locate(self, root: Path) -> Self:
         """The path made absolute."""

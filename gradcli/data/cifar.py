@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from gradcli.data.dataset import Facts, LoadedData, Unseen
 from gradcli.data.files import (
@@ -33,17 +33,16 @@ Triple = tuple[float, float, float]
 class Cifar10(Pictures):
     """Colour pictures of 10 kinds, 3 x 32 x 32 in 0..1; test_batch.bin is the test split."""
 
-    dir: str | None = field(
-        default=None,
-        metadata={"doc": "folder of the binary files; left out: the nearest datasets/NAME"},
-    )
-    split: dict[str, int | str] | None = field(
-        default=None, metadata={"doc": "counts or percents of the training images: train and val"}
-    )
-    normalize: bool | dict[str, Any] = field(
-        default=False,
-        metadata={"doc": "subtract the usual means and divide by the usual deviations; or these"},
-    )
+    dir: Annotated[
+        str | None, "folder of the binary files; left out: the nearest datasets/NAME"
+    ] = None
+    split: Annotated[
+        dict[str, int | str] | None, "counts or percents of the training images: train and val"
+    ] = None
+    normalize: Annotated[
+        bool | dict[str, Any],
+        "subtract the usual means and divide by the usual deviations; or these",
+    ] = False
 
     NAME: ClassVar[str] = "cifar10"
     TRAIN: ClassVar[tuple[str, ...]] = tuple(f"data_batch_{i}.bin" for i in range(1, 6))

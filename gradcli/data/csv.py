@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from gradcli.data.columns import (
     FIRST_ROW,
@@ -33,30 +33,24 @@ DEFAULT_SPLIT: dict[str, int | str] = {"train": "80%", "val": "10%", "test": "10
 class CsvSource:
     """A table with a header; columns that are not named here are not used."""
 
-    file: str = field(metadata={"doc": "CSV file with a header row, gzipped or not"})
-    target: str = field(metadata={"doc": "column to predict"})
-    task: Literal["classification", "regression"] = field(
-        default="classification", metadata={"doc": "whether the target is a class or a number"}
-    )
-    numeric: tuple[str, ...] = field(default=(), metadata={"doc": "input columns that are numbers"})
-    category: tuple[str, ...] = field(
-        default=(), metadata={"doc": "input columns that are categories, one-hot encoded"}
-    )
-    missing: Literal["error", "drop", "mean"] = field(
-        default="error",
-        metadata={"doc": "empty, NA or nan cells: refuse, drop the row, or fill with the mean"},
-    )
-    standardize: bool = field(
-        default=True, metadata={"doc": "numeric columns to mean 0, deviation 1 of the train split"}
-    )
-    split: dict[str, int | str] | None = field(
-        default=None,
-        metadata={"doc": "counts or percents of rows for train, val, test; 80%, 10%, 10%"},
-    )
-    seed: int = field(default=0, metadata={"doc": "the order in which rows go to the splits"})
-    delimiter: Literal[",", ";", "\t", "|"] = field(
-        default=",", metadata={"doc": "character between cells"}
-    )
+    file: Annotated[str, "CSV file with a header row, gzipped or not"]
+    target: Annotated[str, "column to predict"]
+    task: Annotated[
+        Literal["classification", "regression"], "whether the target is a class or a number"
+    ] = "classification"
+    numeric: Annotated[tuple[str, ...], "input columns that are numbers"] = ()
+    category: Annotated[tuple[str, ...], "input columns that are categories, one-hot encoded"] = ()
+    missing: Annotated[
+        Literal["error", "drop", "mean"],
+        "empty, NA or nan cells: refuse, drop the row, or fill with the mean",
+    ] = "error"
+    standardize: Annotated[bool, "numeric columns to mean 0, deviation 1 of the train split"] = True
+    split: Annotated[
+        dict[str, int | str] | None,
+        "counts or percents of rows for train, val, test; 80%, 10%, 10%",
+    ] = None
+    seed: Annotated[int, "the order in which rows go to the splits"] = 0
+    delimiter: Annotated[Literal[",", ";", "\t", "|"], "character between cells"] = ","
 
     def __post_init__(self) -> None:
         inputs = (*self.numeric, *self.category)

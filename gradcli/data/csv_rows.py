@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
+from gradcli.data.files import text_of
 from gradcli.errors import DataError
 
 FIELD_LIMIT = 1 << 20  # characters in one cell
@@ -17,16 +18,7 @@ def parse_rows(data: bytes, source: str, delimiter: str = ",") -> list[list[str]
 
     A byte order mark, CRLF, line breaks inside quotes and empty lines at the end are accepted.
     """
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"{source}:{line}: not UTF-8 text: byte {data[error.start]:#04x} "
-            f"at byte offset {error.start}",
-            code="E304",
-        ) from None
-    return _Parser(text, source, delimiter).rows()
+    return _Parser(text_of(data, source), source, delimiter).rows()
 
 
 class _Parser:

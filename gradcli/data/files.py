@@ -145,6 +145,19 @@ def load(path: Path) -> Loaded:
     return Loaded(path, data, found)
 
 
+def text_of(content: bytes, source: str, cure: str = "") -> str:
+    """UTF-8 text; a byte order mark is left out."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{source}:{line}: not UTF-8 text: byte {content[error.start]:#04x} "
+            f"at byte offset {error.start}{cure}",
+            code="E304",
+        ) from None
+
+
 def listed_sums(folder: Path) -> dict[str, str]:
     """File name -> sha256 from the SHA256SUMS in `folder`; empty where there is none."""
     path = folder / SUMS

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from gradcli.data.dataset import Facts, LoadedData, Unseen
 from gradcli.data.decode import COLORS, planes, require_pillow
@@ -42,22 +42,19 @@ class Listed:
 class ImageFolder(Pictures):
     """A folder for each class; all pictures are made one size. Needs the extra `images`."""
 
-    dir: str = field(metadata={"doc": "folder of the class folders"})
-    size: int = field(
-        metadata={"doc": "the shorter side becomes this long, of the longer one the middle is kept"}
-    )
-    test_dir: str | None = field(
-        default=None, metadata={"doc": "the same with the pictures of the test split"}
-    )
-    color: Literal["rgb", "gray"] = field(default="rgb", metadata={"doc": "3 channels, or 1"})
-    split: dict[str, int | str] | None = field(
-        default=None, metadata={"doc": "counts or percents for train, val (and test)"}
-    )
-    seed: int = field(default=0, metadata={"doc": "which picture goes to which split"})
-    normalize: bool | dict[str, Any] = field(
-        default=False,
-        metadata={"doc": "subtract ImageNet's means and divide by its deviations; or these"},
-    )
+    dir: Annotated[str, "folder of the class folders"]
+    size: Annotated[
+        int, "the shorter side becomes this long, of the longer one the middle is kept"
+    ] = field()  # required here, whatever it is above
+    test_dir: Annotated[str | None, "the same with the pictures of the test split"] = None
+    color: Annotated[Literal["rgb", "gray"], "3 channels, or 1"] = "rgb"
+    split: Annotated[
+        dict[str, int | str] | None, "counts or percents for train, val (and test)"
+    ] = None
+    seed: Annotated[int, "which picture goes to which split"] = 0
+    normalize: Annotated[
+        bool | dict[str, Any], "subtract ImageNet's means and divide by its deviations; or these"
+    ] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

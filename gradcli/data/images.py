@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from gradcli.data.background import Background
 from gradcli.data.dataset import Facts, LoadedData, Unseen
@@ -24,20 +24,18 @@ from gradcli.errors import ConfigError, DataError
 class IdxSource(Pictures):
     """Images (or plain vectors) and labels in IDX files, gzipped or not."""
 
-    images: str = field(
-        metadata={"doc": "IDX file of the samples, the first dimension counts them"}
+    images: Annotated[str, "IDX file of the samples, the first dimension counts them"]
+    labels: Annotated[str, "IDX file of the labels, one whole number a sample"]
+    test_images: Annotated[str | None, "IDX file of the test samples"] = None
+    test_labels: Annotated[str | None, "IDX file of the test labels"] = None
+    classes: Annotated[int | None, "labels are 0..classes-1; left out: the highest label + 1"] = (
+        None
     )
-    labels: str = field(metadata={"doc": "IDX file of the labels, one whole number a sample"})
-    test_images: str | None = field(default=None, metadata={"doc": "IDX file of the test samples"})
-    test_labels: str | None = field(default=None, metadata={"doc": "IDX file of the test labels"})
-    classes: int | None = field(
-        default=None, metadata={"doc": "labels are 0..classes-1; left out: the highest label + 1"}
-    )
-    split: dict[str, int | str] | None = field(
-        default=None, metadata={"doc": "counts or percents of images for train, val (and test)"}
-    )
-    mean: float = field(default=0.0, metadata={"doc": "subtracted, after bytes became 0..1"})
-    std: float = field(default=1.0, metadata={"doc": "divided by, after `mean`"})
+    split: Annotated[
+        dict[str, int | str] | None, "counts or percents of images for train, val (and test)"
+    ] = None
+    mean: Annotated[float, "subtracted, after bytes became 0..1"] = 0.0
+    std: Annotated[float, "divided by, after `mean`"] = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from gradcli.data.dataset import Facts, LoadedData, Unseen
 from gradcli.data.files import expanded, nearest, regular_size
@@ -26,17 +26,16 @@ MEAN, STD = 0.1307, 0.3081
 class Mnist(Pictures):
     """70,000 handwritten digits, 1 x 28 x 28 in 0..1; 10,000 of them are the test split."""
 
-    dir: str | None = field(
-        default=None,
-        metadata={"doc": "folder of the four files; left out: the nearest datasets/NAME"},
+    dir: Annotated[str | None, "folder of the four files; left out: the nearest datasets/NAME"] = (
+        None
     )
-    split: dict[str, int | str] | None = field(
-        default=None, metadata={"doc": "counts or percents of the 60,000 for train and val"}
-    )
-    normalize: bool | dict[str, Any] = field(
-        default=False,
-        metadata={"doc": "subtract the usual mean and divide by the usual deviation, or by these"},
-    )
+    split: Annotated[
+        dict[str, int | str] | None, "counts or percents of the 60,000 for train and val"
+    ] = None
+    normalize: Annotated[
+        bool | dict[str, Any],
+        "subtract the usual mean and divide by the usual deviation, or by these",
+    ] = False
 
     NAME: ClassVar[str] = "mnist"
     USUAL: ClassVar[tuple[float, float]] = (MEAN, STD)

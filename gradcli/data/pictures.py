@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
 
 from gradcli import engine
 from gradcli.data.augment import Mixup, transforms
@@ -22,19 +22,18 @@ Statistic = float | tuple[float, ...]
 class Pictures:
     """The keys that every image set has beside its own."""
 
-    size: int | None = field(
-        default=None,
-        metadata={"doc": "images are padded with zeros on all sides to this height and width"},
-    )
-    target: Literal["label", "input"] = field(
-        default="label",
-        metadata={"doc": "what is predicted: the label, or the image itself (autoencoders)"},
-    )
+    size: Annotated[
+        int | None, "images are padded with zeros on all sides to this height and width"
+    ] = None
+    target: Annotated[
+        Literal["label", "input"],
+        "what is predicted: the label, or the image itself (autoencoders)",
+    ] = "label"
 
-    augment: list[str | dict[str, Any]] | None = field(
-        default=None,
-        metadata={"doc": "what happens to training images, anew in each epoch: [crop, hflip]"},
-    )
+    augment: Annotated[
+        list[str | dict[str, Any]] | None,
+        "what happens to training images, anew in each epoch: [crop, hflip]",
+    ] = None
 
     def __post_init__(self) -> None:
         transforms(self.augment or ())

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from gradcli import engine
 from gradcli.data.dataset import Facts, LoadedData, Unseen
-from gradcli.data.files import Loaded, load, locate, shown
+from gradcli.data.files import Loaded, load, locate, shown, text_of
 from gradcli.data.samples import Windows, tensor_of, windows
 from gradcli.data.split import cut
 from gradcli.errors import ConfigError, DataError
 
+ANY_FILE = "; `unit: bytes` reads any file"
 DEFAULT_SPLIT: dict[str, int | str] = {"train": "90%", "val": "10%"}
 
 
@@ -22,23 +23,18 @@ DEFAULT_SPLIT: dict[str, int | str] = {"train": "90%", "val": "10%"}
 class TextSource:
     """One text, cut into windows; the splits are stretches of it, in order."""
 
-    file: str = field(metadata={"doc": "text file, gzipped or not"})
-    unit: Literal["bytes", "characters"] = field(
-        default="characters", metadata={"doc": "what a token is; characters are read as UTF-8"}
-    )
-    context: int = field(default=64, metadata={"doc": "tokens in one sample"})
-    stride: int | None = field(
-        default=None,
-        metadata={"doc": "tokens between the starts of training samples; left out: `context`"},
-    )
-    vocab: int | None = field(
-        default=None,
-        metadata={"doc": "tokens that a model of bytes knows, if more than 256"},
-    )
-    split: dict[str, int | str] | None = field(
-        default=None,
-        metadata={"doc": "counts or percents of tokens for train, val, test; 90%, 10%"},
-    )
+    file: Annotated[str, "text file, gzipped or not"]
+    unit: Annotated[
+        Literal["bytes", "characters"], "what a token is; characters are read as UTF-8"
+    ] = "characters"
+    context: Annotated[int, "tokens in one sample"] = 64
+    stride: Annotated[
+        int | None, "tokens between the starts of training samples; left out: `context`"
+    ] = None
+    vocab: Annotated[int | None, "tokens that a model of bytes knows, if more than 256"] = None
+    split: Annotated[
+        dict[str, int | str] | None, "counts or percents of tokens for train, val, test; 90%, 10%"
+    ] = None
 
     def __post_init__(self) -> None:
         for name, value in (("context", self.context), ("stride", self.stride)):
@@ -66,28 +62,28 @@ class TextSource:
     def outline(self, facts: Facts) -> dict[str, Windows]:
         """The splits as `load` makes them, on "meta", but for tokens behind the last window."""
         dtype = engine.uint8 if self.unit == "bytes" else engine.int32
-        found = {}
+        splits = {}
         with engine.device("meta"):
             for name, size in facts.sizes.items():
                 step = self._step(name)
                 tokens = engine.empty((size - 1) * step + self.context + 1, dtype=dtype)
-                found[name] = Windows(tokens, self.context, step)
-        return found
+                splits[name] = Windows(tokens, self.context, step)
+        return splits
 
     def load(self) -> LoadedData:
         """All tokens in memory."""
-        made = self._prepared()
-        tokens = tensor_of(made.tokens, (len(made.tokens),))
+        text = self._prepared()
+        tokens = tensor_of(text.tokens, (len(text.tokens),))
         return LoadedData(
             source=self,
-            facts=made.facts,
+            facts=text.facts,
             splits={
                 name: Windows(tokens[part.start : part.stop], self.context, self._step(name))
-                for name, part in made.parts.items()
+                for name, part in text.parts.items()
             },
-            sha256={made.loaded.path.name: made.loaded.sha256},
-            state={"unit": self.unit, "context": self.context, "vocab": list(made.facts.labels)},
-            notes=made.loaded.notes(),
+            sha256={text.loaded.path.name: text.loaded.sha256},
+            state={"unit": self.unit, "context": self.context, "vocab": list(text.facts.labels)},
+            notes=text.loaded.notes(),
         )
 
     def _prepared(self) -> _Prepared:
@@ -96,7 +92,7 @@ class TextSource:
         content = loaded.unpacked()
         labels: list[str] = []
         if self.unit == "characters":
-            text = decode(content, source)
+            text = text_of(content, source, ANY_FILE)
             labels = sorted(set(text), key=lambda c: c.encode())
             tokens: bytes | array[int] = encode(text, labels, source)
         else:
@@ -133,7 +129,7 @@ class TextSource:
         content = load(path).unpacked()
         tokens: bytes | array[int] = content
         if state["unit"] == "characters":
-            tokens = encode(decode(content, source), state["vocab"], source)
+            tokens = encode(text_of(content, source, ANY_FILE), state["vocab"], source)
         width = int(state["context"])
         if len(tokens) < width:
             what = f"{len(tokens)} tokens are too few: the model reads {width}"
@@ -152,19 +148,6 @@ class _Prepared:
     tokens: bytes | array[int]
     parts: dict[str, range]
     facts: Facts
-
-
-def decode(content: bytes, source: str) -> str:
-    """UTF-8 text; a byte order mark is left out."""
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"{source}:{line}: not UTF-8 text: byte {content[error.start]:#04x} "
-            f"at byte offset {error.start}; `unit: bytes` reads any file",
-            code="E304",
-        ) from None
 
 
 def encode(text: str, labels: list[str], source: str) -> array[int]:

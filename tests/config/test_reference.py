@@ -8,6 +8,7 @@ from pathlib import Path
 from gradcli.config.reference import renewed
 from gradcli.config.schema import schema_of
 from gradcli.config.sections import top
+from gradcli.data import DATASETS
 from gradcli.train.job import Settings
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "config.md"
@@ -22,6 +23,6 @@ def test_the_tables_are_those_of_the_schemas() -> None:
 
 
 def test_every_key_of_a_section_says_what_it_means() -> None:
-    for section in (top, Settings):
+    for section in (top, Settings, *DATASETS.values()):
         fields = schema_of(section).model.model_fields
         assert [key for key, field in fields.items() if not field.description] == []

@@ -14,10 +14,11 @@ from idx_bytes import images, packed
 from gradcli.data import cifar, npy
 from gradcli.data.columns import Encoder, Table, categories, numbers
 from gradcli.data.csv_rows import parse_rows
+from gradcli.data.files import text_of
 from gradcli.data.idx import parse
 from gradcli.data.images import check_labels
 from gradcli.data.inflate import inflate, is_gzip
-from gradcli.data.text import decode, encode
+from gradcli.data.text import encode
 from gradcli.errors import DataError
 
 CASES = 2000
@@ -60,7 +61,7 @@ def read_csv(data: bytes) -> None:
 
 def read_text(data: bytes) -> None:
     content = inflate(data, 1 << 20, "f") if is_gzip(data) else data
-    text = decode(content, "f")
+    text = text_of(content, "f")
     assert len(encode(text, sorted(set(text)), "f")) == len(text)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.data import DATASETS
 from gradcli.data.csv import CsvSource
 from gradcli.data.files import listed_sums
 from gradcli.data.idx import read_idx
@@ -122,11 +121,3 @@ def test_shakespeare_is_one_text_of_80_characters() -> None:
     text = gzip.decompress(Path(made.file).read_bytes()).decode("ascii")
     assert text.startswith("HAMLET, PRINCE OF DENMARK\n")
     assert 1_100_000 < len(text) < 1_200_000
-
-
-def test_every_key_of_every_dataset_has_a_line_of_documentation() -> None:
-    from dataclasses import fields
-
-    for source in DATASETS.values():
-        for each in fields(source):  # type: ignore[arg-type]
-            assert each.metadata["doc"]
