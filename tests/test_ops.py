@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from grid import Grid
 from reference import REFERENCES
+from refusals import refusals
 
 from gradcli import engine
 from gradcli.engine import gradcheck
 from gradcli.engine.composite import FUNCTIONS
 from gradcli.engine.device import cpu
+from gradcli.engine.dtype import DTYPES
 from gradcli.engine.gradcheck import Row, every_op
 from gradcli.engine.op import Op, declared_ops
 from gradcli.engine.sample import Sample
@@ -27,7 +29,9 @@ CASES = [
 ]
 OP_CASES = [case for case in CASES if isinstance(case.values[0], Op)]
 WRONG = [
-    pytest.param(op, one, id=f"{op.name}{one.sample}") for op in every_op() for one in op.wrong
+    pytest.param(op, one, id=f"{op.name}{one.sample}-{one.dtype}")
+    for op in every_op()
+    for one in refusals(op)
 ]
 
 
@@ -244,7 +248,7 @@ def test_fused_equals_composed(op: Row, sample: Sample) -> None:
 
 @pytest.mark.parametrize(("op", "wrong"), WRONG)
 def test_wrong_input_is_refused_by_name(op: Row, wrong: Any) -> None:
-    dtype = getattr(engine, wrong.dtype)
+    dtype = DTYPES[wrong.dtype]
     inputs = gradcheck.make_inputs(wrong.sample, dtype=dtype)
     with pytest.raises(GradcliError) as caught:
         gradcheck.call(op, wrong.sample, inputs)

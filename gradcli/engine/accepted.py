@@ -7,22 +7,26 @@ from typing import Any
 from gradcli.engine import graph
 from gradcli.engine.composite import Composite
 from gradcli.engine.dtype import DTYPES, DType
+from gradcli.engine.gradcheck import OWN_TYPES
 from gradcli.engine.op import Op
 from gradcli.engine.ops.creation.creation import tensor
-from gradcli.engine.sample import Input
+from gradcli.engine.sample import Input, Sample
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import GradcliError
 
 
 def accepted(op: Op[Any] | Composite) -> tuple[str, ...]:
     """The names of these types, in the order of `DTYPES`; none where no input leaves a choice."""
-    kinds = {one.kind for one in op.samples[0].inputs} - {"none"}
-    if not kinds:
+    first = op.samples[0]
+    if all(one.kind == "none" for one in first.inputs):
         return ()
-    # Indices and conditions have a type of their own, unless there is nothing else.
-    own = {"index": DTYPES["int64"], "sign": DTYPES["int64"], "bool": DTYPES["bool"]}
-    fixed = own if kinds - set(own) else {}
+    fixed = fixed_types(first)
     return tuple(name for name, dtype in DTYPES.items() if _takes(op, dtype, fixed))
+
+
+def fixed_types(sample: Sample) -> dict[str, DType]:
+    """The types of indices and conditions: their own, unless there is nothing else."""
+    return OWN_TYPES if {one.kind for one in sample.inputs} - {"none", *OWN_TYPES} else {}
 
 
 def shown(names: tuple[str, ...]) -> str:

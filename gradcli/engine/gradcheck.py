@@ -25,6 +25,8 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import AutogradError
 
 Row = Op[Any] | Composite
+# Of inputs whose numbers are indices, signs or truths.
+OWN_TYPES = {"index": dtypes.int64, "sign": dtypes.int64, "bool": dtypes.bool_}
 STEP = 1e-6  # of float64: the error of the difference is about 1e-10
 ABSOLUTE, RELATIVE = 1e-6, 1e-5
 
@@ -66,8 +68,7 @@ def make_input(one: Input, rng: random.Random, dtype: dtypes.DType) -> Tensor | 
     """One input, filled from a random state."""
     if one.kind == "none":
         return None
-    fixed = {"index": dtypes.int64, "sign": dtypes.int64, "bool": dtypes.bool_}
-    return tensor(one.numbers(rng), dtype=fixed.get(one.kind, dtype)).reshape(one.shape)
+    return tensor(one.numbers(rng), dtype=OWN_TYPES.get(one.kind, dtype)).reshape(one.shape)
 
 
 def call(op: Row, sample: Sample, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:

@@ -81,11 +81,6 @@ def wrong(sample: Sample, match: str, dtype: str = "float64") -> Wrong:
     return Wrong(sample, match, dtype)
 
 
-def floats_only(sample: Sample) -> Wrong:
-    """A call that must be refused on whole numbers."""
-    return Wrong(sample, "must be float32, float64 or bfloat16", "int64")
-
-
 def positive(shape: Shape) -> Input:
     """Numbers between 0.2 and 3."""
     return Input(shape, "positive")

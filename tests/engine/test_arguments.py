@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
 import pytest
+from refusals import fits, kinds
 
 from gradcli import engine
 from gradcli.engine.argument import checked
 from gradcli.engine.composite import Composite
 from gradcli.engine.gradcheck import every_op, make_input
-from gradcli.engine.kind import Count, Kind, Portion, Unfit
+from gradcli.engine.kind import Count, Kind, Portion
 from gradcli.engine.op import Op
 from gradcli.errors import DTypeError, GradcliError, OptionError
 
@@ -36,15 +37,6 @@ SPOILT: list[Any] = [
 ]
 
 
-def fits(kind: Kind, value: Any) -> bool:
-    """Whether the declaration allows a value."""
-    try:
-        kind.taken(value)
-    except Unfit:
-        return False
-    return True
-
-
 def calls(row: Op | Composite) -> tuple[list[Any], dict[str, Any]]:
     """The first sample of an op, its options under their names."""
     first = row.samples[0]
@@ -52,11 +44,6 @@ def calls(row: Op | Composite) -> tuple[list[Any], dict[str, Any]]:
     if isinstance(row, Op):
         return inputs, dict(first.options)
     return row.placed(inputs, first.options)
-
-
-def kinds(row: Op | Composite) -> dict[str, Kind]:
-    """What each argument beside an op's inputs may be."""
-    return row.kinds if isinstance(row, Op) else row.arguments.kinds
 
 
 def spoilt(row: Op | Composite, name: str, value: Any) -> None:
@@ -85,6 +72,7 @@ def test_an_argument_that_does_not_fit_is_refused_by_name(name: str) -> None:
                 spoilt(row, argument, value)
             said = refusal.value.message
             assert said.startswith(f"{name}: {argument}"), (value, said)
+            assert said.partition(" must be ")[2].partition(", got ")[0] in kind.says, said
             assert len(said) < 300, said
 
 

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from refusals import refusals
 
 from gradcli import engine
 from gradcli.engine import Tensor, gradcheck, nn, optim
 from gradcli.engine.device import meta, place
+from gradcli.engine.dtype import DTYPES
 from gradcli.engine.gradcheck import Row, every_op
 from gradcli.engine.sample import Sample, Wrong
 from gradcli.errors import DeviceError, GradcliError, ShapeError
@@ -131,10 +133,14 @@ def _asks(op: Row, sample: Sample) -> bool:
 
 @pytest.mark.parametrize(
     ("op", "wrong"),
-    [pytest.param(op, one, id=f"{op.name}{one.sample}") for op in every_op() for one in op.wrong],
+    [
+        pytest.param(op, one, id=f"{op.name}{one.sample}-{one.dtype}")
+        for op in every_op()
+        for one in refusals(op)
+    ],
 )
 def test_wrong_calls_are_refused_with_the_same_sentence(op: Row, wrong: Wrong) -> None:
-    dtype = getattr(engine, wrong.dtype)
+    dtype = DTYPES[wrong.dtype]
     said = []
     for device in ("cpu", "meta"):
         try:

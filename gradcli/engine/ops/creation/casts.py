@@ -26,7 +26,6 @@ from gradcli.errors import DTypeError
     wrong=[
         wrong(sample((2,), dtype="gpu"), "to: no device 'gpu'"),
         wrong(sample((2,), dtype="float64"), "'float64' is written engine.float64"),
-        wrong(sample((2,), dtype=32), "dtype must be an element type such as engine.float32, a T"),
     ],
 )
 def to(input: Tensor, dtype: DType | Tensor | str) -> Tensor:

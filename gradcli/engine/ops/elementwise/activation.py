@@ -34,7 +34,6 @@ Cap = Annotated[
 _HALVES = [sample((3, 6)), sample((4, 5), dim=0), sample((1, 2, 3), dim=1), sample((0, 4))]
 _ODD = [
     wrong(sample((4, 5)), "dim -1 of shape (4, 5) has no two halves"),
-    wrong(sample((2, 4), dim=2), "dim 2 is outside -2..1"),
     wrong(sample((), dim=0), "has no two halves"),
 ]
 
@@ -236,7 +235,6 @@ def tanhshrink(input: Tensor) -> Tensor:
 @function(
     method=False,
     samples=[*(sample(shape, cap=2.0) for shape in UNARY_SHAPES), sample((3, 1), cap=4.0)],
-    wrong=[wrong(sample((2,), cap=0.0), "softcap: cap must be a finite number above 0, got 0.0")],
 )
 def softcap(input: Tensor, cap: Cap) -> Tensor:
     """The element held softly between -cap and cap: cap * tanh(x / cap) (Gemma 2, 2024)."""

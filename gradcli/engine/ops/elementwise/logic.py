@@ -8,7 +8,7 @@ from gradcli.engine.composite import function
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.elementwise.comparison import TRUTH, TRUTH_SAMPLES, eq
 from gradcli.engine.ops.elementwise.family import BinaryOp, comparison, map_binary
-from gradcli.engine.sample import index, sample, truth, wrong
+from gradcli.engine.sample import index, sample, truth
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError
 
@@ -44,7 +44,6 @@ def _bitwise(name: str, doc: str) -> Op[Tensor]:
             forward,
             name=name,
             samples=_WHOLE_SAMPLES,
-            wrong=(wrong(sample((2,), (2,)), "takes whole numbers or truth values, got"),),
             why=_NO_SLOPE,
         )
     )

@@ -9,7 +9,7 @@ from gradcli.engine.kind import within
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats
 from gradcli.engine.ops.elementwise.family import UNIT_SAMPLES, map_binary, map_unary, step
-from gradcli.engine.sample import sample, wrong
+from gradcli.engine.sample import sample
 from gradcli.engine.tensor import Tensor
 
 floor = step("floor", "The largest whole number not above x.", samples=UNIT_SAMPLES)
@@ -42,7 +42,7 @@ def round_gradient_graph(grad: Tensor) -> Tensor:
     return grad * 0.0
 
 
-@op(samples=UNIT_SAMPLES, wrong=[wrong(sample((2,)), "frac: x must be float", dtype="int64")])
+@op(samples=UNIT_SAMPLES)
 def frac(x: Array) -> Array:
     """The element minus trunc of it."""
     return map_unary("frac", floats("frac", x))

@@ -110,12 +110,7 @@ index_select = AlongDim(
         sample((3, 2), below((0,), 3), dim=0),
         sample((3, 0), below((2,), 3), dim=0),
     ],
-    wrong=[
-        wrong(sample((3, 2), below((9,), 50), dim=0), "is outside 0..2"),
-        wrong(sample((3, 2), below((1,), 3), dim=2), "dim 2 is outside -2..1"),
-        wrong(sample((3, 2), below((1, 1), 3), dim=0), "an index with at most one"),
-        wrong(sample((3, 2), (2,), dim=0), "indices must be int64 or int32, got gradcli.float64"),
-    ],
+    wrong=[wrong(sample((3, 2), below((1, 1), 3), dim=0), "an index with at most one")],
 )
 declare_op(index_select)
 
@@ -156,9 +151,7 @@ def _composed_embedding(
         sample(below((400,), 3), (3, 130)),
     ],
     wrong=[
-        wrong(sample(below((9,), 50), (3, 2)), "is outside 0..2"),
         wrong(sample(below((9,), 3), (3,)), "weight must have 2 dimensions, got shape (3,)"),
-        wrong(sample((2,), (3, 2)), "indices must be int64 or int32, got gradcli.float64"),
         wrong(sample(below((2,), 3), (3, 2), padding_idx=3), "padding_idx 3 is outside -3..2"),
     ],
 )
@@ -194,7 +187,6 @@ def embedding_gradient(
         sample(below((0,), 3), none(), size=3),
     ],
     wrong=[
-        wrong(sample(below((40,), 9), none(), size=3), "is outside -3..2"),
         wrong(sample(below((2,), 3), below((3,), 3), size=3), "indices (2,) and (3,) differ"),
     ],
     why="a place does not change smoothly",
@@ -230,7 +222,6 @@ def counted(name: str, index: Tensor, size: int, before: Tensor | None = None) -
         sample((), below((3,), 1)),
         sample((3,), below((0, 2), 3)),
     ],
-    wrong=[wrong(sample((3,), below((9,), 50)), "is outside -3..2")],
 )
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Elements of the flat input, in the index's shape; negative indices count from the end."""

@@ -115,11 +115,8 @@ gather = AlongDim(
         sample((3, 2), below((0, 2), 3), dim=0),
     ],
     wrong=[
-        wrong(sample((3, 2), below((40, 2), 9), dim=0), "is outside 0..2"),
         wrong(sample((3, 2), below((3,), 2), dim=0), "has not as many dimensions as input (3, 2)"),
         wrong(sample((3, 2), below((3, 3), 2), dim=0), "is larger than input (3, 2) outside dim 0"),
-        wrong(sample((3, 2), (3, 2), dim=0), "indices must be int64 or int32, got gradcli.float64"),
-        wrong(sample((3, 2), below((3, 2), 2), dim=2), "dim 2 is outside -2..1"),
     ],
 )
 declare_op(gather)
@@ -229,22 +226,18 @@ _PUTS = [
 ]
 
 
-def _wrong_puts(name: str) -> list[Any]:
-    return [
-        wrong(sample((3, 2), below((40, 2), 9), (40, 2), dim=0), f"{name}: index"),
-        wrong(sample((3, 2), below((3,), 2), (3,), dim=0), "has not as many dimensions"),
-        wrong(sample((3, 2), below((3, 2), 2), (2, 2), dim=0), "is larger than src (2, 2)"),
-        wrong(sample((0, 2), below((1, 2), 2), (1, 2), dim=0), "has no place to put to"),
-    ]
-
-
+_WRONG_PUTS = [
+    wrong(sample((3, 2), below((3,), 2), (3,), dim=0), "has not as many dimensions"),
+    wrong(sample((3, 2), below((3, 2), 2), (2, 2), dim=0), "is larger than src (2, 2)"),
+    wrong(sample((0, 2), below((1, 2), 2), (1, 2), dim=0), "has no place to put to"),
+]
 scatter = _Scatter(
     _scatter,
     name="scatter",
     saves="index",
     twice="linear",
     samples=_PUTS,
-    wrong=_wrong_puts("scatter"),
+    wrong=_WRONG_PUTS,
 )
 declare_op(scatter)
 
@@ -279,7 +272,7 @@ scatter_add = AlongDim(
     saves="index",
     twice="linear",
     samples=_PUTS,
-    wrong=_wrong_puts("scatter_add"),
+    wrong=_WRONG_PUTS,
 )
 declare_op(scatter_add)
 

@@ -14,11 +14,39 @@ from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.elementwise.family import map_binary
 from gradcli.engine.ops.elementwise.slopes import slope
-from gradcli.engine.sample import Input, Sample, Wrong, away_from, index, sample, wrong
+from gradcli.engine.sample import Input, Sample, away_from, index, sample, wrong
 from gradcli.engine.shape import numel
 from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
+
+Make = Callable[[tuple[int, ...]], Input]
+
+
+def pair_samples(first: Make, second: Make, *rest: Input, **options: object) -> list[Sample]:
+    """Shapes and reductions that every loss of pairs is tried with."""
+
+    def one(shape: tuple[int, ...], **more: object) -> Sample:
+        return sample(first(shape), second(shape), *rest, **more, **options)
+
+    return [
+        one((3, 5)),
+        one((2, 1, 4), reduction="sum"),
+        one((2, 3), reduction="none"),
+        one(()),
+        one((0, 3), reduction="sum"),
+    ]
+
+
+def plain(shape: tuple[int, ...]) -> Input:
+    """Normally distributed numbers."""
+    return Input(shape)
+
+
+PAIR_WRONG = (
+    wrong(sample((3, 5), (3,)), "input (3, 5) and target (3,) must have one shape"),
+    wrong(sample((3,), index((3,), 3)), "target is int64 and x float64"),
+)
 
 
 def _composed_mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
@@ -29,21 +57,8 @@ def _composed_mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean"
     saves=("input", "target"),
     composed=_composed_mse_loss,
     twice="composed",
-    samples=[
-        sample((3, 5), (3, 5)),
-        sample((2, 1, 4), (2, 1, 4), reduction="sum"),
-        sample((2, 3), (2, 3), reduction="none"),
-        sample((), ()),
-        sample((0, 3), (0, 3), reduction="sum"),
-    ],
-    wrong=[
-        wrong(sample((3, 5), (3,)), "input (3, 5) and target (3,) must have one shape"),
-        wrong(sample((3,), (3,), reduction="avg"), "none, mean or sum"),
-        wrong(sample((3,), index((3,), 3)), "target is int64 and x float64"),
-        wrong(
-            sample((3,), (3,)), "x must be float32, float64 or bfloat16, got int64", dtype="int64"
-        ),
-    ],
+    samples=pair_samples(plain, plain),
+    wrong=PAIR_WRONG,
 )
 def mse_loss(input: Array, target: Array, *, reduction: str = "mean") -> Array:
     """Mean of (input - target) squared."""
@@ -77,7 +92,6 @@ def mse_loss_gradient(
     return slope(a, b) if needs[0] else None, slope(b, a) if needs[1] else None
 
 
-Make = Callable[[tuple[int, ...]], Input]
 REDUCTIONS = ("none", "mean", "sum")  # 0, 1, 2 in csrc/cpu/loss/loss.h
 
 
@@ -184,35 +198,6 @@ def declare_slopes(declared: Op[Tensor], kernel: str) -> None:
     declared.gradient_graph(graph)
 
 
-def pair_samples(first: Make, second: Make, *rest: Input, **options: object) -> list[Sample]:
-    """Shapes and reductions that every loss of pairs is tried with."""
-
-    def one(shape: tuple[int, ...], **more: object) -> Sample:
-        return sample(first(shape), second(shape), *rest, **more, **options)
-
-    return [
-        one((3, 5)),
-        one((2, 1, 4), reduction="sum"),
-        one((2, 3), reduction="none"),
-        one(()),
-        one((0, 3), reduction="sum"),
-    ]
-
-
-def plain(shape: tuple[int, ...]) -> Input:
-    """Normally distributed numbers."""
-    return Input(shape)
-
-
-def pair_wrong(name: str) -> list[Wrong]:
-    """Calls that every loss of pairs refuses."""
-    return [
-        wrong(sample((3, 5), (3,)), f"{name}: input (3, 5) and target (3,) must have one shape"),
-        wrong(sample((3,), (3,), reduction="avg"), f"{name}: reduction must be none, mean or sum"),
-        wrong(sample((3,), (3,)), "must be float32, float64 or bfloat16, got int64", dtype="int64"),
-    ]
-
-
 def _composed_l1(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     return reduced(table.abs(input - target), reduction)
 
@@ -223,7 +208,7 @@ def _composed_l1(input: Tensor, target: Tensor, *, reduction: str = "mean") -> T
     composed=_composed_l1,
     twice="composed",
     samples=pair_samples(away_from, lambda shape: away_from(shape, 5.0)),
-    wrong=pair_wrong("l1_loss"),
+    wrong=PAIR_WRONG,
 )
 def l1_loss(input: Array, target: Array, *, reduction: str = "mean") -> Array:
     """Mean of |input - target|; the gradient where they are equal is 0."""
@@ -248,7 +233,7 @@ def _composed_huber(
     twice="composed",
     samples=[*pair_samples(plain, plain, delta=0.7), sample((7,), (7,))],
     wrong=[
-        *pair_wrong("huber_loss"),
+        *PAIR_WRONG,
         wrong(sample((3,), (3,), delta=0.0), "delta must be above 0"),
     ],
 )
@@ -296,7 +281,7 @@ def _composed_smooth_l1(
         sample(away_from((7,)), away_from((7,), 5.0), beta=0.0),
     ],
     wrong=[
-        *pair_wrong("smooth_l1_loss"),
+        *PAIR_WRONG,
         wrong(sample((3,), (3,), beta=-1.0), "beta must be 0 or more"),
     ],
 )

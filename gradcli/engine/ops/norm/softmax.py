@@ -12,7 +12,7 @@ from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import Along, along, floats
-from gradcli.engine.sample import sample, wrong
+from gradcli.engine.sample import sample
 from gradcli.engine.tensor import Tensor
 
 _SAMPLES = (
@@ -23,12 +23,6 @@ _SAMPLES = (
     sample((), dim=0),
     sample((0, 3), dim=1),
     sample((3, 0), dim=1),
-)
-_WRONG = (
-    wrong(sample((3, 5), dim=2), "dim 2 is outside -2..1"),
-    wrong(
-        sample((3, 5), dim=0), "x must be float32, float64 or bfloat16, got int64", dtype="int64"
-    ),
 )
 
 
@@ -64,7 +58,7 @@ def _softmax_op(
         return lines.unfold(out)
 
     forward.__doc__ = doc
-    declared = op(name=name, saves="y", samples=_SAMPLES, wrong=_WRONG, composed=composed)(forward)
+    declared = op(name=name, saves="y", samples=_SAMPLES, composed=composed)(forward)
 
     @declared.gradient
     def gradient(grad: Array, *, y: Array, dim: int, dtypes: tuple[DType, ...]) -> Array:

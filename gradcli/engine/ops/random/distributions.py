@@ -81,9 +81,6 @@ def normal(
     ],
     wrong=[
         wrong(sample((3,), p=1.5), "p must be from 0 to 1, got 1.5"),
-        wrong(
-            sample(index((3,), 2)), "input must be float32, float64 or bfloat16, got gradcli.int64"
-        ),
         wrong(sample(away_from((3,), 3.5)), "probabilities must be from 0 to 1"),
     ],
     why=DRAWN,
@@ -171,7 +168,6 @@ def _check_weights(weights: Tensor, count: int, replacement: bool) -> None:
         sample(positive((1,)), num_samples=1),
         sample(positive((0, 3)), num_samples=3),
     ],
-    wrong=[wrong(sample(index((3,), 2), num_samples=1), "weights must be floats in 1 or 2 dimen")],
     why="it gives places",
 )
 def multinomial(
@@ -233,7 +229,6 @@ def uniform_(
 @function(
     "normal_",
     samples=[sample((3, 5)), sample((2, 1, 4), mean=-1.0, std=0.5), sample(()), sample((0, 3))],
-    wrong=[wrong(sample(index((2,), 3)), "draws float32, float64 or bfloat16, not gradcli.int64")],
     why=IN_PLACE,
 )
 def normal_(

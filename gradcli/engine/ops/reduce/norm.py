@@ -18,7 +18,7 @@ from gradcli.engine.ops.elementwise.family import map_binary, map_unary
 from gradcli.engine.ops.elementwise.power import sqrt
 from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.reduce.extreme import amax, amin
-from gradcli.engine.ops.reduce.sum import SAMPLES, WRONG, Dim
+from gradcli.engine.ops.reduce.sum import SAMPLES, Dim
 from gradcli.engine.ops.reduce.sum import sum as total
 from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.sample import away_from, sample, wrong
@@ -43,7 +43,6 @@ def _floating(name: str, x: Tensor, dtype: DType | None = None) -> Tensor:
         sample((), dim=0),
         sample((3, 0), dim=1),
     ],
-    wrong=[wrong(sample((2, 3), dim=(0, 0)), "logsumexp: dim (0, 0) names one dimension twice")],
 )
 def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) over `dim`, with the maximum taken off first."""
@@ -78,10 +77,7 @@ def _power_norm(size: Tensor, p: float, dim: Dim, keepdim: bool) -> Tensor:
         sample(away_from((5,)), p=0),
         sample((0, 3), dim=0),
     ],
-    wrong=[
-        wrong(sample((2, 3), p="nuc"), "norm: p must be a number or 'fro', got 'nuc'"),
-        wrong(sample((2, 3)), "norm: input must be float32, float64 or bfloat16", dtype="int64"),
-    ],
+    wrong=[wrong(sample((2, 3), p="nuc"), "norm: p must be a number or 'fro', got 'nuc'")],
 )
 def norm(
     input: Tensor,
@@ -121,7 +117,6 @@ def _composed(x: Tensor, *, dim: Dim = None, keepdim: bool = False) -> Tensor:
     composed=_composed,
     twice="composed",
     samples=SAMPLES,
-    wrong=[*WRONG, wrong(SAMPLES[0], "vector_norm: x must be float", dtype="int64")],
 )
 def vector_norm(x: Array, *, dim: Dim = None, keepdim: bool = False) -> Array:
     """The root of the sum of the squares over `dim`, or over everything."""

@@ -11,8 +11,8 @@ from gradcli.engine.array import Array, run
 from gradcli.engine.composite import function
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import along, floats
-from gradcli.engine.ops.reduce.sum import WRONG, Dim, mean
-from gradcli.engine.sample import Sample, distinct, sample, wrong
+from gradcli.engine.ops.reduce.sum import Dim, mean
+from gradcli.engine.sample import Sample, distinct, sample
 from gradcli.engine.shape import dim_set, numel
 from gradcli.engine.tensor import Tensor
 
@@ -32,10 +32,6 @@ _SAMPLES = (
     sample((2, 1, 3, 2), dim=(1, 2), correction=2),
     sample((4, 2), dim=0, correction=None),
     sample((0, 3), dim=1),
-)
-_WRONG = (
-    *WRONG,
-    wrong(sample((3,)), "x must be float32, float64 or bfloat16", dtype="int64"),
 )
 
 
@@ -88,7 +84,6 @@ def _spread(
         composed=composed,
         twice="composed",
         samples=samples,
-        wrong=_WRONG,
     )(forward)
 
     @declared.gradient
