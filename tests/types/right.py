@@ -101,6 +101,9 @@ class Classifier(nn.Module):
 model = Classifier(8)
 optimizer = optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01, betas=(0.9, 0.99))
 optim.SGD([{"params": model.parameters(), "lr": 0.5}], 0.1, 0.9, nesterov=True, maximize=True)
+schedule = optim.lr_scheduler.StepLR(optimizer, 30, gamma=0.5)
+optim.lr_scheduler.LambdaLR(optimizer, [lambda epoch: 1 / (1 + epoch)]).step()
+rates: list[float] = schedule.get_last_lr()
 for _ in range(2):
     loss = F.cross_entropy(model(x), target)
     optimizer.zero_grad()

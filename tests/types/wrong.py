@@ -14,6 +14,7 @@ engine.exp("x")  # refused: a text for a Tensor
 engine.matmul(x)  # refused: the number of inputs
 optim.AdamW(model.parameters(), learning_rate=0.1)  # refused: no such option of an optimizer
 optim.SGD(model.parameters(), lr="fast")  # refused: the type of an option of an optimizer
+optim.lr_scheduler.StepLR(optim.SGD(model.parameters()), step=3)  # refused: no such option
 optim.Lion(model.parameters(), 1e-4, (0.9, 0.99), 0.0, True)  # refused: maximize goes by name
 nn.Linear(3, 3, biass=False)  # refused: no such option of a layer
 engine.allclose(x, x).mean()  # refused: True or False is no Tensor

@@ -45,23 +45,31 @@ def in_cycle(time: float, first: int, stretch: int) -> tuple[float, int]:
     return time, length
 
 
-def one_cycle_phase(step: int, total: int, rise: float, three: bool) -> tuple[int, float]:
-    """Which phase of one cycle a step is in, and how much of it is done.
+@dataclass(frozen=True)
+class Cycle:
+    """One cycle in `total` steps (Smith and Topin 2018).
 
-    The phases: up to the peak at rise * total - 1 steps; with `three` down again in as many; then
-    to the end at total - 1 (Smith and Topin 2018).
+    Up to the peak at rise * total - 1 steps, with `three` phases down again in as many, and then to
+    the end at total - 1.
     """
-    ends = [rise * total - 1.0, *([2 * rise * total - 2.0] if three else []), total - 1.0]
-    begin = 0.0
-    for phase, end in enumerate(ends[:-1]):
-        if step <= end:
-            return phase, _share(step, begin, end)
-        begin = end
-    return len(ends) - 1, _share(step, begin, ends[-1])
 
+    total: int
+    rise: float
+    three: bool
+    curve: Anneal
 
-def _share(step: int, begin: float, end: float) -> float:
-    return (step - begin) / (end - begin) if end != begin else 1.0
+    def at(self, step: int, start: float, peak: float, end: float) -> float:
+        """Where a value is at a step that goes from start to peak, perhaps to start, and to end."""
+        rise = self.rise * self.total
+        turns = [(rise - 1, peak), (2 * rise - 2, start), (self.total - 1, end)]
+        if not self.three:
+            del turns[1]
+        begin, level = 0.0, start
+        while len(turns) > 1 and step > turns[0][0]:
+            begin, level = turns.pop(0)
+        until, goal = turns[0]
+        done = (step - begin) / (until - begin) if until != begin else 1.0
+        return CURVES[self.curve](level, goal, done)
 
 
 @dataclass
@@ -69,7 +77,8 @@ class Patience:
     """Counts how long a figure has not become better, with a rest after each time it ran out.
 
     Better by more than `threshold`: a share of the best figure so far ("rel"), or a distance
-    ("abs"). `best`, `bad` and `resting` are what a resumed run must know.
+    ("abs"). `best`, `bad`, `resting` and `falls`, how often it ran out, are what a resumed run must
+    know.
     """
 
     falling: bool
@@ -80,6 +89,7 @@ class Patience:
     best: float = field(init=False)
     bad: int = field(init=False, default=0)
     resting: int = field(init=False, default=0)
+    falls: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         self.best = math.inf if self.falling else -math.inf
@@ -102,4 +112,5 @@ class Patience:
         if self.bad <= self.patience:
             return False
         self.bad, self.resting = 0, self.cooldown
+        self.falls += 1
         return True

@@ -16,17 +16,19 @@ from typing import Any
 from gradcli.engine.constructor import checked_constructor
 from gradcli.engine.kind import Count, NotNegative, Portion, Positive, Share, Whole
 from gradcli.engine.optim.curves import (
-    CURVES,
     RELATIVE,
     Anneal,
+    Cycle,
     Measure,
     Patience,
     half_cosine,
     in_cycle,
-    one_cycle_phase,
     power,
+    straight,
 )
 from gradcli.errors import OptionError
+
+_SEEN = ("best", "bad", "resting", "falls")  # of a Patience: what checkpoints keep
 
 
 @checked_constructor
@@ -147,7 +149,7 @@ class Linear(_Falling):
 
     def after_warmup(self, step: int) -> float:
         """1 + (final - 1) progress."""
-        return 1 + (self.final - 1) * self.progress(step)
+        return straight(1.0, self.final, self.progress(step))
 
 
 @checked_constructor
@@ -205,17 +207,8 @@ class OneCycle(Schedule):
     def after_warmup(self, step: int) -> float:
         """Between the two ends of the phase."""
         length = max(1, self.total - self.warmup)
-        phase, done = one_cycle_phase(self.after(step), length, self.rise, self.three_phase)
-        ways = [self.start, 1.0, *([self.start] if self.three_phase else []), self.final]
-        return CURVES[self.anneal](ways[phase], ways[phase + 1], done)
-
-
-@dataclass
-class _Seen:
-    """What a Plateau has watched, and how often it has fallen."""
-
-    patience: Patience
-    falls: int = 0
+        cycle = Cycle(length, self.rise, self.three_phase, self.anneal)
+        return cycle.at(self.after(step), self.start, 1.0, self.final)
 
 
 @checked_constructor
@@ -231,7 +224,7 @@ class Plateau(Schedule):
     metric: str
     drop: float
     final: float
-    _seen: _Seen = field(compare=False)
+    _patience: Patience = field(compare=False)
 
     def __init__(
         self,
@@ -249,38 +242,30 @@ class Plateau(Schedule):
     ) -> None:
         super().__init__(total=total, warmup=warmup)
         judge = Patience(not rising, patience, threshold, threshold_mode, cooldown)
-        for name, value in (("metric", metric), ("drop", factor), ("final", final)):
+        values = {"metric": metric, "drop": factor, "final": final, "_patience": judge}
+        for name, value in values.items():
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "_seen", _Seen(judge))
 
     def after_warmup(self, step: int) -> float:
         """The factor to the power of how often it fell."""
         del step
-        return max(float(self.drop**self._seen.falls), self.final)
+        return max(float(self.drop**self._patience.falls), self.final)
 
     def watch(self, figures: Mapping[str, float]) -> None:
         """Fall when the patience has run out."""
         if self.metric in figures:
-            self._seen.falls += self._seen.patience.ran_out(figures[self.metric])
+            self._patience.ran_out(figures[self.metric])
 
     def state_dict(self) -> dict[str, Any]:
         """The best figure, None before there is any, and the counts."""
-        judge = self._seen.patience
-        best = judge.best if math.isfinite(judge.best) else None
-        return {
-            "best": best,
-            "bad": judge.bad,
-            "resting": judge.resting,
-            "falls": self._seen.falls,
-        }
+        numbers = {name: getattr(self._patience, name) for name in _SEEN}
+        return numbers if math.isfinite(numbers["best"]) else {**numbers, "best": None}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over the best figure and the counts."""
-        judge = self._seen.patience
-        if state["best"] is not None:
-            judge.best = float(state["best"])
-        judge.bad, judge.resting = int(state["bad"]), int(state["resting"])
-        self._seen.falls = int(state["falls"])
+        for name in _SEEN:
+            if state[name] is not None:
+                setattr(self._patience, name, state[name])
 
 
 @checked_constructor

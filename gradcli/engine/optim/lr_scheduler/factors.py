@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import InitVar
 from math import inf
 from typing import Annotated
 
 from gradcli.engine.kind import Count, Kind, NotNegative, Portion, Whole, within
 from gradcli.engine.optim.curves import half_cosine, in_cycle, power
-from gradcli.engine.optim.lr_scheduler.scheduler import Epoch, LRScheduler
+from gradcli.engine.optim.lr_scheduler.scheduler import DeclaredScheduler, Epoch, LRScheduler
 from gradcli.engine.optim.optimizer import Optimizer
 from gradcli.errors import OptionError
 
@@ -17,92 +18,68 @@ Factor = Callable[[int], float]
 Start = Annotated[float, within("a number above 0, up to 1", gt=0, le=1)]
 
 
-class LambdaLR(LRScheduler):
+class LambdaLR(DeclaredScheduler):
     """lr0 f(epoch), f one function or one for each group."""
 
-    def __init__(
-        self, optimizer: Optimizer, lr_lambda: Factor | Sequence[Factor], last_epoch: Epoch = -1
-    ) -> None:
-        self.lr_lambdas = functions("LambdaLR", lr_lambda, optimizer)
-        super().__init__(optimizer, last_epoch)
+    carries = False
+
+    lr_lambda: InitVar[Factor | Sequence[Factor]]
+    last_epoch: Epoch = -1
+
+    def __post_init__(self, lr_lambda: Factor | Sequence[Factor]) -> None:
+        groups = len(self.optimizer.param_groups)
+        self.lr_lambdas = [lr_lambda] * groups if callable(lr_lambda) else list(lr_lambda)
+        if len(self.lr_lambdas) != groups:
+            found = len(self.lr_lambdas)
+            raise OptionError(f"{self._name}: lr_lambda must be one or {groups}, got {found}")
+        super().__post_init__()
 
     def rates(self, epoch: int) -> list[float]:
         """The first rates times what the functions give."""
-        factors = _values(self._name, self.lr_lambdas, epoch)
-        return [base * factor for base, factor in zip(self.base_lrs, factors, strict=True)]
+        return self._times(self.base_lrs, epoch)
+
+    def _times(self, rates: list[float], epoch: int) -> list[float]:
+        """What the functions give must be numbers."""
+        number = Kind.of(float)
+        factors = [
+            number.taken_as(self._name, "what lr_lambda gives", f(epoch)) for f in self.lr_lambdas
+        ]
+        return [rate * factor for rate, factor in zip(rates, factors, strict=True)]
 
 
-class MultiplicativeLR(LRScheduler):
+class MultiplicativeLR(LambdaLR):
     """lr0 f(1) f(2) ... f(epoch), f one function or one for each group."""
-
-    def __init__(
-        self, optimizer: Optimizer, lr_lambda: Factor | Sequence[Factor], last_epoch: Epoch = -1
-    ) -> None:
-        self.lr_lambdas = functions("MultiplicativeLR", lr_lambda, optimizer)
-        super().__init__(optimizer, last_epoch)
 
     def rates(self, epoch: int) -> list[float]:
         """The rates as they are, times what the functions give now, which is 1 at the start."""
-        if epoch == 0:
-            return self._found()
-        factors = _values(self._name, self.lr_lambdas, epoch)
-        return [now * factor for now, factor in zip(self._found(), factors, strict=True)]
+        return self._times(self._rates_now(), epoch) if epoch else self._found()
 
 
-def functions(owner: str, given: Factor | Sequence[Factor], optimizer: Optimizer) -> list[Factor]:
-    """One function for each group."""
-    groups = len(optimizer.param_groups)
-    listed = [given] * groups if callable(given) else list(given)
-    if len(listed) != groups:
-        raise OptionError(f"{owner}: lr_lambda must be one or {groups}, got {len(listed)}")
-    return listed
-
-
-def _values(owner: str, functions: Sequence[Factor], epoch: int) -> list[float]:
-    """What the functions give; anything but a number is refused."""
-    number = Kind.of(float)
-    return [number.taken_as(owner, "what lr_lambda gives", f(epoch)) for f in functions]
-
-
-class StepLR(LRScheduler):
+class StepLR(DeclaredScheduler):
     """lr0 gamma^(epoch // step_size)."""
 
-    carries = True
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        step_size: Count,
-        gamma: NotNegative = 0.1,
-        last_epoch: Epoch = -1,
-    ) -> None:
-        self.step_size = step_size
-        self.gamma = gamma
-        super().__init__(optimizer, last_epoch)
+    step_size: Count
+    gamma: NotNegative = 0.1
+    last_epoch: Epoch = -1
 
     def factor(self, epoch: int) -> float:
         """Gamma for each whole stretch of step_size."""
         return power(self.gamma, epoch // self.step_size)
 
 
-class MultiStepLR(LRScheduler):
+class MultiStepLR(DeclaredScheduler):
     """lr0 gamma^(how many milestones have come); one that is listed twice counts twice.
 
     Milestones before the first count never come.
     """
 
-    carries = True
+    milestones: Sequence[int]
+    gamma: NotNegative = 0.1
+    last_epoch: Epoch = -1
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        milestones: Sequence[int],
-        gamma: NotNegative = 0.1,
-        last_epoch: Epoch = -1,
-    ) -> None:
-        self.milestones = sorted(milestones)
-        self.gamma = gamma
-        super().__init__(optimizer, last_epoch)
+    def __post_init__(self) -> None:
+        self.milestones = sorted(self.milestones)
+        super().__post_init__()
 
     def factor(self, epoch: int) -> float:
         """Gamma for each milestone up to here."""
@@ -131,26 +108,16 @@ class ConstantLR(LRScheduler):
         return 1.0 if 0 < self.total_iters <= epoch else self.start_factor
 
 
-class LinearLR(LRScheduler):
+class LinearLR(DeclaredScheduler):
     """lr0 times a factor that goes in a straight line from start_factor to end_factor.
 
     With a total_iters of 0 it stays at start_factor.
     """
 
-    carries = True
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        start_factor: Start = 1 / 3,
-        end_factor: Portion = 1.0,
-        total_iters: Whole = 5,
-        last_epoch: Epoch = -1,
-    ) -> None:
-        self.start_factor = start_factor
-        self.end_factor = end_factor
-        self.total_iters = total_iters
-        super().__init__(optimizer, last_epoch)
+    start_factor: Start = 1 / 3
+    end_factor: Portion = 1.0
+    total_iters: Whole = 5
+    last_epoch: Epoch = -1
 
     def factor(self, epoch: int) -> float:
         """The point of the line, which ends after total_iters."""
@@ -158,56 +125,35 @@ class LinearLR(LRScheduler):
         return self.start_factor + (self.end_factor - self.start_factor) * done
 
 
-class ExponentialLR(LRScheduler):
+class ExponentialLR(DeclaredScheduler):
     """lr0 gamma^epoch."""
 
-    carries = True
-
-    def __init__(self, optimizer: Optimizer, gamma: NotNegative, last_epoch: Epoch = -1) -> None:
-        self.gamma = gamma
-        super().__init__(optimizer, last_epoch)
+    gamma: NotNegative
+    last_epoch: Epoch = -1
 
     def factor(self, epoch: int) -> float:
         """Gamma once for each count."""
         return power(self.gamma, epoch)
 
 
-class PolynomialLR(LRScheduler):
+class PolynomialLR(DeclaredScheduler):
     """lr0 (1 - epoch / total_iters)^power, 0 after total_iters."""
 
-    carries = True
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        total_iters: Count = 5,
-        power: NotNegative = 1.0,
-        last_epoch: Epoch = -1,
-    ) -> None:
-        self.total_iters = total_iters
-        self.power = power
-        super().__init__(optimizer, last_epoch)
+    total_iters: Count = 5
+    power: NotNegative = 1.0
+    last_epoch: Epoch = -1
 
     def factor(self, epoch: int) -> float:
         """What is left, to the power."""
         return power(1 - min(epoch, self.total_iters) / self.total_iters, self.power)
 
 
-class CosineAnnealingLR(LRScheduler):
+class CosineAnnealingLR(DeclaredScheduler):
     """From lr0 to eta_min along half a cosine in T_max counts, and up again behind that."""
 
-    carries = True
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        T_max: Count,
-        eta_min: NotNegative = 0.0,
-        last_epoch: Epoch = -1,
-    ) -> None:
-        self.T_max = T_max
-        self.eta_min = eta_min
-        super().__init__(optimizer, last_epoch)
+    T_max: Count
+    eta_min: NotNegative = 0.0
+    last_epoch: Epoch = -1
 
     def rates(self, epoch: int) -> list[float]:
         """eta_min + (lr0 - eta_min) (1 + cos(pi epoch / T_max)) / 2."""
@@ -227,24 +173,18 @@ class CosineAnnealingLR(LRScheduler):
         )
 
 
-class CosineAnnealingWarmRestarts(LRScheduler):
+class CosineAnnealingWarmRestarts(DeclaredScheduler):
     """From lr0 to eta_min along half a cosine, again and again (Loshchilov and Hutter 2017).
 
     The first time takes T_0 counts, each further one T_mult times as many as the last.
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        T_0: Count,
-        T_mult: Count = 1,
-        eta_min: NotNegative = 0.0,
-        last_epoch: Epoch = -1,
-    ) -> None:
-        self.T_0 = T_0
-        self.T_mult = T_mult
-        self.eta_min = eta_min
-        super().__init__(optimizer, last_epoch)
+    carries = False
+
+    T_0: Count
+    T_mult: Count = 1
+    eta_min: NotNegative = 0.0
+    last_epoch: Epoch = -1
 
     def rates(self, epoch: float) -> list[float]:
         """eta_min + (lr0 - eta_min) (1 + cos(pi T_cur / T_i)) / 2."""

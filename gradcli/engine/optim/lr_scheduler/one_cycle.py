@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.engine.kind import Count, NotNegative, Portion, Positive
-from gradcli.engine.optim.curves import CURVES, Anneal, one_cycle_phase
+from gradcli.engine.optim.curves import Anneal, Cycle
 from gradcli.engine.optim.lr_scheduler.scheduler import Epoch, LRScheduler, each_group
 from gradcli.engine.optim.optimizer import Group, Optimizer
 from gradcli.errors import OptionError, RangeError
@@ -62,15 +62,12 @@ class OneCycleLR(LRScheduler):
                 f"OneCycleLR: was made for {self.total_steps} steps, this is step {epoch}"
             )
         return [
-            self._between(epoch, base, peak, base / self.final_div_factor)
+            self._cycle().at(epoch, base, peak, base / self.final_div_factor)
             for base, peak in zip(self.base_lrs, self.max_lrs, strict=True)
         ]
 
-    def _between(self, epoch: int, start: float, peak: float, end: float) -> float:
-        """Where a value is that goes from start to peak, with three phases to start, to end."""
-        phase, done = one_cycle_phase(epoch, self.total_steps, self.pct_start, self.three_phase)
-        ways = [start, peak, start, end] if self.three_phase else [start, peak, end]
-        return CURVES[self.anneal_strategy](ways[phase], ways[phase + 1], done)
+    def _cycle(self) -> Cycle:
+        return Cycle(self.total_steps, self.pct_start, self.three_phase, self.anneal_strategy)
 
     def _set(self, rates: list[float]) -> None:
         super()._set(rates)
@@ -79,7 +76,7 @@ class OneCycleLR(LRScheduler):
         for group, high, low in zip(
             self.optimizer.param_groups, self.max_momentums, self.base_momentums, strict=True
         ):
-            _give_momentum(group, self._between(self.last_epoch, high, low, high))
+            _give_momentum(group, self._cycle().at(self.last_epoch, high, low, high))
 
 
 def _length(total: int | None, epochs: int | None, each: int | None) -> int:

@@ -49,12 +49,12 @@ class ReduceLROnPlateau(LRScheduler):
     def rates(self, epoch: int) -> list[float]:
         """The rates as they are: only figures change them."""
         del epoch
-        return self._found()
+        return self._rates_now()
 
     def step(self, metrics: Any = math.nan) -> None:
         """Enter a figure: a number, or a tensor of one element."""
         self.last_epoch += 1
-        rates = self._found()
+        rates = self._rates_now()
         if self.last_epoch and self._patience.ran_out(float(metrics)):
             rates = [self._less(*pair) for pair in zip(rates, self.min_lrs, strict=True)]
         self._set(rates)

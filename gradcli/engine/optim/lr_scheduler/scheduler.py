@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Annotated, Any
 
-from gradcli.engine.constructor import check_library_constructor, checked_constructor
+from gradcli.engine.constructor import Declared, check_library_constructor, checked_constructor
 from gradcli.engine.kind import within
 from gradcli.engine.optim.optimizer import Optimizer
 from gradcli.errors import OptionError
@@ -39,7 +40,7 @@ class LRScheduler:
                 )
         self.base_lrs = [float(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
-        self._last_lr = self._found()
+        self._last_lr = self._rates_now()
         self.step()
 
     @property
@@ -75,7 +76,7 @@ class LRScheduler:
         rates = self.rates(self.last_epoch)
         if self.carries:
             before = self.rates(self.last_epoch - 1) if self.last_epoch else self.base_lrs
-            numbers = zip(self.base_lrs, self._found(), before, rates, strict=True)
+            numbers = zip(self.base_lrs, self._rates_now(), before, rates, strict=True)
             rates = [
                 rate if now == last else self.carried(base, now, self.last_epoch)
                 for base, now, last, rate in numbers
@@ -87,7 +88,7 @@ class LRScheduler:
         self.last_epoch = epoch
         self._set(self.rates(epoch))
 
-    def _found(self) -> list[float]:
+    def _rates_now(self) -> list[float]:
         return [float(group["lr"]) for group in self.optimizer.param_groups]
 
     def _set(self, rates: list[float]) -> None:
@@ -97,11 +98,7 @@ class LRScheduler:
 
     def state_dict(self) -> dict[str, Any]:
         """All that it was made with and its count, but not the optimizer and no functions."""
-        return self._kept()
-
-    def _kept(self) -> dict[str, Any]:
-        kept = {name: value for name, value in vars(self).items() if _plain(value)}
-        return {name: _copied(value) for name, value in kept.items()}
+        return {name: copy(value) for name, value in vars(self).items() if _plain(value)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over the count and options of another; torch's own state is understood too.
@@ -116,8 +113,19 @@ class LRScheduler:
                 f"load_state_dict: {self._name} is for {len(self.base_lrs)} groups, "
                 f"the state for {len(state_dict['base_lrs'])}"
             )
-        for name in self._kept().keys() & state_dict.keys():
-            setattr(self, name, _copied(state_dict[name]))
+        for name in LRScheduler.state_dict(self).keys() & state_dict.keys():
+            setattr(self, name, copy(state_dict[name]))
+
+
+class DeclaredScheduler(Declared, LRScheduler):
+    """One of the library, whose fields are its options; `last_epoch` is the last of them."""
+
+    carries = True
+
+    optimizer: Optimizer
+
+    def __post_init__(self) -> None:
+        super().__init__(self.optimizer, self.last_epoch)
 
 
 def _plain(value: object) -> bool:
@@ -125,10 +133,6 @@ def _plain(value: object) -> bool:
     if isinstance(value, list):
         return all(isinstance(item, int | float) for item in value)
     return value is None or isinstance(value, bool | int | float | str)
-
-
-def _copied(value: object) -> Any:
-    return list(value) if isinstance(value, list) else value
 
 
 def each_group(name: str, value: Any, optimizer: Optimizer) -> list[float]:
