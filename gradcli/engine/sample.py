@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from gradcli.engine.shape import Shape, numel
@@ -79,6 +80,11 @@ def sample(*inputs: Shape | Input, **options: object) -> Sample:
 def wrong(sample: Sample, match: str, dtype: str = "float64") -> Wrong:
     """A call that must be refused with a sentence that contains `match`."""
     return Wrong(sample, match, dtype)
+
+
+def with_numbers(make: Callable[[Shape], Input], samples: Sequence[Sample]) -> list[Sample]:
+    """The same calls on other numbers."""
+    return [replace(s, inputs=tuple(make(one.shape) for one in s.inputs)) for s in samples]
 
 
 def positive(shape: Shape) -> Input:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from gradcli.engine.array import Array, empty, nothing, run
@@ -10,9 +9,10 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.conv import window_composed
+from gradcli.engine.ops.conv.cases import samples_in, wrong_in
 from gradcli.engine.ops.conv.geometry import Geometry, PerDim, Space, flat, image
 from gradcli.engine.precision import product_options
-from gradcli.engine.sample import Sample, Wrong, none, sample, wrong
+from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
@@ -122,7 +122,43 @@ def _plan(
     return Plan(image(images), maps, image(weight.shape), sizes, geometry)
 
 
-def _conv(dims: int, samples: Sequence[Sample], wrong: Sequence[Wrong]) -> Op[Tensor]:
+_SAMPLES = [
+    sample((2, 3, 6, 7), (4, 3, 3, 3), (4,)),
+    sample((2, 1, 5, 5), (3, 1, 2, 3), none(), stride=2, padding=1),
+    sample((1, 4, 7, 5), (6, 2, 3, 1), (6,), stride=(2, 1), padding=(0, 2), groups=2),
+    sample((2, 2, 8, 6), (2, 2, 3, 2), (2,), dilation=(2, 3), padding="same"),
+    sample((1, 3, 4, 4), (3, 1, 3, 3), none(), padding="same", groups=3),
+    sample((2, 2, 7, 5), (4, 1, 3, 2), (4,), stride=(2, 1), padding=(2, 1), groups=2),
+    sample((1, 2, 6, 7), (2, 1, 2, 3), (2,), stride=(1, 3), dilation=(3, 2), groups=2),
+    sample((2, 5, 5), (3, 2, 2, 2), (3,), padding="valid"),
+    sample((1, 1, 1, 1), (1, 1, 1, 1), (1,)),
+    sample((0, 2, 5, 5), (3, 2, 3, 3), (3,)),
+    sample((1, 2, 3, 4), (0, 2, 2, 2), (0,)),
+    sample((19, 1, 4, 3), (2, 1, 2, 2), (2,)),
+]
+_WRONG = [
+    wrong(
+        sample((2, 3, 5, 5), (4, 1, 3, 3), none()),
+        "conv2d: input has 3 channels, the filters expect 1",
+    ),
+    wrong(sample((2, 3, 5, 5), (4, 3, 3, 3), (3,)), "conv2d: bias (3,) does not fit weight"),
+    wrong(sample((1, 1, 2, 5), (1, 1, 4, 3), none()), "conv2d: the output would be -1 x 3"),
+    wrong(sample((5, 5), (1, 1, 3, 3), none()), "input must be (N, C, H, W) or (C, H, W)"),
+    wrong(sample((1, 1, 5, 5), (1, 3, 3), none()), "weight must be (filters, channels"),
+    wrong(sample((1, 2, 5, 5), (3, 1, 3, 3), none(), groups=2), "2 groups do not divide 3"),
+    wrong(sample((1, 2, 5, 5), (3, 2, 3, 3), none(), groups=0), "groups must be"),
+    wrong(sample((1, 1, 5, 5), (1, 1, 3, 3), none(), stride=0), "stride must be a whole"),
+    wrong(sample((1, 1, 5, 5), (1, 1, 3, 3), none(), stride=(1, 1, 1)), "stride must be a whole"),
+    wrong(sample((1, 1, 5, 5), (1, 1, 3, 3), none(), padding=-1), "padding must be"),
+    wrong(sample((1, 1, 5, 5), (1, 1, 3, 3), none(), padding="full"), "padding must be 'same'"),
+    wrong(
+        sample((1, 1, 5, 5), (1, 1, 3, 3), none(), padding="same", stride=2),
+        "padding 'same' needs stride 1",
+    ),
+]
+
+
+def _conv(dims: int) -> Op[Tensor]:
     space = Space(f"conv{dims}d", dims)
 
     def convolved(
@@ -138,8 +174,8 @@ def _conv(dims: int, samples: Sequence[Sample], wrong: Sequence[Wrong]) -> Op[Te
         saves=("input", "weight"),
         composed=convolved,
         twice="composed",
-        samples=samples,
-        wrong=wrong,
+        samples=samples_in(dims, _SAMPLES),
+        wrong=wrong_in(dims, _WRONG),
         method=False,
     )
     def conv(
@@ -177,66 +213,5 @@ def _conv(dims: int, samples: Sequence[Sample], wrong: Sequence[Wrong]) -> Op[Te
     return conv
 
 
-conv2d = _conv(
-    2,
-    samples=[
-        sample((2, 3, 6, 7), (4, 3, 3, 3), (4,)),
-        sample((2, 1, 5, 5), (3, 1, 2, 3), none(), stride=2, padding=1),
-        sample((1, 4, 7, 5), (6, 2, 3, 1), (6,), stride=(2, 1), padding=(0, 2), groups=2),
-        sample((2, 2, 8, 6), (2, 2, 3, 2), (2,), dilation=(2, 3), padding="same"),
-        sample((1, 3, 4, 4), (3, 1, 3, 3), none(), padding="same", groups=3),
-        sample((2, 2, 7, 5), (4, 1, 3, 2), (4,), stride=(2, 1), padding=(2, 1), groups=2),
-        sample((1, 2, 6, 7), (2, 1, 2, 3), (2,), stride=(1, 3), dilation=(3, 2), groups=2),
-        sample((2, 5, 5), (3, 2, 2, 2), (3,), padding="valid"),
-        sample((1, 1, 1, 1), (1, 1, 1, 1), (1,)),
-        sample((0, 2, 5, 5), (3, 2, 3, 3), (3,)),
-        sample((1, 2, 3, 4), (0, 2, 2, 2), (0,)),
-        sample((19, 1, 4, 3), (2, 1, 2, 2), (2,)),
-    ],
-    wrong=[
-        wrong(
-            sample((2, 3, 5, 5), (4, 1, 3, 3), none()),
-            "conv2d: input has 3 channels, the filters expect 1",
-        ),
-        wrong(sample((2, 3, 5, 5), (4, 3, 3, 3), (3,)), "conv2d: bias (3,) does not fit weight"),
-        wrong(sample((1, 1, 2, 5), (1, 1, 4, 3), none()), "conv2d: the output would be -1 x 3"),
-        wrong(sample((5, 5), (1, 1, 3, 3), none()), "conv2d: input must be (N, C, H, W)"),
-        wrong(sample((1, 1, 5, 5), (1, 3, 3), none()), "conv2d: weight must be"),
-        wrong(sample((1, 2, 5, 5), (3, 1, 3, 3), none(), groups=2), "2 groups do not divide 3"),
-        wrong(sample((1, 2, 5, 5), (3, 2, 3, 3), none(), groups=0), "groups must be"),
-        wrong(sample((1, 1, 5, 5), (1, 1, 3, 3), none(), stride=0), "stride must be"),
-        wrong(sample((1, 1, 5, 5), (1, 1, 3, 3), none(), padding=-1), "padding must be"),
-        wrong(sample((1, 1, 5, 5), (1, 1, 3, 3), none(), padding="full"), "padding must be"),
-        wrong(
-            sample((1, 1, 5, 5), (1, 1, 3, 3), none(), padding="same", stride=2),
-            "padding 'same' needs stride 1",
-        ),
-    ],
-)
-conv1d = _conv(
-    1,
-    samples=[
-        sample((2, 3, 7), (4, 3, 3), (4,)),
-        sample((2, 1, 9), (3, 1, 4), none(), stride=2, padding=1),
-        sample((1, 4, 7), (6, 2, 3), (6,), stride=(3,), padding=(2,), groups=2),
-        sample((2, 2, 8), (2, 2, 2), (2,), dilation=3, padding="same"),
-        sample((3, 11), (3, 1, 3), none(), padding="same", groups=3),
-        sample((2, 5), (3, 2, 2), (3,), padding="valid"),
-        sample((1, 1, 1), (1, 1, 1), (1,)),
-        sample((0, 2, 5), (3, 2, 3), (3,)),
-        sample((1, 2, 4), (0, 2, 2), (0,)),
-    ],
-    wrong=[
-        wrong(sample((2, 3, 5), (4, 1, 3), none()), "conv1d: input has 3 channels"),
-        wrong(sample((2, 3, 5), (4, 3, 3), (3,)), "conv1d: bias (3,) does not fit weight"),
-        wrong(sample((1, 1, 2), (1, 1, 4), none()), "conv1d: the output would be -1; input"),
-        wrong(sample((5,), (1, 1, 3), none()), "conv1d: input must be (N, C, L) or (C, L)"),
-        wrong(sample((1, 1, 5), (1, 1, 3, 3), none()), "conv1d: weight must be (filters, channels"),
-        wrong(sample((1, 2, 5), (3, 1, 3), none(), groups=2), "2 groups do not divide 3"),
-        wrong(
-            sample((1, 1, 5), (1, 1, 3), none(), stride=(1, 1)), "conv1d: stride must be a whole"
-        ),
-        wrong(sample((1, 1, 5), (1, 1, 3), none(), padding="full"), "conv1d: padding must be"),
-        wrong(sample((1, 1, 5), (1, 1, 3), none(), padding="same", stride=2), "stride 1, got 2"),
-    ],
-)
+conv2d = _conv(2)
+conv1d = _conv(1)

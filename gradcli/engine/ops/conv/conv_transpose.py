@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from gradcli.engine.array import Array
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.conv import window_composed
+from gradcli.engine.ops.conv.cases import samples_in, wrong_in
 from gradcli.engine.ops.conv.conv import Plan, check_bias, check_filters, check_groups, grad_bias
 from gradcli.engine.ops.conv.geometry import PerDim, Space, flat, image
 from gradcli.engine.ops.elementwise.family import map_binary
-from gradcli.engine.sample import Sample, Wrong, none, sample, wrong
+from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
@@ -58,7 +58,31 @@ def _plan(
     return Plan(images, image(maps), image(weight.shape), sizes, geometry)
 
 
-def _conv_transpose(dims: int, samples: Sequence[Sample], wrong: Sequence[Wrong]) -> Op[Tensor]:
+_SAMPLES = [
+    sample((2, 3, 4, 5), (3, 4, 3, 3), (4,)),
+    sample((2, 1, 3, 4), (1, 3, 2, 3), none(), stride=2, padding=1),
+    sample((1, 4, 3, 2), (4, 3, 3, 1), (6,), stride=(2, 3), padding=(0, 1), groups=2,
+           output_padding=(1, 2)),
+    sample((2, 2, 3, 4), (2, 2, 3, 2), (2,), dilation=(2, 3), output_padding=(1, 2)),
+    sample((3, 4, 4), (3, 1, 3, 3), none(), padding=1, groups=3),
+    sample((1, 1, 1, 1), (1, 1, 1, 1), (1,)),
+    sample((0, 2, 5, 5), (2, 3, 3, 3), (3,)),
+    sample((1, 2, 3, 4), (2, 0, 2, 2), (0,)),
+]  # fmt: skip
+_WRONG = [
+    wrong(sample((2, 3, 5, 5), (4, 3, 3, 3), none()), "input has 3 channels, which must be"),
+    wrong(sample((2, 3, 5, 5), (3, 3, 3, 3), none(), groups=2), "divide into 2 groups"),
+    wrong(sample((2, 3, 5, 5), (3, 4, 3, 3), (3,)), "conv_transpose2d: bias (3,) does not fit"),
+    wrong(sample((1, 1, 2, 5), (1, 1, 2, 2), none(), padding=2), "the output would be -1 x 2"),
+    wrong(sample((5, 5), (1, 1, 3, 3), none()), "input must be (N, C, H, W) or (C, H, W)"),
+    wrong(sample((1, 3, 5, 5), (3, 3, 3), none()), "weight must be (channels, filters"),
+    wrong(sample((1, 2, 5, 5), (2, 1, 3, 3), none(), groups=0), "groups must be"),
+    wrong(sample((1, 1, 5, 5), (1, 1, 3, 3), none(), stride=0), "stride must be"),
+    wrong(sample((1, 1, 5, 5), (1, 1, 3, 3), none(), output_padding=1), "must be smaller than"),
+]
+
+
+def _conv_transpose(dims: int) -> Op[Tensor]:
     space = Space(f"conv_transpose{dims}d", dims)
 
     def spread(
@@ -74,8 +98,8 @@ def _conv_transpose(dims: int, samples: Sequence[Sample], wrong: Sequence[Wrong]
         saves=("input", "weight"),
         composed=spread,
         twice="composed",
-        samples=samples,
-        wrong=wrong,
+        samples=samples_in(dims, _SAMPLES),
+        wrong=wrong_in(dims, _WRONG),
         method=False,
     )
     def conv_transpose(
@@ -117,47 +141,5 @@ def _conv_transpose(dims: int, samples: Sequence[Sample], wrong: Sequence[Wrong]
     return conv_transpose
 
 
-conv_transpose2d = _conv_transpose(
-    2,
-    samples=[
-        sample((2, 3, 4, 5), (3, 4, 3, 3), (4,)),
-        sample((2, 1, 3, 4), (1, 3, 2, 3), none(), stride=2, padding=1),
-        sample((1, 4, 3, 2), (4, 3, 3, 1), (6,), stride=(2, 3), padding=(0, 1), groups=2,
-               output_padding=(1, 2)),
-        sample((2, 2, 3, 4), (2, 2, 3, 2), (2,), dilation=(2, 3), output_padding=(1, 2)),
-        sample((3, 4, 4), (3, 1, 3, 3), none(), padding=1, groups=3),
-        sample((1, 1, 1, 1), (1, 1, 1, 1), (1,)),
-        sample((0, 2, 5, 5), (2, 3, 3, 3), (3,)),
-        sample((1, 2, 3, 4), (2, 0, 2, 2), (0,)),
-    ],
-    wrong=[
-        wrong(sample((2, 3, 5, 5), (4, 3, 3, 3), none()), "input has 3 channels, which must be"),
-        wrong(sample((2, 3, 5, 5), (3, 3, 3, 3), none(), groups=2), "divide into 2 groups"),
-        wrong(sample((2, 3, 5, 5), (3, 4, 3, 3), (3,)), "conv_transpose2d: bias (3,) does not fit"),
-        wrong(sample((1, 1, 2, 5), (1, 1, 2, 2), none(), padding=2), "the output would be -1 x 2"),
-        wrong(sample((5, 5), (1, 1, 3, 3), none()), "input must be (N, C, H, W)"),
-        wrong(sample((1, 3, 5, 5), (3, 3, 3), none()), "weight must be (channels, filters"),
-        wrong(sample((1, 2, 5, 5), (2, 1, 3, 3), none(), groups=0), "groups must be"),
-        wrong(sample((1, 1, 5, 5), (1, 1, 3, 3), none(), stride=0), "stride must be"),
-        wrong(sample((1, 1, 5, 5), (1, 1, 3, 3), none(), output_padding=1), "must be smaller than"),
-            ],
-)  # fmt: skip
-conv_transpose1d = _conv_transpose(
-    1,
-    samples=[
-        sample((2, 3, 5), (3, 4, 3), (4,)),
-        sample((2, 1, 4), (1, 3, 4), none(), stride=2, padding=1),
-        sample((1, 4, 3), (4, 3, 3), (6,), stride=(3,), padding=(2,), groups=2, output_padding=2),
-        sample((2, 2, 4), (2, 2, 2), (2,), dilation=3, output_padding=2),
-        sample((3, 4), (3, 1, 3), none(), padding=1, groups=3),
-        sample((1, 1, 1), (1, 1, 1), (1,)),
-        sample((0, 2, 5), (2, 3, 3), (3,)),
-    ],
-    wrong=[
-        wrong(sample((2, 3, 5), (4, 3, 3), none()), "input has 3 channels, which must be"),
-        wrong(sample((2, 3, 5), (3, 4, 3), (3,)), "conv_transpose1d: bias (3,) does not fit"),
-        wrong(sample((1, 1, 2), (1, 1, 2), none(), padding=2), "the output would be -1; input"),
-        wrong(sample((5,), (1, 1, 3), none()), "input must be (N, C, L)"),
-        wrong(sample((1, 1, 5), (1, 1, 3), none(), output_padding=1), "must be smaller than"),
-    ],
-)
+conv_transpose2d = _conv_transpose(2)
+conv_transpose1d = _conv_transpose(1)

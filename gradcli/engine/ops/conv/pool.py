@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
@@ -13,8 +13,9 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats
 from gradcli.engine.ops.conv import window_composed
+from gradcli.engine.ops.conv.cases import samples_in, wrong_in
 from gradcli.engine.ops.conv.geometry import Geometry, PerDim, Space, flat
-from gradcli.engine.sample import Sample, Wrong, distinct, sample, wrong
+from gradcli.engine.sample import distinct, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.twice import transposed
@@ -86,9 +87,25 @@ def declare_graph(declared: Op[tuple[Tensor, ...]], space: Space) -> None:
         return transposed(lambda x: window_composed.picked(x, indices, planes), shapes[0], grads[0])
 
 
-def _max_pool_with_indices(
-    dims: int, samples: Sequence[Sample], wrong: Sequence[Wrong]
-) -> Op[tuple[Tensor, ...]]:
+_SAMPLES = [
+    sample(distinct((2, 3, 6, 4)), kernel_size=2),
+    sample(distinct((1, 2, 7, 5)), kernel_size=(3, 2), stride=(2, 1), padding=1),
+    sample(distinct((2, 5, 6)), kernel_size=2, stride=2, ceil_mode=True),
+    sample(distinct((1, 1, 7, 8)), kernel_size=3, stride=1, dilation=2, padding=(2, 0)),
+    sample(distinct((1, 1, 1, 1)), kernel_size=1),
+    sample(distinct((0, 2, 4, 4)), kernel_size=2),
+]
+_PLACES = [sample(distinct((2, 4, 5)), kernel_size=(2, 3), padding=1, return_indices=True)]
+_WRONG = [
+    wrong(sample((1, 1, 2, 5), kernel_size=3), "the output would be 0 x 1"),
+    wrong(sample((1, 1, 5, 5), kernel_size=2, padding=2), "more than half of kernel_size 2"),
+    wrong(sample((1, 1, 5, 5), kernel_size=0), "kernel_size must be"),
+    wrong(sample((1, 1, 5, 5), kernel_size=(2, 2, 2)), "kernel_size must be a whole number"),
+    wrong(sample((5, 5), kernel_size=2), "input must be (N, C, H, W) or (C, H, W)"),
+]
+
+
+def _max_pool_with_indices(dims: int) -> Op[tuple[Tensor, ...]]:
     space = Space(f"max_pool{dims}d_with_indices", dims)
 
     def largest(input: Tensor, **options: Any) -> tuple[Tensor, Tensor]:
@@ -101,8 +118,8 @@ def _max_pool_with_indices(
         visible=2,
         saves="indices",
         composed=largest,
-        samples=samples,
-        wrong=wrong,
+        samples=samples_in(dims, _SAMPLES),
+        wrong=wrong_in(dims, _WRONG),
         method=False,
     )
     def max_pool(
@@ -132,48 +149,16 @@ def _max_pool_with_indices(
     return max_pool
 
 
-max_pool2d_with_indices = _max_pool_with_indices(
-    2,
-    samples=[
-        sample(distinct((2, 3, 6, 4)), kernel_size=2),
-        sample(distinct((1, 2, 7, 5)), kernel_size=(3, 2), stride=(2, 1), padding=1),
-        sample(distinct((2, 5, 6)), kernel_size=2, stride=2, ceil_mode=True),
-        sample(distinct((1, 1, 7, 8)), kernel_size=3, stride=1, dilation=2, padding=(2, 0)),
-        sample(distinct((1, 1, 1, 1)), kernel_size=1),
-        sample(distinct((0, 2, 4, 4)), kernel_size=2),
-    ],
-    wrong=[
-        wrong(sample((1, 1, 2, 5), kernel_size=3), "the output would be 0 x 1"),
-        wrong(sample((1, 1, 5, 5), kernel_size=2, padding=2), "more than half of kernel_size 2"),
-        wrong(sample((1, 1, 5, 5), kernel_size=0), "kernel_size must be"),
-        wrong(sample((5, 5), kernel_size=2), "input must be (N, C, H, W)"),
-    ],
-)
-max_pool1d_with_indices = _max_pool_with_indices(
-    1,
-    samples=[
-        sample(distinct((2, 3, 6)), kernel_size=2),
-        sample(distinct((1, 2, 7)), kernel_size=(3,), stride=2, padding=1),
-        sample(distinct((2, 5)), kernel_size=2, stride=(2,), ceil_mode=True),
-        sample(distinct((1, 1, 8)), kernel_size=3, stride=1, dilation=2, padding=2),
-        sample(distinct((1, 1, 1)), kernel_size=1),
-        sample(distinct((0, 2, 4)), kernel_size=2),
-    ],
-    wrong=[
-        wrong(sample((1, 1, 2), kernel_size=3), "the output would be 0; input"),
-        wrong(sample((1, 1, 5), kernel_size=2, padding=2), "more than half of kernel_size 2"),
-        wrong(sample((1, 1, 5), kernel_size=(2, 2)), "kernel_size must be a whole number"),
-        wrong(sample((5,), kernel_size=2), "input must be (N, C, L) or (C, L)"),
-    ],
-)
+max_pool2d_with_indices = _max_pool_with_indices(2)
+max_pool1d_with_indices = _max_pool_with_indices(1)
 
 
 def _max_pool(
-    dims: int, with_indices: Op[tuple[Tensor, ...]], places: Sample
+    dims: int, with_indices: Op[tuple[Tensor, ...]]
 ) -> Callable[..., Tensor | tuple[Tensor, Tensor]]:
     @function(
         f"max_pool{dims}d",
-        samples=[*with_indices.samples, places],
+        samples=[*with_indices.samples, *samples_in(dims, _PLACES)],
         method=False,
         tuple_if=["return_indices"],
     )
@@ -193,13 +178,5 @@ def _max_pool(
     return max_pool
 
 
-max_pool2d = _max_pool(
-    2,
-    max_pool2d_with_indices,
-    sample(distinct((2, 4, 5)), kernel_size=(2, 3), return_indices=True),
-)
-max_pool1d = _max_pool(
-    1,
-    max_pool1d_with_indices,
-    sample(distinct((2, 3, 5)), kernel_size=2, padding=1, return_indices=True),
-)
+max_pool2d = _max_pool(2, max_pool2d_with_indices)
+max_pool1d = _max_pool(1, max_pool1d_with_indices)

@@ -12,9 +12,10 @@ from gradcli.engine.array import Array
 from gradcli.engine.composite import function
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats
+from gradcli.engine.ops.conv.cases import samples_in, wrong_in
 from gradcli.engine.ops.conv.geometry import Space, whole
 from gradcli.engine.ops.conv.pool import declare_graph, pooled, unpooled
-from gradcli.engine.sample import Sample, Wrong, distinct, sample, wrong
+from gradcli.engine.sample import distinct, sample, with_numbers, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
@@ -43,10 +44,36 @@ def _counts(space: Space, x: Array, output_size: OutputSize) -> Shape:
     return tuple([n if s is None else s for s, n in zip(sizes, lengths, strict=True)])
 
 
-def _adaptive_avg_pool(dims: int, samples: Sequence[Sample], wrong: Sequence[Wrong]) -> Op[Tensor]:
+_SAMPLES = [
+    sample((2, 3, 6, 4), output_size=2),
+    sample((1, 2, 7, 5), output_size=(3, None)),
+    sample((2, 5, 6), output_size=(1, 4)),
+    sample((2, 3, 4), output_size=(5, 7)),
+    sample((1, 1, 1, 1), output_size=1),
+    sample((0, 2, 4, 4), output_size=2),
+]
+_DISTINCT = with_numbers(distinct, _SAMPLES)
+_PLACES = [sample(distinct((2, 4, 5)), output_size=(3, 2), return_indices=True)]
+_WRONG = [
+    wrong(sample((1, 1, 2, 5), output_size=0), "output_size must be a pair of whole numbers"),
+    wrong(
+        sample((1, 1, 2, 5), output_size=(1, 2, 3)), "output_size must be a pair of whole numbers"
+    ),
+    wrong(sample((5, 5), output_size=2), "input must be (N, C, H, W) or (C, H, W)"),
+    wrong(sample((1, 2, 0, 3), output_size=2), "input must not be empty"),
+]
+
+
+def _adaptive_avg_pool(dims: int) -> Op[Tensor]:
     space = Space(f"adaptive_avg_pool{dims}d", dims)
 
-    @op(name=space.name, twice="linear", samples=samples, wrong=wrong, method=False)
+    @op(
+        name=space.name,
+        twice="linear",
+        samples=samples_in(dims, _SAMPLES),
+        wrong=wrong_in(dims, _WRONG),
+        method=False,
+    )
     def avg_pool(input: Array, *, output_size: OutputSize) -> Array:
         """The mean of each window, of which there are `output_size`."""
         counts = _counts(space, input, output_size)
@@ -60,42 +87,12 @@ def _adaptive_avg_pool(dims: int, samples: Sequence[Sample], wrong: Sequence[Wro
     return avg_pool
 
 
-adaptive_avg_pool2d = _adaptive_avg_pool(
-    2,
-    samples=[
-        sample((2, 3, 6, 4), output_size=2),
-        sample((1, 2, 7, 5), output_size=(3, None)),
-        sample((2, 5, 6), output_size=(1, 4)),
-        sample((2, 3, 4), output_size=(5, 7)),
-        sample((1, 1, 1, 1), output_size=1),
-        sample((0, 2, 4, 4), output_size=2),
-    ],
-    wrong=[
-        wrong(sample((1, 1, 2, 5), output_size=0), "output_size must be a pair of whole numbers"),
-        wrong(sample((1, 1, 2, 5), output_size=(1, 2, 3)), "output_size must be a pair"),
-        wrong(sample((5, 5), output_size=2), "input must be (N, C, H, W)"),
-        wrong(sample((1, 2, 0, 3), output_size=2), "input must not be empty"),
-    ],
-)
-adaptive_avg_pool1d = _adaptive_avg_pool(
-    1,
-    samples=[
-        sample((2, 3, 6), output_size=2),
-        sample((1, 2, 7), output_size=(3,)),
-        sample((5, 6), output_size=9),
-        sample((1, 1, 1), output_size=1),
-        sample((0, 2, 4), output_size=2),
-    ],
-    wrong=[
-        wrong(sample((1, 1, 5), output_size=(2, 2)), "output_size must be whole numbers"),
-        wrong(sample((5,), output_size=2), "input must be (N, C, L) or (C, L)"),
-        wrong(sample((2, 3, 0), output_size=2), "input must not be empty"),
-    ],
-)
+adaptive_avg_pool2d = _adaptive_avg_pool(2)
+adaptive_avg_pool1d = _adaptive_avg_pool(1)
 
 
 def _adaptive_max_pool(
-    dims: int, samples: Sequence[Sample], wrong: Sequence[Wrong], places: Sample
+    dims: int,
 ) -> tuple[Op[tuple[Tensor, ...]], Callable[..., Tensor | tuple[Tensor, Tensor]]]:
     """The op, and the function that gives indices only where they are asked for."""
     space = Space(f"adaptive_max_pool{dims}d_with_indices", dims)
@@ -105,8 +102,8 @@ def _adaptive_max_pool(
         outputs=("y", "indices"),
         visible=2,
         saves="indices",
-        samples=samples,
-        wrong=wrong,
+        samples=samples_in(dims, _DISTINCT),
+        wrong=wrong_in(dims, _WRONG),
         method=False,
     )
     def with_indices(input: Array, *, output_size: OutputSize) -> tuple[Array, ...]:
@@ -123,7 +120,7 @@ def _adaptive_max_pool(
 
     @function(
         f"adaptive_max_pool{dims}d",
-        samples=[*samples, places],
+        samples=samples_in(dims, [*_DISTINCT, *_PLACES]),
         method=False,
         tuple_if=["return_indices"],
     )
@@ -137,36 +134,5 @@ def _adaptive_max_pool(
     return with_indices, max_pool
 
 
-adaptive_max_pool2d_with_indices, adaptive_max_pool2d = _adaptive_max_pool(
-    2,
-    samples=[
-        sample(distinct((2, 3, 6, 4)), output_size=2),
-        sample(distinct((1, 2, 7, 5)), output_size=(3, None)),
-        sample(distinct((2, 5, 6)), output_size=(1, 4)),
-        sample(distinct((2, 3, 4)), output_size=(5, 7)),
-        sample(distinct((1, 1, 1, 1)), output_size=1),
-        sample(distinct((0, 2, 4, 4)), output_size=2),
-    ],
-    wrong=[
-        wrong(sample((1, 1, 2, 5), output_size=0), "output_size must be a pair of whole numbers"),
-        wrong(sample((5, 5), output_size=2), "input must be (N, C, H, W)"),
-        wrong(sample((1, 2, 0, 3), output_size=2), "input must not be empty"),
-    ],
-    places=sample(distinct((2, 4, 5)), output_size=(3, 2), return_indices=True),
-)
-adaptive_max_pool1d_with_indices, adaptive_max_pool1d = _adaptive_max_pool(
-    1,
-    samples=[
-        sample(distinct((2, 3, 6)), output_size=2),
-        sample(distinct((1, 2, 7)), output_size=(3,)),
-        sample(distinct((5, 6)), output_size=9),
-        sample(distinct((1, 1, 1)), output_size=1),
-        sample(distinct((0, 2, 4)), output_size=2),
-    ],
-    wrong=[
-        wrong(sample((1, 1, 5), output_size=(2, 2)), "output_size must be whole numbers"),
-        wrong(sample((5,), output_size=2), "input must be (N, C, L) or (C, L)"),
-        wrong(sample((2, 3, 0), output_size=2), "input must not be empty"),
-    ],
-    places=sample(distinct((2, 3, 5)), output_size=2, return_indices=True),
-)
+adaptive_max_pool2d_with_indices, adaptive_max_pool2d = _adaptive_max_pool(2)
+adaptive_max_pool1d_with_indices, adaptive_max_pool1d = _adaptive_max_pool(1)

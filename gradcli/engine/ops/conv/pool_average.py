@@ -9,6 +9,7 @@ from gradcli.engine.array import Array
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats
 from gradcli.engine.ops.conv import window_composed
+from gradcli.engine.ops.conv.cases import samples_in, wrong_in
 from gradcli.engine.ops.conv.geometry import Geometry, PerDim, Space
 from gradcli.engine.ops.conv.pool import Sizes, planned, pooled, sizes_of, unpooled
 from gradcli.engine.sample import Sample, Wrong, sample, wrong
@@ -42,8 +43,23 @@ def _mean(space: Space, x: Array, plan: tuple[Geometry, Shape, Sizes]) -> Array:
     return pooled("avg_pool2d_forward", space, floats(space.name, x), plan[1], plan[2])[0]
 
 
+_SAMPLES = [
+    sample((2, 3, 6, 4), kernel_size=2),
+    sample((1, 2, 7, 5), kernel_size=(3, 2), stride=(2, 1), padding=1),
+    sample((2, 5, 6), kernel_size=3, stride=2, padding=1, count_include_pad=False),
+    sample((2, 5, 6), kernel_size=3, stride=2, padding=1, ceil_mode=True),
+    sample((1, 1, 1, 1), kernel_size=1),
+    sample((0, 2, 4, 4), kernel_size=2),
+]
+_WRONG = [
+    wrong(sample((1, 1, 2, 5), kernel_size=4), "the output would be 0 x 1"),
+    wrong(sample((1, 1, 5, 5), kernel_size=2, padding=2), "more than half of kernel_size 2"),
+    wrong(sample((1, 1, 5, 5), kernel_size=2, stride=(1, 2, 3)), "stride must be"),
+]
+
+
 def _avg_pool(
-    space: Space, samples: Sequence[Sample], wrong: Sequence[Wrong]
+    space: Space, samples: Sequence[Sample] = (), wrong: Sequence[Wrong] = ()
 ) -> Callable[[Callable[..., Array]], Op[Tensor]]:
     """Declare what both have in common below a forward function."""
 
@@ -54,7 +70,11 @@ def _avg_pool(
             return window_composed.averaged(input, geometry, counts, bool(padded), by)
 
         declaration = op(
-            composed=averaged, twice="linear", samples=samples, wrong=wrong, method=False
+            composed=averaged,
+            twice="linear",
+            samples=[*samples_in(space.dims, _SAMPLES), *samples],
+            wrong=[*wrong_in(space.dims, _WRONG), *wrong],
+            method=False,
         )
         declared = declaration(forward)
 
@@ -71,21 +91,8 @@ def _avg_pool(
 
 @_avg_pool(
     _IMAGES,
-    samples=[
-        sample((2, 3, 6, 4), kernel_size=2),
-        sample((1, 2, 7, 5), kernel_size=(3, 2), stride=(2, 1), padding=1),
-        sample((2, 5, 6), kernel_size=3, stride=2, padding=1, count_include_pad=False),
-        sample((2, 5, 6), kernel_size=3, stride=2, padding=1, ceil_mode=True),
-        sample((1, 2, 6, 6), kernel_size=2, divisor_override=3),
-        sample((1, 1, 1, 1), kernel_size=1),
-        sample((0, 2, 4, 4), kernel_size=2),
-    ],
-    wrong=[
-        wrong(sample((1, 1, 2, 5), kernel_size=4), "the output would be 0 x 1"),
-        wrong(sample((1, 1, 5, 5), kernel_size=2, padding=2), "more than half of kernel_size 2"),
-        wrong(sample((1, 1, 5, 5), kernel_size=2, stride=(1, 2, 3)), "stride must be"),
-        wrong(sample((1, 1, 5, 5), kernel_size=2, divisor_override=0), "divisor_override must be"),
-    ],
+    samples=[sample((1, 2, 6, 6), kernel_size=2, divisor_override=3)],
+    wrong=[wrong(sample((1, 1, 5, 5), kernel_size=2, divisor_override=0), "divisor_override must")],
 )
 def avg_pool2d(
     input: Array,
@@ -102,22 +109,7 @@ def avg_pool2d(
     return _mean(_IMAGES, input, _planned(_IMAGES, input.shape, *options))
 
 
-@_avg_pool(
-    _LINES,
-    samples=[
-        sample((2, 3, 6), kernel_size=2),
-        sample((1, 2, 7), kernel_size=3, stride=2, padding=1),
-        sample((5, 6), kernel_size=3, stride=2, padding=1, count_include_pad=False),
-        sample((2, 5, 6), kernel_size=(3,), stride=2, padding=1, ceil_mode=True),
-        sample((1, 1, 1), kernel_size=1),
-        sample((0, 2, 4), kernel_size=2),
-    ],
-    wrong=[
-        wrong(sample((1, 1, 2), kernel_size=4), "avg_pool1d: the output would be 0; input"),
-        wrong(sample((1, 1, 5), kernel_size=2, padding=2), "more than half of kernel_size 2"),
-        wrong(sample((1, 1, 5), kernel_size=2, stride=(1, 2)), "avg_pool1d: stride must be"),
-    ],
-)
+@_avg_pool(_LINES)
 def avg_pool1d(
     input: Array,
     *,

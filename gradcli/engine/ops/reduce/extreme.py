@@ -16,7 +16,7 @@ from gradcli.engine.ops.creation.ranges import arange
 from gradcli.engine.ops.elementwise.clamp import maximum, minimum
 from gradcli.engine.ops.reduce.sum import SAMPLES, Dim
 from gradcli.engine.result import Extreme
-from gradcli.engine.sample import distinct, sample, wrong
+from gradcli.engine.sample import distinct, sample, with_numbers, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
@@ -32,7 +32,7 @@ def _chosen(name: str, kernel: str, x: Array, dims: tuple[int, ...]) -> tuple[Ar
     return values, places
 
 
-_DISTINCT = tuple(sample(distinct(one.inputs[0].shape), **one.options) for one in SAMPLES)
+_DISTINCT = with_numbers(distinct, SAMPLES)
 _NOTHING = wrong(sample((3, 0), dim=1), "there is nothing to choose from in shape (3, 0)")
 
 

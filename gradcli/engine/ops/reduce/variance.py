@@ -12,7 +12,7 @@ from gradcli.engine.composite import function
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import along, floats
 from gradcli.engine.ops.reduce.sum import Dim, mean
-from gradcli.engine.sample import Sample, distinct, sample
+from gradcli.engine.sample import Sample, distinct, sample, with_numbers
 from gradcli.engine.shape import dim_set, numel
 from gradcli.engine.tensor import Tensor
 
@@ -118,7 +118,7 @@ std = _spread(
     "std",
     "Square root of var.",
     _composed_std,
-    [sample(distinct(one.inputs[0].shape), **one.options) for one in _SAMPLES],
+    with_numbers(distinct, _SAMPLES),
 )
 
 

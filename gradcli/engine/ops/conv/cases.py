@@ -1,0 +1,39 @@
+"""The calls that ops with windows are tried with: written for images, and the same for lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from gradcli.engine.sample import Sample, Wrong
+
+# What refusals say of two dimensions, and of one.
+_WORDS = {"2d": "1d", "H, W": "L", "rows, columns": "length", "a pair of ": ""}
+
+
+def samples_in(dims: int, samples: Sequence[Sample]) -> list[Sample]:
+    """Calls on images in so many dimensions: of one, shapes and pairs lose their last number."""
+    return list(samples) if dims == 2 else [_on_line(one) for one in samples]
+
+
+def wrong_in(dims: int, wrong: Sequence[Wrong]) -> list[Wrong]:
+    """Calls on images that are refused, in so many dimensions."""
+    return list(wrong) if dims == 2 else [_refused_on_line(one) for one in wrong]
+
+
+def _on_line(one: Sample) -> Sample:
+    inputs = (replace(x, shape=x.shape[: max(len(x.shape) - 1, 1)]) for x in one.inputs)
+    return Sample(tuple(inputs), {name: _first(value) for name, value in one.options.items()})
+
+
+def _first(value: Any) -> Any:
+    return value[:-1] if isinstance(value, tuple) else value
+
+
+def _refused_on_line(one: Wrong) -> Wrong:
+    match = re.sub(r" x \d+$", ";", one.match)
+    for images, lines in _WORDS.items():
+        match = match.replace(images, lines)
+    return replace(one, sample=_on_line(one.sample), match=match)
