@@ -52,7 +52,7 @@ class MultiplicativeLR(LambdaLR):
 
     def rates(self, epoch: int) -> list[float]:
         """The rates as they are, times what the functions give now, which is 1 at the start."""
-        return self._times(self._rates_now(), epoch) if epoch else self._found()
+        return self._times(self._rates_now(), epoch) if epoch else self._rates_now()
 
 
 class StepLR(DeclaredScheduler):
