@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from gradcli.engine import shape as shape_rules
 from gradcli.engine import shape as shapes
@@ -11,6 +10,7 @@ from gradcli.engine.array import Array, empty, run
 from gradcli.engine.composite import function
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import along
+from gradcli.engine.ops.conv.geometry import Geometry, Space
 from gradcli.engine.ops.creation.creation import zeros
 from gradcli.engine.ops.creation.ranges import arange
 from gradcli.engine.ops.index.index_add import index_add
@@ -76,26 +76,30 @@ def unfold_gradient(
     return out.reshape(shapes[0])
 
 
-def _pair(name: str, what: str, given: Any, least: int) -> tuple[int, int]:
-    pair = (given, given) if isinstance(given, int) else tuple(given)
-    if len(pair) != 2 or any(type(n) is not int or n < least for n in pair):
-        raise OptionError(
-            f"{name}: {what} must be one or two numbers from {least}, got {given!r:.60}"
-        )
-    return pair
+def windows(x: Tensor, geometry: Geometry, counts: Sequence[int], value: float = 0.0) -> Tensor:
+    """(..., sizes) as (..., counts, window): what each window sees; `value` beyond the ends."""
+    first = x.ndim - len(counts)
+    borders: list[int] = []
+    rows = list(zip(counts, geometry.reach(), geometry.stride, strict=True))
+    for (count, reach, step), front, length in zip(
+        rows, geometry.padding, x.shape[first:], strict=True
+    ):
+        behind = (count - 1) * step + reach - front - length  # below 0 where places are left over
+        borders = [front, behind, *borders]
+    x = pad(x, borders, value=value)
+    for d, (_, reach, step) in enumerate(rows, first):
+        x = unfold(x, dimension=d, size=reach, step=step)
+    return getitem(x, index=(Ellipsis, *(slice(None, None, gap) for gap in geometry.dilation)))
 
 
-def _columns(
-    x: Tensor, kernel: tuple[int, int], dilation: tuple[int, int], stride: tuple[int, int]
-) -> Tensor:
+def _columns(x: Tensor, geometry: Geometry) -> Tensor:
     """(N, C, H, W) as (N, C, kernel, kernel, windows, windows)."""
-    for d in (0, 1):
-        reach = (kernel[d] - 1) * dilation[d] + 1
-        if reach > x.shape[2 + d]:
-            raise ShapeError(f"unfold: a window of {reach} does not fit into padded {x.shape}")
-        x = unfold(x, dimension=2 + d, size=reach, step=stride[d])
-    thinned = getitem(x, index=(Ellipsis, *(slice(None, None, n) for n in dilation)))
-    return permute(thinned, (0, 1, 4, 5, 2, 3))
+    counts = geometry.counts(x.shape[2:])
+    for count, reach in zip(counts, geometry.reach(), strict=True):
+        if count < 1:
+            padded = f"{x.shape} padded by {geometry.padding}"
+            raise ShapeError(f"unfold: a window of {reach} does not fit into {padded}")
+    return permute(windows(x, geometry, counts), (0, 1, 4, 5, 2, 3))
 
 
 @function(
@@ -119,11 +123,9 @@ def im2col(
     if input.ndim not in (3, 4):
         raise ShapeError(f"unfold: input must be (N, C, H, W) or (C, H, W), got {input.shape}")
     x = input if input.ndim == 4 else reshape(input, (1, *input.shape))
-    kernel = _pair("unfold", "kernel_size", kernel_size, 1)
-    border = _pair("unfold", "padding", padding, 0)
-    x = pad(x, (border[1], border[1], border[0], border[0]))
-    gap, step = _pair("unfold", "dilation", dilation, 1), _pair("unfold", "stride", stride, 1)
-    columns = _columns(x, kernel, gap, step)
+    space = Space("unfold", 2)
+    window = space.numbers("kernel_size", kernel_size)
+    columns = _columns(x, space.geometry(window, stride, padding, dilation))
     n, c, kh, kw, h, w = columns.shape
     shape = (c * kh * kw, h * w)
     return reshape(columns, shape if input.ndim == 3 else (n, *shape))
@@ -150,21 +152,22 @@ def col2im(
     """Columns (N, C * window, windows) laid back into images and added up: F.fold."""
     if input.ndim not in (2, 3):
         raise ShapeError(f"fold: input must be (N, C * window, windows), got {input.shape}")
-    size = _pair("fold", "output_size", output_size, 1)
-    border = _pair("fold", "padding", padding, 0)
-    kernel = _pair("fold", "kernel_size", kernel_size, 1)
-    gap, step = _pair("fold", "dilation", dilation, 1), _pair("fold", "stride", stride, 1)
+    space = Space("fold", 2)
+    size = space.numbers("output_size", output_size)
+    border = space.numbers("padding", padding, 0)
+    kernel = space.numbers("kernel_size", kernel_size)
     high, wide = (size[d] + 2 * border[d] for d in (0, 1))
-    places = _columns(reshape(arange(high * wide), (1, 1, high, wide)), kernel, gap, step)
-    windows, window = places.shape[4] * places.shape[5], kernel[0] * kernel[1]
-    if input.shape[-1] != windows or input.shape[-2] % window:
+    image = reshape(arange(high * wide), (1, 1, high, wide))
+    places = _columns(image, space.geometry(kernel, stride, 0, dilation))
+    count, window = places.shape[4] * places.shape[5], kernel[0] * kernel[1]
+    if input.shape[-1] != count or input.shape[-2] % window:
         raise ShapeError(
-            f"fold: input must be (N, a multiple of {window}, {windows}) for an output of {size}, "
+            f"fold: input must be (N, a multiple of {window}, {count}) for an output of {size}, "
             f"got {input.shape}"
         )
     outside = (*input.shape[:-2], input.shape[-2] // window)
-    rows = reshape(input, (shapes.numel(outside), window * windows))
+    rows = reshape(input, (shapes.numel(outside), window * count))
     flat = zeros(rows.shape[0], high * wide, dtype=input.dtype)
-    whole = index_add(flat, 1, reshape(places, (window * windows,)), rows)
+    whole = index_add(flat, 1, reshape(places, (window * count,)), rows)
     cut = tuple(slice(border[d], border[d] + size[d]) for d in (0, 1))
     return getitem(reshape(whole, (*outside, high, wide)), index=(Ellipsis, *cut))

@@ -1,63 +1,23 @@
-"""The composed references of convolution and pooling: one place of the window after another."""
+"""The composed references of convolution and pooling: all windows as dimensions of their own."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
 from functools import reduce
-from itertools import product
-from operator import add, mul
+from operator import mul
 
 from gradcli.engine import shape as shapes
 from gradcli.engine import table
 from gradcli.engine.ops.conv.geometry import Geometry
-from gradcli.engine.ops.creation.creation import full, tensor
+from gradcli.engine.ops.conv.unfold import windows
+from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.ops.creation.ranges import arange
 from gradcli.engine.ops.index.index_select import index_select
-from gradcli.engine.ops.index.where import where
-from gradcli.engine.ops.shape.join import cat, stack
+from gradcli.engine.ops.shape.permute import permute
 from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
-
-Sizes = Sequence[int]
-
-
-def _around(x: Tensor, dim: int, before: int, after: int, value: float) -> Tensor:
-    """The tensor with more of one value in front and behind along a dimension."""
-
-    def more(count: int) -> Tensor:
-        return full((*x.shape[:dim], count, *x.shape[dim + 1 :]), value, dtype=x.dtype)
-
-    return cat([more(before), x, more(after)], dim)
-
-
-def _places(x: Tensor, geometry: Geometry, counts: Sizes, value: float) -> list[Tensor]:
-    """What each place of the window sees of (..., sizes), for all windows at once."""
-    rows = zip(counts, *geometry, strict=True)
-    for dim, (count, window, step, front, _, gap) in enumerate(rows, x.ndim - len(counts)):
-        reach = (count - 1) * step + gap * (window - 1) + 1
-        x = _around(x, dim, front, max(0, reach - front - x.shape[dim]), value)
-    return [
-        x[(Ellipsis, *map(_every, map(mul, place, geometry.dilation), geometry.stride, counts))]
-        for place in _window(geometry.window)
-    ]
-
-
-def _window(sizes: Sizes) -> Iterator[Sizes]:
-    """The places of a window, the last dimension's one after another."""
-    return product(*map(range, sizes))
-
-
-def _every(first: int, step: int, count: int) -> slice:
-    return slice(first, first + (count - 1) * step + 1, step)
-
-
-def _of_filters(weight: Tensor, place: Sizes, groups: int) -> Tensor:
-    """What filters (rows, columns, window) have at a place of their window: (1, groups, ...)."""
-    rows, columns = weight.shape[:2]
-    tap = weight[(slice(None), slice(None), *place)]
-    return reshape(tap, (1, groups, rows // groups, columns))
+from gradcli.engine.twice import transposed
 
 
 def _biased(y: Tensor, bias: Tensor | None) -> Tensor:
@@ -69,56 +29,37 @@ def convolved(
     x: Tensor, weight: Tensor, bias: Tensor | None, y: Shape, geometry: Geometry, groups: int
 ) -> Tensor:
     """Inputs (N, C, sizes) times filters (O, C / groups, window): the shape y."""
-    counts = y[2:]
-    each = (y[0], groups, x.shape[1] // groups, shapes.numel(counts))
-    parts = zip(_window(geometry.window), _places(x, geometry, counts, 0.0), strict=True)
-    taps = (_of_filters(weight, place, groups) @ reshape(part, each) for place, part in parts)
-    total = reshape(reduce(add, taps), y)
-    return _biased(total, bias)
+    dims, (n, channels, *counts) = len(y) - 2, (*x.shape[:2], *y[2:])
+    seen = windows(x, geometry, counts)
+    order = (0, 1, *range(2 + dims, 2 + 2 * dims), *range(2, 2 + dims))
+    row = channels // groups * shapes.numel(geometry.window)
+    columns = reshape(permute(seen, order), (n, groups, row, shapes.numel(y[2:])))
+    filters = reshape(weight, (1, groups, y[1] // groups, row))
+    return _biased(reshape(filters @ columns, y), bias)
 
 
 def spread(
     x: Tensor, weight: Tensor, bias: Tensor | None, y: Shape, geometry: Geometry, groups: int
 ) -> Tensor:
     """The transposed convolution: filters (C, O / groups, window) laid over each other."""
-    n, channels, *counts = x.shape
-    columns = reshape(x, (n, groups, channels // groups, shapes.numel(tuple(counts))))
 
-    def laid(place: Sizes) -> Tensor:
-        tap = _of_filters(weight, place, groups)
-        part = reshape(tap.mT @ columns, (n, y[1], *counts))
-        rows = zip(place, y[2:], *geometry, strict=True)
-        for dim, (at, length, _, step, front, behind, gap) in enumerate(rows, 2):
-            part = _apart(part, dim, step, at * gap, length + front + behind)
-        return part
+    def straight(images: Tensor) -> Tensor:
+        return convolved(images, weight, None, x.shape, geometry, groups)
 
-    total = reduce(add, map(laid, _window(geometry.window)))
-    inside = map(_every, geometry.padding, [1] * len(counts), y[2:])
-    return _biased(total[(slice(None), slice(None), *inside)], bias)
-
-
-def _apart(x: Tensor, dim: int, step: int, first: int, length: int) -> Tensor:
-    """Slices laid `step` apart from `first` on, and 0 elsewhere."""
-    before, size, after = x.shape[:dim], x.shape[dim], x.shape[dim + 1 :]
-    wide = _around(reshape(x, (*before, size, 1, *after)), dim + 1, 0, step - 1, 0.0)
-    wide = reshape(wide, (*before, size * step, *after))
-    wide = wide[(slice(None),) * dim + (slice((size - 1) * step + 1),)]
-    return _around(wide, dim, first, length - first - wide.shape[dim], 0.0)
+    return _biased(transposed(straight, y, x), bias)
 
 
 def largest(x: Tensor, geometry: Geometry, counts: Shape) -> tuple[Tensor, Tensor]:
     """Of each window of (..., sizes) the largest number, and its place in its plane."""
-    seen = stack(_places(x, geometry, counts, -math.inf))
-    values, places = table.max(seen, 0)
-    dims = len(counts)
-    at: Tensor | None = None
-    for number, place in enumerate(_window(geometry.window)):
-        here = tensor(0)
-        rows = zip(place, counts, x.shape[-dims:], *geometry, strict=True)
-        for dim, (a, count, length, _, step, front, _, gap) in enumerate(rows):
-            here = here * length + _along(arange(count) * step + (a * gap - front), dims - dim)
-        at = where(places == number, here, here if at is None else at)
-    assert at is not None, "a window has at least one place"
+    seen = windows(x, geometry, counts, -math.inf)
+    dims, places = len(counts), shapes.numel(geometry.window)
+    values, place = table.max(reshape(seen, (*seen.shape[:-dims], places)), -1)
+    at = tensor(0)
+    rows = zip(counts, x.shape[-dims:], *geometry, strict=True)
+    for dim, (count, length, window, step, front, _, gap) in enumerate(rows):
+        places //= window
+        first = _along(arange(count) * step - front, dims - dim)
+        at = at * length + first + place // places % window * gap
     return values, at
 
 
@@ -133,10 +74,10 @@ def picked(x: Tensor, indices: Tensor, planes: int) -> Tensor:
 
 def averaged(x: Tensor, geometry: Geometry, counts: Shape, padded: bool, by: int) -> Tensor:
     """The mean of each window of (..., sizes), of what is padded too; or its sum over `by`."""
-    total = reduce(add, _places(x, geometry, counts, 0.0))
+    dims, (window, stride, padding, _, _) = len(counts), geometry
+    total = table.sum(windows(x, geometry, counts), tuple(range(-dims, 0)))
     if by:
         return total / by
-    dims, (window, stride, padding, _, _) = len(counts), geometry
     rows = zip(counts, x.shape[-dims:], window, stride, padding, strict=True)
     sizes = [_along(tensor(_sizes(*row, padded)), dims - d) for d, row in enumerate(rows)]
     return total / reduce(mul, sizes).to(x.dtype)
