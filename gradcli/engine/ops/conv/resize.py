@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from gradcli.engine.array import Array, empty, run
 from gradcli.engine.composite import function
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats
+from gradcli.engine.ops.conv.geometry import whole
 from gradcli.engine.ops.shape.reshape import own_memory
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
@@ -33,18 +34,21 @@ class _Resize:
     size: Shape  # of the output: one number for lines, two for images
     steps: tuple[float, float]  # of the input, for a step of the output
 
-    def run(self, kernel: str, given: Array, made: Array) -> None:
-        """Forward, or back."""
-        run(kernel, given, made, sizes=(self.kind,), options=self.steps)
+    def run(self, kernel: str, x: Array, shape: Shape) -> Array:
+        """Forward, or back: to an array of this shape."""
+        y = empty(_image(shape), x.dtype)
+        planes = x.contiguous().reshape(_image(x.shape))
+        run(kernel, planes, y, sizes=(self.kind,), options=self.steps)
+        return y.reshape(shape)
 
 
-def _planned(
+def _plan(
     x: Shape,
     size: object,
     scale_factor: Factor,
     mode: str,
     align_corners: bool | None,
-    recompute: bool | None,
+    recompute_scale_factor: bool | None,
 ) -> _Resize:
     dims = len(x) - 2
     kind = _kind(mode, dims, align_corners)
@@ -55,17 +59,17 @@ def _planned(
     if (size is None) == (scale_factor is None):
         raise OptionError("interpolate: give one of size and scale_factor")
     if size is not None:
-        if recompute:
+        if recompute_scale_factor:
             raise OptionError("interpolate: recompute_scale_factor needs a scale_factor")
-        wanted, scales = _sizes(size, dims), None
+        y, scales = _each("size", size, dims), None
     else:
-        scales = _scales(scale_factor, dims)
-        wanted = tuple(math.floor(n * s) for n, s in zip(x[2:], scales, strict=True))
-    if min(wanted) < 1:
-        raise ShapeError(f"interpolate: the output would be {wanted}, the input is {x}")
-    kept = [None] * dims if scales is None or recompute else list(scales)
-    steps = [_step(kind, n, m, s) for n, m, s in zip(x[2:], wanted, kept, strict=True)]
-    return _Resize(kind, wanted, (steps[0] if dims == 2 else 1.0, steps[-1]))
+        scales = _each("scale_factor", scale_factor, dims)
+        y = tuple(math.floor(n * s) for n, s in zip(x[2:], scales, strict=True))
+    if min(y) < 1:
+        raise ShapeError(f"interpolate: the output would be {y}, the input is {x}")
+    scales = (None,) * dims if scales is None or recompute_scale_factor else scales
+    steps = [_step(kind, n, m, s) for n, m, s in zip(x[2:], y, scales, strict=True)]
+    return _Resize(kind, y, (steps[0] if dims == 2 else 1.0, steps[-1]))
 
 
 def _kind(mode: str, dims: int, align_corners: bool | None) -> int:
@@ -81,35 +85,33 @@ def _kind(mode: str, dims: int, align_corners: bool | None) -> int:
     return _CORNERS if align_corners else _KINDS[mode]
 
 
-def _step(kind: int, length: int, wanted: int, scale: float | None) -> float:
+def _step(kind: int, length: int, new_length: int, scale: float | None) -> float:
     """How far the input moves for a step of the output."""
     if kind == _CORNERS:
-        return (length - 1) / (wanted - 1) if wanted > 1 else 0.0
-    if kind == _KINDS["linear"] and length == wanted:
+        return (length - 1) / (new_length - 1) if new_length > 1 else 0.0
+    if kind == _KINDS["linear"] and length == new_length:
         return 1.0
-    return length / wanted if scale is None else 1 / scale
+    return length / new_length if scale is None else 1 / scale
 
 
-def _sizes(size: Any, dims: int) -> Shape:
-    given = tuple(size) if isinstance(size, (tuple, list)) else (size,) * dims
-    whole = all(isinstance(s, int) and not isinstance(s, bool) and 1 <= s < 1 << 31 for s in given)
-    if len(given) != dims or not whole:
-        raise OptionError(
-            f"interpolate: size must be {'a pair of ' if dims == 2 else ''}whole numbers of at "
-            f"least 1, got {size!r:.60}"
-        )
-    return given
+def _each(option: str, value: Any, dims: int) -> tuple[Any, ...]:
+    """An option for each dimension, from one number for all of them or one for each."""
+    says, fits = _NUMBERS[option]
+    numbers = tuple(value) if isinstance(value, (tuple, list)) else (value,) * dims
+    if len(numbers) != dims or not all(map(fits, numbers)):
+        several = f"a pair of {says}" if dims == 2 else f"{says}, one for lines"
+        raise OptionError(f"interpolate: {option} must be {several}, got {value!r:.60}")
+    return numbers
 
 
-def _scales(scale: Any, dims: int) -> tuple[float, ...]:
-    given = tuple(scale) if isinstance(scale, (tuple, list)) else (scale,) * dims
-    number = all(isinstance(s, (int, float)) and math.isfinite(s) and s > 0 for s in given)
-    if len(given) != dims or not number:
-        raise OptionError(
-            f"interpolate: scale_factor must be {'a pair of ' if dims == 2 else ''}numbers above "
-            f"0, got {scale!r:.60}"
-        )
-    return given
+def _is_scale(number: object) -> bool:
+    return isinstance(number, (int, float)) and math.isfinite(number) and number > 0
+
+
+_NUMBERS: dict[str, tuple[str, Callable[[object], bool]]] = {
+    "size": ("whole numbers of at least 1", lambda number: whole(number, 1)),
+    "scale_factor": ("numbers above 0", _is_scale),
+}
 
 
 def _image(shape: Shape) -> Shape:
@@ -159,29 +161,15 @@ def interpolate(
 ) -> Array:
     """Each output the nearest pixel, or on the straight lines between its neighbours."""
     floats("interpolate", input)
-    how = _planned(input.shape, size, scale_factor, mode, align_corners, recompute_scale_factor)
-    shape = (*input.shape[:2], *how.size)
-    y = empty(_image(shape), input.dtype)
-    how.run("resize_forward", input.contiguous().reshape(_image(input.shape)), y)
-    return y.reshape(shape)
+    how = _plan(input.shape, size, scale_factor, mode, align_corners, recompute_scale_factor)
+    return how.run("resize_forward", input, (*input.shape[:2], *how.size))
 
 
 @interpolate.gradient
-def interpolate_gradient(
-    grad: Array,
-    *,
-    size: int | Sequence[int] | None,
-    scale_factor: Factor,
-    mode: str,
-    align_corners: bool | None,
-    recompute_scale_factor: bool | None,
-    shapes: tuple[Shape, ...],
-) -> Array:
+def interpolate_gradient(grad: Array, *, shapes: tuple[Shape, ...], **options: Any) -> Array:
     """The gradient of each output to the pixels that it is made of, in the same shares."""
-    how = _planned(shapes[0], size, scale_factor, mode, align_corners, recompute_scale_factor)
-    out = empty(_image(shapes[0]), grad.dtype)
-    how.run("resize_backward", grad.contiguous().reshape(_image(grad.shape)), out)
-    return out.reshape(shapes[0])
+    how = _plan(shapes[0], **options)
+    return how.run("resize_backward", grad, shapes[0])
 
 
 @function(
