@@ -1,4 +1,4 @@
-"""Activations as modules: each calls the function in `options`' order with what it was given."""
+"""Activations as modules: each calls the function of its name with what it was given."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ __all__ = [
     "SwiGLU",
 ]
 
+from inspect import signature
 from typing import ClassVar, Literal
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine.constructor import in_library
 from gradcli.engine.dtype import DType
-from gradcli.engine.kind import Count
+from gradcli.engine.kind import Count, Positive
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
@@ -48,10 +50,22 @@ from gradcli.errors import OptionError
 
 
 class _Activation(Module):
-    """`function` of nn.functional, with the attributes that `options` names."""
+    """A function of nn.functional, with the arguments of the constructor.
+
+    Attributes:
+        function: its name: that of the class in small letters, where the class has no other.
+        options: the arguments, which are attributes; all but `inplace`.
+    """
 
     function: ClassVar[str]
-    options: ClassVar[tuple[str, ...]] = ()
+    options: ClassVar[tuple[str, ...]]
+
+    def __init_subclass__(cls, **named: object) -> None:
+        super().__init_subclass__(**named)
+        if in_library(cls):  # a class of a user's own is what it is derived from
+            cls.function = vars(cls).get("function", cls.__name__.lower())
+            arguments = list(signature(cls.__init__).parameters)[1:]
+            cls.options = tuple(name for name in arguments if name != "inplace")
 
     @step_by_step
     def forward(self, input: Tensor) -> Tensor:
@@ -77,8 +91,6 @@ class _InPlace(_Activation):
 class _AlongDim(_Activation):
     """An activation of all numbers along `dim`."""
 
-    options = ("dim",)
-
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim
@@ -95,13 +107,9 @@ class _AlongDim(_Activation):
 class ReLU(_InPlace):
     """max(x, 0)."""
 
-    function = "relu"
-
 
 class ReLU6(_InPlace):
     """x held between 0 and 6 (Krizhevsky 2010)."""
-
-    function = "relu6"
 
 
 class ReLUSquared(_Activation):
@@ -114,7 +122,6 @@ class LeakyReLU(_InPlace):
     """x where it is positive, otherwise negative_slope * x."""
 
     function = "leaky_relu"
-    options = ("negative_slope",)
 
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
         super().__init__(inplace)
@@ -125,6 +132,7 @@ class PReLU(Module):
     """x where it is positive, otherwise weight * x: one learnt weight, or one a channel."""
 
     weight: Parameter
+    _shown = "num_parameters={0.num_parameters}"
 
     def __init__(
         self, num_parameters: Count = 1, init: float = 0.25, *, dtype: DType = dtypes.float32
@@ -139,16 +147,9 @@ class PReLU(Module):
         """Elementwise; channels are the second dimension."""
         return F.prelu(input, self.weight)
 
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return f"num_parameters={self.num_parameters}"
-
 
 class ELU(_InPlace):
     """x where it is positive, otherwise alpha * (exp(x) - 1) (Clevert et al. 2015)."""
-
-    function = "elu"
-    options = ("alpha",)
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
@@ -158,20 +159,16 @@ class ELU(_InPlace):
 class SELU(_InPlace):
     """ELU with the two constants that keep mean 0 and variance 1 (Klambauer et al. 2017)."""
 
-    function = "selu"
-
 
 class CELU(ELU):
     """x where it is positive, otherwise alpha * (exp(x / alpha) - 1) (Barron 2017)."""
 
-    function = "celu"
+    def __init__(self, alpha: Positive = 1.0, inplace: bool = False) -> None:
+        super().__init__(alpha, inplace)
 
 
 class GELU(_Activation):
     """x times the normal distribution's share below x."""
-
-    function = "gelu"
-    options = ("approximate",)
 
     def __init__(self, approximate: Literal["none", "tanh"] = "none") -> None:
         super().__init__()
@@ -181,20 +178,13 @@ class GELU(_Activation):
 class SiLU(_InPlace):
     """x * sigmoid(x)."""
 
-    function = "silu"
-
 
 class Mish(_InPlace):
     """x * tanh(log(1 + exp(x))) (Misra 2019)."""
 
-    function = "mish"
-
 
 class Softplus(_Activation):
     """log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold."""
-
-    function = "softplus"
-    options = ("beta", "threshold")
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -205,26 +195,17 @@ class Softplus(_Activation):
 class Softsign(_Activation):
     """x / (1 + |x|)."""
 
-    function = "softsign"
-
 
 class Hardswish(_InPlace):
     """x * hardsigmoid(x) (Howard et al. 2019)."""
-
-    function = "hardswish"
 
 
 class Hardsigmoid(_InPlace):
     """(x + 3) / 6, held between 0 and 1."""
 
-    function = "hardsigmoid"
-
 
 class Hardtanh(_InPlace):
     """x held between min_val and max_val."""
-
-    function = "hardtanh"
-    options = ("min_val", "max_val")
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
@@ -239,9 +220,6 @@ class Hardtanh(_InPlace):
 class Threshold(_InPlace):
     """x where it is above the threshold, otherwise the value."""
 
-    function = "threshold"
-    options = ("threshold", "value")
-
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.threshold = threshold
@@ -251,9 +229,6 @@ class Threshold(_InPlace):
 class SoftCap(_Activation):
     """cap * tanh(x / cap), which holds logits between -cap and cap (Gemma 2, 2024)."""
 
-    function = "softcap"
-    options = ("cap",)
-
     def __init__(self, cap: Cap) -> None:
         super().__init__()
         self.cap = cap
@@ -262,31 +237,21 @@ class SoftCap(_Activation):
 class Tanh(_Activation):
     """Hyperbolic tangent."""
 
-    function = "tanh"
-
 
 class Tanhshrink(_Activation):
     """x - tanh(x)."""
-
-    function = "tanhshrink"
 
 
 class Sigmoid(_Activation):
     """1 / (1 + exp(-x))."""
 
-    function = "sigmoid"
-
 
 class LogSigmoid(_Activation):
     """log(sigmoid(x))."""
 
-    function = "logsigmoid"
-
 
 class Softmax(_AlongDim):
     """exp(x) / sum(exp(x)) along `dim`."""
-
-    function = "softmax"
 
 
 class LogSoftmax(_AlongDim):
@@ -298,13 +263,9 @@ class LogSoftmax(_AlongDim):
 class Softmin(_AlongDim):
     """softmax(-x) along `dim`."""
 
-    function = "softmin"
-
 
 class GLU(_AlongDim):
     """The first half along `dim` times the sigmoid of the second (Dauphin et al. 2016)."""
-
-    function = "glu"
 
     def __init__(self, dim: int = -1) -> None:
         super().__init__(dim)
@@ -312,5 +273,3 @@ class GLU(_AlongDim):
 
 class SwiGLU(GLU):
     """silu of the first half along `dim` times the second (Shazeer 2020)."""
-
-    function = "swiglu"

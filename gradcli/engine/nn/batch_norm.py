@@ -12,20 +12,21 @@ from gradcli.engine.graph import no_grad
 from gradcli.engine.kind import NotNegative, Portion, Whole
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn import init
-from gradcli.engine.nn.module import Module
-from gradcli.engine.nn.parameter import Parameter
-from gradcli.engine.ops.creation.creation import empty, ones, tensor, zeros
+from gradcli.engine.nn.norm import Norm
+from gradcli.engine.ops.creation.creation import ones, tensor, zeros
 from gradcli.engine.recompute import repeating
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
 
-class RunningNorm(Module):
+class RunningNorm(Norm):
     """What batch and instance norm share: a weight and bias, and running statistics."""
 
     ranks: ClassVar[tuple[int, ...]]
-    weight: Parameter | None
-    bias: Parameter | None
+    _shown = (
+        "{0.num_features}, eps={0.eps}, momentum={0.momentum}, affine={0.affine}, "
+        "bias={0._has_bias}, track_running_stats={0.track_running_stats}"
+    )
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
@@ -47,17 +48,11 @@ class RunningNorm(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        self.register_parameter("weight", None)
-        self.register_parameter("bias", None)
-        if affine:
-            self.weight = Parameter(empty(num_features, dtype=dtype))
-            if bias:
-                self.bias = Parameter(empty(num_features, dtype=dtype))
         tracked = track_running_stats
         self.register_buffer("running_mean", zeros(num_features, dtype=dtype) if tracked else None)
         self.register_buffer("running_var", ones(num_features, dtype=dtype) if tracked else None)
         self.register_buffer("num_batches_tracked", tensor(0) if tracked else None)
-        self.reset_parameters()
+        self._make(num_features, affine, bias, dtype)
 
     def reset_running_stats(self) -> None:
         """Mean 0, variance 1, no batch seen."""
@@ -72,27 +67,16 @@ class RunningNorm(Module):
     def reset_parameters(self) -> None:
         """Weight 1, bias 0, and fresh running statistics."""
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        super().reset_parameters()
 
     def _check(self, given: Tensor, x: Tensor) -> None:
         """`x` is what was given with a batch."""
         if given.ndim not in self.ranks or x.shape[1] != self.num_features:
-            wanted = " or ".join(str(rank) for rank in self.ranks)
+            ranks = " or ".join(str(rank) for rank in self.ranks)
             raise ShapeError(
-                f"{type(self).__name__}: expects {wanted} dimensions with {self.num_features} "
+                f"{type(self).__name__}: expects {ranks} dimensions with {self.num_features} "
                 f"channels second, got shape {given.shape}"
             )
-
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"affine={self.affine}, bias={self.bias is not None}, "
-            f"track_running_stats={self.track_running_stats}"
-        )
 
 
 class _BatchNorm(RunningNorm):
@@ -128,12 +112,12 @@ class _BatchNorm(RunningNorm):
 
     def _averaging(self, input: Tensor) -> Tensor:
         """The running statistics go 1 / batches of the way to those of this batch."""
-        kept = [x for x in (self.running_mean, self.running_var) if x is not None]
-        found = [zeros(self.num_features, dtype=x.dtype) for x in kept]
-        y = self._normalized(input, found[0], found[1], 1.0)
+        statistics = [x for x in (self.running_mean, self.running_var) if x is not None]
+        own = [zeros(self.num_features, dtype=x.dtype) for x in statistics]
+        y = self._normalized(input, own[0], own[1], 1.0)
         with no_grad():
-            rate = 1.0 / self._count_batch().to(found[0].dtype)
-            for running, new in zip(kept, found, strict=True):
+            rate = 1.0 / self._count_batch().to(own[0].dtype)
+            for running, new in zip(statistics, own, strict=True):
                 running.copy_(running + (new - running) * rate)
         return y
 

@@ -15,16 +15,14 @@ from gradcli.errors import OptionError
 class _Dropout(Module):
     """What all kinds share: a probability."""
 
+    _shown = "p={0.p}, inplace=False"
+
     def __init__(self, p: Portion = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if inplace:
             name = type(self).__name__
             raise OptionError(f"{name}: inplace must be False; the result is the same")
         self.p = p
-
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return f"p={self.p}, inplace=False"
 
 
 def _obstacle(layer: _Dropout) -> str:

@@ -17,6 +17,8 @@ from gradcli.engine.tensor import Tensor
 class Flatten(Module):
     """All dimensions but the batch's merged into one; or those from start_dim to end_dim."""
 
+    _shown = "start_dim={0.start_dim}, end_dim={0.end_dim}"
+
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
         self.start_dim = start_dim
@@ -26,13 +28,11 @@ class Flatten(Module):
         """The same numbers in fewer dimensions."""
         return flatten(input, self.start_dim, self.end_dim)
 
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
-
 
 class Unflatten(Module):
     """Dimension `dim` spread over several, the opposite of Flatten; one size may be -1."""
+
+    _shown = "dim={0.dim}, unflattened_size={0.unflattened_size}"
 
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         super().__init__()
@@ -44,10 +44,6 @@ class Unflatten(Module):
         at = dim_index(self.dim, input.ndim, "Unflatten")
         shape = (*input.shape[:at], *self.unflattened_size, *input.shape[at + 1 :])
         return reshape(input, shape)
-
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
 class Identity(Module):

@@ -10,24 +10,21 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Count, NotNegative, Whole
 from gradcli.engine.nn import functional as F
-from gradcli.engine.nn import init
 from gradcli.engine.nn.module import Module
-from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.nn.norm import Norm
 from gradcli.engine.nn.steps import step_by_step, unless_last
-from gradcli.engine.ops.creation.creation import empty
 from gradcli.engine.shape import checked
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
 
 
-class GroupNorm(Module):
+class GroupNorm(Norm):
     """Each group of channels brought to mean 0 and variance 1 (Wu and He 2018).
 
     Then each channel has a weight and a bias of its own.
     """
 
-    weight: Parameter | None
-    bias: Parameter | None
+    _shown = "{0.num_groups}, {0.num_channels}, eps={0.eps}, affine={0.affine}, bias={0._has_bias}"
 
     def __init__(
         self,
@@ -42,43 +39,23 @@ class GroupNorm(Module):
         super().__init__()
         if num_channels % num_groups:
             raise OptionError(
-                f"GroupNorm: num_groups={num_groups} must divide num_channels={num_channels}"
+                f"GroupNorm: num_groups={num_groups} must divide the {num_channels} channels"
             )
         self.num_groups = num_groups
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        self.register_parameter("weight", None)
-        self.register_parameter("bias", None)
-        if affine:
-            self.weight = Parameter(empty(num_channels, dtype=dtype))
-            if bias:
-                self.bias = Parameter(empty(num_channels, dtype=dtype))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight 1, bias 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        self._make(num_channels, affine, bias, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """The same shape, normalized."""
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return (
-            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
-            f"bias={self.bias is not None}"
-        )
 
-
-class RMSNorm(Module):
+class RMSNorm(Norm):
     """x / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich 2019)."""
 
-    weight: Parameter | None
+    _shown = "{0.normalized_shape}, eps={0.eps}, elementwise_affine={0.elementwise_affine}"
 
     def __init__(
         self,
@@ -93,30 +70,18 @@ class RMSNorm(Module):
         self.normalized_shape = checked(sizes, "RMSNorm")
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        self.register_parameter("weight", None)
-        if elementwise_affine:
-            self.weight = Parameter(empty(self.normalized_shape, dtype=dtype))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight 1."""
-        if self.weight is not None:
-            init.ones_(self.weight)
+        self._make(self.normalized_shape, elementwise_affine, False, dtype)
 
     @step_by_step(unless=lambda self: unless_last(self.normalized_shape))
     def forward(self, input: Tensor) -> Tensor:
         """The same shape, with a mean square of 1."""
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-        )
-
 
 class LocalResponseNorm(Module):
     """x / (k + alpha mean(x^2 of `size` channels around))^beta (Krizhevsky et al. 2012)."""
+
+    _shown = "{0.size}, alpha={0.alpha}, beta={0.beta}, k={0.k}"
 
     def __init__(
         self, size: Count, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
@@ -130,7 +95,3 @@ class LocalResponseNorm(Module):
     def forward(self, input: Tensor) -> Tensor:
         """The same shape, normalized."""
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
-
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["Module"]
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
@@ -39,6 +39,7 @@ class Module:
     name for each place in `state_dict()`, as in torch.
     """
 
+    _shown: ClassVar[str] = ""  # attributes as torch shows them: "{0.dim}, eps={0.eps}"
     training: bool
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
@@ -377,8 +378,8 @@ class Module:
     # -- showing -------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
-        """The options, as shown between the brackets of repr."""
-        return ""
+        """The options, as shown between the brackets of repr; without another form by `_shown`."""
+        return self._shown.format(self)
 
     def __repr__(self) -> str:
         rows = [

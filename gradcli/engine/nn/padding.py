@@ -31,6 +31,7 @@ class _Pad(Module):
 
     dims: ClassVar[int]
     mode: ClassVar[str] = "constant"
+    _shown = "{0.padding}"
 
     def __init__(self, padding: Padding) -> None:
         super().__init__()
@@ -45,13 +46,11 @@ class _Pad(Module):
         """The input with more around it."""
         return F.pad(input, self.padding, self.mode)
 
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return f"{self.padding}"
-
 
 class _ConstantPad(_Pad):
     """One value on each side."""
+
+    _shown = "padding={0.padding}, value={0.value}"
 
     def __init__(self, padding: Padding, value: float) -> None:
         super().__init__(padding)
@@ -60,10 +59,6 @@ class _ConstantPad(_Pad):
     def forward(self, input: Tensor) -> Tensor:
         """The input with the value around it."""
         return F.pad(input, self.padding, self.mode, self.value)
-
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return f"padding={self.padding}, value={self.value}"
 
 
 class ConstantPad1d(_ConstantPad):
@@ -81,23 +76,19 @@ class ConstantPad2d(_ConstantPad):
 class ZeroPad1d(ConstantPad1d):
     """Zeros in front of lines and behind them."""
 
+    _shown = _Pad._shown
+
     def __init__(self, padding: Padding) -> None:
         super().__init__(padding, 0.0)
-
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return f"{self.padding}"
 
 
 class ZeroPad2d(ConstantPad2d):
     """Zeros around images."""
 
+    _shown = _Pad._shown
+
     def __init__(self, padding: Padding) -> None:
         super().__init__(padding, 0.0)
-
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return f"{self.padding}"
 
 
 class ReflectionPad1d(_Pad):

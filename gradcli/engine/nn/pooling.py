@@ -23,12 +23,14 @@ from gradcli.engine.ops.conv.pool_adaptive import OutputSize
 from gradcli.engine.tensor import Tensor
 
 Pool = Callable[..., Any]
+_SHOWN = "kernel_size={0.kernel_size}, stride={0.stride}, padding={0.padding}"
 
 
 class _MaxPool(Module):
     """The largest number of each window; windows do not overlap unless `stride` says so."""
 
     pool: ClassVar[Pool]
+    _shown = _SHOWN + ", dilation={0.dilation}, ceil_mode={0.ceil_mode}"
 
     def __init__(
         self,
@@ -54,13 +56,6 @@ class _MaxPool(Module):
         y = self.pool(input, *options, self.return_indices)
         return y
 
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
-            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
-        )
-
 
 class MaxPool1d(_MaxPool):
     """The largest number of each window; windows do not overlap unless `stride` says so."""
@@ -78,6 +73,7 @@ class _AvgPool(Module):
     """The mean of each window; padded zeros count unless count_include_pad is False."""
 
     pool: ClassVar[Pool]
+    _shown = _SHOWN
 
     def __init__(
         self,
@@ -88,13 +84,13 @@ class _AvgPool(Module):
         count_include_pad: bool = True,
     ) -> None:
         super().__init__()
-        self.kernel_size = self._shown(kernel_size)
-        self.stride = self.kernel_size if stride is None else self._shown(stride)
-        self.padding = self._shown(padding)
+        self.kernel_size = self._sized(kernel_size)
+        self.stride = self.kernel_size if stride is None else self._sized(stride)
+        self.padding = self._sized(padding)
         self.ceil_mode = ceil_mode
         self.count_include_pad = count_include_pad
 
-    def _shown(self, numbers: PerDim) -> PerDim:
+    def _sized(self, numbers: PerDim) -> PerDim:
         """An option as torch shows it."""
         return numbers
 
@@ -108,17 +104,13 @@ class _AvgPool(Module):
         y: Tensor = self.pool(input, *self._options())
         return y
 
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
 
 class AvgPool1d(_AvgPool):
     """The mean of each window; padded zeros count unless count_include_pad is False."""
 
     pool = staticmethod(F.avg_pool1d)
 
-    def _shown(self, numbers: PerDim) -> PerDim:
+    def _sized(self, numbers: PerDim) -> PerDim:
         return (numbers,) if isinstance(numbers, int) else numbers
 
 
@@ -147,14 +139,11 @@ class _Adaptive(Module):
     """A pool of which the number of windows is given, and their size follows from the input."""
 
     pool: ClassVar[Pool]
+    _shown = "output_size={0.output_size}"
 
     def __init__(self, output_size: OutputSize) -> None:
         super().__init__()
         self.output_size = output_size
-
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return f"output_size={self.output_size}"
 
 
 class _AdaptiveAvg(_Adaptive):

@@ -57,6 +57,8 @@ class Upsample(Module):
 class PixelShuffle(Module):
     """r^2 channels become the pixels of one: r = upscale_factor (Shi et al. 2016)."""
 
+    _shown = "upscale_factor={0.upscale_factor}"
+
     def __init__(self, upscale_factor: Count) -> None:
         super().__init__()
         self.upscale_factor = upscale_factor
@@ -65,13 +67,11 @@ class PixelShuffle(Module):
         """(..., C r^2, H, W) to (..., C, H r, W r)."""
         return F.pixel_shuffle(input, self.upscale_factor)
 
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return f"upscale_factor={self.upscale_factor}"
-
 
 class PixelUnshuffle(Module):
     """The opposite of PixelShuffle."""
+
+    _shown = "downscale_factor={0.downscale_factor}"
 
     def __init__(self, downscale_factor: Count) -> None:
         super().__init__()
@@ -80,7 +80,3 @@ class PixelUnshuffle(Module):
     def forward(self, input: Tensor) -> Tensor:
         """(..., C, H r, W r) to (..., C r^2, H, W)."""
         return F.pixel_unshuffle(input, self.downscale_factor)
-
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return f"downscale_factor={self.downscale_factor}"
