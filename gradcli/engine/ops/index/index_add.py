@@ -11,15 +11,10 @@ from gradcli.engine.op import declare_op
 from gradcli.engine.ops.along import along
 from gradcli.engine.ops.creation.creation import full as full_tensor
 from gradcli.engine.ops.elementwise.family import map_binary
-from gradcli.engine.ops.index.index_select import (
-    AlongDim,
-    counted,
-    index_select,
-    run_as,
-    whole_indices,
-)
+from gradcli.engine.ops.index.index_select import counted, index_select, run_as, whole_indices
 from gradcli.engine.ops.index.scatter import ADD, masked, put
 from gradcli.engine.ops.index.where import where
+from gradcli.engine.ops.order import OptionSecond
 from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.sample import index as below
 from gradcli.engine.sample import sample, wrong
@@ -70,7 +65,7 @@ _SOURCES = [
     sample((3, 2), below((0,), 3), (0, 2), dim=0),
     sample((3, 0), below((2,), 3), (2, 0), dim=0),
 ]
-index_add = AlongDim(
+index_add = OptionSecond(
     _index_add,
     name="index_add",
     saves="index",
@@ -128,7 +123,7 @@ def _index_copy(x: Array, index: Array, source: Array, *, dim: int) -> Array:
     return out.reshape(x.shape)
 
 
-index_copy = AlongDim(
+index_copy = OptionSecond(
     _index_copy,
     name="index_copy",
     saves="index",

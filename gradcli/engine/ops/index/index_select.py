@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from inspect import Signature
-from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, nothing, run
 from gradcli.engine.composite import function
-from gradcli.engine.op import Op, declare_op, op
+from gradcli.engine.op import declare_op, op
 from gradcli.engine.ops.index.where import where
+from gradcli.engine.ops.order import OptionSecond
 from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.sample import index as below
 from gradcli.engine.sample import none, sample, wrong
@@ -61,29 +60,6 @@ def _unpick(grad: Array, index: Array, around: Shape, skipped: int = -1) -> Arra
     return out
 
 
-class AlongDim(Op[Tensor]):
-    """An op along a dimension that also takes torch's order of arguments: (input, dim, index)."""
-
-    @property
-    def __signature__(self) -> Signature:
-        """With `dim` where torch has it."""
-        usual = super().__signature__.parameters
-        order = dict.fromkeys((self.inputs[0], "dim", *usual))
-        shown = [usual[name] for name in order]
-        return Signature(shown, __validate_parameters__=False)
-
-    def _bind(
-        self, args: Sequence[object], named: dict[str, object]
-    ) -> tuple[list[Tensor | None], dict[str, Any]]:
-        if len(args) > 1 and isinstance(args[1], int) and "dim" not in named:
-            behind = len(self.inputs) + 1
-            if len(args) < behind:
-                args, named = (args[0], *args[2:]), {**named, "dim": args[1]}
-            else:
-                args = (args[0], *args[2:behind], args[1], *args[behind:])
-        return super()._bind(args, named)
-
-
 def _index_select(x: Array, index: Array, *, dim: int) -> Array:
     """The slices of x along `dim` that `index` (one dimension) names, in its order."""
     if x.ndim == 0 or index.ndim > 1:
@@ -97,7 +73,7 @@ def _index_select(x: Array, index: Array, *, dim: int) -> Array:
     return picked.reshape((*x.shape[:d], index.numel, *x.shape[d + 1 :]))
 
 
-index_select = AlongDim(
+index_select = OptionSecond(
     _index_select,
     name="index_select",
     saves="index",

@@ -16,7 +16,8 @@ from gradcli.engine.op import declare_op
 from gradcli.engine.ops.along import along
 from gradcli.engine.ops.creation.creation import full as full_tensor
 from gradcli.engine.ops.elementwise.family import map_binary
-from gradcli.engine.ops.index.index_select import AlongDim, run_as, whole_indices
+from gradcli.engine.ops.index.index_select import run_as, whole_indices
+from gradcli.engine.ops.order import OptionSecond
 from gradcli.engine.ops.shape.expand import expand
 from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.sample import index as below
@@ -100,7 +101,7 @@ def _gather(x: Array, index: Array, *, dim: int) -> Array:
     return gathered(x, index, _fitting("gather", x.shape, index, dim))
 
 
-gather = AlongDim(
+gather = OptionSecond(
     _gather,
     name="gather",
     saves="index",
@@ -166,7 +167,7 @@ def set_into(part: Array, shape: Shape) -> Array:
     return whole
 
 
-class _Scatter(AlongDim):
+class _Scatter(OptionSecond):
     """Also takes a number in place of src, or as `value`, and torch's old `reduce`."""
 
     @cached_property
@@ -266,7 +267,7 @@ def _scatter_add(x: Array, index: Array, src: Array, *, dim: int) -> Array:
     return put(x, index, src, d, ADD, "scatter_add")
 
 
-scatter_add = AlongDim(
+scatter_add = OptionSecond(
     _scatter_add,
     name="scatter_add",
     saves="index",

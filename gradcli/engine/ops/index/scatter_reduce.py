@@ -14,7 +14,6 @@ from gradcli.engine.op import declare_op
 from gradcli.engine.ops.creation.like import full_like
 from gradcli.engine.ops.elementwise.comparison import eq
 from gradcli.engine.ops.elementwise.family import map_binary
-from gradcli.engine.ops.index.index_select import AlongDim
 from gradcli.engine.ops.index.scatter import (
     ADD,
     MAX,
@@ -30,6 +29,7 @@ from gradcli.engine.ops.index.scatter import (
 )
 from gradcli.engine.ops.index.slices import getitem
 from gradcli.engine.ops.index.where import where
+from gradcli.engine.ops.order import OptionSecond
 from gradcli.engine.sample import distinct, sample, wrong
 from gradcli.engine.sample import index as below
 from gradcli.engine.tensor import Tensor
@@ -38,7 +38,7 @@ from gradcli.errors import DTypeError, GradcliError, OptionError
 _JOINS = {"prod": MULTIPLY, "amax": MAX, "amin": MIN}
 
 
-class _ScatterReduce(AlongDim):
+class _ScatterReduce(OptionSecond):
     """Sums and means are scatter_add's; what is there may be left out of all of them."""
 
     def __call__(self, *args: Any, **named: Any) -> Tensor:

@@ -7,7 +7,8 @@ from gradcli.engine import table
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.op import declare_op
 from gradcli.engine.ops.along import floats, match
-from gradcli.engine.ops.norm.layer_norm import OptionSecond, as_vector, composed_layer_norm
+from gradcli.engine.ops.norm.layer_norm import as_vector, composed_layer_norm
+from gradcli.engine.ops.order import OptionSecond
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
-from functools import cached_property
-from typing import Any
 
 from gradcli.engine import shape as shapes
 from gradcli.engine import table
 from gradcli.engine.array import Array, empty, nothing, run
 from gradcli.engine.kind import Sizes
-from gradcli.engine.op import Op, declare_op
+from gradcli.engine.op import declare_op
 from gradcli.engine.ops.along import floats, match
+from gradcli.engine.ops.order import OptionSecond
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import OptionError, ShapeError
+from gradcli.errors import ShapeError
 
 Gradients = tuple[Array | None, ...]
 
@@ -24,34 +22,6 @@ Gradients = tuple[Array | None, ...]
 def as_vector(x: Array | None, like: Array) -> Array:
     """Flat and contiguous, as kernels want it; no elements for one that is left out."""
     return nothing(like.dtype) if x is None else x.contiguous().reshape((x.numel,))
-
-
-class OptionSecond(Op[Tensor]):
-    """An op whose first option stands second, before the other inputs: torch's order of norms."""
-
-    @cached_property
-    def order(self) -> tuple[str, ...]:
-        """The arguments as they are given by position."""
-        option, *others = self.options
-        return (self.inputs[0], option, *self.inputs[1:], *others)
-
-    def _bind(
-        self, args: Sequence[object], named: dict[str, object]
-    ) -> tuple[list[Tensor | None], dict[str, Any]]:
-        # Inputs side by side, as every op takes them, are told apart by what stands second.
-        if len(args) > 1 and args[1] is not None and not isinstance(args[1], Tensor):
-            arguments = dict(zip(self.order, args, strict=False))
-            twice = sorted(arguments.keys() & named.keys())
-            if twice or len(args) > len(self.order):
-                raise OptionError(f"{self.name}: takes {self.order}, got {len(args)} and {twice}")
-            args, named = (), arguments | named
-        return super()._bind(args, named)
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        """In that order."""
-        usual = super().__signature__.parameters
-        return inspect.Signature([usual[n] for n in self.order], __validate_parameters__=False)
 
 
 def composed_layer_norm(

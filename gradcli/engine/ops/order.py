@@ -1,0 +1,36 @@
+"""Ops that take their first option as torch does: second, before the other inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from inspect import Signature
+from typing import Any
+
+from gradcli.engine.op import Op
+from gradcli.engine.tensor import Tensor
+from gradcli.errors import OptionError
+
+
+class OptionSecond(Op[Tensor]):
+    """gather(input, dim, index) beside gather(input, index, dim), in which inputs come first."""
+
+    @property
+    def __signature__(self) -> Signature:
+        """In torch's order."""
+        usual = super().__signature__.parameters
+        order = dict.fromkeys((self.inputs[0], next(iter(self.options)), *usual))
+        return Signature([usual[name] for name in order], __validate_parameters__=False)
+
+    def _bind(
+        self, args: Sequence[object], named: dict[str, object]
+    ) -> tuple[list[Tensor | None], dict[str, Any]]:
+        # Which order it is tells what stands second.
+        if len(args) > 1 and args[1] is not None and not isinstance(args[1], Tensor):
+            option, behind = next(iter(self.options)), len(self.inputs) + 1
+            if option in named:
+                raise OptionError(f"{self.name}: argument '{option}' is given twice")
+            if len(args) < behind:
+                args, named = (args[0], *args[2:]), {**named, option: args[1]}
+            else:
+                args = (args[0], *args[2:behind], args[1], *args[behind:])
+        return super()._bind(args, named)
