@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,111 +19,37 @@ from gradcli.config.node import Node, Path, Report, describe
 from gradcli.config.row import Row
 from gradcli.registry import closest, did_you_mean
 
-# What people write who come from another tool. A row applies only where the right-hand name exists.
-SYNONYMS: dict[str, tuple[str, ...]] = {
-    "learning_rate": ("lr",),
-    "learningrate": ("lr",),
-    "step_size": ("lr",),
-    "batch_size": ("batch",),
-    "minibatch": ("batch",),
-    "num_epochs": ("epochs",),
-    "n_epochs": ("epochs",),
-    "max_epochs": ("epochs",),
-    "max_steps": ("steps",),
-    "iterations": ("steps",),
-    "units": ("out",),
-    "out_features": ("out",),
-    "out_channels": ("out",),
-    "features": ("out",),
-    "filters": ("out",),
-    "channels": ("out",),
-    "hidden": ("out",),
-    "hidden_size": ("out",),
-    "num_layers": ("depth",),
-    "size": ("out", "kernel", "dim"),
-    "kernel_size": ("kernel",),
-    "pool_size": ("kernel",),
-    "use_bias": ("bias",),
-    "embedding_dim": ("dim",),
-    "rate": ("p", "lr"),
-    "prob": ("p",),
-    "wd": ("weight_decay",),
-    "l2": ("weight_decay",),
-    "decay": ("weight_decay",),
-    "epsilon": ("eps",),
-    "optimizer": ("optim",),
-    "scheduler": ("schedule",),
-    "lr_scheduler": ("schedule",),
-    "layers": ("model",),
-    "network": ("model",),
-    "dataset": ("data",),
-    "criterion": ("loss",),
-    "training": ("train",),
-    "type": ("name",),
-    "grad_clip": ("clip",),
-    "max_norm": ("clip",),
-    "patience": ("early_stop",),
-    "warmup_steps": ("warmup",),
-    "smoothing": ("label_smoothing",),
-    "milestones": ("at",),
-    "gamma": ("factor",),
-    "n": ("times",),
-    "count": ("times",),
-    "dense": ("linear",),
-    "fc": ("linear",),
-    "conv2d": ("conv",),
-    "conv_transpose2d": ("conv_transpose",),
-    "convtranspose2d": ("conv_transpose",),
-    "deconv": ("conv_transpose",),
-    "max_pool": ("maxpool",),
-    "maxpool2d": ("maxpool",),
-    "max_pool2d": ("maxpool",),
-    "avg_pool": ("avgpool",),
-    "avgpool2d": ("avgpool",),
-    "interpolate": ("upsample",),
-    "upsampling": ("upsample",),
-    "scale_factor": ("scale",),
-    "adaptive_avg_pool": ("adaptiveavgpool",),
-    "adaptiveavgpool2d": ("adaptiveavgpool",),
-    "adaptive_max_pool": ("adaptivemaxpool",),
-    "adaptivemaxpool2d": ("adaptivemaxpool",),
-    "output_size": ("size",),
-    "pixel_shuffle": ("pixelshuffle",),
-    "pixel_unshuffle": ("pixelunshuffle",),
-    "upscale_factor": ("factor",),
-    "downscale_factor": ("factor",),
-    "batch_norm": ("batchnorm",),
-    "batchnorm1d": ("batchnorm",),
-    "batchnorm2d": ("batchnorm",),
-    "layer_norm": ("layernorm",),
-    "group_norm": ("groupnorm",),
-    "instance_norm": ("instancenorm",),
-    "rms_norm": ("rmsnorm",),
-    "unflatten": ("reshape",),
-    "view": ("reshape",),
-    "swish": ("silu",),
-    "leaky_relu": ("leakyrelu",),
-    "relu_squared": ("relusquared",),
-    "soft_cap": ("softcap",),
-    "log_softmax": ("logsoftmax",),
-    "log_sigmoid": ("logsigmoid",),
-    "hard_swish": ("hardswish",),
-    "hard_sigmoid": ("hardsigmoid",),
-    "slope": ("negative_slope",),
-    "embedding": ("embed",),
-    "crossentropy": ("cross_entropy",),
-    "l2_loss": ("mse",),
-    "l1_loss": ("l1",),
-    "mae": ("l1",),
-    "nll_loss": ("nll",),
-    "kl_div": ("kl",),
-    "binary_cross_entropy": ("bce",),
-    "binary_crossentropy": ("bce",),
-    "binary_cross_entropy_with_logits": ("bce_with_logits",),
-    "acc": ("accuracy",),
-    "amp": ("precision",),
-    "mixed_precision": ("precision",),
-    "dtype": ("precision",),
+# What people write who come from another tool, by what it is called here; the first row counts
+# whose name exists. What is merely spelt otherwise, or what torch calls a key, is offered anyway.
+SYNONYMS = {
+    "p": "prob rate",
+    "lr": "learning_rate learningrate step_size rate",
+    "steps": "iterations",
+    "out": "units out_features out_channels features filters channels hidden hidden_size size",
+    "kernel": "pool_size size",
+    "dim": "embedding_dim size",
+    "weight_decay": "wd l2 decay",
+    "model": "layers network",
+    "loss": "criterion",
+    "name": "type",
+    "clip": "max_norm",
+    "early_stop": "patience",
+    "at": "milestones",
+    "size": "output_size",
+    "factor": "gamma downscale_factor",
+    "times": "n count",
+    "linear": "dense fc",
+    "conv_transpose": "deconv",
+    "upsample": "interpolate",
+    "reshape": "unflatten view",
+    "silu": "swish",
+    "negative_slope": "slope",
+    "mse": "l2_loss",
+    "l1": "mae",
+    "kl": "kl_div",
+    "bce": "binary_cross_entropy binary_crossentropy",
+    "accuracy": "acc",
+    "precision": "amp dtype",
 }
 
 
@@ -130,11 +57,12 @@ def meant(word: str, known: Mapping[str, object]) -> str:
     """The question that offers a known name: a synonym from elsewhere, or what is nearly it."""
 
     def synonym(foreign: str) -> str:
-        names = (name for name in SYNONYMS.get(foreign, ()) if name in known)
-        return next((f"did you mean '{name}'?" for name in names), "")
+        names = (name for name, words in SYNONYMS.items() if foreign in words.split())
+        return next((f"did you mean '{name}'?" for name in names if name in known), "")
 
-    misspelt = closest(word, SYNONYMS)
-    return synonym(word.lower()) or did_you_mean(word, known) or synonym(misspelt or "")
+    plain = re.sub(r"([12]d|_loss)$", "", word.lower())  # conv2d is conv, l1_loss is l1
+    misspelt = closest(word, " ".join(SYNONYMS.values()).split())
+    return synonym(word.lower()) or did_you_mean(plain, known) or synonym(misspelt or "")
 
 
 @dataclass(frozen=True)
@@ -143,11 +71,13 @@ class Schema:
 
     Attributes:
         hints: the type of each key, in order.
+        names: what the constructor calls each key.
         doc: what the constructor says of itself, in the words of YAML.
     """
 
     model: type[BaseModel]
     hints: dict[str, Any]
+    names: dict[str, str]
     doc: str
 
     @property
@@ -179,7 +109,7 @@ def schema_of(make: Callable[..., Any]) -> Schema:
         protected_namespaces=(),
     )
     model = create_model(row.make.__name__, __config__=config, **fields)
-    return Schema(model, hints, row.doc)
+    return Schema(model, hints, row.keys, row.doc)
 
 
 def _field(make: Callable[..., Any], parameter: inspect.Parameter, hint: Any) -> Any:
@@ -268,7 +198,8 @@ class _Mistake:
         )
 
     def _belongs(self, path: Path) -> str:
-        home = self.elsewhere.get(str(path[0])) if len(path) == 1 else None
+        here = {name: f"'{key}'" for key, name in self.schema.names.items()}
+        home = {**here, **self.elsewhere}.get(str(path[0])) if len(path) == 1 else None
         return f"did you mean {home}?" if home else ""
 
     def _wrong(self, path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gradcli.config import layers
 from gradcli.config.load import Config, load
 from gradcli.config.planned import build
 from gradcli.config.room import Room
@@ -209,6 +210,22 @@ def test_wrong_layers_are_named(config_file: Write, layer: str, message: str) ->
 
 def test_names_from_other_tools_are_understood(config_file: Write) -> None:
     assert "did you mean 'linear'?" in mistakes(config_file, "dense: 3")[0].caret
+
+
+RENAMED = [
+    (kind, key, name)
+    for kind, layer in layers.LAYERS.items()
+    for key, name in layer.keys.items()
+    if key != name
+]
+
+
+@pytest.mark.parametrize(("kind", "key", "name"), RENAMED)
+def test_what_torch_calls_a_key_is_understood(
+    config_file: Write, kind: str, key: str, name: str
+) -> None:
+    carets = [error.caret for error in mistakes(config_file, f"{kind}: {{{name}: 1}}")]
+    assert f"did you mean '{key}'?" in carets
 
 
 def test_an_output_width_other_than_the_classes_is_refused(config_file: Write) -> None:
