@@ -70,12 +70,8 @@ class _Expansion:
 
     def inside(self, node: Node, trail: tuple[str, ...]) -> Node:
         """`node` with every use of a block in one of its lists replaced."""
-        if isinstance(node.value, dict):
-            below = {key: self.inside(item, trail) for key, item in node.value.items()}
-            return replace(node, value=below)
-        if isinstance(node.value, list):
-            return replace(node, value=[self._item(item, trail) for item in node.value])
-        return node
+        of_list = isinstance(node.value, list)
+        return node.with_items(lambda item: (self._item if of_list else self.inside)(item, trail))
 
     def _item(self, item: Node, trail: tuple[str, ...]) -> Node:
         use = _use(item)
@@ -133,10 +129,6 @@ def _use(item: Node) -> tuple[str, Node] | None:
 
 def _filled(node: Node, values: Mapping[str, Node]) -> Node:
     """`node` with `$p` replaced by the value of the parameter p."""
-    if isinstance(node.value, dict):
-        return replace(node, value={k: _filled(item, values) for k, item in node.value.items()})
-    if isinstance(node.value, list):
-        return replace(node, value=[_filled(item, values) for item in node.value])
     if is_reference(node):
         return values.get(str(node.value)[1:], node)
-    return node
+    return node.with_items(lambda item: _filled(item, values))

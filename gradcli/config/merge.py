@@ -114,15 +114,11 @@ def _edit_layers(model: Node, changes: Node, report: Report) -> Node:
     left = dict(changes.map())
 
     def edit(layer: Node) -> Node:
-        if isinstance(layer.value, list):
-            return replace(layer, value=[edit(item) for item in layer.value])
-        if not isinstance(layer.value, dict):
-            return layer
-        items = {key: edit(item) for key, item in layer.value.items()}
-        name = items.get("name")
+        layer = layer.with_items(edit)
+        name = layer.map().get("name")
         if name is not None and isinstance(name.value, str) and name.value in left:
-            return _changed(replace(layer, value=items), left.pop(name.value), report)
-        return replace(layer, value=items)
+            return _changed(layer, left.pop(name.value), report)
+        return layer
 
     edited = edit(model)
     names = layer_names(model)

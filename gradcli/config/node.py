@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradcli.errors import ConfigError, GradcliError, Place
@@ -38,6 +38,14 @@ class Node:
     def list(self) -> list[Node]:
         """The items of a list; of anything else, none."""
         return self.value if isinstance(self.value, list) else []
+
+    def with_items(self, change: Callable[[Node], Node]) -> Node:
+        """The same list or map with each item changed; of anything else, the same."""
+        if isinstance(self.value, dict):
+            return replace(self, value={key: change(item) for key, item in self.value.items()})
+        if isinstance(self.value, list):
+            return replace(self, value=[change(item) for item in self.value])
+        return self
 
     def plain(self) -> Any:
         """The same value without places."""

@@ -41,12 +41,7 @@ class References:
         """`node` with every reference below it replaced by what it names."""
         if is_reference(node):
             return self._target(node, trail)
-        if isinstance(node.value, dict):
-            items = {key: self.resolve(item, trail) for key, item in node.value.items()}
-            return replace(node, value=items)
-        if isinstance(node.value, list):
-            return replace(node, value=[self.resolve(item, trail) for item in node.value])
-        return node
+        return node.with_items(lambda item: self.resolve(item, trail))
 
     def _target(self, node: Node, trail: tuple[str, ...]) -> Node:
         name = str(node.value)[1:]
@@ -93,13 +88,8 @@ def fill_facts(node: Node, facts: Facts | None, report: Report) -> Node:
 
     Where the data could not be read (`facts` is None) they become broken: that was reported.
     """
-    if isinstance(node.value, dict):
-        items = {key: fill_facts(item, facts, report) for key, item in node.value.items()}
-        return replace(node, value=items)
-    if isinstance(node.value, list):
-        return replace(node, value=[fill_facts(item, facts, report) for item in node.value])
     if not is_reference(node):
-        return node
+        return node.with_items(lambda item: fill_facts(item, facts, report))
     if facts is None:
         return replace(node, value=None, broken=True)
     name = str(node.value).removeprefix("$data.")
