@@ -12,18 +12,17 @@ from gradcli.engine.program.record import Call, View
 
 def first_write(calls: list[Call]) -> list[Call]:
     """An intermediate that is copied to a place lies in that place from the start."""
-    number, flow = 0, Flow(calls)
-    while number < len(calls):
-        rewrite = _without_copy(flow, number) if calls[number].kernel == "copy" else None
-        if rewrite is None:
-            number += 1
-        else:
-            calls, flow = rewrite, Flow(rewrite)
-    return calls
+    flow, needless = Flow(calls), set[int]()
+    for number, call in enumerate(calls):
+        changes = _without_copy(flow, number) if call.kernel == "copy" else None
+        if changes is not None:
+            needless.add(number)
+            flow.change({**changes, number: None})
+    return [call for number, call in enumerate(flow.calls) if number not in needless]
 
 
-def _without_copy(flow: Flow, copied: int) -> list[Call] | None:
-    """The calls without this copy; None when it is needed."""
+def _without_copy(flow: Flow, copied: int) -> dict[int, Call] | None:
+    """What the calls become without this copy; None when it is needed."""
     calls = flow.calls
     (source,), (target,) = calls[copied].inputs, calls[copied].outputs
     if source.buffer.kept or not source.whole or source.dtype is not target.dtype:
@@ -34,15 +33,14 @@ def _without_copy(flow: Flow, copied: int) -> list[Call] | None:
         return None
     if not flow.may_be_written_at(target, writers[0], copied):
         return None
-    rewritten = list(calls)
+    changes = {}
     for user in users:
         if user != copied:
-            made = _there(calls[user], source, target)
-            if made is None or (user > copied and flow.written(target, copied, user + 1)):
+            call = _there(calls[user], source, target)
+            if call is None or (user > copied and flow.written(target, copied, user + 1)):
                 return None
-            rewritten[user] = made
-    del rewritten[copied]
-    return rewritten
+            changes[user] = call
+    return changes
 
 
 def _there(call: Call, source: View, target: View) -> Call | None:

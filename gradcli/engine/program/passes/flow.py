@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gradcli.engine.program.record import Buffer, Call, View
@@ -24,14 +24,27 @@ class Flow:
         self._uses: dict[Buffer, list[_Use]] = {}
         self._checks = [i for i, call in enumerate(calls) if not call.outputs]
         for i, call in enumerate(calls):
-            for view in call.inputs:
-                self._enter(i, view, False)
-            for view in call.outputs:
-                self._enter(i, view, True)
+            self._enter(i, call)
 
-    def _enter(self, call: int, view: View, writes: bool) -> None:
-        if 0 not in view.shape:
-            self._uses.setdefault(view.buffer, []).append(_Use(call, *view.extent, writes))
+    def _enter(self, number: int, call: Call) -> None:
+        for views, writes in ((call.inputs, False), (call.outputs, True)):
+            for view in views:
+                if 0 not in view.shape:
+                    use = _Use(number, *view.extent, writes)
+                    self._uses.setdefault(view.buffer, []).append(use)
+
+    def change(self, changes: Mapping[int, Call | None]) -> None:
+        """Other calls in place of some; None for one that uses nothing any more."""
+        buffers = {view.buffer for number in changes for view in self.calls[number].views}
+        for buffer in buffers:
+            self._uses[buffer] = [u for u in self._uses.get(buffer, []) if u.call not in changes]
+        for number, call in changes.items():
+            if call is not None:
+                self.calls[number] = call
+                self._enter(number, call)
+                buffers.update(view.buffer for view in call.views)
+        for buffer in buffers:
+            self._uses.get(buffer, []).sort(key=lambda use: use.call)
 
     def maker(self, buffer: Buffer) -> int | None:
         """The only call that writes to a buffer, if there is only one and no reader before."""
