@@ -19,7 +19,7 @@ from gradcli.engine.autocast import autocasted
 from gradcli.engine.device import place
 from gradcli.engine.kind import members
 from gradcli.engine.op import bare
-from gradcli.engine.sample import Sample, Shares, Wrong
+from gradcli.engine.sample import Sample, Shares, Wrong, with_empty
 from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor, install
 from gradcli.errors import (
@@ -93,7 +93,7 @@ class Composite:
         self.name = name or plain.__name__
         self.plain = plain
         self.__doc__ = inspect.getdoc(plain) or ""
-        self.samples = tuple(samples)
+        self.samples = with_empty(samples)
         self.wrong = tuple(wrong)
         self.why = why
         self.shares: Shares = "input" if why == IN_PLACE else shares

@@ -21,7 +21,7 @@ from gradcli.engine.block import Block
 from gradcli.engine.device import place
 from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.kind import Kind
-from gradcli.engine.sample import Sample, Shares, Wrong
+from gradcli.engine.sample import Sample, Shares, Wrong, with_empty
 from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor, install, parents_of
 from gradcli.errors import AutogradError, DTypeError, GradcliError, OptionError
@@ -102,7 +102,7 @@ class Op(Generic[Result]):
         self.outputs = tuple(outputs)
         self.visible = visible
         self.saves = (saves,) if isinstance(saves, str) else tuple(saves)
-        self.samples = tuple(samples)
+        self.samples = with_empty(samples)
         self.wrong = tuple(wrong)
         self.why = why
         self.composed = composed

@@ -93,7 +93,6 @@ _SAMPLES = [
     sample(distinct((2, 5, 6)), kernel_size=2, stride=2, ceil_mode=True),
     sample(distinct((1, 1, 7, 8)), kernel_size=3, stride=1, dilation=2, padding=(2, 0)),
     sample(distinct((1, 1, 1, 1)), kernel_size=1),
-    sample(distinct((0, 2, 4, 4)), kernel_size=2),
 ]
 _PLACES = [sample(distinct((2, 4, 5)), kernel_size=(2, 3), padding=1, return_indices=True)]
 _WRONG = [

@@ -50,7 +50,6 @@ _SAMPLES = [
     sample((2, 5, 6), output_size=(1, 4)),
     sample((2, 3, 4), output_size=(5, 7)),
     sample((1, 1, 1, 1), output_size=1),
-    sample((0, 2, 4, 4), output_size=2),
 ]
 _DISTINCT = with_numbers(distinct, _SAMPLES)
 _PLACES = [sample(distinct((2, 4, 5)), output_size=(3, 2), return_indices=True)]

@@ -21,7 +21,6 @@ from gradcli.errors import DTypeError
         sample(index((2, 1, 4), 100), dtype=dtypes.float32),
         sample(truth((3,)), dtype=dtypes.float64),
         sample((), dtype=dtypes.float64),
-        sample((0, 2), dtype=dtypes.float32),
     ],
     wrong=[
         wrong(sample((2,), dtype="gpu"), "to: no device 'gpu'"),

@@ -235,7 +235,6 @@ def zero_(input: Tensor) -> Tensor:
         sample((3, 5), value=0.5),
         sample((2, 1), value=-2),
         sample((), value=True),
-        sample((0, 3), value=1.5),
     ],
     why=IN_PLACE,
 )

@@ -26,7 +26,6 @@ _LIKE = [sample((3, 5)), sample((2, 1, 4), dtype=dtypes.int64), sample(()), samp
         sample((3, 5), fill_value=0.5),
         sample((2, 1, 4), fill_value=-3, dtype=dtypes.int32),
         sample((), fill_value=True),
-        sample((0, 3), fill_value=1),
     ],
     why=SHAPED,
 )

@@ -17,7 +17,6 @@ from gradcli.engine.tensor import Tensor
         sample((3, 5), device="cpu"),
         sample((2, 1, 4), device="cpu"),
         sample((), device="cpu"),
-        sample((0, 3), device="cpu"),
     ],
     wrong=[wrong(sample((2,), device="abacus"), "transfer: no device 'abacus'")],
 )

@@ -76,7 +76,6 @@ def rsub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
         sample((2, 1), (2, 1), weight=0.7),
         sample((2, 3), (2, 3), unit((2, 3))),
         sample((2, 1, 3), (4, 1), unit((3,))),
-        sample((0, 3), (0, 3), weight=0.5),
     ]
 )
 def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:

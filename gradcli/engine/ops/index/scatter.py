@@ -294,7 +294,6 @@ def scatter_add_gradient(
         sample((2, 1, 4), below((1, 3, 2), 4), dim=-1),
         sample((4, 3), below((7, 1), 4), dim=0),
         sample((2, 3), below((5,), 6)),
-        sample((0, 3), below((0, 2), 3), dim=1),
     ],
     wrong=[
         wrong(sample((3, 4), below((2,), 3), dim=0), "(2,) must have as many dimensions"),

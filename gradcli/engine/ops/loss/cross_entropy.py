@@ -236,7 +236,6 @@ cross_entropy = declare_op(
             sample((2, 3, 2, 2), index((2, 2, 2), 3), positive((3,)), ignore_index=1),
             sample((5,), index((), 5), none(), reduction="sum", label_smoothing=0.3),
             sample((3, 1), index((3,), 1), none()),
-            sample((0, 4), index((0,), 4), none(), reduction="sum"),
         ],
         wrong=[
             wrong(
@@ -287,7 +286,6 @@ def cross_entropy_gradient(
         sample((2, 3, 5), index((2, 5), 3), none(), reduction="none"),
         sample((5,), index((), 5), positive((5,)), reduction="sum"),
         sample((3, 1), index((3,), 1), none()),
-        sample((0, 4), index((0,), 4), none(), reduction="sum"),
     ],
     wrong=[wrong(sample((4, 3), index((5,), 3), none()), "a target of shape (4,), got (5,)")],
 )

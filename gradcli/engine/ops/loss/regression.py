@@ -34,7 +34,6 @@ def pair_samples(first: Make, second: Make, *rest: Input, **options: object) -> 
         one((2, 1, 4), reduction="sum"),
         one((2, 3), reduction="none"),
         one(()),
-        one((0, 3), reduction="sum"),
     ]
 
 

@@ -190,7 +190,6 @@ def _contracted(a: Tensor, b: Tensor, dims: Contracted) -> tuple[list[int], list
         sample((2,), (3, 1, 2)),
         sample((2, 1, 2), (2, 3)),
         sample((), (4,)),
-        sample((0, 2), (3, 1)),
     ]
 )
 def kron(input: Tensor, other: Tensor) -> Tensor:

@@ -77,7 +77,6 @@ def normal(
         sample(unit((3, 5))),
         sample((2, 1, 4), p=0.3),
         sample(unit(())),
-        sample(unit((0, 3))),
     ],
     wrong=[
         wrong(sample((3,), p=1.5), "p must be from 0 to 1, got 1.5"),
@@ -166,7 +165,6 @@ def _check_weights(weights: Tensor, count: int, replacement: bool) -> None:
         sample(positive((3, 5)), num_samples=2),
         sample(positive((2, 4)), num_samples=6, replacement=True),
         sample(positive((1,)), num_samples=1),
-        sample(positive((0, 3)), num_samples=3),
     ],
     why="it gives places",
 )

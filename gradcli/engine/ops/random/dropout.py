@@ -53,7 +53,6 @@ def _factors(kept: Tensor, p: float, dtype: DType) -> Tensor:
         sample((300,), p=0.9, draw=_AT_1),
         sample((3,), p=1.0, draw=_AT_1),
         sample((2, 3), training=False),
-        sample((0, 3), draw=_AT_1),
         sample((), draw=_AT_1),
     ],
     wrong=[
@@ -125,7 +124,6 @@ def _channels(x: Tensor, p: float, whole: int) -> Tensor:
         sample((5, 1), p=0.3),
         sample((3, 4), p=1.0),
         sample((2, 3, 2), training=False),
-        sample((0, 3, 2)),
     ],
     wrong=[
         wrong(sample((4,)), "input must be (N, C, L) or (C, L), got shape (4,)"),
@@ -179,7 +177,6 @@ def dropout2d(
         sample((4,), p=1.0, training=True),
         sample((), p=0.0, training=True),
         sample((2, 3)),
-        sample((0, 3), training=True),
     ],
     wrong=[wrong(sample((2,), p=2.0, training=True), "p must be from 0 to 1, got 2.0")],
 )

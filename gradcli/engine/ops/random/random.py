@@ -270,7 +270,6 @@ def randperm(n: int, *, generator: Generator | None = None, device: str | None =
     samples=[
         sample((3, 5), low=-3, high=4),
         sample((2, 1), low=9, dtype=dtypes.int64),
-        sample((0, 3), low=0, high=2),
     ],
     why=DRAWN,
 )

@@ -15,7 +15,6 @@ from gradcli.errors import ShapeError
         sample((2, 3, 4, 2), (4, 1), (4, 1), interleaved=True),
         sample((2, 5, 6), (5, 3), (5, 3), interleaved=False),
         sample((1, 4), (1, 2), (1, 2), interleaved=False),
-        sample((0, 3, 4), (3, 2), (3, 2)),
     ],
     wrong=[
         wrong(sample((4,), (1, 2), (1, 2)), "input must be (..., steps, an even number)"),

@@ -80,7 +80,6 @@ def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
         sample((2,), (3,), (1,), indexing="xy"),
         sample((), (3,)),
         sample((5,), indexing="xy"),
-        sample((0,), (2,)),
     ],
     method=False,
 )

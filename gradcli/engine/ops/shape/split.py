@@ -184,7 +184,6 @@ _MOST_EMPTY = 1 << 16  # parts of tensor_split that hold nothing
         sample((2, 5), indices_or_sections=(1, 4), dim=-1),
         sample((6, 1), index((2,), 6)),
         sample((2, 3), indices_or_sections=5, dim=1),
-        sample((0, 3), indices_or_sections=2),
     ],
     wrong=[wrong(sample((), indices_or_sections=1), "tensor_split: a tensor without dimensions")],
 )

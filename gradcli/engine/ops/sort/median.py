@@ -88,7 +88,6 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> T
         sample(distinct((4, 3)), k=4, dim=0),
         sample(distinct((2, 5, 1)), k=3, dim=-2, keepdim=True),
         sample((), k=1),
-        sample((0, 3), k=2, dim=1),
     ]
 )
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
