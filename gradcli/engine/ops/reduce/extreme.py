@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import Any, overload
 
 from gradcli.engine import dtype as dtypes
-from gradcli.engine import shape as shapes
 from gradcli.engine import table
 from gradcli.engine.array import Array, run
 from gradcli.engine.composite import function
 from gradcli.engine.kind import OneDim
 from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops.along import along
-from gradcli.engine.ops.creation.ranges import arange
 from gradcli.engine.ops.elementwise.clamp import maximum, minimum
+from gradcli.engine.ops.index.scatter import laid_back
 from gradcli.engine.ops.reduce.sum import SAMPLES, Dim
 from gradcli.engine.result import Extreme
 from gradcli.engine.sample import distinct, sample, with_numbers, wrong
-from gradcli.engine.shape import Shape
+from gradcli.engine.shape import Shape, dim_set, reduced
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
@@ -38,8 +37,8 @@ _NOTHING = wrong(sample((3, 0), dim=1), "there is nothing to choose from in shap
 
 def _shared_again(grad: Tensor, *, x: Tensor, y: Tensor, dim: Dim) -> Tensor:
     """1 / ties where x is y, otherwise 0."""
-    dims = shapes.dim_set(dim, x.ndim, "amax")
-    shape = shapes.reduced(x.shape, dims, keepdim=True)
+    dims = dim_set(dim, x.ndim, "amax")
+    shape = reduced(x.shape, dims, keepdim=True)
     first = (x.detach() == y.detach().reshape(shape)).to(x.dtype)
     ties = table.sum(first, dims, keepdim=True)
     return grad.reshape(shape) * (first / ties)
@@ -47,9 +46,9 @@ def _shared_again(grad: Tensor, *, x: Tensor, y: Tensor, dim: Dim) -> Tensor:
 
 def _largest(name: str, kernel: str, doc: str) -> Op[Tensor]:
     def forward(x: Array, *, dim: Dim = (), keepdim: bool = False) -> Array:
-        dims = shapes.dim_set(dim, x.ndim, name)
+        dims = dim_set(dim, x.ndim, name)
         values, _ = _chosen(name, kernel, x, dims)
-        return values.reshape(shapes.reduced(x.shape, dims, keepdim))
+        return values.reshape(reduced(x.shape, dims, keepdim))
 
     forward.__doc__ = (
         f"The {doc} of x over `dim`, or over everything; ties share the gradient evenly."
@@ -59,7 +58,7 @@ def _largest(name: str, kernel: str, doc: str) -> Op[Tensor]:
     @declared.gradient
     def gradient(grad: Array, *, x: Array, y: Array, dim: Dim) -> Array:
         """1 / ties where x is y, otherwise 0."""
-        lines = along(x.shape, shapes.dim_set(dim, x.ndim, name))
+        lines = along(x.shape, dim_set(dim, x.ndim, name))
         out = lines.whole(x.dtype)
         run("ties_backward", lines.fold(x), lines.fold_result(y), lines.fold_result(grad), out)
         return lines.unfold(out)
@@ -82,10 +81,9 @@ _PLACE_SAMPLES = (
 
 def _place(name: str, kernel: str, doc: str) -> Op[Tensor]:
     def forward(x: Array, *, dim: int | None = None, keepdim: bool = False) -> Array:
-        one = None if dim is None else (shapes.dim_index(dim, x.ndim, name),)
-        dims = shapes.dim_set(one, x.ndim, name)
+        dims = dim_set(dim, x.ndim, name)
         _, places = _chosen(name, kernel, x, dims)
-        return places.reshape(shapes.reduced(x.shape, dims, keepdim))
+        return places.reshape(reduced(x.shape, dims, keepdim))
 
     forward.__doc__ = f"Where the {doc} lies along `dim`, or in the flat x; the first of several."
     return op(
@@ -126,9 +124,8 @@ def _extreme(
     name: str, kernel: str, doc: str, of_all: Op[Tensor], of_two: Op[Tensor]
 ) -> Op[Tensor]:
     def forward(x: Array, *, dim: OneDim, keepdim: bool = False) -> tuple[Array, Array]:
-        one = (shapes.dim_index(dim, x.ndim, name),)
-        dims = shapes.dim_set(one, x.ndim, name)
-        shape = shapes.reduced(x.shape, dims, keepdim)
+        dims = dim_set(dim, x.ndim, name)
+        shape = reduced(x.shape, dims, keepdim)
         values, places = _chosen(name, kernel, x, dims)
         return values.reshape(shape), places.reshape(shape)
 
@@ -151,36 +148,23 @@ def _extreme(
 
     @declared.gradient
     def gradient(
-        grads: tuple[Array | None, ...], *, indices: Array, dim: int, shapes: tuple[Shape, ...]
-    ) -> Array | None:
-        return None if grads[0] is None else _selected(grads[0], indices, shapes[0], dim)
+        grads: tuple[Array, ...], *, indices: Array, dim: int, shapes: tuple[Shape, ...]
+    ) -> Array:
+        """The gradient at the chosen places, 0 elsewhere."""
+        lines = along(shapes[0], dim_set(dim, len(shapes[0]), name))
+        out = lines.whole(grads[0].dtype)
+        run("select_backward", lines.fold_result(indices), lines.fold_result(grads[0]), out)
+        return lines.unfold(out)
 
     @declared.gradient_graph
     def gradient_graph(
-        grads: tuple[Tensor | None, ...], *, indices: Tensor, dim: int, shapes: tuple[Shape, ...]
-    ) -> Tensor | None:
-        return None if grads[0] is None else _selected_again(grads[0], indices, shapes[0], dim)
+        grads: tuple[Tensor, ...], *, indices: Tensor, dim: int, shapes: tuple[Shape, ...]
+    ) -> Tensor:
+        """The gradient at the chosen places, 0 elsewhere."""
+        one = reduced(shapes[0], dim_set(dim, len(shapes[0]), name), keepdim=True)
+        return laid_back(grads[0].reshape(one), indices.reshape(one), shapes[0], dim)
 
     return declare_op(declared)
-
-
-def _selected(grad: Array, indices: Array, shape: Shape, dim: int) -> Array:
-    """The gradient at the chosen places, 0 elsewhere."""
-    one = (shapes.dim_index(dim, len(shape), "max"),)
-    lines = along(shape, shapes.dim_set(one, len(shape), "max"))
-    out = lines.whole(grad.dtype)
-    run("select_backward", lines.fold_result(indices), lines.fold_result(grad), out)
-    return lines.unfold(out)
-
-
-def _selected_again(grad: Tensor, indices: Tensor, shape: Shape, dim: int) -> Tensor:
-    """The same with Tensors: the gradient times 1 at the chosen places."""
-    if not shape:
-        return grad
-    d = shapes.dim_index(dim, len(shape), "max")
-    one = shapes.reduced(shape, (d,), keepdim=True)
-    column = arange(shape[d]).reshape((-1,) + (1,) * (len(shape) - d - 1))
-    return grad.reshape(one) * (indices.reshape(one) == column).to(grad.dtype)
 
 
 max = _extreme("max", "max_along", "The largest along `dim`, and its place.", amax, maximum)

@@ -9,8 +9,7 @@ from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, full, run
 from gradcli.engine.composite import function
 from gradcli.engine.op import Op, declare_op
-from gradcli.engine.ops.creation.creation import full as full_tensor
-from gradcli.engine.ops.index.scatter import ADD, put, scatter_add
+from gradcli.engine.ops.index.scatter import ADD, laid_back, put
 from gradcli.engine.result import Sorted
 from gradcli.engine.sample import distinct, index, sample, wrong
 from gradcli.engine.shape import Shape
@@ -68,35 +67,6 @@ sort = _SortOp(
 declare_op(sort)
 
 
-def _back(grads: tuple[Array | None, ...], indices: Array, shape: Shape, dim: int) -> Array | None:
-    """Each value's gradient to the place it came from."""
-    if grads[0] is None:
-        return None
-    d = shape_rules.dim_index(dim, len(shape), "sort")
-    return put(full(shape, 0, grads[0].dtype), indices, grads[0], d, ADD, "sort")
-
-
-def _back_again(
-    grads: tuple[Tensor | None, ...], *, indices: Tensor, shapes: tuple[Shape], dim: int
-) -> Tensor | None:
-    """To the places the values came from."""
-    if grads[0] is None:
-        return None
-    nothing = full_tensor(shapes[0], 0, dtype=grads[0].dtype)
-    return scatter_add(nothing, dim, indices, grads[0])
-
-
-sort.gradient_graph(_back_again)
-
-
-@sort.gradient
-def sort_gradient(
-    grads: tuple[Array | None, ...], *, indices: Array, shapes: tuple[Shape], dim: int
-) -> Array | None:
-    """To the places the values came from."""
-    return _back(grads, indices, shapes[0], dim)
-
-
 def _topk(
     x: Array, *, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Array, Array]:
@@ -104,7 +74,7 @@ def _topk(
     del sorted  # always
     d = shape_rules.dim_index(dim, x.ndim, "topk")
     size = x.shape[d] if x.ndim else 1
-    if isinstance(k, bool) or not isinstance(k, int) or not 0 <= k <= size:
+    if not 0 <= k <= size:
         raise RangeError(f"topk: k must be a whole number from 0 to {size}, got {k!r}")
     if not x.ndim and k == 0:
         return empty((0,), x.dtype), empty((0,), dtypes.int64)
@@ -128,15 +98,25 @@ topk = _SortOp(
     wrong=[wrong(sample((3,), k=4), "k must be a whole number from 0 to 3, got 4")],
 )
 declare_op(topk)
-topk.gradient_graph(_back_again)
 
 
 @topk.gradient
-def topk_gradient(
-    grads: tuple[Array | None, ...], *, indices: Array, shapes: tuple[Shape], dim: int
-) -> Array | None:
-    """To the places the values came from."""
-    return _back(grads, indices, shapes[0], dim)
+@sort.gradient
+def gradient_by_places(
+    grads: tuple[Array, ...], *, indices: Array, shapes: tuple[Shape], dim: int
+) -> Array:
+    """Each value's gradient to the place it came from."""
+    d = shape_rules.dim_index(dim, len(shapes[0]), "sort")
+    return put(full(shapes[0], 0, grads[0].dtype), indices, grads[0], d, ADD, "sort")
+
+
+@topk.gradient_graph
+@sort.gradient_graph
+def gradient_graph_by_places(
+    grads: tuple[Tensor, ...], *, indices: Tensor, shapes: tuple[Shape], dim: int
+) -> Tensor:
+    """Each value's gradient to the place it came from."""
+    return laid_back(grads[0], indices, shapes[0], dim)
 
 
 # -- composed of these ---------------------------------------------------------------------------
