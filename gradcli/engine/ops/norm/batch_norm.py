@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.engine import shape as shapes
 from gradcli.engine import table
 from gradcli.engine.array import Array, copy_into, empty, run, scalar
 from gradcli.engine.dtype import DType
@@ -12,12 +11,12 @@ from gradcli.engine.kind import NotNegative
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.elementwise.family import map_binary
-from gradcli.engine.ops.norm.layer_norm import Gradients, as_vector
+from gradcli.engine.ops.norm.inputs import Gradients, as_vector, backward, by_channel, scaled
 from gradcli.engine.recompute import repeating
 from gradcli.engine.sample import none, positive, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import OptionError, ShapeError
+from gradcli.errors import OptionError
 
 
 def _composed_batch_norm(
@@ -41,9 +40,7 @@ def _composed_batch_norm(
     else:
         lowered = x - table.reshape(running_mean, shape)
         variance = table.reshape(running_var, shape)
-    y = lowered * table.rsqrt(variance + eps)
-    y = y if weight is None else y * table.reshape(weight, shape)
-    return y if bias is None else y + table.reshape(bias, shape)
+    return scaled(lowered * table.rsqrt(variance + eps), weight, bias, shape)
 
 
 def _running(kept: dict[str, Any], options: dict[str, Any]) -> dict[str, Array | None]:
@@ -56,21 +53,10 @@ def _running(kept: dict[str, Any], options: dict[str, Any]) -> dict[str, Array |
     return {"running_mean": kept["mean"], "running_var": variance}
 
 
-def _channels(x: Array) -> Shape:
-    """The shape as (N, C, L)."""
-    if x.ndim < 2:
-        raise ShapeError(f"batch_norm: x needs at least 2 dimensions (N, C, ...), got {x.shape}")
-    return (*x.shape[:2], shapes.numel(x.shape[2:]))
-
-
-def _check_channels(x: Array, **vectors: Array | None) -> None:
+def _check_channels(x: Array, **vectors: Array | None) -> Shape:
     if any(v is not None and v.dtype is not x.dtype.computed for v in vectors.values()):
         match("batch_norm", x, **vectors)  # beside bfloat16 they may be float32
-    for name, vector in vectors.items():
-        if vector is not None and vector.shape != x.shape[1:2]:
-            raise ShapeError(
-                f"batch_norm: x {x.shape} has {x.shape[1]} channels, {name} has {vector.shape}"
-            )
+    return by_channel("batch_norm", x, **vectors)
 
 
 def _check_batch(x: Array, running: tuple[Array | None, Array | None], training: bool) -> None:
@@ -127,27 +113,27 @@ def batch_norm(
     In training mean and variance are those of the batch, and the running ones move towards them
     (the variance as that of a sample, with n - 1); otherwise the running ones are used.
     """
-    folded = _channels(x)
     x = floats("batch_norm", x)
     running = (None, None) if training and repeating() else (running_mean, running_var)
-    _check_channels(x, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    vectors = {"running_mean": running_mean, "running_var": running_var}
+    form = _check_channels(x, weight=weight, bias=bias, **vectors)
     _check_batch(x, running, training)
     y = empty(x.shape, x.dtype)
-    mean, rstd = (empty(x.shape[1:2], x.dtype.computed) for _ in range(2))
-    given = x.contiguous().reshape(folded), as_vector(weight, x), as_vector(bias, x)
+    mean, rstd = empty(form[1:2], x.dtype.computed), empty(form[1:2], x.dtype.computed)
+    inputs = x.contiguous().reshape(form), as_vector(weight, x), as_vector(bias, x)
     # Written to, so it must not be the shared `nothing`.
-    kept = [empty((0,), x.dtype) if r is None else as_vector(r, x) for r in running]
-    made = y.reshape(folded), mean, rstd
+    statistics = [empty((0,), x.dtype) if r is None else as_vector(r, x) for r in running]
+    results = y.reshape(form), mean, rstd
     if training:
-        run("batch_norm_train", *given, *made, *kept, options=(eps, momentum))
-        for buffer, new in zip(running, kept, strict=True):
-            _written(buffer, new)
+        run("batch_norm_train", *inputs, *results, *statistics, options=(eps, momentum))
+        for buffer, new in zip(running, statistics, strict=True):
+            _count_write(buffer, new)
     else:
-        run("batch_norm_eval", *given, *kept, *made, options=(eps,))
+        run("batch_norm_eval", *inputs, *statistics, *results, options=(eps,))
     return y, mean, rstd
 
 
-def _written(buffer: Array | None, new: Array) -> None:
+def _count_write(buffer: Array | None, new: Array) -> None:
     """Makes sure that a running statistic holds what was written, and tells who saved it."""
     if buffer is None:
         return
@@ -170,21 +156,10 @@ def batch_norm_gradient(
     dtypes: tuple[DType | None, ...],
 ) -> Gradients:
     """In training as for layer norm, over a channel; otherwise grad * rstd * weight."""
-    folded = _channels(x)
-    out = empty(x.shape, x.dtype)
     of_weight, of_bias = (empty(mean.shape, dtypes[i] or mean.dtype) for i in (3, 4))
-    run(
-        "batch_norm_backward",
-        x.contiguous().reshape(folded),
-        grad.contiguous().reshape(folded),
-        mean,
-        rstd,
-        as_vector(weight, x),
-        out.reshape(folded),
-        of_weight,
-        of_bias,
-        sizes=(int(training),),
-    )
+    statistics, gradients = (mean, rstd, weight), (of_weight, of_bias)
+    form = by_channel("batch_norm", x)
+    out = backward("batch_norm_backward", grad, x, form, statistics, gradients, (int(training),))
     of_mean = of_var = None
     if not training and (needs[1] or needs[2]):
         scale = rstd if weight is None else map_binary("mul", rstd, weight)

@@ -7,12 +7,12 @@ from gradcli.engine import table
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.op import declare_op
 from gradcli.engine.ops.along import floats, match
-from gradcli.engine.ops.norm.layer_norm import as_vector, composed_layer_norm
+from gradcli.engine.ops.norm.inputs import as_vector, backward, by_channel, scaled
+from gradcli.engine.ops.norm.layer_norm import composed_layer_norm
 from gradcli.engine.ops.order import OptionSecond
 from gradcli.engine.sample import none, sample, wrong
-from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import OptionError, ShapeError
+from gradcli.errors import OptionError
 
 
 def _composed_group_norm(
@@ -21,36 +21,20 @@ def _composed_group_norm(
     row = x.shape[1] // num_groups * shapes.numel(x.shape[2:])
     groups = table.reshape(x, (x.shape[0], num_groups, row))
     lowered = composed_layer_norm(groups, None, None, normalized_shape=row, eps=eps)
-    y = table.reshape(lowered, x.shape)
     channels = (1, -1) + (1,) * (x.ndim - 2)
-    y = y if weight is None else y * table.reshape(weight, channels)
-    return y if bias is None else y + table.reshape(bias, channels)
+    return scaled(table.reshape(lowered, x.shape), weight, bias, channels)
 
 
-def _check(x: Array, num_groups: int, **vectors: Array | None) -> None:
-    if x.ndim < 2:
-        raise ShapeError(f"group_norm: x needs at least 2 dimensions (N, C, ...), got {x.shape}")
-    match("group_norm", x, **vectors)
-    channels = x.shape[1]
-    for name, given in vectors.items():
-        if given is not None and given.shape != (channels,):
-            raise ShapeError(
-                f"group_norm: x {x.shape} has {channels} channels, {name} has {given.shape}"
-            )
-    if not isinstance(num_groups, int) or num_groups < 1 or channels % num_groups:
+def _check(x: Array, num_groups: int) -> None:
+    if num_groups < 1 or x.shape[1] % num_groups:
         raise OptionError(
-            f"group_norm: num_groups {num_groups} must divide the {channels} channels "
+            f"group_norm: num_groups {num_groups} must divide the {x.shape[1]} channels "
             f"of x {x.shape}"
         )
     if x.numel == num_groups:
         raise OptionError(
             f"group_norm: needs more than 1 value for each group, got shape {x.shape}"
         )
-
-
-def _folded(x: Array) -> Shape:
-    """The shape as (N, C, L)."""
-    return (*x.shape[:2], shapes.numel(x.shape[2:]))
 
 
 def group_norm_forward(
@@ -66,12 +50,14 @@ def group_norm_forward(
     Mean and variance are those of the group (Wu and He 2018).
     """
     x = floats("group_norm", x)
-    _check(x, num_groups, weight=weight, bias=bias)
+    match("group_norm", x, weight=weight, bias=bias)
+    form = by_channel("group_norm", x, weight=weight, bias=bias)
+    _check(x, num_groups)
     y = empty(x.shape, x.dtype)
     groups = (x.shape[0], num_groups)
     mean, rstd = empty(groups, x.dtype.computed), empty(groups, x.dtype.computed)
-    given = x.contiguous().reshape(_folded(x)), as_vector(weight, x), as_vector(bias, x)
-    run("group_norm", *given, y.reshape(_folded(x)), mean, rstd, options=(eps,))
+    inputs = x.contiguous().reshape(form), as_vector(weight, x), as_vector(bias, x)
+    run("group_norm", *inputs, y.reshape(form), mean, rstd, options=(eps,))
     return y, mean, rstd
 
 
@@ -107,18 +93,8 @@ def group_norm_gradient(
     grad: Array, *, x: Array, weight: Array | None, mean: Array, rstd: Array
 ) -> tuple[Array, Array, Array]:
     """(g - mean(g) - h mean(g h)) * rstd for g = grad * weight, h = (x - mean) rstd."""
-    out = empty(x.shape, x.dtype)
     of_weight, of_bias = empty(x.shape[1:2], x.dtype), empty(x.shape[1:2], x.dtype)
-    folded = _folded(x)
-    run(
-        "group_norm_backward",
-        x.contiguous().reshape(folded),
-        grad.contiguous().reshape(folded),
-        mean,
-        rstd,
-        as_vector(weight, x),
-        out.reshape(folded),
-        of_weight,
-        of_bias,
-    )
+    statistics, gradients = (mean, rstd, weight), (of_weight, of_bias)
+    form = by_channel("group_norm", x)
+    out = backward("group_norm_backward", grad, x, form, statistics, gradients)
     return out, of_weight, of_bias

@@ -6,22 +6,15 @@ from collections.abc import Sequence
 
 from gradcli.engine import shape as shapes
 from gradcli.engine import table
-from gradcli.engine.array import Array, empty, nothing, run
+from gradcli.engine.array import Array, empty, run
 from gradcli.engine.kind import Sizes
 from gradcli.engine.op import declare_op
 from gradcli.engine.ops.along import floats, match
+from gradcli.engine.ops.norm.inputs import Gradients, as_vector, backward, last_shape, scaled
 from gradcli.engine.ops.order import OptionSecond
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import ShapeError
-
-Gradients = tuple[Array | None, ...]
-
-
-def as_vector(x: Array | None, like: Array) -> Array:
-    """Flat and contiguous, as kernels want it; no elements for one that is left out."""
-    return nothing(like.dtype) if x is None else x.contiguous().reshape((x.numel,))
 
 
 def composed_layer_norm(
@@ -37,20 +30,12 @@ def composed_layer_norm(
     dims = tuple(range(-count, 0))
     lowered = x - table.mean(x, dims, keepdim=True)
     y = lowered * table.rsqrt(table.mean(lowered * lowered, dims, keepdim=True) + eps)
-    y = y if weight is None else y * weight
-    return y if bias is None else y + bias
+    return scaled(y, weight, bias, x.shape[x.ndim - count :])
 
 
-def _rows(x: Array, normalized_shape: int | Sequence[int]) -> tuple[Shape, tuple[int, int]]:
-    """The normalized shape, and x as (rows, elements of a row)."""
-    one = isinstance(normalized_shape, int)
-    last = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-    if not last or x.shape[x.ndim - len(last) :] != last or len(last) > x.ndim:
-        raise ShapeError(
-            f"layer_norm: x {x.shape} does not end in normalized_shape "
-            f"{normalized_shape if one else last}"
-        )
-    return last, (shapes.numel(x.shape[: x.ndim - len(last)]), shapes.numel(last))
+def _rows(x: Array, last: Shape) -> Shape:
+    """(rows, elements of a row)."""
+    return (shapes.numel(x.shape[: x.ndim - len(last)]), shapes.numel(last))
 
 
 def layer_norm_forward(
@@ -62,14 +47,12 @@ def layer_norm_forward(
     eps: float = 1e-5,
 ) -> tuple[Array, Array, Array]:
     """(x - mean) / sqrt(var + eps) * weight + bias, over the last dimensions of each sample."""
-    last, rows = _rows(x, normalized_shape)
+    last = last_shape("layer_norm", x, normalized_shape, weight=weight, bias=bias)
     x = floats("layer_norm", x)
     match("layer_norm", x, weight=weight, bias=bias)
-    for name, vector in (("weight", weight), ("bias", bias)):
-        if vector is not None and vector.shape != last:
-            raise ShapeError(f"layer_norm: {name} {vector.shape} is not of normalized_shape {last}")
+    rows = _rows(x, last)
     y = empty(x.shape, x.dtype)
-    mean, rstd = (empty(rows[:1], x.dtype.computed) for _ in range(2))
+    mean, rstd = empty(rows[:1], x.dtype.computed), empty(rows[:1], x.dtype.computed)
     vectors = as_vector(weight, x), as_vector(bias, x)
     flat = x.contiguous().reshape(rows)
     run("layer_norm", flat, *vectors, y.reshape(rows), mean, rstd, options=(eps,))
@@ -110,17 +93,9 @@ def layer_norm_gradient(
     normalized_shape: int | Sequence[int],
 ) -> Gradients:
     """(g - mean(g) - h mean(g h)) * rstd for g = grad * weight, h = (x - mean) rstd."""
-    last, rows = _rows(x, normalized_shape)
-    out, of_weight, of_bias = empty(x.shape, x.dtype), empty(last, x.dtype), empty(last, x.dtype)
-    run(
-        "layer_norm_backward",
-        x.contiguous().reshape(rows),
-        grad.contiguous().reshape(rows),
-        mean,
-        rstd,
-        as_vector(weight, x),
-        out.reshape(rows),
-        of_weight.reshape(rows[1:]),
-        of_bias.reshape(rows[1:]),
-    )
+    last = last_shape("layer_norm", x, normalized_shape)
+    rows = _rows(x, last)
+    of_weight, of_bias = empty(last, x.dtype), empty(last, x.dtype)
+    flat = of_weight.reshape(rows[1:]), of_bias.reshape(rows[1:])
+    out = backward("layer_norm_backward", grad, x, rows, (mean, rstd, weight), flat)
     return out, of_weight, of_bias

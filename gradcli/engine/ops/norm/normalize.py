@@ -15,6 +15,7 @@ from gradcli.engine.ops.elementwise.power import rsqrt, sqrt
 from gradcli.engine.ops.index.slices import getitem
 from gradcli.engine.ops.norm.batch_norm import batch_norm
 from gradcli.engine.ops.norm.group_norm import group_norm
+from gradcli.engine.ops.norm.inputs import by_channel, last_shape
 from gradcli.engine.ops.reduce.extreme import amax
 from gradcli.engine.ops.reduce.sum import mean
 from gradcli.engine.ops.reduce.sum import sum as total
@@ -22,7 +23,7 @@ from gradcli.engine.ops.shape.expand import expand
 from gradcli.engine.ops.shape.reshape import clone, reshape
 from gradcli.engine.recompute import repeating
 from gradcli.engine.sample import away_from, distinct, none, positive, sample
-from gradcli.engine.shape import Shape, dim_index, numel
+from gradcli.engine.shape import dim_index, numel
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
@@ -33,19 +34,6 @@ def _float(op: str, x: Tensor) -> DType:
     if not x.is_floating_point():
         raise DTypeError(f"{op}: input must be float32, float64 or bfloat16, got {x.dtype}")
     return x.dtype
-
-
-def _channels(op: str, x: Tensor, **vectors: Tensor | None) -> int:
-    """The channels of (N, C, ...), which each of the vectors must have too."""
-    _float(op, x)
-    if x.ndim < 2:
-        raise ShapeError(f"{op}: input needs at least 2 dimensions (N, C, ...), got {x.shape}")
-    for name, vector in vectors.items():
-        if vector is not None and vector.shape != x.shape[1:2]:
-            raise ShapeError(
-                f"{op}: input {x.shape} has {x.shape[1]} channels, {name} has {vector.shape}"
-            )
-    return x.shape[1]
 
 
 @function(
@@ -74,7 +62,8 @@ def instance_norm(
     statistics move towards the mean over the samples; without use_input_stats they are used
     instead.
     """
-    channels = _channels("instance_norm", input, weight=weight, bias=bias)
+    _float("instance_norm", input)
+    channels = by_channel("instance_norm", input, weight=weight, bias=bias)[1]
     if (running_mean is None) != (running_var is None):
         raise OptionError("instance_norm: give both running_mean and running_var, or neither")
     if not use_input_stats:
@@ -134,14 +123,7 @@ def rms_norm(
     eps is the distance of 1 to the next number where it is left out.
     """
     dtype = _float("rms_norm", input)
-    last: Shape = (
-        (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-    )
-    if not last or len(last) > input.ndim or input.shape[input.ndim - len(last) :] != last:
-        raise ShapeError(f"rms_norm: input {input.shape} does not end in normalized_shape {last}")
-    if weight is not None and weight.shape != last:
-        raise ShapeError(f"rms_norm: weight {weight.shape} is not of normalized_shape {last}")
-    dims = tuple(range(-len(last), 0))
+    dims = tuple(range(-len(last_shape("rms_norm", input, normalized_shape, weight=weight)), 0))
     wide = input.to(dtype.computed)
     square = mean(wide * wide, dims, keepdim=True)
     y = wide * rsqrt(square + (_EPSILON[dtype.computed] if eps is None else eps))
