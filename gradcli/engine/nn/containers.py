@@ -4,25 +4,20 @@ from __future__ import annotations
 
 __all__ = ["Sequential", "ModuleList", "ModuleDict"]
 
-from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any, Self
 
+from gradcli.engine.nn.members import Named, Row
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.steps import step_by_step
-from gradcli.errors import DTypeError, OptionError, RangeError
+from gradcli.errors import DTypeError, RangeError
 
 
-class _Numbered(Module):
-    """Modules in a row, by position and by name."""
+class _Numbered(Row[Module]):
+    """Modules in a row."""
 
-    def _position(self, index: int) -> str:
-        names = list(self._modules)
-        if not -len(names) <= index < len(names):
-            raise RangeError(
-                f"{type(self).__name__}: index {index} is outside {-len(names)}..{len(names) - 1}"
-            )
-        return names[index]
+    _table = "_modules"
 
     def _enter(self, name: str, module: object) -> None:
         if not isinstance(module, Module):
@@ -35,26 +30,14 @@ class _Numbered(Module):
         self._modules.clear()
         self._modules.update(numbered)
 
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Module]:
-        return iter([module for module in self._modules.values() if module is not None])
-
     def __contains__(self, module: object) -> bool:
         return any(module is one for one in self)
-
-    def __setitem__(self, index: int, module: Module) -> None:
-        self._enter(self._position(index), module)
 
     def __delitem__(self, index: int | slice) -> None:
         names = list(self._modules)
         for name in names[index] if isinstance(index, slice) else [self._position(index)]:
             del self._modules[name]
         self._renumber(list(self._modules.values()))
-
-    def __iadd__(self, modules: Iterable[Module]) -> Self:
-        return self.extend(modules)
 
     def append(self, module: Module) -> Self:
         """Put one more module at the end."""
@@ -145,70 +128,21 @@ class ModuleList(_Numbered):
         return f"{name}(\n  " + "\n  ".join(rows) + "\n)" if rows else f"{name}()"
 
 
-class ModuleDict(Module):
+class ModuleDict(Named[Module]):
     """Modules by name; it has no forward."""
+
+    _table, _kind = "_modules", "module"
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[Any] | None = None) -> None:
         super().__init__()
         if modules is not None:
             self.update(modules)
 
-    def _has(self, key: str) -> Module:
-        module = self._modules.get(key)
-        if module is None:
-            known = ", ".join(self._modules) or "none"
-            raise RangeError(f"ModuleDict: no module is called '{key}'; there are: {known}")
-        return module
-
-    def __getitem__(self, key: str) -> Module:
-        return self._has(key)
-
     def __setitem__(self, key: str, module: Module) -> None:
         if not isinstance(module, Module):
             raise DTypeError(f"ModuleDict: '{key}' is no Module: {module!r:.60}")
         self.register_module(key, module)
 
-    def __delitem__(self, key: str) -> None:
-        self._has(key)
-        del self._modules[key]
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._modules
-
-    def clear(self) -> None:
-        """Take all modules out."""
-        self._modules.clear()
-
-    def pop(self, key: str) -> Module:
-        """Take a module out."""
-        module = self._has(key)
-        del self._modules[key]
-        return module
-
-    def keys(self) -> KeysView[str]:
-        """The names."""
-        return self._modules.keys()
-
-    def items(self) -> ItemsView[str, Module | None]:
-        """Names with their modules."""
-        return self._modules.items()
-
-    def values(self) -> ValuesView[Module | None]:
-        """The modules."""
-        return self._modules.values()
-
     def update(self, modules: Any) -> None:
         """Enter modules from a mapping, a ModuleDict or pairs (name, module)."""
-        pairs: Iterable[Any] = (
-            modules.items() if isinstance(modules, Mapping | ModuleDict) else modules
-        )
-        for pair in pairs:
-            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-                raise OptionError(f"ModuleDict: takes a mapping or pairs, got {pair!r:.60}")
-            self[pair[0]] = pair[1]
+        self._enter_pairs(modules.items() if isinstance(modules, Mapping | Named) else modules)

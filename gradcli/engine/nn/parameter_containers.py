@@ -7,10 +7,11 @@ __all__ = ["ParameterList", "ParameterDict"]
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
+from gradcli.engine.nn.members import Named, Row
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import DTypeError, OptionError, RangeError
+from gradcli.errors import DTypeError, RangeError
 
 
 def _as_parameter(owner: Module, name: str, value: object) -> Parameter:
@@ -27,44 +28,26 @@ def _row(name: str, parameter: Parameter) -> str:
     return f"    ({name}): Parameter containing: [{parameter.dtype} of size {size}]"
 
 
-class ParameterList(Module):
+class ParameterList(Row[Parameter]):
     """Parameters in a list; a tensor becomes a parameter when it enters."""
+
+    _table = "_parameters"
 
     def __init__(self, values: Iterable[Tensor] | None = None) -> None:
         super().__init__()
         self.extend(values or ())
 
-    def _rows(self) -> list[Parameter]:
-        return [p for p in self._parameters.values() if p is not None]
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[Parameter]:
-        return iter(self._rows())
-
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
-            return type(self)(self._rows()[index])
-        return self._rows()[self._position(index)]
+            return type(self)(list(self)[index])
+        return self._parameters[self._position(index)]
 
-    def _position(self, index: int) -> int:
-        count = len(self)
-        if not -count <= index < count:
-            raise RangeError(f"ParameterList: index {index} is outside {-count}..{count - 1}")
-        return index % count
-
-    def __setitem__(self, index: int, value: Tensor) -> None:
-        name = str(self._position(index))
-        self._parameters[name] = _as_parameter(self, name, value)
-
-    def __iadd__(self, values: Iterable[Tensor]) -> Self:
-        return self.extend(values)
+    def _enter(self, name: str, member: Tensor) -> None:
+        self._parameters[name] = _as_parameter(self, name, member)
 
     def append(self, value: Tensor) -> Self:
         """Put one more at the end."""
-        name = str(len(self))
-        self._parameters[name] = _as_parameter(self, name, value)
+        self._enter(str(len(self)), value)
         return self
 
     def extend(self, values: Iterable[Tensor]) -> Self:
@@ -83,23 +66,15 @@ class ParameterList(Module):
         return _repr(self)
 
 
-class ParameterDict(Module):
+class ParameterDict(Named[Parameter]):
     """Parameters by name; a tensor becomes a parameter when it enters."""
+
+    _table, _kind = "_parameters", "parameter"
 
     def __init__(self, parameters: Mapping[str, Tensor] | Iterable[Any] | None = None) -> None:
         super().__init__()
         if parameters is not None:
             self.update(parameters)
-
-    def _has(self, key: str) -> Parameter:
-        parameter = self._parameters.get(key)
-        if parameter is None:
-            known = ", ".join(self._parameters) or "none"
-            raise RangeError(f"ParameterDict: no parameter is called '{key}'; there are: {known}")
-        return parameter
-
-    def __getitem__(self, key: str) -> Parameter:
-        return self._has(key)
 
     def __setitem__(self, key: str, value: Tensor) -> None:
         parameter = _as_parameter(self, key, value)
@@ -108,21 +83,8 @@ class ParameterDict(Module):
         else:
             self.register_parameter(key, parameter)
 
-    def __delitem__(self, key: str) -> None:
-        self._has(key)
-        del self._parameters[key]
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._parameters)
-
     def __reversed__(self) -> Iterator[str]:
         return reversed(self._parameters)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._parameters
 
     def __or__(self, other: object) -> ParameterDict:
         both = self.copy()
@@ -137,18 +99,6 @@ class ParameterDict(Module):
         """Another one that holds the same parameters."""
         return ParameterDict(list(self.items()))
 
-    def keys(self) -> Iterable[str]:
-        """The names."""
-        return self._parameters.keys()
-
-    def items(self) -> Iterable[tuple[str, Parameter]]:
-        """Names with their parameters."""
-        return ((key, self[key]) for key in self._parameters)
-
-    def values(self) -> Iterable[Parameter]:
-        """The parameters."""
-        return (self[key] for key in self._parameters)
-
     def get(self, key: str, default: object = None) -> Any:
         """The parameter of that name, or `default`."""
         found = self._parameters.get(key)
@@ -160,12 +110,6 @@ class ParameterDict(Module):
             self[key] = default
         return self[key]
 
-    def pop(self, key: str) -> Parameter:
-        """Take a parameter out."""
-        parameter = self._has(key)
-        del self[key]
-        return parameter
-
     def popitem(self) -> tuple[str, Parameter]:
         """Take the last one out, with its name."""
         if not self._parameters:
@@ -173,21 +117,11 @@ class ParameterDict(Module):
         key = next(reversed(self._parameters))
         return key, self.pop(key)
 
-    def clear(self) -> None:
-        """Take all out."""
-        self._parameters.clear()
-
     def update(self, parameters: Any) -> None:
         """Enter parameters from a mapping (by name), a ParameterDict or pairs (name, tensor)."""
-        pairs = parameters
-        if isinstance(parameters, ParameterDict):
-            pairs = parameters.items()
-        elif isinstance(parameters, Mapping):
-            pairs = sorted(parameters.items())
-        for pair in pairs:
-            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-                raise OptionError(f"ParameterDict: takes a mapping or pairs, got {pair!r:.60}")
-            self[pair[0]] = pair[1]
+        if isinstance(parameters, Mapping):
+            parameters = sorted(parameters.items())
+        self._enter_pairs(parameters.items() if isinstance(parameters, Named) else parameters)
 
     def extra_repr(self) -> str:
         """One row a parameter."""
