@@ -277,7 +277,7 @@ def test_module_list_holds_modules():
 
 
 def test_every_layer_of_a_file_is_a_name_of_nn():
-    bases = {"Loss", "Norm", "Recurrent", "RunningNorm"}
+    bases = {"Loss", "Named", "Norm", "Recurrent", "Row", "RunningNorm"}
     for path in Path(nn.__path__[0]).glob("*.py"):
         module = importlib.import_module(f"{nn.__name__}.{path.stem}")
         layers = {
