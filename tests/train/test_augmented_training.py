@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny import TinyData, go_on, tiny_job, train
+from tiny import Silent, TinyData, go_on, tiny_job, train
 
 from gradcli import engine
 from gradcli.config.losses import cross_entropy
@@ -18,7 +18,6 @@ from gradcli.engine import nn, optim
 from gradcli.engine.device import cpu
 from gradcli.errors import NumericsError
 from gradcli.train.evaluate import Evaluation
-from gradcli.train.report import Silent
 
 CHAIN = [{"crop": 1}, "hflip", {"rotate": 20}, {"cutout": 2}, {"mixup": 0.3}]
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tiny import go_on, only_run, records, tiny_job, train
+from tiny import Silent, go_on, only_run, records, tiny_job, train
 
 from gradcli import engine
 from gradcli.engine import nn
@@ -14,7 +14,6 @@ from gradcli.errors import CheckpointError
 from gradcli.train.average import Average
 from gradcli.train.directory import find_checkpoint
 from gradcli.train.evaluate import Evaluation
-from gradcli.train.report import Silent
 from gradcli.train.state import restore
 
 SETTINGS = {"ema": 0.75, "checkpoint_every": 4}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from test_capture_configs import FOLDER, SMALL, trained
-from tiny import go_on, records, tiny_job, train
+from tiny import Silent, go_on, records, tiny_job, train
 
 from gradcli import engine
 from gradcli.config import build, load
@@ -23,7 +23,6 @@ from gradcli.train.checkpoint import read
 from gradcli.train.evaluate import Evaluation
 from gradcli.train.generate import Sampling, continued
 from gradcli.train.job import Settings
-from gradcli.train.report import Silent
 from gradcli.train.step import OneStep
 
 

@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from tiny import go_on, only_run, records, tiny_job, train
+from tiny import Silent, go_on, only_run, records, tiny_job, train
 
 from gradcli.engine.optim.schedule import Plateau
 from gradcli.train import checkpoint
 from gradcli.train.directory import find_checkpoint
-from gradcli.train.report import Silent
 
 
 class Killed(BaseException):

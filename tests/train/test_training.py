@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tiny import Falling, go_on, only_run, records, status, tiny_job, train
+from tiny import Falling, Silent, go_on, only_run, records, status, tiny_job, train
 
 from gradcli import engine
 from gradcli.engine import nn
@@ -27,7 +27,6 @@ from gradcli.train import checkpoint, launch
 from gradcli.train.directory import RunDirectory, find_checkpoint, read_pointer
 from gradcli.train.job import EarlyStop, Expectation
 from gradcli.train.loop import check_expectations
-from gradcli.train.report import Silent
 from gradcli.train.state import restore, tensors_of
 from gradcli.train.step import epoch_order
 
