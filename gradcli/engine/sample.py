@@ -82,6 +82,19 @@ def wrong(sample: Sample, match: str, dtype: str = "float64") -> Wrong:
     return Wrong(sample, match, dtype)
 
 
+# What every op along one dimension can be tried with.
+LINES = (
+    sample((3, 5), dim=1),
+    sample((3, 5), dim=0),
+    sample((2, 7, 3), dim=-2),
+    sample((2, 1, 4), dim=-1),
+    sample((4, 1), dim=-1),
+    sample((), dim=0),
+    sample((0, 3), dim=1),
+    sample((3, 0), dim=1),
+)
+
+
 def with_empty(samples: Sequence[Sample]) -> tuple[Sample, ...]:
     """The samples; where none has a size of 0, the first as well with 0 for its first size."""
     several = tuple(samples)

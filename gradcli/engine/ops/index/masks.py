@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, run
@@ -50,15 +52,18 @@ places = declare_op(
 )
 
 
+_COUNTED = [
+    sample(index((3, 5), 2)),
+    sample(index((2, 3, 4), 3)),
+    sample(()),
+    sample(truth((4, 1))),
+    sample((0, 3)),
+]
+
+
 @function(
     tuple_if=["as_tuple"],
-    samples=[
-        sample(index((3, 5), 2)),
-        sample(index((2, 3, 4), 3), as_tuple=True),
-        sample((), as_tuple=True),
-        sample(truth((4, 1))),
-        sample((0, 3)),
-    ],
+    samples=[*_COUNTED, *(replace(one, options={"as_tuple": True}) for one in _COUNTED)],
     why=_PLACE,
 )
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:
@@ -71,16 +76,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, 
     return tuple(getitem(positions, index=(slice(None), d)) for d in range(x.ndim))
 
 
-@function(
-    samples=[
-        sample(index((3, 5), 2)),
-        sample(index((2, 3, 4), 3)),
-        sample(()),
-        sample(truth((4, 1))),
-        sample((0, 3)),
-    ],
-    why=_PLACE,
-)
+@function(samples=_COUNTED, why=_PLACE)
 def argwhere(input: Tensor) -> Tensor:
     """Places of the elements that are not 0, one a row."""
     return places(input, count=int(count_nonzero(input).item()))

@@ -12,18 +12,10 @@ from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import Along, along, floats
-from gradcli.engine.sample import sample
+from gradcli.engine.sample import LINES, sample
 from gradcli.engine.tensor import Tensor
 
-_SAMPLES = (
-    sample((3, 5), dim=-1),
-    sample((2, 3, 4), dim=1),
-    sample((17,), dim=0),
-    sample((2, 1), dim=1),
-    sample((), dim=0),
-    sample((0, 3), dim=1),
-    sample((3, 0), dim=1),
-)
+_SAMPLES = (*LINES, sample((17,), dim=0))
 
 
 def _along(x: Array, dim: int, name: str) -> Along:
@@ -88,14 +80,7 @@ log_softmax = _softmax_op(
 )
 
 
-@function(
-    method=False,
-    samples=[
-        sample((3, 5), dim=1),
-        sample((2, 3, 4), dim=-2),
-        sample((4, 1), dim=0, dtype=dtypes.float64),
-    ],
-)
+@function(method=False, samples=[*LINES, sample((4, 1), dim=0, dtype=dtypes.float64)])
 def softmin(input: Tensor, dim: int, dtype: dtypes.DType | None = None) -> Tensor:
     """exp(-x) / the sum of exp(-x) along `dim`."""
     return softmax(-input, dim, dtype)

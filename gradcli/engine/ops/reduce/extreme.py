@@ -71,11 +71,11 @@ amax = _largest("amax", "max_along", "largest")
 amin = _largest("amin", "min_along", "smallest")
 
 
-_PLACE_SAMPLES = (
-    sample((3, 5)),
-    sample((3, 5), dim=0),
-    sample((2, 1, 4), dim=-1, keepdim=True),
-    sample((0, 3), dim=1),
+_LINES = (
+    sample(distinct((3, 5)), dim=0),
+    sample(distinct((2, 3, 4)), dim=1, keepdim=True),
+    sample(distinct((2, 1, 3)), dim=-1),
+    sample(distinct((0, 3)), dim=1),
 )
 
 
@@ -88,7 +88,7 @@ def _place(name: str, kernel: str, doc: str) -> Op[Tensor]:
     forward.__doc__ = f"Where the {doc} lies along `dim`, or in the flat x; the first of several."
     return op(
         name=name,
-        samples=_PLACE_SAMPLES,
+        samples=[sample((3, 5)), *_LINES],
         wrong=[_NOTHING],
         why="a place does not change smoothly",
     )(forward)
@@ -136,12 +136,7 @@ def _extreme(
         outputs=("values", "indices"),
         visible=2,
         saves="indices",
-        samples=(
-            sample(distinct((3, 5)), dim=0),
-            sample(distinct((2, 3, 4)), dim=1, keepdim=True),
-            sample(distinct((2, 1, 3)), dim=-1),
-            sample(distinct((0, 3)), dim=1),
-        ),
+        samples=_LINES,
         wrong=[_NOTHING],
     )
     declared.of_all, declared.of_two = of_all, of_two
@@ -171,15 +166,7 @@ max = _extreme("max", "max_along", "The largest along `dim`, and its place.", am
 min = _extreme("min", "min_along", "The smallest along `dim`, and its place.", amin, minimum)
 
 
-@function(
-    samples=[
-        sample(distinct((3, 5))),
-        sample(distinct((2, 3, 4)), dim=1, keepdim=True),
-        sample(distinct((4, 1)), dim=-1),
-        sample(()),
-        sample((0, 3), dim=1),
-    ]
-)
+@function(samples=[sample(distinct((3, 5))), sample(()), *_LINES])
 def aminmax(
     input: Tensor, *, dim: int | None = None, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:

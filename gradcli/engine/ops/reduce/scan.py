@@ -24,20 +24,11 @@ from gradcli.engine.ops.shape.expand import expand
 from gradcli.engine.ops.shape.join import cat
 from gradcli.engine.ops.shape.reshape import clone, own_memory, reshape
 from gradcli.engine.result import Sorted
-from gradcli.engine.sample import distinct, none, sample, wrong
+from gradcli.engine.sample import LINES, distinct, none, sample, with_numbers, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
-SAMPLES = (
-    sample((3, 5), dim=1),
-    sample((3, 5), dim=0),
-    sample((2, 1, 4), dim=-1),
-    sample((2, 7, 3), dim=1),
-    sample((), dim=0),
-    sample((0, 3), dim=1),
-    sample((3, 0), dim=1),
-    sample((3, 2), dim=0, dtype=dtypes.float64),
-)
+SAMPLES = (*LINES, sample((3, 2), dim=0, dtype=dtypes.float64))
 
 
 def _counted(x: Array, dtype: DType | None) -> Array:
@@ -136,13 +127,7 @@ def diff(
     return input if n else clone(input)
 
 
-_RUNS = [
-    sample(distinct((3, 5)), dim=1),
-    sample(distinct((2, 6, 3)), dim=-2),
-    sample(distinct((4, 1)), dim=-1),
-    sample((), dim=0),
-    sample((0, 3), dim=0),
-]
+_RUNS = with_numbers(distinct, LINES)
 
 
 def _cumulative(name: str, input: Tensor, dim: int, join: Callable[..., Tensor]) -> Sorted:

@@ -33,6 +33,7 @@ SAMPLES = (
     sample(()),
     sample((0, 3), dim=1),
 )
+_SUMS = (*SAMPLES, sample((0, 3), dim=0), sample((3, 2), dtype=dtypes.float64))
 
 
 def _total(x: Array, dims: tuple[int, ...], divisor: float | None = None) -> Array:
@@ -59,7 +60,7 @@ def _spread(grad: Array, shape: Shape, dim: Dim, op: str) -> Array:
 
 @op(
     twice="linear",
-    samples=[*SAMPLES, sample((0, 3), dim=0), sample((3, 2), dtype=dtypes.float64)],
+    samples=_SUMS,
 )
 def sum(x: Array, *, dim: Dim = None, keepdim: bool = False, dtype: DType | None = None) -> Array:
     """Sum of x over `dim`, or over everything; 0 for nothing."""
@@ -80,7 +81,7 @@ def sum_gradient(
 
 
 @op(
-    samples=[*SAMPLES, sample((0, 3), dim=0), sample((3, 2), dtype=dtypes.float64)],
+    samples=_SUMS,
 )
 def mean(x: Array, *, dim: Dim = None, keepdim: bool = False, dtype: DType | None = None) -> Array:
     """Sum over `dim`, or over everything, divided by the number of elements; NaN for none."""
@@ -152,14 +153,6 @@ def prod(
     return own_memory(reshape(x, shape), input)  # the product of one number is that number
 
 
-_SUMS = [
-    sample((3, 5)),
-    sample((2, 3, 4), dim=(0, -1), keepdim=True),
-    sample((4, 1), dim=0, dtype=dtypes.float64),
-    sample((0, 3), dim=1),
-]
-
-
 @function(samples=_SUMS)
 def nansum(
     input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: DType | None = None
@@ -169,9 +162,7 @@ def nansum(
     return sum(where(ne(x, x), 0, x) if x.is_floating_point() else x, dim, keepdim)
 
 
-@function(
-    samples=_SUMS,
-)
+@function(samples=_SUMS)
 def nanmean(
     input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:

@@ -39,16 +39,11 @@ def permute_gradient(grad: Array, *, dims: Sequence[int]) -> Array:
     return grad.permute([order.index(d) for d in range(grad.ndim)])
 
 
-@function(
-    shares="view",
-    samples=[
-        sample((3, 5), dim0=0, dim1=1),
-        sample((2, 1, 4), dim0=-1, dim1=0),
-        sample((2, 3), dim0=1, dim1=1),
-        sample((), dim0=0, dim1=-1),
-        sample((2, 0, 3), dim0=1, dim1=2),
-    ],
-)
+# Shapes, and the dimensions that are exchanged.
+_SWAPS = [((3, 5), 0, 1), ((2, 1, 4), -1, 0), ((2, 3), 1, 1), ((), 0, -1), ((2, 0, 3), 1, 2)]
+
+
+@function(shares="view", samples=[sample(s, dim0=a, dim1=b) for s, a, b in _SWAPS])
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """A view with two dimensions exchanged."""
     order = list(range(input.ndim))
@@ -99,29 +94,13 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
 function("moveaxis", shares="view", samples=_MOVES)(movedim)
 
 
-@function(
-    shares="view",
-    samples=[
-        sample((2, 3, 4), axis0=0, axis1=-1),
-        sample((3, 1), axis0=-1, axis1=0),
-        sample((2, 3), axis0=1, axis1=1),
-        sample((0, 3), axis0=0, axis1=1),
-    ],
-)
+@function(shares="view", samples=[sample(s, axis0=a, axis1=b) for s, a, b in _SWAPS])
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """A view with two dimensions exchanged."""
     return transpose(input, axis0, axis1)
 
 
-@function(
-    shares="view",
-    samples=[
-        sample((2, 3, 4), dim0=0, dim1=-1),
-        sample((3, 1), dim0=-1, dim1=0),
-        sample((2, 3), dim0=1, dim1=1),
-        sample((0, 3), dim0=0, dim1=1),
-    ],
-)
+@function(shares="view", samples=[sample(s, dim0=a, dim1=b) for s, a, b in _SWAPS])
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """A view with two dimensions exchanged."""
     return transpose(input, dim0, dim1)
