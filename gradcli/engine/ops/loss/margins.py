@@ -149,6 +149,7 @@ def multilabel_soft_margin_loss(
         sample((3, 4), index((3,), 4), positive((4,)), p=2, reduction="none"),
         sample((5,), index((), 5), margin=0.5),
         sample((2, 1), index((2,), 1), reduction="sum"),
+        sample((0, 3), index((0,), 3), reduction="none"),
     ],
     method=False,
 )
@@ -188,6 +189,7 @@ def multi_margin_loss(
         sample((3, 6), index((3, 6), 6, -1), reduction="none"),
         sample((5,), index((5,), 5), reduction="sum"),
         sample((2, 1), index((2, 1), 1)),
+        sample((0, 3), index((0, 3), 3), reduction="none"),
     ],
     wrong=[wrong(sample((2, 3), index((2,), 3)), "a target of the same shape")],
     method=False,
