@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +95,7 @@ def _as_object(path: Path, config: Config | None, error: ErrorGroup | None) -> d
             for layer in top.flat()
         ]
         if config.memory:
-            found["memory"] = {"kept": config.memory.kept, "arena": config.memory.arena}
+            found["memory"] = asdict(config.memory)
         found["resolved"] = config.resolved
     return found
 
@@ -120,6 +121,6 @@ def _show(path: Path, config: Config | None, error: ErrorGroup | None, resolved:
     total = sum(layer.parameters for layer in config.model)
     output.say(f"{'total':>5}  {'':<28} {'':>14} {total:>14,}")
     if config.memory:
-        kept, arena = shown(config.memory.kept), shown(config.memory.arena)
-        output.say(f"memory: {kept} of weights, their gradients, the optimizer and data")
+        persistent, arena = shown(config.memory.persistent), shown(config.memory.arena)
+        output.say(f"memory: {persistent} of weights, their gradients, the optimizer and data")
         output.say(f"        {arena} of a step's intermediates")

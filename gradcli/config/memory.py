@@ -28,17 +28,17 @@ class Memory:
     """Bytes of a training.
 
     Attributes:
-        kept: parameters, gradients, what the optimizer keeps, running statistics, the data.
+        persistent: parameters, gradients, what the optimizer keeps, running statistics, the data.
         arena: all intermediates of a captured step, as `gradcli bench --json` says.
     """
 
-    kept: int
+    persistent: int
     arena: int
 
     @property
     def total(self) -> int:
         """Both together."""
-        return self.kept + self.arena
+        return self.persistent + self.arena
 
 
 def program_memory(config: Config) -> Memory:

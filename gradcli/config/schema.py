@@ -129,8 +129,8 @@ def _checked(hint: Any) -> Any:
         return hint
     schema = schema_of(inner)
     validator = AfterValidator(lambda model: inner(**schema.values(model)))
-    made: Any = Annotated[(schema.model, validator)]
-    return made if hint is inner else made | None
+    section: Any = Annotated[(schema.model, validator)]
+    return section if hint is inner else section | None
 
 
 def check(

@@ -138,7 +138,7 @@ class Arrays(Pictures):
                 highest = max(highest, *numbers, 0)
         return highest + 1
 
-    def kept_as(self) -> tuple[str, str, float, Statistic, Statistic]:
+    def stored_types(self) -> tuple[str, str, float, Statistic, Statistic]:
         """As the headers say; zeros where there are no targets."""
         inputs = self.header(self.inputs)
         targets = self.header(self.targets).dtype if self.targets else "uint8"

@@ -99,7 +99,7 @@ class Cifar10(Pictures):
         lines = read(path, 1 << 16).decode("utf-8", "replace").split() if path.is_file() else []
         return tuple(lines) if len(set(lines)) == len(lines) == self.CLASSES else ()
 
-    def kept_as(self) -> tuple[str, str, float, Statistic, Statistic]:
+    def stored_types(self) -> tuple[str, str, float, Statistic, Statistic]:
         """Bytes."""
         return "uint8", "uint8", 255.0, *normalization(self.normalize, self.USUAL, 3)
 

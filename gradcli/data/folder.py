@@ -112,7 +112,7 @@ class ImageFolder(Pictures):
         names = ("train", "val") if self.test_dir else ("train", "val", "test")
         return cut(self.split or {"train": "100%"}, total, names)
 
-    def kept_as(self) -> tuple[str, str, float, Statistic, Statistic]:
+    def stored_types(self) -> tuple[str, str, float, Statistic, Statistic]:
         """Bytes, and the number of the folder."""
         return "uint8", "int32", 255.0, *self._statistics()
 

@@ -85,7 +85,7 @@ class IdxSource(Pictures):
         names = ("train", "val") if self.test_images else ("train", "val", "test")
         return cut(self.split or {"train": "100%"}, total, names)
 
-    def kept_as(self) -> tuple[str, str, float, Statistic, Statistic]:
+    def stored_types(self) -> tuple[str, str, float, Statistic, Statistic]:
         """As the headers say."""
         header = read_header(Path(self.images))
         labels = read_header(Path(self.labels)).dtype

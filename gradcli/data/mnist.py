@@ -73,9 +73,9 @@ class Mnist(Pictures):
         """From the headers of the four files."""
         return self._named(self._idx().facts())
 
-    def kept_as(self) -> tuple[str, str, float, Statistic, Statistic]:
+    def stored_types(self) -> tuple[str, str, float, Statistic, Statistic]:
         """As the headers say."""
-        return self._idx().kept_as()
+        return self._idx().stored_types()
 
     def load(self) -> LoadedData:
         """All four files in memory, checked."""

@@ -86,11 +86,11 @@ class Pictures:
     def outline(self, facts: Facts) -> dict[str, Split]:
         """The splits as `load` makes them, on "meta"."""
         stored = facts if self.target == "label" else replace(facts, target=())
-        return self.as_trained(outlined(stored, *self.kept_as()), facts)
+        return self.as_trained(outlined(stored, *self.stored_types()), facts)
 
-    def kept_as(self) -> tuple[str, str, float, Statistic, Statistic]:
+    def stored_types(self) -> tuple[str, str, float, Statistic, Statistic]:
         """Types of images and targets in the files, what images are divided by, mean, deviation."""
-        raise NotImplementedError(f"{type(self).__name__} has no kept_as")
+        raise NotImplementedError(f"{type(self).__name__} has no stored_types")
 
 
 def padded(images: Tensor, shape: Sequence[int]) -> Tensor:

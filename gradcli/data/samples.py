@@ -89,8 +89,8 @@ def outlined(
     with engine.device("meta"):
         return {
             name: Samples(
-                engine.empty(size, *facts.input, dtype=_kept_as(inputs)),
-                engine.empty(size, *facts.target, dtype=_kept_as(targets)),
+                engine.empty(size, *facts.input, dtype=_stored_type(inputs)),
+                engine.empty(size, *facts.target, dtype=_stored_type(targets)),
                 scale,
                 mean,
                 std,
@@ -99,10 +99,10 @@ def outlined(
         }
 
 
-def _kept_as(name: str) -> DType:
+def _stored_type(name: str) -> DType:
     """The element type of a tensor of numbers that a file has in this type."""
-    kept: dict[str, DType] = {"uint8": engine.uint8, "int64": engine.int64}
-    return kept.get(name, engine.float32 if name.startswith("float") else engine.int32)
+    whole: dict[str, DType] = {"uint8": engine.uint8, "int64": engine.int64}
+    return whole.get(name, engine.float32 if name.startswith("float") else engine.int32)
 
 
 def scaled(inputs: Tensor, scale: float, mean: Statistic, std: Statistic) -> Tensor:
@@ -157,8 +157,8 @@ class Windows:
         """Inputs and targets, both int64 (B, context)."""
         steps = tensor_of(array("q", range(self.context + 1)), (1, self.context + 1))
         places = indices.reshape(-1, 1) * self.stride + steps
-        found = engine.index_select(self.tokens, 0, places.reshape(-1)).to(engine.int64)
-        both = found.reshape(-1, self.context + 1)
+        tokens = engine.index_select(self.tokens, 0, places.reshape(-1)).to(engine.int64)
+        both = tokens.reshape(-1, self.context + 1)
         return both[:, :-1].contiguous(), both[:, 1:].contiguous()
 
 

@@ -49,13 +49,14 @@ def test_a_right_config_shows_its_layers(
     assert lines[5].split() == ["total", "12,730"]
     memory = load(path).memory
     assert memory is not None
+    persistent = f"{memory.persistent / 1e3:.1f} kB"
     assert lines[6:] == [
-        f"memory: {memory.kept / 1e3:.1f} kB of weights, their gradients, the optimizer and data",
+        f"memory: {persistent} of weights, their gradients, the optimizer and data",
         f"        {memory.arena / 1e3:.1f} kB of a step's intermediates",
     ]
     assert main.run(["check", str(path), "--json"]) == 0
     [said] = json.loads(capsys.readouterr().out)["configs"]
-    assert said["memory"] == {"kept": memory.kept, "arena": memory.arena}
+    assert said["memory"] == {"persistent": memory.persistent, "arena": memory.arena}
 
 
 def test_a_pattern_that_matches_nothing_is_a_mistake(check: Check, config_file: Write) -> None:

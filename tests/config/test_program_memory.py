@@ -65,7 +65,7 @@ def test_the_arena_of_a_shipped_config_is_that_of_its_captured_step(path: Path) 
     data = sum(_bytes(job.dataset, name) for name in job.dataset.splits)
     order = 8 * job.dataset.splits["train"].size
     # A few numbers more: indices and rates of a step, the loss, where learning rates lie.
-    assert 0 <= found.kept - known.kept - data - order < 4096
+    assert 0 <= found.persistent - known.persistent - data - order < 4096
 
 
 def _bytes(dataset: LoadedData, name: str) -> int:

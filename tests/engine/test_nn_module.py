@@ -276,6 +276,16 @@ def test_module_list_holds_modules():
     assert [n for n, _ in rows.named_parameters()] == ["0.weight", "1.weight", "2.weight"]
 
 
+def test_a_star_brings_layers_and_no_files():
+    names: dict[str, object] = {}
+    exec("from gradcli.engine.nn import *", names)
+    assert {name for name, value in names.items() if inspect.ismodule(value)} == {
+        "functional",
+        "init",
+    }
+    assert set(nn.LAYERS) < set(names)
+
+
 def test_every_layer_of_a_file_is_a_name_of_nn():
     bases = {"Loss", "Named", "Norm", "Recurrent", "Row", "RunningNorm"}
     for path in Path(nn.__path__[0]).glob("*.py"):

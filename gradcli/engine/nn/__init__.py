@@ -1,5 +1,7 @@
 """Modules: layers with weights, containers, losses. torch.nn's names, arguments and results."""
 
+import types
+
 from gradcli.engine.nn import functional as functional
 from gradcli.engine.nn import init as init
 from gradcli.engine.nn.activation import *
@@ -40,3 +42,9 @@ LAYERS: dict[str, type[Module]] = {
     for name, value in globals().items()
     if isinstance(value, type) and issubclass(value, Module) and value not in _NO_LAYERS
 }
+__all__ = [
+    name
+    for name, value in globals().items()
+    if name in ("functional", "init")
+    or not (name.startswith("_") or isinstance(value, types.ModuleType))
+]
