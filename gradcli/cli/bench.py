@@ -29,20 +29,8 @@ def _percent(ctx: click.Context, parameter: click.Parameter, value: str | None) 
 
 @click.command("bench")
 @click.argument("config", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--steps",
-    type=click.IntRange(min=1),
-    default=30,
-    metavar="N",
-    help="Measurements of each item, of which the median counts.  [default: 30]",
-)
-@click.option(
-    "--top",
-    type=click.IntRange(min=0),
-    default=15,
-    metavar="N",
-    help="How many of the longest kernel calls to list.  [default: 15]",
-)
+@options.count("--steps", "N", "Measurements of each item, of which the median counts.", 30)
+@options.count("--top", "N", "How many of the longest kernel calls to list.", 15, least=0)
 @click.option(
     "--compare",
     type=click.Choice(["torch"]),

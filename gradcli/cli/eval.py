@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli import options, output
+from gradcli.cli import options
 from gradcli.cli.progress import say_result
-from gradcli.cli.trained import open_trained
 from gradcli.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gradcli.cli.trained import Trained
 
 
 @click.command("eval")
@@ -18,33 +21,15 @@ from gradcli.errors import ConfigError
 @click.option(
     "--split", default="test", metavar="NAME", help="train, val or test.  [default: test]"
 )
-@options.checkpoint
-@options.runs
-@options.common
-def command(
-    run: str,
-    split: str,
-    checkpoint: str,
-    partial: bool,
-    runs: Path,
-    as_json: bool,
-    threads: int | None,
-    device: str,
-) -> None:
+@options.trained
+def command(open_run: Callable[[], Trained], split: str, as_json: bool) -> None:
     """Measure RUN (a path, a run's name or `last`) on a split of its data."""
-    from gradcli.train.directory import find
-
-    path = find(runs, run)
-
     from gradcli.train.evaluate import Evaluation
     from gradcli.train.report import Result
     from gradcli.train.state import weights_sha256
 
-    options.compute_on(device, threads)
     began = time.monotonic()
-    trained = open_trained(path, checkpoint, device, partial=partial)
-    for note in trained.notes:
-        output.say_aside(note)
+    trained = open_run()
     splits = trained.job.dataset.splits
     if split not in splits:
         raise ConfigError(
@@ -53,7 +38,7 @@ def command(
         )
     metrics = Evaluation(trained.job, splits[split], split).run()
     result = Result(
-        run=str(path),
+        run=str(trained.path),
         status="evaluated",
         steps=trained.meta.step,
         seconds=round(time.monotonic() - began, 3),

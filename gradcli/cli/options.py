@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,6 +14,7 @@ from gradcli.devices import DEVICES, parsed, shown
 from gradcli.errors import DeviceError, OptionError
 
 if TYPE_CHECKING:  # imported when a command needs it
+    from gradcli.cli.trained import Trained
     from gradcli.config.room import Room
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -73,28 +75,99 @@ def why_not(device: str) -> str:
     return ""
 
 
-def json(function: F) -> F:
-    """--json: one JSON object on stdout."""
-    return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON object instead of text."
-    )(function)
+# Reads as `@options.json`; the order is that of the help.
+json = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object instead of text."
+)
+# Read by main before the command starts.
+debug = click.option(
+    "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."
+)
+threads = click.option(
+    "--threads",
+    metavar="N",
+    callback=_threads,
+    help="Threads that compute; the result does not depend on it.  [default: all cores]",
+)
+# The command gets the name of a device that exists.
+device = click.option(
+    "--device",
+    metavar="|".join(("auto", *DEVICES)),
+    default="auto",
+    callback=_device,
+    help="Where to compute; `auto` takes a GPU where one can be used, and says so; `cuda:1` "
+    "is the second one.  [default: auto]",
+)
+runs = click.option(
+    "--runs",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    metavar="DIR",
+    help="The folder of all runs.  [default: runs]",
+)
+overrides = click.option(
+    "-s",
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Replace a value of the config, such as optim.lr=3e-4.",
+)
 
 
-def debug(function: F) -> F:
-    """--debug: the traceback of an error; read by main before the command starts."""
-    return click.option(
-        "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."
-    )(function)
+def common(function: F) -> F:
+    """The options of every command that computes: --json, --debug, --threads, --device."""
+    return json(debug(threads(device(function))))
 
 
-def threads(function: F) -> F:
-    """--threads N: None takes all cores."""
-    return click.option(
-        "--threads",
-        metavar="N",
-        callback=_threads,
-        help="Threads that compute; the result does not depend on it.  [default: all cores]",
-    )(function)
+def count(
+    name: str, metavar: str, help: str, default: int | None = None, least: int = 1
+) -> Callable[[F], F]:
+    """An option that takes a whole number."""
+    ends = "" if default is None else f"  [default: {default}]"
+    kind = click.IntRange(min=least)
+    return click.option(name, type=kind, default=default, metavar=metavar, help=help + ends)
+
+
+def trained(function: Callable[..., Any]) -> Any:
+    """Which weights of the argument RUN, and where they compute; the command gets what opens it."""
+
+    @wraps(function)
+    def command(
+        *args: Any,
+        run: str,
+        runs: Path,
+        checkpoint: str,
+        partial: bool,
+        threads: int | None,
+        device: str,
+        **others: Any,
+    ) -> Any:
+        def open_run() -> Trained:
+            from gradcli.cli.trained import open_trained
+            from gradcli.train.directory import find
+
+            path = find(runs, run)
+            compute_on(device, threads)
+            trained = open_trained(path, checkpoint, device, partial=partial)
+            for note in trained.notes:
+                output.say_aside(note)
+            return trained
+
+        return function(*args, open_run=open_run, **others)
+
+    which = click.option(
+        "--checkpoint",
+        default="last",
+        metavar="best|last|STEP",
+        help="Which checkpoint.  [default: last]",
+    )
+    whole = click.option(
+        "--partial",
+        is_flag=True,
+        help="Use the tensors that fit the model, and list what is skipped.",
+    )
+    return which(whole(runs(common(command))))
 
 
 def compute_on(device: str, threads: int | None) -> int:
@@ -126,64 +199,8 @@ def room(device: str) -> Room:
     return HERE if device == "cpu" else Room(f"device '{device}'", free)
 
 
-def device(function: F) -> F:
-    """--device: the command gets the name of a device that exists."""
-    return click.option(
-        "--device",
-        metavar="|".join(("auto", *DEVICES)),
-        default="auto",
-        callback=_device,
-        help="Where to compute; `auto` takes a GPU where one can be used, and says so; `cuda:1` "
-        "is the second one.  [default: auto]",
-    )(function)
-
-
 def compared_device(what: str) -> Callable[[F], F]:
     """--device: a GPU to be compared with the CPU, whether it is there or not; else "cpu"."""
     return click.option(
         "--device", metavar="|".join(DEVICES), default="cpu", callback=device_name, help=what
     )
-
-
-def runs(function: F) -> F:
-    """--runs DIR: where runs lie."""
-    return click.option(
-        "--runs",
-        type=click.Path(path_type=Path),
-        default=Path("runs"),
-        metavar="DIR",
-        help="The folder of all runs.  [default: runs]",
-    )(function)
-
-
-def checkpoint(function: F) -> F:
-    """--checkpoint and --partial: which weights of a run, and whether all of them must fit."""
-    which = click.option(
-        "--checkpoint",
-        default="last",
-        metavar="best|last|STEP",
-        help="Which checkpoint.  [default: last]",
-    )
-    partial = click.option(
-        "--partial",
-        is_flag=True,
-        help="Use the tensors that fit the model, and list what is skipped.",
-    )
-    return which(partial(function))
-
-
-def overrides(function: F) -> F:
-    """-s KEY=VALUE, any number of times."""
-    return click.option(
-        "-s",
-        "--set",
-        "overrides",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Replace a value of the config, such as optim.lr=3e-4.",
-    )(function)
-
-
-def common(function: F) -> F:
-    """The options of every command that computes: --json, --debug, --threads, --device."""
-    return json(debug(threads(device(function))))

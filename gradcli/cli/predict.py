@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gradcli.cli import options, output
-from gradcli.cli.trained import open_trained
 from gradcli.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,14 +23,7 @@ OF_PROMPT = ("tokens", "temperature", "top_k", "top_p", "seed")
 @click.command("predict")
 @click.argument("run")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
-@options.checkpoint
-@click.option(
-    "--top",
-    type=click.IntRange(min=1),
-    default=1,
-    metavar="K",
-    help="Name the K most probable classes.  [default: 1]",
-)
+@options.count("--top", "K", "Name the K most probable classes.", 1)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -39,13 +31,7 @@ OF_PROMPT = ("tokens", "temperature", "top_k", "top_p", "seed")
     help="Write one JSON object a sample to FILE instead of printing lines.",
 )
 @click.option("--prompt", metavar="TEXT", help="Go on with TEXT; for models of text.")
-@click.option(
-    "--tokens",
-    type=click.IntRange(min=1),
-    default=300,
-    metavar="N",
-    help="How many characters or bytes follow the prompt.  [default: 300]",
-)
+@options.count("--tokens", "N", "How many characters or bytes follow the prompt.", 300)
 @click.option(
     "--temperature",
     type=click.FloatRange(min=0),
@@ -53,12 +39,7 @@ OF_PROMPT = ("tokens", "temperature", "top_k", "top_p", "seed")
     metavar="T",
     help="Below 1 what is probable is picked more often, at 0 always.  [default: 1]",
 )
-@click.option(
-    "--top-k",
-    type=click.IntRange(min=1),
-    metavar="K",
-    help="Pick among the K most probable ones.",
-)
+@options.count("--top-k", "K", "Pick among the K most probable ones.")
 @click.option(
     "--top-p",
     type=click.FloatRange(min=0, max=1, min_open=True),
@@ -72,27 +53,18 @@ OF_PROMPT = ("tokens", "temperature", "top_k", "top_p", "seed")
     metavar="S",
     help="The same seed gives the same text.  [default: 0]",
 )
-@options.runs
-@options.common
+@options.trained
 @click.pass_context
 def command(
     ctx: click.Context,
-    run: str,
+    /,
+    open_run: Callable[[], Trained],
     files: tuple[Path, ...],
-    checkpoint: str,
-    partial: bool,
     top: int,
     out: Path | None,
     prompt: str | None,
-    tokens: int,
-    temperature: float,
-    top_k: int | None,
-    top_p: float | None,
-    seed: int,
-    runs: Path,
     as_json: bool,
-    threads: int | None,
-    device: str,
+    **sampling: Any,
 ) -> None:
     """Apply RUN (a path, a run's name or `last`) to FILES: one line a sample.
 
@@ -102,21 +74,13 @@ def command(
     With --prompt a model of text writes on, character by character.
     """
     _check_usage(ctx, bool(files), prompt is not None)
-    from gradcli.train.directory import find
-
-    path = find(runs, run)
-
     from gradcli.train.predict import predict
 
-    options.compute_on(device, threads)
-    trained = open_trained(path, checkpoint, device, partial=partial)
-    for note in trained.notes:
-        output.say_aside(note)
+    trained = open_run()
     if prompt is not None:
         from gradcli.train.generate import Sampling
 
-        how = Sampling(tokens, temperature, top_k, top_p, seed)
-        _write_on(path, trained, prompt, how, as_json)
+        _write_on(trained, prompt, Sampling(**sampling), as_json)
         return
     if top > 1 and trained.job.dataset.facts.classes is None:
         raise ConfigError(f"--top {top}: this run predicts values, there are no classes to rank")
@@ -127,7 +91,8 @@ def command(
     if out is not None:
         _write(out, rows, as_json)
     elif as_json:
-        output.say_json({"run": str(path), "step": trained.meta.step, "predictions": list(rows)})
+        head = {"run": str(trained.path), "step": trained.meta.step}
+        output.say_json({**head, "predictions": list(rows)})
     else:
         for row in rows:
             output.say(line(row))
@@ -143,7 +108,7 @@ def _check_usage(ctx: click.Context, files: bool, prompt: bool) -> None:
             raise click.UsageError(f"{option} goes with {'files' if prompt else '--prompt'}", ctx)
 
 
-def _write_on(path: Path, trained: Trained, prompt: str, how: Sampling, as_json: bool) -> None:
+def _write_on(trained: Trained, prompt: str, how: Sampling, as_json: bool) -> None:
     """The prompt and what the model writes behind it, as it comes."""
     from gradcli.train.generate import continued, remark
 
@@ -153,7 +118,12 @@ def _write_on(path: Path, trained: Trained, prompt: str, how: Sampling, as_json:
         output.say_aside(note)
     if as_json:
         text = "".join(pieces)
-        found = {"run": str(path), "step": trained.meta.step, "prompt": prompt, "text": text}
+        found = {
+            "run": str(trained.path),
+            "step": trained.meta.step,
+            "prompt": prompt,
+            "text": text,
+        }
         output.say_json(found)
         return
     output.say_part(prompt)

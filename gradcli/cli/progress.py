@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gradcli.cli import output
+from gradcli.cli.options import compute_on
 
 if TYPE_CHECKING:
-    from gradcli.train.report import Result
+    from gradcli.train.job import Job
+    from gradcli.train.report import Reporter, Result
+    from gradcli.train.signals import Signals
 
 QUIET_SECONDS = 5.0
 
@@ -99,3 +102,31 @@ def say_result(result: Result, as_json: bool) -> None:
             "weights_sha256": result.weights_sha256,
         }
     )
+
+
+def carry_out(
+    training: Callable[[Job, int, Reporter, Signals], Result],
+    job: Job,
+    as_json: bool,
+    threads: int | None,
+    device: str,
+) -> None:
+    """The job on a device, from its notes to what was expected of it.
+
+    `training` takes it there, the number of threads, who watches, and what asks for an end.
+    """
+    from gradcli.train.loop import check_expectations
+    from gradcli.train.signals import Signals
+
+    used = compute_on(device, threads)
+    for note in job.dataset.notes:
+        output.say_aside(note)
+    progress = Progress(as_json, device)
+    job = job.to(device)
+    try:
+        with Signals() as signals:
+            result = training(job, used, progress, signals)
+    finally:
+        progress.close()
+    say_result(result, as_json)
+    check_expectations(job, result)

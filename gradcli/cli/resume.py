@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from gradcli.cli import options, output
-from gradcli.cli.progress import Progress, say_result
+from gradcli.cli.progress import carry_out
 from gradcli.cli.trained import load_run
 from gradcli.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gradcli.train.directory import RunDirectory
     from gradcli.train.job import Job
-    from gradcli.train.report import Result
+    from gradcli.train.report import Reporter, Result
+    from gradcli.train.signals import Signals
 
 
 @click.command("resume")
@@ -54,18 +54,26 @@ def command(
     with directories.RunDirectory(path) as directory:
         from gradcli.config import build
 
-        job = build(load_run(path, overrides, options.room(device)))
+        built = build(load_run(path, overrides, options.room(device)))
 
-        from gradcli.train.loop import check_expectations
+        from gradcli.train.launch import finished, resume
 
-        options.compute_on(device, threads)
-        for note in job.dataset.notes:
-            output.say_aside(note)
-        job = job.to(device)
-        progress = Progress(as_json, device)
-        result = _go_on(job, directory, progress, allow_data_change, allow_nonfinite)
-        say_result(result, as_json)
-        check_expectations(job, result)
+        def go_on(job: Job, used: int, reporter: Reporter, signals: Signals) -> Result:
+            del used
+            done = finished(path, job)
+            if done is None:
+                return resume(
+                    job,
+                    directory,
+                    reporter,
+                    signals,
+                    allow_data_change=allow_data_change,
+                    allow_nonfinite=allow_nonfinite,
+                )
+            output.say_aside(f"{path} is finished: nothing to do")
+            return done
+
+        carry_out(go_on, built, as_json, threads, device)
 
 
 def check_overrides(overrides: tuple[str, ...]) -> None:
@@ -81,27 +89,3 @@ def check_overrides(overrides: tuple[str, ...]) -> None:
                 code="E125",
                 notes=("start it with: gradcli train",),
             )
-
-
-def _go_on(
-    job: Job, directory: RunDirectory, progress: Progress, data_change: bool, nonfinite: bool
-) -> Result:
-    from gradcli.train.launch import finished, resume
-    from gradcli.train.signals import Signals
-
-    done = finished(directory.path, job)
-    if done is not None:
-        output.say_aside(f"{directory.path} is finished: nothing to do")
-        return done
-    try:
-        with Signals() as signals:
-            return resume(
-                job,
-                directory,
-                progress,
-                signals,
-                allow_data_change=data_change,
-                allow_nonfinite=nonfinite,
-            )
-    finally:
-        progress.close()

@@ -5,21 +5,24 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gradcli.cli import options, output
-from gradcli.cli.progress import Progress, say_result
+from gradcli.cli.progress import carry_out
+
+if TYPE_CHECKING:
+    from gradcli.train.job import Job
+    from gradcli.train.report import Reporter, Result
+    from gradcli.train.signals import Signals
 
 
 @click.command("train")
 @click.argument("path", metavar="CONFIG", type=click.Path(path_type=Path))
 @click.option("--name", metavar="NAME", help="The run's name, in place of the config's.")
-@click.option(
-    "--max-steps",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Stop after N steps; `gradcli resume` goes on from there.",
+@options.count(
+    "--max-steps", "N", "Stop after N steps; `gradcli resume` goes on from there.", least=0
 )
 @options.overrides
 @options.runs
@@ -44,22 +47,13 @@ def command(
     output.warnings(config.warnings)
     job = build(config)
 
-    from gradcli.train.launch import Circumstances, start
-    from gradcli.train.loop import check_expectations
-    from gradcli.train.signals import Signals
-
-    used = options.compute_on(device, threads)
-    for note in job.dataset.notes:
-        output.say_aside(note)
     if name is not None:
         job = replace(job, name=name, resolved={**job.resolved, "name": name})
-    circumstances = Circumstances(argv=sys.argv, device=device, threads=used)
-    progress = Progress(as_json, device)
-    job = job.to(device)
-    try:
-        with Signals() as signals:
-            result = start(job, runs, circumstances, progress, signals, max_steps)
-    finally:
-        progress.close()
-    say_result(result, as_json)
-    check_expectations(job, result)
+
+    from gradcli.train.launch import Circumstances, start
+
+    def begin(job: Job, used: int, reporter: Reporter, signals: Signals) -> Result:
+        circumstances = Circumstances(argv=sys.argv, device=device, threads=used)
+        return start(job, runs, circumstances, reporter, signals, max_steps)
+
+    carry_out(begin, job, as_json, threads, device)

@@ -23,11 +23,13 @@ class Trained:
     """A job with trained weights.
 
     Attributes:
+        path: of the run.
         meta: what the checkpoint says about itself.
         notes: what the user should know: notes on the data, changed data, weights that are not
             finite.
     """
 
+    path: Path
     job: Job
     meta: Meta
     notes: list[str]
@@ -71,4 +73,4 @@ def open_trained(path: Path, which: str, device: str, *, partial: bool = False) 
         f"warning: weight {weight} of {name} holds {count} non-finite values"
         for weight, count in nonfinite_weights(job.model).items()
     ]
-    return Trained(job.to(device), found.meta, notes)
+    return Trained(path, job.to(device), found.meta, notes)
