@@ -10,8 +10,8 @@ from gradcli.engine.array import MOVE_BFLOAT16
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import launches
 from gradcli.engine.device.gpu.launch import LAUNCHERS, SUFFIX, KernelModule
-from gradcli.engine.device.gpu.launches import elementwise
 from gradcli.engine.device.gpu.source import families
+from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DTYPES
 
 _OF_ONE_TYPE = {"random_integers": "i64"}
@@ -27,6 +27,12 @@ def built(kernel: str) -> set[str]:
     return found if kernel in MOVE_BFLOAT16 else found - {"bf16"}
 
 
+def speaks_of(family: str, file: str, text: str) -> bool:
+    """Whether a file of launchers is of a family or names it; what its kernels end in aside."""
+    plain = family.removesuffix("_tensor").removesuffix("_then")
+    return file == plain or f'"{plain}"' in text
+
+
 @cache
 def element_types(family: str) -> list[str]:
     """Those for which the kernels of the launchers' file are built that speaks of a family."""
@@ -34,7 +40,8 @@ def element_types(family: str) -> list[str]:
         return [_OF_ONE_TYPE[family]]
     found = {"f32"}
     for kernel, launcher in LAUNCHERS.items():
-        if f'"{family}"' in inspect.getsource(sys.modules[launcher.__module__]):
+        module = sys.modules[launcher.__module__]
+        if speaks_of(family, module.__name__.rpartition(".")[2], inspect.getsource(module)):
             found |= built(kernel)
     if family == "join" or (family.endswith("_tensor") and "_then_" not in family):
         found.add("bf16")
@@ -53,15 +60,15 @@ def whole_families(target: str = "cuda") -> list[KernelModule]:
 def rows() -> list[KernelModule]:
     """Every row of scalar_ops.h for its element types."""
     return [
-        KernelModule(elementwise.FAMILY, suffix, row)
-        for row in sorted({facts.op for facts in elementwise._ROWS})
+        KernelModule("elementwise", suffix, row)
+        for row in sorted({facts.op for facts in FACTS.values() if facts.elementwise})
         for suffix in sorted(built(row))
     ]
 
 
 def every_module(step: int = 1) -> list[KernelModule]:
     """All that may be loaded; of the rows of scalar_ops.h every so many."""
-    whole = [one for one in whole_families() if one.family != elementwise.FAMILY]
+    whole = [one for one in whole_families() if one.family != "elementwise"]
     return whole + rows()[::step]
 
 

@@ -93,6 +93,7 @@ def test_every_kernel_of_a_family_is_launched(
         family: found for family, kernels in launched.items() if (found := there[family] - kernels)
     }
     assert never == {}
+    assert {family for family, _ in launched} == set(families())
 
 
 def test_what_is_missing_is_listed() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from gradcli.engine.device.gpu.launch import LAUNCHERS, CallSpec, KernelModule, Scratch
+from gradcli.engine.device.gpu.launch import LAUNCHERS, CallSpec, Draft, KernelModule
 from gradcli.engine.device.gpu.lines import even_cut, lines_of, parts, power_of_two
 from gradcli.engine.device.gpu.rows import KEPT, rows_of
 from gradcli.engine.device.gpu.sorting import sort
@@ -73,12 +73,14 @@ def test_a_longer_row_is_no_short_one() -> None:
 
 @pytest.mark.parametrize("n", [1, 1_024, 1_025, 5_000])
 def test_a_sort_stays_in_its_scratch_memory(n: int) -> None:
-    found = sort(Scratch(0), "i64", 3, n, 8)
-    assert {found.keys.offset, found.places.offset} < set(range(8, found.end))
-    assert found.keys.offset % 8 == 0
-    assert found.end == 8 + 24 * 3 * n
+    call = Draft("sort", (laid(3, n),))
+    begin = call.scratch(8)
+    keys, places = sort(call, begin, 3, n, suffix="i64")
+    assert {keys.offset, places.offset} < set(range(8, call.nbytes))
+    assert keys.offset % 8 == 0
+    assert call.nbytes == 8 + 24 * 3 * n
     runs = -(-n // 1_024)
-    assert len(found.launches) == 1 + (runs - 1).bit_length()
+    assert len(call.launches) == 1 + (runs - 1).bit_length()
 
 
 def test_dimensions_that_lie_one_behind_the_other_are_one() -> None:

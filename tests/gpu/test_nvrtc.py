@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 import pytest
-from gpu_modules import every_module, named
+from gpu_modules import every_module, named, speaks_of
 
 pytest.importorskip("cuda.bindings.nvrtc", reason="needs the extra 'cuda'")
 
@@ -29,7 +29,7 @@ EVERY = 1 if os.environ.get("GRADCLI_EVERY_ROW") else 9
 @pytest.mark.parametrize("family", families())
 def test_every_family_is_spoken_of_where_kernels_are_launched(family: str) -> None:
     files = Path(launches.__path__[0]).parent.rglob("*.py")
-    assert any(f'"{family}"' in path.read_text(encoding="utf-8") for path in files)
+    assert any(speaks_of(family, path.stem, path.read_text(encoding="utf-8")) for path in files)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from gradcli.engine.device.gpu.launch import Arg, CallSpec, KernelModule, TensorArg, tensors
+from gradcli.engine.device.gpu.launch import Arg, CallSpec, tensors
 from gradcli.engine.device.kernels import FACTS, NAMES
 
 _BEHIND = struct.Struct("2fI")
@@ -22,31 +22,23 @@ class End:
         row: what is done to a sum x, as an expression that is a part of the module's text.
     """
 
+    out: int  # the tensor of the call that gets the results
     to: tuple[Arg, ...]
     row: str = ""
 
-    def module(self, plain: str, suffix: str) -> KernelModule:
+    def family(self, plain: str) -> str:
         """The kernels that end so, by the family of those that only write."""
-        return KernelModule(_THEN[plain] if self.row else plain, suffix, self.row)
+        return f"{plain}_then" if self.row else plain
 
 
-_THEN = {
-    "matmul": "matmul_then",
-    "matmul_tensor": "matmul_then_tensor",
-    "conv2d": "conv2d_then",
-    "conv2d_tensor": "conv2d_then_tensor",
-    "join": "join_then",
-}
-
-
-def written(number: int) -> End:
+def store(number: int) -> End:
     """Sums go to one of the call's tensors."""
-    return End((TensorArg(number),))
+    return End(number, tensors(number))
 
 
 def row_behind(call: CallSpec, number: int) -> End:
     """Out, tensor 5, is the row with this number of what tensor 4 has, where that is wanted."""
-    kernel, keeps = NAMES[number], call.numel(4) > 0
-    given = "kept[at], x, p, q" if FACTS[kernel].unary_slope else "x, p, q"
-    behind = _BEHIND.pack(call.option(0), call.option(1), keeps)
-    return End((*tensors(3, 4, 5), behind), f"ROW({kernel})({given})")
+    kernel = NAMES[number]
+    operands = "kept[at], x, p, q" if FACTS[kernel].unary_slope else "x, p, q"
+    behind = _BEHIND.pack(call.option(0), call.option(1), call.has(4))
+    return End(5, (*tensors(3, 4, 5), behind), f"ROW({kernel})({operands})")

@@ -1,6 +1,6 @@
 """A kernel call as launches: which kernels of which module run it, on how many blocks.
 
-Each family of kernels has a file beside this one with a function for each kind of call. It is given
+Each family of kernels has a file in launches/ with a function for each kind of call. It is given
 the call's shapes, sizes and options, never memory: so it serves eager calls and programs alike. The
 checks of a call are those of the CPU (csrc/cpu/check.c and the plans), made before.
 """
@@ -8,7 +8,8 @@ checks of a call are those of the CPU (csrc/cpu/check.c and the plans), made bef
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import wraps
 from hashlib import sha256
 from typing import NamedTuple, Protocol
 
@@ -17,7 +18,21 @@ from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DType
 from gradcli.engine.shape import Shape, numel
 
-Launcher = Callable[["CallSpec"], "Plan"]
+Launcher = Callable[["Draft"], None]
+Planner = Callable[["CallSpec"], "Plan"]
+Grid = tuple[int, int, int]
+SUFFIX = {
+    "float32": "f32",
+    "bfloat16": "bf16",  # moved, and multiplied; all else is computed as float32
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+    "bool": "u8",
+}
+# Of bfloat16 too, where a GPU has some.
+ON_TENSOR_CORES = frozenset(name for name, facts in FACTS.items() if facts.product)
+THREADS = 256
+MOST_BLOCKS = 4096  # of a loop over a grid: enough for any GPU, each thread then does several
 
 
 class Operand(Protocol):
@@ -80,7 +95,7 @@ class Launch:
 
     module: KernelModule
     kernel: str
-    grid: tuple[int, int, int]
+    grid: Grid
     threads: int
     args: tuple[Arg, ...]
 
@@ -114,7 +129,7 @@ class Plan:
     scratch: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass
 class CallSpec:
     """A call without its memory."""
 
@@ -136,35 +151,86 @@ class CallSpec:
         """The number of elements of a tensor."""
         return numel(self.tensors[number].shape)
 
+    def has(self, number: int) -> bool:
+        """Whether a tensor has elements: one that is left out has none."""
+        return self.numel(number) > 0
 
-LAUNCHERS: dict[str, Launcher] = {}
-SUFFIX = {
-    "float32": "f32",
-    "bfloat16": "bf16",  # moved, and multiplied; all else is computed as float32
-    "int32": "i32",
-    "int64": "i64",
-    "uint8": "u8",
-    "bool": "u8",
-}
-# Of bfloat16 too, where a GPU has some.
-ON_TENSOR_CORES = frozenset(name for name, facts in FACTS.items() if facts.product)
-THREADS = 256
-MOST_BLOCKS = 4096  # of a loop over a grid: enough for any GPU, each thread then does several
+    def suffix(self, number: int = 0) -> str:
+        """How the names of kernels end that are of a tensor's type."""
+        return SUFFIX[self.tensors[number].dtype.name]
+
+
+@dataclass
+class Draft(CallSpec):
+    """A call, and its plan in the making: a launcher reads the one and adds to the other.
+
+    Attributes:
+        family: the file of kernels in csrc/gpu that launches are of unless they say another.
+        nbytes: of scratch memory, so far.
+    """
+
+    family: str = ""
+    launches: list[Launch] = field(default_factory=list)
+    nbytes: int = 0
+
+    def launch(
+        self,
+        kernel: str,
+        grid: Grid,
+        *args: Arg,
+        threads: int = THREADS,
+        family: str = "",
+        suffix: str = "",
+        row: str = "",
+    ) -> None:
+        """Add a launch, of the type of the first tensor; none where the grid is empty."""
+        if 0 in grid:
+            return
+        module = KernelModule(family or self.family, suffix or self.suffix(), row)
+        plain = tuple(int(arg) if isinstance(arg, bool) else arg for arg in args)
+        self.launches.append(Launch(module, f"{kernel}_{module.dtype}", grid, threads, plain))
+
+    def all_tensors(self) -> tuple[Arg, ...]:
+        """All of the call's tensors in their order, as arguments."""
+        return tensors(*range(len(self.tensors)))
+
+    def scratch(self, nbytes: int) -> Scratch:
+        """More memory that only this call uses, behind what it has."""
+        begin = self.nbytes
+        self.nbytes += nbytes or 8  # a kernel that reads nothing there gets a place all the same
+        return Scratch(begin)
+
+    def pair(self, count: int) -> tuple[Scratch, Scratch]:
+        """The same for so many numbers of two floats."""
+        return self.scratch(4 * count), self.scratch(4 * count)
+
+    def plan(self) -> Plan:
+        """What has come of it."""
+        return Plan(tuple(self.launches), self.nbytes) if self.launches else Plan()
+
+
+LAUNCHERS: dict[str, Planner] = {}
 
 
 def launches(*kernels: str) -> Callable[[Launcher], Launcher]:
-    """Declare how calls of these kernels are launched."""
+    """Declare how calls of these kernels are launched; their family is the launcher's file."""
 
     def enter(launcher: Launcher) -> Launcher:
+        @wraps(launcher)
+        def planned(call: CallSpec) -> Plan:
+            draft = Draft(**vars(call), family=launcher.__module__.rpartition(".")[2])
+            launcher(draft)
+            return draft.plan()
+
         for kernel in kernels:
             assert kernel not in LAUNCHERS, f"kernel '{kernel}' is launched twice"
-            LAUNCHERS[kernel] = launcher
+            LAUNCHERS[kernel] = planned
         return launcher
 
     return enter
 
 
-def over(count: int, threads: int = THREADS) -> tuple[int, int, int]:
+def over(count: int, threads: int = THREADS) -> Grid:
     """A grid with a thread for each of `count` elements, up to what a loop makes up for."""
     return (min(-(-count // threads), MOST_BLOCKS), 1, 1)
 
@@ -174,44 +240,6 @@ def tensors(*numbers: int) -> tuple[Arg, ...]:
     return tuple(map(TensorArg, numbers))
 
 
-def all_tensors(call: CallSpec) -> tuple[Arg, ...]:
-    """All of a call's tensors in their order, as arguments."""
-    return tensors(*range(len(call.tensors)))
-
-
 def words(number: int) -> tuple[int, int]:
     """A whole number of 64 bits as two arguments, the low half first."""
     return number & 0xFFFFFFFF, number >> 32 & 0xFFFFFFFF
-
-
-def launch(
-    family: str,
-    kernel: str,
-    suffix: str,
-    grid: tuple[int, int, int],
-    *args: Arg,
-    threads: int = THREADS,
-) -> Launch:
-    """One launch of a call that takes several."""
-    return Launch(KernelModule(family, suffix), f"{kernel}_{suffix}", grid, threads, args)
-
-
-def single_launch(
-    family: str,
-    call: CallSpec,
-    grid: tuple[int, int, int],
-    *args: Arg,
-    threads: int = THREADS,
-    kernel: str = "",
-    row: str = "",
-    typed_by: int = 0,
-    scratch: int = 0,
-) -> Plan:
-    """A call that is one launch of the kernel with its name; none where there is nothing to do."""
-    if 0 in grid:
-        return Plan()
-    suffix = SUFFIX[call.tensors[typed_by].dtype.name]
-    only = Launch(
-        KernelModule(family, suffix, row), f"{kernel or call.kernel}_{suffix}", grid, threads, args
-    )
-    return Plan((only,), scratch)

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from gradcli.engine.device.gpu.launch import Arg, Draft, Scratch, over
 
-from gradcli.engine.device.gpu.launch import Arg, Launch, Scratch, launch, over
-
-FAMILY = "sort"
 _TILE = 1024  # TILE in sort.gc
-_BYTES = 24  # of scratch for an element: keys and places, twice
 
 
-@dataclass(frozen=True)
-class Sorted:
-    """Launches, and where they leave the keys and places of all rows in order."""
-
-    launches: tuple[Launch, ...]
-    keys: Scratch
-    places: Scratch
-    end: int  # of the scratch memory they use
-
-
-def sort(x: Arg, suffix: str, rows: int, n: int, begin: int, descending: bool = False) -> Sorted:
-    """Sort (rows, n) elements with scratch memory from `begin` on, a multiple of 8."""
+def sort(
+    call: Draft, x: Arg, rows: int, n: int, suffix: str = "", descending: bool = False
+) -> tuple[Scratch, Scratch]:
+    """Sort (rows, n) elements in scratch memory: the keys in order, and where each has been."""
     count, tiles = rows * n, -(-n // _TILE)
-    now = Scratch(begin), Scratch(begin + 16 * count)
-    other = Scratch(begin + 8 * count), Scratch(begin + 20 * count)
-    grid = (rows * tiles, 1, 1)
-    every = [launch(FAMILY, "sort_tiles", suffix, grid, x, *now, n, tiles, int(descending))]
+    keys = call.scratch(8 * count), call.scratch(8 * count)
+    places = call.scratch(4 * count), call.scratch(4 * count)
+    now, other = zip(keys, places, strict=True)
+    sizes, grid = (n, tiles, descending), (rows * tiles, 1, 1)
+    call.launch("sort_tiles", grid, x, *now, *sizes, family="sort", suffix=suffix)
     width = _TILE
     while width < n:
-        sizes = count, n, width
-        every.append(launch(FAMILY, "sort_merge", suffix, over(count), *now, *other, *sizes))
+        ends = *now, *other, count, n, width
+        call.launch("sort_merge", over(count), *ends, family="sort", suffix=suffix)
         now, other, width = other, now, 2 * width
-    return Sorted(tuple(every), *now, begin + -(-_BYTES * count // 8) * 8)
+    return now

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gradcli.engine.device.gpu.ends import End
-from gradcli.engine.device.gpu.launch import CallSpec, Launch, Scratch, TensorArg, over
+from gradcli.engine.device.gpu.launch import THREADS, Arg, CallSpec, Draft, over, tensors
 
-THREADS = 256  # of a block
 ENOUGH_BLOCKS = 264  # two for each of the 132 processors of an H200
 FEW_BLOCKS = 132
 SHORTEST = 128  # of a piece of the depth
@@ -45,12 +44,24 @@ class Cut:
     tiles: int  # of the whole batch
     pieces: int  # of the depth
     piece: int  # how long they are, the last one perhaps shorter
+    apart: bool  # whether sums wait in scratch memory for a launch that joins or ends them
     on_tensor_cores: bool = False
 
     @property
     def blocks(self) -> tuple[int, int, int]:
         """The grid."""
         return (self.tiles * self.pieces, 1, 1)
+
+
+class Bias(NamedTuple):
+    """A tensor of a call: a number for each of some columns `inner` elements wide."""
+
+    number: int = 0
+    inner: int = 1
+    columns: int = 0
+
+
+NO_BIAS = Bias()
 
 
 def cut(batch: int, rows: int, columns: int, depth: int) -> Cut:
@@ -61,32 +72,18 @@ def cut(batch: int, rows: int, columns: int, depth: int) -> Cut:
 
 def tensor_cut(batch: int, rows: int, columns: int, depth: int, whole: int) -> Cut:
     """The same for tensor cores, with pieces that are multiples of a slice of k."""
-    made = _cut(TENSOR_TILES, batch, rows, columns, depth, whole)
-    return replace(made, on_tensor_cores=True)
+    return replace(_cut(TENSOR_TILES, batch, rows, columns, depth, whole), on_tensor_cores=True)
 
 
-def tensor_slice(call: CallSpec, may_round: float) -> int:
-    """The k of a slice of shared memory; 0 where the call is not for tensor cores."""
-    if not call.tensor_cores:
-        return 0
-    if call.tensors[0].dtype.name == "bfloat16":
-        return SLICE // 2
-    return SLICE // 4 if may_round else 0
-
-
-def tensor_end(end: End, whole: Cut) -> End:
-    """Where a kernel for tensor cores puts its sums: a row follows where there is but one piece.
-
-    Else they go to the call's tensor, and those of pieces to a place beside it.
-    """
-    if end.row and whole.pieces == 1:
-        return end
-    return End((end.to[2 if end.row else 0], Scratch(0)))
-
-
-def scratch_of(launch: Launch) -> int:
-    """Bytes for the sums of pieces where there are none, but a kernel has an argument for them."""
-    return 4 if Scratch(0) in launch.args else 0
+def cut_of(
+    call: CallSpec, may_round: float, batch: int, rows: int, columns: int, depth: int
+) -> Cut:
+    """The one or the other, as the call's type, its options and the device say."""
+    if call.tensor_cores and call.suffix() == "bf16":
+        return tensor_cut(batch, rows, columns, depth, SLICE // 2)
+    if call.tensor_cores and may_round:
+        return tensor_cut(batch, rows, columns, depth, SLICE // 4)
+    return cut(batch, rows, columns, depth)
 
 
 def _cut(among: Sequence[Tile], batch: int, rows: int, columns: int, depth: int, whole: int) -> Cut:
@@ -96,9 +93,9 @@ def _cut(among: Sequence[Tile], batch: int, rows: int, columns: int, depth: int,
     def busy(tile: Tile) -> bool:
         return tiles(tile) * max(1, depth // (4 * SHORTEST)) >= FEW_BLOCKS
 
-    chosen = next(filter(busy, among), among[-1])
-    count, piece = pieces(tiles(chosen), depth, SHORTEST, whole)
-    return Cut(chosen, tiles(chosen), count, piece)
+    tile = next(filter(busy, among), among[-1])
+    count, piece = pieces(tiles(tile), depth, SHORTEST, whole)
+    return Cut(tile, tiles(tile), count, piece, apart=count > 1)
 
 
 def pieces(blocks: int, depth: int, shortest: int, whole: int = 1) -> tuple[int, int]:
@@ -108,13 +105,40 @@ def pieces(blocks: int, depth: int, shortest: int, whole: int = 1) -> tuple[int,
     return max(1, -(-depth // piece)), piece
 
 
-def join(
-    suffix: str, count: int, end: End, size: int, bias: TensorArg, inner: int = 1, columns: int = 0
-) -> Launch:
-    """The sums of pieces in scratch, and a bias for each of some columns `inner` elements wide."""
-    module = end.module("join", suffix)
-    args = (Scratch(0), bias, *end.to, size, count, inner, columns)
-    return Launch(module, f"{module.family}_{suffix}", over(size), THREADS, args)
+def launch_product(
+    call: Draft,
+    name: str,
+    whole: Cut,
+    sources: tuple[Arg, ...],
+    end: End,
+    sizes: bytes,
+    way: str = "",
+    bias: Bias = NO_BIAS,
+) -> None:
+    """Launch the tiles of a product; where its sums are apart, then what joins and ends them.
+
+    On tensor cores a kernel without a row has two places: the call's tensor, and that of pieces.
+    """
+    family, threads, row, to = end.family(name), THREADS, end.row, end.to
+    if whole.apart:
+        sums = call.scratch(4 * whole.pieces * call.numel(end.out))
+        family, row, to = name, "", (sums,)
+    if whole.on_tensor_cores:
+        family, threads = f"{family}_tensor", TENSOR_THREADS
+        if not row:
+            to = *tensors(end.out), *(to if whole.apart else (call.scratch(0),))
+    kernel = "_".join(filter(None, (family, whole.tile.name, way)))
+    args = *sources, *to, sizes
+    call.launch(kernel, whole.blocks, *args, threads=threads, family=family, row=row)
+    if whole.apart:
+        join(call, sums, whole.pieces, end, bias)
+
+
+def join(call: Draft, sums: Arg, pieces: int, end: End, bias: Bias = NO_BIAS) -> None:
+    """Add up the sums of pieces, and a bias."""
+    count, family = call.numel(end.out), end.family("join")
+    args = sums, *tensors(bias.number), *end.to, count, pieces, bias.inner, bias.columns
+    call.launch(family, over(count), *args, family=family, row=end.row)
 
 
 def divisor(by: int) -> bytes:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from gradcli.engine.device.gpu.launch import CallSpec, Plan, launches, over, single_launch, tensors
-
-FAMILY = "affine"
+from gradcli.engine.device.gpu.launch import Draft, launches, over, tensors
 
 
 @launches("affine")
-def affine(call: CallSpec) -> Plan:
+def affine(call: Draft) -> None:
     """One pass over what is written."""
     count, (_, channels, height, width) = call.numel(), call.tensors[0].shape
-    args = *tensors(0, 1, 2), count, channels, height, width
-    return single_launch(FAMILY, call, over(count), *args)
+    call.launch("affine", over(count), *tensors(0, 1, 2), count, channels, height, width)

@@ -5,22 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from gradcli.engine.device.gpu.launch import (
-    SUFFIX,
-    Arg,
-    CallSpec,
-    KernelModule,
-    Launch,
-    Operand,
-    Plan,
-    Scratch,
-    TensorArg,
-    launches,
-    tensors,
-)
-from gradcli.engine.device.gpu.tiles import THREADS
+from gradcli.engine.device.gpu.launch import Draft, Operand, launches, tensors
 
-FORWARD, BACKWARD = "attention", "attention_backward"
 TILE = 64  # queries or keys
 FEW = 16  # queries of a small tile
 _ATTENTION = struct.Struct("26If")
@@ -29,48 +15,40 @@ _BOTH = tensors(3, 3)  # a mask of bytes, a mask of numbers: the kernel reads on
 
 
 @launches("attention_forward")
-def forward(call: CallSpec) -> Plan:
+def forward(call: Draft) -> None:
     """A block for each tile of queries of each head."""
     q, v = call.tensors[0].shape, call.tensors[2].shape
     heads, queries, width = q[0] * q[1], q[2], v[3]
-    if heads * queries == 0:
-        return Plan()
     kernel, high, wide = "attention_narrow", TILE, 64
     if queries <= FEW:
         kernel, high = "attention_few", FEW
     elif width > wide:
         kernel, wide = "attention_wide", 128
     grid = (heads * -(-queries // high), max(1, -(-width // wide)), 1)
-    args = (*tensors(0, 1, 2), *_BOTH, *tensors(4, 5), _packed(call))
-    return Plan((_launch(call, FORWARD, kernel, grid, args),))
+    call.launch(kernel, grid, *tensors(0, 1, 2), *_BOTH, *tensors(4, 5), _packed(call))
 
 
 @launches("attention_backward")
-def backward(call: CallSpec) -> Plan:
+def backward(call: Draft) -> None:
     """Blocks that own keys, and blocks that own queries; before them each query's dot product."""
     (batches, heads, queries, depth), v = call.tensors[0].shape, call.tensors[2].shape
     keys, width, whole = v[2], v[3], batches * heads
-    if call.numel(7) == 0:
-        return Plan()
-    made: list[Launch] = []
-    packed, dots = _packed(call), Scratch(0)
-    rows = whole * queries
-    if rows:
-        args = (*tensors(4, 6), dots, packed, rows)
-        made.append(_launch(call, BACKWARD, "attention_dots", (-(-rows // 8), 1, 1), args))
-    memory = *tensors(0, 1, 2), *_BOTH, *tensors(6, 5), dots, TensorArg(7)
-    shared = (*memory, packed, _outputs(call))
+    if not call.has(7):
+        return
+    rows, packed = whole * queries, _packed(call)
+    dots, family = call.scratch(4 * rows), "attention_backward"
+    args = *tensors(4, 6), dots, packed, rows
+    call.launch("attention_dots", (-(-rows // 8), 1, 1), *args, family=family)
+    args = *tensors(0, 1, 2), *_BOTH, *tensors(6, 5), dots, *tensors(7), packed, _outputs(call)
     for kernel, count, columns in (
         ("attention_keys", keys, max(depth, width)),
         ("attention_queries", queries, depth),
     ):
-        if count * columns:
-            grid = (whole * -(-count // TILE), -(-columns // TILE), 1)
-            made.append(_launch(call, BACKWARD, kernel, grid, shared))
-    return Plan(tuple(made), max(4, 4 * rows))
+        grid = (whole * -(-count // TILE), -(-columns // TILE), 1)
+        call.launch(kernel, grid, *args, family=family)
 
 
-def _outputs(call: CallSpec) -> bytes:
+def _outputs(call: Draft) -> bytes:
     """A struct Outputs (csrc/gpu/sequence/attention_backward.gc)."""
     (batches, heads, queries, depth), v = call.tensors[0].shape, call.tensors[2].shape
     keys, width = v[2], v[3]
@@ -90,19 +68,12 @@ def _outputs(call: CallSpec) -> bytes:
     return _OUTPUTS.pack(*firsts, *[number for each in steps for number in each])
 
 
-def _launch(
-    call: CallSpec, family: str, kernel: str, grid: tuple[int, int, int], args: tuple[Arg, ...]
-) -> Launch:
-    suffix = SUFFIX[call.tensors[0].dtype.name]
-    return Launch(KernelModule(family, suffix), f"{kernel}_{suffix}", grid, THREADS, args)
-
-
 def _steps(x: Operand) -> Sequence[int]:
     """From batch to batch, head to head, row to row; nothing for a mask that is none."""
     return x.strides[:3] if len(x.shape) == 4 else (0, 0, 0)
 
 
-def _packed(call: CallSpec) -> bytes:
+def _packed(call: Draft) -> bytes:
     """A struct Attention (csrc/gpu/sequence/attention.h)."""
     q, k, v, mask, out = call.tensors[:5]
     grad = call.tensors[6] if len(call.tensors) > 6 else out

@@ -6,37 +6,22 @@ its steps are a part of the text.
 
 from __future__ import annotations
 
-from gradcli.engine.device.gpu.launch import (
-    SUFFIX,
-    THREADS,
-    Arg,
-    CallSpec,
-    KernelModule,
-    Launch,
-    Plan,
-    launches,
-    over,
-    tensors,
-)
+from gradcli.engine.device.gpu.launch import CallSpec, Draft, launches, over, tensors
 from gradcli.engine.device.gpu.walk import walk
 from gradcli.engine.device.kernels import FACTS, NAMES
 from gradcli.engine.dtype import bfloat16
 
-FAMILY = "chain"
 _INPUTS, _TENSORS, _PAIRS = 5, 8, 4
 
 
 @launches("chain")
-def chain(call: CallSpec) -> Plan:
-    """One pass over the outputs."""
+def chain(call: Draft) -> None:
+    """One pass over the outputs, in float32 whatever lies in memory."""
     like = call.tensors[_INPUTS]
     inputs = [x if len(x.shape) == len(like.shape) else like for x in call.tensors[:_INPUTS]]
-    n = call.numel(_INPUTS)
-    options = [call.option(i) for i in range(2 * _PAIRS)]
-    args: tuple[Arg, ...] = (*tensors(*range(_TENSORS)), walk(inputs), n, *options)
-    module = KernelModule(FAMILY, SUFFIX["float32"], steps_text(call))  # whatever lies in memory
-    launch = Launch(module, f"{FAMILY}_{SUFFIX['float32']}", over(n), THREADS, args)
-    return Plan((launch,) if n else ())
+    n, options = call.numel(_INPUTS), [call.option(i) for i in range(2 * _PAIRS)]
+    args = *tensors(*range(_TENSORS)), walk(inputs), n, *options
+    call.launch("chain", over(n), *args, suffix="f32", row=steps_text(call))
 
 
 def steps_text(call: CallSpec) -> str:

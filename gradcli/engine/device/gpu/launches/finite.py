@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from gradcli.engine.device.gpu.launch import (
-    CallSpec,
-    Errors,
-    Plan,
-    launches,
-    over,
-    single_launch,
-    tensors,
-)
-
-FAMILY = "finite"
+from gradcli.engine.device.gpu.launch import Draft, Errors, launches, over, tensors
 
 
 @launches("require_finite", "require_nonzero")
-def require(call: CallSpec) -> Plan:
+def require(call: Draft) -> None:
     """One pass."""
     n = call.numel()
-    return single_launch(FAMILY, call, over(n), *tensors(0), n, Errors())
+    call.launch(call.kernel, over(n), *tensors(0), n, Errors())

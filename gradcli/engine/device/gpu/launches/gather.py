@@ -5,60 +5,49 @@ from __future__ import annotations
 import struct
 
 from gradcli.engine.device.gpu.launch import (
-    SUFFIX,
-    CallSpec,
+    Arg,
+    Draft,
     Errors,
-    Launch,
-    Plan,
-    Scratch,
-    TensorArg,
-    launch,
     launches,
     over,
-    single_launch,
     tensors,
     words,
 )
 
-FAMILY = "gather"
 _ROWS = struct.Struct("4I9i")
 
 
 @launches("gather")
-def gather(call: CallSpec) -> Plan:
+def gather(call: Draft) -> None:
     """One pass over what is picked."""
     count, (_, m, inner) = call.numel(1), call.tensors[1].shape
     args = count, call.tensors[0].shape[1], m, inner, Errors()
-    return single_launch(FAMILY, call, over(count), *tensors(0, 1, 2), *args)
+    call.launch("gather", over(count), *tensors(0, 1, 2), *args)
 
 
-def claims(suffix: str, indices: int, count: int, places: int, *sizes: int) -> tuple[Launch, ...]:
-    """Launches that find, in scratch memory, who of `count` indices puts to each place last."""
-    last = Scratch(0)
-    nobody = launch(FAMILY, "put_nobody", suffix, over(places), last, places)
-    if not count:
-        return (nobody,)
-    args = *tensors(indices), last, count, *sizes, Errors()
-    return nobody, launch(FAMILY, "put_claims", suffix, over(count), *args)
+def claim(call: Draft, count: int, places: int, *sizes: int) -> Arg:
+    """Find who of `count` indices, tensor 1, puts to each place last."""
+    last = call.scratch(4 * places)
+    call.launch("put_nobody", over(places), last, places, family="gather")
+    args = *tensors(1), last, count, *sizes, Errors()
+    call.launch("put_claims", over(count), *args, family="gather")
+    return last
 
 
 @launches("index_copy")
-def index_copy(call: CallSpec) -> Plan:
+def index_copy(call: Draft) -> None:
     """Who puts each row last, then one pass over the result."""
     x, _, source, y = call.tensors
-    (outer, n, inner), m = y.shape, call.numel(1)
-    if not outer * n * inner:
-        return Plan()
-    suffix = SUFFIX[x.dtype.name]
-    rows = _ROWS.pack(outer, n, inner, m, *x.strides, *source.strides, *y.strides)
-    args = *tensors(0, 2), Scratch(0), TensorArg(3), rows
-    last = launch(FAMILY, "put_rows", suffix, over(outer * n * inner), *args)
-    return Plan((*claims(suffix, 1, m, n, n, max(1, m), 1), last), 4 * n)
+    (outer, n, inner), m, count = y.shape, call.numel(1), call.numel(3)
+    if count:
+        last = claim(call, m, n, n, max(1, m), 1)
+        rows = _ROWS.pack(outer, n, inner, m, *x.strides, *source.strides, *y.strides)
+        call.launch("put_rows", over(count), *tensors(0, 2), last, *tensors(3), rows)
 
 
 @launches("flat_index")
-def flat_index(call: CallSpec) -> Plan:
+def flat_index(call: Draft) -> None:
     """One pass; sizes[0]: the size of the dimension."""
     n = call.numel(1)
-    args = n, *words(call.size(0)), int(call.numel(0) == 0), Errors()
-    return single_launch(FAMILY, call, over(n), *tensors(0, 1, 2), *args)
+    args = n, *words(call.size(0)), not call.has(0), Errors()
+    call.launch("flat_index", over(n), *tensors(0, 1, 2), *args)

@@ -4,38 +4,25 @@ from __future__ import annotations
 
 import struct
 
-from gradcli.engine.device.gpu.launch import (
-    CallSpec,
-    Errors,
-    Plan,
-    launches,
-    over,
-    single_launch,
-    tensors,
-    words,
-)
+from gradcli.engine.device.gpu.launch import Arg, Draft, Errors, launches, over, tensors, words
 from gradcli.engine.device.gpu.walk import walk
 
-FAMILY = "index"
 _RANGE = struct.Struct("4f")
 
 
 @launches("index_select", "embedding")
-def index_select(call: CallSpec) -> Plan:
+def index_select(call: Draft) -> None:
     """One pass over what is picked."""
     (outer, n, inner), m = call.tensors[0].shape, call.numel(1)
     count = outer * m * max(1, inner)
-    args = count, n, m, inner, Errors()
-    return single_launch(FAMILY, call, over(count), *tensors(0, 1, 2), *args, kernel="index_select")
+    call.launch("index_select", over(count), *tensors(0, 1, 2), count, n, m, inner, Errors())
 
 
 @launches("where")
-def where(call: CallSpec) -> Plan:
+def where(call: Draft) -> None:
     """One pass."""
-    n = call.numel()
-    return single_launch(
-        FAMILY, call, over(n), *tensors(0, 1, 2, 3), walk(call.tensors), n, typed_by=1
-    )
+    n, steps = call.numel(), walk(call.tensors)
+    call.launch("where", over(n), *tensors(0, 1, 2, 3), steps, n, suffix=call.suffix(1))
 
 
 def two_floats(number: float) -> tuple[float, float]:
@@ -49,20 +36,19 @@ def two_floats(number: float) -> tuple[float, float]:
 
 
 @launches("arange")
-def arange(call: CallSpec) -> Plan:
+def arange(call: Draft) -> None:
     """One pass; start and step are options, or for whole numbers sizes."""
     n = call.numel()
-    if call.tensors[0].dtype.name == "float32":
-        steps = _RANGE.pack(*two_floats(call.option(0)), *two_floats(call.option(1)))
-        return single_launch(FAMILY, call, over(n), *tensors(0), steps, n)
-    whole = *words(call.size(0)), *words(call.size(1))
-    return single_launch(FAMILY, call, over(n), *tensors(0), *whole, n)
+    steps: tuple[Arg, ...] = *words(call.size(0)), *words(call.size(1))
+    if call.suffix() == "f32":
+        steps = (_RANGE.pack(*two_floats(call.option(0)), *two_floats(call.option(1))),)
+    call.launch("arange", over(n), *tensors(0), *steps, n)
 
 
 @launches("tril", "triu")
-def triangle(call: CallSpec) -> Plan:
+def triangle(call: Draft) -> None:
     """One pass; beyond the corners a further shift changes nothing."""
     n, (_, rows, columns) = call.numel(), call.tensors[0].shape
     moved = max(0, min(rows + columns + 2, call.size(0) + rows + 1))
-    args = n, rows, columns, moved, int(call.kernel == "tril")
-    return single_launch(FAMILY, call, over(n), *tensors(0, 1), *args, kernel="triangle")
+    args = n, rows, columns, moved, call.kernel == "tril"
+    call.launch("triangle", over(n), *tensors(0, 1), *args)

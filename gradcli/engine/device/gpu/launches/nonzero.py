@@ -4,39 +4,23 @@ from __future__ import annotations
 
 import struct
 
-from gradcli.engine.device.gpu.launch import (
-    SUFFIX,
-    CallSpec,
-    Plan,
-    Scratch,
-    TensorArg,
-    launch,
-    launches,
-    over,
-)
+from gradcli.engine.device.gpu.launch import Draft, launches, over, tensors
 
-FAMILY = "nonzero"
 _GRID = struct.Struct("9I")
 _BLOCK = 2048  # elements of a block
 
 
 @launches("nonzero")
-def nonzero(call: CallSpec) -> Plan:
+def nonzero(call: Draft) -> None:
     """Zeros; counts by block; how many are before each block; the places."""
-    x, rows, n = call.tensors[0], call.tensors[1].shape[0], call.numel()
+    x, rows, n, size = call.tensors[0], call.tensors[1].shape[0], call.numel(), call.numel(1)
     if not rows:
-        return Plan()
-    suffix, size = SUFFIX[x.dtype.name], call.numel(1)
-    clear = launch(FAMILY, "nonzero_clear", suffix, over(size), TensorArg(1), size)
-    if not n:
-        return Plan((clear,))
-    blocks, counts = -(-n // _BLOCK), Scratch(0)
-    shape = _GRID.pack(len(x.shape), *x.shape, *[1] * (8 - len(x.shape)))
-    grid, args = (blocks, 1, 1), (TensorArg(0), counts, TensorArg(1), n, rows, shape)
-    every = (
-        clear,
-        launch(FAMILY, "nonzero_count", suffix, grid, TensorArg(0), counts, n),
-        launch(FAMILY, "nonzero_before", suffix, (1, 1, 1), counts, blocks),
-        launch(FAMILY, "nonzero_write", suffix, grid, *args),
-    )
-    return Plan(every, 4 * blocks)
+        return
+    call.launch("nonzero_clear", over(size), *tensors(1), size)
+    blocks = -(-n // _BLOCK)
+    if blocks:
+        counts, grid = call.scratch(4 * blocks), (blocks, 1, 1)
+        shape = _GRID.pack(len(x.shape), *x.shape, *[1] * (8 - len(x.shape)))
+        call.launch("nonzero_count", grid, *tensors(0), counts, n)
+        call.launch("nonzero_before", (1, 1, 1), counts, blocks)
+        call.launch("nonzero_write", grid, *tensors(0), counts, *tensors(1), n, rows, shape)

@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradcli.engine.device.gpu.launch import (
-    SUFFIX,
-    Arg,
-    CallSpec,
-    KernelModule,
-    Launch,
-    Operand,
-    Plan,
-    TensorArg,
-    launches,
-    tensors,
-)
+from gradcli.engine.device.gpu.launch import Arg, Draft, TensorArg, launches, tensors
 
-FAMILY = "recurrent"
-THREADS = 256
 SIDE = 16  # rows of the batch, and hidden units, of a block
 _HEAD = struct.Struct("2I")
 _BACK = struct.Struct("5I")
@@ -42,7 +29,7 @@ class Rows(NamedTuple):
 class Layer(NamedTuple):
     """What the calls of one layer have in common."""
 
-    call: CallSpec
+    call: Draft
     steps: int
     batch: int
     hidden: int
@@ -67,13 +54,10 @@ class Layer(NamedTuple):
         given = len(x.shape) > 1
         return Rows(which * self.batch * self.hidden, self.hidden, given) if given else Rows()
 
-    def launch(self, kernel: str, *args: Arg) -> Launch:
+    def launch(self, kernel: str, *args: Arg) -> None:
         """One step."""
         blocks = -(-self.batch // SIDE) * -(-self.hidden // SIDE)
-        suffix = SUFFIX[self.call.tensors[0].dtype.name]
-        return Launch(
-            KernelModule(FAMILY, suffix), f"{kernel}_{suffix}", (blocks, 1, 1), THREADS, args
-        )
+        self.call.launch(kernel, (blocks, 1, 1), *args)
 
     def step(self, *rows: Rows) -> bytes:
         """A struct Step."""
@@ -86,59 +70,50 @@ class Layer(NamedTuple):
         return _BACK.pack(*numbers) + b"".join(each.packed() for each in rows)
 
 
-def _layer(call: CallSpec, like: Operand, w: Operand) -> Layer:
-    return Layer(call, like.shape[0], like.shape[1], w.shape[1])
-
-
-def _plan(s: Layer, made: Sequence[Launch]) -> Plan:
-    return Plan(tuple(made) if s.batch else ())
+def _layer(call: Draft, x: int, w: int) -> Layer:
+    """From the numbers of a tensor (steps, batch, ...) and of the weights of the states."""
+    steps, batch = call.tensors[x].shape[:2]
+    return Layer(call, steps, batch, call.tensors[w].shape[1])
 
 
 @launches("lstm_forward")
-def lstm_forward(call: CallSpec) -> Plan:
+def lstm_forward(call: Draft) -> None:
     """Tensors gates_x, w, h0, c0, gates, y, c."""
-    s = _layer(call, call.tensors[0], call.tensors[1])
-    made = []
+    s = _layer(call, 0, 1)
     for step, time, earlier in s.order():
         before, state = (TensorArg(5), s.at(5, earlier)) if step else (TensorArg(2), s.state(2))
         cell, c_from = (TensorArg(6), s.state(6, step)) if step else (TensorArg(3), s.state(3))
         shape = s.step(s.at(0, time), state, s.at(4, time), s.at(5, time))
         memory = *tensors(0, 1), before, cell, *tensors(4, 5, 6)
-        made.append(s.launch("lstm_forward", *memory, shape, c_from.packed(), step))
-    return _plan(s, made)
+        s.launch("lstm_forward", *memory, shape, c_from.packed(), step)
 
 
 @launches("gru_forward")
-def gru_forward(call: CallSpec) -> Plan:
+def gru_forward(call: Draft) -> None:
     """Tensors gates_x, w, bias, h0, gates, scaled, y."""
-    s = _layer(call, call.tensors[0], call.tensors[1])
-    biased, made = call.numel(2) > 0, []
+    s = _layer(call, 0, 1)
     for step, time, earlier in s.order():
         before, state = (TensorArg(6), s.at(6, earlier)) if step else (TensorArg(3), s.state(3))
         shape = s.step(s.at(0, time), state, s.at(4, time), s.at(6, time))
         memory = *tensors(0, 1, 2), before, *tensors(4, 5, 6)
-        made.append(s.launch("gru_forward", *memory, shape, int(biased), step))
-    return _plan(s, made)
+        s.launch("gru_forward", *memory, shape, call.has(2), step)
 
 
 @launches("rnn_forward")
-def rnn_forward(call: CallSpec) -> Plan:
+def rnn_forward(call: Draft) -> None:
     """Tensors sums_x, w, h0, y."""
-    s = _layer(call, call.tensors[0], call.tensors[1])
-    relu, made = call.size(1) != 0, []
+    s = _layer(call, 0, 1)
     for step, time, earlier in s.order():
         before, state = (TensorArg(3), s.at(3, earlier)) if step else (TensorArg(2), s.state(2))
         shape = s.step(s.at(0, time), state, Rows(), s.at(3, time))
         memory = *tensors(0, 1), before, TensorArg(3)
-        made.append(s.launch("rnn_forward", *memory, shape, int(relu)))
-    return _plan(s, made)
+        s.launch("rnn_forward", *memory, shape, call.size(1) != 0)
 
 
 @launches("lstm_backward")
-def lstm_backward(call: CallSpec) -> Plan:
+def lstm_backward(call: Draft) -> None:
     """Tensors grad of y, gates, c, w, grads of h_n and c_n, grads of the sums, of h0 and c0."""
-    s = _layer(call, call.tensors[1], call.tensors[3])
-    made = []
+    s = _layer(call, 1, 3)
     for step in reversed(range(s.steps)):
         time, last = s.time(step), step == s.steps - 1
         after = Rows() if last else s.at(6, s.time(step + 1))
@@ -147,16 +122,14 @@ def lstm_backward(call: CallSpec) -> Plan:
         shape = s.back(4, 4, after, end, s.at(0, time), s.at(1, time), s.at(6, time))
         memory = *tensors(6, 3, 4, 0, 1, 2), cell
         outs = tensors(6, 7)
-        made.append(s.launch("lstm_backward", *memory, *outs, shape, c_from.packed(), step))
-    made.append(_first_state(s, 6, 3, 7, s.back(4, 4, s.at(6, s.time(0)), *[Rows()] * 3)))
-    return _plan(s, made)
+        s.launch("lstm_backward", *memory, *outs, shape, c_from.packed(), step)
+    _first_state(s, 6, 3, 7, s.back(4, 4, s.at(6, s.time(0)), *[Rows()] * 3))
 
 
 @launches("gru_backward")
-def gru_backward(call: CallSpec) -> Plan:
+def gru_backward(call: Draft) -> None:
     """Tensors grad of y, gates, scaled, states before, w, grad of h_n, grads of the sums, of h0."""
-    s = _layer(call, call.tensors[1], call.tensors[4])
-    made = []
+    s = _layer(call, 1, 4)
     for step in reversed(range(s.steps)):
         time, last = s.time(step), step == s.steps - 1
         after = Rows() if last else s.at(6, s.time(step + 1))
@@ -164,29 +137,26 @@ def gru_backward(call: CallSpec) -> Plan:
         shape = s.back(3, 2, after, end, s.at(0, time), s.at(1, time), s.at(6, time))
         memory = *tensors(6, 4), ending, *tensors(0, 1, 2, 3)
         outs, states = tensors(6, 7), s.at(3, time)
-        made.append(s.launch("gru_backward", *memory, *outs, shape, states.packed(), step))
+        s.launch("gru_backward", *memory, *outs, shape, states.packed(), step)
     first = s.back(3, 2, s.at(6, s.time(0)), s.state(7), *[Rows()] * 2)
-    made.append(_first_state(s, 6, 4, 7, first))
-    return _plan(s, made)
+    _first_state(s, 6, 4, 7, first)
 
 
 @launches("rnn_backward")
-def rnn_backward(call: CallSpec) -> Plan:
+def rnn_backward(call: Draft) -> None:
     """Tensors grad of y, y, w, grad of h_n, grads of the sums, of h0."""
-    s = _layer(call, call.tensors[1], call.tensors[2])
-    made = []
+    s = _layer(call, 1, 2)
     for step in reversed(range(s.steps)):
         time, last = s.time(step), step == s.steps - 1
         after = Rows() if last else s.at(4, s.time(step + 1))
         end = s.state(3) if last else Rows()
         shape = s.back(1, 1, after, end, s.at(0, time), s.at(1, time), s.at(4, time))
         memory = tensors(4, 2, 3, 0, 1, 4)
-        made.append(s.launch("rnn_backward", *memory, shape, int(call.size(1) != 0)))
-    made.append(_first_state(s, 4, 2, 5, s.back(1, 1, s.at(4, s.time(0)), *[Rows()] * 3)))
-    return _plan(s, made)
+        s.launch("rnn_backward", *memory, shape, call.size(1) != 0)
+    _first_state(s, 4, 2, 5, s.back(1, 1, s.at(4, s.time(0)), *[Rows()] * 3))
 
 
-def _first_state(s: Layer, sums: int, w: int, to: int, shape: bytes) -> Launch:
+def _first_state(s: Layer, sums: int, w: int, to: int, shape: bytes) -> None:
     """The gradient of the first state, into rows of a state."""
     end = s.state(to).packed()
-    return s.launch("first_state", *tensors(sums, w, to, to), shape + end)
+    s.launch("first_state", *tensors(sums, w, to, to), shape + end)

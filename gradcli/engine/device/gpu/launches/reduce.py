@@ -2,103 +2,55 @@
 
 from __future__ import annotations
 
-from gradcli.engine.device.gpu.launch import (
-    SUFFIX,
-    Arg,
-    CallSpec,
-    Plan,
-    Scratch,
-    TensorArg,
-    launch,
-    launches,
-    over,
-    tensors,
-)
-from gradcli.engine.device.gpu.lines import Lines, lines, parts
-
-FAMILY = "reduce"
-
-
-def pair(offset: int, count: int) -> tuple[Scratch, Scratch]:
-    """Scratch for so many numbers of two floats."""
-    return Scratch(offset), Scratch(offset + 4 * count)
+from gradcli.engine.device.gpu.launch import Draft, launches, over, tensors
+from gradcli.engine.device.gpu.lines import lines, parts
 
 
 @launches("sum", "mean")
-def total(call: CallSpec) -> Plan:
+def total(call: Draft) -> None:
     """One launch, or two where n is in chunks; a mean's divisor is its option."""
     cut = lines(call.tensors[0])
-    if not cut.results:
-        return Plan()
-    suffix = SUFFIX[call.tensors[0].dtype.name]
-    if suffix != "f32":
-        return _whole(cut, suffix)
-    divisor = call.option(0) if call.kernel == "mean" else 1.0
+    whole = call.suffix() != "f32"  # a part of whole numbers is one, and one kernel writes both
+    divisor = () if whole else (call.option(0) if call.kernel == "mean" else 1.0,)
     if cut.chunks == 1:
-        args: tuple[Arg, ...] = *tensors(0, 1), cut.packed, divisor
-        return Plan((launch(FAMILY, "sum", suffix, cut.grid, *args),))
+        call.launch("sum", cut.grid, *tensors(0, 1), cut.packed, *divisor)
+        return
     back, count = parts(cut), cut.results * cut.chunks
-    kept = pair(0, count)
-    some = launch(FAMILY, "sum_parts", suffix, cut.grid, TensorArg(0), *kept, cut.packed)
-    args = *kept, TensorArg(1), back.packed, divisor
-    return Plan((some, launch(FAMILY, "sum_of_parts", suffix, back.grid, *args)), 8 * count)
-
-
-def _whole(cut: Lines, suffix: str) -> Plan:
-    """Whole numbers: the same kernel writes parts or results."""
-    to = TensorArg(1) if cut.chunks == 1 else Scratch(0)
-    some = launch(FAMILY, "sum", suffix, cut.grid, TensorArg(0), to, cut.packed)
-    if cut.chunks == 1:
-        return Plan((some,))
-    back = parts(cut)
-    last = launch(FAMILY, "sum_of_parts", suffix, back.grid, Scratch(0), TensorArg(1), back.packed)
-    return Plan((some, last), 8 * cut.results * cut.chunks)
+    sums = (call.scratch(8 * count),) if whole else call.pair(count)
+    call.launch("sum" if whole else "sum_parts", cut.grid, *tensors(0), *sums, cut.packed)
+    call.launch("sum_of_parts", back.grid, *sums, *tensors(1), back.packed, *divisor)
 
 
 @launches("length")
-def length(call: CallSpec) -> Plan:
+def length(call: Draft) -> None:
     """Parts of the sum of squares, and the roots of what they add up to."""
     cut = lines(call.tensors[0])
-    if not cut.results:
-        return Plan()
-    back, count = parts(cut), cut.results * cut.chunks
-    kept = pair(0, count)
-    some = launch(FAMILY, "length_parts", "f32", cut.grid, TensorArg(0), *kept, cut.packed)
-    roots = launch(FAMILY, "length_of_parts", "f32", back.grid, *kept, TensorArg(1), back.packed)
-    return Plan((some, roots), 8 * count)
+    back, sums = parts(cut), call.pair(cut.results * cut.chunks)
+    call.launch("length_parts", cut.grid, *tensors(0), *sums, cut.packed)
+    call.launch("length_of_parts", back.grid, *sums, *tensors(1), back.packed)
 
 
 @launches("var")
-def variance(call: CallSpec) -> Plan:
+def variance(call: Draft) -> None:
     """Parts of the sum, means, parts of the squares about them, and what comes of these."""
     cut = lines(call.tensors[0])
-    if not cut.results:
-        return Plan()
-    back, count = parts(cut), cut.results * cut.chunks
-    kept, means = pair(0, count), pair(8 * count, cut.results)
-    outs = tensors(1, 2)
-    free = max(cut.n - call.option(0), 0.0)
-    every = (
-        launch(FAMILY, "sum_parts", "f32", cut.grid, TensorArg(0), *kept, cut.packed),
-        launch(FAMILY, "mean_of_parts", "f32", back.grid, *kept, *means, back.packed, float(cut.n)),
-        launch(FAMILY, "square_parts", "f32", cut.grid, TensorArg(0), *means, *kept, cut.packed),
-        launch(
-            FAMILY,
-            "var_of_parts",
-            "f32",
-            back.grid,
-            *(*kept, means[0], *outs, back.packed, free, int(call.size(0) != 0)),
-        ),
-    )
-    return Plan(every, 8 * (count + cut.results))
+    back, sums = parts(cut), call.pair(cut.results * cut.chunks)
+    means = call.pair(cut.results)
+    call.launch("sum_parts", cut.grid, *tensors(0), *sums, cut.packed)
+    call.launch("mean_of_parts", back.grid, *sums, *means, back.packed, float(cut.n))
+    call.launch("square_parts", cut.grid, *tensors(0), *means, *sums, cut.packed)
+    args = *sums, means[0], *tensors(1, 2), back.packed, *_divisor(call, cut.n)
+    call.launch("var_of_parts", back.grid, *args)
+
+
+def _divisor(call: Draft, n: int) -> tuple[float, bool]:
+    """What the squares are divided by, and whether the root is wanted."""
+    return max(n - call.option(0), 0.0), call.size(0) != 0
 
 
 @launches("var_backward")
-def variance_backward(call: CallSpec) -> Plan:
+def variance_backward(call: Draft) -> None:
     """One pass over x."""
     count, (_, n, inner) = call.numel(), call.tensors[0].shape
-    if not count:
-        return Plan()
-    free = max(n - call.option(0), 0.0)
-    args = *tensors(*range(5)), count, n, inner, free, int(call.size(0) != 0)
-    return Plan((launch(FAMILY, "var_backward", "f32", over(count), *args),))
+    args = *tensors(*range(5)), count, n, inner, *_divisor(call, n)
+    call.launch("var_backward", over(count), *args)

@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-from gradcli.engine.device.gpu.launch import (
-    SUFFIX,
-    CallSpec,
-    Plan,
-    TensorArg,
-    launch,
-    launches,
-    over,
-    single_launch,
-    tensors,
-)
-from gradcli.engine.device.gpu.sorting import FAMILY as _SORTING
-from gradcli.engine.device.gpu.sorting import sort as sorted_rows
-
-FAMILY = _SORTING
+from gradcli.engine.device.gpu.launch import Draft, TensorArg, launches, over, tensors
+from gradcli.engine.device.gpu.sorting import sort as sort_rows
 
 
 @launches("sort")
-def sort(call: CallSpec) -> Plan:
+def sort(call: Draft) -> None:
     """Rows of keys and places put in order, then the first k of each; sizes[0]: descending."""
     (rows, n), k = call.tensors[0].shape, call.tensors[1].shape[1]
-    if not rows * k:
-        return Plan()
-    suffix = SUFFIX[call.tensors[0].dtype.name]
-    order = sorted_rows(TensorArg(0), suffix, rows, n, 0, call.size(0) != 0)
-    args = TensorArg(0), order.places, *tensors(1, 2), rows * k, n, k
-    last = launch(FAMILY, "sort_write", suffix, over(rows * k), *args)
-    return Plan((*order.launches, last), order.end)
+    if not k:
+        return
+    _, places = sort_rows(call, TensorArg(0), rows, n, descending=call.size(0) != 0)
+    args = *tensors(0), places, *tensors(1, 2), rows * k, n, k
+    call.launch("sort_write", over(rows * k), *args)
 
 
 @launches("searchsorted")
-def searchsorted(call: CallSpec) -> Plan:
+def searchsorted(call: Draft) -> None:
     """One pass over what is looked for; sizes[0]: behind equal ones."""
     count, (rows, n) = call.numel(1), call.tensors[0].shape
-    flags = int(rows == 1), int(call.size(0) != 0)
-    args = count, n, max(1, call.tensors[1].shape[1]), *flags
-    return single_launch(FAMILY, call, over(count), *tensors(0, 1, 2), *args)
+    columns = max(1, call.tensors[1].shape[1])
+    args = count, n, columns, rows == 1, call.size(0) != 0
+    call.launch("searchsorted", over(count), *tensors(0, 1, 2), *args)
