@@ -1,13 +1,45 @@
-"""Blame: which kernels an error may come from, where a device says only that one failed."""
+"""Blame: the errors that all drivers have, and which kernel each may come from."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+
+from gradcli.engine.device.gpu.driver import Ready
+from gradcli.errors import DeviceError
 
 _NAMED = 6  # most kernels that an error names
 
 
-def one_of(names: Sequence[str]) -> str:
+def no_memory(nbytes: int, product: str, free: int) -> DeviceError:
+    """There is none for a block."""
+    return DeviceError(f"no memory for {nbytes:,} bytes on {product}; free: {free:,} bytes")
+
+
+def no_launch(ready: Ready) -> str:
+    """The beginning of why a launch is refused."""
+    grid = " x ".join(str(size) for size in ready.grid)
+    return f"kernel '{ready.kernel}' cannot be launched on {grid} blocks of {ready.threads} threads"
+
+
+def no_module(driver: str, key: str, log: str, reason: str) -> DeviceError:
+    """The compiler's first error and the line of the source; `reason` where it says nothing."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()] or [reason]
+    first = next((i for i, line in enumerate(lines) if "error" in line), 0)
+    beside = tuple(lines[first + 1 : first + 2])
+    return DeviceError(f"{driver}: module '{key}' does not compile: {lines[first]}", notes=beside)
+
+
+def failure(driver: str, queued: Iterable[str], reason: str) -> DeviceError:
+    """One of the kernels that were queued has failed."""
+    names = list(dict.fromkeys(queued))
+    variable = f"{driver.upper()}_LAUNCH_BLOCKING=1"
+    tells = f"{variable} in the environment tells which kernel it was"
+    return DeviceError(
+        f"{driver}: {_one_of(names)} failed: {reason}", notes=(tells,) if len(names) > 1 else ()
+    )
+
+
+def _one_of(names: list[str]) -> str:
     """Which kernels may have failed."""
     if len(names) < 2:
         return f"kernel '{names[0]}'" if names else "a kernel"

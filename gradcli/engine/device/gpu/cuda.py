@@ -18,14 +18,13 @@ from cuda.bindings import driver
 
 from gradcli.devices import shown, too_high
 from gradcli.engine.device.gpu import nvrtc
-from gradcli.engine.device.gpu.blame import one_of
-from gradcli.engine.device.gpu.driver import Place, Ready, Replayable
+from gradcli.engine.device.gpu.blame import failure, no_launch, no_memory
+from gradcli.engine.device.gpu.driver import Place, Ready, Replayable, value_bytes
 from gradcli.engine.device.gpu.staging import Ring
 from gradcli.engine.device.kernels import ffi
 from gradcli.errors import DeviceError
 
 STAGING = 32 << 20  # bytes of pinned memory
-_PIECE = STAGING // 4  # most that is staged at once: several are on their way while one is filled
 _ALWAYS_KEEP = 2**64 - 1  # memory that is free again stays in the pool
 _OUT_OF_MEMORY, _BAD_VALUE, _NO_SUCH_NAME = 2, 1, 500
 _OF_A_KERNEL = {700, 702, 710, *range(714, 720)}  # after these the device is lost to a process
@@ -114,10 +113,7 @@ class Cuda:
                     raise self._failure(status, "no memory could be allocated")
                 if clear:
                     clear()
-        raise DeviceError(
-            f"no memory for {nbytes:,} bytes on {self.product()}; "
-            f"free: {self.free_memory():,} bytes"
-        )
+        raise no_memory(nbytes, self.product(), self.free_memory())
 
     def free(self, handle: int) -> None:
         """Give memory back; queued work may still use it."""
@@ -153,17 +149,11 @@ class Cuda:
     def write(self, place: Place, data: bytes | memoryview) -> None:
         """Queue a copy from the host; `data` may change once this returns."""
         self._bind()
-        if not memoryview(data).nbytes:
-            return
-        view = memoryview(data).cast("B")
-        for first in range(0, len(view), _PIECE):
-            piece = view[first : first + _PIECE]
-            begin = self._ring.take(len(piece))
+        to = place.handle + place.offset
+        for first, begin, piece in self._ring.pieces(data):
             ffi.memmove(self._staging + begin, piece, len(piece))
-            to = place.handle + place.offset + first
             source = _address(self._staging + begin)
-            self._checked(driver.cuMemcpyHtoDAsync(to, source, len(piece), self._stream))
-            self._ring.queued()
+            self._checked(driver.cuMemcpyHtoDAsync(to + first, source, len(piece), self._stream))
 
     def read(self, place: Place, into: memoryview) -> None:
         """Copy to the host, after everything queued."""
@@ -292,9 +282,7 @@ class Cuda:
         if status.value in _OF_A_KERNEL:
             raise self._failure(status, "")
         del self._queued[ready.kernel]
-        grid = " x ".join(str(size) for size in ready.grid)
-        what = f"kernel '{ready.kernel}' cannot be launched on {grid} blocks of {ready.threads}"
-        raise self._failure(status, f"{what} threads")
+        raise self._failure(status, no_launch(ready))
 
     def _checked(self, result: tuple[Any, ...], doing: str = "") -> Any:
         """What a call of the driver gives after its status."""
@@ -309,10 +297,10 @@ class Cuda:
         said = f"{found.decode() if found else 'unknown error'} ({status.name})"
         if status.value not in _OF_A_KERNEL:
             return DeviceError(f"cuda: {doing or 'the driver refused a call'}: {said}")
-        names = _names(self._queued)
-        self._lost = self._lost or f"cuda: {one_of(names)} failed: {said}"
-        tells = "CUDA_LAUNCH_BLOCKING=1 in the environment tells which kernel it was"
-        return DeviceError(self._lost, notes=(tells,) if len(names) > 1 else ())
+        names = [name for item in self._queued for name in _names(item)]
+        error = failure("cuda", names, said)
+        self._lost = self._lost or error.message
+        return DeviceError(self._lost, notes=error.notes)
 
 
 class Graph:
@@ -358,13 +346,8 @@ class _Arguments:
 def _packed(arg: Place | int | float | bytes) -> bytes:
     """A value as it lies in memory, padded so that the next one is aligned."""
     if isinstance(arg, Place):
-        data = struct.pack("Q", arg.handle + arg.offset)
-    elif isinstance(arg, int):
-        data = struct.pack("I", arg)
-    elif isinstance(arg, float):
-        data = struct.pack("f", arg)
-    else:
-        data = arg
+        return struct.pack("2Q", arg.handle + arg.offset, 0)
+    data = value_bytes(arg)
     return data + bytes(-len(data) % 16)
 
 
@@ -372,9 +355,6 @@ def _address(pointer: object) -> int:
     return int(ffi.cast("uintptr_t", pointer))
 
 
-def _names(queued: Iterable[str | Graph]) -> list[str]:
-    """The kernels of what was queued, each once."""
-    names: dict[str, None] = {}
-    for item in queued:
-        names.update(dict.fromkeys((item,) if isinstance(item, str) else item.kernels))
-    return list(names)
+def _names(queued: str | Graph) -> tuple[str, ...]:
+    """The kernels of what was queued."""
+    return (queued,) if isinstance(queued, str) else queued.kernels

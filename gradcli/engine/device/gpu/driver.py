@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -32,6 +33,13 @@ class Ready:
     grid: tuple[int, int, int]
     threads: int
     args: tuple[Place | int | float | bytes, ...]
+
+
+def value_bytes(arg: int | float | bytes) -> bytes:
+    """An argument by value as it lies in memory."""
+    if isinstance(arg, bytes):
+        return arg
+    return struct.pack("I" if isinstance(arg, int) else "f", arg)
 
 
 class Replayable(Protocol):

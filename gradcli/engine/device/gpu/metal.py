@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import platform
-import struct
 from collections import deque
 from collections.abc import Sequence
 from itertools import pairwise
@@ -18,8 +17,8 @@ from typing import Any
 import Metal as Mtl
 import objc
 
-from gradcli.engine.device.gpu.blame import one_of
-from gradcli.engine.device.gpu.driver import Place, Ready, Replayable
+from gradcli.engine.device.gpu.blame import failure, no_launch, no_memory, no_module
+from gradcli.engine.device.gpu.driver import Place, Ready, Replayable, value_bytes
 from gradcli.engine.device.gpu.launch import THREADS, KernelModule, over
 from gradcli.engine.device.gpu.metal_replay import Encoded, Indirect, Prepared
 from gradcli.engine.device.gpu.source import module_text, prelude_text
@@ -28,7 +27,6 @@ from gradcli.errors import DeviceError
 
 STAGING = 32 << 20  # bytes of the ring
 BATCH = 50  # launches that are committed together
-_PIECE = STAGING // 4  # most that is staged at once
 _MOST_COPIED = 1 << 31  # elements that one launch copies
 _COPIES = KernelModule("bytes", "f32")
 _LANES = 32  # of a SIMD group: kernels count on it
@@ -118,10 +116,7 @@ class Metal:
                     return Block(buffer, size)
             if again and self._busy():
                 self.synchronize()  # what was freed may have been waited for
-        raise DeviceError(
-            f"no memory for {nbytes:,} bytes on {self.product()}; "
-            f"free: {self.free_memory():,} bytes"
-        )
+        raise no_memory(nbytes, self.product(), self.free_memory())
 
     def free(self, handle: Block) -> None:
         """Give memory back; queued work may still use it."""
@@ -145,13 +140,10 @@ class Metal:
         if not self._busy():
             place.handle.view[place.offset : place.offset + len(view)] = view
             return
-        for first in range(0, len(view), _PIECE):
-            piece = view[first : first + _PIECE]
-            begin = self._ring.take(len(piece))
+        for first, begin, piece in self._ring.pieces(data):
             self._staging.view[begin : begin + len(piece)] = piece
             staged = Place(self._staging, begin)
-            self._copy(Place(place.handle, place.offset + first), staged, len(piece))
-            self._ring.queued()
+            self.copy(Place(place.handle, place.offset + first), staged, len(piece))
 
     def read(self, place: Place, into: memoryview) -> None:
         """Copy to the host, after everything queued."""
@@ -162,9 +154,6 @@ class Metal:
 
     def copy(self, to: Place, source: Place, nbytes: int) -> None:
         """Queue a copy within the device."""
-        self._copy(to, source, nbytes)
-
-    def _copy(self, to: Place, source: Place, nbytes: int) -> None:
         words = not (to.offset | source.offset | nbytes) % 4
         kernel, size = ("copy_words", 4) if words else ("copy_bytes", 1)
         for first in range(0, nbytes // size, _MOST_COPIED):
@@ -185,7 +174,8 @@ class Metal:
                 options.setFastMathEnabled_(False)
             library, error = self._device.newLibraryWithSource_options_error_(source, options, None)
             if library is None:
-                raise _complaint(key, str(error.localizedDescription()))
+                log = str(error.localizedDescription())
+                raise no_module("metal", key, log, "the compiler does not say why")
         self._libraries[key] = library
 
     def launch(self, ready: Ready) -> None:
@@ -204,18 +194,14 @@ class Metal:
         pipeline = self._pipeline(ready.module, ready.kernel)
         most = pipeline.maxTotalThreadsPerThreadgroup()
         if ready.threads > most:
-            grid = " x ".join(str(size) for size in ready.grid)
-            raise DeviceError(
-                f"metal: kernel '{ready.kernel}' cannot be launched on {grid} blocks of "
-                f"{ready.threads} threads: on {self.product()} it may have {most}"
-            )
+            raise DeviceError(f"metal: {no_launch(ready)}: on {self.product()} it may have {most}")
         places, values = [], []
         for index, arg in enumerate(ready.args):
             if isinstance(arg, Place):
                 assert arg.handle.buffer is not None, "this memory was freed"
                 places.append((arg.handle.buffer, arg.offset, index))
             else:
-                data = _packed(arg)
+                data = value_bytes(arg)
                 assert len(data) <= _MOST_BYTES, f"{ready.kernel}: {len(data)} bytes by value"
                 values.append((data, len(data), index))
         size = Mtl.MTLSizeMake(*ready.grid), Mtl.MTLSizeMake(ready.threads, 1, 1)
@@ -256,7 +242,8 @@ class Metal:
             if failed is None and batch.commands.status() == Mtl.MTLCommandBufferStatusError:
                 failed = batch
         if failed is not None:
-            raise _failure(failed)
+            reason = str(failed.commands.error().localizedDescription())
+            raise failure("metal", failed.kernels, reason)
 
     def _busy(self) -> bool:
         """Whether anything is queued that was not waited for."""
@@ -341,30 +328,3 @@ class Metal:
         except (DeviceError, objc.error):
             return False
         return found == wanted
-
-
-def _packed(arg: int | float | bytes) -> bytes:
-    """A value as it lies in memory."""
-    if isinstance(arg, bytes):
-        return arg
-    return struct.pack("I" if isinstance(arg, int) else "f", arg)
-
-
-def _failure(batch: Batch) -> DeviceError:
-    """Why a batch has failed, with the kernels that it may come from."""
-    names = list(batch.kernels)
-    said = str(batch.commands.error().localizedDescription())
-    tells = "METAL_LAUNCH_BLOCKING=1 in the environment tells which kernel it was"
-    return DeviceError(
-        f"metal: {one_of(names)} failed: {said}", notes=(tells,) if len(names) > 1 else ()
-    )
-
-
-def _complaint(key: str, log: str) -> DeviceError:
-    """The compiler's first error, and the line of the source."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    found = [i for i, line in enumerate(lines) if "error:" in line]
-    first = found[0] if found else 0
-    said = lines[first] if lines else "the compiler does not say why"
-    beside = tuple(lines[first + 1 : first + 2])
-    return DeviceError(f"metal: module '{key}' does not compile: {said}", notes=beside)

@@ -18,6 +18,7 @@ from typing import Any
 
 from cuda.bindings import nvrtc
 
+from gradcli.engine.device.gpu.blame import no_module
 from gradcli.errors import DeviceError
 
 # Products are not contracted with sums: fused and single calls must give the same bits.
@@ -113,7 +114,7 @@ def compile_text(
         log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
         words = log.rstrip(b"\0").decode(errors="replace").strip()
         if status.value:
-            raise _complaint(name, status, words)
+            raise no_module("cuda", name, words, status.name)
         if architecture.startswith("sm_"):
             image = _text(program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
         else:
@@ -156,15 +157,6 @@ def _keep(kept: Path, image: bytes) -> None:
             raise
     except OSError:
         return
-
-
-def _complaint(name: str, status: Any, log: str) -> DeviceError:
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    found = [i for i, line in enumerate(lines) if "error" in line]
-    first = found[0] if found else 0
-    said = lines[first] if lines else status.name
-    beside = tuple(lines[first + 1 : first + 2])  # the line of the source
-    return DeviceError(f"cuda: module '{name}' does not compile: {said}", notes=beside)
 
 
 def _text(program: Any, size: Any, get: Any) -> bytes:

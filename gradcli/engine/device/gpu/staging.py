@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 MOST_MARKS = 64  # that live at a time
@@ -24,6 +24,18 @@ class Ring:
         self._mark, self._wait = mark, wait
         self._begin = self._head = 0  # of the pieces that no mark stands behind yet
         self._marked: deque[tuple[int, int, Any]] = deque()  # begin, end, mark; oldest first
+
+    def pieces(self, data: bytes | memoryview) -> Iterator[tuple[int, int, memoryview]]:
+        """Data by pieces: where each begins in it and in the block, for the caller to queue.
+
+        A piece is a quarter at most: several are on their way while one is filled.
+        """
+        whole = memoryview(data)
+        view = whole.cast("B") if whole.nbytes else whole
+        for first in range(0, view.nbytes, self.nbytes // 4):
+            piece = view[first : first + self.nbytes // 4]
+            yield first, self.take(len(piece)), piece
+            self.queued()
 
     def take(self, nbytes: int) -> int:
         """Where the next piece begins, once nothing in it is still to leave."""

@@ -1,0 +1,73 @@
+"""What a training by `gradcli ... --device` must do on every kind of GPU; tests say on which."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+PENGUINS = str(CONFIGS / "penguins.yaml")
+MNIST = str(CONFIGS / "mnist.yaml")
+SHORT = ("-s", "train.epochs=2", "-s", "train.log_every=1")
+
+
+def result(done: CompletedProcess[str]) -> dict[str, Any]:
+    assert done.returncode in (0, 6), done.stderr
+    printed: dict[str, Any] = json.loads(done.stdout)
+    return printed
+
+
+def losses(run: str) -> list[float]:
+    lines = [json.loads(line) for line in (Path(run) / "log.jsonl").read_text().splitlines()]
+    return [line["loss"] for line in lines if line["event"] == "step"]
+
+
+@dataclass(frozen=True)
+class TrainCases:
+    """Cases on a device, with the command line as its stand-in runs it."""
+
+    device: str
+    gradcli: Callable[..., CompletedProcess[str]]
+
+    def train(self, runs: Path, config: str, device: str, *words: str) -> dict[str, Any]:
+        options = (config, "--device", device, "--runs", str(runs), "--json")
+        return result(self.gradcli("train", *options, *words))
+
+    def mnist_is_trained_as_on_the_cpu(self, runs: Path) -> None:
+        words = ("--max-steps", "8", "-s", "train.log_every=1")
+        there, here = (self.train(runs, MNIST, at, *words) for at in (self.device, "cpu"))
+        assert len(losses(there["run"])) == 8
+        assert losses(there["run"]) == pytest.approx(losses(here["run"]), abs=1e-4)
+        expected = pytest.approx(here["metrics"]["test.loss"], abs=1e-4)
+        assert there["metrics"]["test.loss"] == expected
+
+    def mnist_is_trained_in_bfloat16_as_on_the_cpu(self, runs: Path) -> None:
+        words = ("--max-steps", "8", "-s", "train.log_every=1", "-s", "train.precision=bf16")
+        there, here = (self.train(runs, MNIST, at, *words) for at in (self.device, "cpu"))
+        # Sums of float32 that differ in their last bit are now and then rounded apart: by 2^-9 of
+        # a logit, which moves a batch's mean loss by a hundredth of that.
+        assert losses(there["run"]) == pytest.approx(losses(here["run"]), abs=2e-3)
+        in_float32 = self.train(runs, MNIST, self.device, *words[:4])
+        assert losses(there["run"]) != losses(in_float32["run"])
+
+    def a_run_goes_on_with_the_same_bits_and_moves_between_devices(self, runs: Path) -> None:
+        whole = self.train(runs, PENGUINS, self.device, *SHORT)
+        part = self.train(runs, PENGUINS, self.device, *SHORT, "--max-steps", "5")
+        go_on = ("--runs", str(runs), "--json", "--device")
+        on_cpu = str(shutil.copytree(part["run"], runs / "on-cpu"))
+        resumed = result(self.gradcli("resume", part["run"], *go_on, self.device))
+        assert resumed["weights_sha256"] == whole["weights_sha256"]
+        moved = result(self.gradcli("resume", on_cpu, *go_on, "cpu"))
+        assert moved["steps"] == whole["steps"]
+        assert losses(on_cpu) == pytest.approx(losses(whole["run"]), abs=1e-4)
+        for device in ("cpu", self.device):
+            metrics = result(self.gradcli("eval", whole["run"], "--json", "--device", device))
+            expected = whole["metrics"]["test.loss"]
+            assert metrics["metrics"]["test.loss"] == pytest.approx(expected, abs=1e-5)
