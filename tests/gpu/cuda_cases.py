@@ -14,6 +14,7 @@ from typing import Any
 import host_build
 from cffi import FFI
 from cuda.bindings import driver
+from scale_bench import SCALE, N, ScaleBench
 
 from gradcli.engine.device.gpu.cuda import STAGING, Cuda
 from gradcli.engine.device.gpu.driver import Driver, Place, Ready
@@ -21,43 +22,19 @@ from gradcli.engine.device.gpu.source import prelude_text
 from gradcli.engine.device.gpu.staging import MOST_MARKS
 from gradcli.errors import DeviceError
 
-SCALE = """
-struct Shift { float by, unused[20]; };
-KERNEL(scale, 256, IN(float, x), OUT(float, y), VAL(uint, n), VAL(float, by)) {
-  const uint i = BID.x * BDIM.x + TID.x;
-  if (i < n) y[i] = by * x[i];
-}
-KERNEL(shift, 32, IN(float, x), OUT(float, y), VAL(Shift, s), VAL(uint, n)) {
-  const uint i = BID.x * BDIM.x + TID.x;
-  if (i < n) y[i] = x[i] + s.by;
-}
-KERNEL(lost, 32, OUT(float, y), VAL(uint, n)) {
-  y[n + TID.x] = 0.0f;
-}
+LOST = f"""
+KERNEL(lost, 32, OUT(float, y), VAL(uint, n)) {{
+  y[{N} + n + TID.x] = 0.0f;
+}}
 """
-N = 300
 
 
-class Bench:
-    """A device with one module, and two blocks of N floats; `x` counts from 0."""
+class Bench(ScaleBench):
+    """On the device's driver."""
 
     def __init__(self) -> None:
         self.cuda = Cuda()
-        self.cuda.load("scale", prelude_text("cuda") + SCALE)
-        self.x, self.y = (Place(self.cuda.allocate(4 * N), 0) for _ in range(2))
-        self.numbers = array("f", [float(i) for i in range(N)])
-        self.cuda.write(self.x, memoryview(self.numbers))
-
-    def scale(self, source: Place, to: Place, by: float, n: int = N) -> Ready:
-        return Ready("scale", "scale", (-(-N // 256), 1, 1), 256, (source, to, n, by))
-
-    def lost(self) -> Ready:
-        return Ready("scale", "lost", (1, 1, 1), 32, (self.x, N))
-
-    def floats(self, place: Place) -> list[float]:
-        into = array("f", bytes(4 * N))
-        self.cuda.read(place, memoryview(into))
-        return into.tolist()
+        super().__init__(self.cuda, LOST)
 
 
 class Counts:

@@ -5,18 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Any
 
 import pytest
 
 pytest.importorskip("cuda.bindings.driver", reason="needs the extra 'cuda'")
 
 import cuda_standin
-
-ROOT = cuda_standin.ROOT
-PENGUINS = str(ROOT / "configs" / "penguins.yaml")
-MNIST = str(ROOT / "configs" / "mnist.yaml")
-SHORT = ("-s", "train.epochs=2", "-s", "train.log_every=1")
+from train_cases import MNIST, PENGUINS, SHORT, TrainCases, result
 
 
 def gradcli(*words: str, **settings: object) -> CompletedProcess[str]:
@@ -27,54 +22,19 @@ def gradcli(*words: str, **settings: object) -> CompletedProcess[str]:
     return cuda_standin.run("gradcli", *words, variables=unchecked, **settings)
 
 
-def result(done: CompletedProcess[str]) -> dict[str, Any]:
-    assert done.returncode in (0, 6), done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
-def train(runs: Path, config: str, device: str, *words: str) -> dict[str, Any]:
-    given = (config, "--device", device, "--runs", str(runs), "--json")
-    return result(gradcli("train", *given, *words))
-
-
-def losses(run: str) -> list[float]:
-    lines = [json.loads(line) for line in (Path(run) / "log.jsonl").read_text().splitlines()]
-    return [line["loss"] for line in lines if line["event"] == "step"]
+CASES = TrainCases("cuda", gradcli)
 
 
 def test_mnist_is_trained_as_on_the_cpu(tmp_path: Path) -> None:
-    words = ("--max-steps", "8", "-s", "train.log_every=1")
-    there, here = (train(tmp_path, MNIST, device, *words) for device in ("cuda", "cpu"))
-    assert len(losses(there["run"])) == 8
-    assert losses(there["run"]) == pytest.approx(losses(here["run"]), abs=1e-4)
-    assert there["metrics"]["test.loss"] == pytest.approx(here["metrics"]["test.loss"], abs=1e-4)
+    CASES.mnist_is_trained_as_on_the_cpu(tmp_path)
 
 
 def test_mnist_is_trained_in_bfloat16_as_on_the_cpu(tmp_path: Path) -> None:
-    words = ("--max-steps", "8", "-s", "train.log_every=1", "-s", "train.precision=bf16")
-    there, here = (train(tmp_path, MNIST, device, *words) for device in ("cuda", "cpu"))
-    # Sums of float32 that differ in their last bit are now and then rounded apart: by 2^-9 of a
-    # logit, which moves a batch's mean loss by a hundredth of that.
-    assert losses(there["run"]) == pytest.approx(losses(here["run"]), abs=2e-3)
-    assert losses(there["run"]) != losses(train(tmp_path, MNIST, "cuda", *words[:4])["run"])
+    CASES.mnist_is_trained_in_bfloat16_as_on_the_cpu(tmp_path)
 
 
 def test_a_run_goes_on_with_the_same_bits_and_moves_between_devices(tmp_path: Path) -> None:
-    whole = train(tmp_path, PENGUINS, "cuda", *SHORT)
-    part = train(tmp_path, PENGUINS, "cuda", *SHORT, "--max-steps", "5")
-    go_on = ("resume", part["run"], "--runs", str(tmp_path), "--json", "--device")
-    on_cpu = Path(part["run"]).with_name("on-cpu")
-    cuda_standin.subprocess.run(["cp", "-r", part["run"], str(on_cpu)], check=True)
-    resumed = result(gradcli(*go_on, "cuda"))
-    assert resumed["weights_sha256"] == whole["weights_sha256"]
-    moved = result(gradcli("resume", str(on_cpu), *go_on[2:], "cpu"))
-    assert moved["steps"] == whole["steps"]
-    assert losses(str(on_cpu)) == pytest.approx(losses(whole["run"]), abs=1e-4)
-    for device in ("cpu", "cuda"):
-        found = result(gradcli("eval", whole["run"], "--json", "--device", device))
-        wanted = whole["metrics"]["test.loss"]
-        assert found["metrics"]["test.loss"] == pytest.approx(wanted, abs=1e-5)
+    CASES.a_run_goes_on_with_the_same_bits_and_moves_between_devices(tmp_path)
 
 
 def test_out_of_memory_is_a_sentence(tmp_path: Path) -> None:
@@ -100,7 +60,7 @@ def test_a_training_has_to_fit_the_memory_of_its_device(tmp_path: Path) -> None:
 
 def test_the_second_gpu_trains_the_same_run(tmp_path: Path) -> None:
     words = (*SHORT, "--max-steps", "4")
-    first = train(tmp_path, PENGUINS, "cuda", *words)
+    first = CASES.train(tmp_path, PENGUINS, "cuda", *words)
     given = (PENGUINS, "--device", "cuda:1", "--runs", str(tmp_path), "--json", *words)
     done = gradcli("train", *given, devices=2)
     assert "computing on cuda:1" in done.stderr

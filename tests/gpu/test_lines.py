@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from gradcli.engine.device.gpu import launches
 from gradcli.engine.device.gpu.launch import LAUNCHERS, CallSpec, Draft, KernelModule
 from gradcli.engine.device.gpu.lines import even_cut, lines_of, parts, power_of_two
 from gradcli.engine.device.gpu.rows import KEPT, rows_of
@@ -15,6 +16,8 @@ from gradcli.engine.dtype import DType, float32
 from gradcli.engine.shape import Shape, contiguous_strides
 
 SHAPES = [(1, 1, 1), (1, 70_001, 1), (33, 257, 1), (3, 4_000, 3), (128, 64, 128), (7, 0, 7)]
+
+assert launches  # imported to fill LAUNCHERS
 
 
 @dataclass(frozen=True)

@@ -9,31 +9,21 @@ from collections.abc import Iterator
 
 import pytest
 from metal_standin import api, commands
+from scale_bench import N, ScaleBench
 
 from gradcli.engine.device.gpu import metal_replay
 from gradcli.engine.device.gpu.driver import Place, Ready
 from gradcli.engine.device.gpu.metal import BATCH, STAGING, Metal
 from gradcli.engine.device.gpu.metal_replay import Encoded, Indirect
-from gradcli.engine.device.gpu.source import prelude_text
 from gradcli.engine.device.gpu.staging import MOST_MARKS
 from gradcli.errors import DeviceError
 
-SCALE = """
-struct Shift { float by, unused[20]; };
-KERNEL(scale, 256, IN(float, x), OUT(float, y), VAL(uint, n), VAL(float, by)) {
-  const uint i = BID.x * BDIM.x + TID.x;
-  if (i < n) y[i] = by * x[i];
-}
-KERNEL(shift, 32, IN(float, x), OUT(float, y), VAL(Shift, s), VAL(uint, n)) {
-  const uint i = BID.x * BDIM.x + TID.x;
-  if (i < n) y[i] = x[i] + s.by;
-}
+LOST = """
 KERNEL(lost, 32, OUT(float, y), VAL(uint, n)) {
   if (TID.x < n) BARRIER();
   y[TID.x] = 0.0f;
 }
 """
-N = 300
 
 
 @pytest.fixture(autouse=True)
@@ -42,26 +32,13 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GRADCLI_METAL_REPLAY", raising=False)
 
 
-class Bench:
-    """A device with one module, and two blocks of N floats; `x` counts from 0."""
+class Bench(ScaleBench):
+    """On the device's driver."""
 
     def __init__(self) -> None:
         self.metal = Metal()
-        self.metal.load("scale", prelude_text("metal") + SCALE)
-        self.x, self.y = (Place(self.metal.allocate(4 * N), 0) for _ in range(2))
-        self.metal.write(self.x, memoryview(array("f", [float(i) for i in range(N)])))
+        super().__init__(self.metal, LOST)
         commands.counted.clear()
-
-    def scale(self, source: Place, to: Place, by: float, n: int = N) -> Ready:
-        return Ready("scale", "scale", (-(-N // 256), 1, 1), 256, (source, to, n, by))
-
-    def lost(self) -> Ready:
-        return Ready("scale", "lost", (1, 1, 1), 32, (self.x, 7))
-
-    def floats(self, place: Place) -> list[float]:
-        into = array("f", bytes(4 * N))
-        self.metal.read(place, memoryview(into))
-        return into.tolist()
 
 
 @pytest.fixture
