@@ -9,18 +9,8 @@ from gradcli.engine.optim.muon import Muon
 from gradcli.engine.optim.optimizer import Optimizer
 from gradcli.engine.optim.sgd import SGD
 
-OPTIMIZERS: dict[str, type[Optimizer]] = {
-    "sgd": SGD,
-    "adam": Adam,
-    "adamw": AdamW,
-    "nadam": NAdam,
-    "radam": RAdam,
-    "rmsprop": RMSprop,
-    "adagrad": Adagrad,
-    "adadelta": Adadelta,
-    "lion": Lion,
-    "muon": Muon,
-}
+_KINDS = (SGD, Adam, AdamW, NAdam, RAdam, RMSprop, Adagrad, Adadelta, Lion, Muon)
+OPTIMIZERS: dict[str, type[Optimizer]] = {kind.__name__.lower(): kind for kind in _KINDS}
 
 __all__ = [
     "Adadelta",

@@ -11,9 +11,9 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, dataclass_transform
 
-from gradcli.engine.constructor import checked_constructor
+from gradcli.engine.constructor import checked_constructor, in_library
 from gradcli.engine.kind import Count, NotNegative, Portion, Positive, Share, Whole
 from gradcli.engine.optim.curves import (
     RELATIVE,
@@ -31,9 +31,16 @@ from gradcli.errors import OptionError
 _SEEN = ("best", "bad", "resting", "falls")  # of a Patience: what checkpoints keep
 
 
-@checked_constructor
-@dataclass(frozen=True, kw_only=True)
-class Schedule:
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
+class _Declared:
+    """Its classes are frozen dataclasses whose arguments go by name and are checked."""
+
+    def __init_subclass__(cls) -> None:
+        if in_library(cls):
+            checked_constructor(dataclass(frozen=True, kw_only=True)(cls))
+
+
+class Schedule(_Declared):
     """The multiplier of the learning rate over a training of `total` steps."""
 
     total: Whole
@@ -77,14 +84,10 @@ class Schedule:
         return min(1.0, (step - self.warmup) / length) if length > 0 else 1.0
 
 
-@checked_constructor
-@dataclass(frozen=True, kw_only=True)
 class Constant(Schedule):
     """Always 1."""
 
 
-@checked_constructor
-@dataclass(frozen=True, init=False)
 class Step(Schedule):
     """Times `factor` from each of the steps `at` on, or after `every` so many steps."""
 
@@ -117,13 +120,10 @@ class Step(Schedule):
         return power(self.drop, bisect_right(self.at, step))
 
 
-@dataclass(frozen=True, kw_only=True)
 class _Falling(Schedule):
     final: NotNegative = 0.0
 
 
-@checked_constructor
-@dataclass(frozen=True, kw_only=True)
 class Cosine(_Falling):
     """From 1 to `final` along half a cosine (Loshchilov and Hutter 2017).
 
@@ -142,8 +142,6 @@ class Cosine(_Falling):
         return half_cosine(1.0, self.final, time / length)
 
 
-@checked_constructor
-@dataclass(frozen=True, kw_only=True)
 class Linear(_Falling):
     """From 1 to `final` in a straight line."""
 
@@ -152,8 +150,6 @@ class Linear(_Falling):
         return straight(1.0, self.final, self.progress(step))
 
 
-@checked_constructor
-@dataclass(frozen=True, kw_only=True)
 class Polynomial(_Falling):
     """From 1 to `final` along a power of what is left; power 1 is a straight line."""
 
@@ -164,8 +160,6 @@ class Polynomial(_Falling):
         return self.final + (1 - self.final) * power(1 - self.progress(step), self.power)
 
 
-@checked_constructor
-@dataclass(frozen=True, init=False)
 class Exponential(Schedule):
     """Times `factor` in every `every` steps, a little at each."""
 
@@ -184,8 +178,6 @@ class Exponential(Schedule):
         return power(self.base, self.after(step) / self.every)
 
 
-@checked_constructor
-@dataclass(frozen=True, kw_only=True)
 class OneCycle(Schedule):
     """From `start` to 1 in a share `rise` of the steps, then to `final` (Smith and Topin 2018).
 
@@ -211,8 +203,6 @@ class OneCycle(Schedule):
         return cycle.at(self.after(step), self.start, 1.0, self.final)
 
 
-@checked_constructor
-@dataclass(frozen=True, init=False)
 class Plateau(Schedule):
     """Times `factor`, down to `final`, whenever `metric` has not become better for a while.
 
@@ -268,8 +258,6 @@ class Plateau(Schedule):
                 setattr(self._patience, name, state[name])
 
 
-@checked_constructor
-@dataclass(frozen=True, kw_only=True)
 class Sequential(Schedule):
     """The first of `parts` up to the first of the steps `at`, then the second, each from 0."""
 

@@ -206,29 +206,20 @@ class DeviceProgram:
 
         What a kernel refused is seen once all of them have run.
         """
-        with self.gpu.lock:
-            return self._steps(inputs, given, outputs, count)
-
-    def _steps(
-        self,
-        inputs: Sequence[Array],
-        given: Sequence[Array],
-        outputs: Sequence[Array],
-        count: int,
-    ) -> tuple[list[Array], int, GradcliError | None]:
         report = self.gpu.report
         results = [_rows_beside(array, count) for array in outputs]
-        for i in range(count):
-            feeds = [(own, _row(array, i, own)) for own, array in zip(inputs, given, strict=True)]
-            takes = [
-                (_row(array, i, out), out) for array, out in zip(results, outputs, strict=True)
-            ]
-            report.begin(i)
-            error = self.replay(feeds, takes)
-            if error is not None:
-                return [_rows(array, i + 1) for array in results], i, error
-        self.gpu.driver.synchronize()
-        error, done = report.found(), report.step
+        with self.gpu.lock:
+            for i in range(count):
+                own_rows = zip(inputs, given, strict=True)
+                feeds = [(own, _row(array, i, own)) for own, array in own_rows]
+                pairs = zip(results, outputs, strict=True)
+                takes = [(_row(array, i, out), out) for array, out in pairs]
+                report.begin(i)
+                error = self.replay(feeds, takes)
+                if error is not None:
+                    return [_rows(array, i + 1) for array in results], i, error
+            self.gpu.driver.synchronize()
+            error, done = report.found(), report.step
         if error is None:
             return results, count, None
         return [_rows(array, done + 1) for array in results], done, error

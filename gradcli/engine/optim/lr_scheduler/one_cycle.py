@@ -42,7 +42,7 @@ class OneCycleLR(LRScheduler):
                 "set cycle_momentum to False"
             )
         self.pct_start = pct_start
-        self.anneal_strategy = anneal_strategy
+        self.anneal_strategy: Anneal = anneal_strategy
         self.three_phase = three_phase
         self.div_factor = div_factor
         self.final_div_factor = final_div_factor
