@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import graph
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.dtype import DType
-from gradcli.engine.gradcheck import Row, call, chosen_ops, make_inputs
+from gradcli.engine.gradcheck import Report, Row, call, chosen_ops, make_inputs, report_on
 from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.sample import Sample
 from gradcli.engine.tensor import Tensor
@@ -40,25 +41,10 @@ class Difference:
         return f"{self.op}{self.sample}: {self.what}"
 
 
-@dataclass
-class Report:
-    """What was compared, and what differs."""
-
-    ops: int = 0
-    cases: int = 0
-    failed: list[Difference] = field(default_factory=list)
-
-
-def check_all(device: str, names: Sequence[str] | None = None) -> Report:
-    """Compare the named ops, or all; none is skipped. A device that cannot be used is an error."""
+def check_all(device: str, names: Sequence[str] | None = None) -> Report[Difference]:
+    """Compare the named ops, or all. A device that cannot be used is an error."""
     opened.device(device)
-    report = Report()
-    for op in chosen_ops(names):
-        report.ops += 1
-        for sample in op.samples:
-            report.cases += 1
-            report.failed += check(op, sample, device)
-    return report
+    return report_on(chosen_ops(names), partial(check, device=device))
 
 
 def check(op: Row, sample: Sample, device: str) -> list[Difference]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import graph
@@ -25,6 +25,7 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import AutogradError
 
 Row = Op[Any] | Composite
+Found = TypeVar("Found")  # by a check, where something is not right
 # Of inputs whose numbers are indices, signs or truths.
 OWN_TYPES = {"index": dtypes.int64, "sign": dtypes.int64, "bool": dtypes.bool_}
 STEP = 1e-6  # of float64: the error of the difference is about 1e-10
@@ -50,12 +51,24 @@ class Failure:
 
 
 @dataclass
-class Report:
+class Report(Generic[Found]):
     """What was checked, and what failed."""
 
     ops: int = 0
     cases: int = 0
-    failed: list[Failure] = field(default_factory=list)
+    failed: list[Found] = field(default_factory=list)
+
+
+def report_on(ops: Iterable[Row], check: Callable[[Row, Sample], list[Found]]) -> Report[Found]:
+    """Check every sample of these ops; none is skipped."""
+    report = Report[Found]()
+    for op in ops:
+        assert op.samples, f"{op.name} declares no samples"
+        report.ops += 1
+        for sample in op.samples:
+            report.cases += 1
+            report.failed += check(op, sample)
+    return report
 
 
 def make_inputs(sample: Sample, *, dtype: dtypes.DType = dtypes.float64) -> list[Tensor | None]:
@@ -110,13 +123,52 @@ def behind(op: Row, sample: Sample, *, dtype: dtypes.DType = dtypes.float64) -> 
     return [rule for rule in rules if isinstance(rule, Op)]
 
 
-class _Case:
-    """One sample of one op, as a function from numbers to a number."""
+class Slopes:
+    """One sample of one op as a function to one number, whose slopes are held against gradients."""
 
     def __init__(self, op: Row, sample: Sample) -> None:
         self.op = op
         self.sample = sample
         self.inputs = make_inputs(sample)
+
+    def value(self) -> float:
+        """The number."""
+        raise NotImplementedError
+
+    def numeric(self, x: Tensor, i: int) -> float:
+        """The slope along element `i` of one tensor."""
+        numbers: Any = x.array.memoryview().cast("d")
+        before = numbers[i]
+        numbers[i] = before + STEP
+        above = self.value()
+        numbers[i] = before - STEP
+        below = self.value()
+        numbers[i] = before
+        return (above - below) / (2 * STEP)
+
+    def failure(
+        self, name: str, x: Tensor, grad: Tensor | None, elements: Iterable[int]
+    ) -> Failure | None:
+        """The worst of these elements, where the gradient is not the slope."""
+        # An input no gradient reached is claimed constant: its slope must be 0.
+        claimed = [0.0] * x.numel() if grad is None else grad.reshape(-1).tolist()
+        worst: tuple[float, Failure] | None = None
+        for i in elements:
+            numeric = self.numeric(x, i)
+            error = abs(claimed[i] - numeric)
+            within = error <= ABSOLUTE + RELATIVE * abs(numeric)
+            if not within and (worst is None or not error <= worst[0]):
+                at = position(i, x.shape)
+                failure = Failure(self.op.name, str(self.sample), name, at, claimed[i], numeric)
+                worst = (error, failure)
+        return None if worst is None else worst[1]
+
+
+class _Case(Slopes):
+    """The sum of all outputs, each times a weight."""
+
+    def __init__(self, op: Row, sample: Sample) -> None:
+        super().__init__(op, sample)
         rng = random.Random(f"weights of {op.name}{sample}")
         with graph.no_grad():
             outputs = call(op, sample, self.inputs)
@@ -149,17 +201,6 @@ class _Case:
                 x.requires_grad_(False)
         return grads
 
-    def numeric(self, x: Tensor, i: int) -> float:
-        """The slope along element `i` of one input."""
-        numbers: Any = x.array.memoryview().cast("d")
-        before = numbers[i]
-        numbers[i] = before + STEP
-        above = self.value()
-        numbers[i] = before - STEP
-        below = self.value()
-        numbers[i] = before
-        return (above - below) / (2 * STEP)
-
 
 def position(i: int, shape: shapes.Shape) -> tuple[int, ...]:
     """Element number `i` in row-major order, as an index."""
@@ -173,24 +214,13 @@ def position(i: int, shape: shapes.Shape) -> tuple[int, ...]:
 def check(op: Row, sample: Sample) -> list[Failure]:
     """The worst element of each input whose gradients differ."""
     case = _Case(op, sample)
-    grads = case.analytic()
-    failures = []
-    for name, x, grad in zip(input_names(op, sample), case.inputs, grads, strict=True):
-        if x is None or not x.is_floating_point():
-            continue
-        # An input no gradient reached is claimed constant: its slope must be 0.
-        claimed = [0.0] * x.numel() if grad is None else grad.reshape(-1).tolist()
-        worst: tuple[float, Failure] | None = None
-        for i, analytic in enumerate(claimed):
-            numeric = case.numeric(x, i)
-            error = abs(analytic - numeric)
-            within = error <= ABSOLUTE + RELATIVE * abs(numeric)
-            if not within and (worst is None or not error <= worst[0]):
-                at = position(i, x.shape)
-                worst = (error, Failure(op.name, str(sample), name, at, analytic, numeric))
-        if worst:
-            failures.append(worst[1])
-    return failures
+    rows = zip(input_names(op, sample), case.inputs, case.analytic(), strict=True)
+    failures = [
+        case.failure(name, x, grad, range(x.numel()))
+        for name, x, grad in rows
+        if x is not None and x.is_floating_point()
+    ]
+    return [failure for failure in failures if failure]
 
 
 def check_without_gradient(op: Row, sample: Sample) -> list[Failure]:
@@ -207,17 +237,14 @@ def check_without_gradient(op: Row, sample: Sample) -> list[Failure]:
     return [Failure(op.name, str(sample), "input 0", (), math.nan, 0.0)] if pretends else []
 
 
-def check_all(names: Sequence[str] | None = None) -> Report:
-    """Check the named ops, or all that are declared; none is skipped."""
-    report = Report()
-    for op in chosen_ops(names):
-        assert op.samples, f"{op.name} declares no samples"
-        checker = check if op.differentiable else check_without_gradient
-        report.ops += 1
-        for sample in op.samples:
-            report.cases += 1
-            report.failed += checker(op, sample)
-    return report
+def check_declaration(op: Row, sample: Sample) -> list[Failure]:
+    """The one of both that the op asks for."""
+    return (check if op.differentiable else check_without_gradient)(op, sample)
+
+
+def check_all(names: Sequence[str] | None = None) -> Report[Failure]:
+    """Check the named ops, or all that are declared."""
+    return report_on(chosen_ops(names), check_declaration)
 
 
 def every_op() -> list[Row]:

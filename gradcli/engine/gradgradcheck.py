@@ -11,22 +11,19 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from typing import Any
 
 from gradcli.engine import autograd
 from gradcli.engine.gradcheck import (
-    ABSOLUTE,
-    RELATIVE,
-    STEP,
     Failure,
     Report,
     Row,
+    Slopes,
     behind,
     call,
     chosen_ops,
     input_names,
-    make_inputs,
     position,
+    report_on,
 )
 from gradcli.engine.op import composed
 from gradcli.engine.ops.creation.creation import tensor
@@ -36,14 +33,12 @@ from gradcli.engine.tensor import Tensor
 MOST = 24  # elements tried of each tensor: two ways back for each of them
 
 
-class _Case:
-    """One sample of one op, as a function from inputs and incoming gradients to a number."""
+class _Case(Slopes):
+    """The sum of all gradients times their weights, from inputs and incoming gradients."""
 
     def __init__(self, op: Row, sample: Sample) -> None:
-        self.op = op
-        self.sample = sample
+        super().__init__(op, sample)
         self.rng = random.Random(f"twice {op.name}{sample}")
-        self.inputs = make_inputs(sample)
         self.floats = [x for x in self.inputs if x is not None and x.is_floating_point()]
         for x in self.floats:
             x.requires_grad_()
@@ -66,53 +61,27 @@ class _Case:
             outputs, self.floats, self.arriving, create_graph=create_graph, allow_unused=True
         )
 
-    def value(self, found: Sequence[Tensor | None]) -> Tensor | None:
+    def total(self, gradients: Sequence[Tensor | None]) -> Tensor | None:
         """The sum of all gradients times their weights."""
         total: Tensor | None = None
-        for grad, weight in zip(found, self.weights, strict=True):
+        for grad, weight in zip(gradients, self.weights, strict=True):
             if grad is not None:
                 part = (grad * weight).sum()
                 total = part if total is None else total + part
         return total
 
-    def number(self) -> float:
+    def value(self) -> float:
         """The value by a plain way back."""
-        made = self.value(self.gradients(create_graph=False))
-        return 0.0 if made is None else float(made.item())
+        total = self.total(self.gradients(create_graph=False))
+        return 0.0 if total is None else float(total.item())
 
     def analytic(self) -> list[Tensor | None]:
         """By a second way back, for each float input and each gradient that comes in."""
         places = [*self.floats, *self.arriving]
-        made = self.value(self.gradients(create_graph=True))
-        if made is None or not made.requires_grad:
+        total = self.total(self.gradients(create_graph=True))
+        if total is None or not total.requires_grad:
             return [None] * len(places)
-        return list(autograd.grad(made, places, allow_unused=True))
-
-    def numeric(self, x: Tensor, i: int) -> float:
-        """The slope along element `i`."""
-        numbers: Any = x.array.memoryview().cast("d")
-        before = numbers[i]
-        numbers[i] = before + STEP
-        above = self.number()
-        numbers[i] = before - STEP
-        below = self.number()
-        numbers[i] = before
-        return (above - below) / (2 * STEP)
-
-    def failure(self, name: str, x: Tensor, grad: Tensor | None) -> Failure | None:
-        """The worst of the elements tried."""
-        claimed = [0.0] * x.numel() if grad is None else grad.reshape(-1).tolist()
-        tried = range(x.numel())
-        worst: tuple[float, Failure] | None = None
-        for i in self.rng.sample(tried, MOST) if x.numel() > MOST else tried:
-            numeric = self.numeric(x, i)
-            error = abs(claimed[i] - numeric)
-            within = error <= ABSOLUTE + RELATIVE * abs(numeric)
-            if not within and (worst is None or not error <= worst[0]):
-                at = position(i, x.shape)
-                found = Failure(self.op.name, str(self.sample), name, at, claimed[i], numeric)
-                worst = (error, found)
-        return None if worst is None else worst[1]
+        return list(autograd.grad(total, places, allow_unused=True))
 
 
 def again(op: Row, sample: Sample) -> bool:
@@ -136,7 +105,10 @@ def _slopes(op: Row, sample: Sample) -> list[Failure]:
     names = [*_float_names(case), *(f"gradient {i}" for i in range(len(case.arriving)))]
     places = [*case.floats, *case.arriving]
     tried = zip(names, places, case.analytic(), strict=True)
-    failures = [case.failure(name, x, grad) for name, x, grad in tried]
+    failures = [
+        case.failure(name, x, grad, case.rng.sample(range(x.numel()), min(MOST, x.numel())))
+        for name, x, grad in tried
+    ]
     return [f for f in failures if f is not None]
 
 
@@ -158,14 +130,6 @@ def same_values(op: Row, sample: Sample) -> list[Failure]:
     return failures
 
 
-def check_all(names: Sequence[str] | None = None) -> Report:
+def check_all(names: Sequence[str] | None = None) -> Report[Failure]:
     """Check the named ops, or all that have a gradient; none of these is skipped."""
-    report = Report()
-    for op in chosen_ops(names):
-        if not op.differentiable:
-            continue
-        report.ops += 1
-        for sample in op.samples:
-            report.cases += 1
-            report.failed += check(op, sample)
-    return report
+    return report_on((op for op in chosen_ops(names) if op.differentiable), check)
