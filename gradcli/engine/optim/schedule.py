@@ -37,7 +37,8 @@ class _Declared:
 
     def __init_subclass__(cls) -> None:
         if in_library(cls):
-            checked_constructor(dataclass(frozen=True, kw_only=True)(cls))
+            init = "__init__" not in vars(cls)
+            checked_constructor(dataclass(frozen=True, kw_only=True, init=init)(cls))
 
 
 class Schedule(_Declared):
