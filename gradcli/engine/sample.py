@@ -82,6 +82,8 @@ def wrong(sample: Sample, match: str, dtype: str = "float64") -> Wrong:
     return Wrong(sample, match, dtype)
 
 
+# What every op of one tensor can be tried with.
+SHAPES = ((3, 5), (2, 1, 4), (), (0, 3))
 # What every op along one dimension can be tried with.
 LINES = (
     sample((3, 5), dim=1),

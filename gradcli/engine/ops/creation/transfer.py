@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradcli.engine.array import Array, moved
 from gradcli.engine.device.context import named
 from gradcli.engine.op import op
-from gradcli.engine.sample import sample, wrong
+from gradcli.engine.sample import SHAPES, sample, wrong
 from gradcli.engine.tensor import Tensor
 
 
@@ -13,11 +13,7 @@ from gradcli.engine.tensor import Tensor
     shares="either",
     method=False,
     saves="x",
-    samples=[
-        sample((3, 5), device="cpu"),
-        sample((2, 1, 4), device="cpu"),
-        sample((), device="cpu"),
-    ],
+    samples=[sample(shape, device="cpu") for shape in SHAPES],
     wrong=[wrong(sample((2,), device="abacus"), "transfer: no device 'abacus'")],
 )
 def transfer(x: Array, *, device: str) -> Array:

@@ -13,7 +13,6 @@ from gradcli.engine.ops.elementwise.arithmetic import div, mul, sub
 from gradcli.engine.ops.elementwise.family import (
     NONZERO_SAMPLES,
     UNARY_SAMPLES,
-    UNARY_SHAPES,
     as_float,
     declare_sign_slope,
     declare_slope,
@@ -23,7 +22,7 @@ from gradcli.engine.ops.elementwise.family import (
 from gradcli.engine.ops.elementwise.trigonometry import tanh
 from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.shape.split import chunk
-from gradcli.engine.sample import Sample, away_from, sample, wrong
+from gradcli.engine.sample import SHAPES, Sample, away_from, sample, wrong
 from gradcli.engine.shape import dim_index
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
@@ -40,7 +39,7 @@ _ODD = [
 
 def _between_kinks(*points: float) -> tuple[Sample, ...]:
     """Samples on every side of the kinks."""
-    return tuple(sample(away_from(shape, point)) for point in points for shape in UNARY_SHAPES)
+    return tuple(sample(away_from(shape, point)) for point in points for shape in SHAPES)
 
 
 silu = unary("silu", "x * sigmoid(x), also known as swish (Elfwing et al. 2017).")
@@ -173,14 +172,7 @@ def threshold(x: Array, *, threshold: float, value: float) -> Array:
 declare_slope(threshold, lambda threshold, value: ("threshold", (threshold, value)))
 
 
-@function(
-    method=False,
-    samples=[
-        sample(away_from((3, 5))),
-        sample(away_from((2, 1, 4), 6.0)),
-        sample(away_from((), 6.0)),
-    ],
-)
+@function(method=False, samples=_between_kinks(0.0, 6.0))
 def relu6(input: Tensor) -> Tensor:
     """The element held between 0 and 6 (Krizhevsky 2010)."""
     return hardtanh(input, 0.0, 6.0)
@@ -223,7 +215,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return where(above, input, mul(weight, below))
 
 
-@function(method=False, samples=[sample(shape) for shape in UNARY_SHAPES])
+@function(method=False, samples=[sample(shape) for shape in SHAPES])
 def tanhshrink(input: Tensor) -> Tensor:
     """The element minus its tanh: x - tanh(x)."""
     return sub(input, tanh(input))
@@ -231,7 +223,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 @function(
     method=False,
-    samples=[*(sample(shape, cap=2.0) for shape in UNARY_SHAPES), sample((3, 1), cap=4.0)],
+    samples=[*(sample(shape, cap=2.0) for shape in SHAPES), sample((3, 1), cap=4.0)],
 )
 def softcap(input: Tensor, cap: Cap) -> Tensor:
     """The element held softly between -cap and cap: cap * tanh(x / cap) (Gemma 2, 2024)."""

@@ -87,27 +87,22 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
     return sub(end, mul(gap, 1 - weight)) if abs(weight) >= 0.5 else add(input, gap * weight)
 
 
-@function(
-    samples=[
-        sample((3, 5), (3, 5), (3, 5)),
-        sample((2, 3), (3,), (2, 1), value=-0.5),
-        sample((3,), (2, 1), ()),
-        sample((0, 3), (3,), (0, 3), value=2),
-    ]
-)
+# Shapes of three, and what the product or quotient of two is multiplied by.
+_THREE = [
+    ((3, 5), (3, 5), (3, 5), 1),
+    ((2, 3), (3,), (2, 1), -0.5),
+    ((3,), (2, 1), (), 1),
+    ((0, 3), (3,), (0, 3), 2),
+]
+
+
+@function(samples=[sample(a, b, c, value=value) for a, b, c, value in _THREE])
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """The input plus value * tensor1 * tensor2."""
     return add(input, _times(value, mul(tensor1, tensor2)))
 
 
-@function(
-    samples=[
-        sample((3, 5), (3, 5), positive_numbers((3, 5))),
-        sample((2, 3), (3,), positive_numbers((2, 1)), value=-0.5),
-        sample((3,), (2, 1), positive_numbers(())),
-        sample((0, 3), (3,), positive_numbers((0, 3)), value=2),
-    ]
-)
+@function(samples=[sample(a, b, positive_numbers(c), value=value) for a, b, c, value in _THREE])
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """The input plus value * tensor1 / tensor2."""
     return add(input, _times(value, div(tensor1, tensor2)))

@@ -133,10 +133,7 @@ def nan_to_num(
     return y
 
 
-@function(
-    shares="view",
-    samples=[sample((3, 5)), sample((2, 1, 4)), sample(()), sample((0, 3))],
-)
+@function(shares="view", samples=[sample((3, 5)), sample((2, 1, 4)), sample(()), sample((0, 3))])
 def require_finite(input: Tensor) -> Tensor:
     """The tensor itself; raises NumericsError where an element is NaN or infinite.
 

@@ -14,16 +14,15 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Kind, Operand
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.elementwise.slopes import slope
-from gradcli.engine.sample import Sample, Wrong, away_from, positive, sample, unit
+from gradcli.engine.sample import SHAPES, Sample, Wrong, away_from, positive, sample, unit
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.twice import sum_to
 from gradcli.errors import DTypeError
 
-UNARY_SHAPES = ((3, 5), (2, 1, 4), (), (0, 3))
-UNARY_SAMPLES = tuple(sample(shape) for shape in UNARY_SHAPES)
-POSITIVE_SAMPLES = tuple(sample(positive(shape)) for shape in UNARY_SHAPES)
-NONZERO_SAMPLES = tuple(sample(away_from(shape)) for shape in UNARY_SHAPES)
-UNIT_SAMPLES = tuple(sample(unit(shape)) for shape in UNARY_SHAPES)
+UNARY_SAMPLES = tuple(sample(shape) for shape in SHAPES)
+POSITIVE_SAMPLES = tuple(sample(positive(shape)) for shape in SHAPES)
+NONZERO_SAMPLES = tuple(sample(away_from(shape)) for shape in SHAPES)
+UNIT_SAMPLES = tuple(sample(unit(shape)) for shape in SHAPES)
 BINARY_SAMPLES = (
     sample((3, 5), (3, 5)),
     sample((3, 1), (1, 4)),

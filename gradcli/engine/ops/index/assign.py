@@ -25,7 +25,7 @@ from gradcli.engine.ops.index.indexing import (
     layout,
     planned,
 )
-from gradcli.engine.ops.index.slices import basic_view
+from gradcli.engine.ops.index.slices import PARTS, basic_view
 from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.overwrite import refuse_view
 from gradcli.engine.ops.shape.expand import expand
@@ -42,14 +42,7 @@ from gradcli.errors import DTypeError, OptionError, ShapeError
 @op(
     method=False,
     twice="linear",
-    samples=[
-        sample((5, 6), (2, 3), index=(slice(1, None, 2), slice(None, 3))),
-        sample((4, 5), (5,), index=2),
-        sample((3, 4), (1, 1, 4), index=(None, slice(2, None), Ellipsis)),
-        sample((2, 3, 4), (2, 3), index=(Ellipsis, -1)),
-        sample((4,), (0,), index=slice(4, 4)),
-        sample((0, 1), (0,), index=(slice(None), 0)),
-    ],
+    samples=[sample(shape, part, index=index) for shape, index, part in PARTS],
     wrong=[
         wrong(sample((3, 4), (4,), index=3), "index 3 is outside -3..2"),
         wrong(sample((3, 4), (3,), index=0), "value has shape (3,), and that part of x is (4,)"),

@@ -162,9 +162,7 @@ def embedding_gradient(
         sample(below((1,), 1), none(), size=1),
         sample(below((0,), 3), none(), size=3),
     ],
-    wrong=[
-        wrong(sample(below((2,), 3), below((3,), 3), size=3), "indices (2,) and (3,) differ"),
-    ],
+    wrong=[wrong(sample(below((2,), 3), below((3,), 3), size=3), "indices (2,) and (3,) differ")],
     why="a place does not change smoothly",
 )
 def flat_index(index: Array, before: Array | None = None, *, size: int) -> Array:

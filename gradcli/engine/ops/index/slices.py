@@ -14,19 +14,22 @@ from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
 
+# Shapes, an index into each, and the shape of the part.
+PARTS: list[tuple[Shape, Any, Shape]] = [
+    ((5, 6), (slice(1, None, 2), slice(None, 3)), (2, 3)),
+    ((4, 5), 2, (5,)),
+    ((3, 4), (None, slice(2, None), Ellipsis), (1, 1, 4)),
+    ((2, 3, 4), (Ellipsis, -1), (2, 3)),
+    ((4,), slice(4, 4), (0,)),
+    ((0, 1), (slice(None), 0), (0,)),
+]
+
 
 @op(
     shares="view",
     twice="linear",
     method=False,
-    samples=[
-        sample((5, 6), index=(slice(1, None, 2), slice(None, 3))),
-        sample((4, 5), index=2),
-        sample((3, 4), index=(None, slice(2, None), Ellipsis)),
-        sample((2, 3, 4), index=(Ellipsis, -1)),
-        sample((4,), index=slice(4, 4)),
-        sample((0, 1), index=(slice(None), 0)),
-    ],
+    samples=[sample(shape, index=index) for shape, index, _ in PARTS],
     wrong=[
         wrong(sample((3, 4), index=3), "index 3 is outside -3..2"),
         wrong(sample((3,), index=(0, 0)), "2 indices for 1 dimension"),

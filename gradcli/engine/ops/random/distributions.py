@@ -24,7 +24,7 @@ from gradcli.engine.ops.shape.expand import expand
 from gradcli.engine.ops.sort.search import searchsorted
 from gradcli.engine.ops.sort.sort import topk
 from gradcli.engine.random import Generator
-from gradcli.engine.sample import away_from, index, positive, sample, unit, wrong
+from gradcli.engine.sample import SHAPES, away_from, index, positive, sample, unit, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, refuse_recorded
 from gradcli.errors import DTypeError, OptionError, ShapeError
@@ -73,11 +73,7 @@ def normal(
 
 
 @function(
-    samples=[
-        sample(unit((3, 5))),
-        sample((2, 1, 4), p=0.3),
-        sample(unit(())),
-    ],
+    samples=[*(sample(unit(shape)) for shape in SHAPES), sample((2, 1, 4), p=0.3)],
     wrong=[
         wrong(sample((3,), p=1.5), "p must be from 0 to 1, got 1.5"),
         wrong(sample(away_from((3,), 3.5)), "probabilities must be from 0 to 1"),

@@ -58,10 +58,7 @@ def _spread(grad: Array, shape: Shape, dim: Dim, op: str) -> Array:
     return grad.reshape(shapes.reduced(shape, dims, keepdim=True)).expand(shape)
 
 
-@op(
-    twice="linear",
-    samples=[*_SUMS, sample((0, 3), dim=0)],
-)
+@op(twice="linear", samples=[*_SUMS, sample((0, 3), dim=0)])
 def sum(x: Array, *, dim: Dim = None, keepdim: bool = False, dtype: DType | None = None) -> Array:
     """Sum of x over `dim`, or over everything; 0 for nothing."""
     dims = shapes.dim_set(dim, x.ndim, "sum")
@@ -80,9 +77,7 @@ def sum_gradient(
     return spread if spread.dtype is dtypes[0] else spread.cast(dtypes[0])
 
 
-@op(
-    samples=[*_SUMS, sample((0, 3), dim=0)],
-)
+@op(samples=[*_SUMS, sample((0, 3), dim=0)])
 def mean(x: Array, *, dim: Dim = None, keepdim: bool = False, dtype: DType | None = None) -> Array:
     """Sum over `dim`, or over everything, divided by the number of elements; NaN for none."""
     dims = shapes.dim_set(dim, x.ndim, "mean")

@@ -158,9 +158,7 @@ def unique_consecutive(
         sample((2, 3), (0,)),
         sample((0,), (3,)),
     ],
-    wrong=[
-        wrong(sample(elements=1, test_elements=2), "isin: elements or test_elements must be a"),
-    ],
+    wrong=[wrong(sample(elements=1, test_elements=2), "isin: elements or test_elements must be a")],
     why="the answer is true or false",
     method=False,
 )
