@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from gradcli import engine
 from gradcli.data import npy
 from gradcli.data.dataset import Facts, LoadedData, Unseen
-from gradcli.data.files import Loaded, load, locate, read, regular_size, shown
+from gradcli.data.files import Loaded, load, read, regular_size, shown
 from gradcli.data.images import check_labels, check_shape, unseen
 from gradcli.data.npy import Header, Npy
-from gradcli.data.pictures import Pictures, Statistic
+from gradcli.data.pictures import OwnPictures, Statistic
 from gradcli.data.samples import Samples, tensor_of
-from gradcli.data.split import cut
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arrays(Pictures):
+class Arrays(OwnPictures):
     """What both formats share: which array is what, and how it is cut and scaled."""
+
+    TEST = "test_inputs"
 
     inputs: Annotated[str, "the samples, the first dimension counts them"]
     targets: Annotated[str | None, "one whole number a sample, or one or more other numbers"] = None
     test_inputs: Annotated[str | None, "samples of the test split"] = None
     test_targets: Annotated[str | None, "targets of the test split"] = None
-    classes: Annotated[int | None, "labels are 0..classes-1; left out: the highest label + 1"] = (
-        None
-    )
-    split: Annotated[
-        dict[str, int | str] | None, "counts or percents of samples for train, val (and test)"
-    ] = None
-    mean: Annotated[float, "subtracted, after bytes became 0..1"] = 0.0
-    std: Annotated[float, "divided by, after `mean`"] = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -45,16 +38,8 @@ class Arrays(Pictures):
             raise ConfigError("test_targets needs test_inputs", code="E104")
         if self.test_inputs and (self.test_targets is None) != (self.targets is None):
             raise ConfigError("targets and test_targets go together", code="E104")
-        if self.classes is not None and self.classes < 1:
-            raise ConfigError(f"classes must be 1 or more, got {self.classes}", code="E104")
-        if not self.std > 0:
-            raise ConfigError(f"std must be above 0, got {self.std}", code="E104")
 
     # What a format says.
-
-    def locate(self, root: Path) -> Self:
-        """With absolute paths."""
-        raise NotImplementedError(f"{type(self).__name__} has no locate")
 
     def header(self, name: str) -> Header:
         """The header of an array, without its numbers."""
@@ -83,7 +68,7 @@ class Arrays(Pictures):
     def _stored(self) -> Facts:
         heads = {name: self._heads(*pair) for name, pair in self._pairs().items()}
         inputs, targets = heads["train"]
-        sizes = {name: len(part) for name, part in self._cuts(inputs.shape[0]).items()}
+        sizes = {name: len(part) for name, part in self.cuts(inputs.shape[0]).items()}
         if "test" in heads:
             self._same(heads["train"], heads["test"])
             sizes["test"] = heads["test"][0].shape[0]
@@ -125,10 +110,6 @@ class Arrays(Pictures):
                     f"the test split holds {theirs}, which does not go with {ours}", code="E305"
                 )
 
-    def _cuts(self, total: int) -> dict[str, range]:
-        names = ("train", "val") if self.test_inputs else ("train", "val", "test")
-        return cut(self.split or {"train": "100%"}, total, names)
-
     def _count_classes(self) -> int:
         highest, opened = 0, dict[Path, Loaded]()
         for _, targets in self._pairs().values():
@@ -154,7 +135,7 @@ class Arrays(Pictures):
             for name, pair in self._pairs().items()
         }
         train = whole.pop("train")
-        splits = {name: train.part(part) for name, part in self._cuts(train.size).items()}
+        splits = {name: train.part(part) for name, part in self.cuts(train.size).items()}
         state = {"input": list(facts.input), "mean": self.mean, "std": self.std}
         stored = LoadedData(
             source=self,
@@ -200,12 +181,7 @@ class Arrays(Pictures):
 class NpySource(Arrays):
     """Samples and targets in .npy files."""
 
-    def locate(self, root: Path) -> Self:
-        """The paths made absolute."""
-        names = ("inputs", "targets", "test_inputs", "test_targets")
-        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        located: dict[str, Any] = {name: str(locate(p, root)) for name, p in given.items()}
-        return replace(self, **located)
+    FILES = ("inputs", "targets", "test_inputs", "test_targets")
 
     def header(self, name: str) -> Header:
         """From the first bytes; the length of the file is compared with it."""
@@ -235,9 +211,7 @@ class NpzSource(Arrays):
 
     file: Annotated[str, "the archive; the other keys name arrays in it"]
 
-    def locate(self, root: Path) -> Self:
-        """The path made absolute."""
-        return replace(self, file=str(locate(self.file, root)))
+    FILES = ("file",)
 
     def header(self, name: str) -> Header:
         """From the first bytes of the array."""

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import ClassVar
 
 from gradcli.data.dataset import Facts, LoadedData, Unseen
 from gradcli.data.files import (
     Loaded,
-    expanded,
     load,
-    nearest,
     read,
     regular_size,
     shown,
 )
 from gradcli.data.images import check_labels, unseen
-from gradcli.data.pictures import Pictures, Statistic, listed, normalization
+from gradcli.data.pictures import KnownPictures, Statistic, listed
 from gradcli.data.samples import Samples, tensor_of
 from gradcli.data.split import cut
 from gradcli.engine import Tensor
@@ -26,44 +24,27 @@ from gradcli.errors import DataError
 
 SHAPE = (3, 32, 32)
 PIXELS = 3 * 32 * 32
-Triple = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class Cifar10(Pictures):
+class Cifar10(KnownPictures):
     """Colour pictures of 10 kinds, 3 x 32 x 32 in 0..1; test_batch.bin is the test split."""
 
-    dir: Annotated[
-        str | None, "folder of the binary files; left out: the nearest datasets/NAME"
-    ] = None
-    split: Annotated[
-        dict[str, int | str] | None, "counts or percents of the training images: train and val"
-    ] = None
-    normalize: Annotated[
-        bool | dict[str, Any],
-        "subtract the usual means and divide by the usual deviations; or these",
-    ] = False
-
-    NAME: ClassVar[str] = "cifar10"
+    NAME = "cifar10"
     TRAIN: ClassVar[tuple[str, ...]] = tuple(f"data_batch_{i}.bin" for i in range(1, 6))
     TEST: ClassVar[str] = "test_batch.bin"
     MARKS: ClassVar[int] = 1  # label bytes of a row, of which the last one counts
     CLASSES: ClassVar[int] = 10
     NAMES: ClassVar[str] = "batches.meta.txt"
+    CHANNELS = 3
     # Of the 50,000 training images, in 0..1.
-    USUAL: ClassVar[tuple[Triple, Triple]] = ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))
+    USUAL = ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        normalization(self.normalize, self.USUAL, 3)
-
-    def locate(self, root: Path) -> Self:
-        """With the folder that holds the files."""
-        given = None if self.dir is None else root.resolve() / expanded(self.dir)
-        place = nearest(self.NAME, root, given)
+    def paths(self, folder: Path) -> dict[str, str]:
+        """The files by name."""
         for name in (*self.TRAIN, self.TEST):
-            regular_size(place / name)
-        return replace(self, dir=str(place))
+            regular_size(folder / name)
+        return {name: str(folder / name) for name in (*self.TRAIN, self.TEST)}
 
     @property
     def _folder(self) -> Path:
@@ -101,13 +82,13 @@ class Cifar10(Pictures):
 
     def stored_types(self) -> tuple[str, str, float, Statistic, Statistic]:
         """Bytes."""
-        return "uint8", "uint8", 255.0, *normalization(self.normalize, self.USUAL, 3)
+        return "uint8", "uint8", 255.0, *self.statistics()
 
     def load(self) -> LoadedData:
         """All files in memory, every label checked."""
         stored = self._stored()
         self.shown_facts(stored)
-        mean, std = normalization(self.normalize, self.USUAL, 3)
+        mean, std = self.statistics()
         files = {name: load(self._folder / name) for name in (*self.TRAIN, self.TEST)}
         parts = {name: self._parsed(file) for name, file in files.items()}
         test = parts.pop(self.TEST)
@@ -140,13 +121,13 @@ class Cifar10(Pictures):
 class Cifar100(Cifar10):
     """Colour pictures of 100 kinds, 3 x 32 x 32 in 0..1; test.bin is the test split."""
 
-    NAME: ClassVar[str] = "cifar100"
+    NAME = "cifar100"
     TRAIN: ClassVar[tuple[str, ...]] = ("train.bin",)
     TEST: ClassVar[str] = "test.bin"
     MARKS: ClassVar[int] = 2  # the coarse label, then the fine one
     CLASSES: ClassVar[int] = 100
     NAMES: ClassVar[str] = "fine_label_names.txt"
-    USUAL: ClassVar[tuple[Triple, Triple]] = ((0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762))
+    USUAL = ((0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762))
 
 
 def rows_in(length: int, marks: int, source: str) -> int:

@@ -4,54 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
 
 from gradcli.data.background import Background
 from gradcli.data.dataset import Facts, LoadedData, Unseen
-from gradcli.data.files import Loaded, locate, shown
+from gradcli.data.files import Loaded, shown
 from gradcli.data.idx import Header, Idx, read_header, read_idx
-from gradcli.data.pictures import Pictures, Statistic, padded
+from gradcli.data.pictures import OwnPictures, Statistic, padded
 from gradcli.data.samples import Samples, scaled, tensor_of
-from gradcli.data.split import cut
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 
 
 @dataclass(frozen=True)
-class IdxSource(Pictures):
+class IdxSource(OwnPictures):
     """Images (or plain vectors) and labels in IDX files, gzipped or not."""
 
     images: Annotated[str, "IDX file of the samples, the first dimension counts them"]
     labels: Annotated[str, "IDX file of the labels, one whole number a sample"]
     test_images: Annotated[str | None, "IDX file of the test samples"] = None
     test_labels: Annotated[str | None, "IDX file of the test labels"] = None
-    classes: Annotated[int | None, "labels are 0..classes-1; left out: the highest label + 1"] = (
-        None
-    )
-    split: Annotated[
-        dict[str, int | str] | None, "counts or percents of images for train, val (and test)"
-    ] = None
-    mean: Annotated[float, "subtracted, after bytes became 0..1"] = 0.0
-    std: Annotated[float, "divided by, after `mean`"] = 1.0
+    TEST = "test_images"
+    FILES = ("images", "labels", "test_images", "test_labels")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.test_images is None) != (self.test_labels is None):
             raise ConfigError("test_images and test_labels go together", code="E104")
-        if self.classes is not None and self.classes < 1:
-            raise ConfigError(f"classes must be 1 or more, got {self.classes}", code="E104")
-        if not self.std > 0:
-            raise ConfigError(f"std must be above 0, got {self.std}", code="E104")
-
-    def locate(self, root: Path) -> IdxSource:
-        """The four paths made absolute."""
-        names = ("images", "labels", "test_images", "test_labels")
-        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        located: dict[str, Any] = {name: str(locate(p, root)) for name, p in given.items()}
-        return replace(self, **located)
 
     def facts(self) -> Facts:
         """From the headers; without `classes` the labels are read too."""
@@ -60,7 +42,7 @@ class IdxSource(Pictures):
     def _stored(self) -> Facts:
         """What the files hold."""
         train = self._headers(self.images, self.labels)
-        sizes = {name: len(part) for name, part in self._cuts(train.shape[0]).items()}
+        sizes = {name: len(part) for name, part in self.cuts(train.shape[0]).items()}
         if self.test_images and self.test_labels:
             test = self._headers(self.test_images, self.test_labels)
             same_samples(train, test, self.images, self.test_images)
@@ -81,10 +63,6 @@ class IdxSource(Pictures):
                 highest = max(highest, *numbers, 0)
         return highest + 1
 
-    def _cuts(self, total: int) -> dict[str, range]:
-        names = ("train", "val") if self.test_images else ("train", "val", "test")
-        return cut(self.split or {"train": "100%"}, total, names)
-
     def stored_types(self) -> tuple[str, str, float, Statistic, Statistic]:
         """As the headers say."""
         header = read_header(Path(self.images))
@@ -99,7 +77,7 @@ class IdxSource(Pictures):
         pairs = {name: pair.result() for name, pair in reading.items()}
         samples = {name: pair.samples(self.mean, self.std) for name, pair in pairs.items()}
         whole = samples.pop("train")
-        splits = {name: whole.part(part) for name, part in self._cuts(whole.size).items()}
+        splits = {name: whole.part(part) for name, part in self.cuts(whole.size).items()}
         files = [file for pair in pairs.values() for file in (pair.image_file, pair.label_file)]
         state = {"input": list(facts.input), "mean": self.mean, "std": self.std}
         stored = LoadedData(

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from gradcli import engine
 from gradcli.data.augment import Mixup, transforms
 from gradcli.data.augmented import Augmented
 from gradcli.data.dataset import Facts, LoadedData, Split
+from gradcli.data.files import expanded, locate, nearest
 from gradcli.data.samples import Samples, outlined
+from gradcli.data.split import cut
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 
@@ -91,6 +94,80 @@ class Pictures:
     def stored_types(self) -> tuple[str, str, float, Statistic, Statistic]:
         """Types of images and targets in the files, what images are divided by, mean, deviation."""
         raise NotImplementedError(f"{type(self).__name__} has no stored_types")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnPictures(Pictures):
+    """The keys of samples in files of one's own: how they are found, cut and scaled."""
+
+    FILES: ClassVar[tuple[str, ...]]  # the keys that are paths
+    TEST: ClassVar[str]  # the key of the samples of the test split
+
+    classes: Annotated[int | None, "labels are 0..classes-1; left out: the highest label + 1"] = (
+        None
+    )
+    split: Annotated[
+        dict[str, int | str] | None, "counts or percents of samples for train, val (and test)"
+    ] = None
+    mean: Annotated[float, "subtracted, after bytes became 0..1"] = 0.0
+    std: Annotated[float, "divided by, after `mean`"] = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.classes is not None and self.classes < 1:
+            raise ConfigError(f"classes must be 1 or more, got {self.classes}", code="E104")
+        if not self.std > 0:
+            raise ConfigError(f"std must be above 0, got {self.std}", code="E104")
+
+    def locate(self, root: Path) -> Self:
+        """The paths made absolute."""
+        written = {key: getattr(self, key) for key in self.FILES}
+        paths: dict[str, Any] = {
+            key: str(locate(path, root)) for key, path in written.items() if path is not None
+        }
+        return replace(self, **paths)
+
+    def cuts(self, total: int) -> dict[str, range]:
+        """The splits of the training samples; the test split too, where it has no files."""
+        names = ("train", "val") if getattr(self, self.TEST) else ("train", "val", "test")
+        return cut(self.split or {"train": "100%"}, total, names)
+
+
+@dataclass(frozen=True)
+class KnownPictures(Pictures):
+    """The keys of published sets: where they lie, how they are cut and normalised."""
+
+    NAME: ClassVar[str]
+    USUAL: ClassVar[tuple[Statistic, Statistic]]  # mean and deviation, in 0..1
+    CHANNELS: ClassVar[int]
+
+    dir: Annotated[str | None, "folder of the files; left out: the nearest datasets/NAME"] = None
+    split: Annotated[
+        dict[str, int | str] | None, "counts or percents of the training images: train and val"
+    ] = None
+    normalize: Annotated[
+        bool | dict[str, Any],
+        "subtract the usual mean and divide by the usual deviation of each channel; or these",
+    ] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.statistics()
+
+    def statistics(self) -> tuple[Statistic, Statistic]:
+        """Mean and deviation as `normalize` says."""
+        return normalization(self.normalize, self.USUAL, self.CHANNELS)
+
+    def locate(self, root: Path) -> Self:
+        """With the folder that holds the files."""
+        written = None if self.dir is None else root.resolve() / expanded(self.dir)
+        folder = nearest(self.NAME, root, written)
+        self.paths(folder)
+        return replace(self, dir=str(folder))
+
+    def paths(self, folder: Path) -> dict[str, str]:
+        """The files in a folder, by what each is; all of them must be there."""
+        raise NotImplementedError(f"{type(self).__name__} has no paths")
 
 
 def padded(images: Tensor, shape: Sequence[int]) -> Tensor:
