@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from gradcli import engine
 from gradcli.config.fields import Branches, Layers
 from gradcli.config.modules import Parallel, Residual
 from gradcli.config.node import Node, Report
 from gradcli.config.planned import PlannedLayer, build, build_all, written_layers
-from gradcli.config.schema import schema_of
+from gradcli.config.schema import Schema, schema_of
 from gradcli.config.signal import Signal, floats
 from gradcli.engine import nn
 from gradcli.engine.kind import Count
@@ -45,7 +46,7 @@ Plan = Callable[[Node, Signal | None, str], tuple[list[PlannedLayer], Signal | N
 
 @dataclass(frozen=True)
 class Use:
-    """A container as it is written, and what comes into it; None where a mistake hides it."""
+    """A layer as it is written, and what comes into it; None where a mistake hides it."""
 
     kind: str
     name: str
@@ -54,6 +55,7 @@ class Use:
     signal: Signal | None
     index: str
     place: Place
+    schema: Schema
 
     def planned(
         self,
@@ -61,8 +63,9 @@ class Use:
         output: Signal,
         children: Sequence[PlannedLayer],
         make: Callable[[], nn.Module],
+        parameters: int = 0,
     ) -> PlannedLayer:
-        """This container around what it holds."""
+        """This layer, with what is `shown` over its values, around the children that it holds."""
         assert self.signal is not None and self.values is not None
         return PlannedLayer(
             self.index,
@@ -71,10 +74,10 @@ class Use:
             {**self.values, **shown},
             self.signal,
             output,
-            sum(child.parameters for child in children),
+            parameters + sum(child.parameters for child in children),
             make,
             self.place,
-            schema_of(CONTAINERS[self.kind]),
+            self.schema,
             tuple(children),
         )
 
@@ -161,7 +164,8 @@ def _way(use: Use, title: str, written: Node, plan: Plan) -> PlannedLayer | None
     if use.signal is None or end is None:
         return None
     values = {"layers": written_layers(planned), "of": title}
-    way = Use("block", "", written, values, use.signal, index, written.place)
+    place, schema = written.place, schema_of(block)
+    way = Use("block", "", written, values, use.signal, index, place, schema)
     return way.planned({}, end, planned, lambda: build_all(planned))
 
 
@@ -175,19 +179,13 @@ def _sum(ends: Sequence[Signal]) -> Signal:
 
 
 def _side_by_side(ends: Sequence[Signal], dim: int) -> Signal:
-    first = list(ends[0].shape)
-    if not -len(first) <= dim < len(first):
-        raise ShapeError(f"dim {dim} is not one of the {len(first)} dimensions of {ends[0]}")
-    at = dim % len(first)
-    for number, end in enumerate(ends):
-        shape = list(end.shape)
-        if [*shape[:at], 0, *shape[at + 1 :]] != [*first[:at], 0, *first[at + 1 :]]:
-            raise ShapeError(
-                f"branch 0 gives {ends[0]}, branch {number} gives {end}; "
-                f"concat needs all but dimension {at} equal"
-            )
-    first[at] = sum(end.shape[at] for end in ends)
-    return ends[0].to(*first)
+    try:
+        with engine.device("meta"):
+            joined = engine.cat([engine.empty(*end.shape) for end in ends], dim)
+    except GradcliError as error:
+        gives = ", ".join(f"branch {number} gives {end}" for number, end in enumerate(ends))
+        raise ShapeError(f"{gives}; concat{error.message.removeprefix('cat')}") from None
+    return ends[0].to(*joined.shape)
 
 
 def _say_where_used(errors: Sequence[GradcliError], of: str, place: Place) -> None:

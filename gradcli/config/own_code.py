@@ -10,6 +10,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -63,7 +64,7 @@ def _add(code: OwnCode, item: Node, root: Path, known: set[str]) -> None:
     if path.name in code.files:
         raise ConfigError(f"two files of own code are called {path.name}", code="E106")
     module = _run(path)
-    with _told(path):
+    with _one_sentence(path):
         code.files[path.name] = path.read_text(encoding="utf-8")  # type: ignore[index]
     found = [value for value in vars(module).values() if _marked(value, module)]
     if not found:
@@ -89,7 +90,7 @@ def _run(path: Path) -> ModuleType:
     sys.modules[name] = module  # where type hints are looked up
     if not path.is_file():
         raise ConfigError(f"there is no file {path}", code="E301")
-    with _told(path):
+    with _one_sentence(path):
         spec.loader.exec_module(module)
     return module
 
@@ -100,23 +101,17 @@ def _marked(value: Any, module: ModuleType) -> bool:
     )
 
 
-class _told:  # noqa: N801 -- reads as a verb in `with _told(path)`
+@contextmanager
+def _one_sentence(path: Path) -> Iterator[None]:
     """Turns what own code raises into one sentence with file and line."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: Any) -> None:
-        if not isinstance(error, Exception | SystemExit):
-            return
-        file = self._path.resolve()  # the config's folder may be relative, a traceback's is not
-        steps = traceback.extract_tb(trace)
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        file = path.resolve()  # the config's folder may be relative, a traceback's is not
+        steps = traceback.extract_tb(error.__traceback__)
         lines = [step.lineno for step in steps if Path(step.filename).resolve() == file]
         line = error.lineno if isinstance(error, SyntaxError) else (lines or [None])[-1]
-        where = f"{self._path}:{line}" if line else str(self._path)
+        where = f"{path}:{line}" if line else str(path)
         message = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
         raise ShapeError(f"own code, {where}: {message}") from error
 
@@ -137,7 +132,7 @@ class OwnLayer(Layer):
 
     def run(self, make: Make, x: Signal) -> Trial:
         """The layer made and run on two samples; of zeros where it asks for their values."""
-        with _told(self.path):
+        with _one_sentence(self.path):
             try:
                 return run(make, x, "meta")
             except DeviceError:
@@ -149,7 +144,7 @@ def _dataset(cls: type, path: Path) -> Callable[..., Source]:
     data = dataclasses.dataclass(frozen=True)
 
     def splits(self: Any) -> Any:
-        with _told(path):
+        with _one_sentence(path):
             return super(made, self).splits()
 
     names = {"__module__": cls.__module__, "__doc__": inspect.getdoc(cls), "splits": splits}

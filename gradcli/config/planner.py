@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from typing import Any
 
 from gradcli.config.containers import CONTAINERS, Use, contain
 from gradcli.config.inits import chosen_init, with_init
 from gradcli.config.layer import Layer
 from gradcli.config.layers import LAYERS
+from gradcli.config.merge import without
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.schema import Schema, check, meant, schema_of
@@ -62,9 +63,10 @@ class Planner:
         name, fields = self._name(fields, kind, index)
         where = f"layer {index}, {kind}: "
         init, fields = self._init(kind, fields, where)
-        values = check(fields, self._schema(kind), where, self.report)
+        schema = self._schema(kind)
+        values = check(fields, schema, where, self.report)
+        use = Use(kind, name, fields, values, signal, index, place, schema)
         if kind in CONTAINERS:
-            use = Use(kind, name, fields, values, signal, index, place)
             try:
                 return contain(use, self.plan, self.report)
             except ShapeError as error:
@@ -73,7 +75,7 @@ class Planner:
         if values is None or signal is None:
             return None
         try:
-            return self._leaf(Use(kind, name, fields, values, signal, index, place), init)
+            return self._leaf(use, init)
         except GradcliError as error:
             message, keys = self.layers[kind].explain(error.message, signal)
             places = [fields.map()[key].place for key in keys if key in fields.map()]
@@ -87,7 +89,7 @@ class Planner:
         make = layer.maker(use.signal, use.values)
         trial = layer.run(with_init(make, init) if init else make, use.signal)
         make, parameters = self.ties.tie(use.kind, use.name, use.values, use.signal, make, trial)
-        keys = dict(use.values)
+        keys: dict[str, Any] = {}
         if init:
             if not parameters:
                 raise ShapeError(
@@ -95,18 +97,7 @@ class Planner:
                 )
             make, keys["init"] = with_init(make, init), init.written()
         self.trail.append(f"{use.index} {use.kind} -> {trial.output}")
-        return PlannedLayer(
-            use.index,
-            use.kind,
-            use.name,
-            keys,
-            use.signal,
-            trial.output,
-            parameters,
-            make,
-            use.place,
-            self._schema(use.kind),
-        )
+        return use.planned(keys, trial.output, (), make, parameters)
 
     def _schema(self, kind: str) -> Schema:
         return schema_of(self.layers[kind]) if kind in self.layers else layer_schema(kind)
@@ -180,9 +171,7 @@ class Planner:
         given = fields.map().get("name")
         if given is None:
             return "", fields
-        rest = replace(
-            fields, value={key: item for key, item in fields.map().items() if key != "name"}
-        )
+        rest = without(fields, "name")
         if not isinstance(given.value, str) or not _NAME.fullmatch(given.value):
             if not given.broken:
                 self.report.error(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -143,20 +144,15 @@ class RunDirectory:
         self.path.rmdir()
 
 
-class _writing:  # noqa: N801 -- reads as a verb in `with _writing(path)`
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
     """Turns an OSError into one sentence with the directory and the reason."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError):
-            raise RunError(
-                f"cannot write in {self._path}: {error.strerror}; checkpoints are untouched"
-            ) from error
+    try:
+        yield
+    except OSError as error:
+        raise RunError(
+            f"cannot write in {path}: {error.strerror}; checkpoints are untouched"
+        ) from error
 
 
 def create(runs: Path, name: str) -> RunDirectory:

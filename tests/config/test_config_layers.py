@@ -136,7 +136,7 @@ def test_recurrent_layers_on_text(
         ),
         ("parallel: [[linear: 5], []]", "branch 0 gives 1x28x5, branch 1 gives 1x28x28; concat"),
         ("parallel: {branches: [[flatten], []], join: add}", "branch 1 gives 1x28x28; a sum needs"),
-        ("parallel: {branches: [[relu], []], dim: 3}", "dim 3 is not one of the 3 dimensions"),
+        ("parallel: {branches: [[relu], []], dim: 3}", "concat: dim 3 is outside -3..2"),
         ("parallel: [[relu], [maxpool: 29]]", "layer 0.1.0, maxpool: the output would be 0 x 0"),
         ("embed: 3", "needs indices"),
         ("lstm: 3", "layer 0, lstm: needs sequences (steps x features), got 1x28x28"),
