@@ -132,7 +132,8 @@ typedef struct {
   const char *name;
   int32_t inputs;
   int32_t outputs;
-  int32_t typed_by; /* the tensor whose element type picks the build */
+  int32_t typed_by;   /* the tensor whose element type picks the build */
+  const char *shapes; /* a word for each tensor (kernels.h); NULL: its plan checks them */
 
   int32_t updates;     /* outputs that it reads before it overwrites them */
   int32_t in_place;    /* inputs over which its first output may lie: each task writes where it

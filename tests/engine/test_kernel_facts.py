@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_calls import SIZES, tensor
-from test_fitting_calls import BUILDERS, F32, F64, Spec
+from test_calls import KEEP, SIZES, tensor
+from test_fitting_calls import BOOL, BUILDERS, F32, F64, I64, U8, Spec
 
 from gradcli import engine
 from gradcli.engine.array import MOVE_BFLOAT16
@@ -35,6 +35,75 @@ def test_an_op_is_what_stands_before_the_direction() -> None:
     ops = {"tanh_backward": "tanh", "div_backward_a": "div", "lstm_forward": "lstm"}
     assert {name: FACTS[name].op for name in ops} == ops
     assert FACTS["flat_index"].op == "flat_index"
+
+
+def test_a_row_has_a_word_for_each_tensor() -> None:
+    """Only those of a chain, of which most may be missing, are checked by its plan alone."""
+    for name, facts in FACTS.items():
+        assert len(facts.shapes) == (0 if name == "chain" else facts.inputs + facts.outputs), name
+
+
+def test_words_and_facts_say_the_same_of_strides() -> None:
+    for name, facts in FACTS.items():
+        marks = [word[0] for word in facts.shapes]
+        assert not facts.any_strides or set(marks) == {"~"}, name
+        assert all(marks[i] == "~" for i in facts.matrices), name
+        assert all(marks[i] == "-" for i in facts.rows), name
+
+
+CALLS_THAT_FIT: dict[str, list[Spec]] = {
+    "eq": [([2, 3], F32), ([2, 3], F32), ([2, 3], BOOL)],
+    "exp_backward": [([2, 3], F32), ([2, 3], F32), ([2, 3], F32)],
+    "select_backward": [([2, 1, 4], I64), ([2, 1, 4], F32), ([2, 3, 4], F32)],
+    "layer_norm": [([2, 3], F32), ([3], F32), ([0], F32), ([2, 3], F32), ([2], F32), ([2], F32)],
+    "matmul": [([1, 2, 3], F32), ([1, 3, 4], F32), ([4], F32), ([1, 2, 4], F32)],
+    "dropout_forward": [([4], F32), ([3], I64), ([4], F32), ([4], U8)],
+    "rnn_forward": [([2, 3, 4], F32), ([4, 4], F32), ([3, 4], F32), ([2, 3, 4], F32)],
+    "affine": [([2, 1, 3, 3], F32), ([2, 6], F32), ([2, 1, 3, 3], F32)],
+    "sgd_momentum_step": [([5], F32), ([2], F64), ([5], F32), ([5], F32)],
+}
+
+
+def changes(shape: list[int], dtype: int, word: str) -> Iterator[Any]:
+    """The tensor, each time with something about it that its word forbids."""
+    room = cpu.allocate(4096)
+    KEEP.append(room)
+    yield tensor(shape, dtype=2, storage=room)
+    yield tensor([*shape[:-1], shape[-1] + 1], dtype=dtype, storage=room)
+    yield tensor([1, *shape], dtype=dtype, storage=room)
+    if word[0] != "~" and shape[-1]:
+        strides = [2 * prod(shape[d + 1 :]) for d in range(len(shape))]
+        yield tensor(shape, dtype=dtype, strides=strides, storage=room)
+
+
+def checked(kernel: str, *tensors: Any) -> tuple[int, Any, Any]:
+    """What the door and the plan say of a call; the call, and the error."""
+    call, error = ffi.new("gc_call *"), ffi.new("gc_error *")
+    call.kernel, call.ntensors = FACTS[kernel].number, len(tensors)
+    for i, one in enumerate(tensors):
+        call.tensors[i] = one[0]
+    return lib.gc_plan_call(call, ffi.new("gc_plan *"), error), call, error
+
+
+@pytest.mark.parametrize("kernel", CALLS_THAT_FIT)
+def test_a_tensor_that_is_not_what_its_word_says_is_refused(kernel: str) -> None:
+    specs = CALLS_THAT_FIT[kernel]
+    tensors = [tensor(shape, dtype=dtype) for shape, dtype in specs]
+    assert checked(kernel, *tensors)[0] == lib.GC_OK
+    for i, (shape, dtype) in enumerate(specs):
+        for other in changes(shape, dtype, FACTS[kernel].shapes[i]):
+            status, _, _ = checked(kernel, *tensors[:i], other, *tensors[i + 1 :])
+            assert status in (lib.GC_BAD_SHAPE, lib.GC_BAD_DTYPE)
+
+
+def test_a_refusal_says_what_the_tensors_of_a_kernel_are() -> None:
+    shapes = [2, 1, 3, 3], [2, 5], [2, 1, 3, 3]
+    status, call, error = checked("affine", *map(tensor, shapes))
+    assert status == lib.GC_BAD_SHAPE
+    assert str(cpu.refusal("affine", call, error)) == (
+        "affine: kernel 'affine' wanted another shape or other strides as tensor 1, "
+        "got shape (2, 5); its tensors are nchw, n6, nchw"
+    )
 
 
 @pytest.mark.usefixtures("isa")

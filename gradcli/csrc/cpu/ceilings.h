@@ -11,12 +11,6 @@
  * has its answer, and fit into 16 registers; chain i begins at i * x[1], because the compiler
  * computes equal ones only once. */
 static int NAME(plan_fma_rate)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  for (int32_t i = 0; i < 2; i++) {
-    GC_REQUIRE(call->tensors[i].ndim == 1, i, "a row");
-    GC_REQUIRE(gc_contiguous(&call->tensors[i]), i, "a contiguous tensor");
-    GC_REQUIRE(call->tensors[i].dtype == call->tensors[0].dtype, i, "one element type");
-  }
-  GC_REQUIRE(call->tensors[0].shape[0] == 2, 0, "two numbers");
   GC_REQUIRE(call->sizes[0] >= 0 && call->sizes[0] <= GC_MAX_ROUNDS, 1, "0 to 2^28 multiply-adds");
   plan->work = call->sizes[0]; /* not the few numbers that it moves */
   return gc_plan_simple(plan, call->tensors[1].shape[0]);
@@ -40,12 +34,6 @@ static void NAME(run_fma_rate)(const gc_job *job) {
 
 /* y = x row by row, sizes[0] times over: a row is a task, so that each thread keeps to its own. */
 static int NAME(plan_copy_rate)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  for (int32_t i = 0; i < 2; i++) {
-    GC_REQUIRE(call->tensors[i].ndim == 2, i, "(rows, n)");
-    GC_REQUIRE(gc_contiguous(&call->tensors[i]), i, "a contiguous tensor");
-    GC_REQUIRE(gc_same_shape(&call->tensors[i], &call->tensors[0]), i, "tensors of one shape");
-    GC_REQUIRE(call->tensors[i].dtype == call->tensors[0].dtype, i, "one element type");
-  }
   GC_REQUIRE(call->sizes[0] >= 1 && call->sizes[0] <= GC_MAX_ROUNDS, 1, "1 to 2^28 rounds");
   plan->work = call->sizes[0] * gc_min(call->tensors[0].shape[1], GC_MAX_ROUNDS);
   return gc_plan_simple(plan, call->tensors[0].shape[1] ? call->tensors[0].shape[0] : 0);

@@ -104,6 +104,78 @@ static int check_tensor(const gc_tensor *t, int i, extent *bytes, gc_error *erro
   return GC_OK;
 }
 
+/* The sizes that letters of a row's shapes stand for, as far as tensors have shown them. */
+typedef struct {
+  uint32_t seen;          /* bit i: letter number i */
+  const gc_tensor *whole; /* what `*` stands for */
+  int64_t size[26];
+} letters;
+
+/* Whether a tensor has the dimensions that n characters from `word` on say, and lies in memory as
+ * `mark` says. */
+static bool has_shape(const gc_tensor *t, const char *word, int64_t n, char mark, letters *l) {
+  if (*word == '.' || *word == '*') {
+    l->whole = *word == '*' && !l->whole ? t : l->whole;
+    return (*word == '.' || t == l->whole || gc_same_shape(t, l->whole)) &&
+           (mark == '~' || gc_contiguous(t));
+  }
+  if (t->ndim != n)
+    return false;
+  bool dense = mark != '~';
+  int64_t next = 1; /* the stride of a dense dimension */
+  for (int64_t d = n - 1; d >= 0; d--) {
+    const int64_t size = t->shape[d];
+    const int letter = word[d] - 'a';
+    if (letter >= 0 && !(l->seen >> letter & 1)) {
+      l->seen |= (uint32_t)1 << letter;
+      l->size[letter] = size;
+    } else if (size != (letter < 0 ? word[d] - '0' : l->size[letter])) {
+      return false;
+    }
+    if (dense && size > 1 && t->stride[d] != next)
+      return false;
+    dense = dense && size > 0 && mark != '-';
+    next *= size;
+  }
+  return true;
+}
+
+static bool has_type(const gc_tensor *t, char mark, int32_t usual) {
+  if (mark < 'A' || mark > 'Z')
+    return t->dtype == usual;
+  return mark == 'X' || t->dtype == (mark == 'B'   ? GC_BOOL
+                                     : mark == 'D' ? GC_F64
+                                     : mark == 'L' ? GC_I64
+                                                   : GC_U8);
+}
+
+/* Each tensor is what its word says (kernels.h). */
+static int check_shapes(const gc_call *call, const gc_facts *row, gc_error *error) {
+  const char *word = row->shapes;
+  const int32_t usual = call->tensors[row->typed_by].dtype;
+  letters l;
+  l.seen = 0, l.whole = NULL; /* the sizes wait for their letters */
+  for (int32_t i = 0; word && i < call->ntensors; i++) {
+    const gc_tensor *t = &call->tensors[i];
+    const char strides = *word;
+    word += strides == '~' || strides == '-';
+    const char *end = word;
+    while (*end >= 'a' || (*end > ' ' && *end < '?'))
+      end++;
+    const int64_t n = end - word;
+    const char type = *end;
+    end += type >= 'A' && type <= 'Z';
+    const bool left_out = *end == '?' && t->ndim == 1 && t->shape[0] == 0;
+    if (!has_type(t, type, usual))
+      return gc_refuse(error, GC_BAD_SHAPE, i, "another element type");
+    if (!left_out && !has_shape(t, word, n, strides, &l))
+      return gc_refuse(error, GC_BAD_SHAPE, i, "another shape or other strides");
+    end += *end == '?';
+    word = end + 1; /* behind the last word it is not read */
+  }
+  return GC_OK;
+}
+
 int gc_check(const gc_call *call, gc_error *error) {
   *error = (gc_error){0};
   if (call->kernel < 0 || call->kernel >= gc_kernel_count())
@@ -124,12 +196,12 @@ int gc_check(const gc_call *call, gc_error *error) {
     for (int i = 0; i < o; i++) {
       /* Reading exactly what it overwrites is what an in-place elementwise call does. */
       const gc_tensor *other = &call->tensors[i];
-      const bool in_place = i < row->inputs && same_elements(other, out);
-      if (overlap(other, &bytes[i], out, &bytes[o]) && !in_place)
+      if (overlap(other, &bytes[i], out, &bytes[o]) &&
+          !(i < row->inputs && same_elements(other, out)))
         return gc_refuse(error, GC_OVERLAP, o, "an output in memory of its own");
     }
   }
-  if (!gc_kernel_built(call->kernel, call->tensors[row->typed_by].dtype))
+  if (!gc_find(call->kernel, call->tensors[row->typed_by].dtype)->run)
     return gc_refuse(error, GC_BAD_DTYPE, row->typed_by, "another element type");
-  return GC_OK;
+  return check_shapes(call, row, error);
 }

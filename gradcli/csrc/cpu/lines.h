@@ -56,12 +56,6 @@ static inline gc_line gc_line_of(const gc_cut *c, int64_t line) {
                    .width = gc_min(c->width, c->inner - j)};
 }
 
-/* For plans: tensor i is contiguous with shape (outer, n, inner), n as given. */
-static inline bool gc_is_reduced(const gc_tensor *t, const gc_tensor *x, int64_t n) {
-  return t->ndim == 3 && gc_contiguous(t) && t->shape[0] == x->shape[0] && t->shape[1] == n &&
-         t->shape[2] == x->shape[2];
-}
-
 /* For plans: a contiguous vector of n elements, or of none where it is left out. */
 static inline bool gc_is_vector(const gc_tensor *t, int64_t n) {
   return t->ndim == 1 && gc_contiguous(t) && t->shape[0] == n;

@@ -4,26 +4,31 @@
 
 #define OF(i) (1 << (i))
 #define ALL (-1)
-#define ELEMENTWISE(kernel, of, count)                                                             \
-  .name = kernel, .kind = of, .inputs = count, .outputs = 1, .in_place = ALL,                      \
+#define ELEMENTWISE(kernel, of, count, words)                                                      \
+  .name = kernel, .kind = of, .inputs = count, .outputs = 1, .shapes = words, .in_place = ALL,     \
   .any_strides = of == GC_BINARY || of == GC_SLOPE_OF_2
+#define BINARY_OF(row, y, words) {ELEMENTWISE(#row, GC_BINARY, 2, words), .formula = #y},
+#define SLOPE_OF_2(row) {ELEMENTWISE(row, GC_SLOPE_OF_2, 4, "~* ~* ~* ~* ~*")}
 const gc_facts gc_rows[] = {
-#define KERNEL_ALL(kernel, plan, of_inputs, of_outputs, ...)                                       \
-  {.name = #kernel, .inputs = of_inputs, .outputs = of_outputs, .typed_by = __VA_ARGS__},
+#define KERNEL_ALL(kernel, plan, of_inputs, of_outputs, type, ...)                                 \
+  {.name = #kernel,                                                                                \
+   .inputs = of_inputs,                                                                            \
+   .outputs = of_outputs,                                                                          \
+   .typed_by = type,                                                                               \
+   .shapes = __VA_ARGS__},
 #define KERNEL_REAL KERNEL_ALL
 #include "../kernels.h"
 #define UNARY(row, y, of, dy)                                                                      \
-  {ELEMENTWISE(#row, GC_UNARY, 1), .saved = #of, .formula = #y, .slope = {#dy}},                   \
-      {ELEMENTWISE(#row "_backward", GC_SLOPE, 2)},
-#define UNARY_STEP(row, y) {ELEMENTWISE(#row, GC_UNARY, 1), .formula = #y},
+  {ELEMENTWISE(#row, GC_UNARY, 1, "* *"), .saved = #of, .formula = #y, .slope = {#dy}},            \
+      {ELEMENTWISE(#row "_backward", GC_SLOPE, 2, "* * *")},
+#define UNARY_STEP(row, y) {ELEMENTWISE(#row, GC_UNARY, 1, "* *"), .formula = #y},
 #define UNARY_ANY UNARY_STEP
-#define BINARY(row, y) {ELEMENTWISE(#row, GC_BINARY, 2), .formula = #y},
+#define BINARY(row, y) BINARY_OF(row, y, "~* ~* ~*")
 #define BINARY_REAL(row, y, dy_da, dy_db)                                                          \
-  {ELEMENTWISE(#row, GC_BINARY, 2), .formula = #y, .slope = {#dy_da, #dy_db}},                     \
-      {ELEMENTWISE(#row "_backward_a", GC_SLOPE_OF_2, 4)},                                         \
-      {ELEMENTWISE(#row "_backward_b", GC_SLOPE_OF_2, 4)},
+  {ELEMENTWISE(#row, GC_BINARY, 2, "~* ~* ~*"), .formula = #y, .slope = {#dy_da, #dy_db}},         \
+      SLOPE_OF_2(#row "_backward_a"), SLOPE_OF_2(#row "_backward_b"),
 #define BINARY_WHOLE BINARY
-#define COMPARE BINARY
+#define COMPARE(row, y) BINARY_OF(row, y, "~* ~* ~*B")
 #include "../scalar_ops.h"
 };
 

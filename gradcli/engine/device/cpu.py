@@ -161,8 +161,10 @@ def refusal(kernel: str, call: Any, error: Any) -> Exception:
     if error.status == lib.GC_NO_MEMORY:
         return DeviceError(f"{op}: no memory left for the kernel's scratch space")
     expected = text(error.expected) or "another call"
+    shapes = ", ".join(FACTS[kernel].shapes)
     return ShapeError(
         f"{op}: kernel '{kernel}' wanted {expected} as tensor {error.tensor}, got shape {shape}"
+        + (f"; its tensors are {shapes}" if shapes else "")
     )
 
 

@@ -28,6 +28,7 @@ class Kernel:
     Attributes:
         op: what errors call it: its name as far as `_forward` or `_backward`. For an elementwise
             kernel the row of scalar_ops.h.
+        shapes: a word for each tensor, as kernels.h explains them; none where the plan checks all.
         operations: how its operations are counted, and from which tensors.
         slope: of a unary row dy/dx, of a binary one the slopes in a and in b.
     """
@@ -37,6 +38,7 @@ class Kernel:
     op: str
     inputs: int
     outputs: int
+    shapes: tuple[str, ...]
     updates: tuple[int, ...]
     in_place: tuple[int, ...]
     any_strides: bool
@@ -89,6 +91,7 @@ def _kernel(number: int, facts: Any) -> Kernel:
         op=name.partition("_forward")[0].partition("_backward")[0],
         inputs=inputs,
         outputs=int(facts.outputs),
+        shapes=tuple(text(facts.shapes).split()),
         updates=_members(facts.updates, facts.outputs),
         in_place=_members(facts.in_place, inputs),
         any_strides=bool(facts.any_strides),

@@ -63,14 +63,14 @@ const gc_kernel NAME(table)[] = {
 #define KERNEL_ALL(name, plan, ...) ROW(plan, name)
 #define KERNEL_REAL(name, plan, ...) IF_REAL(ROW(plan, name))
 #include "../../kernels.h"
-#define UNARY(name, y, saved, slope) IF_REAL(ROW(unary, unary)) IF_REAL(ROW(unary, unary))
-#define UNARY_STEP(name, y) IF_REAL(ROW(unary, unary))
-#define UNARY_ANY(name, y) ROW(unary, unary)
-#define BINARY(name, y) ROW(binary, binary)
+#define UNARY(name, y, saved, slope) IF_REAL(ROW(blocks, unary)) IF_REAL(ROW(blocks, unary))
+#define UNARY_STEP(name, y) IF_REAL(ROW(blocks, unary))
+#define UNARY_ANY(name, y) ROW(blocks, unary)
+#define BINARY(name, y) ROW(blocks, binary)
 #define BINARY_REAL(name, y, slope_a, slope_b)                                                     \
-  IF_REAL(ROW(binary, binary)) IF_REAL(ROW(binary, binary)) IF_REAL(ROW(binary, binary))
-#define BINARY_WHOLE(name, y) IF_WHOLE(ROW(binary, binary))
-#define COMPARE(name, truth) ROW(compare, binary)
+  IF_REAL(ROW(blocks, binary)) IF_REAL(ROW(blocks, binary)) IF_REAL(ROW(blocks, binary))
+#define BINARY_WHOLE(name, y) IF_WHOLE(ROW(blocks, binary))
+#define COMPARE(name, truth) ROW(blocks, binary)
 #include "../../scalar_ops.h"
 };
 

@@ -7,8 +7,8 @@
 #undef GC_IS_BF16
 
 static const gc_kernel NAME(table)[GC_STRUCTURED] = {
-    [GC_KERNEL_copy] = {NAME(plan_copy), NAME(run_copy)},
-    [GC_KERNEL_fill] = {NAME(plan_fill), NAME(run_fill)},
+    [GC_KERNEL_copy] = {NAME(plan_blocks), NAME(run_copy)},
+    [GC_KERNEL_fill] = {NAME(plan_blocks), NAME(run_fill)},
 #ifdef GC_PAIRS
     [GC_KERNEL_matmul] = {GC_NAME(plan_matmul, pairs, GC_ISA), GC_NAME(run_matmul, pairs, GC_ISA)},
 #endif

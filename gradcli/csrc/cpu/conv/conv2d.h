@@ -187,16 +187,8 @@ static void NAME(run_sweep)(const gc_pass *p, const gc_sweep *s, const int64_t *
 /* ---- out = x * weight + bias; tensors x, weight, bias (OC, or empty), out ---- */
 
 static int NAME(check_forward)(const gc_call *call, int32_t out, gc_error *error) {
-  const int status = gc_conv2d_check(call, 0, 1, out, error);
-  if (status)
-    return status;
-  const gc_tensor *bias = &call->tensors[2];
-  GC_REQUIRE(bias->ndim == 1 && gc_contiguous(bias), 2, "a contiguous tensor of 1 dimension");
-  GC_REQUIRE(bias->dtype == call->tensors[0].dtype, 2, "tensors of one element type");
-  GC_REQUIRE(bias->shape[0] == 0 || bias->shape[0] == call->tensors[1].shape[0], 2,
-             "a bias for each filter");
-  GC_REQUIRE(gc_apart(call->tensors, 3, out), out, "an output in memory of its own");
-  return GC_OK;
+  GC_APART(3, out);
+  return gc_conv2d_check(call, 0, 1, out, error);
 }
 
 static int NAME(cut_forward)(const gc_call *call, int32_t out, gc_plan *plan) {
@@ -265,7 +257,7 @@ static int NAME(plan_conv2d_grad_input)(const gc_call *call, gc_plan *plan, gc_e
   const int status = gc_conv2d_check(call, 2, 1, 0, error);
   if (status)
     return status;
-  GC_REQUIRE(gc_apart(call->tensors, 2, 2), 2, "an output in memory of its own");
+  GC_APART(2, 2);
   if (gc_numel(&call->tensors[2]) == 0)
     return gc_plan_simple(plan, 0);
   const gc_conv2d s = gc_conv2d_shape(call, 2, 1, 0, LANES);

@@ -58,7 +58,7 @@ static int NAME(plan_conv2d_grad_weight)(const gc_call *call, gc_plan *plan, gc_
   const int status = gc_conv2d_check(call, 1, 2, 0, error);
   if (status)
     return status;
-  GC_REQUIRE(gc_apart(call->tensors, 2, 2), 2, "an output in memory of its own");
+  GC_APART(2, 2);
   if (gc_numel(&call->tensors[2]) == 0)
     return gc_plan_simple(plan, 0);
   const gc_conv2d s = gc_conv2d_shape(call, 1, 2, 0, LANES);
@@ -183,11 +183,8 @@ static void NAME(run_conv2d_grad_weight)(const gc_job *job) {
 /* ---- grad_bias = the sums of grad over images and positions; tensors grad, grad_bias ---- */
 
 static int NAME(plan_conv2d_grad_bias)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  const gc_tensor *grad = &call->tensors[0], *out = &call->tensors[1];
-  GC_REQUIRE(grad->ndim == 4 && gc_contiguous(grad), 0, "a contiguous tensor of 4 dimensions");
-  GC_REQUIRE(gc_is_vector(out, grad->shape[1]), 1, "one number for each filter");
-  GC_REQUIRE(out->dtype == grad->dtype, 1, "tensors of one element type");
-  return gc_plan_simple(plan, out->shape[0]);
+  (void)error;
+  return gc_plan_simple(plan, call->tensors[1].shape[0]);
 }
 
 static void NAME(run_conv2d_grad_bias)(const gc_job *job) {

@@ -18,8 +18,7 @@ static int NAME(plan_depthwise_grad_weight)(const gc_call *call, gc_plan *plan, 
   const int status = gc_conv2d_check(call, 1, 2, 0, error);
   if (status)
     return status;
-  GC_REQUIRE(gc_apart(call->tensors, 2, 2), 2, "an output in memory of its own");
-  GC_REQUIRE(f->shape[1] == 1, 2, "filters of one channel");
+  GC_APART(2, 2);
   plan->worker_bytes = f->shape[2] * f->shape[3] * (int64_t)sizeof(double);
   return gc_plan_simple(plan, gc_numel(f) ? f->shape[0] : 0);
 }

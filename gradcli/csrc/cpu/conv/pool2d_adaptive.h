@@ -21,14 +21,6 @@ static inline int gc_adaptive_plan(const gc_call *call, int32_t big, int32_t sma
 
 /* ---- max: tensors x, out, indices; max_pool2d_backward is its backward ---- */
 
-static int NAME(plan_adaptive_max_forward)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  const gc_tensor *t = call->tensors;
-  GC_REQUIRE(t[1].dtype == t[0].dtype, 1, "tensors of one element type");
-  GC_REQUIRE(t[2].dtype == GC_I64, 2, "int64 indices");
-  GC_REQUIRE(gc_same_shape(&t[1], &t[2]), 2, "an index for each maximum");
-  return gc_adaptive_plan(call, 0, 1, plan, error);
-}
-
 /* The first of equal maxima wins, and the first NaN wins over all. */
 static int64_t NAME(largest_at)(const REAL *x, int64_t width, gc_range rows, gc_range columns) {
   int64_t best = rows.from * width + columns.from;
@@ -60,13 +52,11 @@ static void NAME(run_adaptive_max_pool2d_forward)(const gc_job *job) {
 
 /* ---- average: tensors x, out ---- */
 
-static int NAME(plan_adaptive_avg_forward)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  GC_REQUIRE(call->tensors[1].dtype == call->tensors[0].dtype, 1, "tensors of one element type");
+static int NAME(plan_adaptive_forward)(const gc_call *call, gc_plan *plan, gc_error *error) {
   return gc_adaptive_plan(call, 0, 1, plan, error);
 }
 
-static int NAME(plan_adaptive_avg_backward)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  GC_REQUIRE(call->tensors[1].dtype == call->tensors[0].dtype, 1, "tensors of one element type");
+static int NAME(plan_adaptive_backward)(const gc_call *call, gc_plan *plan, gc_error *error) {
   return gc_adaptive_plan(call, 1, 0, plan, error);
 }
 

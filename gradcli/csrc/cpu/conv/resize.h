@@ -32,9 +32,6 @@ static inline int gc_resize_plan(const gc_call *call, int32_t from, int32_t to, 
                                  gc_error *error) {
   for (int32_t i = 0; i < 2; i++) {
     const gc_tensor *t = &call->tensors[i];
-    GC_REQUIRE(t->ndim == 3 && gc_contiguous(t), i, "a contiguous tensor of 3 dimensions");
-    GC_REQUIRE(t->dtype == call->tensors[0].dtype, i, "tensors of one element type");
-    GC_REQUIRE(t->shape[0] == call->tensors[0].shape[0], i, "the same number of planes");
     GC_REQUIRE(t->shape[1] <= INT32_MAX && t->shape[2] <= INT32_MAX, i, "dimensions below 2^31");
     GC_REQUIRE(t->shape[1] > 0 && t->shape[2] > 0, i, "planes that are not empty");
   }

@@ -1,8 +1,9 @@
 /* copy.h -- copy between any strides and element types; fill with one value. This is the only
  * kernel that turns a view into contiguous memory, so that no other kernel needs a strided twin. */
 
-static int NAME(plan_copy)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  GC_REQUIRE(gc_same_shape(&call->tensors[0], &call->tensors[1]), 0, "tensors of one shape");
+/* The plan of all that goes over blocks of elements, one a task. */
+static int NAME(plan_blocks)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  (void)error;
   return gc_plan_simple(plan, gc_ceil_div(gc_numel(&call->tensors[0]), GC_BLOCK));
 }
 
@@ -84,11 +85,6 @@ static void NAME(run_copy)(const gc_job *job) {
 #undef AS_IT_IS
 #undef TRUTH
 #undef TRUTH_OF_HALF
-
-static int NAME(plan_fill)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  (void)error;
-  return gc_plan_simple(plan, gc_ceil_div(gc_numel(&call->tensors[0]), GC_BLOCK));
-}
 
 /* The value is options[0], or for integers sizes[0], where a double would lose digits. */
 static void NAME(run_fill)(const gc_job *job) {

@@ -2,34 +2,6 @@
  * ones take any strides, 0 included (that is how broadcasting arrives here). Their loops are in
  * span.h. */
 
-static int NAME(plan_unary)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  for (int32_t i = 0; i < call->ntensors; i++) {
-    GC_REQUIRE(gc_contiguous(&call->tensors[i]), i, "a contiguous tensor");
-    GC_REQUIRE(gc_same_shape(&call->tensors[i], &call->tensors[0]), i, "tensors of one shape");
-    GC_REQUIRE(call->tensors[i].dtype == call->tensors[0].dtype, i, "one element type");
-  }
-  return gc_plan_simple(plan, gc_ceil_div(gc_numel(&call->tensors[0]), GC_BLOCK));
-}
-
-static int NAME(plan_broadcast)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  for (int32_t i = 1; i < call->ntensors; i++)
-    GC_REQUIRE(gc_same_shape(&call->tensors[i], &call->tensors[0]), i, "tensors of one shape");
-  for (int32_t i = 1; i + 1 < call->ntensors; i++)
-    GC_REQUIRE(call->tensors[i].dtype == call->tensors[0].dtype, i, "one element type");
-  return gc_plan_simple(plan, gc_ceil_div(gc_numel(&call->tensors[0]), GC_BLOCK));
-}
-
-static int NAME(plan_binary)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  const int32_t out = call->ntensors - 1;
-  GC_REQUIRE(call->tensors[out].dtype == call->tensors[0].dtype, out, "one element type");
-  return NAME(plan_broadcast)(call, plan, error);
-}
-
-static int NAME(plan_compare)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  GC_REQUIRE(call->tensors[2].dtype == GC_BOOL, 2, "bool for the truth");
-  return NAME(plan_broadcast)(call, plan, error);
-}
-
 static void NAME(run_unary)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
   const int32_t inputs = job->call->ntensors - 1;

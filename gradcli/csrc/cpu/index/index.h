@@ -3,15 +3,8 @@
 
 /* x (outer, n, inner), indices (m) -> y (outer, m, inner). */
 static int NAME(plan_index_select)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  const gc_tensor *x = &call->tensors[0], *indices = &call->tensors[1], *y = &call->tensors[2];
-  GC_REQUIRE(x->ndim == 3, 0, "(outer, n, inner)");
-  GC_REQUIRE(indices->ndim == 1 && indices->dtype == GC_I64, 1, "int64 indices (m)");
-  GC_REQUIRE(y->ndim == 3 && y->shape[0] == x->shape[0] && y->shape[1] == indices->shape[0] &&
-                 y->shape[2] == x->shape[2],
-             2, "(outer, m, inner)");
-  GC_REQUIRE(y->dtype == x->dtype, 2, "one element type");
-  for (int32_t i = 0; i < 3; i++)
-    GC_REQUIRE(gc_contiguous(&call->tensors[i]), i, "a contiguous tensor");
+  const gc_tensor *x = &call->tensors[0], *y = &call->tensors[2];
+  (void)error;
   const int64_t rows = gc_max(1, GC_BLOCK / gc_max(1, x->shape[2]));
   return gc_plan_simple(plan, gc_ceil_div(y->shape[0] * y->shape[1], rows));
 }
@@ -39,15 +32,6 @@ static void NAME(run_embedding)(const gc_job *job) {
 }
 
 /* y = truth ? a : b; any strides. */
-static int NAME(plan_where)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  GC_REQUIRE(call->tensors[0].dtype == GC_BOOL, 0, "bool for the truth");
-  for (int32_t i = 1; i < 4; i++) {
-    GC_REQUIRE(gc_same_shape(&call->tensors[i], &call->tensors[0]), i, "tensors of one shape");
-    GC_REQUIRE(call->tensors[i].dtype == call->tensors[1].dtype, i, "one element type");
-  }
-  return gc_plan_simple(plan, gc_ceil_div(gc_numel(&call->tensors[0]), GC_BLOCK));
-}
-
 static void NAME(run_where)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
   const gc_tensor *const operands[4] = {&t[0], &t[1], &t[2], &t[3]};
@@ -68,11 +52,6 @@ static void NAME(run_where)(const gc_job *job) {
 }
 
 /* y[i] = start + i step: options[0] and [1], or for integers sizes[0] and [1]. */
-static int NAME(plan_arange)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  GC_REQUIRE(gc_contiguous(&call->tensors[0]), 0, "a contiguous tensor");
-  return gc_plan_simple(plan, gc_ceil_div(gc_numel(&call->tensors[0]), GC_BLOCK));
-}
-
 static void NAME(run_arange)(const gc_job *job) {
   BLOCK_OF(job, first, n);
   REAL *out = (REAL *)gc_first(&job->call->tensors[0]) + first;
@@ -91,10 +70,7 @@ static void NAME(run_arange)(const gc_job *job) {
  * is 0. */
 static int NAME(plan_triangle)(const gc_call *call, gc_plan *plan, gc_error *error) {
   const gc_tensor *t = call->tensors;
-  GC_REQUIRE(t[0].ndim == 3, 0, "(batch, rows, columns)");
-  GC_REQUIRE(gc_same_shape(&t[1], &t[0]) && t[1].dtype == t[0].dtype, 1, "like the input");
-  GC_REQUIRE(gc_contiguous(&t[0]), 0, "a contiguous tensor");
-  GC_REQUIRE(gc_contiguous(&t[1]), 1, "a contiguous tensor");
+  (void)error;
   return gc_plan_simple(plan, gc_ceil_div(t[0].shape[0] * t[0].shape[1], GC_ROWS));
 }
 

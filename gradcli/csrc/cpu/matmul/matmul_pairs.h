@@ -78,9 +78,7 @@ static int64_t NAME(block_size)(const gc_grid *g) {
 }
 
 static int NAME(plan_matmul)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  const int status = gc_check_matmul(call, 3, error);
-  if (status)
-    return status;
+  GC_APART(3, 3);
   const NAME(course) c = NAME(course_of)(call, NULL);
   const gc_grid *g = &c.grid;
   plan->phases = 2;

@@ -2,17 +2,8 @@
  * of every row for the gradient. A weight or bias of no elements is one left out. */
 
 static int NAME(plan_layer_norm)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  const gc_tensor *t = call->tensors;
-  GC_REQUIRE(t[0].ndim == 2 && gc_contiguous(&t[0]), 0, "a contiguous (rows, n)");
-  const int64_t rows = t[0].shape[0], n = t[0].shape[1];
-  for (int32_t i = 1; i < 6; i++)
-    GC_REQUIRE(t[i].dtype == t[0].dtype, i, "one element type");
-  for (int32_t i = 1; i < 3; i++)
-    GC_REQUIRE(gc_is_vector(&t[i], n) || gc_is_vector(&t[i], 0), i, "a vector of n, or of none");
-  GC_REQUIRE(gc_same_shape(&t[3], &t[0]) && gc_contiguous(&t[3]), 3, "the shape of x");
-  for (int32_t i = 4; i < 6; i++)
-    GC_REQUIRE(gc_is_vector(&t[i], rows), i, "a vector of one number for each row");
-  return gc_plan_simple(plan, gc_ceil_div(rows, GC_ROWS));
+  (void)error;
+  return gc_plan_simple(plan, gc_ceil_div(call->tensors[0].shape[0], GC_ROWS));
 }
 
 /* x minus its mean in REAL: taking it off in two parts, the second what the first had to round,
@@ -65,20 +56,11 @@ static inline int64_t NAME(rows_of_group)(const gc_tensor *x) {
 
 /* x, grad, mean, rstd, weight -> gradients of x, weight and bias */
 static int NAME(plan_layer_norm_backward)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  const gc_tensor *t = call->tensors;
-  GC_REQUIRE(t[0].ndim == 2 && gc_contiguous(&t[0]), 0, "a contiguous (rows, n)");
-  const int64_t rows = t[0].shape[0], n = t[0].shape[1];
-  for (int32_t i = 1; i < 8; i++)
-    GC_REQUIRE(t[i].dtype == t[0].dtype, i, "one element type");
-  GC_REQUIRE(gc_same_shape(&t[1], &t[0]) && gc_contiguous(&t[1]), 1, "the shape of x");
-  GC_REQUIRE(gc_is_vector(&t[2], rows), 2, "a vector of one number for each row");
-  GC_REQUIRE(gc_is_vector(&t[3], rows), 3, "a vector of one number for each row");
-  GC_REQUIRE(gc_is_vector(&t[4], n) || gc_is_vector(&t[4], 0), 4, "a vector of n, or of none");
-  GC_REQUIRE(gc_same_shape(&t[5], &t[0]) && gc_contiguous(&t[5]), 5, "the shape of x");
-  GC_REQUIRE(gc_is_vector(&t[6], n), 6, "a vector of n");
-  GC_REQUIRE(gc_is_vector(&t[7], n), 7, "a vector of n");
+  const gc_tensor *x = &call->tensors[0];
+  const int64_t n = x->shape[1];
+  (void)error;
   plan->phases = 2;
-  plan->tasks[0] = gc_ceil_div(rows, NAME(rows_of_group)(&t[0]));
+  plan->tasks[0] = gc_ceil_div(x->shape[0], NAME(rows_of_group)(x));
   plan->tasks[1] = gc_ceil_div(n, GC_WIDTH);
   plan->shared_bytes = 2 * plan->tasks[0] * n * (int64_t)sizeof(double);
   return GC_OK;

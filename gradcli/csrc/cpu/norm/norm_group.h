@@ -19,37 +19,18 @@ static inline gc_groups gc_groups_of(const gc_tensor *x, const gc_tensor *mean) 
   g.chunks = gc_ceil_div(g.N, g.chunk);
   return g;
 }
-#endif
 
-/* Three tensors are of the shape of x; rstd follows the mean. */
-static int NAME(plan_groups)(const gc_call *call, const int32_t *images, int32_t mean,
-                             gc_error *error) {
-  const gc_tensor *t = call->tensors;
-  GC_REQUIRE(t[0].ndim == 3, 0, "(N, C, L)");
-  for (int32_t i = 0; i < call->ntensors; i++)
-    GC_REQUIRE(t[i].dtype == t[0].dtype, i, "one element type");
-  for (int32_t i = 0; i < 3; i++)
-    GC_REQUIRE(gc_contiguous(&t[images[i]]) && gc_same_shape(&t[images[i]], &t[0]), images[i],
-               "a contiguous tensor of the shape of x");
-  for (int32_t i = mean; i < mean + 2; i++) {
-    GC_REQUIRE(t[i].ndim == 2 && t[i].shape[0] == t[0].shape[0] && gc_contiguous(&t[i]), i,
-               "one number for each group of each sample");
-    GC_REQUIRE(t[i].shape[1] > 0 && t[0].shape[1] % t[i].shape[1] == 0, i,
-               "groups of as many channels each");
-    GC_REQUIRE(gc_same_shape(&t[i], &t[mean]), i, "the same shape twice");
-  }
-  return GC_OK;
-}
+/* For plans: g, of the groups that tensor number `mean` has. */
+#define GC_GROUPS_OF(mean)                                                                         \
+  const int64_t groups = call->tensors[mean].shape[1];                                             \
+  GC_REQUIRE(groups > 0 && call->tensors[0].shape[1] % groups == 0, mean,                          \
+             "groups of as many channels each");                                                   \
+  const gc_groups g = gc_groups_of(&call->tensors[0], &call->tensors[mean])
+#endif
 
 /* x, weight, bias -> y, mean, rstd; options[0]: eps */
 static int NAME(plan_group_norm)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  const gc_tensor *t = call->tensors;
-  const int status = NAME(plan_groups)(call, (const int32_t[]){0, 0, 3}, 4, error);
-  if (status)
-    return status;
-  MAYBE(1);
-  MAYBE(2);
-  const gc_groups g = gc_groups_of(&t[0], &t[4]);
+  GC_GROUPS_OF(4);
   return gc_plan_simple(plan, g.chunks * g.G);
 }
 
@@ -90,23 +71,13 @@ static void NAME(run_group_norm)(const gc_job *job) {
 
 /* x, grad, mean, rstd, weight -> gradients of x, weight and bias */
 static int NAME(plan_group_norm_backward)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  const gc_tensor *t = call->tensors;
-  const int status = NAME(plan_groups)(call, (const int32_t[]){0, 1, 5}, 2, error);
-  if (status)
-    return status;
-  MAYBE(4);
-  CHANNELS(6);
-  CHANNELS(7);
-  const gc_groups g = gc_groups_of(&t[0], &t[2]);
+  GC_GROUPS_OF(2);
   plan->phases = 2;
   plan->tasks[0] = g.chunks * g.G;
   plan->tasks[1] = gc_ceil_div(g.C, GC_WIDTH);
   plan->shared_bytes = 2 * g.chunks * g.C * (int64_t)sizeof(double);
   return GC_OK;
 }
-
-#undef CHANNELS
-#undef MAYBE
 
 /* Of one channel: the sums of grad and of grad * (x - mean). */
 static inline void NAME(channel_slopes)(const REAL *x, const REAL *grad, int64_t n, double mean,

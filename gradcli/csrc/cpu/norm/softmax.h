@@ -3,12 +3,7 @@
  * become NaN. A row of -inf alone gives NaN, as 0 / 0 should (and as torch has it). */
 
 static int NAME(plan_rows)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  for (int32_t i = 0; i < call->ntensors; i++) {
-    GC_REQUIRE(call->tensors[i].ndim == 3, i, "(outer, n, inner)");
-    GC_REQUIRE(gc_contiguous(&call->tensors[i]), i, "a contiguous tensor");
-    GC_REQUIRE(gc_same_shape(&call->tensors[i], &call->tensors[0]), i, "tensors of one shape");
-    GC_REQUIRE(call->tensors[i].dtype == call->tensors[0].dtype, i, "one element type");
-  }
+  (void)error;
   const int64_t rows = call->tensors[0].shape[0] * call->tensors[0].shape[2];
   return gc_plan_simple(plan, call->tensors[0].shape[1] ? gc_ceil_div(rows, GC_ROWS) : 0);
 }

@@ -163,13 +163,11 @@ static void NAME(run_radam_step)(const gc_job *job) {
  * w -= lr ((1 - mu) g / (1 - product) + mu' m / (1 - product mu')) / (sqrt(v / root^2) + eps).
  * Options: weight decay, beta1, beta2, eps, decoupled, momentum_decay. */
 static int NAME(plan_nadam)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  GC_REQUIRE(call->tensors[5].dtype == GC_F64 && gc_numel(&call->tensors[5]) == 1, 5,
-             "one float64");
-  const int status = NAME(plan_steps)(call, 5, plan, error);
+  GC_REQUIRE(gc_numel(&call->tensors[5]) == 1, 5, "one float64");
   plan->phases = 2;
-  plan->tasks[1] = plan->tasks[0];
   plan->tasks[0] = 1;
-  return status;
+  plan->tasks[1] = gc_ceil_div(gc_numel(&call->tensors[0]), GC_BLOCK);
+  return GC_OK;
 }
 
 static double NAME(nadam_mu)(const double *options, double step) {

@@ -58,8 +58,6 @@ static int NAME(plan_uniform_at)(const gc_call *call, gc_plan *plan, gc_error *e
   const int status = gc_plan_random(call, 0, 2, error);
   if (status)
     return status;
-  GC_REQUIRE(t[1].dtype == GC_I64 && t[1].ndim == 1 && gc_contiguous(&t[1]), 1, "int64 (n)");
-  GC_REQUIRE(t[2].ndim == 2 && t[2].shape[0] == t[1].shape[0], 2, "a row for each draw");
   GC_REQUIRE(t[2].shape[1] <= NAME(per_fill), 2, "at most 128 numbers of a draw");
   return gc_plan_simple(plan, gc_ceil_div(t[1].shape[0], GC_ROWS));
 }
@@ -127,25 +125,16 @@ static void NAME(run_normal)(const gc_job *job) {
 /* ---- dropout: x, state -> y, kept (bytes 0 and 1) ---- */
 
 static int NAME(plan_dropout)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  const gc_tensor *t = call->tensors;
   const int status = gc_plan_random(call, 1, 0, error);
   if (status)
     return status;
   GC_REQUIRE(call->options[0] >= 0 && call->options[0] <= 1, 0, "a probability");
-  GC_REQUIRE(t[2].dtype == t[0].dtype && gc_same_shape(&t[2], &t[0]), 2, "like the input");
-  GC_REQUIRE(t[3].dtype == GC_U8 && gc_same_shape(&t[3], &t[0]), 3, "a byte for each input");
-  GC_REQUIRE(gc_contiguous(&t[2]) && gc_contiguous(&t[3]), 2, "contiguous outputs");
-  return gc_plan_simple(plan, gc_ceil_div(gc_numel(&t[0]), GC_BLOCK));
+  return NAME(plan_blocks)(call, plan, error);
 }
 
 static int NAME(plan_dropout_grad)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  const gc_tensor *t = call->tensors;
   GC_REQUIRE(call->options[0] >= 0 && call->options[0] <= 1, 0, "a probability");
-  GC_REQUIRE(t[1].dtype == GC_U8 && gc_same_shape(&t[1], &t[0]), 1, "a byte for each gradient");
-  GC_REQUIRE(t[2].dtype == t[0].dtype && gc_same_shape(&t[2], &t[0]), 2, "like the gradient");
-  for (int32_t i = 0; i < 3; i++)
-    GC_REQUIRE(gc_contiguous(&t[i]), i, "a contiguous tensor");
-  return gc_plan_simple(plan, gc_ceil_div(gc_numel(&t[0]), GC_BLOCK));
+  return NAME(plan_blocks)(call, plan, error);
 }
 
 static inline REAL NAME(dropout_scale)(const gc_job *job) {

@@ -11,8 +11,6 @@
 
 static int NAME(plan_sum)(const gc_call *call, gc_plan *plan, gc_error *error) {
   const gc_tensor *x = &call->tensors[0], *y = &call->tensors[1];
-  GC_REQUIRE(x->ndim == 3 && gc_contiguous(x), 0, "a contiguous (outer, n, inner)");
-  GC_REQUIRE(gc_is_reduced(y, x, 1), 1, "a contiguous (outer, 1, inner)");
 #ifdef GC_IS_REAL
   GC_REQUIRE(y->dtype == x->dtype, 1, "one element type");
 #else
@@ -92,13 +90,8 @@ static void NAME(run_mean)(const gc_job *job) {
 
 /* x -> variance, mean; options[0]: what is taken off n; sizes[0]: 1 for the square root. */
 static int NAME(plan_var)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  const gc_tensor *t = call->tensors;
-  GC_REQUIRE(t[0].ndim == 3 && gc_contiguous(&t[0]), 0, "a contiguous (outer, n, inner)");
-  for (int32_t i = 1; i < 3; i++) {
-    GC_REQUIRE(gc_is_reduced(&t[i], &t[0], 1), i, "a contiguous (outer, 1, inner)");
-    GC_REQUIRE(t[i].dtype == t[0].dtype, i, "one element type");
-  }
-  const gc_cut c = gc_cut_of(&t[0]);
+  (void)error;
+  const gc_cut c = gc_cut_of(&call->tensors[0]);
   plan->phases = c.chunks > 1 ? 3 : 1;
   plan->tasks[0] = plan->tasks[1] = c.tasks;
   plan->tasks[2] = gc_ceil_div(c.results, GC_BLOCK);
@@ -182,14 +175,8 @@ static void NAME(run_var)(const gc_job *job) {
 
 /* x, y, mean, grad -> the gradient of x. options and sizes as for var; y is var's result. */
 static int NAME(plan_var_backward)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  const gc_tensor *t = call->tensors;
-  GC_REQUIRE(t[0].ndim == 3 && gc_contiguous(&t[0]), 0, "a contiguous (outer, n, inner)");
-  for (int32_t i = 1; i < 5; i++) {
-    GC_REQUIRE(gc_is_reduced(&t[i], &t[0], i < 4 ? 1 : t[0].shape[1]), i,
-               "a contiguous tensor that fits x");
-    GC_REQUIRE(t[i].dtype == t[0].dtype, i, "one element type");
-  }
-  return gc_plan_simple(plan, gc_cut_of(&t[0]).tasks);
+  (void)error;
+  return gc_plan_simple(plan, gc_cut_of(&call->tensors[0]).tasks);
 }
 
 static void NAME(run_var_backward)(const gc_job *job) {
