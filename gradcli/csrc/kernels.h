@@ -137,7 +137,7 @@ KERNEL_REAL(attention_backward, attention_backward, 7, 1, 0,
             .operations = {GC_COUNT_ATTENTION, 3, 2},
             .rows = OF(0) | OF(1) | OF(2) | OF(4) | OF(6))
 
-/* recurrent_lstm.h, recurrent_gru.h, recurrent_rnn.h */
+/* recurrent_cells.h */
 KERNEL_REAL(lstm_forward, lstm_forward, 4, 3, 0, "-tbg gh bh? bh? -tbg -tbh sbh",
             .operations = {GC_COUNT_STEPS, 0, 1}, .in_place = OF(0))
 KERNEL_REAL(lstm_backward, lstm_backward, 6, 2, 0, "-tbh? -tbg sbh gh bh? bh? -tbg 2bh",

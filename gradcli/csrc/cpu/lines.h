@@ -56,11 +56,6 @@ static inline gc_line gc_line_of(const gc_cut *c, int64_t line) {
                    .width = gc_min(c->width, c->inner - j)};
 }
 
-/* For plans: a contiguous vector of n elements, or of none where it is left out. */
-static inline bool gc_is_vector(const gc_tensor *t, int64_t n) {
-  return t->ndim == 1 && gc_contiguous(t) && t->shape[0] == n;
-}
-
 /* total = sum of `term` over i = 0..n-1, in double, in 8 running sums: they do not wait for each
  * other, and their number never changes, so neither do the bits. */
 #define GC_SUM(total, n, i, term)                                                                  \

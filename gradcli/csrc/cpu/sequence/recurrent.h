@@ -1,9 +1,11 @@
-/* recurrent.h -- what layers with a memory share. w (gates * H, H) takes the hidden state of one
- * step into the gates of the next. The batch is cut into tasks, so that all steps of one task
- * follow each other without waiting for the others; w is packed once a call for all of them. The
- * hidden units are done in blocks that are as wide as a tile of a matrix product: the gates of a
- * block lie side by side in scratch, and what is done to them is done while they are in the first
- * cache.
+/* recurrent.h -- what layers with a memory share: how their work is cut, their walk over the steps,
+ * and the products in it; recurrent_cells.h has what makes an LSTM, a GRU and a plain one of it.
+ *
+ * w (gates * H, H) takes the hidden state of one step into the gates of the next. The batch is cut
+ * into tasks, so that all steps of one task follow each other without waiting for the others; w is
+ * packed once a call for all of them. The hidden units are done in blocks that are as wide as a
+ * tile of a matrix product: the gates of a block lie side by side in scratch, and what is done to
+ * them is done while they are in the first cache.
  *
  * Inputs and outputs with a time dimension are (T, B, n) with any strides over T and B. An input of
  * no elements is one left out: 0. */
@@ -39,29 +41,18 @@ static inline int64_t gc_time_of(const gc_recurrent *r, int64_t step) {
 static inline bool gc_is_left_out(const gc_tensor *t) {
   return t->ndim == 1 && t->shape[0] == 0;
 }
-static inline bool gc_is_sequence(const gc_tensor *t, const gc_recurrent *r, int64_t n) {
-  return t->ndim == 3 && t->shape[0] == r->steps && t->shape[1] == r->batch && t->shape[2] == n &&
-         (t->stride[2] == 1 || n <= 1);
-}
-static inline bool gc_is_state(const gc_tensor *t, const gc_recurrent *r) {
-  return t->ndim == 2 && t->shape[0] == r->batch && t->shape[1] == r->hidden && gc_contiguous(t);
-}
-static inline bool gc_is_states(const gc_tensor *t, const gc_recurrent *r, int64_t times) {
-  return t->ndim == 3 && t->shape[0] == times && t->shape[1] == r->batch &&
-         t->shape[2] == r->hidden && gc_contiguous(t);
-}
 
-/* For plans: call->tensors[i] as one of these. */
-#define GC_SEQUENCE(i, r, n)                                                                       \
-  GC_REQUIRE(gc_is_sequence(&call->tensors[i], &(r), n), i, "(steps, batch, n) in rows")
-#define GC_SEQUENCE_OR_NONE(i, r, n)                                                               \
-  GC_REQUIRE(gc_is_left_out(&call->tensors[i]) || gc_is_sequence(&call->tensors[i], &(r), n), i,   \
-             "(steps, batch, n) in rows, or nothing")
-#define GC_STATES(i, r, n)                                                                         \
-  GC_REQUIRE(gc_is_states(&call->tensors[i], &(r), n), i, "a contiguous (times, batch, hidden)")
-#define GC_STATE_OR_NONE(i, r)                                                                     \
-  GC_REQUIRE(gc_is_left_out(&call->tensors[i]) || gc_is_state(&call->tensors[i], &(r)), i,         \
-             "a contiguous (batch, hidden), or nothing")
+/* A cell: its gates, the states that go from step to step (h, or h and c), and where the tensors of
+ * its calls stand. A forward call has what the input adds to the gates, and w, and then h0 and so
+ * on; c comes behind y. A backward call has the gradient of y, the gates and what else forward
+ * computed, c being the first of that; behind w the gradients of the last states, and the outputs:
+ * the gradients of the gates' sums, and of the first states. */
+typedef struct {
+  int32_t gates, states;
+  int32_t h0, y;     /* of a forward call */
+  int32_t w, slopes; /* of a backward call; slopes: gates of its first output */
+  int32_t blocks[2]; /* of numbers of a block of units that a task has, forward and backward */
+} gc_cell;
 #endif
 
 /* Rows of n numbers, `row` apart. */
@@ -89,23 +80,25 @@ static gc_units NAME(units)(const gc_recurrent *r, int64_t block) {
   return (gc_units){first, count, count > LANES ? TILE_COLUMNS : LANES};
 }
 
-/* For plans: w and the element types; `scratch`: blocks of (rows, width) that a task works in,
- * beside `whole` rows of all hidden units. Phase 0 packs w. */
-static int NAME(plan_recurrent)(const gc_call *call, gc_plan *plan, gc_error *error,
-                                const gc_recurrent *r, int32_t w, int64_t gates, int64_t scratch,
-                                int64_t whole) {
-  for (int32_t i = 0; i < call->ntensors; i++)
-    GC_REQUIRE(call->tensors[i].dtype == call->tensors[0].dtype, i, "one element type");
-  GC_REQUIRE(r->gates == gates && call->tensors[w].shape[0] == gates * r->hidden &&
-                 gc_contiguous(&call->tensors[w]),
-             w, "a contiguous (gates * hidden, hidden) of at least one hidden unit");
-  GC_REQUIRE(r->steps > 0, 0, "at least one step");
-  const int64_t size = (int64_t)sizeof(REAL), padded = r->blocks * r->width;
+/* Phase 0 packs w. */
+static int NAME(plan_cell)(const gc_call *call, gc_plan *plan, gc_error *error, const gc_cell *cell,
+                           bool back) {
+  const gc_tensor *t = call->tensors;
+  const int32_t w = back ? cell->w : 1, c = back ? 2 : cell->y + 1, out = w + 1 + cell->states;
+  const gc_recurrent r = NAME(recurrent)(call, &t[back], &t[w]);
+  GC_REQUIRE(r.gates == cell->gates && t[w].shape[0] == r.gates * r.hidden, w,
+             "(gates * hidden, hidden) of at least one hidden unit");
+  GC_REQUIRE(r.steps > 0, 0, "at least one step");
+  GC_REQUIRE(cell->states == 1 || t[c].shape[0] == r.steps + 1, c, "(steps + 1, batch, hidden)");
+  GC_REQUIRE(!back || t[out].shape[2] == cell->slopes * r.hidden, out,
+             "(steps, batch, gates * hidden)");
+  const int64_t size = (int64_t)sizeof(REAL), padded = r.blocks * r.width;
+  const int64_t whole = back ? cell->states + r.gates : cell->states + 1;
   plan->phases = 2;
-  plan->tasks[0] = r->batch ? r->blocks : 0;
-  plan->tasks[1] = gc_ceil_div(r->batch, r->rows);
-  plan->shared_bytes = gates * r->hidden * padded * size;
-  plan->worker_bytes = r->rows * (whole * padded + scratch * r->width) * size;
+  plan->tasks[0] = r.batch ? r.blocks : 0;
+  plan->tasks[1] = gc_ceil_div(r.batch, r.rows);
+  plan->shared_bytes = r.gates * r.hidden * padded * size;
+  plan->worker_bytes = r.rows * (whole * padded + cell->blocks[back] * r.width) * size;
   return GC_OK;
 }
 
@@ -229,22 +222,54 @@ static void NAME(pack_units)(const gc_job *job, const gc_recurrent *r, const gc_
                r->gates * r->hidden, u.count, to);
 }
 
-/* What one gate of one block of units sums up before its activation: the hidden state of the step
- * before (row after row) times w, the part of the input and the bias, where there are such. */
-static void NAME(sum_gate)(const gc_job *job, const gc_recurrent *r, int64_t block, int64_t gate,
-                           NAME(lines) input, const gc_tensor *bias, const REAL *before, int64_t m,
+/* A block of units at one step, for m rows of the batch from `first` on: what a cell is given. */
+typedef struct {
+  const gc_job *job;
+  const gc_recurrent *r;
+  int64_t first, m, step, time, block;
+  gc_units units;
+  int64_t n;    /* numbers of the block: m rows of its width */
+  REAL *gates;  /* n of each gate, one after another, and scratch behind them */
+  REAL *h, *c;  /* forward the states, backward their gradients */
+  REAL *before; /* forward: h of the step before, row after row */
+  int64_t at;   /* of the block's units in a state in scratch */
+} NAME(unit_block);
+
+/* The block's units of a gate in tensor number `tensor`. */
+static NAME(lines) NAME(gate_of)(const NAME(unit_block) * b, int32_t tensor, int64_t gate) {
+  return NAME(at_time)(&b->job->call->tensors[tensor], b->time, b->first,
+                       gate * b->r->hidden + b->units.first);
+}
+/* The same of states (times, B, H), which stand in the order of work. */
+static NAME(lines) NAME(state_of)(const NAME(unit_block) * b, int32_t tensor, int64_t step) {
+  return NAME(at_time)(&b->job->call->tensors[tensor], step, b->first, b->units.first);
+}
+static void NAME(take_units)(const NAME(unit_block) * b, NAME(lines) from, REAL *to) {
+  NAME(take)(from, b->m, b->units.count, to, b->units.width);
+}
+static void NAME(give_units)(const NAME(unit_block) * b, const REAL *from, NAME(lines) to) {
+  NAME(give)(from, b->units.width, b->m, b->units.count, to);
+}
+
+/* What one gate sums up before its activation: the hidden state of the step before times w, the
+ * part of the input and the bias (a number of a tensor), where there are such. */
+static void NAME(sum_gate)(const NAME(unit_block) * b, int64_t gate, bool input, int32_t bias,
                            REAL *to) {
-  const gc_units u = NAME(units)(r, block);
-  const NAME(matrix) a = {before, r->blocks * r->width, 1};
-  if (input.at)
-    NAME(ask)(input, m, u.count);
-  NAME(block_product)(m, r->hidden, a, NAME(panels)(job, r, block) + gate * r->hidden * u.width, to,
-                      u.width, false);
-  if (input.at)
-    NAME(add_lines)(input, m, u.count, to, u.width);
-  if (bias && !gc_is_left_out(bias)) {
-    REAL *const first = (REAL *)gc_first(bias) + gate * r->hidden + u.first;
-    NAME(add_lines)((NAME(lines)){first, 0}, m, u.count, to, u.width);
+  const gc_recurrent *r = b->r;
+  const gc_units u = b->units;
+  const NAME(lines) from = NAME(gate_of)(b, 0, gate);
+  const NAME(matrix) a = {b->before, r->blocks * r->width, 1};
+  if (input)
+    NAME(ask)(from, b->m, u.count);
+  NAME(block_product)(b->m, r->hidden, a,
+                      NAME(panels)(b->job, r, b->block) + gate * r->hidden * u.width, to, u.width,
+                      false);
+  if (input)
+    NAME(add_lines)(from, b->m, u.count, to, u.width);
+  const gc_tensor *t = &b->job->call->tensors[bias];
+  if (bias && !gc_is_left_out(t)) {
+    REAL *const first = (REAL *)gc_first(t) + gate * r->hidden + u.first;
+    NAME(add_lines)((NAME(lines)){first, 0}, b->m, u.count, to, u.width);
   }
 }
 
@@ -256,4 +281,95 @@ static void NAME(units_from_gates)(const gc_job *job, const gc_recurrent *r, con
   for (int64_t block = 0; block < r->blocks; block++, dh += m * r->width)
     NAME(block_product)(m, r->gates * r->hidden, a, NAME(panels)(job, r, block), dh,
                         NAME(units)(r, block).width, add);
+}
+
+static void NAME(go_to)(NAME(unit_block) * b, int64_t block) {
+  b->block = block;
+  b->units = NAME(units)(b->r, block);
+  b->n = b->m * b->units.width;
+  b->at = block * b->m * b->r->width;
+}
+
+/* All steps of a task forward; `units` computes h of a block of units, and whatever else the call
+ * gives but that. */
+static inline __attribute__((always_inline)) void
+NAME(cell_forward)(const gc_job *job, gc_cell cell, void (*units)(const NAME(unit_block) *)) {
+  const gc_tensor *t = job->call->tensors;
+  const gc_recurrent r = NAME(recurrent)(job->call, &t[0], &t[1]);
+  if (job->phase == 0) {
+    NAME(pack_gates)(job, &r, &t[1]);
+    return;
+  }
+  const int64_t first = job->task * r.rows, m = gc_min(r.rows, r.batch - first);
+  const int64_t padded = r.blocks * r.width, whole = r.rows * padded;
+  REAL *before = job->own, *after = before + whole, *const c = after + whole;
+  NAME(unit_block) b = {.job = job, .r = &r, .first = first, .m = m};
+  b.gates = after + cell.states * whole;
+  NAME(take_rows)(&t[cell.h0], &r, first, m, before);
+  if (cell.states > 1) {
+    NAME(take_state)(&t[cell.h0 + 1], &r, first, m, c);
+    NAME(give_state)(c, &r, m, &t[cell.y + 1], 0, first);
+  }
+  for (b.step = 0; b.step < r.steps; b.step++) {
+    b.time = gc_time_of(&r, b.step);
+    b.before = before;
+    for (int64_t block = 0; block < r.blocks; block++) {
+      NAME(go_to)(&b, block);
+      b.h = b.gates + (cell.blocks[0] - 1) * b.n;
+      b.c = cell.states > 1 ? c + b.at : NULL;
+      units(&b);
+      NAME(give_units)(&b, b.h, NAME(gate_of)(&b, cell.y, 0));
+      NAME(give_units)(&b, b.h, (NAME(lines)){after + b.units.first, padded});
+    }
+    if (cell.states > 1)
+      NAME(give_state)(c, &r, m, &t[cell.y + 1], b.step + 1, first);
+    REAL *const swap = before;
+    before = after;
+    after = swap;
+  }
+}
+
+/* ... and backward; `units` turns the gates, as forward gave them, into the gradients of their
+ * sums, and those of h and c into what goes past the gates. Through w went slope number `last` of
+ * the last gate; `add` says that something goes past them. */
+static inline __attribute__((always_inline)) void
+NAME(cell_backward)(const gc_job *job, gc_cell cell, int64_t last, bool add,
+                    void (*units)(const NAME(unit_block) *)) {
+  const gc_tensor *t = job->call->tensors;
+  const gc_recurrent r = NAME(recurrent)(job->call, &t[1], &t[cell.w]);
+  if (job->phase == 0) {
+    NAME(pack_units)(job, &r, &t[cell.w]);
+    return;
+  }
+  const int64_t first = job->task * r.rows, m = gc_min(r.rows, r.batch - first);
+  const int64_t padded = r.blocks * r.width, whole = r.rows * padded;
+  const int32_t end = cell.w + 1, out = end + cell.states;
+  REAL *const dh = job->own, *const dc = dh + whole, *const sums = dh + cell.states * whole;
+  NAME(unit_block) b = {.job = job, .r = &r, .first = first, .m = m};
+  b.gates = sums + cell.gates * whole;
+  NAME(take_state)(&t[end], &r, first, m, dh);
+  if (cell.states > 1)
+    NAME(take_state)(&t[end + 1], &r, first, m, dc);
+  for (b.step = r.steps; b.step-- > 0;) {
+    b.time = gc_time_of(&r, b.step);
+    for (int64_t block = 0; block < r.blocks; block++) {
+      NAME(go_to)(&b, block);
+      b.h = dh + b.at;
+      b.c = cell.states > 1 ? dc + b.at : NULL;
+      for (int64_t g = 0; g < cell.gates; g++)
+        NAME(take_units)(&b, NAME(gate_of)(&b, 1, g), b.gates + g * b.n);
+      if (!gc_is_left_out(&t[0]))
+        NAME(add_lines)(NAME(gate_of)(&b, 0, 0), m, b.units.count, b.h, b.units.width);
+      units(&b);
+      for (int64_t g = 0; g < cell.slopes; g++)
+        NAME(give_units)(&b, b.gates + g * b.n, NAME(gate_of)(&b, out, g));
+      for (int64_t g = 0; g < cell.gates; g++)
+        NAME(give_units)(&b, b.gates + (g + 1 < cell.gates ? g : last) * b.n,
+                         (NAME(lines)){sums + g * r.hidden + b.units.first, cell.gates * padded});
+    }
+    NAME(units_from_gates)(job, &r, sums, m, dh, add);
+  }
+  NAME(give_state)(dh, &r, m, &t[out + 1], 0, first);
+  if (cell.states > 1)
+    NAME(give_state)(dc, &r, m, &t[out + 1], 1, first);
 }
