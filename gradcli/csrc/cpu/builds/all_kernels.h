@@ -77,3 +77,12 @@ const gc_kernel NAME(table)[] = {
 #undef IF_REAL
 #undef IF_WHOLE
 #include "../elementwise/maths_end.h"
+
+/* What the including file has said of this element type. */
+#undef GC_INT_HIGH
+#undef GC_INT_LOW
+#undef GC_INT_MAX
+#undef GC_INT_MIN
+#undef GC_IS_FLOAT
+#undef GC_TYPE
+#undef REAL

@@ -21,12 +21,6 @@
 #define GC_INT_LOW (-2147483648.0)
 #define GC_INT_HIGH 2147483647.0
 #include "all_kernels.h"
-#undef GC_INT_HIGH
-#undef GC_INT_LOW
-#undef GC_INT_MAX
-#undef GC_INT_MIN
-#undef GC_TYPE
-#undef REAL
 
 #define REAL int64_t
 #define GC_TYPE i64
@@ -35,12 +29,6 @@
 #define GC_INT_LOW (-9223372036854775808.0)
 #define GC_INT_HIGH 9223372036854775808.0
 #include "all_kernels.h"
-#undef GC_INT_HIGH
-#undef GC_INT_LOW
-#undef GC_INT_MAX
-#undef GC_INT_MIN
-#undef GC_TYPE
-#undef REAL
 
 #define REAL uint8_t
 #define GC_TYPE u8
@@ -49,12 +37,6 @@
 #define GC_INT_LOW 0.0
 #define GC_INT_HIGH 255.0
 #include "all_kernels.h"
-#undef GC_INT_HIGH
-#undef GC_INT_LOW
-#undef GC_INT_MAX
-#undef GC_INT_MIN
-#undef GC_TYPE
-#undef REAL
 
 const gc_kernel *const gc_table_i32 = table_i32;
 const gc_kernel *const gc_table_i64 = table_i64;

@@ -17,15 +17,10 @@
 #define GC_TYPE f32
 #define GC_IS_FLOAT
 #include "all_kernels.h"
-#undef GC_IS_FLOAT
-#undef GC_TYPE
-#undef REAL
 
 #define REAL double
 #define GC_TYPE f64
 #include "all_kernels.h"
-#undef GC_TYPE
-#undef REAL
 
 #undef GC_IS_REAL
 #define REAL uint16_t

@@ -39,24 +39,17 @@ static inline REAL NAME(from_real)(double x) {
         out[i * so] = convert(in[i * si]);                                                         \
   } while (0)
 
+#define COPY_CASE(label, FROM, convert)                                                            \
+  label:                                                                                           \
+  COPY_SPAN(FROM, convert);                                                                        \
+  break;
 #define COPY_CASES(from_real, from_half, from_whole)                                               \
-  case GC_F32:                                                                                     \
-    COPY_SPAN(float, from_real);                                                                   \
-    break;                                                                                         \
-  case GC_F64:                                                                                     \
-    COPY_SPAN(double, from_real);                                                                  \
-    break;                                                                                         \
-  case GC_BF16:                                                                                    \
-    COPY_SPAN(uint16_t, from_half);                                                                \
-    break;                                                                                         \
-  case GC_I32:                                                                                     \
-    COPY_SPAN(int32_t, from_whole);                                                                \
-    break;                                                                                         \
-  case GC_I64:                                                                                     \
-    COPY_SPAN(int64_t, from_whole);                                                                \
-    break;                                                                                         \
-  default:                                                                                         \
-    COPY_SPAN(uint8_t, from_whole);
+  COPY_CASE(case GC_F32, float, from_real)                                                         \
+  COPY_CASE(case GC_F64, double, from_real)                                                        \
+  COPY_CASE(case GC_BF16, uint16_t, from_half)                                                     \
+  COPY_CASE(case GC_I32, int32_t, from_whole)                                                      \
+  COPY_CASE(case GC_I64, int64_t, from_whole)                                                      \
+  COPY_CASE(default, uint8_t, from_whole)
 
 static void NAME(run_copy)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
@@ -79,6 +72,7 @@ static void NAME(run_copy)(const gc_job *job) {
 }
 
 #undef COPY_CASES
+#undef COPY_CASE
 #undef COPY_SPAN
 #undef FROM_HALF
 #undef FROM_WHOLE

@@ -46,37 +46,41 @@ static void NAME(run_sgd_momentum_step)(const gc_job *job) {
   }
 }
 
-/* m = lerp(m, g, 1 - beta1); v = beta2 v + (1 - beta2) g^2;
- * w -= lr / (1 - beta1^step) m / (sqrt(v) / root + eps) with root = sqrt(1 - beta2^step), written
- * as lr root / (1 - beta1^step) m / (sqrt(v) + eps root): a division less, and they are what takes
- * the time.
+/* What Adam and its relatives have in common; left defined for optim_adaptive.h. m = lerp(m, g, 1 -
+ * beta1); v = beta2 v + (1 - beta2) g^2; `body` makes the new weight of the old one, g and both.
  * Options: weight decay, beta1, beta2, eps, decoupled (AdamW: w *= 1 - lr decay, instead of g +=
  * decay w). */
-static void NAME(run_adam_step)(const gc_job *job) {
-  STEP_HYPER(lr, step);
-  const double *options = job->call->options;
-  const double beta1 = options[1], beta2 = options[2];
-  const bool decoupled = options[4] != 0;
-  const REAL coupled = decoupled ? 0 : (REAL)options[0];
-  const REAL shrink = (REAL)(1 - lr * options[0]);
-  const REAL fresh1 = (REAL)(1 - beta1), keep1 = (REAL)(1 - (1 - beta1));
-  const REAL keep2 = (REAL)beta2, fresh2 = (REAL)(1 - beta2);
-  const double root = sqrt(1 - pow(beta2, step));
-  const REAL rate = (REAL)(lr * root / (1 - pow(beta1, step)));
-  const REAL eps = (REAL)(options[3] * root);
-  BLOCK_OF(job, first, n);
-  const REAL *grad = STEP_TENSOR(0);
-  REAL *w = STEP_TENSOR(2), *m = STEP_TENSOR(3), *v = STEP_TENSOR(4);
-  for (int64_t i = 0; i < n; i++) {
-    const REAL old = decoupled ? w[i] * shrink : w[i];
-    const REAL g = coupled != 0 ? grad[i] + coupled * old : grad[i];
-    const REAL way = g - m[i];
-    const REAL mean = fresh1 < R(0.5) ? m[i] + fresh1 * way : g - way * keep1;
-    const REAL square = v[i] * keep2 + fresh2 * g * g;
-    m[i] = mean;
-    v[i] = square;
-    w[i] = old - rate * mean / (m_sqrt(square) + eps);
+#define ADAM_OPTIONS                                                                               \
+  STEP_HYPER(lr, step);                                                                            \
+  const double *options = job->call->options, beta1 = options[1], beta2 = options[2];              \
+  const double root = sqrt(1 - pow(beta2, step));                                                  \
+  const bool decoupled = options[4] != 0;                                                          \
+  const REAL coupled = decoupled ? 0 : (REAL)options[0], shrink = (REAL)(1 - lr * options[0]);     \
+  const REAL fresh1 = (REAL)(1 - beta1), keep1 = (REAL)(1 - (1 - beta1));                          \
+  const REAL keep2 = (REAL)beta2, fresh2 = (REAL)(1 - beta2)
+
+#define ADAM_ELEMENTS(body)                                                                        \
+  const REAL *grad = STEP_TENSOR(0);                                                               \
+  REAL *w = STEP_TENSOR(2), *m = STEP_TENSOR(3), *v = STEP_TENSOR(4);                              \
+  for (int64_t i = 0; i < n; i++) {                                                                \
+    const REAL old = decoupled ? w[i] * shrink : w[i];                                             \
+    const REAL g = coupled != 0 ? grad[i] + coupled * old : grad[i];                               \
+    const REAL way = g - m[i];                                                                     \
+    const REAL mean = fresh1 < R(0.5) ? m[i] + fresh1 * way : g - way * keep1;                     \
+    const REAL square = v[i] * keep2 + fresh2 * g * g;                                             \
+    m[i] = mean;                                                                                   \
+    v[i] = square;                                                                                 \
+    body;                                                                                          \
   }
+
+/* w -= lr / (1 - beta1^step) m / (sqrt(v) / root + eps) with root = sqrt(1 - beta2^step), written
+ * as lr root / (1 - beta1^step) m / (sqrt(v) + eps root): a division less, and they are what takes
+ * the time. */
+static void NAME(run_adam_step)(const gc_job *job) {
+  ADAM_OPTIONS;
+  const REAL rate = (REAL)(lr * root / (1 - pow(beta1, step))), eps = (REAL)(options[3] * root);
+  BLOCK_OF(job, first, n);
+  ADAM_ELEMENTS(w[i] = old - rate * mean / (m_sqrt(square) + eps))
 }
 
 /* ---- clipping: the norm of all gradients, then a factor for each ---- */

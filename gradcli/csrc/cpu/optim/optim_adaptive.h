@@ -105,57 +105,31 @@ static void NAME(run_lion_step)(const gc_job *job) {
   }
 }
 
-/* Adam's averages m of g and v of g^2 go on by a step; gives m. */
-static inline REAL NAME(adam_moments)(REAL g, REAL *m, REAL *v, double beta1, double beta2) {
-  const REAL fresh = (REAL)(1 - beta1), still = (REAL)(1 - (1 - beta1)), way = g - *m;
-  *m = fresh < R(0.5) ? *m + fresh * way : g - way * still;
-  *v = *v * (REAL)beta2 + (REAL)(1 - beta2) * g * g;
-  return *m;
-}
-
-/* Adam that divides by the largest v so far. Options as for adam_step. */
+/* Adam that divides by the largest v so far. */
 static void NAME(run_amsgrad_step)(const gc_job *job) {
-  STEP_HYPER(lr, step);
-  const double *options = job->call->options;
-  const double beta1 = options[1], beta2 = options[2], root = sqrt(1 - pow(beta2, step));
-  const bool decoupled = options[4] != 0;
-  const REAL coupled = decoupled ? 0 : (REAL)options[0];
-  const REAL shrink = decoupled ? (REAL)(1 - lr * options[0]) : 1;
+  ADAM_OPTIONS;
   const REAL rate = (REAL)(lr * root / (1 - pow(beta1, step))), eps = (REAL)(options[3] * root);
   BLOCK_OF(job, first, n);
-  const REAL *grad = STEP_TENSOR(0);
-  REAL *w = STEP_TENSOR(2), *m = STEP_TENSOR(3), *v = STEP_TENSOR(4), *top = STEP_TENSOR(5);
-  for (int64_t i = 0; i < n; i++) {
-    const REAL old = w[i] * shrink, g = coupled != 0 ? grad[i] + coupled * old : grad[i];
-    const REAL mean = NAME(adam_moments)(g, m + i, v + i, beta1, beta2);
-    top[i] = v[i] < top[i] ? top[i] : v[i];
+  REAL *top = STEP_TENSOR(5);
+  ADAM_ELEMENTS({
+    top[i] = square < top[i] ? top[i] : square;
     w[i] = old - rate * mean / (m_sqrt(top[i]) + eps);
-  }
+  })
 }
 
 /* Adam with the variance of its scale rectified, and no scale at all while that has none:
- * w -= lr / (1 - beta1^step) m [rect root / (sqrt(v) + eps)].
- * Options: weight decay, beta1, beta2, eps, decoupled. */
+ * w -= lr / (1 - beta1^step) m [rect root / (sqrt(v) + eps)]. */
 static void NAME(run_radam_step)(const gc_job *job) {
-  STEP_HYPER(lr, step);
-  const double *options = job->call->options;
-  const double beta1 = options[1], beta2 = options[2], power = pow(beta2, step);
-  const double most = 2 / (1 - beta2) - 1, now = most - 2 * step * power / (1 - power);
-  const bool scaled = now > 5, decoupled = options[4] != 0;
+  ADAM_OPTIONS;
+  const double power = pow(beta2, step), most = 2 / (1 - beta2) - 1;
+  const double now = most - 2 * step * power / (1 - power);
+  const bool scaled = now > 5;
   const double rect =
       scaled ? sqrt((now - 4) * (now - 2) * most / ((most - 4) * (most - 2) * now)) : 1;
-  const REAL coupled = decoupled ? 0 : (REAL)options[0];
-  const REAL shrink = decoupled ? (REAL)(1 - lr * options[0]) : 1;
+  const REAL rate = (REAL)(lr / (1 - pow(beta1, step)) * (scaled ? rect * root : 1));
   const REAL eps = (REAL)options[3];
-  const REAL rate = (REAL)(lr / (1 - pow(beta1, step)) * (scaled ? rect * sqrt(1 - power) : 1));
   BLOCK_OF(job, first, n);
-  const REAL *grad = STEP_TENSOR(0);
-  REAL *w = STEP_TENSOR(2), *m = STEP_TENSOR(3), *v = STEP_TENSOR(4);
-  for (int64_t i = 0; i < n; i++) {
-    const REAL old = w[i] * shrink, g = coupled != 0 ? grad[i] + coupled * old : grad[i];
-    const REAL mean = NAME(adam_moments)(g, m + i, v + i, beta1, beta2);
-    w[i] = old - rate * mean / (scaled ? m_sqrt(v[i]) + eps : 1);
-  }
+  ADAM_ELEMENTS(w[i] = old - rate * mean / (scaled ? m_sqrt(square) + eps : 1))
 }
 
 /* Adam with Nesterov's look ahead: mu(t) = beta1 (1 - 0.96^(t momentum_decay) / 2), and the product
@@ -175,30 +149,21 @@ static double NAME(nadam_mu)(const double *options, double step) {
 }
 
 static void NAME(run_nadam_step)(const gc_job *job) {
-  STEP_HYPER(lr, step);
-  const double *options = job->call->options;
+  ADAM_OPTIONS;
   double *product = (double *)gc_first(&job->call->tensors[5]);
   const double mu = NAME(nadam_mu)(options, step), next = NAME(nadam_mu)(options, step + 1);
   if (job->phase == 0) {
     *product *= mu;
     return;
   }
-  const bool decoupled = options[4] != 0;
-  const double beta2 = options[2], root = sqrt(1 - pow(beta2, step));
-  const REAL coupled = decoupled ? 0 : (REAL)options[0];
-  const REAL shrink = decoupled ? (REAL)(1 - lr * options[0]) : 1;
   const REAL of_grad = (REAL)(lr * (1 - mu) / (1 - *product) * root);
   const REAL of_mean = (REAL)(lr * next / (1 - *product * next) * root);
   const REAL eps = (REAL)(options[3] * root);
   BLOCK_OF(job, first, n);
-  const REAL *grad = STEP_TENSOR(0);
-  REAL *w = STEP_TENSOR(2), *m = STEP_TENSOR(3), *v = STEP_TENSOR(4);
-  for (int64_t i = 0; i < n; i++) {
-    const REAL old = w[i] * shrink, g = coupled != 0 ? grad[i] + coupled * old : grad[i];
-    const REAL mean = NAME(adam_moments)(g, m + i, v + i, options[1], beta2);
-    w[i] = old - (of_grad * g + of_mean * mean) / (m_sqrt(v[i]) + eps);
-  }
+  ADAM_ELEMENTS(w[i] = old - (of_grad * g + of_mean * mean) / (m_sqrt(square) + eps))
 }
 
+#undef ADAM_OPTIONS
+#undef ADAM_ELEMENTS
 #undef STEP_HYPER
 #undef STEP_TENSOR
