@@ -11,24 +11,19 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Count, Whole
 from gradcli.engine.nn import functional as F
-from gradcli.engine.nn import init
-from gradcli.engine.nn.module import Module
-from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.nn.linear import Affine
 from gradcli.engine.ops.conv.geometry import Geometry, PerDim, Space
-from gradcli.engine.ops.creation.creation import empty
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 
 
-class _Conv(Module):
+class _Conv(Affine):
     """What convolutions and transposed ones share: the weight, the bias and the sizes."""
 
     dims: ClassVar[int]
     convolve: ClassVar[Callable[..., Any]]
     padding_modes: ClassVar[tuple[str, ...]] = ("zeros",)
-    weight: Parameter
-    bias: Parameter | None
     padding: Shape | str
 
     def __init__(
@@ -69,17 +64,6 @@ class _Conv(Module):
 
     def _geometry(self) -> Geometry:
         return self._space.geometry(self.kernel_size, self.stride, self.padding, self.dilation)
-
-    def _make(self, front: tuple[int, int], bias: bool, dtype: DType) -> None:
-        self.weight = Parameter(empty((*front, *self.kernel_size), dtype=dtype))
-        self.register_parameter("bias", None)
-        if bias:
-            self.bias = Parameter(empty(self.out_channels, dtype=dtype))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight and bias evenly spread within 1 / sqrt(inputs of one output)."""
-        init.weight_and_bias_(self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """As torch shows it: options at their defaults are left out."""
@@ -128,7 +112,8 @@ class _Straight(_Conv):
         channels = in_channels, out_channels
         super().__init__(channels, kernel_size, stride, padding, dilation, groups, padding_mode)
         self._geometry()  # refuses words that are no padding
-        self._make((out_channels, in_channels // groups), bias, dtype)
+        weight = (out_channels, in_channels // groups, *self.kernel_size)
+        self._make(weight, out_channels, bias, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """What the filters give at each place."""
@@ -187,7 +172,8 @@ class _Transposed(_Conv):
         channels = in_channels, out_channels
         super().__init__(channels, kernel_size, stride, padding, dilation, groups, padding_mode)
         self.output_padding = self._space.numbers("output_padding", output_padding, 0)
-        self._make((in_channels, out_channels // groups), bias, dtype)
+        weight = (in_channels, out_channels // groups, *self.kernel_size)
+        self._make(weight, out_channels, bias, dtype)
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         """Each number times each filter; `output_size` chooses among the sizes a stride allows."""

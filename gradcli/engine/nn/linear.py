@@ -13,14 +13,34 @@ from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.nn.steps import step_by_step
 from gradcli.engine.ops.creation.creation import empty
+from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 
 
-class Linear(Module):
-    """Input times weight transposed, plus bias: (..., in_features) to (..., out_features)."""
+class Affine(Module):
+    """What layers share that multiply by a weight, and add a bias if they have one."""
 
     weight: Parameter
     bias: Parameter | None
+
+    def _make(self, weight: Shape, outputs: int, bias: bool, dtype: DType) -> None:
+        self.weight = Parameter(empty(weight, dtype=dtype))
+        self.register_parameter("bias", Parameter(empty(outputs, dtype=dtype)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weight and bias evenly spread within 1 / sqrt(inputs of one output)."""
+        init.weight_and_bias_(self.weight, self.bias)
+
+    @property
+    def _has_bias(self) -> bool:
+        return self.bias is not None
+
+
+class Linear(Affine):
+    """Input times weight transposed, plus bias: (..., in_features) to (..., out_features)."""
+
+    _shown = "in_features={0.in_features}, out_features={0.out_features}, bias={0._has_bias}"
 
     def __init__(
         self,
@@ -33,34 +53,21 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(empty(out_features, in_features, dtype=dtype))
-        self.register_parameter("bias", None)
-        if bias:
-            self.bias = Parameter(empty(out_features, dtype=dtype))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight and bias evenly spread within 1 / sqrt(in_features)."""
-        init.weight_and_bias_(self.weight, self.bias)
+        self._make((out_features, in_features), out_features, bias, dtype)
 
     @step_by_step
     def forward(self, input: Tensor) -> Tensor:
         """The affine map input @ weight.T + bias."""
         return F.linear(input, self.weight, self.bias)
 
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return (
-            f"in_features={self.in_features}, out_features={self.out_features}, "
-            f"bias={self.bias is not None}"
-        )
 
-
-class Bilinear(Module):
+class Bilinear(Affine):
     """input1 weight[k] input2 + bias[k] for each output k: (..., in1), (..., in2) to (..., out)."""
 
-    weight: Parameter
-    bias: Parameter | None
+    _shown = (
+        "in1_features={0.in1_features}, in2_features={0.in2_features}, "
+        "out_features={0.out_features}, bias={0._has_bias}"
+    )
 
     def __init__(
         self,
@@ -75,11 +82,7 @@ class Bilinear(Module):
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
-        self.weight = Parameter(empty(out_features, in1_features, in2_features, dtype=dtype))
-        self.register_parameter("bias", None)
-        if bias:
-            self.bias = Parameter(empty(out_features, dtype=dtype))
-        self.reset_parameters()
+        self._make((out_features, in1_features, in2_features), out_features, bias, dtype)
 
     def reset_parameters(self) -> None:
         """Weight and bias evenly spread within 1 / sqrt(in1_features)."""
@@ -92,10 +95,3 @@ class Bilinear(Module):
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         """One number for each matrix."""
         return F.bilinear(input1, input2, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        """As torch shows it."""
-        return (
-            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
-            f"out_features={self.out_features}, bias={self.bias is not None}"
-        )

@@ -73,6 +73,7 @@ class RotaryEmbedding(Module):
 class Positions(StatefulModule):
     """A learnt row for each step, added to it (Gehring et al. 2017)."""
 
+    _shown = "{0.max_steps}, {0.dim}"
     weight: Parameter
 
     def __init__(
@@ -104,10 +105,6 @@ class Positions(StatefulModule):
                 f"Positions: input must be (..., steps, {self.dim}), got {input.shape}"
             )
         return input + self.weight[offset:end]
-
-    def extra_repr(self) -> str:
-        """The options."""
-        return f"{self.max_steps}, {self.dim}"
 
 
 def last_step(name: str, input: Tensor, offset: int, most: int) -> int:
