@@ -6,21 +6,11 @@ from collections.abc import Sequence
 from math import inf
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine import table
 from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import NotNegative
-from gradcli.engine.ops.conv.pool_average import avg_pool2d
-from gradcli.engine.ops.elementwise.clamp import clamp
-from gradcli.engine.ops.elementwise.power import rsqrt, sqrt
-from gradcli.engine.ops.index.slices import getitem
-from gradcli.engine.ops.norm.batch_norm import batch_norm
-from gradcli.engine.ops.norm.group_norm import group_norm
 from gradcli.engine.ops.norm.inputs import by_channel, last_shape
-from gradcli.engine.ops.reduce.extreme import amax
-from gradcli.engine.ops.reduce.sum import mean
-from gradcli.engine.ops.reduce.sum import sum as total
-from gradcli.engine.ops.shape.expand import expand
-from gradcli.engine.ops.shape.reshape import clone, reshape
 from gradcli.engine.recompute import repeating
 from gradcli.engine.sample import away_from, distinct, none, positive, sample
 from gradcli.engine.shape import dim_index, numel
@@ -67,14 +57,14 @@ def instance_norm(
     if (running_mean is None) != (running_var is None):
         raise OptionError("instance_norm: give both running_mean and running_var, or neither")
     if not use_input_stats:
-        return batch_norm(input, running_mean, running_var, weight, bias, training=False, eps=eps)
+        return table.batch_norm(input, running_mean, running_var, weight, bias, eps=eps)
     if input.numel() and numel(input.shape[2:]) == 1:
         raise OptionError(
             f"instance_norm: needs more than 1 value for each channel, got shape {input.shape}"
         )
     if running_mean is not None and running_var is not None:
         return _tracked(input, (running_mean, running_var), (weight, bias), momentum, eps)
-    alone = group_norm(input, max(channels, 1), weight, bias, eps)
+    alone = table.group_norm(input, max(channels, 1), weight, bias, eps)
     return alone.to(input.dtype)  # in bfloat16 as batch norm, not in float32 as group norm
 
 
@@ -87,20 +77,20 @@ def _tracked(
 ) -> Tensor:
     """Instance norm as batch norm of one sample, whose channels are the planes of all samples."""
     samples, channels, *inside = input.shape
-    own = [_repeated(statistic.detach(), samples) for statistic in running]
-    scale = [None if v is None else _repeated(v, samples) for v in learnt]
-    planes = reshape(input, (1, samples * channels, *inside))
-    y = batch_norm(planes, *own, *scale, training=True, momentum=momentum, eps=eps)
+    mean, var = own = [_repeated(statistic.detach(), samples) for statistic in running]
+    weight, bias = (None if v is None else _repeated(v, samples) for v in learnt)
+    planes = table.reshape(input, (1, samples * channels, *inside))
+    y = table.batch_norm(planes, mean, var, weight, bias, True, momentum, eps)
     moved = () if repeating() else zip(running, own, strict=True)
     for statistic, new in moved:
-        statistic.copy_(mean(reshape(new, (samples, channels)), 0))
-    return reshape(y, input.shape)
+        statistic.copy_(table.mean(table.reshape(new, (samples, channels)), 0))
+    return table.reshape(y, input.shape)
 
 
 def _repeated(vector: Tensor, times: int) -> Tensor:
     """A copy of a vector for each sample, one behind the other."""
-    rows = expand(reshape(vector, (1, -1)), (times, vector.shape[0]))
-    return reshape(clone(rows), (-1,))
+    rows = table.expand(table.reshape(vector, (1, -1)), (times, vector.shape[0]))
+    return table.reshape(table.clone(rows), (-1,))
 
 
 @function(
@@ -125,8 +115,8 @@ def rms_norm(
     dtype = _float("rms_norm", input)
     dims = tuple(range(-len(last_shape("rms_norm", input, normalized_shape, weight=weight)), 0))
     wide = input.to(dtype.computed)
-    square = mean(wide * wide, dims, keepdim=True)
-    y = wide * rsqrt(square + (_EPSILON[dtype.computed] if eps is None else eps))
+    square = table.mean(wide * wide, dims, keepdim=True)
+    y = wide * table.rsqrt(square + (_EPSILON[dtype.computed] if eps is None else eps))
     y = y.to(dtype)
     return y if weight is None else y * weight
 
@@ -154,12 +144,12 @@ def local_response_norm(
     if not input.numel():
         return input
     n, channels = input.shape[:2]
-    lines = reshape(input * input, (n, 1, channels, -1))
+    lines = table.reshape(input * input, (n, 1, channels, -1))
     # With an even size the window reaches one channel further down than up.
-    around = avg_pool2d(
+    around = table.avg_pool2d(
         lines, kernel_size=(size, 1), stride=1, padding=(size // 2, 0), divisor_override=size
     )
-    around = reshape(getitem(around, index=(slice(None), 0, slice(0, channels))), input.shape)
+    around = table.reshape(around[:, 0, :channels], input.shape)
     return input / (around * alpha + k) ** beta
 
 
@@ -180,13 +170,13 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: NotNegative = 1e
     size = abs(input)
     if p == 2:
         # Below eps the bound stands in for the sum, so that 0 has a slope.
-        norm = sqrt(clamp(total(input * input, at, keepdim=True), min=eps * eps))
+        norm = table.sqrt(table.clamp(table.sum(input * input, at, keepdim=True), min=eps * eps))
     elif p == 1:
-        norm = clamp(total(size, at, keepdim=True), min=eps)
+        norm = table.clamp(table.sum(size, at, keepdim=True), min=eps)
     elif p == 0:
-        norm = clamp(total((size > 0).to(input.dtype), at, keepdim=True), min=eps)
+        norm = table.clamp(table.sum((size > 0).to(input.dtype), at, keepdim=True), min=eps)
     elif p == inf:
-        norm = clamp(amax(size, at, keepdim=True), min=eps)
+        norm = table.clamp(table.amax(size, at, keepdim=True), min=eps)
     else:
-        norm = clamp(total(size**p, at, keepdim=True), min=eps**p) ** (1 / p)
+        norm = table.clamp(table.sum(size**p, at, keepdim=True), min=eps**p) ** (1 / p)
     return input / norm

@@ -5,24 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.engine import dtype as dtypes
-from gradcli.engine import recording
+from gradcli.engine import recording, table
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, copy_into
 from gradcli.engine.composite import IN_PLACE, function
 from gradcli.engine.device.context import chosen_by_device
 from gradcli.engine.dtype import DType
-from gradcli.engine.ops.elementwise.clamp import clamp, minimum
-from gradcli.engine.ops.elementwise.comparison import eq, ge, gt, le, lt, ne
-from gradcli.engine.ops.elementwise.exponential import log, log1p
-from gradcli.engine.ops.index.slices import getitem
-from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.overwrite import overwrite
-from gradcli.engine.ops.random.random import DRAWN, draw_floats, rand, randn
-from gradcli.engine.ops.reduce.scan import cumsum
-from gradcli.engine.ops.reduce.sum import sum as total
-from gradcli.engine.ops.shape.expand import expand
-from gradcli.engine.ops.sort.search import searchsorted
-from gradcli.engine.ops.sort.sort import topk
+from gradcli.engine.ops.random.random import DRAWN, draw_floats
 from gradcli.engine.random import Generator
 from gradcli.engine.sample import SHAPES, away_from, index, positive, sample, unit, wrong
 from gradcli.engine.shape import Shape
@@ -65,11 +55,11 @@ def normal(
     if not given:
         if size is None:
             raise OptionError("normal: with two numbers a size is needed")
-        return randn(*size, generator=generator, dtype=dtype) * std + mean
+        return table.randn(*size, generator=generator, dtype=dtype) * std + mean
     if size is not None:
         raise OptionError("normal: the size is that of mean and std, and is not given")
     shape = shapes.broadcast(given[0].shape, given[-1].shape, "normal")
-    return randn(*shape, generator=generator, dtype=given[0].dtype) * std + mean
+    return table.randn(*shape, generator=generator, dtype=given[0].dtype) * std + mean
 
 
 @function(
@@ -119,8 +109,8 @@ def _hits(
     chances: Tensor | float, shape: Shape, dtype: DType, generator: Generator | None
 ) -> Tensor:
     """1 where a number drawn from 0 to 1 lies below the chance, otherwise 0."""
-    draws = rand(*shape, generator=generator, dtype=dtype)
-    return lt(draws, chances.detach() if isinstance(chances, Tensor) else chances).to(dtype)
+    draws = table.rand(*shape, generator=generator, dtype=dtype)
+    return table.lt(draws, chances.detach() if isinstance(chances, Tensor) else chances).to(dtype)
 
 
 def _check_chances(name: str, chances: Tensor | float) -> None:
@@ -130,7 +120,7 @@ def _check_chances(name: str, chances: Tensor | float) -> None:
             raise OptionError(f"{name}: p must be from 0 to 1, got {chances}")
     elif not chances.is_floating_point():
         raise DTypeError(f"{name}: probabilities must be floats, got {chances.dtype}")
-    elif recording.current() is None and not (ge(chances, 0) & le(chances, 1)).all().item():
+    elif recording.current() is None and not ((chances >= 0) & (chances <= 1)).all().item():
         raise OptionError(f"{name}: probabilities must be from 0 to 1")
 
 
@@ -139,7 +129,7 @@ def _check_spread(std: Tensor | float) -> None:
     if not isinstance(std, Tensor):
         below = not std >= 0
     else:
-        below = recording.current() is None and bool(lt(std, 0).any().item())
+        below = recording.current() is None and bool((std < 0).any().item())
     if below:
         raise OptionError("normal: std must be at least 0")
 
@@ -148,11 +138,11 @@ def _check_weights(weights: Tensor, count: int, replacement: bool) -> None:
     """Refuse what cannot be drawn from; a captured step takes it for granted."""
     if recording.current() is not None:
         return
-    bad = lt(weights, 0) | ne(weights - weights, 0)
-    if total(bad).item():
+    bad = (weights < 0) | (weights - weights != 0)
+    if table.sum(bad).item():
         raise OptionError("multinomial: weights must be finite and not negative")
     least = 1 if replacement else count
-    if total(lt(total(gt(weights, 0), -1), least)).item():
+    if table.sum(table.sum(weights > 0, -1) < least).item():
         raise OptionError(f"multinomial: a row has fewer than {least} weights above 0")
 
 
@@ -186,16 +176,16 @@ def multinomial(
     weights = input.detach()
     _check_weights(weights, num_samples, replacement)
     if not replacement:
-        waits = -log1p(-rand(*input.shape, generator=generator, dtype=input.dtype))
-        score = where(eq(weights, 0), -float("inf"), log(weights) - log(waits))
-        return topk(score, num_samples)[1]
-    sums = cumsum(weights, -1)
-    whole = getitem(sums, index=(Ellipsis, slice(-1, None)))
+        waits = -table.log1p(-table.rand(*input.shape, generator=generator, dtype=input.dtype))
+        score = table.where(weights == 0, -float("inf"), table.log(weights) - table.log(waits))
+        return table.topk(score, num_samples)[1]
+    sums = table.cumsum(weights, -1)
+    whole = sums[..., -1:]
     shape = (*input.shape[:-1], num_samples)
-    draws = rand(*shape, generator=generator, dtype=input.dtype) * whole
-    last = searchsorted(sums, whole.contiguous())  # a product may be rounded up to the whole
-    places = minimum(searchsorted(sums, draws, right=True), expand(last, shape))
-    return clamp(places, min=0)
+    draws = table.rand(*shape, generator=generator, dtype=input.dtype) * whole
+    last = table.searchsorted(sums, whole.contiguous())  # a product may be rounded up to the whole
+    places = table.minimum(table.searchsorted(sums, draws, right=True), table.expand(last, shape))
+    return table.clamp(places, min=0)
 
 
 def _overwrite(input: Tensor, name: str, drawn: Array) -> Tensor:

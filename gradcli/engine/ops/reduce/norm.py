@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
+from gradcli.engine import table
 from gradcli.engine.array import Array, empty, run, scalar
 from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import along, floats
-from gradcli.engine.ops.elementwise.arithmetic import mul
-from gradcli.engine.ops.elementwise.clamp import clamp
-from gradcli.engine.ops.elementwise.exponential import exp, log
 from gradcli.engine.ops.elementwise.family import map_binary, map_unary
-from gradcli.engine.ops.elementwise.power import sqrt
-from gradcli.engine.ops.index.where import where
-from gradcli.engine.ops.reduce.extreme import amax, amin
 from gradcli.engine.ops.reduce.sum import SAMPLES, Dim
-from gradcli.engine.ops.reduce.sum import sum as total
-from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.sample import LINES, away_from, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
@@ -42,21 +36,22 @@ def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
     dims = shapes.dim_set(dim, x.ndim, "logsumexp")
     shape = shapes.reduced(x.shape, dims, keepdim)
     if not x.numel():
-        return total(x, dim, keepdim) - inf
+        return table.sum(x, dim, keepdim) - inf
     # Of an infinite maximum the largest number is taken off: inf - inf would be NaN.
     largest = dtypes.LARGEST[x.dtype]
-    top = clamp(amax(x.detach(), dim, keepdim=True), -largest, largest)
-    result = log(total(exp(x - top), dim, keepdim=True)) + top
-    return reshape(result, shape)
+    top = table.clamp(table.amax(x.detach(), dim, keepdim=True), -largest, largest)
+    result = table.log(table.sum(table.exp(x - top), dim, keepdim=True)) + top
+    return table.reshape(result, shape)
 
 
 def _power_norm(size: Tensor, p: float, dim: Dim, keepdim: bool) -> Tensor:
     """(sum of size^p)^(1 / p). Where it is 0 so is the slope: the powers alone would give NaN."""
     end = 0.0 if p > 0 else inf  # what 0 to the power p is, and the sum where the norm is 0
     nothing = size == 0
-    powers = total(where(nothing, end, where(nothing, 1.0, size) ** p), dim, keepdim)
+    powers = table.where(nothing, end, table.where(nothing, 1.0, size) ** p)
+    powers = table.sum(powers, dim, keepdim)
     none = powers == end
-    return where(none, 0.0, where(none, 1.0, powers) ** (1 / p))
+    return table.where(none, 0.0, table.where(none, 1.0, powers) ** (1 / p))
 
 
 @function(
@@ -86,21 +81,22 @@ def norm(
     order = 2.0 if p is None or isinstance(p, str) else float(p)
     if order == 0:
         # |x| is 0 where it is taken, and its slope too.
-        return total(where(x != 0, 1.0, abs(x)), dim, keepdim)
+        return table.sum(table.where(x != 0, 1.0, abs(x)), dim, keepdim)
     if order == 2:
         return vector_norm(x, dim, keepdim)
     size = abs(x)
-    plain = {1.0: total, inf: amax, -inf: amin}.get(order)
-    if plain is not None:
-        return plain(size, () if dim is None else dim, keepdim)
+    plain: dict[float, Callable[..., Tensor]]
+    plain = {1.0: table.sum, inf: table.amax, -inf: table.amin}
+    if order in plain:
+        return plain[order](size, () if dim is None else dim, keepdim)
     return _power_norm(size, order, dim, keepdim)
 
 
 def _composed(x: Tensor, *, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """The root is not asked for its slope at 0, which is infinite."""
-    squares = total(mul(x, x), dim, keepdim)
+    squares = table.sum(table.mul(x, x), dim, keepdim)
     none = squares == 0
-    return where(none, 0.0, sqrt(where(none, 1.0, squares)))
+    return table.where(none, 0.0, table.sqrt(table.where(none, 1.0, squares)))
 
 
 @op(

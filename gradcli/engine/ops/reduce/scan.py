@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
+from gradcli.engine import table
 from gradcli.engine.array import Array, run
 from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
@@ -13,16 +14,8 @@ from gradcli.engine.kind import Whole
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import along
 from gradcli.engine.ops.creation.creation import zeros
-from gradcli.engine.ops.creation.ranges import arange
-from gradcli.engine.ops.elementwise.arithmetic import mul, sub
-from gradcli.engine.ops.elementwise.clamp import maximum, minimum
-from gradcli.engine.ops.elementwise.comparison import eq, ne
-from gradcli.engine.ops.index.scatter import gather
 from gradcli.engine.ops.index.slices import part_along
-from gradcli.engine.ops.index.where import where
-from gradcli.engine.ops.shape.expand import expand
-from gradcli.engine.ops.shape.join import cat
-from gradcli.engine.ops.shape.reshape import clone, own_memory, reshape
+from gradcli.engine.ops.shape.reshape import own_memory
 from gradcli.engine.result import Sorted
 from gradcli.engine.sample import LINES, distinct, none, sample, with_numbers, wrong
 from gradcli.engine.tensor import Tensor
@@ -67,14 +60,14 @@ def _doubling(x: Tensor, d: int, join: Callable[..., Tensor]) -> Tensor:
     while shift < size:
         later = part_along(x, d, slice(shift, None))
         joined = join(later, part_along(x, d, slice(size - shift)))
-        x = cat([part_along(x, d, slice(shift)), joined], d)
+        x = table.cat([part_along(x, d, slice(shift)), joined], d)
         shift *= 2
     return x
 
 
 def _composed_cumprod(input: Tensor, *, dim: int, dtype: DType | None = None) -> Tensor:
     x = input if dtype is None else input.to(dtype)
-    return own_memory(_doubling(x, shapes.dim_index(dim, x.ndim, "cumprod"), mul), input)
+    return own_memory(_doubling(x, shapes.dim_index(dim, x.ndim, "cumprod"), table.mul), input)
 
 
 @op(
@@ -120,11 +113,11 @@ def diff(
         raise ShapeError("diff: needs 1 or more dimensions, got shape ()")
     d = shapes.dim_index(dim, input.ndim, "diff")
     if n and (prepend is not None or append is not None):
-        input = cat([x for x in (prepend, input, append) if x is not None], d)
+        input = table.cat([x for x in (prepend, input, append) if x is not None], d)
     for _ in range(min(n, input.shape[d])):  # then nothing is left
         later = part_along(input, d, slice(1, None))
-        input = sub(later, part_along(input, d, slice(later.shape[d])))
-    return input if n else clone(input)
+        input = table.sub(later, part_along(input, d, slice(later.shape[d])))
+    return input if n else table.clone(input)
 
 
 _RUNS = with_numbers(distinct, LINES)
@@ -135,19 +128,19 @@ def _cumulative(name: str, input: Tensor, dim: int, join: Callable[..., Tensor])
     if not input.ndim:
         return Sorted(input.clone(), zeros(dtype=dtypes.int64))
     x = input.detach()
-    best = eq(x, _doubling(x, d, join)) | ne(x, x)
-    column = reshape(arange(x.shape[d]), (x.shape[d], *(1,) * (x.ndim - d - 1)))
-    places = _doubling(where(best, expand(column, x.shape), 0), d, maximum)
-    return Sorted(gather(input, d, places), places)
+    best = table.eq(x, _doubling(x, d, join)) | table.ne(x, x)
+    column = table.reshape(table.arange(x.shape[d]), (x.shape[d], *(1,) * (x.ndim - d - 1)))
+    places = _doubling(table.where(best, table.expand(column, x.shape), 0), d, table.maximum)
+    return Sorted(table.gather(input, d, places), places)
 
 
 @function(samples=_RUNS)
 def cummax(input: Tensor, dim: int) -> Sorted:
     """The largest element so far along `dim`, and the place of its last occurrence; NaN wins."""
-    return _cumulative("cummax", input, dim, maximum)
+    return _cumulative("cummax", input, dim, table.maximum)
 
 
 @function(samples=_RUNS)
 def cummin(input: Tensor, dim: int) -> Sorted:
     """The smallest element so far along `dim`, and the place of its last occurrence; NaN wins."""
-    return _cumulative("cummin", input, dim, minimum)
+    return _cumulative("cummin", input, dim, table.minimum)

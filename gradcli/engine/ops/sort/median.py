@@ -6,16 +6,8 @@ from math import inf, nan
 
 from gradcli.engine import shape as shape_rules
 from gradcli.engine import shape as shapes
+from gradcli.engine import table
 from gradcli.engine.composite import function
-from gradcli.engine.ops.elementwise.clamp import clamp
-from gradcli.engine.ops.elementwise.comparison import eq, le, ne
-from gradcli.engine.ops.index.scatter import gather
-from gradcli.engine.ops.index.slices import narrow, select
-from gradcli.engine.ops.index.where import where
-from gradcli.engine.ops.reduce.extreme import amax
-from gradcli.engine.ops.reduce.sum import sum as total
-from gradcli.engine.ops.shape.reshape import reshape
-from gradcli.engine.ops.sort.sort import sort, topk
 from gradcli.engine.result import Sorted
 from gradcli.engine.sample import distinct, sample, wrong
 from gradcli.engine.tensor import Tensor
@@ -36,30 +28,30 @@ def _median(name: str, input: Tensor, dim: int, keepdim: bool, ignore_nan: bool)
     """The lower of the two in the middle, and its place; a NaN wins unless it is to be ignored."""
     d = shapes.dim_index(dim, input.ndim, name)
     if not input.ndim:
-        return Sorted(*sort(input))
+        return Sorted(*table.sort(input))
     size = input.shape[d]
     if not size:
         raise ShapeError(f"{name}: dimension {d} of {input.shape} has no elements")
-    order = sort(input, dim=d)
-    counts = total(eq(input, input), d, keepdim=True)
-    middle = clamp(counts - 1, min=0) // 2
+    order = table.sort(input, dim=d)
+    counts = table.sum(table.eq(input, input), d, keepdim=True)
+    middle = table.clamp(counts - 1, min=0) // 2
     if not ignore_nan:  # NaN lie behind all numbers: the first of them
-        middle = where(le(size, counts), middle, counts)
-    middles = [gather(part, d, middle) for part in order]
+        middle = table.where(table.le(size, counts), middle, counts)
+    middles = [table.gather(part, d, middle) for part in order]
     shape = shapes.reduced(input.shape, (d,), keepdim)
-    return Sorted(*(reshape(part, shape) for part in middles))
+    return Sorted(*(table.reshape(part, shape) for part in middles))
 
 
 def _median_of_all(name: str, input: Tensor, ignore_nan: bool) -> Tensor:
     """Equal elements share the gradient; of no elements it is NaN."""
-    flat = reshape(input, (input.numel(),))
+    flat = table.reshape(input, (input.numel(),))
     if not input.numel() and input.is_floating_point():
-        return total(flat) + nan
+        return table.sum(flat) + nan
     result = _median(name, flat.detach(), 0, False, ignore_nan).values
     if not input.is_floating_point():
         return result
-    chosen = eq(flat, result) | (ne(flat, flat) & ne(result, result))
-    return amax(where(chosen, flat, -inf))
+    chosen = table.eq(flat, result) | (table.ne(flat, flat) & table.ne(result, result))
+    return table.amax(table.where(chosen, flat, -inf))
 
 
 @function(samples=_MEDIANS, tuple_if=["dim"])
@@ -97,8 +89,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
     if not 1 <= k <= size:
         raise RangeError(f"kthvalue: k {k} is outside 1..{size}")
     if not input.ndim:
-        return Sorted(*sort(input))
-    result = topk(input, k, d, False) if k < size else sort(input, dim=d)
+        return Sorted(*table.sort(input))
+    result = table.topk(input, k, d, False) if k < size else table.sort(input, dim=d)
     if keepdim:
-        return Sorted(*(narrow(part, d, k - 1, 1) for part in result))
-    return Sorted(*(select(part, d, k - 1) for part in result))
+        return Sorted(*(table.narrow(part, d, k - 1, 1) for part in result))
+    return Sorted(*(table.select(part, d, k - 1) for part in result))

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
+from gradcli.engine import table
 from gradcli.engine.composite import function
 from gradcli.engine.kind import Number
 from gradcli.engine.ops.creation.creation import full, zeros
-from gradcli.engine.ops.elementwise.clamp import clamp
-from gradcli.engine.ops.elementwise.comparison import eq, ne
 from gradcli.engine.ops.elementwise.family import matched
-from gradcli.engine.ops.index.index_select import index_select
 from gradcli.engine.ops.index.masks import true_places
-from gradcli.engine.ops.index.scatter import scatter, scatter_add
-from gradcli.engine.ops.reduce.count import any_of
-from gradcli.engine.ops.reduce.scan import cumsum
-from gradcli.engine.ops.shape.join import cat
-from gradcli.engine.ops.shape.permute import movedim
-from gradcli.engine.ops.shape.reshape import reshape
-from gradcli.engine.ops.sort.search import searchsorted
-from gradcli.engine.ops.sort.sort import sort
 from gradcli.engine.sample import distinct, index, sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, ShapeError
@@ -30,27 +20,27 @@ from gradcli.errors import DTypeError, ShapeError
 def _rows(name: str, input: Tensor, dim: int | None) -> Tensor:
     """What is compared, one a row: (n, 1) of all elements, or (n, m) of the slices along `dim`."""
     if dim is None:
-        return reshape(input.detach(), (input.numel(), 1))
+        return table.reshape(input.detach(), (input.numel(), 1))
     d = shapes.dim_index(dim, input.ndim, name)
     if not input.ndim:
         raise ShapeError(f"{name}: a number has no dimension {dim}; leave dim out")
     others = shapes.numel(input.shape[:d] + input.shape[d + 1 :])
     if not others:
         raise ShapeError(f"{name}: the slices along dim {dim} of {input.shape} have no elements")
-    return reshape(movedim(input.detach(), d, 0), (input.shape[d], others))
+    return table.reshape(table.movedim(input.detach(), d, 0), (input.shape[d], others))
 
 
 def _numbers(changes: Tensor) -> Tensor:
     """Of each row the number of changes up to it; the first row has none."""
     start = zeros((1, *changes.shape[1:]), dtype=dtypes.bool_)
-    return cumsum(cat([start, changes], 0), 0)
+    return table.cumsum(table.cat([start, changes], 0), 0)
 
 
 def _ranks(x: Tensor) -> tuple[Tensor, Tensor]:
     """The order in each column of (n, m), and of how many different elements each is above."""
-    values, order = sort(x, dim=0)
-    numbers = _numbers(ne(values[1:], values[:-1]))[: x.shape[0]]
-    return order, scatter(zeros(x.shape, dtype=dtypes.int64), 0, order, numbers)
+    values, order = table.sort(x, dim=0)
+    numbers = _numbers(table.ne(values[1:], values[:-1]))[: x.shape[0]]
+    return order, table.scatter(zeros(x.shape, dtype=dtypes.int64), 0, order, numbers)
 
 
 def _ranks_of_rows(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -62,8 +52,8 @@ def _ranks_of_rows(x: Tensor) -> tuple[Tensor, Tensor]:
     while ranks.shape[1] > 1:
         even = ranks.shape[1] // 2 * 2
         order, both = _ranks(ranks[:, 0:even:2] * ranks.shape[0] + ranks[:, 1:even:2])
-        ranks = cat([both, ranks[:, even:]], 1)
-    return reshape(order, (x.shape[0],)), reshape(ranks, (x.shape[0],))
+        ranks = table.cat([both, ranks[:, even:]], 1)
+    return table.reshape(order, (x.shape[0],)), table.reshape(ranks, (x.shape[0],))
 
 
 def _grouped(
@@ -73,14 +63,16 @@ def _grouped(
 
     `number` is the group of each row; it ascends along `order`, or as the rows stand.
     """
-    x = reshape(input, (input.numel(),)) if dim is None else input
-    ascending = number if order is None else index_select(number, 0, order)
+    x = table.reshape(input, (input.numel(),)) if dim is None else input
+    ascending = number if order is None else table.index_select(number, 0, order)
     first = full((min(number.numel(), 1),), True)
-    begin = true_places(cat([first, ne(ascending[1:], ascending[:-1])], 0))
-    places = begin if order is None else index_select(order, 0, begin)
-    values = index_select(x, 0 if dim is None else dim, places)
-    counts = scatter_add(zeros(begin.numel(), dtype=dtypes.int64), 0, number, full(number.shape, 1))
-    inverse = reshape(number, input.shape) if dim is None else number
+    begin = true_places(table.cat([first, table.ne(ascending[1:], ascending[:-1])], 0))
+    places = begin if order is None else table.index_select(order, 0, begin)
+    values = table.index_select(x, 0 if dim is None else dim, places)
+    counts = table.scatter_add(
+        zeros(begin.numel(), dtype=dtypes.int64), 0, number, full(number.shape, 1)
+    )
+    inverse = table.reshape(number, input.shape) if dim is None else number
     more = tuple(part for part, want in zip((inverse, counts), wanted, strict=True) if want)
     return (values, *more) if more else values
 
@@ -141,7 +133,7 @@ def unique_consecutive(
     With them, where wanted, which of them each element or slice is, and how many are equal.
     """
     rows = _rows("unique_consecutive", input, dim)
-    changes = any_of(ne(rows[1:], rows[:-1]), 1)
+    changes = table.any(table.ne(rows[1:], rows[:-1]), 1)
     number = _numbers(changes)[: rows.shape[0]]
     return _grouped(input, dim, None, number, (return_inverse, return_counts))
 
@@ -174,9 +166,11 @@ def isin(
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise DTypeError("isin: elements or test_elements must be a Tensor, got two numbers")
     x, among = matched("isin", elements, test_elements)
-    rows = sort(reshape(among.detach(), (among.numel(),)), dim=0)[0]
+    rows = table.sort(table.reshape(among.detach(), (among.numel(),)), dim=0)[0]
     if not rows.numel():
         return full(x.shape, invert)
-    places = clamp(searchsorted(rows, x.detach()), max=rows.numel() - 1)
-    nearest = reshape(index_select(rows, 0, reshape(places, (places.numel(),))), x.shape)
-    return ne(x, nearest) if invert else eq(x, nearest)
+    places = table.clamp(table.searchsorted(rows, x.detach()), max=rows.numel() - 1)
+    nearest = table.reshape(
+        table.index_select(rows, 0, table.reshape(places, (places.numel(),))), x.shape
+    )
+    return table.ne(x, nearest) if invert else table.eq(x, nearest)
