@@ -63,9 +63,9 @@ def check_filters(space: Space, weight: Array, names: str) -> None:
         raise ShapeError(f"{space.name}: weight must be {expected}, got shape {weight.shape}")
 
 
-def check_groups(space: Space, groups: object) -> None:
+def check_groups(space: Space, groups: int) -> None:
     """A whole number of at least 1."""
-    if not isinstance(groups, int) or isinstance(groups, bool) or groups < 1:
+    if groups < 1:
         raise OptionError(
             f"{space.name}: groups must be a whole number of at least 1, got {groups!r}"
         )

@@ -31,7 +31,7 @@ def _planned(
     divisor_override: int | None = None,
 ) -> tuple[Geometry, Shape, Sizes]:
     by = divisor_override
-    if by is not None and (not isinstance(by, int) or isinstance(by, bool) or by == 0):
+    if by == 0:
         raise OptionError(
             f"{space.name}: divisor_override must be a whole number other than 0, got {by!r}"
         )

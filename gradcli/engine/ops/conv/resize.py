@@ -230,6 +230,6 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 def _factor(op: str, name: str, x: Tensor, factor: int) -> int:
     if x.ndim < 3:
         raise ShapeError(f"{op}: input must be (..., C, H, W), got shape {x.shape}")
-    if isinstance(factor, bool) or not isinstance(factor, int) or factor < 1:
+    if factor < 1:
         raise OptionError(f"{op}: {name} must be a whole number of at least 1, got {factor!r}")
     return factor

@@ -136,7 +136,7 @@ def _typed(op: str, dtype: DType) -> DType:
     return dtype if type(dtype) is DType else _TYPE.taken_as(op, "dtype", dtype)
 
 
-def _size(size: tuple[Any, ...], op: str) -> Shape:
+def sizes_of(size: tuple[Any, ...], op: str) -> Shape:
     """Sizes given one by one or as one tuple."""
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
@@ -170,7 +170,7 @@ def zeros(
         with place.on(named(device, "zeros")):
             return zeros(*size, dtype=dtype, requires_grad=requires_grad)
     chosen = dtypes.float32 if dtype is None else _typed("zeros", dtype)
-    array = full_array(_size(size, "zeros"), 0, chosen)
+    array = full_array(sizes_of(size, "zeros"), 0, chosen)
     return Tensor(array, requires_grad=requires_grad)
 
 
@@ -182,7 +182,7 @@ def ones(
         with place.on(named(device, "ones")):
             return ones(*size, dtype=dtype, requires_grad=requires_grad)
     chosen = dtypes.float32 if dtype is None else _typed("ones", dtype)
-    array = full_array(_size(size, "ones"), 1, chosen)
+    array = full_array(sizes_of(size, "ones"), 1, chosen)
     return Tensor(array, requires_grad=requires_grad)
 
 
@@ -194,7 +194,7 @@ def empty(
         with place.on(named(device, "empty")):
             return empty(*size, dtype=dtype, requires_grad=requires_grad)
     chosen = dtypes.float32 if dtype is None else _typed("empty", dtype)
-    array = empty_array(_size(size, "empty"), chosen)
+    array = empty_array(sizes_of(size, "empty"), chosen)
     return Tensor(array, requires_grad=requires_grad)
 
 

@@ -143,6 +143,12 @@ def times(grad: Tensor, factor: Tensor | float) -> Tensor:
     return grad * factor
 
 
+def declare_flat(declared: Op[Tensor]) -> None:
+    """The gradient of an op that is flat almost everywhere: 0."""
+    declared.gradient(lambda grad: map_binary("mul", grad, scalar(0, grad.dtype)))
+    declared.gradient_graph(lambda grad: grad * 0.0)
+
+
 def step(name: str, doc: str, *, samples: Sequence[Sample]) -> Op[Tensor]:
     """An op that is flat almost everywhere: its gradient is 0."""
 
@@ -154,15 +160,7 @@ def step(name: str, doc: str, *, samples: Sequence[Sample]) -> Op[Tensor]:
     forward.__doc__ = doc
     declared = Op[Tensor](forward, name=name, samples=samples, formula=FACTS[name].formula)
     declared.slope = "0"
-
-    @declared.gradient
-    def gradient(grad: Array) -> Array:
-        return map_binary("mul", grad, scalar(0, grad.dtype))
-
-    @declared.gradient_graph
-    def gradient_graph(grad: Tensor) -> Tensor:
-        return grad * 0.0
-
+    declare_flat(declared)
     return declare_op(declared)
 
 

@@ -8,9 +8,14 @@ from gradcli.engine.array import Array, scalar
 from gradcli.engine.kind import within
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats
-from gradcli.engine.ops.elementwise.family import UNIT_SAMPLES, map_binary, map_unary, step
+from gradcli.engine.ops.elementwise.family import (
+    UNIT_SAMPLES,
+    declare_flat,
+    map_binary,
+    map_unary,
+    step,
+)
 from gradcli.engine.sample import sample
-from gradcli.engine.tensor import Tensor
 
 floor = step("floor", "The largest whole number not above x.", samples=UNIT_SAMPLES)
 ceil = step("ceil", "The smallest whole number not below x.", samples=UNIT_SAMPLES)
@@ -30,16 +35,7 @@ def round(x: Array, *, decimals: Decimals = 0) -> Array:
     return map_binary(leave, map_unary("round", map_binary(enter, x, factor)), factor)
 
 
-@round.gradient
-def round_gradient(grad: Array) -> Array:
-    """0: it is flat almost everywhere."""
-    return map_binary("mul", grad, scalar(0, grad.dtype))
-
-
-@round.gradient_graph
-def round_gradient_graph(grad: Tensor) -> Tensor:
-    """0 again."""
-    return grad * 0.0
+declare_flat(round)
 
 
 @op(samples=UNIT_SAMPLES)
@@ -48,13 +44,5 @@ def frac(x: Array) -> Array:
     return map_unary("frac", floats("frac", x))
 
 
-@frac.gradient
-def frac_gradient(grad: Array) -> Array:
-    """1 for every element."""
-    return grad
-
-
-@frac.gradient_graph
-def frac_gradient_graph(grad: Tensor) -> Tensor:
-    """1 again."""
-    return grad
+frac.gradient(lambda grad: grad)  # 1 for every element
+frac.gradient_graph(lambda grad: grad)

@@ -132,14 +132,19 @@ def _filled(plan: Plan, view: Tensor, source: Tensor) -> Tensor:
     return where(mask, reshape(source, ()).to(view.dtype), view)
 
 
+def _spelled_out(plan: Plan, view: Shape, source: Tensor) -> tuple[Layout, Tensor, Tensor]:
+    """How the view lies, the places of its rows, and the values that go there."""
+    form = layout(view, plan.picks)
+    flat, picked = flat_positions(plan.name, plan.picks)
+    return form, flat, _fitted(source, form.result(picked), plan.name)
+
+
 def _overwrite(plan: Plan, view: Array, source: Tensor) -> None:
     """Rows of the view's memory, or of a copy where it cannot be seen as rows."""
-    form = layout(view.shape, plan.picks)
-    flat, picked = flat_positions(plan.name, plan.picks)
-    given = _fitted(source, form.result(picked)).to(view.dtype).array
+    form, flat, values = _spelled_out(plan, view.shape, source)
     moved = view.permute(form.order)
     rows = moved.reshape(form.lines)
-    there = given.reshape((form.lines[0], flat.numel(), form.lines[2]))
+    there = values.to(view.dtype).array.reshape((form.lines[0], flat.numel(), form.lines[2]))
     put_rows(plan.name, rows, flat.array, there, rows)
     if rows.storage is view.storage:
         rows.storage.version += 1
@@ -164,20 +169,18 @@ def _assigned(input: Tensor, plan: Plan, source: Tensor) -> Tensor:
     elif _fills(plan, source):
         new = _filled(plan, view, source)
     else:
-        form = layout(view.shape, plan.picks)
-        flat, picked = flat_positions(plan.name, plan.picks)
-        given = _fitted(source, form.result(picked), plan.name)
-        new = _joined(view, form, flat, given, accumulate=False)
+        new = _joined(plan, view, source, accumulate=False)
     if plan.picks and plan.whole:
         return new
     return with_part(input, new, index=plan.plain)
 
 
-def _joined(view: Tensor, form: Layout, flat: Tensor, given: Tensor, *, accumulate: bool) -> Tensor:
+def _joined(plan: Plan, view: Tensor, source: Tensor, *, accumulate: bool) -> Tensor:
     """The view with rows replaced, or added to."""
+    form, flat, values = _spelled_out(plan, view.shape, source)
     moved = permute(view, form.order)
     rows = reshape(moved, form.lines)
-    there = reshape(given, (form.lines[0], flat.numel(), form.lines[2]))
+    there = reshape(values, (form.lines[0], flat.numel(), form.lines[2]))
     made = (index_add if accumulate else index_copy)(rows, flat, there, dim=1)
     back = [form.order.index(d) for d in range(view.ndim)]
     return permute(reshape(made, moved.shape), back)
@@ -212,11 +215,7 @@ def index_put(
     plan = planned("index_put", input.shape, parts)
     if not plan.picks:
         raise OptionError("index_put: at least one index must be a tensor with dimensions")
-    view = plan.view(input)
-    form = layout(view.shape, plan.picks)
-    flat, picked = flat_positions(plan.name, plan.picks)
-    given = _fitted(values, form.result(picked), plan.name)
-    return _joined(view, form, flat, given, accumulate=accumulate)
+    return _joined(plan, plan.view(input), values, accumulate=accumulate)
 
 
 @function("index_put_", samples=_PUT, why=IN_PLACE)

@@ -160,8 +160,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 )
 def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """`value` where the mask is true, otherwise the input."""
-    if mask.dtype is not dtypes.bool_:
-        raise DTypeError(f"masked_fill: mask must be bool, got {mask.dtype}")
+    truths("masked_fill", mask)
     if not isinstance(value, Tensor):
         value = full((), value, dtype=input.dtype)
     elif value.ndim:

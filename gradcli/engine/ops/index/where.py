@@ -17,7 +17,6 @@ from gradcli.engine.ops.elementwise.family import matched
 from gradcli.engine.sample import sample, truth, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
-from gradcli.engine.twice import sum_to
 from gradcli.errors import DTypeError
 
 
@@ -67,6 +66,7 @@ where = _Where(
     _where,
     name="where",
     saves="condition",
+    twice="linear",
     samples=[
         sample(truth((3, 5)), (3, 5), (3, 5)),
         sample(truth((3, 1)), (1, 4), ()),
@@ -87,14 +87,4 @@ def where_gradient(
     nothing = scalar(0.0, grad.dtype)
     to_input = unbroadcast(_where(condition, grad, nothing), shapes[1]) if needs[1] else None
     to_other = unbroadcast(_where(condition, nothing, grad), shapes[2]) if needs[2] else None
-    return None, to_input, to_other
-
-
-@where.gradient_graph
-def where_gradient_graph(
-    grad: Tensor, *, condition: Tensor, shapes: tuple[Shape, ...], needs: tuple[bool, ...]
-) -> tuple[Tensor | None, ...]:
-    """To the one that was taken; 0 to the other."""
-    to_input = sum_to(where(condition, grad, 0.0), shapes[1]) if needs[1] else None
-    to_other = sum_to(where(condition, 0.0, grad), shapes[2]) if needs[2] else None
     return None, to_input, to_other

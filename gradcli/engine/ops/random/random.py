@@ -6,7 +6,6 @@ import struct
 from array import array as packed
 from collections.abc import Sequence
 from math import inf
-from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
@@ -18,6 +17,7 @@ from gradcli.engine.device.context import chosen_by_device
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Sizes
 from gradcli.engine.op import op
+from gradcli.engine.ops.creation.creation import sizes_of
 from gradcli.engine.ops.index.index_select import run_as
 from gradcli.engine.random import Draw, Generator, default_generator
 from gradcli.engine.recording import Recorder
@@ -165,13 +165,6 @@ def _half_below(value: float) -> float:
     return float(struct.unpack("=f", struct.pack("=i", bits))[0])
 
 
-def _size(size: tuple[Any, ...], op: str) -> Shape:
-    """Sizes given one by one or as one tuple."""
-    if len(size) == 1 and isinstance(size[0], (tuple, list)):
-        size = tuple(size[0])
-    return shapes.checked(size, op)
-
-
 @function(method=False, samples=_SIZES, wrong=_WHOLE, why=DRAWN)
 @chosen_by_device
 def rand(
@@ -183,7 +176,7 @@ def rand(
 ) -> Tensor:
     """Numbers evenly spread over 0 (included) to 1 (not included)."""
     del device
-    numbers = draw_floats("rand", "uniform", _size(size, "rand"), dtype, generator, (0.0, 1.0))
+    numbers = draw_floats("rand", "uniform", sizes_of(size, "rand"), dtype, generator, (0.0, 1.0))
     return Tensor(numbers, requires_grad=requires_grad)
 
 
@@ -198,7 +191,7 @@ def randn(
 ) -> Tensor:
     """Normally distributed numbers, mean 0 and variance 1."""
     del device
-    numbers = draw_floats("randn", "normal", _size(size, "randn"), dtype, generator, (0.0, 1.0))
+    numbers = draw_floats("randn", "normal", sizes_of(size, "randn"), dtype, generator, (0.0, 1.0))
     return Tensor(numbers, requires_grad=requires_grad)
 
 

@@ -17,7 +17,7 @@ from gradcli.engine.ops.shape.flip import _two_dims
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import OptionError, ShapeError
+from gradcli.errors import ShapeError
 
 
 def _diagonal_view(x: Array, offset: int, a: int, b: int) -> Array:
@@ -142,8 +142,6 @@ def _triangle(name: str, doc: str) -> Op[Tensor]:
     def forward(x: Array, *, diagonal: int = 0) -> Array:
         if x.ndim < 2:
             raise ShapeError(f"{name}: needs 2 or more dimensions, got shape {x.shape}")
-        if isinstance(diagonal, bool) or not isinstance(diagonal, int):
-            raise OptionError(f"{name}: diagonal must be a whole number, got {diagonal!r}")
         out = empty((shape_rules.numel(x.shape[:-2]), *x.shape[-2:]), x.dtype)
         shift = max(-x.shape[-2] - 1, min(x.shape[-1] + 1, diagonal))  # beyond, nothing changes
         run(name, x.contiguous().reshape(out.shape), out, sizes=(shift,))

@@ -18,19 +18,15 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
 
-def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def _sizes(split_size: int | Sequence[int], length: int) -> list[int]:
     """How long each part is; the last may be shorter where one size is given for all."""
-    if isinstance(split_size, int) and _whole(split_size) and (split_size or not length):
+    if isinstance(split_size, int) and (split_size or not length):
         if split_size < 0:
             raise OptionError(f"split: split_size must be 0 or more, got {split_size}")
         begins = range(0, length, max(1, split_size))
         return [min(split_size, length - begin) for begin in begins] or [0]
-    sizes = list(split_size) if isinstance(split_size, (list, tuple)) else [-1]
-    if not all(_whole(size) and size >= 0 for size in sizes):
+    sizes = [-1] if isinstance(split_size, int) else list(split_size)
+    if any(size < 0 for size in sizes):
         raise OptionError(f"split: split_size must be a positive size or sizes, got {split_size}")
     if sum(sizes) != length:
         raise ShapeError(f"split: sizes {tuple(sizes)} do not add up to {length}")
@@ -147,7 +143,7 @@ def _same_view(a: Array, b: Array) -> bool:
 )
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views along `dim`, of one size but the last, which may be shorter."""
-    if not _whole(chunks) or chunks < 1:
+    if chunks < 1:
         raise OptionError(f"chunk: chunks must be a positive whole number, got {chunks!r}")
     d = _dim("chunk", input.shape, dim)
     size = -(-input.shape[d] // chunks)
@@ -191,9 +187,7 @@ def tensor_split(
     input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0
 ) -> tuple[Tensor, ...]:
     """Views along `dim`: this many, the first ones longer by one; or cut before these indices."""
-    if not input.ndim:
-        raise ShapeError("tensor_split: a tensor without dimensions has no parts")
-    d = shape_rules.dim_index(dim, input.ndim, "tensor_split")
+    d = _dim("tensor_split", input.shape, dim)
     cuts: Any = indices_or_sections
     if isinstance(cuts, Tensor):
         if cuts.dtype.kind != "int" or cuts.ndim > 1:
