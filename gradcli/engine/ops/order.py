@@ -8,7 +8,6 @@ from typing import Any
 
 from gradcli.engine.op import Op
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import OptionError
 
 
 class OptionSecond(Op[Tensor]):
@@ -25,12 +24,11 @@ class OptionSecond(Op[Tensor]):
         self, args: Sequence[object], named: dict[str, object]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
         # Which order it is tells what stands second.
-        if len(args) > 1 and args[1] is not None and not isinstance(args[1], Tensor):
-            option, behind = next(iter(self.options)), len(self.inputs) + 1
-            if option in named:
-                raise OptionError(f"{self.name}: argument '{option}' is given twice")
+        option, behind = next(iter(self.options)), len(self.inputs) + 1
+        second = args[1] if len(args) > 1 else None
+        if second is not None and not isinstance(second, Tensor) and option not in named:
             if len(args) < behind:
-                args, named = (args[0], *args[2:]), {**named, option: args[1]}
+                args, named = (args[0], *args[2:]), {**named, option: second}
             else:
-                args = (args[0], *args[2:behind], args[1], *args[behind:])
+                args = (args[0], *args[2:behind], second, *args[behind:])
         return super()._bind(args, named)

@@ -15,7 +15,7 @@ FOLDER = Path(ops.__path__[0])
 KINDS = {path.parent.name for path in FOLDER.glob("*/__init__.py")}
 CSRC = FOLDER.parents[1] / "csrc"
 # What is made of the ops of every folder, or used by them all.
-BESIDE = {"__init__", "along", "inplace", "operators", "overwrite"}
+BESIDE = {"__init__", "along", "inplace", "operators", "order", "overwrite"}
 # A name, and another that a reader looks for in the same file.
 TOGETHER = {
     r"(\w+)1d(\w*)": r"\g<1>2d\2",
