@@ -29,11 +29,12 @@ OPS = [op for op in gradcheck.every_op() if any(places(op))]
 # Whole numbers there are numbers like others, or fill what has no elements.
 NUMBERS = """
 add all allclose any argsort argwhere bernoulli_ bfloat16 bincount bitwise_and bitwise_and_
-bitwise_not bitwise_not_ bitwise_or bitwise_or_ bitwise_xor bitwise_xor_ bool bucketize clip clip_
-count_nonzero div div_ double flat_index float index_add index_add_ index_copy index_copy_ int
-isclose isfinite isin isinf isnan logical_not logical_not_ long multilabel_soft_margin_loss
-nan_to_num nan_to_num_ new_empty new_ones new_tensor new_zeros nonzero one_hot prod rand_at
-repeat_interleave sub tensor_split to type_as unique unique_consecutive
+bitwise_not bitwise_not_ bitwise_or bitwise_or_ bitwise_xor bitwise_xor_ bool bucketize clamp_
+clip clip_ count_nonzero div div_ double flat_index float index_add index_add_ index_copy
+index_copy_ int isclose isfinite isin isinf isnan logical_not logical_not_ long
+multilabel_soft_margin_loss nan_to_num nan_to_num_ new_empty new_ones new_tensor new_zeros
+nonzero one_hot prod rand_at repeat_interleave sub tensor_split to type_as unique
+unique_consecutive
 """
 SAYS = r": (index|target) -?\d+ at position \d+ is outside -?\d+\.\.\d+"
 # The size of the answer, which no memory holds.
