@@ -42,32 +42,30 @@ class Competitor:
         return ""
 
 
-def _competitor(name: str, package: str, mode: str, module: str = "") -> Competitor:
-    return Competitor(name, package, f"benchmarks.workloads_{module or package}", mode)
+def _competitors(*rows: tuple[str, str, str]) -> dict[str, Competitor]:
+    """By name; each row has that name, the package and the mode."""
+    return {
+        name: Competitor(name, package, f"benchmarks.workloads_{package}", mode)
+        for name, package, mode in rows
+    }
 
 
-COMPETITORS: dict[str, Competitor] = {
-    c.name: c
-    for c in (
-        _competitor("gradcli eager", "gradcli", "eager"),
-        _competitor("gradcli captured", "gradcli", "captured"),
-        _competitor("gradcli scan", "gradcli", "scan"),
-        _competitor("torch eager", "torch", "eager"),
-        _competitor("torch compile", "torch", "compile"),
-        _competitor("jax jit", "jax", "jit"),
-        _competitor("jax scan", "jax", "scan"),
-    )
-}
-PRODUCTS: dict[str, Competitor] = {
-    c.name: c
-    for c in (
-        _competitor("gradcli eager", "gradcli", "eager"),
-        _competitor("gradcli captured", "gradcli", "captured"),
-        _competitor("gradcli c", "gradcli", "c"),
-        _competitor("torch", "torch", "mm"),
-        _competitor("numpy", "numpy", "matmul"),
-    )
-}
+COMPETITORS = _competitors(
+    ("gradcli eager", "gradcli", "eager"),
+    ("gradcli captured", "gradcli", "captured"),
+    ("gradcli scan", "gradcli", "scan"),
+    ("torch eager", "torch", "eager"),
+    ("torch compile", "torch", "compile"),
+    ("jax jit", "jax", "jit"),
+    ("jax scan", "jax", "scan"),
+)
+PRODUCTS = _competitors(
+    ("gradcli eager", "gradcli", "eager"),
+    ("gradcli captured", "gradcli", "captured"),
+    ("gradcli c", "gradcli", "c"),
+    ("torch", "torch", "mm"),
+    ("numpy", "numpy", "matmul"),
+)
 
 
 class Child:

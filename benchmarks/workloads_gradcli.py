@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import importlib
-import itertools
 from collections.abc import Callable
 from typing import Any
 
 from benchmarks import course as courses
+from benchmarks import models
 from benchmarks.course import Course
 from benchmarks.runner import Loop, Runner
 from gradcli import engine
-from gradcli.engine import Tensor, nn, optim
+from gradcli.engine import Tensor
 from gradcli.engine.device import cpu
-from gradcli.engine.nn import functional as F
 
 # Under the one name that it has in every revision that `before` builds.
 _cpu: Any = importlib.import_module("gradcli.engine.device._cpu")
@@ -21,195 +20,13 @@ ffi, lib = _cpu.ffi, _cpu.lib
 THREADS = 2
 
 
-class Mlp(nn.Module):
-    """Linear layers with an activation in between."""
-
-    def __init__(self, sizes: list[int], activation: Callable[[Tensor], Tensor]) -> None:
-        super().__init__()
-        pairs = itertools.pairwise(sizes)
-        self.layers = nn.ModuleList([nn.Linear(into, out) for into, out in pairs])
-        self.activation = activation
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The last layer's outputs, without activation."""
-        *hidden, last = self.layers
-        for layer in hidden:
-            x = self.activation(layer(x))
-        out: Tensor = last(x)
-        return out
-
-
-class Cnn(nn.Module):
-    """Two convolutions with pooling, two linear layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv2d(1, 16, 3, padding=1)
-        self.conv2 = nn.Conv2d(16, 32, 3, padding=1)
-        self.hidden = nn.Linear(32 * 7 * 7, 128)
-        self.head = nn.Linear(128, 10)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Scores of the ten classes."""
-        x = F.max_pool2d(F.relu(self.conv1(x)), 2)
-        x = F.max_pool2d(F.relu(self.conv2(x)), 2)
-        out: Tensor = self.head(F.relu(self.hidden(x.flatten(1))))
-        return out
-
-
-class Block(nn.Module):
-    """relu(x + two convolutions of x)."""
-
-    def __init__(self, into: int, out: int, stride: int) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv2d(into, out, 3, stride=stride, padding=1, bias=False)
-        self.norm1 = nn.BatchNorm2d(out)
-        self.conv2 = nn.Conv2d(out, out, 3, padding=1, bias=False)
-        self.norm2 = nn.BatchNorm2d(out)
-        self.shorter = stride != 1
-        if self.shorter:
-            self.short = nn.Conv2d(into, out, 1, stride=stride, bias=False)
-            self.short_norm = nn.BatchNorm2d(out)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The block's output."""
-        y = F.relu(self.norm1(self.conv1(x)))
-        y = self.norm2(self.conv2(y))
-        short = self.short_norm(self.short(x)) if self.shorter else x
-        return F.relu(y + short)
-
-
-class Resnet(nn.Module):
-    """Three stages of two blocks, 16, 32 and 64 channels."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stem = nn.Conv2d(3, 16, 3, padding=1, bias=False)
-        self.stem_norm = nn.BatchNorm2d(16)
-        self.blocks = nn.ModuleList([Block(*sizes) for sizes in courses.RESNET_BLOCKS])
-        self.head = nn.Linear(64, 10)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Scores of the ten classes."""
-        x = F.relu(self.stem_norm(self.stem(x)))
-        for block in self.blocks:
-            x = block(x)
-        out: Tensor = self.head(x.mean((2, 3)))
-        return out
-
-
-class Attention(nn.Module):
-    """x and what its tokens read from earlier ones, then a layer of its own for each token."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        width = courses.GPT_WIDTH
-        self.norm1 = nn.LayerNorm(width)
-        self.query = nn.Linear(width, width, bias=False)
-        self.key = nn.Linear(width, width, bias=False)
-        self.value = nn.Linear(width, width, bias=False)
-        self.out = nn.Linear(width, width, bias=False)
-        self.norm2 = nn.LayerNorm(width)
-        self.up = nn.Linear(width, 4 * width, bias=False)
-        self.down = nn.Linear(4 * width, width, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The block's output."""
-        batch, steps, width = x.shape
-        heads = (batch, steps, courses.GPT_HEADS, width // courses.GPT_HEADS)
-        y = self.norm1(x)
-        q, k, v = (p(y).reshape(heads).transpose(1, 2) for p in (self.query, self.key, self.value))
-        read = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.out(read.transpose(1, 2).reshape(batch, steps, width))
-        out: Tensor = x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh"))
-        return out
-
-
-class Gpt(nn.Module):
-    """A transformer that predicts the next character."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        width = courses.GPT_WIDTH
-        self.token = nn.Embedding(courses.VOCABULARY, width)
-        self.position = nn.Embedding(courses.GPT_CONTEXT, width)
-        self.blocks = nn.ModuleList([Attention() for _ in range(courses.GPT_LAYERS)])
-        self.norm = nn.LayerNorm(width)
-        self.head = nn.Linear(width, courses.VOCABULARY, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Scores of the next character, one row a token."""
-        y = self.token(x) + self.position.weight
-        for block in self.blocks:
-            y = block(y)
-        out: Tensor = self.head(self.norm(y)).reshape(-1, courses.VOCABULARY)
-        return out
-
-
-class Recurrent(nn.Module):
-    """An LSTM over characters."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        width = courses.LSTM_WIDTH
-        self.token = nn.Embedding(courses.VOCABULARY, width)
-        self.lstm = nn.LSTM(width, width, batch_first=True)
-        self.head = nn.Linear(width, courses.VOCABULARY)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Scores of the next character, one row a token."""
-        y, _ = self.lstm(self.token(x))
-        out: Tensor = self.head(y).reshape(-1, courses.VOCABULARY)
-        return out
-
-
-MODELS: dict[str, Callable[[], nn.Module]] = {
-    "W1": lambda: Mlp([784, 128, 64, 32, 10], F.relu),
-    "W2": lambda: Mlp([784, 128, 64, 32, 10], F.relu),
-    "W3": lambda: Mlp([784, 512, 512, 10], F.relu),
-    "W4": Cnn,
-    "W5": Resnet,
-    "W6": Gpt,
-    "W7": Recurrent,
-    "W8": lambda: Mlp([1, 10, 1], F.sigmoid),
-}
-
-OPTIMIZERS: dict[str, Callable[[Any, float], optim.Optimizer]] = {
-    "adam": lambda parameters, lr: optim.Adam(parameters, lr=lr),
-    "adamw": lambda parameters, lr: optim.AdamW(parameters, lr=lr, weight_decay=0.01),
-    "sgd": lambda parameters, lr: optim.SGD(parameters, lr=lr, momentum=0.9),
-    "plain": lambda parameters, lr: optim.SGD(parameters, lr=lr),
-}
-
-
-def _tensor(view: memoryview, shape: tuple[int, ...], whole: bool = False) -> Tensor:
-    flat = engine.frombuffer(view, dtype=engine.int64 if whole else engine.float32)
-    return flat.reshape(shape).clone()
-
-
-def _load(model: nn.Module, course: Course) -> None:
-    """The course's first weights; the joined projection of attention falls into its three parts."""
-    state = model.state_dict()
-    for p in course.workload.parameters:
-        weight = _tensor(course.weights[p.name], p.shape)
-        if ".qkv." in p.name:
-            rows = p.shape[0] // 3
-            for i, part in enumerate(("query", "key", "value")):
-                name = p.name.replace("qkv", part)
-                state[name] = weight[i * rows : (i + 1) * rows].clone()
-        else:
-            state[p.name] = weight
-    model.load_state_dict(state)
-
-
 def build(course: Course, mode: str) -> Runner:
     """The workload as a loop of `eager`, `captured` or `scan` calls."""
     cpu.set_threads(THREADS)
     workload = course.workload
-    model = MODELS[workload.name]()
-    _load(model, course)
-    optimizer = OPTIMIZERS[workload.optimizer](model.parameters(), workload.lr)
-    criterion = F.mse_loss if workload.y.below is None else F.cross_entropy
+    training = models.training(engine, course, joined=False)
+    model, criterion = training.model, training.loss
+    optimizer = models.optimizer(engine, workload, model)
 
     def step(x: Tensor, y: Tensor) -> Tensor:
         optimizer.zero_grad()
@@ -218,13 +35,12 @@ def build(course: Course, mode: str) -> Runner:
         optimizer.step()
         return loss
 
-    return _loop(step, course, mode)
+    return _loop(step, course, training.xs, training.ys, mode)
 
 
-def _loop(step: Callable[[Tensor, Tensor], Tensor], course: Course, mode: str) -> Runner:
-    x, y = course.workload.x, course.workload.y
-    xs = _tensor(course.x, (courses.BATCHES, *x.shape), x.below is not None)
-    ys = _tensor(course.y, (courses.BATCHES, *y.shape), y.below is not None)
+def _loop(
+    step: Callable[[Tensor, Tensor], Tensor], course: Course, xs: Tensor, ys: Tensor, mode: str
+) -> Runner:
     pairs = [(xs[i].clone(), ys[i].clone()) for i in range(courses.BATCHES)]
     if mode == "eager":
         return Loop(step, pairs, values=_values)
