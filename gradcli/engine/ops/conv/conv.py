@@ -161,18 +161,18 @@ _WRONG = [
 def _conv(dims: int) -> Op[Tensor]:
     space = Space(f"conv{dims}d", dims)
 
-    def convolved(
+    def with_ops(
         input: Tensor, weight: Tensor, bias: Tensor | None = None, **options: object
     ) -> Tensor:
         plan = _plan(space, input.array, weight.array, **{**conv.options, **options})
         x, maps = input.reshape(space.narrow(plan.images)), space.narrow(plan.maps)
-        y = window_composed.convolved(x, weight, bias, maps, plan.geometry, plan.sizes[-1])
+        y = window_composed.convolution(x, weight, bias, maps, plan.geometry, plan.sizes[-1])
         return y.reshape(space.own(plan.maps, input.shape))
 
     @op(
         name=space.name,
         saves=("input", "weight"),
-        composed=convolved,
+        composed=with_ops,
         twice="composed",
         samples=samples_in(dims, _SAMPLES),
         wrong=wrong_in(dims, _WRONG),

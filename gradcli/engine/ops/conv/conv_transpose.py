@@ -85,18 +85,18 @@ _WRONG = [
 def _conv_transpose(dims: int) -> Op[Tensor]:
     space = Space(f"conv_transpose{dims}d", dims)
 
-    def spread(
+    def with_ops(
         input: Tensor, weight: Tensor, bias: Tensor | None = None, **options: object
     ) -> Tensor:
         plan = _plan(space, input.array, weight.array, **{**conv_transpose.options, **options})
         x, images = input.reshape(space.narrow(plan.maps)), space.narrow(plan.images)
-        y = window_composed.spread(x, weight, bias, images, plan.geometry, plan.sizes[-1])
+        y = window_composed.overlay(x, weight, bias, images, plan.geometry, plan.sizes[-1])
         return y.reshape(space.own(plan.images, input.shape))
 
     @op(
         name=space.name,
         saves=("input", "weight"),
-        composed=spread,
+        composed=with_ops,
         twice="composed",
         samples=samples_in(dims, _SAMPLES),
         wrong=wrong_in(dims, _WRONG),

@@ -24,7 +24,7 @@ from gradcli.errors import OptionError
 Sizes = tuple[int, ...]
 
 
-def planned(
+def plan(
     space: Space,
     x: Shape,
     kernel_size: PerDim,
@@ -53,7 +53,7 @@ def sizes_of(geometry: Geometry) -> Sizes:
     return (*flat(geometry.window), *geometry.sizes())
 
 
-def pooled(
+def run_forward(
     kernel: str, space: Space, x: Array, counts: Shape, sizes: Sizes, *more: DType
 ) -> tuple[Array, ...]:
     """What a forward kernel makes of each plane: an output like `x`, and some of other types."""
@@ -65,7 +65,7 @@ def pooled(
     return tuple([y.reshape(shape) for y in outputs])
 
 
-def unpooled(
+def run_backward(
     kernel: str, space: Space, grad: Array, shape: Shape, sizes: Sizes, *indices: Array
 ) -> Array:
     """What a backward kernel makes of the gradient, in the shape of the input."""
@@ -84,7 +84,7 @@ def declare_graph(declared: Op[tuple[Tensor, ...]], space: Space) -> None:
     ) -> Tensor:
         """The gradient of each window goes to its largest number."""
         planes = space.planes(shapes[0])[0]
-        return transposed(lambda x: window_composed.picked(x, indices, planes), shapes[0], grads[0])
+        return transposed(lambda x: window_composed.pick(x, indices, planes), shapes[0], grads[0])
 
 
 _SAMPLES = [
@@ -107,16 +107,16 @@ _WRONG = [
 def _max_pool_with_indices(dims: int) -> Op[tuple[Tensor, ...]]:
     space = Space(f"max_pool{dims}d_with_indices", dims)
 
-    def largest(input: Tensor, **options: Any) -> tuple[Tensor, Tensor]:
+    def with_ops(input: Tensor, **options: Any) -> tuple[Tensor, Tensor]:
         options = {**max_pool.options, **options}
-        return window_composed.largest(input, *planned(space, input.shape, **options))
+        return window_composed.maxima(input, *plan(space, input.shape, **options))
 
     @op(
         name=space.name,
         outputs=("y", "indices"),
         visible=2,
         saves="indices",
-        composed=largest,
+        composed=with_ops,
         samples=samples_in(dims, _SAMPLES),
         wrong=wrong_in(dims, _WRONG),
         method=False,
@@ -132,17 +132,17 @@ def _max_pool_with_indices(dims: int) -> Op[tuple[Tensor, ...]]:
     ) -> tuple[Array, ...]:
         """The largest number of each window, and its index in its channel; the first of equals."""
         options = kernel_size, stride, padding, dilation, ceil_mode
-        geometry, counts = planned(space, floats(space.name, input).shape, *options)
+        geometry, counts = plan(space, floats(space.name, input).shape, *options)
         sizes = sizes_of(geometry)
-        return pooled("max_pool2d_forward", space, input, counts, sizes, dtypes.int64)
+        return run_forward("max_pool2d_forward", space, input, counts, sizes, dtypes.int64)
 
     @max_pool.gradient
     def gradient(
         grads: tuple[Array, ...], *, indices: Array, shapes: tuple[Shape, ...], **options: Any
     ) -> Array:
         """The gradient of each window goes to its largest number."""
-        sizes = sizes_of(planned(space, shapes[0], **options)[0])
-        return unpooled("max_pool2d_backward", space, grads[0], shapes[0], sizes, indices)
+        sizes = sizes_of(plan(space, shapes[0], **options)[0])
+        return run_backward("max_pool2d_backward", space, grads[0], shapes[0], sizes, indices)
 
     declare_graph(max_pool, space)
     return max_pool

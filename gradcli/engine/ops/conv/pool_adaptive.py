@@ -14,7 +14,7 @@ from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats
 from gradcli.engine.ops.conv.cases import samples_in, wrong_in
 from gradcli.engine.ops.conv.geometry import Space, whole
-from gradcli.engine.ops.conv.pool import declare_graph, pooled, unpooled
+from gradcli.engine.ops.conv.pool import declare_graph, run_backward, run_forward
 from gradcli.engine.sample import distinct, sample, with_numbers, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
@@ -76,12 +76,12 @@ def _adaptive_avg_pool(dims: int) -> Op[Tensor]:
     def avg_pool(input: Array, *, output_size: OutputSize) -> Array:
         """The mean of each window, of which there are `output_size`."""
         counts = _counts(space, input, output_size)
-        return pooled("adaptive_avg_pool2d_forward", space, input, counts, ())[0]
+        return run_forward("adaptive_avg_pool2d_forward", space, input, counts, ())[0]
 
     @avg_pool.gradient
     def gradient(grad: Array, *, shapes: tuple[Shape, ...]) -> Array:
         """The gradient of each window in equal shares to its places."""
-        return unpooled("adaptive_avg_pool2d_backward", space, grad, shapes[0], ())
+        return run_backward("adaptive_avg_pool2d_backward", space, grad, shapes[0], ())
 
     return avg_pool
 
@@ -108,12 +108,12 @@ def _adaptive_max_pool(
     def with_indices(input: Array, *, output_size: OutputSize) -> tuple[Array, ...]:
         """The largest number of each window, and its index in its channel; the first of equals."""
         counts = _counts(space, input, output_size)
-        return pooled("adaptive_max_pool2d_forward", space, input, counts, (), dtypes.int64)
+        return run_forward("adaptive_max_pool2d_forward", space, input, counts, (), dtypes.int64)
 
     @with_indices.gradient
     def gradient(grads: tuple[Array, ...], *, indices: Array, shapes: tuple[Shape, ...]) -> Array:
         """The gradient of each window goes to its largest number."""
-        return unpooled("max_pool2d_backward", space, grads[0], shapes[0], _NO_WINDOW, indices)
+        return run_backward("max_pool2d_backward", space, grads[0], shapes[0], _NO_WINDOW, indices)
 
     declare_graph(with_indices, space)
 

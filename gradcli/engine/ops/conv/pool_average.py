@@ -11,7 +11,7 @@ from gradcli.engine.ops.along import floats
 from gradcli.engine.ops.conv import window_composed
 from gradcli.engine.ops.conv.cases import samples_in, wrong_in
 from gradcli.engine.ops.conv.geometry import Geometry, PerDim, Space
-from gradcli.engine.ops.conv.pool import Sizes, planned, pooled, sizes_of, unpooled
+from gradcli.engine.ops.conv.pool import Sizes, plan, run_backward, run_forward, sizes_of
 from gradcli.engine.sample import Sample, Wrong, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
@@ -20,7 +20,7 @@ from gradcli.errors import OptionError
 _LINES, _IMAGES = Space("avg_pool1d", 1), Space("avg_pool2d", 2)
 
 
-def _planned(
+def _plan(
     space: Space,
     x: Shape,
     kernel_size: PerDim,
@@ -35,12 +35,12 @@ def _planned(
         raise OptionError(
             f"{space.name}: divisor_override must be a whole number other than 0, got {by!r}"
         )
-    geometry, counts = planned(space, x, kernel_size, stride, padding, 1, ceil_mode)
+    geometry, counts = plan(space, x, kernel_size, stride, padding, 1, ceil_mode)
     return geometry, counts, (*sizes_of(geometry), int(count_include_pad), by or 0)
 
 
 def _mean(space: Space, x: Array, plan: tuple[Geometry, Shape, Sizes]) -> Array:
-    return pooled("avg_pool2d_forward", space, floats(space.name, x), plan[1], plan[2])[0]
+    return run_forward("avg_pool2d_forward", space, floats(space.name, x), plan[1], plan[2])[0]
 
 
 _SAMPLES = [
@@ -63,13 +63,13 @@ def _avg_pool(
     """Declare what both have in common below a forward function."""
 
     def declare(forward: Callable[..., Array]) -> Op[Tensor]:
-        def averaged(input: Tensor, **options: Any) -> Tensor:
+        def with_ops(input: Tensor, **options: Any) -> Tensor:
             options = {**declared.options, **options}
-            geometry, counts, (*_, padded, by) = _planned(space, input.shape, **options)
-            return window_composed.averaged(input, geometry, counts, bool(padded), by)
+            geometry, counts, (*_, padded, by) = _plan(space, input.shape, **options)
+            return window_composed.means(input, geometry, counts, bool(padded), by)
 
         declaration = op(
-            composed=averaged,
+            composed=with_ops,
             twice="linear",
             samples=[*samples_in(space.dims, _SAMPLES), *samples],
             wrong=[*wrong_in(space.dims, _WRONG), *wrong],
@@ -80,8 +80,8 @@ def _avg_pool(
         @declared.gradient
         def gradient(grad: Array, *, shapes: tuple[Shape, ...], **options: Any) -> Array:
             """The gradient of each window in equal shares to its places."""
-            _, _, sizes = _planned(space, shapes[0], **options)
-            return unpooled("avg_pool2d_backward", space, grad, shapes[0], sizes)
+            _, _, sizes = _plan(space, shapes[0], **options)
+            return run_backward("avg_pool2d_backward", space, grad, shapes[0], sizes)
 
         return declared
 
@@ -105,7 +105,7 @@ def avg_pool2d(
 ) -> Array:
     """The sum of each window over the number of its pixels."""
     options = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    return _mean(_IMAGES, input, _planned(_IMAGES, input.shape, *options))
+    return _mean(_IMAGES, input, _plan(_IMAGES, input.shape, *options))
 
 
 @_avg_pool(_LINES)
@@ -120,4 +120,4 @@ def avg_pool1d(
 ) -> Array:
     """The sum of each window over the number of its places."""
     options = kernel_size, stride, padding, ceil_mode, count_include_pad
-    return _mean(_LINES, input, _planned(_LINES, input.shape, *options))
+    return _mean(_LINES, input, _plan(_LINES, input.shape, *options))

@@ -20,40 +20,40 @@ from gradcli.engine.tensor import Tensor
 from gradcli.engine.twice import transposed
 
 
-def _biased(y: Tensor, bias: Tensor | None) -> Tensor:
+def _plus_bias(y: Tensor, bias: Tensor | None) -> Tensor:
     """One number more for each channel."""
     return y if bias is None else y + reshape(bias, (1, y.shape[1], *(1,) * (y.ndim - 2)))
 
 
-def convolved(
+def convolution(
     x: Tensor, weight: Tensor, bias: Tensor | None, y: Shape, geometry: Geometry, groups: int
 ) -> Tensor:
     """Inputs (N, C, sizes) times filters (O, C / groups, window): the shape y."""
     dims, (n, channels, *counts) = len(y) - 2, (*x.shape[:2], *y[2:])
-    seen = windows(x, geometry, counts)
+    views = windows(x, geometry, counts)
     order = (0, 1, *range(2 + dims, 2 + 2 * dims), *range(2, 2 + dims))
     row = channels // groups * shapes.numel(geometry.window)
-    columns = reshape(permute(seen, order), (n, groups, row, shapes.numel(y[2:])))
+    columns = reshape(permute(views, order), (n, groups, row, shapes.numel(y[2:])))
     filters = reshape(weight, (1, groups, y[1] // groups, row))
-    return _biased(reshape(filters @ columns, y), bias)
+    return _plus_bias(reshape(filters @ columns, y), bias)
 
 
-def spread(
+def overlay(
     x: Tensor, weight: Tensor, bias: Tensor | None, y: Shape, geometry: Geometry, groups: int
 ) -> Tensor:
     """The transposed convolution: filters (C, O / groups, window) laid over each other."""
 
     def straight(images: Tensor) -> Tensor:
-        return convolved(images, weight, None, x.shape, geometry, groups)
+        return convolution(images, weight, None, x.shape, geometry, groups)
 
-    return _biased(transposed(straight, y, x), bias)
+    return _plus_bias(transposed(straight, y, x), bias)
 
 
-def largest(x: Tensor, geometry: Geometry, counts: Shape) -> tuple[Tensor, Tensor]:
+def maxima(x: Tensor, geometry: Geometry, counts: Shape) -> tuple[Tensor, Tensor]:
     """Of each window of (..., sizes) the largest number, and its place in its plane."""
-    seen = windows(x, geometry, counts, -math.inf)
+    views = windows(x, geometry, counts, -math.inf)
     dims, places = len(counts), shapes.numel(geometry.window)
-    values, place = table.max(reshape(seen, (*seen.shape[:-dims], places)), -1)
+    values, place = table.max(reshape(views, (*views.shape[:-dims], places)), -1)
     at = tensor(0)
     rows = zip(counts, x.shape[-dims:], *geometry, strict=True)
     for dim, (count, length, window, step, front, _, gap) in enumerate(rows):
@@ -63,7 +63,7 @@ def largest(x: Tensor, geometry: Geometry, counts: Shape) -> tuple[Tensor, Tenso
     return values, at
 
 
-def picked(x: Tensor, indices: Tensor, planes: int) -> Tensor:
+def pick(x: Tensor, indices: Tensor, planes: int) -> Tensor:
     """The elements of (planes, sizes) that are at these places of their planes."""
     size = x.numel() // planes if planes else 0
     first = reshape(arange(planes) * size, (planes, 1))
@@ -72,7 +72,7 @@ def picked(x: Tensor, indices: Tensor, planes: int) -> Tensor:
     return reshape(chosen, indices.shape)
 
 
-def averaged(x: Tensor, geometry: Geometry, counts: Shape, padded: bool, by: int) -> Tensor:
+def means(x: Tensor, geometry: Geometry, counts: Shape, padded: bool, by: int) -> Tensor:
     """The mean of each window of (..., sizes), of what is padded too; or its sum over `by`."""
     dims, (window, stride, padding, _, _) = len(counts), geometry
     total = table.sum(windows(x, geometry, counts), tuple(range(-dims, 0)))

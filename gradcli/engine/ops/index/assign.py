@@ -132,7 +132,7 @@ def _filled(plan: Plan, view: Tensor, source: Tensor) -> Tensor:
     return where(mask, reshape(source, ()).to(view.dtype), view)
 
 
-def _spelled_out(plan: Plan, view: Shape, source: Tensor) -> tuple[Layout, Tensor, Tensor]:
+def _parts(plan: Plan, view: Shape, source: Tensor) -> tuple[Layout, Tensor, Tensor]:
     """How the view lies, the places of its rows, and the values that go there."""
     form = layout(view, plan.picks)
     flat, picked = flat_positions(plan.name, plan.picks)
@@ -141,7 +141,7 @@ def _spelled_out(plan: Plan, view: Shape, source: Tensor) -> tuple[Layout, Tenso
 
 def _overwrite(plan: Plan, view: Array, source: Tensor) -> None:
     """Rows of the view's memory, or of a copy where it cannot be seen as rows."""
-    form, flat, values = _spelled_out(plan, view.shape, source)
+    form, flat, values = _parts(plan, view.shape, source)
     moved = view.permute(form.order)
     rows = moved.reshape(form.lines)
     there = values.to(view.dtype).array.reshape((form.lines[0], flat.numel(), form.lines[2]))
@@ -177,7 +177,7 @@ def _assigned(input: Tensor, plan: Plan, source: Tensor) -> Tensor:
 
 def _joined(plan: Plan, view: Tensor, source: Tensor, *, accumulate: bool) -> Tensor:
     """The view with rows replaced, or added to."""
-    form, flat, values = _spelled_out(plan, view.shape, source)
+    form, flat, values = _parts(plan, view.shape, source)
     moved = permute(view, form.order)
     rows = reshape(moved, form.lines)
     there = reshape(values, (form.lines[0], flat.numel(), form.lines[2]))

@@ -278,7 +278,7 @@ scatter_add = OptionSecond(
 declare_op(scatter_add)
 
 
-def laid_back(grad: Tensor, places: Tensor, shape: Shape, dim: int) -> Tensor:
+def put_back(grad: Tensor, places: Tensor, shape: Shape, dim: int) -> Tensor:
     """Zeros of this shape, with a gradient added at the places along `dim` it came from."""
     return scatter_add(full_tensor(shape, 0, dtype=grad.dtype), dim, places, grad)
 

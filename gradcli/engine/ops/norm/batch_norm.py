@@ -11,7 +11,7 @@ from gradcli.engine.kind import NotNegative
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.elementwise.family import map_binary
-from gradcli.engine.ops.norm.inputs import Gradients, as_vector, backward, by_channel, scaled
+from gradcli.engine.ops.norm.inputs import Gradients, as_vector, backward, by_channel, scale
 from gradcli.engine.recompute import repeating
 from gradcli.engine.sample import none, positive, sample, wrong
 from gradcli.engine.shape import Shape
@@ -40,7 +40,7 @@ def _composed_batch_norm(
     else:
         lowered = x - table.reshape(running_mean, shape)
         variance = table.reshape(running_var, shape)
-    return scaled(lowered * table.rsqrt(variance + eps), weight, bias, shape)
+    return scale(lowered * table.rsqrt(variance + eps), weight, bias, shape)
 
 
 def _running(kept: dict[str, Any], options: dict[str, Any]) -> dict[str, Array | None]:

@@ -7,7 +7,7 @@ from gradcli.engine import table
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.op import declare_op
 from gradcli.engine.ops.along import floats, match
-from gradcli.engine.ops.norm.inputs import as_vector, backward, by_channel, scaled
+from gradcli.engine.ops.norm.inputs import as_vector, backward, by_channel, scale
 from gradcli.engine.ops.norm.layer_norm import composed_layer_norm
 from gradcli.engine.ops.order import OptionSecond
 from gradcli.engine.sample import none, sample, wrong
@@ -22,7 +22,7 @@ def _composed_group_norm(
     groups = table.reshape(x, (x.shape[0], num_groups, row))
     lowered = composed_layer_norm(groups, None, None, normalized_shape=row, eps=eps)
     channels = (1, -1) + (1,) * (x.ndim - 2)
-    return scaled(table.reshape(lowered, x.shape), weight, bias, channels)
+    return scale(table.reshape(lowered, x.shape), weight, bias, channels)
 
 
 def _check(x: Array, num_groups: int) -> None:

@@ -46,7 +46,7 @@ def as_vector(x: Array | None, like: Array) -> Array:
     return nothing(like.dtype) if x is None else x.contiguous().reshape((x.numel,))
 
 
-def scaled(y: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Shape) -> Tensor:
+def scale(y: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Shape) -> Tensor:
     """What is normalized times the weight, plus the bias, both in this shape."""
     y = y if weight is None else y * weight.reshape(shape)
     return y if bias is None else y + bias.reshape(shape)

@@ -10,7 +10,7 @@ from gradcli.engine.array import Array, empty, run
 from gradcli.engine.kind import Sizes
 from gradcli.engine.op import declare_op
 from gradcli.engine.ops.along import floats, match
-from gradcli.engine.ops.norm.inputs import Gradients, as_vector, backward, last_shape, scaled
+from gradcli.engine.ops.norm.inputs import Gradients, as_vector, backward, last_shape, scale
 from gradcli.engine.ops.order import OptionSecond
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
@@ -30,7 +30,7 @@ def composed_layer_norm(
     dims = tuple(range(-count, 0))
     lowered = x - table.mean(x, dims, keepdim=True)
     y = lowered * table.rsqrt(table.mean(lowered * lowered, dims, keepdim=True) + eps)
-    return scaled(y, weight, bias, x.shape[x.ndim - count :])
+    return scale(y, weight, bias, x.shape[x.ndim - count :])
 
 
 def _rows(x: Array, last: Shape) -> Shape:

@@ -12,7 +12,7 @@ from gradcli.engine.kind import OneDim
 from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops.along import along
 from gradcli.engine.ops.elementwise.clamp import maximum, minimum
-from gradcli.engine.ops.index.scatter import laid_back
+from gradcli.engine.ops.index.scatter import put_back
 from gradcli.engine.ops.reduce.sum import SAMPLES, Dim
 from gradcli.engine.result import Extreme
 from gradcli.engine.sample import distinct, sample, with_numbers, wrong
@@ -157,7 +157,7 @@ def _extreme(
     ) -> Tensor:
         """The gradient at the chosen places, 0 elsewhere."""
         one = reduced(shapes[0], dim_set(dim, len(shapes[0]), name), keepdim=True)
-        return laid_back(grads[0].reshape(one), indices.reshape(one), shapes[0], dim)
+        return put_back(grads[0].reshape(one), indices.reshape(one), shapes[0], dim)
 
     return declare_op(declared)
 

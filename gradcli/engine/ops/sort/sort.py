@@ -9,7 +9,7 @@ from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, full, run
 from gradcli.engine.composite import function
 from gradcli.engine.op import Op, declare_op
-from gradcli.engine.ops.index.scatter import ADD, laid_back, put
+from gradcli.engine.ops.index.scatter import ADD, put, put_back
 from gradcli.engine.result import Sorted
 from gradcli.engine.sample import distinct, index, sample, wrong
 from gradcli.engine.shape import Shape
@@ -116,7 +116,7 @@ def gradient_graph_by_places(
     grads: tuple[Tensor, ...], *, indices: Tensor, shapes: tuple[Shape], dim: int
 ) -> Tensor:
     """Each value's gradient to the place it came from."""
-    return laid_back(grads[0], indices, shapes[0], dim)
+    return put_back(grads[0], indices, shapes[0], dim)
 
 
 # -- composed of these ---------------------------------------------------------------------------
