@@ -161,7 +161,7 @@ _WRONG = [
 def _conv(dims: int) -> Op[Tensor]:
     space = Space(f"conv{dims}d", dims)
 
-    def with_ops(
+    def convolution(
         input: Tensor, weight: Tensor, bias: Tensor | None = None, **options: object
     ) -> Tensor:
         plan = _plan(space, input.array, weight.array, **{**conv.options, **options})
@@ -172,7 +172,7 @@ def _conv(dims: int) -> Op[Tensor]:
     @op(
         name=space.name,
         saves=("input", "weight"),
-        composed=with_ops,
+        composed=convolution,
         twice="composed",
         samples=samples_in(dims, _SAMPLES),
         wrong=wrong_in(dims, _WRONG),

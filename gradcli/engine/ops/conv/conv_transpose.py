@@ -85,7 +85,7 @@ _WRONG = [
 def _conv_transpose(dims: int) -> Op[Tensor]:
     space = Space(f"conv_transpose{dims}d", dims)
 
-    def with_ops(
+    def overlay(
         input: Tensor, weight: Tensor, bias: Tensor | None = None, **options: object
     ) -> Tensor:
         plan = _plan(space, input.array, weight.array, **{**conv_transpose.options, **options})
@@ -96,7 +96,7 @@ def _conv_transpose(dims: int) -> Op[Tensor]:
     @op(
         name=space.name,
         saves=("input", "weight"),
-        composed=with_ops,
+        composed=overlay,
         twice="composed",
         samples=samples_in(dims, _SAMPLES),
         wrong=wrong_in(dims, _WRONG),

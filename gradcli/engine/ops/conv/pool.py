@@ -107,7 +107,7 @@ _WRONG = [
 def _max_pool_with_indices(dims: int) -> Op[tuple[Tensor, ...]]:
     space = Space(f"max_pool{dims}d_with_indices", dims)
 
-    def with_ops(input: Tensor, **options: Any) -> tuple[Tensor, Tensor]:
+    def maxima(input: Tensor, **options: Any) -> tuple[Tensor, Tensor]:
         options = {**max_pool.options, **options}
         return window_composed.maxima(input, *plan(space, input.shape, **options))
 
@@ -116,7 +116,7 @@ def _max_pool_with_indices(dims: int) -> Op[tuple[Tensor, ...]]:
         outputs=("y", "indices"),
         visible=2,
         saves="indices",
-        composed=with_ops,
+        composed=maxima,
         samples=samples_in(dims, _SAMPLES),
         wrong=wrong_in(dims, _WRONG),
         method=False,

@@ -63,13 +63,13 @@ def _avg_pool(
     """Declare what both have in common below a forward function."""
 
     def declare(forward: Callable[..., Array]) -> Op[Tensor]:
-        def with_ops(input: Tensor, **options: Any) -> Tensor:
+        def means(input: Tensor, **options: Any) -> Tensor:
             options = {**declared.options, **options}
             geometry, counts, (*_, padded, by) = _plan(space, input.shape, **options)
             return window_composed.means(input, geometry, counts, bool(padded), by)
 
         declaration = op(
-            composed=with_ops,
+            composed=means,
             twice="linear",
             samples=[*samples_in(space.dims, _SAMPLES), *samples],
             wrong=[*wrong_in(space.dims, _WRONG), *wrong],
