@@ -3,7 +3,8 @@
 A tree lists itself: `python -m benchmarks.names`, run by its interpreter, prints its names as JSON.
 Listed are the functions and classes of MODULES with their methods and parameters; the ops as
 `gradcli ops` has them; the keys and values of configs as `gradcli check --schema` has them, at
-every depth; the commands with their options. Not seen is what only an instance has.
+every depth; the commands with their options. Not seen are constants of classes, and attributes of
+instances that no annotation names.
 """
 
 from __future__ import annotations
@@ -104,12 +105,18 @@ def _ours(value: object) -> bool:
 
 def _of_class(name: str, kind: type) -> Names:
     """The methods, operators, properties and fields that are not every object's."""
-    names: Names = {f"{name}.{key}": [] for key in inspect.get_annotations(kind) if key[0] != "_"}
+    names: Names = {}
+    for base in kind.__mro__:
+        for key, annotation in inspect.get_annotations(base).items():
+            if key[0] != "_" and not str(annotation).startswith("ClassVar"):
+                names[f"{name}.{key}"] = []
     for key in set(dir(kind)) - set(dir(object)):
         value = getattr(kind, key)
         hidden = key[0] == "_" and (key[:2] != "__" or isinstance(value, type))
         if not hidden and (callable(value) or inspect.isdatadescriptor(value)):
-            names[f"{name}.{key}"] = _parameters(value)
+            # Python hands operators their arguments: what these are called is seen by nobody.
+            operator = key[:2] == "__" and key != "__call__"
+            names[f"{name}.{key}"] = [] if operator else _parameters(value)
     return names
 
 
