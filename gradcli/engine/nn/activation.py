@@ -36,10 +36,10 @@ from inspect import signature
 from typing import ClassVar, Literal
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine import table
 from gradcli.engine.constructor import in_library
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Count, Positive
-from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.nn.steps import step_by_step, unless_features
@@ -50,7 +50,7 @@ from gradcli.errors import OptionError
 
 
 class _Activation(Module):
-    """A function of nn.functional, with the arguments of the constructor.
+    """An op of the table, with the arguments of the constructor.
 
     Attributes:
         function: its name: that of the class in small letters, where the class has no other.
@@ -71,7 +71,7 @@ class _Activation(Module):
     def forward(self, input: Tensor) -> Tensor:
         """What the function makes of the input."""
         given = (getattr(self, name) for name in self.options)
-        return getattr(F, self.function)(input, *given)  # type: ignore[no-any-return]
+        return getattr(table, self.function)(input, *given)  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
         """As torch shows it."""
@@ -145,7 +145,7 @@ class PReLU(Module):
     @step_by_step(unless=lambda self: "" if self.num_parameters == 1 else "has a weight a step")
     def forward(self, input: Tensor) -> Tensor:
         """Elementwise; channels are the second dimension."""
-        return F.prelu(input, self.weight)
+        return table.prelu(input, self.weight)
 
 
 class ELU(_InPlace):
