@@ -99,7 +99,7 @@ def _module(torch: Any, module: nn.Module) -> Any:
     if kind in OWN:
         return _own(torch, module)
     if not hasattr(torch.nn, kind):
-        known = [
+        translations = [
             *WRITTEN,
             *OWN,
             *CONTAINERS,
@@ -108,7 +108,7 @@ def _module(torch: Any, module: nn.Module) -> Any:
         raise ConfigError(
             f"--compare torch: there is no translation of {kind} to PyTorch yet",
             code="E126",
-            notes=(f"translated: {', '.join(known)}",),
+            notes=(f"translated: {', '.join(translations)}",),
         )
     arguments = _arguments(getattr(torch.nn, kind), module)
     made = _states(torch, kind, module.last) if isinstance(module, States) else None
@@ -117,12 +117,12 @@ def _module(torch: Any, module: nn.Module) -> Any:
 
 def _arguments(theirs: Any, module: nn.Module) -> dict[str, Any]:
     """What makes their class the same: arguments have the same names, and modules keep them."""
-    known = inspect.signature(theirs).parameters
+    names = inspect.signature(theirs).parameters
     ours = getattr(nn, theirs.__name__, type(module))
     arguments = {
         name: getattr(module, name)
         for name in inspect.signature(ours).parameters
-        if name not in LEAVE and hasattr(module, name) and (name in known or "args" in known)
+        if name not in LEAVE and hasattr(module, name) and (name in names or "args" in names)
     }
     if "bias" in arguments:  # the numbers themselves, or none
         arguments["bias"] = arguments["bias"] is not None and arguments["bias"] is not False

@@ -78,10 +78,10 @@ def tie(made: Any, ours: nn.Module) -> None:
     """What is one parameter in our model is one in torch's."""
     first: dict[int, str] = {}
     for name, parameter in ours.named_parameters(remove_duplicate=False):
-        known = first.setdefault(id(parameter), name)
-        if known != name:
+        original = first.setdefault(id(parameter), name)
+        if original != name:
             owner, _, last = name.rpartition(".")
-            setattr(made.get_submodule(owner), last, made.get_parameter(known))
+            setattr(made.get_submodule(owner), last, made.get_parameter(original))
 
 
 def _turning(torch: Any, rotary: Any) -> Callable[[Any], Any]:
