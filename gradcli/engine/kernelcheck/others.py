@@ -208,6 +208,13 @@ def _whole_reductions() -> None:
                 x.max(dim), x.min(dim), x.sum(dim)
 
 
+def _bits() -> None:
+    for dtype in WHOLE:
+        x, y = ((wave((33,), shift) * 50).to(dtype) for shift in (0.0, 1.0))
+        for combine in (engine.bitwise_and, engine.bitwise_or, engine.bitwise_xor):
+            combine(x, y)
+
+
 def _ranges() -> None:
     for dtype in (engine.float32, engine.int64, engine.int32, engine.uint8):
         for count in (1, 31, 97):
@@ -232,6 +239,7 @@ OTHERS: dict[str, Callable[[], None]] = {
     "long orders": _long_orders,
     "gradients of convolutions": _convolution_gradients,
     "casts": _casts,
+    "bits": _bits,
     "ranges": _ranges,
     "turned matrices of other types": _turned,
     "draws": _draws,
