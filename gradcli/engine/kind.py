@@ -380,6 +380,7 @@ Positive = Annotated[float, within("a number > 0", gt=0)]
 Portion = Annotated[float, within("a number from 0 to 1", ge=0, le=1)]
 Share = Annotated[float, within("a number in [0, 1)", ge=0, lt=1)]
 Finite = Annotated[float, Bound("a finite number", isfinite)]
+Reduction = Literal["none", "mean", "sum"]  # what becomes of the terms of a loss
 Number = Annotated[float | bool, Bound("a number")]  # True and False are 1 and 0 here
 Operand: TypeAlias = Tensor | Number
 OneDim = Annotated[int, Bound("a whole number (amax and amin take several)")]

@@ -18,7 +18,6 @@ from gradcli.engine.nn.key_value_cache import *
 from gradcli.engine.nn.layer_norm import *
 from gradcli.engine.nn.linear import *
 from gradcli.engine.nn.loss import *
-from gradcli.engine.nn.loss_margins import *
 from gradcli.engine.nn.module import *
 from gradcli.engine.nn.padding import *
 from gradcli.engine.nn.parameter import *

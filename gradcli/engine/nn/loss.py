@@ -23,333 +23,224 @@ __all__ = [
     "PoissonNLLLoss",
     "CosineSimilarity",
     "PairwiseDistance",
+    "MultiLabelMarginLoss",
+    "TripletMarginWithDistanceLoss",
     "LOSSES",
+    "MARGIN_LOSSES",
 ]
 
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
-from gradcli.engine.kind import NotNegative, Portion, Positive
+from gradcli.engine.kind import NotNegative, Portion, Positive, Reduction
 from gradcli.engine.nn import functional as F
+from gradcli.engine.nn.function_module import FunctionModule, calls
 from gradcli.engine.nn.module import Module
 from gradcli.engine.tensor import Tensor
 
-Reduction = Literal["none", "mean", "sum"]
+
+@dataclass(eq=False, repr=False)
+class Loss(FunctionModule):
+    """What nearly all losses have: a reduction."""
+
+    reduction: Reduction = field(default="mean", kw_only=True)
 
 
-class Loss(Module):
-    """What all losses have: a reduction."""
-
-    def __init__(self, reduction: str = "mean") -> None:
-        super().__init__()
-        self.reduction = reduction
-
-
-class CrossEntropyLoss(Loss):
-    """-log softmax(input)[target], each class times its weight, without ignore_index."""
-
-    weight: Tensor | None
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        *,
-        ignore_index: int = -100,
-        reduction: Reduction = "mean",
-        label_smoothing: Portion = 0.0,
-    ) -> None:
-        super().__init__(reduction)
-        self.register_buffer("weight", weight)
-        self.ignore_index = ignore_index
-        self.label_smoothing = label_smoothing
+class PairLoss(Loss):
+    """A loss of an input and a target."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Scores (N, C, ...) against classes (N, ...), or probabilities of the scores' shape."""
-        return F.cross_entropy(
-            input,
-            target,
-            self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
-            label_smoothing=self.label_smoothing,
-        )
+        """Two tensors of one shape, where the class says nothing else."""
+        return self.call(input, target)
 
 
-class NLLLoss(Loss):
-    """-input[target], each class times its weight, without ignore_index."""
+@calls(F.cross_entropy)
+class CrossEntropyLoss(PairLoss):
+    """-log softmax(input)[target], each class times its weight, without ignore_index.
 
-    weight: Tensor | None
+    Scores (N, C, ...) against classes (N, ...), or probabilities of the scores' shape.
+    """
 
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        *,
-        ignore_index: int = -100,
-        reduction: Reduction = "mean",
-    ) -> None:
-        super().__init__(reduction)
-        self.register_buffer("weight", weight)
-        self.ignore_index = ignore_index
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Logarithms of probabilities (N, C, ...) against classes (N, ...)."""
-        return F.nll_loss(input, target, self.weight, self.ignore_index, self.reduction)
+    weight: Tensor | None = None
+    _: KW_ONLY
+    ignore_index: int = -100
+    label_smoothing: Portion = 0.0
 
 
-class MSELoss(Loss):
+@calls(F.nll_loss)
+class NLLLoss(PairLoss):
+    """-input[target], each class times its weight, without ignore_index.
+
+    Logarithms of probabilities (N, C, ...) against classes (N, ...).
+    """
+
+    weight: Tensor | None = None
+    _: KW_ONLY
+    ignore_index: int = -100
+
+
+@calls(F.mse_loss)
+class MSELoss(PairLoss):
     """The mean of (input - target)^2."""
 
-    def __init__(self, *, reduction: Reduction = "mean") -> None:
-        super().__init__(reduction)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Two tensors of one shape."""
-        return F.mse_loss(input, target, reduction=self.reduction)
-
-
-class L1Loss(Loss):
+@calls(F.l1_loss)
+class L1Loss(PairLoss):
     """The mean of |input - target|."""
 
-    def __init__(self, *, reduction: Reduction = "mean") -> None:
-        super().__init__(reduction)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Two tensors of one shape."""
-        return F.l1_loss(input, target, reduction=self.reduction)
-
-
-class SmoothL1Loss(Loss):
+@calls(F.smooth_l1_loss)
+class SmoothL1Loss(PairLoss):
     """|input - target|, but with a square where it is below beta."""
 
-    def __init__(self, *, reduction: Reduction = "mean", beta: NotNegative = 1.0) -> None:
-        super().__init__(reduction)
-        self.beta = beta
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Two tensors of one shape."""
-        return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
+    _: KW_ONLY
+    beta: NotNegative = 1.0
 
 
-class HuberLoss(Loss):
+@calls(F.huber_loss)
+class HuberLoss(PairLoss):
     """Half the square of the difference, but a straight line from delta on."""
 
-    def __init__(self, reduction: Reduction = "mean", delta: Positive = 1.0) -> None:
-        super().__init__(reduction)
-        self.delta = delta
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Two tensors of one shape."""
-        return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
+    reduction: Reduction = "mean"
+    delta: Positive = 1.0
 
 
-class BCELoss(Loss):
-    """Binary cross-entropy of probabilities."""
+@calls(F.binary_cross_entropy)
+class BCELoss(PairLoss):
+    """Binary cross-entropy of probabilities; targets lie between 0 and 1."""
 
-    weight: Tensor | None
-
-    def __init__(self, weight: Tensor | None = None, *, reduction: Reduction = "mean") -> None:
-        super().__init__(reduction)
-        self.register_buffer("weight", weight)
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Two tensors of one shape, between 0 and 1."""
-        return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
+    weight: Tensor | None = None
 
 
-class BCEWithLogitsLoss(Loss):
-    """Binary cross-entropy of sigmoid(input); targets of 1 count pos_weight times."""
+@calls(F.binary_cross_entropy_with_logits)
+class BCEWithLogitsLoss(PairLoss):
+    """Binary cross-entropy of sigmoid(input); targets of 1 count pos_weight times.
 
-    weight: Tensor | None
-    pos_weight: Tensor | None
+    Targets lie between 0 and 1.
+    """
 
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        *,
-        reduction: Reduction = "mean",
-        pos_weight: Tensor | None = None,
-    ) -> None:
-        super().__init__(reduction)
-        self.register_buffer("weight", weight)
-        self.register_buffer("pos_weight", pos_weight)
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Two tensors of one shape, targets between 0 and 1."""
-        return F.binary_cross_entropy_with_logits(
-            input, target, self.weight, reduction=self.reduction, pos_weight=self.pos_weight
-        )
+    weight: Tensor | None = None
+    _: KW_ONLY
+    pos_weight: Tensor | None = None
 
 
-class KLDivLoss(Loss):
+@calls(F.kl_div)
+class KLDivLoss(FunctionModule):
     """target (log(target) - input): how much more the target says than exp(input)."""
 
-    def __init__(
-        self, *, reduction: Reduction | Literal["batchmean"] = "mean", log_target: bool = False
-    ) -> None:
-        super().__init__(reduction)
-        self.log_target = log_target
+    _: KW_ONLY
+    reduction: Reduction | Literal["batchmean"] = "mean"
+    log_target: bool = False
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Two tensors of one shape."""
-        return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
+        return self.call(input, target)
 
 
+@calls(F.cosine_embedding_loss)
 class CosineEmbeddingLoss(Loss):
     """1 - cos for rows that belong together, max(0, cos - margin) for others."""
 
-    def __init__(self, margin: float = 0.0, *, reduction: Reduction = "mean") -> None:
-        super().__init__(reduction)
-        self.margin = margin
+    margin: float = 0.0
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         """Rows (N, D) twice, targets 1 or -1 (N,)."""
-        return F.cosine_embedding_loss(input1, input2, target, self.margin, self.reduction)
+        return self.call(input1, input2, target)
 
 
+@calls(F.margin_ranking_loss)
 class MarginRankingLoss(Loss):
     """max(0, margin - target (input1 - input2))."""
 
-    def __init__(self, margin: float = 0.0, *, reduction: Reduction = "mean") -> None:
-        super().__init__(reduction)
-        self.margin = margin
+    margin: float = 0.0
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         """Two inputs, and 1 or -1 for each pair."""
-        return F.margin_ranking_loss(input1, input2, target, self.margin, self.reduction)
+        return self.call(input1, input2, target)
 
 
-class HingeEmbeddingLoss(Loss):
-    """The input where target is 1, max(0, margin - input) where it is -1."""
+@calls(F.hinge_embedding_loss)
+class HingeEmbeddingLoss(PairLoss):
+    """The input, a distance, where target is 1, max(0, margin - input) where it is -1."""
 
-    def __init__(self, margin: float = 1.0, *, reduction: Reduction = "mean") -> None:
-        super().__init__(reduction)
-        self.margin = margin
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Distances, and 1 or -1 for each."""
-        return F.hinge_embedding_loss(input, target, self.margin, self.reduction)
+    margin: float = 1.0
 
 
-class SoftMarginLoss(Loss):
-    """log(1 + exp(-target input))."""
-
-    def __init__(self, *, reduction: Reduction = "mean") -> None:
-        super().__init__(reduction)
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Scores, and 1 or -1 for each."""
-        return F.soft_margin_loss(input, target, self.reduction)
+@calls(F.soft_margin_loss)
+class SoftMarginLoss(PairLoss):
+    """log(1 + exp(-target input)), for scores and 1 or -1 for each."""
 
 
-class MultiLabelSoftMarginLoss(Loss):
-    """Binary cross-entropy of logits, its mean over the classes."""
+@calls(F.multilabel_soft_margin_loss)
+class MultiLabelSoftMarginLoss(PairLoss):
+    """Binary cross-entropy of logits, its mean over the classes.
 
-    weight: Tensor | None
+    Scores (..., C), and 0 or 1 for each.
+    """
 
-    def __init__(self, weight: Tensor | None = None, *, reduction: Reduction = "mean") -> None:
-        super().__init__(reduction)
-        self.register_buffer("weight", weight)
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Scores (..., C), and 0 or 1 for each."""
-        return F.multilabel_soft_margin_loss(input, target, self.weight, self.reduction)
+    weight: Tensor | None = None
 
 
-class MultiMarginLoss(Loss):
-    """Every other class should be below the target's by the margin."""
+@calls(F.multi_margin_loss)
+class MultiMarginLoss(PairLoss):
+    """Every other class should be below the target's by the margin.
 
-    weight: Tensor | None
+    Scores (N, C) against classes (N,).
+    """
 
-    def __init__(
-        self,
-        p: Literal[1, 2] = 1,
-        margin: float = 1.0,
-        weight: Tensor | None = None,
-        *,
-        reduction: Reduction = "mean",
-    ) -> None:
-        super().__init__(reduction)
-        self.p = p
-        self.margin = margin
-        self.register_buffer("weight", weight)
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Scores (N, C) against classes (N,)."""
-        options = (self.p, self.margin, self.weight, self.reduction)
-        return F.multi_margin_loss(input, target, *options)
+    p: Literal[1, 2] = 1
+    margin: float = 1.0
+    weight: Tensor | None = None
 
 
+@calls(F.triplet_margin_loss)
 class TripletMarginLoss(Loss):
     """max(0, margin + distance to the positive - distance to the negative)."""
 
-    def __init__(
-        self,
-        margin: float = 1.0,
-        p: float = 2.0,
-        eps: float = 1e-6,
-        swap: bool = False,
-        *,
-        reduction: Reduction = "mean",
-    ) -> None:
-        super().__init__(reduction)
-        self.margin = margin
-        self.p = p
-        self.eps = eps
-        self.swap = swap
+    margin: float = 1.0
+    p: float = 2.0
+    eps: float = 1e-6
+    swap: bool = False
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         """Three times rows (N, D) or (D,)."""
-        options = (self.margin, self.p, self.eps, self.swap, self.reduction)
-        return F.triplet_margin_loss(anchor, positive, negative, *options)
+        return self.call(anchor, positive, negative)
 
 
+@calls(F.gaussian_nll_loss)
 class GaussianNLLLoss(Loss):
     """Minus the logarithm of a normal distribution with mean input and variance var."""
 
-    def __init__(
-        self, *, full: bool = False, eps: Positive = 1e-6, reduction: Reduction = "mean"
-    ) -> None:
-        super().__init__(reduction)
-        self.full = full
-        self.eps = eps
+    _: KW_ONLY
+    full: bool = False
+    eps: Positive = 1e-6
 
     def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Tensor:
         """Means and targets of one shape, and variances for each or for some at once."""
-        return F.gaussian_nll_loss(input, target, var, self.full, self.eps, self.reduction)
+        return self.call(input, target, var)
 
 
-class PoissonNLLLoss(Loss):
+@calls(F.poisson_nll_loss)
+class PoissonNLLLoss(PairLoss):
     """Minus the logarithm of a Poisson distribution whose rate is exp(input), or input."""
 
-    def __init__(
-        self,
-        log_input: bool = True,
-        full: bool = False,
-        *,
-        eps: float = 1e-8,
-        reduction: Reduction = "mean",
-    ) -> None:
-        super().__init__(reduction)
-        self.log_input = log_input
-        self.full = full
-        self.eps = eps
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Two tensors of one shape."""
-        options = (self.log_input, self.full, self.eps, self.reduction)
-        return F.poisson_nll_loss(input, target, *options)
+    log_input: bool = True
+    full: bool = False
+    _: KW_ONLY
+    eps: float = 1e-8
 
 
-class CosineSimilarity(Module):
+@calls(F.cosine_similarity)
+class CosineSimilarity(FunctionModule):
     """The cosine of the angle between two tensors along a dimension."""
 
-    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
-        super().__init__()
-        self.dim = dim
-        self.eps = eps
+    dim: int = 1
+    eps: float = 1e-8
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         """Two tensors that broadcast against each other."""
-        return F.cosine_similarity(x1, x2, self.dim, self.eps)
+        return self.call(x1, x2)
 
 
 class PairwiseDistance(Module):
@@ -366,4 +257,30 @@ class PairwiseDistance(Module):
         return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
 
 
-LOSSES: dict[str, type[Module]] = {name: globals()[name] for name in __all__ if name != "LOSSES"}
+@calls(F.multilabel_margin_loss)
+class MultiLabelMarginLoss(PairLoss):
+    """Every class that is no label should be below every label by 1.
+
+    Scores (N, C) or (C,), and as many classes: the labels are those before the first -1.
+    """
+
+
+@calls(F.triplet_margin_with_distance_loss)
+class TripletMarginWithDistanceLoss(Loss):
+    """max(0, margin + distance to the positive - distance to the negative)."""
+
+    _: KW_ONLY
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None
+    margin: float = 1.0
+    swap: bool = False
+
+    def __post_init__(self) -> None:
+        self.distance_function = self.distance_function or PairwiseDistance()
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        """Whatever the distance takes."""
+        return self.call(anchor, positive, negative)
+
+
+LOSSES: dict[str, type[Module]] = {name: globals()[name] for name in __all__[:-2]}
+MARGIN_LOSSES = {name: LOSSES[name] for name in __all__[-4:-2]}
