@@ -70,18 +70,22 @@ class Layer(Row):
 
     Args:
         make: the class, or a function with its parameters; for numbers of any shape.
-        keys: as in Row.
+        keys, types: as in Row.
         forms: in place of `make`, by what goes in (INPUTS, indices, anything).
     """
 
     following: Mapping[str, Follow] = FOLLOWING
 
     def __init__(
-        self, make: Callable[..., Any] | None = None, keys: str | None = None, **forms: Any
+        self,
+        make: Callable[..., Any] | None = None,
+        keys: str | None = None,
+        types: Mapping[str, Any] | None = None,
+        **forms: Any,
     ) -> None:
         self.forms = {"numbers": make} if make else forms
         first = next(iter(self.forms.values()))
-        super().__init__(first, keys, leave={*LEFT_OUT, *self.following})
+        super().__init__(first, keys, leave={*LEFT_OUT, *self.following}, types=types)
 
     def _field(self, key: str, name: str) -> Parameter:
         parameter = self.parameters.get(name)
@@ -101,7 +105,7 @@ class Layer(Row):
         name, default, hint = parameter.name, parameter.default, parameter.annotation
         others = [kind for kind in members(hint) if kind is not type(None)]
         sizes = IMAGES if "images" in self.forms else LINES if "lines" in self.forms else {}
-        types = {**TYPES, **sizes} if isinstance(self.make, type) else {}
+        types = {**TYPES, **sizes, **self.types} if isinstance(self.make, type) else {}
         name = f"{name} same" if name == "padding" and str in others else name
         if name in types:
             hint = types[name] | None if default is None else types[name]

@@ -199,7 +199,7 @@ LAYERS: dict[str, Layer] = {
     "prelu": Layer(prelu),
     "elu": Layer(nn.ELU),
     "selu": Layer(nn.SELU),
-    "celu": Layer(nn.CELU),
+    "celu": Layer(nn.CELU, types={"alpha": Positive}),
     "gelu": Layer(nn.GELU),
     "silu": Layer(nn.SiLU),
     "mish": Layer(nn.Mish),

@@ -100,6 +100,7 @@ def test_every_mistake_is_reported_at_its_place(config_file: Write) -> None:
         ("loss:", "epochs: 2\nloss:", "'epochs' in the config [did you mean train.epochs?]"),
         ("loss:", "warmup: 5%\nloss:", "'warmup' in the config [did you mean schedule.warmup?]"),
         ("loss:", "pretrained: a.safetensors\nloss:", "pretrained must be a map, got text"),
+        ("- linear: 16", "- celu: -1\n  - linear: 16", "celu: alpha must be a finite number > 0"),
         ("epochs: 2", "epochs: -1", "from 0 to 2147483647 or null, got -1"),
         ("epochs: 2", "epochs: 2, steps: 5", "train.epochs and train.steps both say"),
         ("epochs: 2, ", "", "train needs epochs or steps"),

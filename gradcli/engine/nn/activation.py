@@ -39,7 +39,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import table
 from gradcli.engine.constructor import in_library
 from gradcli.engine.dtype import DType
-from gradcli.engine.kind import Count, Positive
+from gradcli.engine.kind import Count
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.nn.steps import step_by_step, unless_features
@@ -162,9 +162,6 @@ class SELU(_InPlace):
 
 class CELU(ELU):
     """x where it is positive, otherwise alpha * (exp(x / alpha) - 1) (Barron 2017)."""
-
-    def __init__(self, alpha: Positive = 1.0, inplace: bool = False) -> None:
-        super().__init__(alpha, inplace)
 
 
 class GELU(_Activation):
