@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,6 +62,12 @@ def test_every_c_file_says_what_lives_in_it() -> None:
 def test_no_module_has_a_name_that_says_nothing() -> None:
     vague = re.compile(r"^_?(utils?|helpers?|common|misc|base([-_].*)?)\.(py|c|h)$")
     assert not [named(p) for p in (*PYTHON, *C) if vague.match(p.name)]
+
+
+def test_files_of_tests_have_names_of_their_own() -> None:
+    """All folders of tests are on Python's path: of two files with one name, one is not seen."""
+    names = Counter(p.name for p in (ROOT / "tests").rglob("*.py"))
+    assert not [name for name, count in names.items() if count > 1 and name != "conftest.py"]
 
 
 def packages() -> list[str]:

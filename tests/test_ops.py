@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from grid import Grid
+from implied_refusals import refusals
 from reference import REFERENCES
-from refusals import refusals
 
 from gradcli import engine
 from gradcli.engine import gradcheck

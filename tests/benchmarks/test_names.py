@@ -14,8 +14,7 @@ from benchmarks.__main__ import main
 from gradcli import engine
 from gradcli.cli import main as command_line
 from gradcli.cli.train import command as train
-from gradcli.config.layers import LAYERS
-from gradcli.config.losses import LOSSES
+from gradcli.config import json_schema
 from gradcli.engine import nn, optim
 
 
@@ -71,16 +70,22 @@ def _with_hidden_arguments(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(engine, "full", full)
 
 
+def _without(patch: pytest.MonkeyPatch, table: str, name: str) -> None:
+    rows = getattr(json_schema, table)
+    patch.setattr(json_schema, table, {key: row for key, row in rows.items() if key != name})
+
+
 def _without_a_layer(patch: pytest.MonkeyPatch) -> None:
-    patch.delitem(LAYERS, "mish")
+    _without(patch, "LAYERS", "mish")
 
 
 def _without_a_loss(patch: pytest.MonkeyPatch) -> None:
-    patch.delitem(LOSSES, "huber")
+    _without(patch, "LOSSES", "huber")
 
 
 def _without_a_command(patch: pytest.MonkeyPatch) -> None:
-    patch.delitem(command_line.COMMANDS, "doctor")
+    commands = {name: what for name, what in command_line.COMMANDS.items() if name != "doctor"}
+    patch.setattr(command_line, "COMMANDS", commands)
 
 
 def _without_an_option(patch: pytest.MonkeyPatch) -> None:

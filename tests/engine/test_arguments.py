@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
 import pytest
-from refusals import fits, kinds
+from implied_refusals import fits, kinds
 
 from gradcli import engine
 from gradcli.engine.argument import checked

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from refusals import refusals
+from implied_refusals import refusals
 
 from gradcli import engine
 from gradcli.engine import Tensor, gradcheck, nn, optim
