@@ -288,8 +288,8 @@ def test_a_star_brings_layers_and_no_files():
 
 def test_every_layer_of_a_file_is_a_name_of_nn():
     bases = {
-        *("Affine", "FunctionModule", "Loss", "Named", "Norm", "PairLoss"),
-        *("Recurrent", "Row", "RunningNorm"),
+        *("Affine", "ByName", "ByPosition", "FunctionModule", "Loss", "Norm"),
+        *("PairLoss", "Recurrent", "RunningNorm"),
     }
     for path in Path(nn.__path__[0]).glob("*.py"):
         module = importlib.import_module(f"{nn.__name__}.{path.stem}")

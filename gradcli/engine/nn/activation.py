@@ -132,7 +132,7 @@ class PReLU(Module):
     """x where it is positive, otherwise weight * x: one learnt weight, or one a channel."""
 
     weight: Parameter
-    _shown = "num_parameters={0.num_parameters}"
+    _repr_format = "num_parameters={0.num_parameters}"
 
     def __init__(
         self, num_parameters: Count = 1, init: float = 0.25, *, dtype: DType = dtypes.float32

@@ -23,7 +23,7 @@ class RunningNorm(Norm):
     """What batch and instance norm share: a weight and bias, and running statistics."""
 
     ranks: ClassVar[tuple[int, ...]]
-    _shown = (
+    _repr_format = (
         "{0.num_features}, eps={0.eps}, momentum={0.momentum}, affine={0.affine}, "
         "bias={0._has_bias}, track_running_stats={0.track_running_stats}"
     )

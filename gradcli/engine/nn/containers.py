@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any, Self
 
-from gradcli.engine.nn.members import Named, Row
+from gradcli.engine.nn.members import ByName, ByPosition
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.steps import step_by_step
 from gradcli.errors import DTypeError, RangeError
 
 
-class _Numbered(Row[Module]):
+class _Numbered(ByPosition[Module]):
     """Modules in a row."""
 
     _table = "_modules"
@@ -128,7 +128,7 @@ class ModuleList(_Numbered):
         return f"{name}(\n  " + "\n  ".join(rows) + "\n)" if rows else f"{name}()"
 
 
-class ModuleDict(Named[Module]):
+class ModuleDict(ByName[Module]):
     """Modules by name; it has no forward."""
 
     _table, _kind = "_modules", "module"
@@ -145,4 +145,4 @@ class ModuleDict(Named[Module]):
 
     def update(self, modules: Any) -> None:
         """Enter modules from a mapping, a ModuleDict or pairs (name, module)."""
-        self._enter_pairs(modules.items() if isinstance(modules, Mapping | Named) else modules)
+        self._enter_pairs(modules.items() if isinstance(modules, Mapping | ByName) else modules)

@@ -15,7 +15,7 @@ from gradcli.errors import OptionError
 class _Dropout(Module):
     """What all kinds share: a probability."""
 
-    _shown = "p={0.p}, inplace=False"
+    _repr_format = "p={0.p}, inplace=False"
 
     def __init__(self, p: Portion = 0.5, inplace: bool = False) -> None:
         super().__init__()

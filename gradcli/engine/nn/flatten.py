@@ -17,7 +17,7 @@ from gradcli.engine.tensor import Tensor
 class Flatten(Module):
     """All dimensions but the batch's merged into one; or those from start_dim to end_dim."""
 
-    _shown = "start_dim={0.start_dim}, end_dim={0.end_dim}"
+    _repr_format = "start_dim={0.start_dim}, end_dim={0.end_dim}"
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Flatten(Module):
 class Unflatten(Module):
     """Dimension `dim` spread over several, the opposite of Flatten; one size may be -1."""
 
-    _shown = "dim={0.dim}, unflattened_size={0.unflattened_size}"
+    _repr_format = "dim={0.dim}, unflattened_size={0.unflattened_size}"
 
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         super().__init__()

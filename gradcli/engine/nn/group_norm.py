@@ -24,7 +24,9 @@ class GroupNorm(Norm):
     Then each channel has a weight and a bias of its own.
     """
 
-    _shown = "{0.num_groups}, {0.num_channels}, eps={0.eps}, affine={0.affine}, bias={0._has_bias}"
+    _repr_format = (
+        "{0.num_groups}, {0.num_channels}, eps={0.eps}, affine={0.affine}, bias={0._has_bias}"
+    )
 
     def __init__(
         self,
@@ -55,7 +57,7 @@ class GroupNorm(Norm):
 class RMSNorm(Norm):
     """x / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich 2019)."""
 
-    _shown = "{0.normalized_shape}, eps={0.eps}, elementwise_affine={0.elementwise_affine}"
+    _repr_format = "{0.normalized_shape}, eps={0.eps}, elementwise_affine={0.elementwise_affine}"
 
     def __init__(
         self,
@@ -81,7 +83,7 @@ class RMSNorm(Norm):
 class LocalResponseNorm(Module):
     """x / (k + alpha mean(x^2 of `size` channels around))^beta (Krizhevsky et al. 2012)."""
 
-    _shown = "{0.size}, alpha={0.alpha}, beta={0.beta}, k={0.k}"
+    _repr_format = "{0.size}, alpha={0.alpha}, beta={0.beta}, k={0.k}"
 
     def __init__(
         self, size: Count, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0

@@ -19,7 +19,7 @@ from gradcli.engine.tensor import Tensor
 class LayerNorm(Norm):
     """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions (Ba et al. 2016)."""
 
-    _shown = (
+    _repr_format = (
         "{0.normalized_shape}, eps={0.eps}, elementwise_affine={0.elementwise_affine}, "
         "bias={0._has_bias}"
     )

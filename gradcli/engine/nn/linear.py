@@ -40,7 +40,7 @@ class Affine(Module):
 class Linear(Affine):
     """Input times weight transposed, plus bias: (..., in_features) to (..., out_features)."""
 
-    _shown = "in_features={0.in_features}, out_features={0.out_features}, bias={0._has_bias}"
+    _repr_format = "in_features={0.in_features}, out_features={0.out_features}, bias={0._has_bias}"
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Linear(Affine):
 class Bilinear(Affine):
     """input1 weight[k] input2 + bias[k] for each output k: (..., in1), (..., in2) to (..., out)."""
 
-    _shown = (
+    _repr_format = (
         "in1_features={0.in1_features}, in2_features={0.in2_features}, "
         "out_features={0.out_features}, bias={0._has_bias}"
     )

@@ -24,8 +24,8 @@ class _Members(Module, Generic[T]):
         return len(self._members())
 
 
-class Row(_Members[T]):
-    """Members by position; their names are numbers, or what the user has said."""
+class ByPosition(_Members[T]):
+    """Members by position; their names are numbers, or what the user chose."""
 
     def _enter(self, name: str, member: T) -> None:
         raise NotImplementedError
@@ -53,12 +53,12 @@ class Row(_Members[T]):
         return self.extend(members)
 
 
-class Named(_Members[T]):
+class ByName(_Members[T]):
     """Members by name."""
 
     _kind: ClassVar[str]  # what a refusal calls a member
 
-    def _has(self, key: str) -> T:
+    def _member(self, key: str) -> T:
         member: T | None = self._members().get(key)
         if member is None:
             names = ", ".join(self._members()) or "none"
@@ -68,13 +68,13 @@ class Named(_Members[T]):
         return member
 
     def __getitem__(self, key: str) -> T:
-        return self._has(key)
+        return self._member(key)
 
     def __setitem__(self, key: str, member: Any) -> None:
         raise NotImplementedError
 
     def __delitem__(self, key: str) -> None:
-        self._has(key)
+        self._member(key)
         del self._members()[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -89,7 +89,7 @@ class Named(_Members[T]):
 
     def pop(self, key: str) -> T:
         """Take a member out."""
-        member = self._has(key)
+        member = self._member(key)
         del self[key]
         return member
 

@@ -39,7 +39,7 @@ class Module:
     name for each place in `state_dict()`, as in torch.
     """
 
-    _shown: ClassVar[str] = ""  # attributes as torch shows them: "{0.dim}, eps={0.eps}"
+    _repr_format: ClassVar[str] = ""  # attributes as torch shows them: "{0.dim}, eps={0.eps}"
     training: bool
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
@@ -378,8 +378,8 @@ class Module:
     # -- showing -------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
-        """The options, as shown between the brackets of repr; without another form by `_shown`."""
-        return self._shown.format(self)
+        """The options, as repr has them between its brackets: by default as `_repr_format` says."""
+        return self._repr_format.format(self)
 
     def __repr__(self) -> str:
         rows = [

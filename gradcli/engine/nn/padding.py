@@ -31,7 +31,7 @@ class _Pad(Module):
 
     dims: ClassVar[int]
     mode: ClassVar[str] = "constant"
-    _shown = "{0.padding}"
+    _repr_format = "{0.padding}"
 
     def __init__(self, padding: Padding) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class _Pad(Module):
 class _ConstantPad(_Pad):
     """One value on each side."""
 
-    _shown = "padding={0.padding}, value={0.value}"
+    _repr_format = "padding={0.padding}, value={0.value}"
 
     def __init__(self, padding: Padding, value: float) -> None:
         super().__init__(padding)
@@ -76,7 +76,7 @@ class ConstantPad2d(_ConstantPad):
 class ZeroPad1d(ConstantPad1d):
     """Zeros in front of lines and behind them."""
 
-    _shown = _Pad._shown
+    _repr_format = _Pad._repr_format
 
     def __init__(self, padding: Padding) -> None:
         super().__init__(padding, 0.0)
@@ -85,7 +85,7 @@ class ZeroPad1d(ConstantPad1d):
 class ZeroPad2d(ConstantPad2d):
     """Zeros around images."""
 
-    _shown = _Pad._shown
+    _repr_format = _Pad._repr_format
 
     def __init__(self, padding: Padding) -> None:
         super().__init__(padding, 0.0)

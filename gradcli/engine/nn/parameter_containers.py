@@ -7,7 +7,7 @@ __all__ = ["ParameterList", "ParameterDict"]
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
-from gradcli.engine.nn.members import Named, Row
+from gradcli.engine.nn.members import ByName, ByPosition
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.tensor import Tensor
@@ -28,7 +28,7 @@ def _row(name: str, parameter: Parameter) -> str:
     return f"    ({name}): Parameter containing: [{parameter.dtype} of size {size}]"
 
 
-class ParameterList(Row[Parameter]):
+class ParameterList(ByPosition[Parameter]):
     """Parameters in a list; a tensor becomes a parameter when it enters."""
 
     _table = "_parameters"
@@ -66,7 +66,7 @@ class ParameterList(Row[Parameter]):
         return _repr(self)
 
 
-class ParameterDict(Named[Parameter]):
+class ParameterDict(ByName[Parameter]):
     """Parameters by name; a tensor becomes a parameter when it enters."""
 
     _table, _kind = "_parameters", "parameter"
@@ -121,7 +121,7 @@ class ParameterDict(Named[Parameter]):
         """Enter parameters from a mapping (by name), a ParameterDict or pairs (name, tensor)."""
         if isinstance(parameters, Mapping):
             parameters = sorted(parameters.items())
-        self._enter_pairs(parameters.items() if isinstance(parameters, Named) else parameters)
+        self._enter_pairs(parameters.items() if isinstance(parameters, ByName) else parameters)
 
     def extra_repr(self) -> str:
         """One row a parameter."""

@@ -23,14 +23,14 @@ from gradcli.engine.ops.conv.pool_adaptive import OutputSize
 from gradcli.engine.tensor import Tensor
 
 Pool = Callable[..., Any]
-_SHOWN = "kernel_size={0.kernel_size}, stride={0.stride}, padding={0.padding}"
+_REPR_FORMAT = "kernel_size={0.kernel_size}, stride={0.stride}, padding={0.padding}"
 
 
 class _MaxPool(Module):
     """The largest number of each window; windows do not overlap unless `stride` says so."""
 
     pool: ClassVar[Pool]
-    _shown = _SHOWN + ", dilation={0.dilation}, ceil_mode={0.ceil_mode}"
+    _repr_format = _REPR_FORMAT + ", dilation={0.dilation}, ceil_mode={0.ceil_mode}"
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class _AvgPool(Module):
     """The mean of each window; padded zeros count unless count_include_pad is False."""
 
     pool: ClassVar[Pool]
-    _shown = _SHOWN
+    _repr_format = _REPR_FORMAT
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class _Adaptive(Module):
     """A pool of which the number of windows is given, and their size follows from the input."""
 
     pool: ClassVar[Pool]
-    _shown = "output_size={0.output_size}"
+    _repr_format = "output_size={0.output_size}"
 
     def __init__(self, output_size: OutputSize) -> None:
         super().__init__()

@@ -73,7 +73,7 @@ class RotaryEmbedding(Module):
 class Positions(StatefulModule):
     """A learnt row for each step, added to it (Gehring et al. 2017)."""
 
-    _shown = "{0.max_steps}, {0.dim}"
+    _repr_format = "{0.max_steps}, {0.dim}"
     weight: Parameter
 
     def __init__(

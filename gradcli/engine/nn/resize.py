@@ -57,7 +57,7 @@ class Upsample(Module):
 class PixelShuffle(Module):
     """r^2 channels become the pixels of one: r = upscale_factor (Shi et al. 2016)."""
 
-    _shown = "upscale_factor={0.upscale_factor}"
+    _repr_format = "upscale_factor={0.upscale_factor}"
 
     def __init__(self, upscale_factor: Count) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class PixelShuffle(Module):
 class PixelUnshuffle(Module):
     """The opposite of PixelShuffle."""
 
-    _shown = "downscale_factor={0.downscale_factor}"
+    _repr_format = "downscale_factor={0.downscale_factor}"
 
     def __init__(self, downscale_factor: Count) -> None:
         super().__init__()
