@@ -22,8 +22,8 @@ from gradcli.engine.device.gpu.source import prelude_text
 from gradcli.engine.device.gpu.staging import MOST_MARKS
 from gradcli.errors import DeviceError
 
-LOST = f"""
-KERNEL(lost, 32, OUT(float, y), VAL(uint, n)) {{
+FAULTY = f"""
+KERNEL(faulty, 32, OUT(float, y), VAL(uint, n)) {{
   y[{N} + n + TID.x] = 0.0f;
 }}
 """
@@ -34,7 +34,7 @@ class Bench(ScaleBench):
 
     def __init__(self) -> None:
         self.cuda = Cuda()
-        super().__init__(self.cuda, LOST)
+        super().__init__(self.cuda, FAULTY)
 
 
 class Counts:
@@ -275,10 +275,10 @@ def a_kernel_that_fails_is_named() -> None:
     bench = Bench()
     bench.cuda.launch(bench.scale(bench.x, bench.y, 2.0))
     bench.cuda.synchronize()
-    bench.cuda.launch(bench.lost())
+    bench.cuda.launch(bench.faulty())
     error = refused(bench.cuda.synchronize)
     assert error.message.startswith(
-        "cuda: kernel 'lost' failed: an illegal memory access was encountered: out of bounds"
+        "cuda: kernel 'faulty' failed: an illegal memory access was encountered: out of bounds"
     )
     assert error.message.endswith("(CUDA_ERROR_ILLEGAL_ADDRESS)")
     assert error.notes == ()
@@ -289,17 +289,17 @@ def a_kernel_that_fails_is_named() -> None:
 
 def of_several_kernels_all_are_named() -> None:
     bench = Bench()
-    graph = bench.cuda.record([bench.scale(bench.x, bench.y, 2.0), bench.lost()])
+    graph = bench.cuda.record([bench.scale(bench.x, bench.y, 2.0), bench.faulty()])
     graph.replay()
     error = refused(bench.cuda.synchronize)
-    assert "cuda: one of the kernels 'scale', 'lost' failed: " in error.message
+    assert "cuda: one of the kernels 'scale', 'faulty' failed: " in error.message
     assert error.notes == ("CUDA_LAUNCH_BLOCKING=1 in the environment tells which kernel it was",)
 
 
 def launches_that_block_tell_which_kernel_it_was() -> None:
     bench = Bench()
-    graph = bench.cuda.record([bench.scale(bench.x, bench.y, 2.0), bench.lost()])
-    assert "cuda: kernel 'lost' failed: " in refused(graph.replay).message
+    graph = bench.cuda.record([bench.scale(bench.x, bench.y, 2.0), bench.faulty()])
+    assert "cuda: kernel 'faulty' failed: " in refused(graph.replay).message
 
 
 def a_module_that_does_not_compile_says_where() -> None:

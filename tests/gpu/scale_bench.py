@@ -24,10 +24,10 @@ N = 300
 class ScaleBench:
     """A device with one module, and two blocks of N floats; `x` counts from 0."""
 
-    def __init__(self, driver: Driver, lost: str) -> None:
-        """`lost` is the text of a kernel that fails."""
+    def __init__(self, driver: Driver, faulty: str) -> None:
+        """`faulty` is the text of a kernel that fails."""
         self._driver = driver
-        driver.load("scale", prelude_text(driver.target) + SCALE + lost)
+        driver.load("scale", prelude_text(driver.target) + SCALE + faulty)
         self.x, self.y = (Place(driver.allocate(4 * N), 0) for _ in range(2))
         self.numbers = array("f", [float(i) for i in range(N)])
         driver.write(self.x, memoryview(self.numbers))
@@ -35,8 +35,8 @@ class ScaleBench:
     def scale(self, source: Place, to: Place, by: float, n: int = N) -> Ready:
         return Ready("scale", "scale", (-(-N // 256), 1, 1), 256, (source, to, n, by))
 
-    def lost(self) -> Ready:
-        return Ready("scale", "lost", (1, 1, 1), 32, (self.x, 7))
+    def faulty(self) -> Ready:
+        return Ready("scale", "faulty", (1, 1, 1), 32, (self.x, 7))
 
     def floats(self, place: Place) -> list[float]:
         into = array("f", bytes(4 * N))

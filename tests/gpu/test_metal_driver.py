@@ -18,8 +18,8 @@ from gradcli.engine.device.gpu.metal_replay import Encoded, Indirect
 from gradcli.engine.device.gpu.staging import MOST_MARKS
 from gradcli.errors import DeviceError
 
-LOST = """
-KERNEL(lost, 32, OUT(float, y), VAL(uint, n)) {
+FAULTY = """
+KERNEL(faulty, 32, OUT(float, y), VAL(uint, n)) {
   if (TID.x < n) BARRIER();
   y[TID.x] = 0.0f;
 }
@@ -37,7 +37,7 @@ class Bench(ScaleBench):
 
     def __init__(self) -> None:
         self.metal = Metal()
-        super().__init__(self.metal, LOST)
+        super().__init__(self.metal, FAULTY)
         commands.counted.clear()
 
 
@@ -299,10 +299,10 @@ def test_a_launch_with_too_many_threads_names_its_kernel(bench: Bench) -> None:
 
 
 def test_a_kernel_that_fails_is_named_and_the_device_goes_on(bench: Bench) -> None:
-    bench.metal.launch(bench.lost())
+    bench.metal.launch(bench.faulty())
     with pytest.raises(DeviceError) as caught:
         bench.metal.synchronize()
-    assert caught.value.message.startswith("metal: kernel 'lost' failed: thread ")
+    assert caught.value.message.startswith("metal: kernel 'faulty' failed: thread ")
     assert caught.value.notes == ()
     bench.metal.launch(bench.scale(bench.x, bench.y, 2.0))
     bench.metal.synchronize()
@@ -311,10 +311,10 @@ def test_a_kernel_that_fails_is_named_and_the_device_goes_on(bench: Bench) -> No
 @pytest.mark.parametrize("kind", ["bench", "indirect"])
 def test_of_several_kernels_all_are_named(kind: str, request: pytest.FixtureRequest) -> None:
     bench = request.getfixturevalue(kind)
-    bench.metal.record([bench.scale(bench.x, bench.y, 2.0), bench.lost()]).replay()
+    bench.metal.record([bench.scale(bench.x, bench.y, 2.0), bench.faulty()]).replay()
     with pytest.raises(DeviceError) as caught:
         bench.metal.synchronize()
-    assert "metal: one of the kernels 'scale', 'lost' failed: " in caught.value.message
+    assert "metal: one of the kernels 'scale', 'faulty' failed: " in caught.value.message
     assert caught.value.notes == (
         "METAL_LAUNCH_BLOCKING=1 in the environment tells which kernel it was",
     )
@@ -323,8 +323,8 @@ def test_of_several_kernels_all_are_named(kind: str, request: pytest.FixtureRequ
 def test_launches_that_block_tell_which_kernel_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("METAL_LAUNCH_BLOCKING", "1")
     bench = Bench()
-    replay = bench.metal.record([bench.scale(bench.x, bench.y, 2.0), bench.lost()])
-    with pytest.raises(DeviceError, match="metal: kernel 'lost' failed: "):
+    replay = bench.metal.record([bench.scale(bench.x, bench.y, 2.0), bench.faulty()])
+    with pytest.raises(DeviceError, match="metal: kernel 'faulty' failed: "):
         replay.replay()
 
 

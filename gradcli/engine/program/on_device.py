@@ -219,10 +219,10 @@ class DeviceProgram:
                 if error is not None:
                     return [_rows(array, i + 1) for array in results], i, error
             self.gpu.driver.synchronize()
-            error, done = report.found(), report.step
+            error, step = report.found(), report.step
         if error is None:
             return results, count, None
-        return [_rows(array, done + 1) for array in results], done, error
+        return [_rows(array, step + 1) for array in results], step, error
 
 
 def _at(storage: Memory, array: Array) -> Place:

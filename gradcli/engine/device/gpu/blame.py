@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from gradcli.engine.device.gpu.driver import Ready
 from gradcli.errors import DeviceError
 
-_NAMED = 6  # most kernels that an error names
+_MOST_NAMES = 6  # of kernels in one error
 
 
 def no_memory(nbytes: int, product: str, free: int) -> DeviceError:
-    """There is none for a block."""
+    """A block does not fit into the memory that is free."""
     return DeviceError(f"no memory for {nbytes:,} bytes on {product}; free: {free:,} bytes")
 
 
@@ -43,6 +43,6 @@ def _one_of(names: list[str]) -> str:
     """Which kernels may have failed."""
     if len(names) < 2:
         return f"kernel '{names[0]}'" if names else "a kernel"
-    shown = ", ".join(f"'{name}'" for name in names[:_NAMED])
-    others = f" and {len(names) - _NAMED} others" if len(names) > _NAMED else ""
-    return f"one of the kernels {shown}{others}"
+    first = ", ".join(f"'{name}'" for name in names[:_MOST_NAMES])
+    others = f" and {len(names) - _MOST_NAMES} others" if len(names) > _MOST_NAMES else ""
+    return f"one of the kernels {first}{others}"

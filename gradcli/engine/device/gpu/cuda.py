@@ -52,7 +52,7 @@ class Cuda:
     def __init__(self, index: int = 0) -> None:
         self.name = shown("cuda", index)
         self._queued: dict[str | Graph, None] = {}  # what a failure may come from
-        self._lost = ""  # which kernel failed, once one did
+        self._first_failure = ""  # which kernel failed, once one did
         self._blocking = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"  # errors name one kernel
         self._process = os.getpid()
         self._modules: dict[str, Any] = {}
@@ -299,8 +299,8 @@ class Cuda:
             return DeviceError(f"cuda: {doing or 'the driver refused a call'}: {said}")
         names = [name for item in self._queued for name in _names(item)]
         error = failure("cuda", names, said)
-        self._lost = self._lost or error.message
-        return DeviceError(self._lost, notes=error.notes)
+        self._first_failure = self._first_failure or error.message
+        return DeviceError(self._first_failure, notes=error.notes)
 
 
 class Graph:

@@ -205,7 +205,7 @@ class Draft(CallSpec):
         return self.scratch(4 * count), self.scratch(4 * count)
 
     def plan(self) -> Plan:
-        """What has come of it."""
+        """Its launches so far, with the scratch memory that they share."""
         return Plan(tuple(self.launches), self.nbytes) if self.launches else Plan()
 
 
@@ -217,21 +217,21 @@ def launches(*kernels: str) -> Callable[[Launcher], Launcher]:
 
     def enter(launcher: Launcher) -> Launcher:
         @wraps(launcher)
-        def planned(call: CallSpec) -> Plan:
+        def planner(call: CallSpec) -> Plan:
             draft = Draft(**vars(call), family=launcher.__module__.rpartition(".")[2])
             launcher(draft)
             return draft.plan()
 
         for kernel in kernels:
             assert kernel not in LAUNCHERS, f"kernel '{kernel}' is launched twice"
-            LAUNCHERS[kernel] = planned
+            LAUNCHERS[kernel] = planner
         return launcher
 
     return enter
 
 
 def over(count: int, threads: int = THREADS) -> Grid:
-    """A grid with a thread for each of `count` elements, up to what a loop makes up for."""
+    """A grid with a thread for each of `count` elements, or for several where they are many."""
     return (min(-(-count // threads), MOST_BLOCKS), 1, 1)
 
 

@@ -23,7 +23,7 @@ class Ring:
         self.nbytes = nbytes
         self._mark, self._wait = mark, wait
         self._begin = self._head = 0  # of the pieces that no mark stands behind yet
-        self._marked: deque[tuple[int, int, Any]] = deque()  # begin, end, mark; oldest first
+        self._stretches: deque[tuple[int, int, Any]] = deque()  # begin, end, mark; oldest first
 
     def pieces(self, data: bytes | memoryview) -> Iterator[tuple[int, int, memoryview]]:
         """Data by pieces: where each begins in it and in the block, for the caller to queue.
@@ -38,15 +38,19 @@ class Ring:
             self.queued()
 
     def take(self, nbytes: int) -> int:
-        """Where the next piece begins, once nothing in it is still to leave."""
+        """Where the next piece begins, after waiting until what lay there has left."""
         assert 0 < nbytes <= self.nbytes, "a piece is larger than its ring"
         begin = -(-self._head // 16) * 16
         if begin + nbytes > self.nbytes:
             self._close()
-            while self._marked and self._marked[0][0] >= self._head:
+            while self._stretches and self._stretches[0][0] >= self._head:
                 self._pass()  # those behind the head are the oldest
             begin = self._begin = self._head = 0
-        while self._marked and self._marked[0][0] < begin + nbytes and begin < self._marked[0][1]:
+        while (
+            self._stretches
+            and self._stretches[0][0] < begin + nbytes
+            and begin < self._stretches[0][1]
+        ):
             self._pass()
         self._head = begin + nbytes
         return begin
@@ -59,8 +63,8 @@ class Ring:
     def _close(self) -> None:
         """Put a mark behind what has none."""
         if self._begin < self._head:
-            self._marked.append((self._begin, self._head, self._mark()))
+            self._stretches.append((self._begin, self._head, self._mark()))
             self._begin = self._head
 
     def _pass(self) -> None:
-        self._wait(self._marked.popleft()[2])
+        self._wait(self._stretches.popleft()[2])
