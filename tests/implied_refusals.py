@@ -18,9 +18,9 @@ from gradcli.engine.op import Op
 from gradcli.engine.sample import Sample, Wrong, wrong
 
 DIMS = ("dim", "dim0", "dim1", "dim2", "dims", "axis0", "axis1", "dimension")
-PLACED = {"stack", "unsqueeze", "diag_embed"}  # dim counts in a result with one more
-COUNTED = {"tensordot", "rot90", "tile"}  # their `dims` are two, two lists, or no dimensions
-REPEATED = {"roll"}  # the same dimension may be rolled twice
+ADDS_DIM = {"stack", "unsqueeze", "diag_embed"}  # dim counts in a result with one more
+OTHER_DIMS = {"tensordot", "rot90", "tile"}  # their `dims` are two, two lists, or no dimensions
+REPEATS_DIM = {"roll"}  # the same dimension may be rolled twice
 
 
 def kinds(row: Row) -> dict[str, Kind]:
@@ -44,28 +44,28 @@ def refusals(row: Row) -> list[Wrong]:
 
 def _types(row: Row) -> Iterator[Wrong]:
     """The types that docs/ops.md does not name; held to the engine by tests/test_docs.py."""
-    taken, first = accepted(row), row.samples[0]
+    dtypes, first = accepted(row), row.samples[0]
     fixed = fixed_types(first)
     inputs = tuple(
         one if one.kind == "none" or one.kind in fixed else replace(one, kind="positive")
         for one in first.inputs
     )
-    for name in DTYPES if taken else ():
-        if name not in taken:  # of truths it may say what they lack: a sign, a difference
+    for name in DTYPES if dtypes else ():
+        if name not in dtypes:  # of truths it may say what they lack: a sign, a difference
             yield wrong(replace(first, inputs=inputs), "" if name == "bool" else name, name)
 
 
 def _dims(row: Row) -> Iterator[Wrong]:
-    """The first dimension that is none, and one that is named from both ends."""
+    """The first dimension past the last, and one that is named from both ends."""
     first = row.samples[0]
     for name, kind in kinds(row).items():
-        if name not in DIMS or row.name in COUNTED or not first.inputs:
+        if name not in DIMS or row.name in OTHER_DIMS or not first.inputs:
             continue
         n = len(first.inputs[0].shape)
-        limit = n + (row.name in PLACED)
+        limit = n + (row.name in ADDS_DIM)
         outside = limit if fits(kind, limit) else (limit,)
         yield wrong(_with(first, name, outside), f"dim {limit} is outside {-limit}..{limit - 1}")
-        if fits(kind, (0, -n)) and row.name not in REPEATED:
+        if fits(kind, (0, -n)) and row.name not in REPEATS_DIM:
             yield wrong(_with(first, name, (0, -n)), f"{(0, -n)}")
 
 

@@ -25,7 +25,7 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import AutogradError
 
 Row = Op[Any] | Composite
-Found = TypeVar("Found")  # by a check, where something is not right
+Finding = TypeVar("Finding")  # what a check says of a mistake
 # Of inputs whose numbers are indices, signs or truths.
 OWN_TYPES = {"index": dtypes.int64, "sign": dtypes.int64, "bool": dtypes.bool_}
 STEP = 1e-6  # of float64: the error of the difference is about 1e-10
@@ -51,17 +51,17 @@ class Failure:
 
 
 @dataclass
-class Report(Generic[Found]):
+class Report(Generic[Finding]):
     """What was checked, and what failed."""
 
     ops: int = 0
     cases: int = 0
-    failed: list[Found] = field(default_factory=list)
+    failed: list[Finding] = field(default_factory=list)
 
 
-def report_on(ops: Iterable[Row], check: Callable[[Row, Sample], list[Found]]) -> Report[Found]:
+def report_on(ops: Iterable[Row], check: Callable[[Row, Sample], list[Finding]]) -> Report[Finding]:
     """Check every sample of these ops; none is skipped."""
-    report = Report[Found]()
+    report = Report[Finding]()
     for op in ops:
         assert op.samples, f"{op.name} declares no samples"
         report.ops += 1

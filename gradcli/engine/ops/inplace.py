@@ -26,7 +26,7 @@ from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor, refuse_recorded
 from gradcli.errors import ShapeError
 
-PLACED = [
+SAME_SHAPE = [
     "cumprod",
     "cumsum",
     "index_add",
@@ -46,12 +46,12 @@ def _keeps_shape(sample: Sample) -> bool:
     return all(broadcast(shape, first, "in place") == first for shape in rest)
 
 
-def _tried(name: str) -> Sequence[Sample]:
+def _samples_of(name: str) -> Sequence[Sample]:
     """The calls of the plain form whose result fits into the input."""
     plain = OPS[name]
     samples = (plain if isinstance(plain, Op) else FUNCTIONS[name]).samples
     same_type = [s for s in samples if "dtype" not in s.options]
-    return same_type if name in PLACED else [s for s in same_type if _keeps_shape(s)]
+    return same_type if name in SAME_SHAPE else [s for s in same_type if _keeps_shape(s)]
 
 
 _TWO = [sample((2, 1, 4), (4,)), sample((), other=2.5)]
@@ -77,19 +77,19 @@ def _apart(input: Tensor, operand: Tensor) -> bool:
     return fits and operand.array.storage is not input.array.storage
 
 
-@function("add_", samples=[*_tried("add"), *_TWO], wrong=_NARROW, why=IN_PLACE)
+@function("add_", samples=[*_samples_of("add"), *_TWO], wrong=_NARROW, why=IN_PLACE)
 def add_(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """The elements of input + alpha * other, written over the input."""
     return _arithmetic(add, input, other if alpha == 1 else mul(other, alpha))
 
 
-@function("sub_", samples=[*_tried("sub"), *_TWO], wrong=_NARROW, why=IN_PLACE)
+@function("sub_", samples=[*_samples_of("sub"), *_TWO], wrong=_NARROW, why=IN_PLACE)
 def sub_(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """The elements of input - alpha * other, written over the input."""
     return _arithmetic(sub, input, other if alpha == 1 else mul(other, alpha))
 
 
-@function("mul_", samples=[*_tried("mul"), *_TWO], wrong=_NARROW, why=IN_PLACE)
+@function("mul_", samples=[*_samples_of("mul"), *_TWO], wrong=_NARROW, why=IN_PLACE)
 def mul_(input: Tensor, other: Operand) -> Tensor:
     """The elements of input * other, written over the input."""
     return _arithmetic(mul, input, other)
@@ -98,7 +98,7 @@ def mul_(input: Tensor, other: Operand) -> Tensor:
 @function(
     "div_",
     samples=[
-        *_tried("div"),
+        *_samples_of("div"),
         sample((2, 1, 4), away_from((4,))),
         sample((), other=2.5),
         sample((2, 3), positive((3,)), rounding_mode="floor"),
@@ -149,7 +149,7 @@ _operator("/=", "truediv", div_, div)
 
 @function(
     "clamp_",
-    samples=[*_tried("clip"), sample((), max=-0.25), sample((3, 5), min=-0.5, max=0.5)],
+    samples=[*_samples_of("clip"), sample((), max=-0.25), sample((3, 5), min=-0.5, max=0.5)],
     why=IN_PLACE,
 )
 def clamp_(input: Tensor, min: Limit = None, max: Limit = None) -> Tensor:
@@ -248,7 +248,7 @@ def _enter(name: str, samples: Sequence[Sample]) -> None:
     function(f"{name}_", samples=samples, why=IN_PLACE)(write)
 
 
-for _name in (*ONE, *TWO, *PLACED):
-    _enter(_name, _tried(_name))
+for _name in (*ONE, *TWO, *SAME_SHAPE):
+    _enter(_name, _samples_of(_name))
 for _name in PRODUCTS:
     _enter(_name, FUNCTIONS[_name].samples[:2])

@@ -23,7 +23,7 @@ class OptionSecond(Op[Tensor]):
     def _bind(
         self, args: Sequence[object], named: dict[str, object]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
-        # Which order it is tells what stands second.
+        # What stands second tells which order a call uses.
         option, behind = next(iter(self.options)), len(self.inputs) + 1
         second = args[1] if len(args) > 1 else None
         if second is not None and not isinstance(second, Tensor) and option not in named:

@@ -68,8 +68,8 @@ class Cycle:
         while len(turns) > 1 and step > turns[0][0]:
             begin, level = turns.pop(0)
         until, goal = turns[0]
-        done = (step - begin) / (until - begin) if until != begin else 1.0
-        return CURVES[self.curve](level, goal, done)
+        share = (step - begin) / (until - begin) if until != begin else 1.0
+        return CURVES[self.curve](level, goal, share)
 
 
 @dataclass

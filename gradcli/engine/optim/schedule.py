@@ -28,7 +28,7 @@ from gradcli.engine.optim.curves import (
 )
 from gradcli.errors import OptionError
 
-_SEEN = ("best", "bad", "resting", "falls")  # of a Patience: what checkpoints keep
+_STATE = ("best", "bad", "resting", "falls")  # of a Patience: what checkpoints keep
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
@@ -249,12 +249,12 @@ class Plateau(Schedule):
 
     def state_dict(self) -> dict[str, Any]:
         """The best figure, None before there is any, and the counts."""
-        numbers = {name: getattr(self._patience, name) for name in _SEEN}
+        numbers = {name: getattr(self._patience, name) for name in _STATE}
         return numbers if math.isfinite(numbers["best"]) else {**numbers, "best": None}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over the best figure and the counts."""
-        for name in _SEEN:
+        for name in _STATE:
             if state[name] is not None:
                 setattr(self._patience, name, state[name])
 

@@ -14,12 +14,12 @@ _WORDS = {"2d": "1d", "H, W": "L", "rows, columns": "length", "a pair of ": ""}
 
 
 def samples_in(dims: int, samples: Sequence[Sample]) -> list[Sample]:
-    """Calls on images in so many dimensions: of one, shapes and pairs lose their last number."""
+    """The calls for images, or for lines: there shapes and pairs lose their last number."""
     return list(samples) if dims == 2 else [_on_line(one) for one in samples]
 
 
 def wrong_in(dims: int, wrong: Sequence[Wrong]) -> list[Wrong]:
-    """Calls on images that are refused, in so many dimensions."""
+    """The calls that are refused for images, or for lines."""
     return list(wrong) if dims == 2 else [_refused_on_line(one) for one in wrong]
 
 

@@ -169,21 +169,21 @@ def _assigned(input: Tensor, plan: Plan, source: Tensor) -> Tensor:
     elif _fills(plan, source):
         new = _filled(plan, view, source)
     else:
-        new = _joined(plan, view, source, accumulate=False)
+        new = _with_rows(plan, view, source, accumulate=False)
     if plan.picks and plan.whole:
         return new
     return with_part(input, new, index=plan.plain)
 
 
-def _joined(plan: Plan, view: Tensor, source: Tensor, *, accumulate: bool) -> Tensor:
+def _with_rows(plan: Plan, view: Tensor, source: Tensor, *, accumulate: bool) -> Tensor:
     """The view with rows replaced, or added to."""
     form, flat, values = _parts(plan, view.shape, source)
     moved = permute(view, form.order)
     rows = reshape(moved, form.lines)
     there = reshape(values, (form.lines[0], flat.numel(), form.lines[2]))
-    made = (index_add if accumulate else index_copy)(rows, flat, there, dim=1)
+    rows = (index_add if accumulate else index_copy)(rows, flat, there, dim=1)
     back = [form.order.index(d) for d in range(view.ndim)]
-    return permute(reshape(made, moved.shape), back)
+    return permute(reshape(rows, moved.shape), back)
 
 
 # -- index_put -------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def index_put(
     plan = planned("index_put", input.shape, parts)
     if not plan.picks:
         raise OptionError("index_put: at least one index must be a tensor with dimensions")
-    return _joined(plan, plan.view(input), values, accumulate=accumulate)
+    return _with_rows(plan, plan.view(input), values, accumulate=accumulate)
 
 
 @function("index_put_", samples=_PUT, why=IN_PLACE)

@@ -52,7 +52,7 @@ places = declare_op(
 )
 
 
-_COUNTED = [
+_NONZERO = [
     sample(index((3, 5), 2)),
     sample(index((2, 3, 4), 3)),
     sample(()),
@@ -63,7 +63,7 @@ _COUNTED = [
 
 @function(
     tuple_if=["as_tuple"],
-    samples=[*_COUNTED, *(replace(one, options={"as_tuple": True}) for one in _COUNTED)],
+    samples=[*_NONZERO, *(replace(one, options={"as_tuple": True}) for one in _NONZERO)],
     why=_PLACE,
 )
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:
@@ -76,7 +76,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, 
     return tuple(getitem(positions, index=(slice(None), d)) for d in range(x.ndim))
 
 
-@function(samples=_COUNTED, why=_PLACE)
+@function(samples=_NONZERO, why=_PLACE)
 def argwhere(input: Tensor) -> Tensor:
     """Places of the elements that are not 0, one a row."""
     return places(input, count=int(count_nonzero(input).item()))

@@ -50,8 +50,8 @@ def _median_of_all(name: str, input: Tensor, ignore_nan: bool) -> Tensor:
     result = _median(name, flat.detach(), 0, False, ignore_nan).values
     if not input.is_floating_point():
         return result
-    chosen = table.eq(flat, result) | (table.ne(flat, flat) & table.ne(result, result))
-    return table.amax(table.where(chosen, flat, -inf))
+    middle = table.eq(flat, result) | (table.ne(flat, flat) & table.ne(result, result))
+    return table.amax(table.where(middle, flat, -inf))
 
 
 @function(samples=_MEDIANS, tuple_if=["dim"])

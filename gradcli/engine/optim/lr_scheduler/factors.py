@@ -30,8 +30,8 @@ class LambdaLR(DeclaredScheduler):
         groups = len(self.optimizer.param_groups)
         self.lr_lambdas = [lr_lambda] * groups if callable(lr_lambda) else list(lr_lambda)
         if len(self.lr_lambdas) != groups:
-            found = len(self.lr_lambdas)
-            raise OptionError(f"{self._name}: lr_lambda must be one or {groups}, got {found}")
+            count = len(self.lr_lambdas)
+            raise OptionError(f"{self._name}: lr_lambda must be one or {groups}, got {count}")
         super().__post_init__()
 
     def rates(self, epoch: int) -> list[float]:
