@@ -181,11 +181,11 @@ def _sum(ends: Sequence[Signal]) -> Signal:
 def _side_by_side(ends: Sequence[Signal], dim: int) -> Signal:
     try:
         with engine.device("meta"):
-            joined = engine.cat([engine.empty(*end.shape) for end in ends], dim)
+            output = engine.cat([engine.empty(*end.shape) for end in ends], dim)
     except GradcliError as error:
         gives = ", ".join(f"branch {number} gives {end}" for number, end in enumerate(ends))
         raise ShapeError(f"{gives}; concat{error.message.removeprefix('cat')}") from None
-    return ends[0].to(*joined.shape)
+    return ends[0].to(*output.shape)
 
 
 def _say_where_used(errors: Sequence[GradcliError], of: str, place: Place) -> None:

@@ -25,7 +25,7 @@ class Row:
         leave: names of further parameters that are no keys.
         types: the types of parameters that YAML narrows.
         defaults: of YAML's own, by parameter; REQUIRED where it has none.
-        trial: gives skipped arguments with which values are tried together, before there are any.
+        trial: makes stand-ins for the skipped arguments, so that values are tried together early.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Row:
 
     @cached_property
     def parameters(self) -> dict[str, Parameter]:
-        """Those of what is made, with types for annotations."""
+        """The parameters of `make`, with types for annotations."""
         return typed_parameters(self.make)
 
     @cached_property
@@ -82,19 +82,19 @@ class Row:
         return doc
 
     def __call__(self, **values: Any) -> Any:
-        """What takes the skipped arguments, with these values of keys as the others."""
+        """A function of the skipped arguments, which has the others from these values of keys."""
         maker = partial(self.make, **{self.keys[key]: value for key, value in values.items()})
         trial = self.trial
         if trial is not None:
-            self.tried(lambda: maker(trial()))
+            self.attempt(lambda: maker(trial()))
         return maker
 
-    def tried(self, call: Callable[[], Any]) -> None:
+    def attempt(self, call: Callable[[], Any]) -> None:
         """Refuse values that do not go together, in the words of what takes them."""
         try:
             call()
         except ShapeError:
-            pass  # what takes it in earnest has its own shape
+            pass  # the trial's shape is not the one that will come
         except OptionError as error:
             name = getattr(self.make, "__name__", "")
             raise OptionError(error.message.removeprefix(f"{name}: ")) from None
@@ -103,9 +103,9 @@ class Row:
 def typed_parameters(make: Callable[..., Any]) -> dict[str, Parameter]:
     """The parameters of a function or class with types for annotations.
 
-    A constructor that takes `**named` takes also what the class above it does.
+    A constructor that takes `**named` also takes what the class above it does.
     """
-    params = vars(make).get("__dataclass_params__")  # whose constructor has no text of its own
+    params = vars(make).get("__dataclass_params__")  # its constructor is generated
     if not isinstance(make, type) or (params and params.init):
         hints = hints_of(make)
         return {

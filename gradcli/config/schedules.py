@@ -95,7 +95,7 @@ class _Schedule(Row):
 
     def __call__(self, **values: Any) -> Plan:
         plan = Plan(cast(type[kinds.Schedule], self.make), values)
-        self.tried(lambda: plan.schedule(0))
+        self.attempt(lambda: plan.schedule(0))
         return plan
 
 

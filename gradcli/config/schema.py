@@ -19,8 +19,8 @@ from gradcli.config.node import Node, Path, Report, describe
 from gradcli.config.row import Row
 from gradcli.registry import closest, did_you_mean
 
-# What people write who come from another tool, by what it is called here; the first row counts
-# whose name exists. What is merely spelt otherwise, or what torch calls a key, is offered anyway.
+# Words from other tools, by gradcli's own; of several rows the first whose name exists counts.
+# Misspellings, and torch's names for keys, are recognised without a row.
 SYNONYMS = {
     "p": "prob rate",
     "lr": "learning_rate learningrate step_size rate",
