@@ -1,4 +1,4 @@
-"""The options that commands share, as decorators; what they refuse, they refuse in a sentence."""
+"""The options that commands share, as decorators; a refusal is one sentence."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _threads(ctx: click.Context, parameter: click.Parameter, value: str | None) 
 
 
 def device_name(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
-    """A callback: the device as the engine writes it, be it there or not; `metavar` lists them."""
+    """A callback: the engine's name of a device, even an absent one; `metavar` lists the kinds."""
     (kind, colon, index), choice = value.partition(":"), str(parameter.metavar).split("|")
     if kind.lower() not in choice:
         raise click.BadParameter(

@@ -118,13 +118,13 @@ def _write_on(trained: Trained, prompt: str, how: Sampling, as_json: bool) -> No
         output.say_aside(note)
     if as_json:
         text = "".join(pieces)
-        found = {
+        answer = {
             "run": str(trained.path),
             "step": trained.meta.step,
             "prompt": prompt,
             "text": text,
         }
-        output.say_json(found)
+        output.say_json(answer)
         return
     output.say_part(prompt)
     for piece in pieces:

@@ -118,14 +118,14 @@ def carry_out(
     from gradcli.train.loop import check_expectations
     from gradcli.train.signals import Signals
 
-    used = compute_on(device, threads)
+    thread_count = compute_on(device, threads)
     for note in job.dataset.notes:
         output.say_aside(note)
     progress = Progress(as_json, device)
     job = job.to(device)
     try:
         with Signals() as signals:
-            result = training(job, used, progress, signals)
+            result = training(job, thread_count, progress, signals)
     finally:
         progress.close()
     say_result(result, as_json)

@@ -54,14 +54,14 @@ def command(
     with directories.RunDirectory(path) as directory:
         from gradcli.config import build
 
-        built = build(load_run(path, overrides, options.room(device)))
+        job = build(load_run(path, overrides, options.room(device)))
 
         from gradcli.train.launch import finished, resume
 
-        def go_on(job: Job, used: int, reporter: Reporter, signals: Signals) -> Result:
-            del used
-            done = finished(path, job)
-            if done is None:
+        def go_on(job: Job, thread_count: int, reporter: Reporter, signals: Signals) -> Result:
+            del thread_count
+            result = finished(path, job)
+            if result is None:
                 return resume(
                     job,
                     directory,
@@ -71,9 +71,9 @@ def command(
                     allow_nonfinite=allow_nonfinite,
                 )
             output.say_aside(f"{path} is finished: nothing to do")
-            return done
+            return result
 
-        carry_out(go_on, built, as_json, threads, device)
+        carry_out(go_on, job, as_json, threads, device)
 
 
 def check_overrides(overrides: tuple[str, ...]) -> None:

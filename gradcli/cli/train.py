@@ -52,8 +52,8 @@ def command(
 
     from gradcli.train.launch import Circumstances, start
 
-    def begin(job: Job, used: int, reporter: Reporter, signals: Signals) -> Result:
-        circumstances = Circumstances(argv=sys.argv, device=device, threads=used)
+    def begin(job: Job, thread_count: int, reporter: Reporter, signals: Signals) -> Result:
+        circumstances = Circumstances(argv=sys.argv, device=device, threads=thread_count)
         return start(job, runs, circumstances, reporter, signals, max_steps)
 
     carry_out(begin, job, as_json, threads, device)

@@ -121,9 +121,9 @@ class OwnPictures(Pictures):
 
     def locate(self, root: Path) -> Self:
         """The paths made absolute."""
-        written = {key: getattr(self, key) for key in self.FILES}
+        files = {key: getattr(self, key) for key in self.FILES}
         paths: dict[str, Any] = {
-            key: str(locate(path, root)) for key, path in written.items() if path is not None
+            key: str(locate(path, root)) for key, path in files.items() if path is not None
         }
         return replace(self, **paths)
 
@@ -160,8 +160,8 @@ class KnownPictures(Pictures):
 
     def locate(self, root: Path) -> Self:
         """With the folder that holds the files."""
-        written = None if self.dir is None else root.resolve() / expanded(self.dir)
-        folder = nearest(self.NAME, root, written)
+        own = None if self.dir is None else root.resolve() / expanded(self.dir)
+        folder = nearest(self.NAME, root, own)
         self.paths(folder)
         return replace(self, dir=str(folder))
 
