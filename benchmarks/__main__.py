@@ -164,11 +164,11 @@ def names_(options: dict[str, Any], revision: str) -> None:
         past, now = (names.of_tree(there) for there in (tree.revision(revision), tree.present()))
     except OSError as error:
         raise click.ClickException(str(error)) from None
-    lost = names.missing(past, now)
-    for sentence in lost:
+    sentences = names.missing(past, now)
+    for sentence in sentences:
         click.echo(sentence)
-    click.echo(f"{len(past)} names in {revision}, {len(now)} now; missing: {len(lost)}")
-    if options["strict"] and lost:
+    click.echo(f"{len(past)} names in {revision}, {len(now)} now; missing: {len(sentences)}")
+    if options["strict"] and sentences:
         raise SystemExit(EXIT_MISSED)
 
 

@@ -33,13 +33,13 @@ class Training:
     ys: Any
 
 
-def training(engine: Any, course: Course, *, joined: bool) -> Training:
+def training(engine: Any, course: Course, *, joint: bool) -> Training:
     """A course's model with its first weights, and the batches.
 
-    With `joined`, queries, keys and values of attention come from one matrix, otherwise of three.
+    With `joint`, queries, keys and values of attention come from one matrix, otherwise of three.
     """
     workload, functional = course.workload, engine.nn.functional
-    model = _model(engine, workload.name, joined)
+    model = _model(engine, workload.name, joint)
     _load(engine, model, course)
     loss = functional.mse_loss if workload.y.below is None else functional.cross_entropy
     sides = ((course.x, workload.x), (course.y, workload.y))
@@ -51,7 +51,7 @@ def training(engine: Any, course: Course, *, joined: bool) -> Training:
 
 
 def optimizer(engine: Any, workload: Workload, model: Any, **more: Any) -> Any:
-    """The workload's optimizer; `more` is what one library's alone is told."""
+    """The workload's optimizer; `more` are options that only one library has."""
     name, options = OPTIMIZERS[workload.optimizer]
     return getattr(engine.optim, name)(model.parameters(), lr=workload.lr, **options, **more)
 
@@ -62,7 +62,7 @@ def _tensor(engine: Any, view: memoryview, shape: tuple[int, ...], whole: bool =
 
 
 def _load(engine: Any, model: Any, course: Course) -> None:
-    """The course's first weights; those of a joined matrix in its parts where there are three."""
+    """The course's first weights; those of a joint matrix in its parts where there are three."""
     state = model.state_dict()
     for p in course.workload.parameters:
         weight = _tensor(engine, course.weights[p.name], p.shape)
@@ -78,7 +78,7 @@ def _load(engine: Any, model: Any, course: Course) -> None:
 _QKV = ("query", "key", "value")
 
 
-def _model(engine: Any, name: str, joined: bool) -> Any:
+def _model(engine: Any, name: str, joint: bool) -> Any:
     nn = engine.nn
     make: dict[str, Callable[[], Any]] = {
         "W1": lambda: _mlp(nn, [784, 128, 64, 32, 10], nn.functional.relu),
@@ -86,7 +86,7 @@ def _model(engine: Any, name: str, joined: bool) -> Any:
         "W3": lambda: _mlp(nn, [784, 512, 512, 10], nn.functional.relu),
         "W4": lambda: _cnn(nn),
         "W5": lambda: _resnet(nn),
-        "W6": lambda: _gpt(nn, joined),
+        "W6": lambda: _gpt(nn, joint),
         "W7": lambda: _recurrent(nn),
         "W8": lambda: _mlp(nn, [1, 10, 1], engine.sigmoid),
     }
@@ -179,7 +179,7 @@ def _resnet(nn: Any) -> Any:
     return Resnet()
 
 
-def _gpt(nn: Any, joined: bool) -> Any:
+def _gpt(nn: Any, joint: bool) -> Any:
     F, width = nn.functional, courses.GPT_WIDTH
 
     class Attention(nn.Module):
@@ -188,7 +188,7 @@ def _gpt(nn: Any, joined: bool) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.norm1 = nn.LayerNorm(width)
-            if joined:
+            if joint:
                 self.qkv = nn.Linear(width, 3 * width, bias=False)
             else:
                 self.query, self.key, self.value = (
@@ -204,7 +204,7 @@ def _gpt(nn: Any, joined: bool) -> Any:
             batch, steps, _ = x.shape
             heads = (batch, steps, courses.GPT_HEADS, width // courses.GPT_HEADS)
             y = self.norm1(x)
-            if joined:
+            if joint:
                 parts = self.qkv(y).split(width, dim=2)
             else:
                 parts = (self.query(y), self.key(y), self.value(y))

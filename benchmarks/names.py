@@ -73,8 +73,8 @@ def missing(old: Names, new: Names) -> list[str]:
         elif facts and not new[name]:
             sentences.append(f"{name} does not say how it is called")
         else:
-            lost = [fact for fact in facts if fact not in new[name]]
-            sentences += [f"{name} no longer {fact}" for fact in lost]
+            absent = [fact for fact in facts if fact not in new[name]]
+            sentences += [f"{name} no longer {fact}" for fact in absent]
     return sentences
 
 
@@ -82,10 +82,10 @@ def missing(old: Names, new: Names) -> list[str]:
 
 
 def _of_module(name: str) -> Names:
-    """Its public names but for modules, and the parts of its classes; nothing where it is not."""
+    """Its public names but for modules, and the parts of its classes; none of a missing module."""
     try:
         module = importlib.import_module(name)
-    except ModuleNotFoundError:  # an older tree, or a loss that is said
+    except ModuleNotFoundError:  # an older tree; in a newer one `missing` reports it
         return {}
     names: Names = {name: []}
     for key in dir(module):
@@ -99,12 +99,12 @@ def _of_module(name: str) -> Names:
 
 
 def _ours(value: object) -> bool:
-    """Whether a value is no more than imported from another library."""
+    """Whether a value is gradcli's own, not one that it imports from another library."""
     return str(getattr(value, "__module__", None) or "gradcli").startswith("gradcli")
 
 
 def _of_class(name: str, kind: type) -> Names:
-    """The methods, operators, properties and fields that are not every object's."""
+    """The methods, operators, properties and fields beyond those that every object has."""
     names: Names = {}
     for base in kind.__mro__:
         for key, annotation in inspect.get_annotations(base).items():
@@ -112,8 +112,8 @@ def _of_class(name: str, kind: type) -> Names:
                 names[f"{name}.{key}"] = []
     for key in set(dir(kind)) - set(dir(object)):
         value = getattr(kind, key)
-        hidden = key[0] == "_" and (key[:2] != "__" or isinstance(value, type))
-        if not hidden and (callable(value) or inspect.isdatadescriptor(value)):
+        private = key[0] == "_" and (key[:2] != "__" or isinstance(value, type))
+        if not private and (callable(value) or inspect.isdatadescriptor(value)):
             # Python hands operators their arguments: what these are called is seen by nobody.
             operator = key[:2] == "__" and key != "__call__"
             names[f"{name}.{key}"] = [] if operator else _parameters(value)
@@ -135,18 +135,18 @@ def _parameters(value: object) -> list[str]:
         if p.kind is p.KEYWORD_ONLY and not any(word[0] == "*" for word in words):
             words.append("*")
         words.append(_ADDRESS.sub("", str(p.replace(annotation=p.empty))))
-    return _called(words[1:] if words[:1] == ["self"] else words)
+    return _call_facts(words[1:] if words[:1] == ["self"] else words)
 
 
-def _called(words: Sequence[str]) -> list[str]:
+def _call_facts(words: Sequence[str]) -> list[str]:
     """What is true of a call of `x, dim=None, *, dtype=None`."""
     facts, by_name = [], False
     for place, word in enumerate(words):
         by_name |= word[0] == "*"
         facts += [f"takes {word}"] if word[0] != "*" else ["takes *"] * (len(word) > 1)
         facts += [f"takes {word} in place {place}"] * (not by_name)
-    needed = sum("=" not in word and word[0] != "*" for word in words)
-    return facts + [f"needs at most {count} arguments" for count in range(needed, MOST)]
+    least = sum("=" not in word and word[0] != "*" for word in words)
+    return facts + [f"needs at most {count} arguments" for count in range(least, MOST)]
 
 
 # -- what commands say -----------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def _of_ops(answer: Mapping[str, Any]) -> Names:
     names: Names = {}
     for op in answer["ops"]:
         words = op["signature"].partition("(")[2].removesuffix(")")
-        facts = _called(words.split(", ") if words else [])
+        facts = _call_facts(words.split(", ") if words else [])
         facts += [f"takes {dtype}" for dtype in op["dtypes"]]
         facts += [f"runs on {device}" for device in op["devices"]]
         facts += ["has a gradient"] * (not op["gradient"].startswith("- "))

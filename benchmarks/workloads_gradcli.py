@@ -24,7 +24,7 @@ def build(course: Course, mode: str) -> Runner:
     """The workload as a loop of `eager`, `captured` or `scan` calls."""
     cpu.set_threads(THREADS)
     workload = course.workload
-    training = models.training(engine, course, joined=False)
+    training = models.training(engine, course, joint=False)
     model, criterion = training.model, training.loss
     optimizer = models.optimizer(engine, workload, model)
 

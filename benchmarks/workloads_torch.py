@@ -27,7 +27,7 @@ def build(course: Course, mode: str) -> Runner:
     """The workload as a loop of `eager` steps, or with the model and its loss under `compile`."""
     torch.set_num_threads(THREADS)
     workload = course.workload
-    training = models.training(torch, course, joined=True)
+    training = models.training(torch, course, joint=True)
     model, criterion, whole = training.model, training.loss, workload.y.below
     pairs = zip(training.xs, training.ys, strict=True)
     items = [(x.clone(), y.flatten() if whole else y.clone()) for x, y in pairs]

@@ -45,7 +45,7 @@ def test_the_list_has_names_of_every_kind(now: names.Names) -> None:
         "config.model.residual.shortcut": {"can be left out"},
         "config.train.micro_batch": {"can be left out"},
     }
-    assert {name for name, wanted in facts.items() if not wanted <= set(now[name])} == set()
+    assert {name for name, expected in facts.items() if not expected <= set(now[name])} == set()
 
 
 def _without_gelu(patch: pytest.MonkeyPatch) -> None:
