@@ -19,7 +19,6 @@ from gradcli.engine.sample import Sample
 from gradcli.engine.tensor import Tensor
 
 MOST = 200  # elements of an input
-EPSILON = {engine.float32: 2.0**-23, engine.float64: 2.0**-52}
 SMALLEST = {engine.float32: 2.0**-126, engine.float64: 2.0**-1022}  # normal numbers
 SUBNORMAL = {engine.float32: 1e-40, engine.float64: 5e-324}
 

@@ -93,7 +93,6 @@ def test_gzip_under_a_plain_name_is_noted_by_every_command(gradcli: Refused) -> 
         assert (ended.code, ended.err.count(note)) == (0, 1), (arguments, ended.err)
 
 
-HEADER = "00 00 08 03 00 00 00 04"
 BAD_IDX = {
     "27 truncated by one byte": (IMAGES[:-1], "32 bytes", "31"),
     "27 one trailing byte": (IMAGES + b"x", "32 bytes", "33"),

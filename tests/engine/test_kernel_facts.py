@@ -76,7 +76,7 @@ def changes(shape: list[int], dtype: int, word: str) -> Iterator[Any]:
         yield tensor(shape, dtype=dtype, strides=strides, storage=room)
 
 
-def checked(kernel: str, *tensors: Any) -> tuple[int, Any, Any]:
+def plan_of(kernel: str, *tensors: Any) -> tuple[int, Any, Any]:
     """What the door and the plan say of a call; the call, and the error."""
     call, error = ffi.new("gc_call *"), ffi.new("gc_error *")
     call.kernel, call.ntensors = FACTS[kernel].number, len(tensors)
@@ -89,16 +89,16 @@ def checked(kernel: str, *tensors: Any) -> tuple[int, Any, Any]:
 def test_a_tensor_that_is_not_what_its_word_says_is_refused(kernel: str) -> None:
     specs = CALLS_THAT_FIT[kernel]
     tensors = [tensor(shape, dtype=dtype) for shape, dtype in specs]
-    assert checked(kernel, *tensors)[0] == lib.GC_OK
+    assert plan_of(kernel, *tensors)[0] == lib.GC_OK
     for i, (shape, dtype) in enumerate(specs):
         for other in changes(shape, dtype, FACTS[kernel].shapes[i]):
-            status, _, _ = checked(kernel, *tensors[:i], other, *tensors[i + 1 :])
+            status, _, _ = plan_of(kernel, *tensors[:i], other, *tensors[i + 1 :])
             assert status in (lib.GC_BAD_SHAPE, lib.GC_BAD_DTYPE)
 
 
 def test_a_refusal_says_what_the_tensors_of_a_kernel_are() -> None:
     shapes = [2, 1, 3, 3], [2, 5], [2, 1, 3, 3]
-    status, call, error = checked("affine", *map(tensor, shapes))
+    status, call, error = plan_of("affine", *map(tensor, shapes))
     assert status == lib.GC_BAD_SHAPE
     assert str(cpu.refusal("affine", call, error)) == (
         "affine: kernel 'affine' wanted another shape or other strides as tensor 1, "
