@@ -55,6 +55,21 @@ def test_a_field_that_is_a_tensor_is_a_buffer() -> None:
     assert nn.CrossEntropyLoss().weight is None and not nn.CrossEntropyLoss().state_dict()
     with pytest.raises(GradcliError, match="buffer 'weight' takes a Tensor"):
         module.weight = 3
+    module = nn.CrossEntropyLoss(nn.Parameter(weight))
+    assert list(module.buffers()) == [module.weight] and not list(module.parameters())
+
+
+def test_a_field_that_is_a_module_is_a_part_and_is_called() -> None:
+    rows = [engine.tensor([[1.0, 1.0]]), engine.tensor([[1.0, 3.0]]), engine.tensor([[2.0, 2.0]])]
+    distance = nn.PairwiseDistance(1.0)
+    module = nn.TripletMarginWithDistanceLoss(distance_function=distance)
+    assert module.distance_function is distance and list(module.children()) == [distance]
+    expected = F.triplet_margin_with_distance_loss(*rows, distance_function=distance).item()
+    assert module(*rows).item() == expected
+    other = nn.TripletMarginWithDistanceLoss()
+    assert module(*rows).item() != other(*rows).item()
+    other.distance_function = distance
+    assert other(*rows).item() == expected
 
 
 def test_a_copy_and_a_subclass_of_ones_own_work_as_those_of_any_module() -> None:

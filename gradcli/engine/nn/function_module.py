@@ -42,9 +42,13 @@ class FunctionModule(Module):
         """A module whose tables are there before its fields are set."""
         module = super().__new__(cls)
         Module.__init__(module)
-        for name in cls.tensors:
-            module.register_buffer(name, None)
         return module
+
+    def __post_init__(self) -> None:
+        for name in self.tensors:
+            tensor = getattr(self, name)
+            delattr(self, name)  # of a Parameter the assignment has made a parameter
+            self.register_buffer(name, tensor)
 
     def call(self, *inputs: Any) -> Tensor:
         """What the function makes of these tensors."""
@@ -63,9 +67,8 @@ def calls(function: Callable[..., Tensor]) -> Callable[[type[Class]], type[Class
         kind.tensors = tuple(name for name, hint in fields.items() if Tensor in members(hint))
         kind.options = tuple(name for name in signature(function).parameters if name in fields)
         kind.function = staticmethod(function)
-        for name in kind.tensors:
-            if name in vars(kind):  # a default, which would hide the buffer
-                delattr(kind, name)
+        for name in vars(kind).keys() & fields.keys():  # a default would hide a buffer or module
+            delattr(kind, name)
         return checked_constructor(kind)
 
     return declare

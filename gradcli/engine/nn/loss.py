@@ -275,7 +275,9 @@ class TripletMarginWithDistanceLoss(Loss):
     swap: bool = False
 
     def __post_init__(self) -> None:
-        self.distance_function = self.distance_function or PairwiseDistance()
+        super().__post_init__()
+        if self.distance_function is None:
+            self.distance_function = PairwiseDistance()
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         """Whatever the distance takes."""
