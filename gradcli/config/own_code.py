@@ -19,6 +19,7 @@ from typing import Any
 from gradcli import own
 from gradcli.config.layer import FOLLOWING, LEFT_OUT, Layer, Make, Trial, run
 from gradcli.config.node import Node, Report, describe
+from gradcli.config.row import typed_parameters
 from gradcli.config.signal import Signal
 from gradcli.data import Source
 from gradcli.data.given import Given
@@ -122,12 +123,14 @@ class OwnLayer(Layer):
     def __init__(self, cls: type, path: Path) -> None:
         super().__init__(anything=cls)
         self.path = path
-        if not self.parameters:
+        with _one_sentence(path):
+            parameters = self.parameters
+        if not parameters:
             raise ConfigError(
                 f"{path}: the first parameter of {cls.__name__} must be the shape of one sample",
                 code="E104",
             )
-        first = next(iter(self.parameters))
+        first = next(iter(parameters))
         self.following, self.leave = {first: FOLLOWING["sample"]}, (first, *LEFT_OUT)
 
     def run(self, make: Make, x: Signal) -> Trial:
@@ -148,7 +151,9 @@ def _dataset(cls: type, path: Path) -> Callable[..., Source]:
             return super(made, self).splits()
 
     names = {"__module__": cls.__module__, "__doc__": inspect.getdoc(cls), "splits": splits}
-    made: Any = data(type(cls.__name__, (data(cls), Given), names))
+    with _one_sentence(path):
+        made: Any = data(type(cls.__name__, (data(cls), Given), names))
+        typed_parameters(made)  # an unknown type is found here
     return made  # type: ignore[no-any-return]
 
 

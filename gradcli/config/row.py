@@ -105,8 +105,8 @@ def typed_parameters(make: Callable[..., Any]) -> dict[str, Parameter]:
 
     A constructor that takes `**named` also takes what the class above it does.
     """
-    params = vars(make).get("__dataclass_params__")  # its constructor is generated
-    if not isinstance(make, type) or (params and params.init):
+    params = getattr(make, "__dict__", {}).get("__dataclass_params__")
+    if not isinstance(make, type) or (params and params.init):  # its constructor is generated
         hints = hints_of(make)
         return {
             name: parameter.replace(annotation=hints.get(name, Any))
@@ -114,7 +114,7 @@ def typed_parameters(make: Callable[..., Any]) -> dict[str, Parameter]:
         }
     merged: dict[str, Parameter] = {}
     for kind in (each for each in make.__mro__ if "__init__" in vars(each)):
-        _, *parameters = typed_parameters(vars(kind)["__init__"]).values()
+        parameters = list(typed_parameters(vars(kind)["__init__"]).values())[1:]
         open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
         plain = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
         merged = {p.name: p for p in plain} | merged
