@@ -106,7 +106,7 @@ def _chain(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer |
         more, end = plan(inside, end, prefix)
         planned += more
         new = report.errors[mistakes:]
-        if new and use.values and use.kind == "block":
+        if new and use.values and use.values.get("of"):
             _say_where_used(new, use.values["of"], use.place)
         if new:
             return None

@@ -105,6 +105,12 @@ def test_a_wrong_use_is_named(config, text: str, message: str) -> None:
     assert message in mistakes(config, BLOCKS + text)
 
 
+def test_layers_in_a_block_without_a_name_are_not_said_to_be_in_one(config) -> None:
+    message = mistakes(config, "model: [block: [linear: wide], linear: 1]")
+    assert "out must be a whole number" in message
+    assert "in block" not in message
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
