@@ -61,12 +61,12 @@ class Augmented:
         return engine.rand_at(state, indices, count=count, dtype=engine.float64)
 
     def _transformed(self, indices: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
-        x = self.plain.stored(indices)
+        x = self.plain.raw(indices)
         at = 0
         for each in self.chain:
             x = each.apply(x, u[:, at : at + each.NUMBERS])
             at += each.NUMBERS
-        return self.plain.made(x, indices)
+        return self.plain.finish(x, indices)
 
     def _soft(self, targets: Tensor) -> Tensor:
         """Labels as probabilities of the classes."""
@@ -111,14 +111,14 @@ def _table(alpha: float) -> list[float]:
     sums = [0.0]
     for step in range(steps):  # Simpson
         sums.append(sums[-1] + density(step) + 4 * density(step + 0.5) + density(step + 1))
-    found, step = [], 0
+    table, step = [], 0
     for point in range(POINTS + 1):
-        wanted = sums[-1] * point / POINTS
-        while step < steps - 1 and sums[step + 1] < wanted:
+        level = sums[-1] * point / POINTS
+        while step < steps - 1 and sums[step + 1] < level:
             step += 1
-        within = (wanted - sums[step]) / (sums[step + 1] - sums[step])
-        found.append(end * min(1.0, (step + within) / steps))
-    return found
+        within = (level - sums[step]) / (sums[step + 1] - sums[step])
+        table.append(end * min(1.0, (step + within) / steps))
+    return table
 
 
 def epoch_state(seed: int, epoch: Tensor) -> Tensor:

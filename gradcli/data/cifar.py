@@ -52,9 +52,9 @@ class Cifar10(KnownPictures):
 
     def facts(self) -> Facts:
         """From the lengths of the files."""
-        return self.shown_facts(self._stored())
+        return self.shown_facts(self._facts_in_files())
 
-    def _stored(self) -> Facts:
+    def _facts_in_files(self) -> Facts:
         counts = {n: self._count(self._folder / n) for n in (*self.TRAIN, self.TEST)}
         test = counts.pop(self.TEST)
         sizes = {name: len(part) for name, part in self._cuts(sum(counts.values())).items()}
@@ -86,11 +86,11 @@ class Cifar10(KnownPictures):
 
     def load(self) -> LoadedData:
         """All files in memory, every label checked."""
-        stored = self._stored()
-        self.shown_facts(stored)
+        facts = self._facts_in_files()
+        self.shown_facts(facts)
         mean, std = self.statistics()
         files = {name: load(self._folder / name) for name in (*self.TRAIN, self.TEST)}
-        parts = {name: self._parsed(file) for name, file in files.items()}
+        parts = {name: self._parse(file) for name, file in files.items()}
         test = parts.pop(self.TEST)
         images = b"".join(images for _, images in parts.values())
         labels = b"".join(labels for labels, _ in parts.values())
@@ -98,14 +98,14 @@ class Cifar10(KnownPictures):
         splits = {name: whole.part(part) for name, part in self._cuts(whole.size).items()}
         dataset = LoadedData(
             source=self,
-            facts=stored,
+            facts=facts,
             splits={**splits, "test": _samples(*test).normalised(mean, std)},
             sha256={name: file.sha256 for name, file in files.items()},
             state={"mean": listed(mean), "std": listed(std)},
         )
         return self.shown(dataset)
 
-    def _parsed(self, file: Loaded) -> tuple[bytes, bytes]:
+    def _parse(self, file: Loaded) -> tuple[bytes, bytes]:
         source = shown(file.path)
         labels, images = parse(file.data, self.MARKS, source)
         check_labels(labels, self.CLASSES, source)

@@ -55,12 +55,12 @@ class Mnist(KnownPictures):
             augment=self.augment,
         )
 
-    def _named(self, facts: Facts) -> Facts:
+    def _with_labels(self, facts: Facts) -> Facts:
         return replace(facts, labels=() if facts.classes is None else self.LABELS)
 
     def facts(self) -> Facts:
         """From the headers of the four files."""
-        return self._named(self._idx().facts())
+        return self._with_labels(self._idx().facts())
 
     def stored_types(self) -> tuple[str, str, float, Statistic, Statistic]:
         """As the headers say."""
@@ -68,8 +68,8 @@ class Mnist(KnownPictures):
 
     def load(self) -> LoadedData:
         """All four files in memory, checked."""
-        made = self._idx().load()
-        return replace(made, source=self, facts=self._named(made.facts))
+        dataset = self._idx().load()
+        return replace(dataset, source=self, facts=self._with_labels(dataset.facts))
 
     def read(self, path: Path, state: Mapping[str, object]) -> Unseen:
         """Images from another IDX file, 28 x 28."""

@@ -65,15 +65,15 @@ class Samples:
 
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs as float32, targets as int64 (labels) or float32."""
-        return self.made(self.stored(indices), indices)
+        return self.finish(self.raw(indices), indices)
 
-    def stored(self, indices: Tensor) -> Tensor:
+    def raw(self, indices: Tensor) -> Tensor:
         """The inputs before they are normalised: stored / scale as float32."""
         return unit(engine.index_select(self.inputs, 0, indices), self.scale)
 
-    def made(self, stored: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-        """Inputs from what `stored` gave, and the targets of the same samples."""
-        inputs = normalised(stored, self.mean, self.std)
+    def finish(self, raw: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+        """Inputs from what `raw` gave, and the targets of the same samples."""
+        inputs = normalised(raw, self.mean, self.std)
         if self.itself:
             return inputs, inputs
         targets = engine.index_select(self.targets, 0, indices)

@@ -32,7 +32,7 @@ def samples() -> Samples:
 
 def stored(sample: int, channel: int) -> Image:
     """A plane as float32 in 0..1."""
-    return samples().stored(engine.tensor([sample]))[0, channel].tolist()
+    return samples().raw(engine.tensor([sample]))[0, channel].tolist()
 
 
 def drawn(sample: int, i: int) -> float:
