@@ -74,7 +74,7 @@ def _may_wait(flow: Flow, i: int, members: tuple[int, ...]) -> bool:
         return False
     if not flow.users(out, i, last) <= set(members):
         return False
-    return not any(flow.written(view, i, last) for view in call.inputs)
+    return not any(flow.is_written(view, i, last) for view in call.inputs)
 
 
 def _row_length(flow: Flow, members: tuple[int, ...]) -> int | None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from gradcli.engine.dtype import bfloat16, float32
 from gradcli.engine.program.passes.chains import may_belong, one_call
 from gradcli.engine.program.passes.dead import dead_calls
-from gradcli.engine.program.passes.flow import Flow, as_shape, meets, moved
+from gradcli.engine.program.passes.flow import Flow, as_shape, meets, view_in
 from gradcli.engine.program.record import Call, View
 
 
@@ -89,9 +89,9 @@ def _widened(flow: Flow, i: int, view: View) -> View | None:
     (source,) = copy.inputs
     if not source.contiguous and not view.whole:
         return None
-    found = moved(view, replace(source, dtype=float32))  # elements are counted, not bytes
+    found = view_in(view, replace(source, dtype=float32))  # elements are counted, not bytes
     if found is None:
         return None
     found = replace(found, dtype=bfloat16)
-    changed = flow.written(source, copied, i)
+    changed = flow.is_written(source, copied, i)
     return None if changed or any(meets(found, out) for out in flow.calls[i].outputs) else found

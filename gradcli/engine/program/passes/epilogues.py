@@ -37,12 +37,12 @@ def _fused(flow: Flow, i: int, j: int) -> Call | None:
         return None
     (pre,), grad, kept, (end,) = product.outputs, row.inputs[-1], row.inputs[:-1], row.outputs
     same = pre.dtype is grad.dtype and pre.offset == grad.offset and pre.numel == grad.numel
-    if grad.buffer is not pre.buffer or not same or flow.written(pre, i, j):
+    if grad.buffer is not pre.buffer or not same or flow.is_written(pre, i, j):
         return None
     apart = not any(meets(end, view) for view in (*product.views, *kept))
     if not apart or not flow.may_be_written_at(end, i, j):
         return None
-    if any(meets(view, pre) or flow.written(view, i - 1, j) for view in kept):
+    if any(meets(view, pre) or flow.is_written(view, i - 1, j) for view in kept):
         return None
     return _call(product, row, wanted=pre.buffer.kept or flow.readers(pre.buffer) != [j])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gradcli.engine.device.kernels import FACTS
-from gradcli.engine.program.passes.flow import Flow, meets, moved
+from gradcli.engine.program.passes.flow import Flow, meets, view_in
 from gradcli.engine.program.passes.strides import reads, writes
 from gradcli.engine.program.record import Call, View
 
@@ -37,7 +37,7 @@ def _without_copy(flow: Flow, copied: int) -> dict[int, Call] | None:
     for user in users:
         if user != copied:
             call = _there(calls[user], source, target)
-            if call is None or (user > copied and flow.written(target, copied, user + 1)):
+            if call is None or (user > copied and flow.is_written(target, copied, user + 1)):
                 return None
             changes[user] = call
     return changes
@@ -45,9 +45,8 @@ def _without_copy(flow: Flow, copied: int) -> dict[int, Call] | None:
 
 def _there(call: Call, source: View, target: View) -> Call | None:
     """The call with its views of the source's buffer in the target; None when it cannot be."""
-    places: dict[int, View | None] = {
-        i: moved(view, target) for i, view in enumerate(call.views) if view.buffer is source.buffer
-    }
+    own = [i for i, view in enumerate(call.views) if view.buffer is source.buffer]
+    places: dict[int, View | None] = {i: view_in(call.views[i], target) for i in own}
     views = [places.get(i, view) for i, view in enumerate(call.views)]
     present = [view for view in views if view is not None]
     if len(present) < len(views):
@@ -56,8 +55,8 @@ def _there(call: Call, source: View, target: View) -> Call | None:
     inputs, outputs = present[:count], present[count:]
     fit = all(reads(call.kernel, i, view) for i, view in enumerate(inputs) if i in places)
     fit = fit and all(writes(call.kernel, v) for i, v in enumerate(outputs, count) if i in places)
-    made = replace(call, inputs=tuple(inputs), outputs=tuple(outputs))
-    return made if fit and _apart(made) else None
+    result = replace(call, inputs=tuple(inputs), outputs=tuple(outputs))
+    return result if fit and _apart(result) else None
 
 
 def _apart(call: Call) -> bool:

@@ -60,7 +60,7 @@ class Flow:
         """The calls that write to a buffer."""
         return sorted({use.call for use in self._uses.get(buffer, []) if use.writes})
 
-    def written(self, view: View, after: int, before: int) -> bool:
+    def is_written(self, view: View, after: int, before: int) -> bool:
         """Whether a call between the two writes any of these elements."""
         return any(use.writes for use in self._between(view, after, before))
 
@@ -113,7 +113,7 @@ def meets(a: View, b: View) -> bool:
     return begin < high and low < end
 
 
-def moved(view: View, base: View) -> View | None:
+def view_in(view: View, base: View) -> View | None:
     """What `view` sees of its buffer, if all of that lay in `base`, in order, instead.
 
     None where no strides say that.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gradcli.engine.program.passes.flow import Flow, meets, moved
+from gradcli.engine.program.passes.flow import Flow, meets, view_in
 from gradcli.engine.program.passes.strides import reads
 from gradcli.engine.program.record import Buffer, Call, View
 
@@ -51,8 +51,8 @@ def _source(
     if copied is None:
         return None
     source = made[copied].inputs[0]
-    found = moved(view, source)
-    changed = flow.written(source, copied, reader)
+    found = view_in(view, source)
+    changed = flow.is_written(source, copied, reader)
     if found is None or changed or any(meets(source, out) for out in call.outputs):
         return None
     return found if reads(call.kernel, number, found) else None
