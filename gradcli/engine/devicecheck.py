@@ -31,7 +31,7 @@ UNDEFINED = {"empty_like", "new_empty"}  # memory as it comes; that they run is 
 
 @dataclass(frozen=True)
 class Difference:
-    """What a device made otherwise."""
+    """Where a device and the CPU differ."""
 
     op: str
     sample: str
@@ -58,16 +58,16 @@ def _check_half(op: Row, sample: Sample, device: str) -> list[Difference]:
     if all(x is None or x.dtype is not dtypes.bfloat16 for x in _halves(sample)):
         return []
     try:
-        wanted = list(_made(op, sample, "cpu", dtypes.bfloat16))
+        on_cpu = list(_values(op, sample, "cpu", dtypes.bfloat16))
     except GradcliError:
         return []
     try:
-        found = list(_made(op, sample, device, dtypes.bfloat16))
+        on_device = list(_values(op, sample, device, dtypes.bfloat16))
     except GradcliError as error:
         return [Difference(op.name, str(sample), f"in bfloat16 {device} says: {error.message}")]
     return [
         Difference(op.name, str(sample), f"in bfloat16, {name}: {why}")
-        for (name, x), (_, y) in zip(found, wanted, strict=True)
+        for (name, x), (_, y) in zip(on_device, on_cpu, strict=True)
         if (why := _differs(x, y, RELATIVE_HALF)) and op.name not in UNDEFINED
     ]
 
@@ -78,16 +78,16 @@ def _halves(sample: Sample) -> list[Tensor | None]:
 
 def _check_single(op: Row, sample: Sample, device: str) -> list[Difference]:
     try:
-        wanted = list(_made(op, sample, "cpu", dtypes.float64))
-        single = list(_made(op, sample, "cpu", dtypes.float32))
+        on_cpu = list(_values(op, sample, "cpu", dtypes.float64))
+        single = list(_values(op, sample, "cpu", dtypes.float32))
     except GradcliError as error:
         return [Difference(op.name, str(sample), f"the CPU says: {error.message}")]
     try:
-        found = list(_made(op, sample, device, dtypes.float32))
+        on_device = list(_values(op, sample, device, dtypes.float32))
     except GradcliError as error:
         return [Difference(op.name, str(sample), f"{device} says: {error.message}")]
     failed = []
-    for (name, x), (_, y), (_, z) in zip(found, wanted, single, strict=True):
+    for (name, x), (_, y), (_, z) in zip(on_device, on_cpu, single, strict=True):
         # Where the type itself decides (what is drawn, a default eps), float32 is compared.
         why = _differs(x, z if _differs(z, y) else y)
         if why and op.name not in UNDEFINED:
@@ -95,7 +95,7 @@ def _check_single(op: Row, sample: Sample, device: str) -> list[Difference]:
     return failed
 
 
-def _made(
+def _values(
     op: Row, sample: Sample, device: str, dtype: DType
 ) -> Iterator[tuple[str, Tensor | None]]:
     """Results and gradients, on the CPU."""
@@ -116,17 +116,17 @@ def _made(
 
 
 def _differs(x: Tensor | None, y: Tensor | None, relative: float = RELATIVE) -> str:
-    """How the first is not the second; empty where it is."""
+    """How the first differs from the second; empty where it does not."""
     if x is None or y is None:
         return "" if x is y else f"only {'the CPU' if x is None else 'the device'} has one"
     if x.shape != y.shape:
         return f"shape {x.shape} instead of {y.shape}"
     with graph.no_grad():
-        found, wanted = x.double().reshape(-1).tolist(), y.double().reshape(-1).tolist()
-    finite = [abs(v) for v in wanted if math.isfinite(v)]
-    allowed = relative * max(1.0, max(finite, default=0.0))
-    for i, (a, b) in enumerate(zip(found, wanted, strict=True)):
-        same = a == b or (a != a and b != b) or abs(a - b) <= allowed
+        left, right = x.double().reshape(-1).tolist(), y.double().reshape(-1).tolist()
+    finite = [abs(v) for v in right if math.isfinite(v)]
+    most = relative * max(1.0, max(finite, default=0.0))
+    for i, (a, b) in enumerate(zip(left, right, strict=True)):
+        same = a == b or (a != a and b != b) or abs(a - b) <= most
         if not same:
             return f"element {i} is {a:.9g} instead of {b:.9g}"
     return ""

@@ -91,8 +91,8 @@ def call(op: Row, sample: Sample, inputs: Sequence[Tensor | None]) -> tuple[Tens
         result = op(*inputs, **sample.options)
     finally:
         default_generator.set_state(*state)
-    made = result if isinstance(result, (tuple, list)) else (result,)
-    return tuple(y for y in made if isinstance(y, Tensor))
+    several = result if isinstance(result, (tuple, list)) else (result,)
+    return tuple(y for y in several if isinstance(y, Tensor))
 
 
 def input_names(op: Row, sample: Sample) -> Sequence[str]:
@@ -110,16 +110,16 @@ def behind(op: Row, sample: Sample, *, dtype: dtypes.DType = dtypes.float64) -> 
     for x in inputs:
         if x is not None and x.is_floating_point():
             x.requires_grad_()
-    seen: dict[int, graph.Node] = {}
+    nodes: dict[int, graph.Node] = {}
     waiting = [y.node for y in call(op, sample, inputs) if y.node is not None]
     while waiting:
         node = waiting.pop()
-        if node.number not in seen:
-            seen[node.number] = node
+        if node.number not in nodes:
+            nodes[node.number] = node
             waiting += [
                 edge[0] for edge in node.parents if edge and isinstance(edge[0], graph.Node)
             ]
-    rules = {seen[number].rule: None for number in sorted(seen)}
+    rules = {nodes[number].rule: None for number in sorted(nodes)}
     return [rule for rule in rules if isinstance(rule, Op)]
 
 

@@ -90,8 +90,8 @@ def again(op: Row, sample: Sample) -> bool:
 
 
 def _float_names(case: _Case) -> list[str]:
-    named = zip(input_names(case.op, case.sample), case.inputs, strict=True)
-    return [name for name, x in named if x is not None and x.is_floating_point()]
+    pairs = zip(input_names(case.op, case.sample), case.inputs, strict=True)
+    return [name for name, x in pairs if x is not None and x.is_floating_point()]
 
 
 def check(op: Row, sample: Sample) -> list[Failure]:
@@ -104,10 +104,10 @@ def _slopes(op: Row, sample: Sample) -> list[Failure]:
     case = _Case(op, sample)
     names = [*_float_names(case), *(f"gradient {i}" for i in range(len(case.arriving)))]
     places = [*case.floats, *case.arriving]
-    tried = zip(names, places, case.analytic(), strict=True)
+    rows = zip(names, places, case.analytic(), strict=True)
     failures = [
         case.failure(name, x, grad, case.rng.sample(range(x.numel()), min(MOST, x.numel())))
-        for name, x, grad in tried
+        for name, x, grad in rows
     ]
     return [f for f in failures if f is not None]
 
