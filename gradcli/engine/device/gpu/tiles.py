@@ -100,8 +100,8 @@ def _cut(among: Sequence[Tile], batch: int, rows: int, columns: int, depth: int,
 
 def pieces(blocks: int, depth: int, shortest: int, whole: int = 1) -> tuple[int, int]:
     """How many pieces a depth is cut into, and their length, where there are `blocks` of each."""
-    wanted = max(1, min(ENOUGH_BLOCKS // blocks, depth // shortest))
-    piece = max(1, -(-depth // (wanted * whole))) * whole
+    most = max(1, min(ENOUGH_BLOCKS // blocks, depth // shortest))
+    piece = max(1, -(-depth // (most * whole))) * whole
     return max(1, -(-depth // piece)), piece
 
 

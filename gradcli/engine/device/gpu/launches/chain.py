@@ -28,18 +28,18 @@ def steps_text(call: CallSpec) -> str:
     """The steps as statements: inputs are read first, and outputs written last."""
     lines: list[str] = []
     read: set[int] = set()
-    made: set[int] = set()
+    variables: set[int] = set()
     for size in call.sizes[1 : 1 + call.size(0)]:
         *operands, result, pair = (size >> (16 + 4 * i) & 15 for i in range(6))
         kernel = NAMES[size & 0xFFFF]
         slots = operands[: FACTS[kernel].inputs]
         read.update(slot for slot in slots if slot < _INPUTS)
         values = ", ".join(f"s{slot}" for slot in slots)
-        declared = "" if result in made else "float "
-        made.add(result)
-        lines.append(f"{declared}s{result} = ROW({kernel})({values}, p{pair}, q{pair});")
+        prefix = "" if result in variables else "float "
+        variables.add(result)
+        lines.append(f"{prefix}s{result} = ROW({kernel})({values}, p{pair}, q{pair});")
     shape = call.tensors[_INPUTS].shape
-    written = [i for i in range(_INPUTS, _TENSORS) if len(call.tensors[i].shape) == len(shape)]
+    outputs = [i for i in range(_INPUTS, _TENSORS) if len(call.tensors[i].shape) == len(shape)]
     half = [tensor.dtype is bfloat16 for tensor in call.tensors]
     loads = [f"LOAD{'_HALF' * half[slot]}({slot})" for slot in sorted(read)]
-    return " ".join([*loads, *lines, *(f"STORE{'_HALF' * half[slot]}({slot})" for slot in written)])
+    return " ".join([*loads, *lines, *(f"STORE{'_HALF' * half[slot]}({slot})" for slot in outputs)])

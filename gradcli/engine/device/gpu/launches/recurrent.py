@@ -19,7 +19,7 @@ class Rows(NamedTuple):
 
     first: int = 0
     row: int = 0
-    given: bool = False
+    present: bool = False
 
     def packed(self) -> bytes:
         """As the kernel reads it."""
@@ -51,8 +51,8 @@ class Layer(NamedTuple):
     def state(self, number: int, which: int = 0) -> Rows:
         """The rows of a state (batch, hidden), or of one of several; none if it is left out."""
         x = self.call.tensors[number]
-        given = len(x.shape) > 1
-        return Rows(which * self.batch * self.hidden, self.hidden, given) if given else Rows()
+        present = len(x.shape) > 1
+        return Rows(which * self.batch * self.hidden, self.hidden, present) if present else Rows()
 
     def launch(self, kernel: str, *args: Arg) -> None:
         """One step."""
