@@ -49,15 +49,15 @@ def _declared(node: Node, taken: Mapping[str, object], report: Report) -> dict[s
         report.error(
             "E104", f"blocks must be a map from names to blocks, got {describe(node)}", node.place
         )
-    found = {}
+    blocks = {}
     for name, written in node.map().items():
         if name in taken:
             report.error("E106", f"block '{name}' has the name of a layer", node.keys[name])
         elif not written.broken and check(written, schema_of(form), f"blocks.{name}.", report):
             keys = written.map()
             params = keys["params"].map() if "params" in keys else {}
-            found[name] = _Block(keys["layers"], params)
-    return found
+            blocks[name] = _Block(keys["layers"], params)
+    return blocks
 
 
 @dataclass
@@ -90,7 +90,7 @@ class _Expansion:
             first = next(iter(block.params))  # name: value, as for a layer
             given = Node({first: given}, given.place, {first: given.place})
         values = self._values(name, block, given)
-        layers = self.inside(_filled(block.layers, values), (*trail, name))
+        layers = self.inside(_fill(block.layers, values), (*trail, name))
         fields = {"of": Node(name, item.place), "layers": layers}
         if "name" in given.map():
             fields["name"] = given.map()["name"]
@@ -127,8 +127,8 @@ def _use(item: Node) -> tuple[str, Node] | None:
     return name, value
 
 
-def _filled(node: Node, values: Mapping[str, Node]) -> Node:
+def _fill(node: Node, values: Mapping[str, Node]) -> Node:
     """`node` with `$p` replaced by the value of the parameter p."""
     if is_reference(node):
         return values.get(str(node.value)[1:], node)
-    return node.with_items(lambda item: _filled(item, values))
+    return node.with_items(lambda item: _fill(item, values))

@@ -91,8 +91,8 @@ def contain(use: Use, plan: Plan, report: Report) -> PlannedLayer | None:
     if not inside.list() and isinstance(inside.value, list):
         report.error("E104", f"layer {use.index}: {use.kind} has no {key}", inside.place)
         return None
-    made = {"residual": _residual, "parallel": _parallel}.get(use.kind, _chain)
-    return made(use, inside, plan, report)
+    planner = {"residual": _residual, "parallel": _parallel}.get(use.kind, _chain)
+    return planner(use, inside, plan, report)
 
 
 def _chain(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer | None:
@@ -141,11 +141,11 @@ def _residual(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLaye
 
 def _parallel(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer | None:
     mistakes = len(report.errors)
-    found = [
+    attempts = [
         _way(use, f"branch {number}", branch, plan) for number, branch in enumerate(inside.list())
     ]
-    ways = [way for way in found if way]
-    if len(report.errors) > mistakes or use.values is None or len(ways) < len(found):
+    ways = [way for way in attempts if way]
+    if len(report.errors) > mistakes or use.values is None or len(ways) < len(attempts):
         return None
     join, dim = use.values["join"], use.values["dim"]
     ends = [floats(way.output) for way in ways]

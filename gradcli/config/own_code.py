@@ -67,12 +67,12 @@ def _add(code: OwnCode, item: Node, root: Path, known: set[str]) -> None:
     module = _run(path)
     with _one_sentence(path):
         code.files[path.name] = path.read_text(encoding="utf-8")  # type: ignore[index]
-    found = [value for value in vars(module).values() if _marked(value, module)]
-    if not found:
+    classes = [value for value in vars(module).values() if _is_marked(value, module)]
+    if not classes:
         raise ConfigError(
             f"{path} has no class with @gradcli.layer or @gradcli.dataset", code="E104"
         )
-    for cls in found:
+    for cls in classes:
         name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls.__name__).lower()
         if name in known | {*code.layers, *code.datasets}:
             raise ConfigError(f"{path}: the name '{name}' is taken; rename the class", code="E106")
@@ -96,7 +96,7 @@ def _run(path: Path) -> ModuleType:
     return module
 
 
-def _marked(value: Any, module: ModuleType) -> bool:
+def _is_marked(value: Any, module: ModuleType) -> bool:
     return (
         inspect.isclass(value) and value.__module__ == module.__name__ and own.MARK in vars(value)
     )

@@ -127,11 +127,11 @@ class RunDirectory:
         with _writing(self.path):
             stale = remove_stale(self.checkpoints) + remove_stale(self.path)
             notes = [f"removed {name}, left by a killed run" for name in stale]
-            name, found, skipped = checkpoint.newest_valid(self.checkpoints)
-            lines = cut(self.path / "log.jsonl", found.meta.step, found.meta.evaluated)
+            name, newest, skipped = checkpoint.newest_valid(self.checkpoints)
+            lines = cut(self.path / "log.jsonl", newest.meta.step, newest.meta.evaluated)
         if lines:
-            notes.append(f"cut {lines} lines of log.jsonl after step {found.meta.step}")
-        return name, found, skipped + notes
+            notes.append(f"cut {lines} lines of log.jsonl after step {newest.meta.step}")
+        return name, newest, skipped + notes
 
     def discard_if_empty(self) -> None:
         """Remove a run that failed before its first checkpoint; it has nothing to keep."""
@@ -209,15 +209,15 @@ def find(runs: Path, text: str) -> Path:
 
 
 def _not_found(runs: Path, text: str) -> GradcliError:
-    known = sorted({one.parent.name for one in _all(runs)})
-    shown = ascii(text)[1:-1]
+    names = sorted({one.parent.name for one in _all(runs)})
+    quote = ascii(text)[1:-1]
     if Path(text).is_dir():
         lacks = "checkpoints" if (Path(text) / "resolved.yaml").is_file() else "resolved.yaml"
-        return RunError(f"{shown} is not a run: it has no {lacks}")
-    if not known:
-        return RunError(f"no run '{shown}': {runs} holds no runs yet; `gradcli train` makes one")
-    cure = did_you_mean(text, known, f"known: {', '.join(known[:10])}, last")
-    return RunError(f"no run '{shown}' in {runs}; {cure}")
+        return RunError(f"{quote} is not a run: it has no {lacks}")
+    if not names:
+        return RunError(f"no run '{quote}': {runs} holds no runs yet; `gradcli train` makes one")
+    cure = did_you_mean(text, names, f"known: {', '.join(names[:10])}, last")
+    return RunError(f"no run '{quote}' in {runs}; {cure}")
 
 
 def is_run(path: Path) -> bool:
@@ -238,8 +238,8 @@ def _all(runs: Path) -> list[Path]:
 def _folders(path: Path, pattern: re.Pattern[str]) -> list[Path]:
     if not path.is_dir():
         return []
-    found = (one for one in path.iterdir() if pattern.fullmatch(one.name))
-    return [one for one in found if one.is_dir() and not one.is_symlink()]
+    entries = (one for one in path.iterdir() if pattern.fullmatch(one.name))
+    return [one for one in entries if one.is_dir() and not one.is_symlink()]
 
 
 def find_checkpoint(path: Path, which: str) -> tuple[str, Checkpoint]:
@@ -252,9 +252,9 @@ def find_checkpoint(path: Path, which: str) -> tuple[str, Checkpoint]:
     if name is None and which == "last":
         return checkpoint.newest_valid(directory)[:2]
     if name is None or checkpoint.step_of(name) is None or not (directory / name).exists():
-        known = ", ".join(str(checkpoint.step_of(one)) for one in checkpoint.names(directory))
+        steps = ", ".join(str(checkpoint.step_of(one)) for one in checkpoint.names(directory))
         raise CheckpointError(
-            f"{path} has no checkpoint {which!a}; steps: {known or 'none'}",
+            f"{path} has no checkpoint {which!a}; steps: {steps or 'none'}",
             notes=("a best one is kept where train.best names a figure",) * (which == "best"),
         )
     try:

@@ -70,8 +70,8 @@ class _Activation(Module):
     @step_by_step
     def forward(self, input: Tensor) -> Tensor:
         """What the function makes of the input."""
-        given = (getattr(self, name) for name in self.options)
-        return getattr(table, self.function)(input, *given)  # type: ignore[no-any-return]
+        options = (getattr(self, name) for name in self.options)
+        return getattr(table, self.function)(input, *options)  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
         """As torch shows it."""
