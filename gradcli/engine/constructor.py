@@ -31,6 +31,11 @@ def checked_constructor(kind: Class) -> Class:
             plain(*args, **named)
         except OverflowError:
             raise too_large(name, arguments.by_name(args, named)) from None
+        except TypeError as error:
+            if type(error) is TypeError:  # Python names the class that wrote the constructor
+                text = str(error).replace(f"{plain.__qualname__}()", f"{name}.__init__()")
+                error.args = (text,)
+            raise
 
     kind.__init__ = construct  # type: ignore[misc]
     return kind
