@@ -22,7 +22,7 @@ from gradcli.config.node import Node, Report, describe
 from gradcli.config.row import typed_parameters
 from gradcli.config.signal import Signal
 from gradcli.data import Source
-from gradcli.data.given import Given
+from gradcli.data.own import OwnDataset
 from gradcli.errors import ConfigError, DeviceError, GradcliError, ShapeError
 
 
@@ -148,13 +148,13 @@ def _dataset(cls: type, path: Path) -> Callable[..., Source]:
 
     def splits(self: Any) -> Any:
         with _one_sentence(path):
-            return super(made, self).splits()
+            return super(source, self).splits()
 
     names = {"__module__": cls.__module__, "__doc__": inspect.getdoc(cls), "splits": splits}
     with _one_sentence(path):
-        made: Any = data(type(cls.__name__, (data(cls), Given), names))
-        typed_parameters(made)  # an unknown type is found here
-    return made  # type: ignore[no-any-return]
+        source: Any = data(type(cls.__name__, (data(cls), OwnDataset), names))
+        typed_parameters(source)  # an unknown type is found here
+    return source  # type: ignore[no-any-return]
 
 
 def hashes(files: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What a dataset of a user's own gets: it only says its fields and gives its splits as tensors."""
+"""The rest of a user's own dataset, which itself has only fields and its splits as tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gradcli.errors import DataError
 SPLITS = ("train", "val", "test")
 
 
-class Given:
+class OwnDataset:
     """A Source made from `splits()`, which a subclass has; any method may be its own."""
 
     def splits(self) -> Any:
@@ -35,19 +35,19 @@ class Given:
         return dataclasses.replace(self, **paths)  # type: ignore[type-var]
 
     @cached_property
-    def _checked(self) -> dict[str, Samples]:
-        found = self.splits()
-        if not isinstance(found, Mapping) or "train" not in found or set(found) - set(SPLITS):
-            shown = sorted(found) if isinstance(found, Mapping) else type(found).__name__
+    def _samples_by_split(self) -> dict[str, Samples]:
+        splits = self.splits()
+        if not isinstance(splits, Mapping) or "train" not in splits or set(splits) - set(SPLITS):
+            got = sorted(splits) if isinstance(splits, Mapping) else type(splits).__name__
             raise DataError(
                 f"splits() of {type(self).__name__} must give a dict with 'train' and maybe 'val' "
-                f"and 'test', got {shown}"
+                f"and 'test', got {got}"
             )
-        return {name: _samples(name, pair) for name, pair in found.items()}
+        return {name: _samples(name, pair) for name, pair in splits.items()}
 
     def facts(self) -> Facts:
-        """As the tensors of the training split are."""
-        splits = self._checked
+        """Those of the tensors of the training split."""
+        splits = self._samples_by_split
         inputs, targets = splits["train"].inputs, splits["train"].targets
         whole = not inputs.dtype.is_floating_point
         labels = not targets.dtype.is_floating_point
@@ -68,7 +68,7 @@ class Given:
 
     def load(self) -> LoadedData:
         """The tensors as they are, each split with a hash of its numbers."""
-        splits: dict[str, Any] = dict(self._checked)
+        splits: dict[str, Any] = dict(self._samples_by_split)
         hashes = {name: _sha256(split.inputs, split.targets) for name, split in splits.items()}
         return LoadedData(source=self, facts=self.facts(), splits=splits, sha256=hashes)
 
@@ -117,7 +117,7 @@ def _flat(tensor: Tensor) -> Tensor:
 
 
 def _sha256(*tensors: Tensor) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for tensor in tensors:
-        found.update(tensor.memoryview())
-    return found.hexdigest()
+        digest.update(tensor.memoryview())
+    return digest.hexdigest()
