@@ -63,12 +63,12 @@ def instance_norm(
             f"instance_norm: needs more than 1 value for each channel, got shape {input.shape}"
         )
     if running_mean is not None and running_var is not None:
-        return _tracked(input, (running_mean, running_var), (weight, bias), momentum, eps)
+        return _with_statistics(input, (running_mean, running_var), (weight, bias), momentum, eps)
     alone = table.group_norm(input, max(channels, 1), weight, bias, eps)
     return alone.to(input.dtype)  # in bfloat16 as batch norm, not in float32 as group norm
 
 
-def _tracked(
+def _with_statistics(
     input: Tensor,
     running: tuple[Tensor, Tensor],
     learnt: tuple[Tensor | None, Tensor | None],
@@ -77,17 +77,17 @@ def _tracked(
 ) -> Tensor:
     """Instance norm as batch norm of one sample, whose channels are the planes of all samples."""
     samples, channels, *inside = input.shape
-    mean, var = own = [_repeated(statistic.detach(), samples) for statistic in running]
-    weight, bias = (None if v is None else _repeated(v, samples) for v in learnt)
+    mean, var = own = [_repeat(statistic.detach(), samples) for statistic in running]
+    weight, bias = (None if v is None else _repeat(v, samples) for v in learnt)
     planes = table.reshape(input, (1, samples * channels, *inside))
     y = table.batch_norm(planes, mean, var, weight, bias, True, momentum, eps)
-    moved = () if repeating() else zip(running, own, strict=True)
-    for statistic, new in moved:
+    pairs = () if repeating() else zip(running, own, strict=True)
+    for statistic, new in pairs:
         statistic.copy_(table.mean(table.reshape(new, (samples, channels)), 0))
     return table.reshape(y, input.shape)
 
 
-def _repeated(vector: Tensor, times: int) -> Tensor:
+def _repeat(vector: Tensor, times: int) -> Tensor:
     """A copy of a vector for each sample, one behind the other."""
     rows = table.expand(table.reshape(vector, (1, -1)), (times, vector.shape[0]))
     return table.reshape(table.clone(rows), (-1,))

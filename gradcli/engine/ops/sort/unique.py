@@ -56,10 +56,10 @@ def _ranks_of_rows(x: Tensor) -> tuple[Tensor, Tensor]:
     return table.reshape(order, (x.shape[0],)), table.reshape(ranks, (x.shape[0],))
 
 
-def _grouped(
-    input: Tensor, dim: int | None, order: Tensor | None, number: Tensor, wanted: tuple[bool, bool]
+def _groups(
+    input: Tensor, dim: int | None, order: Tensor | None, number: Tensor, asks: tuple[bool, bool]
 ) -> Tensor | tuple[Tensor, ...]:
-    """The first of each group, and what else is wanted: which each one is, how many there are.
+    """The first of each group, and on request the group of each row and the sizes of groups.
 
     `number` is the group of each row; it ascends along `order`, or as the rows stand.
     """
@@ -73,7 +73,7 @@ def _grouped(
         zeros(begin.numel(), dtype=dtypes.int64), 0, number, full(number.shape, 1)
     )
     inverse = table.reshape(number, input.shape) if dim is None else number
-    more = tuple(part for part, want in zip((inverse, counts), wanted, strict=True) if want)
+    more = tuple(part for part, ask in zip((inverse, counts), asks, strict=True) if ask)
     return (values, *more) if more else values
 
 
@@ -103,11 +103,11 @@ def unique(
 ) -> Tensor | tuple[Tensor, ...]:
     """The different elements, or slices along `dim`, in ascending order.
 
-    With them, where wanted, which of them each element or slice is, and how many are equal.
+    With them, on request, which of them each element or slice is, and how many are equal.
     """
     del sorted  # always
     order, number = _ranks_of_rows(_rows("unique", input, dim))
-    return _grouped(input, dim, order, number, (return_inverse, return_counts))
+    return _groups(input, dim, order, number, (return_inverse, return_counts))
 
 
 @function(
@@ -130,12 +130,12 @@ def unique_consecutive(
 ) -> Tensor | tuple[Tensor, ...]:
     """The elements, or slices along `dim`, without those equal to the one before.
 
-    With them, where wanted, which of them each element or slice is, and how many are equal.
+    With them, on request, which of them each element or slice is, and how many are equal.
     """
     rows = _rows("unique_consecutive", input, dim)
     changes = table.any(table.ne(rows[1:], rows[:-1]), 1)
     number = _numbers(changes)[: rows.shape[0]]
-    return _grouped(input, dim, None, number, (return_inverse, return_counts))
+    return _groups(input, dim, None, number, (return_inverse, return_counts))
 
 
 # -- membership ------------------------------------------------------------------------------------
