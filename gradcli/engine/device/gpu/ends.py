@@ -37,7 +37,7 @@ def store(number: int) -> End:
 
 
 def row_behind(call: CallSpec, number: int) -> End:
-    """Out, tensor 5, is the row with this number of what tensor 4 has, where that is wanted."""
+    """Tensor 5 gets the row with this number of each sum; tensor 4, if there, the sum itself."""
     kernel = NAMES[number]
     operands = "kept[at], x, p, q" if FACTS[kernel].unary_slope else "x, p, q"
     behind = _BEHIND.pack(call.option(0), call.option(1), call.has(4))
