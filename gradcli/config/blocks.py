@@ -10,7 +10,7 @@ from gradcli.config.fields import Layers
 from gradcli.config.merge import without
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.references import is_reference
-from gradcli.config.schema import check, meant, schema_of
+from gradcli.config.schema import check, schema_of, suggestion
 from gradcli.errors import ConfigError
 
 MAX_USES = 10_000
@@ -105,7 +105,7 @@ class _Expansion:
                 "E103",
                 f"block '{name}' has no parameter '{key}'",
                 given.keys.get(key, given.place),
-                caret=meant(key, block.params),
+                caret=suggestion(key, block.params),
                 notes=(f"parameters: {', '.join(block.params) or 'none'}",),
             )
         values = {**block.params, **written}

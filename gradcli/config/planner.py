@@ -13,7 +13,7 @@ from gradcli.config.layers import LAYERS
 from gradcli.config.merge import without
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.planned import PlannedLayer
-from gradcli.config.schema import Schema, check, meant, schema_of
+from gradcli.config.schema import Schema, check, schema_of, suggestion
 from gradcli.config.sections import Chosen
 from gradcli.config.signal import Signal
 from gradcli.config.ties import Ties
@@ -162,7 +162,7 @@ class Planner:
             "E102",
             f"layer {index}: no layer is called '{kind}'",
             place,
-            caret=meant(kind, known),
+            caret=suggestion(kind, known),
             notes=(f"layers: {', '.join(known)}",),
         )
 

@@ -53,7 +53,7 @@ SYNONYMS = {
 }
 
 
-def meant(word: str, known: Mapping[str, object]) -> str:
+def suggestion(word: str, known: Mapping[str, object]) -> str:
     """The question that offers a known name: a synonym from elsewhere, or what is nearly it."""
 
     def synonym(foreign: str) -> str:
@@ -193,7 +193,7 @@ class _Mistake:
             "E103",
             f"unknown key '{key}' in {title.rstrip('.: ') or 'the config'}",
             owner.keys.get(key, owner.place),
-            caret=self._belongs(path) or meant(key, known),
+            caret=self._belongs(path) or suggestion(key, known),
             notes=(f"keys here: {', '.join(known) or 'none'}",),
         )
 

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from gradcli.config.merge import full, without
 from gradcli.config.node import Node, Report, describe
-from gradcli.config.schema import check, meant, schema_of
+from gradcli.config.schema import check, schema_of, suggestion
 from gradcli.config.selection import Patterns
 from gradcli.engine.kind import Bound
 from gradcli.errors import GradcliError
@@ -137,7 +137,7 @@ def choose(
             "E102",
             f"{owner}{colon}no {kind} is called '{name.value}'",
             name.place,
-            caret=meant(name.value, table),
+            caret=suggestion(name.value, table),
             notes=(f"known here: {', '.join(table)}",),
         )
         return None
@@ -206,7 +206,7 @@ def metric_names(node: Node | None, targets: str | None, report: Report) -> tupl
                 "E102",
                 f"no metric is called '{item.value}'",
                 item.place,
-                caret=meant(item.value, METRICS),
+                caret=suggestion(item.value, METRICS),
                 notes=(f"metrics: {', '.join(METRICS)}; the loss is always measured",),
             )
         elif item.value in names:
