@@ -201,7 +201,7 @@ class Draft(CallSpec):
         return Scratch(begin)
 
     def pair(self, count: int) -> tuple[Scratch, Scratch]:
-        """The same for so many numbers of two floats."""
+        """Such memory for `count` numbers of two floats each."""
         return self.scratch(4 * count), self.scratch(4 * count)
 
     def plan(self) -> Plan:
