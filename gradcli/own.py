@@ -6,6 +6,7 @@ from typing import TypeVar
 
 C = TypeVar("C", bound=type)
 MARK = "__gradcli_kind__"
+MODULE = "gradcli_own_"  # what the names of modules with own code begin with
 
 
 def layer(cls: C) -> C:

@@ -12,7 +12,8 @@ from typing import Any
 
 import click
 
-from gradcli.errors import ConfigError, GradcliError, Interrupted, Place, Stopped
+from gradcli import own
+from gradcli.errors import ConfigError, GradcliError, Interrupted, Place, ShapeError, Stopped
 
 MAX_LINE = 160
 
@@ -69,9 +70,13 @@ def usage_error(error: click.ClickException, command: str) -> GradcliError:
 
 
 def bug(error: Exception) -> GradcliError:
-    """An exception that nobody foresaw."""
-    last = tracebacks.extract_tb(error.__traceback__)[-1:]
-    where = f" at {last[0].filename}:{last[0].lineno}" if last else ""
+    """An exception that nobody foresaw; what a user's own code raises is no bug of ours."""
+    place = ""
+    for frame, line in list(tracebacks.walk_tb(error.__traceback__))[-1:]:
+        place = f"{frame.f_code.co_filename}:{line}"
+        if frame.f_globals.get("__name__", "").startswith(own.MODULE):
+            return ShapeError(f"own code, {place}: {type(error).__name__}: {error}")
+    where = f" at {place}" if place else ""
     return GradcliError(
         f"this is a bug in gradcli: {type(error).__name__}: {error}{where}",
         notes=("the same command with --debug shows the traceback; please report both",),

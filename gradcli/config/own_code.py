@@ -84,7 +84,7 @@ def _add(code: OwnCode, item: Node, root: Path, known: set[str]) -> None:
 
 def _run(path: Path) -> ModuleType:
     """The file as a module of its own; whatever it raises is told with its line."""
-    name = "gradcli_own_" + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    name = own.MODULE + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

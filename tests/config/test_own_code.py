@@ -147,6 +147,17 @@ def test_an_error_in_own_code_names_its_line(
     assert f"gates.py:{line}" in mistakes(Path(where.format(folder)))
 
 
+def test_an_error_while_training_is_that_of_the_own_code(folder: Path, gradcli) -> None:
+    late = CODE.replace("return self", 'assert str(x.device) == "meta"\n        return self')
+    line = late[: late.index("assert")].count("\n") + 1
+    (folder / "gates.py").write_text(late)
+    config, runs = str(folder / "rings.yaml"), str(folder / "runs")
+    code, output = gradcli("train", config, *SHORT, "--runs", runs)
+    assert code == 2, output
+    assert f"gates.py:{line}: AssertionError" in output
+    assert "bug" not in output
+
+
 def test_names_are_not_missed_where_own_code_cannot_be_run(folder: Path) -> None:
     (folder / "gates.py").write_text("def (")
     (folder / "rings.yaml").write_text(CONFIG.replace("lr: 0.02", "lr: -1"))
