@@ -89,23 +89,6 @@ def test_the_table_has_every_optimizer():
     assert all(kind.__name__.lower() == name for name, kind in optim.OPTIMIZERS.items())
 
 
-def test_a_class_of_the_users_has_the_constructor_that_it_inherits_or_writes():
-    class Counting(optim.SGD):
-        steps: int = 0
-
-    class Fast(optim.SGD):
-        def __init__(self, params):
-            super().__init__(params, lr=0.5)
-
-    p = parameter()
-    assert "steps" not in Counting([p], 0.1, 0.9).defaults
-    assert Fast([p]).param_groups[0]["lr"] == 0.5
-    with pytest.raises(OptionError, match="Counting: lr must be a number >= 0, got -1"):
-        Counting([p], lr=-1)
-    with pytest.raises(TypeError, match="steps"):
-        Counting([p], steps=3)
-
-
 def test_groups_have_options_of_their_own():
     a, b = parameter(), parameter()
     optimizer = optim.SGD([{"params": [a]}, {"params": b, "lr": 0.5}], lr=0.1)

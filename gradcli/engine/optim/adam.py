@@ -8,7 +8,8 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.device import place
 from gradcli.engine.kind import NotNegative
 from gradcli.engine.ops.creation.creation import ones
-from gradcli.engine.optim.optimizer import Betas, Call, Group, KernelOptimizer
+from gradcli.engine.optim.declared import Betas, Call, KernelOptimizer
+from gradcli.engine.optim.optimizer import Group
 from gradcli.engine.tensor import Tensor
 
 

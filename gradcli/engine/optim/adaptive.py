@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gradcli.engine import table
 from gradcli.engine.kind import NotNegative, Portion
-from gradcli.engine.optim.optimizer import Call, Group, KernelOptimizer
+from gradcli.engine.optim.declared import Call, KernelOptimizer
+from gradcli.engine.optim.optimizer import Group
 from gradcli.engine.tensor import Tensor
 
 _RMSPROP = {  # centered, with momentum

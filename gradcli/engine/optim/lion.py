@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gradcli.engine.kind import NotNegative
-from gradcli.engine.optim.optimizer import Betas, Call, Group, KernelOptimizer
+from gradcli.engine.optim.declared import Betas, Call, KernelOptimizer
+from gradcli.engine.optim.optimizer import Group
 
 
 class Lion(KernelOptimizer):

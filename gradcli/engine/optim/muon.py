@@ -9,7 +9,8 @@ from gradcli.engine import table
 from gradcli.engine.array import Array, copy_into, run
 from gradcli.engine.graph import no_grad
 from gradcli.engine.kind import NotNegative, within
-from gradcli.engine.optim.optimizer import DeclaredOptimizer, Group
+from gradcli.engine.optim.declared import DeclaredOptimizer
+from gradcli.engine.optim.optimizer import Group
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import InitVar, field
 from functools import partial
-from typing import Annotated, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording, table
 from gradcli.engine.array import Array, copy_into, empty, fill, moved, run, scalar
-from gradcli.engine.constructor import Declared
 from gradcli.engine.device import cpu, place
 from gradcli.engine.device.context import named
-from gradcli.engine.kind import Bound, Kind, Share, shown
+from gradcli.engine.kind import shown
 from gradcli.engine.ops.creation.creation import zeros
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
@@ -21,8 +19,6 @@ from gradcli.errors import DTypeError, OptionError, ShapeError
 Group = dict[str, Any]
 First = Callable[[str, Tensor], Tensor]
 FIRST_RATE = "initial_lr"  # of a group: what its schedulers set out from
-Betas = Annotated[tuple[Share, Share], Bound("two numbers, each in [0, 1)")]
-Call = tuple[str, tuple[float, ...]]  # a kernel, and the options that it reads
 
 
 class _Slots:
@@ -354,35 +350,3 @@ class Optimizer:
             lines.append(f"Parameter Group {i}")
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return "\n".join([*lines, ")"])
-
-
-class DeclaredOptimizer(Declared, Optimizer):
-    """An optimizer of the library: its fields are its options, which groups begin with."""
-
-    params: InitVar[Iterable[Any]]
-
-    def __post_init__(self, params: Iterable[Any]) -> None:
-        names = [name for name in self.hints if name != "params"]
-        super().__init__(params, {name: getattr(self, name) for name in names})
-
-    def _check(self, group: Group) -> None:
-        """Refuse options that do not fit their declarations; numbers become Python's."""
-        for name in self.defaults:
-            group[name] = Kind.of(self.hints[name]).taken_as(self._name, name, group[name])
-
-
-class KernelOptimizer(DeclaredOptimizer):
-    """One whose step is a call of a kernel for each parameter."""
-
-    maximize: bool = field(default=False, kw_only=True)
-
-    def call(self, group: Group) -> Call:
-        """The kernel for these options, and those that it reads."""
-        raise NotImplementedError
-
-    def update(
-        self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
-    ) -> None:
-        """One call of the kernel."""
-        kernel, options = self.call(group)
-        run(kernel, grad, hyper, parameter, *state, options=options)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gradcli.engine.kind import NotNegative
-from gradcli.engine.optim.optimizer import Call, Group, KernelOptimizer
+from gradcli.engine.optim.declared import Call, KernelOptimizer
+from gradcli.engine.optim.optimizer import Group
 from gradcli.errors import OptionError
 
 
