@@ -106,4 +106,4 @@ def test_families_that_are_whole_are_not_listed() -> None:
 
 def test_bounds_are_of_kernels_that_exist() -> None:
     assert set(bounds.FAMILIES) <= set(families())
-    assert set(bounds.KERNELS) <= set(cpu.KERNELS)
+    assert set(bounds.SLOPES) <= set(cpu.KERNELS)

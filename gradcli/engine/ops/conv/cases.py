@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from gradcli.engine.sample import Sample, Wrong
+from gradcli.engine.shape import Shape
 
 # What refusals say of two dimensions, and of one.
 _WORDS = {"2d": "1d", "H, W": "L", "rows, columns": "length", "a pair of ": ""}
 
 
 def samples_in(dims: int, samples: Sequence[Sample]) -> list[Sample]:
-    """The calls for images, or for lines: there shapes and pairs lose their last number."""
+    """The calls for images, or for lines: a line is an image without a height."""
     return list(samples) if dims == 2 else [_on_line(one) for one in samples]
 
 
@@ -24,16 +25,20 @@ def wrong_in(dims: int, wrong: Sequence[Wrong]) -> list[Wrong]:
 
 
 def _on_line(one: Sample) -> Sample:
-    inputs = (replace(x, shape=x.shape[: max(len(x.shape) - 1, 1)]) for x in one.inputs)
-    return Sample(tuple(inputs), {name: _first(value) for name, value in one.options.items()})
+    inputs = (replace(x, shape=_without_height(x.shape)) for x in one.inputs)
+    return Sample(tuple(inputs), {name: _width(value) for name, value in one.options.items()})
 
 
-def _first(value: Any) -> Any:
-    return value[:-1] if isinstance(value, tuple) else value
+def _without_height(shape: Shape) -> Shape:
+    return (*shape[:-2], shape[-1]) if shape else shape
+
+
+def _width(value: Any) -> Any:
+    return value[1:] if isinstance(value, tuple) else value
 
 
 def _refused_on_line(one: Wrong) -> Wrong:
-    match = re.sub(r" x \d+$", ";", one.match)
+    match = re.sub(r"-?\d+ x (-?\d+)$", r"\1;", one.match)
     for images, lines in _WORDS.items():
         match = match.replace(images, lines)
     return replace(one, sample=_on_line(one.sample), match=match)

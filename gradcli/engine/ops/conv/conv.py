@@ -142,7 +142,7 @@ _WRONG = [
         "conv2d: input has 3 channels, the filters expect 1",
     ),
     wrong(sample((2, 3, 5, 5), (4, 3, 3, 3), (3,)), "conv2d: bias (3,) does not fit weight"),
-    wrong(sample((1, 1, 2, 5), (1, 1, 4, 3), none()), "conv2d: the output would be -1 x 3"),
+    wrong(sample((1, 1, 5, 2), (1, 1, 3, 4), none()), "conv2d: the output would be 3 x -1"),
     wrong(sample((5, 5), (1, 1, 3, 3), none()), "input must be (N, C, H, W) or (C, H, W)"),
     wrong(sample((1, 1, 5, 5), (1, 3, 3), none()), "weight must be (filters, channels"),
     wrong(sample((1, 2, 5, 5), (3, 1, 3, 3), none(), groups=2), "2 groups do not divide 3"),

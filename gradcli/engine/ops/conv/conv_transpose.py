@@ -73,7 +73,7 @@ _WRONG = [
     wrong(sample((2, 3, 5, 5), (4, 3, 3, 3), none()), "input has 3 channels, which must be"),
     wrong(sample((2, 3, 5, 5), (3, 3, 3, 3), none(), groups=2), "divide into 2 groups"),
     wrong(sample((2, 3, 5, 5), (3, 4, 3, 3), (3,)), "conv_transpose2d: bias (3,) does not fit"),
-    wrong(sample((1, 1, 2, 5), (1, 1, 2, 2), none(), padding=2), "the output would be -1 x 2"),
+    wrong(sample((1, 1, 5, 2), (1, 1, 2, 2), none(), padding=2), "the output would be 2 x -1"),
     wrong(sample((5, 5), (1, 1, 3, 3), none()), "input must be (N, C, H, W) or (C, H, W)"),
     wrong(sample((1, 3, 5, 5), (3, 3, 3), none()), "weight must be (channels, filters"),
     wrong(sample((1, 2, 5, 5), (2, 1, 3, 3), none(), groups=0), "groups must be"),

@@ -96,7 +96,7 @@ _SAMPLES = [
 ]
 _PLACES = [sample(distinct((2, 4, 5)), kernel_size=(2, 3), padding=1, return_indices=True)]
 _WRONG = [
-    wrong(sample((1, 1, 2, 5), kernel_size=3), "the output would be 0 x 1"),
+    wrong(sample((1, 1, 5, 2), kernel_size=3), "the output would be 1 x 0"),
     wrong(sample((1, 1, 5, 5), kernel_size=2, padding=2), "more than half of kernel_size 2"),
     wrong(sample((1, 1, 5, 5), kernel_size=0), "kernel_size must be"),
     wrong(sample((1, 1, 5, 5), kernel_size=(2, 2, 2)), "kernel_size must be a whole number"),

@@ -46,7 +46,7 @@ def _counts(space: Space, x: Array, output_size: OutputSize) -> Shape:
 
 _SAMPLES = [
     sample((2, 3, 6, 4), output_size=2),
-    sample((1, 2, 7, 5), output_size=(3, None)),
+    sample((1, 2, 7, 5), output_size=(None, 3)),
     sample((2, 5, 6), output_size=(1, 4)),
     sample((2, 3, 4), output_size=(5, 7)),
     sample((1, 1, 1, 1), output_size=1),
@@ -59,7 +59,7 @@ _WRONG = [
         sample((1, 1, 2, 5), output_size=(1, 2, 3)), "output_size must be a pair of whole numbers"
     ),
     wrong(sample((5, 5), output_size=2), "input must be (N, C, H, W) or (C, H, W)"),
-    wrong(sample((1, 2, 0, 3), output_size=2), "input must not be empty"),
+    wrong(sample((1, 2, 3, 0), output_size=2), "input must not be empty"),
 ]
 
 

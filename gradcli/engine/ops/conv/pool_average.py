@@ -51,7 +51,7 @@ _SAMPLES = [
     sample((1, 1, 1, 1), kernel_size=1),
 ]
 _WRONG = [
-    wrong(sample((1, 1, 2, 5), kernel_size=4), "the output would be 0 x 1"),
+    wrong(sample((1, 1, 5, 2), kernel_size=4), "the output would be 1 x 0"),
     wrong(sample((1, 1, 5, 5), kernel_size=2, padding=2), "more than half of kernel_size 2"),
     wrong(sample((1, 1, 5, 5), kernel_size=2, stride=(1, 2, 3)), "stride must be"),
 ]
