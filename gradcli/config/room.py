@@ -26,8 +26,8 @@ def shown(count: int) -> str:
 def available_bytes() -> int | None:
     """Memory that a new process could still get; None where the system does not say."""
     limits = [_meminfo(), _cgroup(), _address_space()]
-    known = [count for count in limits if count is not None]
-    return min(known) if known else None
+    counts = [count for count in limits if count is not None]
+    return min(counts, default=None)
 
 
 HERE = Room("this machine", available_bytes)

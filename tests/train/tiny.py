@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,32 +15,14 @@ from gradcli.engine import nn, optim
 from gradcli.train.directory import RunDirectory
 from gradcli.train.job import Job, Settings
 from gradcli.train.launch import Circumstances, resume, start
-from gradcli.train.report import Result
+from gradcli.train.report import Reporter
 from gradcli.train.signals import Signals
 
 HERE = Circumstances(argv=["test"], device="cpu", threads=1)
 
 
-class Silent:
-    """A reporter that shows nothing."""
-
-    def started(self, run: str, step: int, total: int) -> None:
-        """Nothing."""
-
-    def step(self, step: int, loss: float, rate: float) -> None:
-        """Nothing."""
-
-    def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Nothing."""
-
-    def saved(self, step: int, path: str) -> None:
-        """Nothing."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""
-
-    def finished(self, result: Result) -> None:
-        """Nothing."""
+class Silent(Reporter):
+    """A reporter that shows nothing: the bodies of the protocol do nothing."""
 
 
 @dataclass

@@ -135,8 +135,8 @@ def _filled(plan: Plan, view: Tensor, source: Tensor) -> Tensor:
 def _parts(plan: Plan, view: Shape, source: Tensor) -> tuple[Layout, Tensor, Tensor]:
     """How the view lies, the places of its rows, and the values that go there."""
     form = layout(view, plan.picks)
-    flat, picked = flat_positions(plan.name, plan.picks)
-    return form, flat, _fitted(source, form.result(picked), plan.name)
+    flat, shape = flat_positions(plan.name, plan.picks)
+    return form, flat, _fitted(source, form.result(shape), plan.name)
 
 
 def _overwrite(plan: Plan, view: Array, source: Tensor) -> None:

@@ -115,18 +115,18 @@ def layout(view: Shape, picks: Sequence[Pick]) -> Layout:
 
 def flat_positions(name: str, picks: Sequence[Pick]) -> tuple[Tensor, Shape]:
     """Index tensors as one position into all dimensions they pick from, and their common shape."""
-    given = [pick.positions() for pick in picks]
-    picked = reduce(lambda a, b: shapes.broadcast(a, b, name), [x.shape for x in given])
+    indices = [pick.positions() for pick in picks]
+    shape = reduce(lambda a, b: shapes.broadcast(a, b, name), [x.shape for x in indices])
     flat: Tensor | None = None
-    for pick, index in zip(picks, given, strict=True):
-        spread = reshape(expand(index, picked), (shapes.numel(picked),))
+    for pick, index in zip(picks, indices, strict=True):
+        spread = reshape(expand(index, shape), (shapes.numel(shape),))
         try:
             flat = counted(name, spread, pick.size, flat)
         except RangeError as error:
             where = f"dimension {pick.source}, which has size {pick.size}"
             raise RangeError(f"{error.message} of {where}") from None
     assert flat is not None
-    return flat, picked
+    return flat, shape
 
 
 @function(

@@ -41,9 +41,9 @@ def _writing(calls: list[Call]) -> list[Call]:
             continue
         outputs = list(call.outputs)
         for slot, view in enumerate(outputs):
-            found = _rounded(flow, i, view)
-            if found is not None:
-                outputs[slot], made[found[1]] = found[0], None
+            end = _rounded(flow, i, view)
+            if end is not None:
+                outputs[slot], made[end[1]] = end[0], None
         made[i] = replace(call, outputs=tuple(outputs))
     return [call for call in made if call is not None]
 
@@ -89,9 +89,9 @@ def _widened(flow: Flow, i: int, view: View) -> View | None:
     (source,) = copy.inputs
     if not source.contiguous and not view.whole:
         return None
-    found = view_in(view, replace(source, dtype=float32))  # elements are counted, not bytes
-    if found is None:
+    result = view_in(view, replace(source, dtype=float32))  # elements are counted, not bytes
+    if result is None:
         return None
-    found = replace(found, dtype=bfloat16)
+    result = replace(result, dtype=bfloat16)
     changed = flow.is_written(source, copied, i)
-    return None if changed or any(meets(found, out) for out in flow.calls[i].outputs) else found
+    return None if changed or any(meets(result, out) for out in flow.calls[i].outputs) else result

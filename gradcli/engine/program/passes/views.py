@@ -51,8 +51,8 @@ def _source(
     if copied is None:
         return None
     source = made[copied].inputs[0]
-    found = view_in(view, source)
+    direct = view_in(view, source)
     changed = flow.is_written(source, copied, reader)
-    if found is None or changed or any(meets(source, out) for out in call.outputs):
+    if direct is None or changed or any(meets(source, out) for out in call.outputs):
         return None
-    return found if reads(call.kernel, number, found) else None
+    return direct if reads(call.kernel, number, direct) else None
