@@ -1,0 +1,72 @@
+"""Runs that gradcli wrote before checkpoint format 2: resumed, evaluated and used as then."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from points import gradcli
+
+from gradcli.engine.device import cpu
+
+__all__ = ["gradcli"]
+
+FOLDER = Path(__file__).parents[1] / "data" / "runs-format1"
+WRITTEN_IN = "/data/runs-format1"
+EXPECTED = json.loads((FOLDER / "expected.json").read_text())
+SAME_BITS = ("avx2", "avx512", "avx512bf16")  # those of the processor that wrote the runs
+NAMES = pytest.mark.parametrize("name", EXPECTED)
+
+
+@pytest.fixture
+def old_runs(gradcli) -> None:
+    """The runs, in `runs` of the current folder; resolved.yaml names the data's new place."""
+    shutil.copytree(FOLDER / "runs", "runs")
+    for path in Path("runs").glob("*/*/resolved.yaml"):
+        path.write_text(path.read_text().replace(WRITTEN_IN, str(FOLDER)))
+
+
+def same(figures: dict[str, float], expected: dict[str, float]) -> None:
+    """Both have the same names and values, but for rounding on another instruction set."""
+    exact = cpu.isa() in SAME_BITS
+    assert figures == (expected if exact else pytest.approx(expected, rel=1e-4))
+
+
+@NAMES
+def test_resume_ends_in_the_weights_of_then(gradcli, old_runs, name: str) -> None:
+    ended = gradcli("resume", name, "--json")
+    assert ended.code == 0
+    expected = EXPECTED[name]["resume"]
+    assert ended.json["steps"] == expected["steps"]
+    same(ended.json["metrics"], expected["metrics"])
+    if cpu.isa() in SAME_BITS:
+        assert ended.json["weights_sha256"] == expected["weights_sha256"]
+
+
+@NAMES
+def test_eval_gives_the_figures_of_then(gradcli, old_runs, name: str) -> None:
+    ended = gradcli("eval", name, "--split", "val", "--json")
+    assert ended.code == 0
+    same(ended.json["metrics"], EXPECTED[name]["eval"])
+
+
+@pytest.mark.parametrize("name", ["houses", "pictures"])
+def test_predict_answers_as_then(gradcli, old_runs, name: str) -> None:
+    expected = EXPECTED[name]["predict"]
+    files = dict.fromkeys(str(FOLDER / row["file"]) for row in expected)
+    ended = gradcli("predict", name, *files, "--json")
+    assert ended.code == 0
+    rows = ended.json["predictions"][: len(expected)]
+    for row, old in zip(rows, expected, strict=True):
+        assert (row["index"], row["name"]) == (old["index"], old["name"])
+        assert row.get("label") == old.get("label")
+        assert row.get("values", []) == pytest.approx(old.get("values", []), rel=1e-4)
+        assert row.get("probability", 0) == pytest.approx(old.get("probability", 0), rel=1e-4)
+
+
+def test_a_prompt_goes_on_as_then(gradcli, old_runs) -> None:
+    ended = gradcli("predict", "words", "--prompt", "the cat", "--tokens", "20", "--json")
+    assert ended.code == 0
+    assert ended.json["text"] == EXPECTED["words"]["predict"]
