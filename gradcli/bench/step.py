@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gradcli import engine
 from gradcli.bench import calls, layers
 from gradcli.bench.layers import Turn, Turns
 from gradcli.train.step import OneStep, Order, TrainingStep
@@ -78,22 +77,17 @@ class _MarkedStep(OneStep):
         with self._turns.of(BATCH):
             return super().batch(indices, state)
 
-    def update(self) -> None:
+    def update(self, decay: Tensor | None) -> None:
         """The change, in the turn of the optimizer."""
         with self._turns.of(UPDATE):
-            super().update()
+            super().update(decay)
 
 
 def parts(job: Job, planned: Sequence[PlannedLayer], times: int) -> Parts:
     """The calls of the first step, timed, and whose each is."""
     turns = Turns()
-    rates = [[float(group["lr"]) for group in job.optimizer.param_groups]]
-    engine.manual_seed(job.settings.seed, step=1)
-    arguments = (
-        _order(job).rows(0, 1)[0],
-        engine.tensor(rates, dtype=engine.float64)[0],
-        engine.get_rng_state(),
-    )
+    indices = _order(job).rows(0, 1)[0]
     with layers.watched(job, planned, turns) as watched:
         step = _MarkedStep(watched, job.dataset.splits["train"], turns)
-        return calls.measure(lambda: step(*arguments), turns, times)
+        inputs = [row[0] for row in step.inputs([1])]
+        return calls.measure(lambda: step(indices, *inputs), turns, times)

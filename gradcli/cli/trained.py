@@ -41,10 +41,11 @@ def load_run(path: Path, overrides: Sequence[str] = (), room: Room | None = None
     To go on with it, the training has to fit into a room.
     """
     from gradcli.config import load
+    from gradcli.train import old_runs
 
     resolved = path / "resolved.yaml"
     try:
-        return load(resolved, overrides, room)
+        return load(resolved, (*old_runs.overrides(path), *overrides), room)
     except ErrorGroup as group:
         for error in group.errors:
             if error.code == NO_DATA:

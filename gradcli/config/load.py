@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -277,10 +277,6 @@ def _stem(path: Path) -> str:
 def _resolved(config: Config, data_name: str) -> dict[str, Any]:
     """Every value of the config, as plain YAML."""
     data = {f.name: listed(getattr(config.data, f.name)) for f in fields(config.data) if f.init}  # type: ignore[arg-type]
-    train = {f.name: getattr(config.train, f.name) for f in fields(config.train)}
-    if config.train.early_stop:
-        stop = config.train.early_stop
-        train["early_stop"] = {f.name: getattr(stop, f.name) for f in fields(stop)}
     return {
         "gradcli": VERSION,
         "name": config.name,
@@ -293,7 +289,7 @@ def _resolved(config: Config, data_name: str) -> dict[str, Any]:
         "metrics": list(config.metrics),
         "optim": config.optim.written(),
         "schedule": config.schedule.written(),
-        "train": _given(train),
+        "train": _given(asdict(config.train)),
         "expect": {e.metric: f"{e.comparison} {e.value!r}" for e in config.expect},
     }
 

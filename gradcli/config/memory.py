@@ -60,8 +60,7 @@ def program_memory(config: Config) -> Memory:
             job = job_of(config, dataset)
             step = OneStep(job, splits["train"])
             order = engine.empty(splits["train"].size, dtype=engine.int64)
-        rates = engine.zeros(len(job.optimizer.param_groups), dtype=engine.float64)
-        args = order[: config.train.batch], rates, engine.get_rng_state()
+        args = order[: config.train.batch], *(row[0] for row in step.inputs([1]))
         arena = arena_bytes(step, args)
         return Memory(meta.DEVICE.allocated + cpu.allocated() - before, arena)
     finally:

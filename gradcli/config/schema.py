@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+)
 
 from gradcli.config.fields import expected, in_yaml
 from gradcli.config.node import Node, Path, Report, describe
@@ -123,14 +131,27 @@ def _field(make: Callable[..., Any], parameter: inspect.Parameter, hint: Any) ->
 
 
 def _checked(hint: Any) -> Any:
-    """The type for pydantic: a dataclass is checked by its own schema."""
+    """The type for pydantic: a dataclass is checked by its own schema.
+
+    Its attribute ALONE names the key that a bare value fills.
+    """
     inner = _dataclass_in(hint)
     if inner is None:
         return hint
     schema = schema_of(inner)
-    validator = AfterValidator(lambda model: inner(**schema.values(model)))
-    section: Any = Annotated[(schema.model, validator)]
+    notes: list[Any] = [AfterValidator(lambda model: inner(**schema.values(model)))]
+    alone = getattr(inner, "ALONE", None)
+    if alone is not None:
+        either = _checked(schema.hints[alone]) | schema.model
+        wrap = BeforeValidator(lambda value: _mapped(value, alone), json_schema_input_type=either)
+        notes.append(wrap)
+    section: Any = Annotated[(schema.model, *notes)]
     return section if hint is inner else section | None
+
+
+def _mapped(value: object, key: str) -> object:
+    """A value that stands for the map with this key alone."""
+    return value if value is None or isinstance(value, Mapping) else {key: value}
 
 
 def check(

@@ -9,33 +9,59 @@ from typing import TYPE_CHECKING
 from gradcli import engine
 
 if TYPE_CHECKING:
-    from gradcli.engine import Tensor, nn
+    from gradcli.engine import DType, Tensor, nn
+    from gradcli.train.job import Ema
 
 
 class Average:
-    """average = decay average + (1 - decay) weight after each step; it begins at the weights.
+    """average = decay average + (1 - decay) value after each step; it begins at the first values.
 
-    Only what is trained has an average; buffers such as running statistics are used as they are.
+    The values are the weights that are trained and, unless the settings leave them out, the
+    floating-point buffers beside them: running statistics must belong to the weights that are used
+    with them.
     """
 
-    def __init__(self, model: nn.Module, decay: float) -> None:
-        self.decay = decay
-        self._weights = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    def __init__(self, model: nn.Module, settings: Ema) -> None:
+        self._settings = settings
+        self._values: dict[str, Tensor] = {
+            name: parameter
+            for name, parameter in model.named_parameters()
+            if parameter.requires_grad
+        }
+        if settings.buffers:
+            buffers = dict(model.named_buffers())
+            self._values |= {
+                name: buffers[name]
+                for name in model.state_dict()
+                if name in buffers and buffers[name].is_floating_point()
+            }
         self.tensors: dict[str, Tensor] = {
-            name: p.detach().clone() for name, p in self._weights.items()
+            name: value.detach().clone() for name, value in self._values.items()
         }
 
-    def update(self) -> None:
-        """Take the weights of a step that was made."""
+    def decay(self, step: int) -> float:
+        """The decay at `step`, from 1: with a warm-up, at most (1 + step) / (10 + step).
+
+        So the average is at any time of the newest tenth of the steps at least, and the first
+        values, which nothing has trained, are soon forgotten.
+        """
+        decay = self._settings.decay
+        return min(decay, (1 + step) / (10 + step)) if self._settings.warmup else decay
+
+    def update(self, decay: Tensor) -> None:
+        """Take the values of a step; `decay` is one float64 number."""
+        shares: dict[DType, tuple[Tensor, Tensor]] = {}
         with engine.no_grad():
             for name, average in self.tensors.items():
-                weight = self._weights[name]
-                average.copy_(self.decay * average + (1 - self.decay) * weight)
+                if average.dtype not in shares:
+                    shares[average.dtype] = decay.to(average.dtype), (1 - decay).to(average.dtype)
+                old, new = shares[average.dtype]
+                average.copy_(old * average + new * self._values[name])
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
-        """The model with the averages as its weights."""
-        spare = {name: p.detach().clone() for name, p in self._weights.items()}
+        """The model with the averages as its weights and buffers."""
+        spare = {name: value.detach().clone() for name, value in self._values.items()}
         self._give(self.tensors)
         try:
             yield
@@ -45,4 +71,4 @@ class Average:
     def _give(self, tensors: dict[str, Tensor]) -> None:
         with engine.no_grad():
             for name, tensor in tensors.items():
-                self._weights[name].copy_(tensor)
+                self._values[name].copy_(tensor)

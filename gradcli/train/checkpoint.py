@@ -21,7 +21,8 @@ from gradcli.errors import CheckpointError
 from gradcli.train.atomic import write_file
 from gradcli.train.safetensors_file import Contents, Stored, decode, encode_header, layout
 
-FORMAT = 1
+FORMAT = 2  # 1 had other defaults: old_runs.py
+READABLE = range(1, FORMAT + 1)
 KEY = "gradcli"
 ZEROS = "0" * 64
 NAME = re.compile(r"step-(\d{8,12})\.safetensors")
@@ -52,6 +53,7 @@ class Meta:
         data: sha256 of each data file.
         state: what the dataset fitted (category tables, means); predict needs it.
         schedule: what the schedule has seen of the evaluations, where it looks at them.
+        format: of the checkpoint, as it was written.
     """
 
     step: int
@@ -190,12 +192,13 @@ def _meta(contents: Contents, path: Path) -> Meta:
         found = values.pop("format")
     except (ValueError, KeyError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"{path}: unreadable metadata: {error}") from error
-    if found != FORMAT:
+    if type(found) is not int or found not in READABLE:
         raise CheckpointError(
-            f"{path}: format: the checkpoint has {found}, this gradcli reads {FORMAT}",
+            f"{path}: format: the checkpoint has {found}, this gradcli reads {READABLE[0]} to "
+            f"{FORMAT}",
             notes=("use the gradcli that wrote it, or a newer one",),
         )
-    meta = _typed(values, path)
+    meta = _typed(values, path, found)
     if step_of(path.name) not in (None, meta.step):
         raise CheckpointError(f"{path} holds step {meta.step}: the file was renamed")
     return meta
@@ -211,7 +214,7 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def _typed(values: dict[str, Any], path: Path) -> Meta:
+def _typed(values: dict[str, Any], path: Path, written: int) -> Meta:
     """The fields, each of the type it must have: a hash proves no origin."""
     values = {"schedule": {}, **values}  # checkpoints of older versions have none
     for name, kind in TYPES.items():
@@ -223,7 +226,7 @@ def _typed(values: dict[str, Any], path: Path) -> Meta:
         found = Best(str(best["metric"]), float(best["value"]), int(best["step"])) if best else None
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path}: the metadata has no usable 'best'") from error
-    return Meta(best=found, **known)
+    return Meta(best=found, format=written, **known)
 
 
 def names(directory: Path) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import CheckpointError
+from gradcli.train.old_runs import upgraded
 
 if TYPE_CHECKING:
     from gradcli.train.checkpoint import Meta
@@ -55,8 +56,10 @@ def check_same(meta: Meta, job: Job, source: str, *, allow_data_change: bool) ->
     ]
     # A key that this version has and the run's own config does not had its default there too.
     same = (config_sha256(job.resolved), config_sha256(job.stated))
-    if not differences and meta.config_sha256 not in same:
-        differences = _differences(dict(flat(meta.config)), dict(flat(job.resolved)))
+    theirs = upgraded(meta.config, meta.format)
+    sha256 = config_sha256(theirs) if theirs != meta.config else meta.config_sha256
+    if not differences and sha256 not in same:
+        differences = _differences(dict(flat(theirs)), dict(flat(job.resolved)))
     if differences:
         raise CheckpointError(
             f"{source} is of another training: {differences[0]}",

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
 
 from gradcli.engine.kind import Bound, Count, NotNegative, Positive, Share, Whole, within
 from gradcli.errors import ConfigError
@@ -72,6 +72,23 @@ class EarlyStop:
 
 
 @dataclass(frozen=True)
+class Ema:
+    """A moving average of the weights, which evaluation and prediction use.
+
+    Attributes:
+        decay: the share that the average keeps at each step.
+        warmup: at step t the decay is at most (1 + t) / (10 + t).
+        buffers: running statistics and other buffers of floating-point numbers have an average too.
+    """
+
+    ALONE: ClassVar = "decay"
+
+    decay: Share
+    warmup: bool = True
+    buffers: bool = True
+
+
+@dataclass(frozen=True)
 class Settings:
     """The `train:` section: how long, in which portions, and what is watched.
 
@@ -92,9 +109,11 @@ class Settings:
         Positive | None, "largest size of each number of a gradient; comes before `clip`"
     ] = None
     ema: Annotated[
-        Share | None,
-        "such as `0.999`: the share that a moving average of the weights keeps at each step; it "
-        "begins at the first weights, `val`, `test`, `gradcli eval` and `predict` use it",
+        Ema | None,
+        Bound("a number in [0, 1), or a map {decay, warmup, buffers}"),
+        "a number such as `0.999`, or `{decay, warmup: true, buffers: true}`: the share that a "
+        "moving average of the weights keeps at each step, less in the first steps; `val`, `test`, "
+        "`gradcli eval` and `predict` use the average",
     ] = None
     drop_last: Annotated[bool, "leave out an epoch's last, smaller batch"] = False
     best: Annotated[

@@ -77,7 +77,11 @@ class Trainer:
             self.job.schedule.load_state_dict(found.meta.schedule)
         mine = self.meta
         self.meta = replace(
-            found.meta, config=mine.config, config_sha256=mine.config_sha256, data=mine.data
+            found.meta,
+            format=mine.format,
+            config=mine.config,
+            config_sha256=mine.config_sha256,
+            data=mine.data,
         )
         self._saved = found.meta.step
 

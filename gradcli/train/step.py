@@ -37,9 +37,7 @@ class TrainingStep:
     """The steps of one job; `note` is told why they run eagerly, where they do."""
 
     def __init__(self, job: Job, split: Split, note: Callable[[str], None]) -> None:
-        self._job = job
         self._one = OneStep(job, split)
-        self._rates = [float(group["lr"]) for group in job.optimizer.param_groups]
         self.captured = engine.capture(
             self._one,
             on_refusal=lambda why: note(f"the steps run eagerly, one by one: {why}"),
@@ -53,20 +51,12 @@ class TrainingStep:
 
     def rates(self, step: int) -> list[float]:
         """The learning rate of each group at a step, from 1."""
-        factor = self._job.schedule.factor(step - 1)
-        return [rate * factor for rate in self._rates]
+        return self._one.rates(step)
 
     def run(self, first: int, indices: Tensor) -> Progress:
         """The steps from number `first` (from 1) on, one for each row of indices (steps, batch)."""
-        count = indices.shape[0]
-        rates, states = [], []
-        for step in range(first, first + count):
-            rates.append(self.rates(step))
-            engine.manual_seed(self._job.settings.seed, step=step)
-            states.append(engine.get_rng_state().tolist())
-        result = self.captured.steps(
-            indices, engine.tensor(rates, dtype=engine.float64), engine.tensor(states)
-        )
+        inputs = self._one.inputs(range(first, first + indices.shape[0]))
+        result = self.captured.steps(indices, *inputs)
         losses = [] if result.outputs is None else result.outputs.tolist()
         if result.error is not None and len(losses) == result.done and self._one.loss is not None:
             losses.append(self._one.loss.item())  # an eager step that was refused gave nothing back
@@ -84,19 +74,43 @@ class OneStep:
         self._job = job
         self._split = split
         self._parameters = list(job.model.parameters())
-        decay = job.settings.ema
-        self.average = None if decay is None else Average(job.model, decay)
+        self._rates = [float(group["lr"]) for group in job.optimizer.param_groups]
+        ema = job.settings.ema
+        self.average = None if ema is None else Average(job.model, ema)
         self.loss: Tensor | None = None  # of the latest step that Python made
 
-    def __call__(self, indices: Tensor, rates: Tensor, state: Tensor) -> Tensor:
-        """One step; a loss that is not finite ends it before the update."""
+    def __call__(
+        self, indices: Tensor, rates: Tensor, state: Tensor, decay: Tensor | None = None
+    ) -> Tensor:
+        """One step; a loss that is not finite ends it before the update.
+
+        `decay` is that of the average, where there is one.
+        """
         engine.set_rng_state(state)
         self._job.optimizer.take_rates(rates)
         with precision.products(self._job.settings):
             self.loss = loss = self.gradients(indices, state)
             engine.require_finite(loss)
-            self.update()
+            self.update(decay)
         return loss
+
+    def rates(self, step: int) -> list[float]:
+        """The learning rate of each group at a step, from 1."""
+        factor = self._job.schedule.factor(step - 1)
+        return [rate * factor for rate in self._rates]
+
+    def inputs(self, steps: Sequence[int]) -> list[Tensor]:
+        """What a step takes beside its indices, a row for each of these steps, from 1."""
+        states = []
+        for step in steps:
+            engine.manual_seed(self._job.settings.seed, step=step)
+            states.append(engine.get_rng_state().tolist())
+        rates = engine.tensor([self.rates(step) for step in steps], dtype=engine.float64)
+        rows = [rates, engine.tensor(states)]
+        if self.average is not None:
+            decays = [self.average.decay(step) for step in steps]
+            rows.append(engine.tensor(decays, dtype=engine.float64))
+        return rows
 
     def gradients(self, indices: Tensor, state: Tensor) -> Tensor:
         """The batch's mean loss, with its gradients in the parameters.
@@ -137,16 +151,16 @@ class OneStep:
         epoch = (state[1:2] - 1) // steps_per_epoch(job.settings, split.size)
         return split.changed(indices, epoch_state(job.settings.seed, epoch))
 
-    def update(self) -> None:
-        """Clip the gradients and take the optimizer's step."""
+    def update(self, decay: Tensor | None) -> None:
+        """Clip the gradients, take the optimizer's step, and move the average."""
         settings = self._job.settings
         if settings.clip_value is not None:
             optim.clip_grad_value_(self._parameters, settings.clip_value)
         if settings.clip is not None:
             optim.clip_grad_norm_(self._parameters, settings.clip)
         self._job.optimizer.step()
-        if self.average is not None:
-            self.average.update()
+        if self.average is not None and decay is not None:
+            self.average.update(decay)
 
 
 class Order:

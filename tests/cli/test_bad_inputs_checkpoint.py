@@ -62,7 +62,7 @@ def flipped_state(data: bytes) -> bytes:
 
 
 def changed(data: bytes) -> bytes:
-    return data.replace(b'\\"format\\": 1', b'\\"format\\": 2', 1)
+    return data.replace(b'\\"format\\": 2', b'\\"format\\": 3', 1)
 
 
 BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
@@ -189,8 +189,8 @@ def test_weights_that_are_not_finite_need_a_flag(
 
 
 def test_a_newer_format_names_both_versions(refused: Refused, stopped: Path) -> None:
-    rewrite(stopped, lambda found: Checkpoint(replace(found.meta, format=2), found.tensors))
-    refused(7, "format: the checkpoint has 2, this gradcli reads 1", "eval", "last")
+    rewrite(stopped, lambda found: Checkpoint(replace(found.meta, format=3), found.tensors))
+    refused(7, "format: the checkpoint has 3, this gradcli reads 1 to 2", "eval", "last")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 
 from gradcli.config.load import Config, load
 from gradcli.errors import ErrorGroup, GradcliError
+from gradcli.train.job import Ema
 
 Write = Callable[..., Path]
 
@@ -120,6 +121,17 @@ def test_every_mistake_is_reported_at_its_place(config_file: Write) -> None:
             "train.early_stop.patience must be a whole number from 1",
         ),
         ("best: val.accuracy", "early_stop: {}", "train.early_stop.metric is missing"),
+        (
+            "best: val.accuracy",
+            "ema: 1",
+            "train.ema must be a number in [0, 1), or a map {decay, warmup, buffers}, got 1",
+        ),
+        ("best: val.accuracy", "ema: {decay: 2}", "train.ema.decay must be a number in [0, 1)"),
+        (
+            "best: val.accuracy",
+            "ema: {decay: 0.9, warm_up: false}",
+            "unknown key 'warm_up' in train.ema [did you mean 'warmup'?]",
+        ),
         ("test.accuracy:", "test.mse:", "metric 'mse' is not measured; here: loss, accuracy"),
         ('">= 0.5"', "0.5", "expect must be a map such as"),
         ('">= 0.5"', '"about 0.5"', "must be a comparison (>=, <=, >, <) and a number"),
@@ -313,6 +325,13 @@ class TestOverrides:
         )
         assert len(config.model) == 2
         assert config.train.early_stop is not None
+
+    @pytest.mark.parametrize("written", ["0.99", "{decay: 0.99}"])
+    def test_a_number_alone_is_the_decay_of_ema(self, config_file: Write, written: str) -> None:
+        config = self.load(config_file(), f"train.ema={written}")
+        assert config.train.ema == Ema(0.99)
+        full = {"decay": 0.99, "warmup": True, "buffers": True}
+        assert config.resolved["train"]["ema"] == full
 
     def test_reach_figures_with_a_dot_in_their_name(self, config_file: Write) -> None:
         config = self.load(config_file(), "expect.val.loss=< 5", "expect.test.accuracy=null")

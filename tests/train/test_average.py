@@ -14,9 +14,10 @@ from gradcli.errors import CheckpointError
 from gradcli.train.average import Average
 from gradcli.train.directory import find_checkpoint
 from gradcli.train.evaluate import Evaluation
+from gradcli.train.job import Ema
 from gradcli.train.state import restore
 
-SETTINGS = {"ema": 0.75, "checkpoint_every": 4}
+SETTINGS = {"ema": Ema(0.75), "checkpoint_every": 4}
 
 
 class Killed(BaseException):
@@ -36,19 +37,19 @@ class KilledAt(Silent):
 
 def test_the_average_follows_its_formula() -> None:
     model = nn.Linear(2, 1, bias=False)
-    average = Average(model, 0.75)
+    average = Average(model, Ema(0.75, warmup=False))
     expected = [list(row) for row in model.weight.tolist()]
     for step in range(5):
         with engine.no_grad():
             model.weight.fill_(float(step))
-        average.update()
+        average.update(engine.tensor(average.decay(step + 1), dtype=engine.float64))
         expected = [[0.75 * value + 0.25 * step for value in row] for row in expected]
         assert average.tensors["weight"].tolist()[0] == pytest.approx(expected[0], rel=1e-6)
 
 
 def test_in_place_gives_the_weights_back_after_an_error() -> None:
     model = nn.Linear(2, 1)
-    average = Average(model, 0.5)
+    average = Average(model, Ema(0.5))
     with engine.no_grad():
         model.weight.fill_(3.0)
     with pytest.raises(Killed), average.in_place():
@@ -60,7 +61,7 @@ def test_in_place_gives_the_weights_back_after_an_error() -> None:
 def test_frozen_weights_have_no_average() -> None:
     model = nn.Linear(2, 1)
     model.bias.requires_grad_(False)
-    assert list(Average(model, 0.5).tensors) == ["weight"]
+    assert list(Average(model, Ema(0.5)).tensors) == ["weight"]
 
 
 def saved(run: Path | str) -> dict[str, bytes]:
@@ -89,7 +90,7 @@ def test_captured_and_eager_averages_have_the_same_bits(tmp_path: Path) -> None:
 
 def test_the_average_changes_no_step_but_what_is_measured(tmp_path: Path) -> None:
     plain = train(tmp_path / "a")
-    averaged = train(tmp_path / "b", tiny_job(settings={"ema": 0.75}))
+    averaged = train(tmp_path / "b", tiny_job(settings={"ema": Ema(0.75)}))
     assert averaged.weights_sha256 == plain.weights_sha256
     assert averaged.metrics["val.loss"] != plain.metrics["val.loss"]
 
@@ -109,5 +110,26 @@ def test_a_checkpoint_without_the_average_is_refused(tmp_path: Path) -> None:
     job = tiny_job(settings=SETTINGS)
     found = find_checkpoint(Path(result.run), "last")[1].tensors
     with pytest.raises(CheckpointError) as caught:
-        restore(found, job.model, job.optimizer, "last", Average(job.model, 0.5))
+        restore(found, job.model, job.optimizer, "last", Average(job.model, Ema(0.5)))
     assert any("missing: ema.0.weight" in note for note in caught.value.notes)
+
+
+def test_running_statistics_have_an_average_unless_left_out() -> None:
+    model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    weights = ["0.weight", "0.bias", "1.weight", "1.bias"]
+    assert list(Average(model, Ema(0.5, buffers=False)).tensors) == weights
+    average = Average(model, Ema(0.5, warmup=False))
+    assert list(average.tensors) == [*weights, "1.running_mean", "1.running_var"]
+    with engine.no_grad():
+        model[1].running_mean.fill_(4.0)
+    average.update(engine.tensor(0.5, dtype=engine.float64))
+    assert average.tensors["1.running_mean"].tolist() == [2.0] * 3
+    with average.in_place():
+        assert model[1].running_mean.tolist() == [2.0] * 3
+    assert model[1].running_mean.tolist() == [4.0] * 3
+
+
+def test_a_warm_up_keeps_less_at_first() -> None:
+    average = Average(nn.Linear(2, 1), Ema(0.9))
+    assert [average.decay(step) for step in (1, 10, 80, 82)] == [2 / 11, 11 / 20, 0.9, 0.9]
+    assert Average(nn.Linear(2, 1), Ema(0.9, warmup=False)).decay(1) == 0.9

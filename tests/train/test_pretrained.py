@@ -13,6 +13,7 @@ from gradcli import engine
 from gradcli.config import build, load
 from gradcli.engine import nn
 from gradcli.errors import CheckpointError, ErrorGroup
+from gradcli.train.job import Ema
 from gradcli.train.pretrained import take_over
 from gradcli.train.safetensors_file import Stored, encode_header, layout
 from gradcli.train.state import bytes_of, dtype_name
@@ -49,7 +50,7 @@ def test_weights_in_bfloat16_are_written_and_taken_by_float32(tmp_path: Path) ->
 
 
 def test_a_checkpoint_gives_its_average(tmp_path: Path) -> None:
-    run = Path(train(tmp_path, tiny_job(settings={"ema": 0.5})).run)
+    run = Path(train(tmp_path, tiny_job(settings={"ema": Ema(0.5)})).run)
     [file] = list((run / "checkpoints").glob("*18.safetensors"))
     model = tiny_job().model
     take_over(model, file, set(model.state_dict()))

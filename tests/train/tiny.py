@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -87,7 +87,7 @@ def tiny_job(optimizer: str = "adam", **changes: Any) -> Job:
             {"train": TinySplit(42, 1), "val": TinySplit(20, 2), "test": TinySplit(12, 3)}
         ),
         "settings": Settings(**settings),
-        "resolved": {"optim": {"name": optimizer}, "train": settings},
+        "resolved": {"optim": {"name": optimizer}, "train": asdict(Settings(**settings))},
         "sources": [(Path("tiny.yaml"), "name: tiny\n")],
         "model_layers": ["linear", "dropout", "linear"],
     }

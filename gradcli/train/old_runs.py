@@ -1,0 +1,51 @@
+"""Runs of older versions: what their configs leave out meant something else then."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gradcli.train.checkpoint import FORMAT
+
+
+def upgraded(config: Mapping[str, Any], written: int) -> dict[str, Any]:
+    """The resolved config of a run of format `written`, with the defaults of then spelled out."""
+    result = dict(config)
+    for path, value in _changes(config).items() if written < 2 else ():
+        section, key = path.split(".")
+        result[section] = {**result[section], key: value}
+    return result
+
+
+def overrides(run: Path) -> list[str]:
+    """The same as `-s KEY=VALUE`, for resolved.yaml of the run in this folder."""
+    if format_of(run) >= FORMAT:
+        return []
+    try:
+        config = yaml.safe_load((run / "resolved.yaml").read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return []  # who loads it says what is wrong with it
+    changes = _changes(config) if isinstance(config, Mapping) else {}
+    return [f"{path}={json.dumps(value)}" for path, value in changes.items()]
+
+
+def format_of(run: Path) -> int:
+    """The format in which a run was begun; the newest where its manifest does not say."""
+    try:
+        written = json.loads((run / "manifest.json").read_text(encoding="utf-8"))["format"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return FORMAT
+    return written if type(written) is int else FORMAT
+
+
+def _changes(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys of format 1 with the values that this version must be given to do the same."""
+    train = config.get("train")
+    changes: dict[str, Any] = {}
+    if isinstance(train, Mapping) and isinstance(train.get("ema"), int | float):
+        changes["train.ema"] = {"decay": train["ema"], "warmup": False, "buffers": False}
+    return changes
