@@ -77,7 +77,7 @@ class _MarkedStep(OneStep):
         with self._turns.of(BATCH):
             return super().batch(indices, state)
 
-    def update(self, decay: Tensor | None) -> None:
+    def update(self, decay: Tensor | None = None) -> None:
         """The change, in the turn of the optimizer."""
         with self._turns.of(UPDATE):
             super().update(decay)

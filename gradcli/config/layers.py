@@ -30,10 +30,14 @@ def reshape(sample: Sample, shape: Shape) -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Unflatten(1, shape))
 
 
-def embed(num_embeddings: int, dim: Count, *, std: Positive = 1.0) -> nn.Module:
-    """A learnt row of `dim` numbers for each index, normally distributed at first."""
+def embed(num_embeddings: int, dim: Count, *, std: Positive | None = None) -> nn.Module:
+    """A learnt row of `dim` numbers for each index, normally distributed at first.
+
+    Where `std` is left out it is 0.02 in a model with `positions`, `attention` or `transformer`,
+    and 1 in any other.
+    """
     table = nn.Embedding(num_embeddings, dim)
-    if std != 1.0:
+    if std not in (None, 1.0):
         nn.init.normal_(table.weight, 0.0, std)
     return table
 

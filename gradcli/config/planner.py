@@ -20,6 +20,8 @@ from gradcli.config.ties import Ties
 from gradcli.errors import ConfigError, GradcliError, Place, ShapeError
 
 MAX_LAYERS = 10_000
+# Rows of deviation 1 would drown the positions beside them, and make the first attention one-hot.
+ATTENDING = {"positions", "attention", "transformer"}
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
@@ -39,11 +41,20 @@ class Planner:
         self.count = 0
         self.trail: list[str] = []
         self.ties = Ties()
+        self.embed_std = 1.0  # where a layer does not say
 
-    def plan(
+    def plan(self, node: Node, signal: Signal | None) -> tuple[list[PlannedLayer], Signal | None]:
+        """The layers of a model, and what leaves the last; None where a mistake hides it."""
+        parts = [part for _, part in node.walk()]
+        kinds = {key for part in parts for key in part.map()}
+        kinds |= {item.value for part in parts for item in part.list() if type(item.value) is str}
+        self.embed_std = 0.02 if ATTENDING & kinds else 1.0
+        return self._list(node, signal)
+
+    def _list(
         self, node: Node, signal: Signal | None, above: str = ""
     ) -> tuple[list[PlannedLayer], Signal | None]:
-        """The layers of a list, and what leaves the last; None where a mistake hides it."""
+        """The layers of a list, and what leaves the last."""
         planned: list[PlannedLayer] = []
         for position, item in enumerate(node.list()):
             layer = self._layer(item, signal, f"{above}{position}")
@@ -65,10 +76,12 @@ class Planner:
         init, fields = self._init(kind, fields, where)
         schema = self._schema(kind)
         values = check(fields, schema, where, self.report)
+        if values and kind == "embed" and values["std"] is None:
+            values["std"] = self.embed_std
         use = Use(kind, name, fields, values, signal, index, place, schema)
         if kind in CONTAINERS:
             try:
-                return contain(use, self.plan, self.report)
+                return contain(use, self._list, self.report)
             except ShapeError as error:
                 self._does_not_fit(error.message, kind, name, index, place)
                 return None

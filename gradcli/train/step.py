@@ -151,7 +151,7 @@ class OneStep:
         epoch = (state[1:2] - 1) // steps_per_epoch(job.settings, split.size)
         return split.changed(indices, epoch_state(job.settings.seed, epoch))
 
-    def update(self, decay: Tensor | None) -> None:
+    def update(self, decay: Tensor | None = None) -> None:
         """Clip the gradients, take the optimizer's step, and move the average."""
         settings = self._job.settings
         if settings.clip_value is not None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from gradcli import engine
 from gradcli.config.load import Config, load
 from gradcli.config.planned import build, build_all
 from gradcli.errors import ErrorGroup, GradcliError
@@ -87,3 +89,27 @@ def test_what_does_not_fit_is_said(
     config_file: Write, layers: str, head: str, message: str
 ) -> None:
     assert message in mistakes(config_file, layers, head)
+
+
+@pytest.mark.parametrize(
+    ("layers", "std"),
+    [
+        ("positions\nlayernorm", 0.02),
+        ("residual: [attention: 3]", 0.02),
+        ("repeat: {times: 2, layers: [transformer: {heads: 3}]}", 0.02),
+        ("lstm: 12", 1.0),
+        ("linear: {out: 12, name: attention}", 1.0),
+    ],
+)
+def test_an_embedding_beside_positions_or_attention_begins_small(
+    config_file: Write, layers: str, std: float
+) -> None:
+    path = planned(config_file, layers).root / "config.yaml"
+    written = {}
+    for form in ("12", "{dim: 12}", f"{{dim: 12, std: {std}}}"):
+        path.write_text(re.sub(r"embed: .*", f"embed: {form}", path.read_text()))
+        config = load(path)
+        assert config.resolved["model"][0] == {"embed": {"dim": 12, "std": std}}
+        engine.manual_seed(3)
+        written[form] = build_all(config.model)[0].weight.tolist()
+    assert len({str(weight) for weight in written.values()}) == 1
