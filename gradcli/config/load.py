@@ -238,7 +238,7 @@ class _Loading:
             return None
         crosscheck.lints(layers, self.report)
         if loss:
-            loss_fits.end_lint(root, loss, layers[-1], self.report)
+            loss_fits.end_lint(root, loss, layers[-1].leaf(-1), self.report)
             loss_fits.output_fits(root, loss, facts, layers[-1], output, self.report)
         return layers
 

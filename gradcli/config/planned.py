@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from gradcli.config.schema import Schema
 from gradcli.config.signal import Signal
@@ -53,6 +53,23 @@ class PlannedLayer:
     def flat(self) -> list[PlannedLayer]:
         """This layer and all inside it."""
         return [self, *(deep for child in self.children for deep in child.flat())]
+
+    def leaf(self, side: Literal[0, -1]) -> PlannedLayer:
+        """The first layer that the input meets, or the last; a sum or join is itself."""
+        return self.children[side].leaf(side) if self.kind in ("block", "repeat") else self
+
+
+def chains(layers: Sequence[PlannedLayer]) -> Iterator[Sequence[PlannedLayer]]:
+    """The layers that run one behind the other, here and inside each of them."""
+    yield layers
+    for layer in layers:
+        shortcut = f"{layer.index}.shortcut"
+        ways = layer.children if layer.kind == "parallel" else ()
+        own = () if ways else [child for child in layer.children if child.index != shortcut]
+        around = [child for child in layer.children if child.index == shortcut]
+        for way in (own, *([child] for child in (*ways, *around))):
+            if way:
+                yield from chains(way)
 
 
 def build(layer: PlannedLayer) -> nn.Module:

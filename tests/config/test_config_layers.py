@@ -313,9 +313,28 @@ def test_bytes_beyond_64_bits_are_refused(config_file: Write) -> None:
     assert "overflow 64 bits" in error.message
 
 
-def test_bias_before_batchnorm_is_a_warning(config_file: Write) -> None:
-    config = planned(config_file, "flatten\nlinear: 8\nbatchnorm")
-    assert [warning.code for warning in config.warnings] == ["W103"]
+@pytest.mark.parametrize(
+    ("layers", "at"),
+    [
+        ("flatten\nlinear: 8\nbatchnorm", ["1"]),
+        ("flatten\nrepeat: {times: 3, layers: [linear: 8, batchnorm]}", ["1.0.0"]),
+        ("flatten\nrepeat: {times: 2, layers: [batchnorm, linear: 8]}", ["1.0.1"]),
+        ("flatten\nrepeat: {times: 2, layers: [linear: 8]}\nbatchnorm", ["1.1.0"]),
+        ("flatten\nlinear: 8\nresidual: [linear: 8, batchnorm]", ["2.0"]),
+        (
+            "flatten\nresidual: {layers: [linear: 8], shortcut: [linear: 8, batchnorm]}",
+            ["1.shortcut.0"],
+        ),
+        ("flatten\nparallel: {branches: [[linear: 8, batchnorm], [linear: 8]]}", ["1.0.0"]),
+        ("flatten\nlinear: 8\nresidual: [batchnorm]", []),
+        ("flatten\nresidual: {layers: [linear: 8], shortcut: [linear: 8]}\nbatchnorm", []),
+        ("flatten\nlinear: {out: 8, bias: false}\nbatchnorm", []),
+    ],
+)
+def test_bias_before_batchnorm_is_a_warning(config_file: Write, layers: str, at: list[str]) -> None:
+    warnings = planned(config_file, layers).warnings
+    assert {warning.code for warning in warnings} <= {"W103"}
+    assert [warning.message.partition(",")[0] for warning in warnings] == [f"layer {i}" for i in at]
 
 
 @pytest.mark.parametrize(

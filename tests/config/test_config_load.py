@@ -196,8 +196,9 @@ def test_a_milestone_past_the_end_is_a_warning(config_file: Write) -> None:
     assert "schedule.at 30 is never reached" in config.warnings[0].message
 
 
-def test_a_softmax_before_cross_entropy_is_a_warning(config_file: Write) -> None:
-    config = load(config_file(("name: head}", "name: head}\n  - softmax")))
+@pytest.mark.parametrize("layer", ["softmax", "repeat: {times: 1, layers: [relu, softmax]}"])
+def test_a_softmax_before_cross_entropy_is_a_warning(config_file: Write, layer: str) -> None:
+    config = load(config_file(("name: head}", f"name: head}}\n  - {layer}")))
     assert [warning.code for warning in config.warnings] == ["W101"]
 
 
