@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from gradcli.errors import ErrorGroup
 
 if TYPE_CHECKING:
     from gradcli.config import Config
+
+SHOWN = 4  # names of frozen parameters on a line
 
 
 @click.command("check")
@@ -54,33 +57,42 @@ def command(
     if not configs:
         raise click.UsageError("check needs a config file, or --schema", ctx)
     results = [_checked(path, overrides) for path in configs]
-    code = next((error.exit_code for _, _, error in results if error), 0)
+    code = next((one.error.exit_code for one in results if one.error), 0)
     if as_json:
-        output.say_json({"configs": [_as_object(*result) for result in results], "exit_code": code})
+        output.say_json({"configs": [_as_object(one) for one in results], "exit_code": code})
     else:
-        for path, config, error in results:
-            _show(path, config, error, resolved)
+        for one in results:
+            _show(one, resolved)
     ctx.exit(code)
 
 
-def _checked(
-    path: Path, overrides: tuple[str, ...]
-) -> tuple[Path, Config | None, ErrorGroup | None]:
+@dataclass(frozen=True)
+class Checked:
+    """A config that is right, with the sizes of its frozen parameters, or what is wrong with it."""
+
+    path: Path
+    config: Config | None = None
+    frozen: Mapping[str, int] = field(default_factory=dict)
+    error: ErrorGroup | None = None
+
+
+def _checked(path: Path, overrides: tuple[str, ...]) -> Checked:
     from gradcli.config import check_patterns, load
 
     try:
         config = load(path, overrides)
-        check_patterns(config)
-        return path, config, None
+        return Checked(path, config, check_patterns(config))
     except ErrorGroup as error:
-        return path, None, error
+        return Checked(path, error=error)
 
 
-def _as_object(path: Path, config: Config | None, error: ErrorGroup | None) -> dict[str, Any]:
-    found: dict[str, Any] = {"config": str(path), "ok": error is None}
+def _as_object(checked: Checked) -> dict[str, Any]:
+    config, error = checked.config, checked.error
+    found: dict[str, Any] = {"config": str(checked.path), "ok": error is None}
     if error:
         found["errors"] = [output.as_object(each) for each in error.errors]
     if config:
+        found["frozen"] = list(checked.frozen)
         found["warnings"] = [output.as_object(each) for each in config.warnings]
         found["parameters"] = sum(layer.parameters for layer in config.model)
         found["steps"] = config.steps
@@ -100,7 +112,8 @@ def _as_object(path: Path, config: Config | None, error: ErrorGroup | None) -> d
     return found
 
 
-def _show(path: Path, config: Config | None, error: ErrorGroup | None, resolved: bool) -> None:
+def _show(checked: Checked, resolved: bool) -> None:
+    config, error = checked.config, checked.error
     if error:
         output.errors(error.errors, error.exit_code, as_json=False)
         return
@@ -115,11 +128,17 @@ def _show(path: Path, config: Config | None, error: ErrorGroup | None, resolved:
     from gradcli.config.room import shown
 
     samples = ", ".join(f"{split} {size}" for split, size in config.facts.sizes.items())
-    output.say(f"{path}: {config.name}, {samples} samples, {config.steps} steps")
+    output.say(f"{checked.path}: {config.name}, {samples} samples, {config.steps} steps")
     for line in layer_lines(config.model):
         output.say(line)
     total = sum(layer.parameters for layer in config.model)
     output.say(f"{'total':>5}  {'':<28} {'':>14} {total:>14,}")
+    if checked.frozen:
+        names = list(checked.frozen)
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        output.say(
+            f"frozen: {sum(checked.frozen.values()):,} of them, in {', '.join(names[:SHOWN])}{more}"
+        )
     if config.memory:
         persistent, arena = shown(config.memory.persistent), shown(config.memory.arena)
         output.say(f"memory: {persistent} of weights, their gradients, the optimizer and data")

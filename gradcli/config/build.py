@@ -64,15 +64,20 @@ def job_of(config: Config, dataset: LoadedData) -> Job:
     )
 
 
-def check_patterns(config: Config) -> None:
-    """Refuse patterns that match nothing. Only the model itself knows the names, so it is built."""
-    if any(patterns for _, patterns, _ in _patterns(config)):
-        try:
-            with engine.device("meta"):
-                model = build_all(config.model)
-        except DeviceError:  # own code looks at numbers
+def check_patterns(config: Config) -> dict[str, int]:
+    """Refuse patterns that match nothing; gives the names and sizes of what `freeze` freezes.
+
+    Only the model itself knows the names, so it is built.
+    """
+    if not any(patterns for _, patterns, _ in _patterns(config)):
+        return {}
+    try:
+        with engine.device("meta"):
             model = build_all(config.model)
-        _freeze(model, config)
+    except DeviceError:  # own code looks at numbers
+        model = build_all(config.model)
+    _freeze(model, config)
+    return {name: p.numel() for name, p in model.named_parameters() if not p.requires_grad}
 
 
 def _freeze(model: nn.Module, config: Config) -> None:

@@ -59,6 +59,16 @@ def test_a_right_config_shows_its_layers(
     assert said["memory"] == {"persistent": memory.persistent, "arena": memory.arena}
 
 
+def test_what_is_frozen_is_shown(config_file: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(config_file(("loss:", "freeze: [head]\nloss:")))
+    assert main.run(["check", path]) == 0
+    line = "frozen: 170 of them, in 3.weight, 3.bias"
+    assert line in capsys.readouterr().out.splitlines()
+    assert main.run(["check", path, "--json"]) == 0
+    [checked] = json.loads(capsys.readouterr().out)["configs"]
+    assert checked["frozen"] == ["3.weight", "3.bias"]
+
+
 def test_a_pattern_that_matches_nothing_is_a_mistake(check: Check, config_file: Write) -> None:
     code, shown = check(config_file(("loss:", "freeze: [bias, haed]\nloss:")))
     assert code == 2
