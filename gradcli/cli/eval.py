@@ -44,5 +44,6 @@ def command(open_run: Callable[[], Trained], split: str, as_json: bool) -> None:
         seconds=round(time.monotonic() - began, 3),
         metrics=metrics,
         weights_sha256=weights_sha256(trained.job.model),
+        measured_step=trained.meta.step,
     )
     say_result(result, as_json)

@@ -137,7 +137,7 @@ def trained(function: Callable[..., Any]) -> Any:
         *args: Any,
         run: str,
         runs: Path,
-        checkpoint: str,
+        checkpoint: str | None,
         partial: bool,
         threads: int | None,
         device: str,
@@ -158,9 +158,8 @@ def trained(function: Callable[..., Any]) -> Any:
 
     which = click.option(
         "--checkpoint",
-        default="last",
         metavar="best|last|STEP",
-        help="Which checkpoint.  [default: last]",
+        help="Which checkpoint.  [default: best where the run keeps one, else last]",
     )
     whole = click.option(
         "--partial",

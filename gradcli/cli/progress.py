@@ -86,6 +86,8 @@ def say_result(result: Result, as_json: bool) -> None:
     """How a training or an evaluation ended, on stdout."""
     if not as_json:
         output.say(f"{result.status}: {result.run}, {result.steps} steps, {result.seconds:.1f} s")
+        if result.measured_step not in (None, result.steps):
+            output.say(f"measured: the best checkpoint, step {result.measured_step}")
         if result.metrics:
             output.say(figures(result.metrics))
         output.say(f"weights sha256 {result.weights_sha256}")
@@ -98,6 +100,7 @@ def say_result(result: Result, as_json: bool) -> None:
             "status": result.status,
             "steps": result.steps,
             "seconds": result.seconds,
+            "measured_step": result.measured_step,
             "metrics": strict(dict(result.metrics)),
             "weights_sha256": result.weights_sha256,
         }

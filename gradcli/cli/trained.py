@@ -53,19 +53,23 @@ def load_run(path: Path, overrides: Sequence[str] = (), room: Room | None = None
         raise
 
 
-def open_trained(path: Path, which: str, device: str, *, partial: bool = False) -> Trained:
+def open_trained(path: Path, which: str | None, device: str, *, partial: bool = False) -> Trained:
     """The run in `path` with the checkpoint `best`, `last` or a step, on a device; without a lock.
 
-    With `partial` tensors that do not fit are left at their first values, and noted.
+    None means the best where the run keeps one. With `partial` tensors that do not fit are left at
+    their first values, and noted.
     """
     from gradcli.config import build
     from gradcli.train.compare import check_same
-    from gradcli.train.directory import find_checkpoint
+    from gradcli.train.directory import best_and_last, find_checkpoint
     from gradcli.train.state import nonfinite_weights, restore
 
-    name, found = find_checkpoint(path, which)
+    best, last = best_and_last(path)
+    name, found = find_checkpoint(path, which or ("best" if best is not None else "last"))
     job = build(load_run(path))
     notes = list(job.dataset.notes)
+    if which is None and best is not None and best != last:
+        notes.append(f"the best checkpoint, step {best}; --checkpoint last is step {last}")
     changes = check_same(found.meta, job, name, allow_data_change=True)
     notes += [f"warning: {change}" for change in changes]
     skipped = restore(found.tensors, job.model, None, name, partial=partial)

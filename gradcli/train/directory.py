@@ -195,6 +195,12 @@ def read_pointer(path: Path, pointer: str) -> str | None:
     return name if checkpoint.step_of(name) is not None else None
 
 
+def best_and_last(path: Path) -> tuple[int | None, int | None]:
+    """The steps that the pointers of a run name; None where one names no checkpoint."""
+    best, last = (checkpoint.step_of(read_pointer(path, each) or "") for each in ("best", "last"))
+    return best, last
+
+
 def find(runs: Path, text: str) -> Path:
     """The run that RUN means: a path, a run's name (its newest), or `last`."""
     path = Path(text)

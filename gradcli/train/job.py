@@ -117,12 +117,15 @@ class Settings:
     ] = None
     drop_last: Annotated[bool, "leave out an epoch's last, smaller batch"] = False
     best: Annotated[
-        Metric | None, "the figure whose best checkpoint is kept, such as `val.accuracy`"
+        Metric | None,
+        "the figure whose best checkpoint is kept, such as `val.accuracy`; the summary, `expect`, "
+        "`gradcli eval` and `predict` use that checkpoint",
     ] = None
     early_stop: Annotated[
         EarlyStop | None,
         "`{metric, patience: 3, min_delta: 0}`: stop when the metric has not improved by "
-        "`min_delta` in `patience` evaluations running",
+        "`min_delta` in `patience` evaluations running; its best checkpoint is kept and used as "
+        "that of `best`, which wins where both are set",
     ] = None
     eval_every: Annotated[
         Count | None, "steps between evaluations; after each epoch where left out"
@@ -142,6 +145,11 @@ class Settings:
         "`bf16` computes model and loss in bfloat16 where that is safe, with float32 weights; "
         "`tf32` lets NVIDIA's GPUs round what products multiply ([precision.md](precision.md))",
     ] = "float32"
+
+    @property
+    def judge(self) -> Metric | None:
+        """The figure whose best checkpoint is kept and used: `best`, or what may stop the run."""
+        return self.best or (self.early_stop.metric if self.early_stop else None)
 
 
 def steps_per_epoch(settings: Settings, samples: int) -> int:

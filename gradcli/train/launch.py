@@ -168,6 +168,7 @@ def finished(path: Path, job: Job) -> Result | None:
         seconds=status["seconds"],
         metrics={name: value for name, value in metrics.items() if type(value) is float},
         weights_sha256=status.get("weights_sha256", ""),
+        measured_step=status.get("measured_step", status["step"]),
     )
 
 

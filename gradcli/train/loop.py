@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcli import engine
-from gradcli.errors import ExpectationError, GradcliError, Interrupted, Stopped
-from gradcli.train.checkpoint import Best, Checkpoint, Meta, file_name
+from gradcli.errors import CheckpointError, ExpectationError, GradcliError, Interrupted, Stopped
+from gradcli.train.checkpoint import Best, Checkpoint, Meta, file_name, read
 from gradcli.train.compare import config_sha256
 from gradcli.train.diagnose import nonfinite_loss
 from gradcli.train.evaluate import Cancelled, Evaluation
@@ -187,10 +187,11 @@ class Trainer:
             metrics=_nullable(figures),
             schedule=self.job.schedule.state_dict(),
         )
-        if settings.best in figures:
-            value = figures[settings.best]
-            if better(settings.best, value, meta.best.value if meta.best else None):
-                meta = replace(meta, best=Best(settings.best, value, meta.step))
+        judge = settings.judge
+        if judge is not None and judge in figures:
+            value = figures[judge]
+            if better(judge, value, meta.best.value if meta.best else None):
+                meta = replace(meta, best=Best(judge, value, meta.step))
         if settings.early_stop is not None and settings.early_stop.metric in figures:
             value = figures[settings.early_stop.metric]
             margin = settings.early_stop.min_delta
@@ -234,29 +235,62 @@ class Trainer:
             self.reporter.note(f"stopped by --max-steps at {self.meta.step} of {self.total} steps")
         elif self.total == 0:
             self.reporter.note(f"no steps to make: wrote the initial weights, {file_name(0)}")
-        metrics = {key: _number(value) for key, value in self.meta.metrics.items()}
-        if "test" in self.job.dataset.splits:
-            figures = self._evaluate("test")
-            metrics.update(figures)
-            self._log("test", self.meta.step, seconds=self._seconds(), **figures)
-            self.reporter.evaluated(self.meta.step, figures)
+        sha256 = weights_sha256(self.job.model)
+        metrics, step = self._final_figures()
         result = Result(
             run=str(self.directory.path),
             status="stopped" if self.end < self.total and not self._stale() else "finished",
             steps=self.meta.step,
             seconds=round(self._seconds(), 3),
             metrics=metrics,
-            weights_sha256=weights_sha256(self.job.model),
+            weights_sha256=sha256,
+            measured_step=step,
         )
         self._status(
             result.status,
             seconds=result.seconds,
             metrics=metrics,
-            weights_sha256=result.weights_sha256,
+            measured_step=step,
+            weights_sha256=sha256,
             missed=missed(self.job, result),
         )
         self.reporter.finished(result)
         return result
+
+    def _final_figures(self) -> tuple[dict[str, float], int]:
+        """The figures of the best checkpoint where one is kept, else of the last; and its step."""
+        best = self.meta.best
+        metrics = {key: _number(value) for key, value in self.meta.metrics.items()}
+        splits, step, evaluate = ["test"], self.meta.step, self._evaluate
+        if best is not None and best.step != step and self._load(best):
+            splits, step, evaluate = ["val", "test"], best.step, self._evaluate_as_loaded
+        for split in splits:
+            if split in self.job.dataset.splits:
+                metrics.update(evaluate(split))
+        test = {name: value for name, value in metrics.items() if name.startswith("test.")}
+        if test:
+            self._log("test", self.meta.step, measured_step=step, seconds=self._seconds(), **test)
+            self.reporter.evaluated(step, test)
+        return metrics, step
+
+    def _load(self, best: Best) -> bool:
+        """Put the best checkpoint into the model, to be measured; a damaged one is noted."""
+        name = file_name(best.step)
+        try:
+            found = read(self.directory.checkpoints / name)
+            restore(found.tensors, self.job.model, None, name)
+        except CheckpointError as error:
+            self.reporter.note(f"warning: the best checkpoint cannot be used: {error.message}")
+            return False
+        return True
+
+    def _evaluate_as_loaded(self, split: str) -> dict[str, float]:
+        """The split's figures of the weights in the model; the last ones are saved."""
+        try:
+            return self._evaluations[split].run(lambda: self.signals.asked is not None)
+        except Cancelled:
+            self._leave()
+            raise
 
     # What is written down.
 

@@ -9,7 +9,12 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Result:
-    """How a training or an evaluation ended."""
+    """How a training or an evaluation ended.
+
+    Attributes:
+        steps: that were made; `weights_sha256` is of the weights after them.
+        measured_step: whose weights the metrics are of: those of the best checkpoint, or the last.
+    """
 
     run: str
     status: str
@@ -17,6 +22,7 @@ class Result:
     seconds: float
     metrics: dict[str, float] = field(default_factory=dict)
     weights_sha256: str = ""
+    measured_step: int | None = None
 
 
 class Reporter(Protocol):

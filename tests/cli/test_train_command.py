@@ -27,7 +27,15 @@ def test_a_run_has_its_files_and_says_how_it_ended(gradcli) -> None:
 
 def test_json_is_one_object_on_stdout(gradcli) -> None:
     ended = gradcli("train", "dots.yaml", "--json")
-    assert set(ended.json) == {"run", "status", "steps", "seconds", "metrics", "weights_sha256"}
+    assert set(ended.json) == {
+        "run",
+        "status",
+        "steps",
+        "seconds",
+        "measured_step",
+        "metrics",
+        "weights_sha256",
+    }
     assert (ended.json["status"], ended.json["steps"]) == ("finished", 18)
     assert len(ended.json["weights_sha256"]) == 64
     assert ended.err == ""
