@@ -115,6 +115,16 @@ def test_the_example_of_captured_steps_runs() -> None:
     assert (done.stdout, done.stderr) == ("(8,)\n", "")
 
 
+def test_the_example_of_tensors_in_files_prints_what_it_says(tmp_path: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "runs.md").read_text(), re.DOTALL)
+    (example,) = (block for block in blocks if "save_tensors" in block)
+    (tmp_path / "example.py").write_text(example)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "example.py"]
+    printed = subprocess.check_output(command, cwd=tmp_path, env=environment, text=True)
+    assert printed.splitlines() == re.findall(r"#  ?(.*)", example)
+
+
 def test_the_readme_fits_on_a_screen() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 80
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gradcli import engine
 from gradcli.engine import nn
 from gradcli.errors import CheckpointError
-from gradcli.train.safetensors_file import Stored, decode
+from gradcli.train.safetensors_file import Stored, read
 from gradcli.train.state import as_tensor, dtype_name, readable
 
 if TYPE_CHECKING:
@@ -34,10 +34,7 @@ def load_gpt2(model: nn.Module, file: Path) -> None:
     The model is an embedding, learnt positions, transformer blocks, a layer norm and a head with
     the embedding's weight. Everything is compared before anything is copied.
     """
-    try:
-        stored = decode(file.read_bytes(), str(file)).tensors
-    except OSError as error:
-        raise CheckpointError(f"cannot read {file}: {error.strerror}") from error
+    stored = read(file).tensors
     given = {name.removeprefix("transformer."): one for name, one in stored.items()}
     given = {name: one for name, one in given.items() if not _NO_WEIGHTS.fullmatch(name)}
     wanted = _wanted(model)
@@ -50,7 +47,7 @@ def load_gpt2(model: nn.Module, file: Path) -> None:
         )
     with engine.no_grad():
         for name, tensor in wanted.items():
-            tensor.copy_(_turned(name, as_tensor(given[name], tensor)))
+            tensor.copy_(_turned(name, as_tensor(given[name])))
 
 
 def _wanted(model: nn.Module) -> dict[str, Tensor]:

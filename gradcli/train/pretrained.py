@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gradcli import engine
 from gradcli.errors import CheckpointError
 from gradcli.registry import did_you_mean
-from gradcli.train.safetensors_file import Stored, decode
+from gradcli.train.safetensors_file import Stored, read
 from gradcli.train.state import MODEL, as_evaluated, as_tensor, dtype_name, readable
 
 if TYPE_CHECKING:
@@ -33,16 +33,13 @@ def take_over(model: nn.Module, file: Path, names: Collection[str]) -> str:
         )
     with engine.no_grad():
         for name, tensor in wanted.items():
-            tensor.copy_(as_tensor(stored[name], tensor))
+            tensor.copy_(as_tensor(stored[name]))
     return f"{len(wanted)} weights begin as in {file}"
 
 
 def _read(file: Path) -> dict[str, Stored]:
     """The tensors of the file; of a checkpoint those of the model, without their prefix."""
-    try:
-        stored = decode(file.read_bytes(), str(file)).tensors
-    except OSError as error:
-        raise CheckpointError(f"cannot read {file}: {error.strerror}") from error
+    stored = read(file).tensors
     if any(name.startswith(MODEL) for name in stored):
         return {name.removeprefix(MODEL): one for name, one in as_evaluated(stored).items()}
     return stored

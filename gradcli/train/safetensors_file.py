@@ -9,12 +9,16 @@ from __future__ import annotations
 import json
 import math
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NoReturn
 
+from gradcli.data.files import shown
 from gradcli.errors import CheckpointError
 
+METADATA = "__metadata__"
 MAX_HEADER = 100_000_000
 MAX_DEPTH = 8
 MAX_COUNT = 2**63 - 1
@@ -82,7 +86,7 @@ def kind_of(start: bytes) -> str | None:
 
 def encode_header(tensors: Mapping[str, Stored], metadata: Mapping[str, str]) -> bytes:
     """Length and JSON of the header; the bytes of the tensors follow in `layout` order."""
-    header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
+    header: dict[str, Any] = {METADATA: dict(metadata)} if metadata else {}
     offset = 0
     for name in layout(tensors):
         stored = tensors[name]
@@ -103,13 +107,26 @@ def layout(tensors: Mapping[str, Stored]) -> list[str]:
     return sorted(tensors, key=lambda name: (-SIZES[tensors[name].dtype], name))
 
 
+def read(path: Path) -> Contents:
+    """All tensors of a regular file; it is not mapped, since one cut short would kill us."""
+    name = shown(path)
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            _refuse(name, "not a regular file")
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise CheckpointError(f"cannot read {name}: {reason}") from None
+    return decode(data, name)
+
+
 def decode(data: bytes | memoryview, source: str) -> Contents:
     """All tensors of a file's bytes, without a copy; any fault is a CheckpointError."""
     view = memoryview(data)
     header_length = _header_length(view, source)
     header = bytes(view[8 : 8 + header_length])
     rows = _parse(header, source)
-    metadata = _metadata(rows.pop("__metadata__", {}), source)
+    metadata = _metadata(rows.pop(METADATA, {}), source)
     body = view[8 + header_length :]
     ranges: list[tuple[int, int, str]] = []
     tensors: dict[str, Stored] = {}
@@ -173,7 +190,7 @@ def _object(items: list[tuple[str, Any]]) -> dict[str, Any]:
     for key, value in items:
         if key in seen:
             raise ValueError(f"'{_shown(key)}' occurs twice")
-        if not _encodable(key):
+        if not is_utf8(key):
             raise ValueError("a name holds half a surrogate pair")
         seen[key] = value
     return seen
@@ -204,7 +221,8 @@ def _too_deep(text: str) -> bool:
     return False
 
 
-def _encodable(text: str) -> bool:
+def is_utf8(text: str) -> bool:
+    """Whether a text can be written at all: half a surrogate pair cannot."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -219,10 +237,10 @@ def _shown(name: str) -> str:
 
 def _metadata(value: object, source: str) -> dict[str, str]:
     if not isinstance(value, dict):
-        _refuse(source, "__metadata__ is not an object")
+        _refuse(source, f"{METADATA} is not an object")
     for key, text in value.items():
-        if not isinstance(text, str) or not _encodable(text):
-            _refuse(source, f"__metadata__ '{_shown(key)}' is not a string")
+        if not isinstance(text, str) or not is_utf8(text):
+            _refuse(source, f"{METADATA} '{_shown(key)}' is not a string")
     return value
 
 

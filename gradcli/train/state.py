@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
+from gradcli.engine.dtype import DTYPES
 from gradcli.errors import CheckpointError
 from gradcli.train.safetensors_file import Stored
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 MODEL, OPTIMIZER, AVERAGE = "model.", "optim.", "ema."
 
 # safetensors' names for the engine's dtypes.
-DTYPES = {
+NAMES = {
     "float32": "F32",
     "float64": "F64",
     "int32": "I32",
@@ -28,12 +29,13 @@ DTYPES = {
     "bfloat16": "BF16",
 }
 
-_HALF = DTYPES["bfloat16"]
+ENGINE_DTYPES = {letters: DTYPES[name] for name, letters in NAMES.items()}
+_HALF = NAMES["bfloat16"]
 
 
 def dtype_name(tensor: Tensor) -> str:
     """`F32` for a float32 tensor."""
-    return DTYPES[tensor.dtype.name]
+    return NAMES[tensor.dtype.name]
 
 
 def bytes_of(tensor: Tensor) -> memoryview:
@@ -104,7 +106,7 @@ def restore(
     with engine.no_grad():
         for name, tensor in wanted.items():
             if name in stored and _fits(stored[name], tensor):
-                tensor.copy_(as_tensor(stored[name], tensor))
+                tensor.copy_(as_tensor(stored[name]))
     return [] if differences is None else [differences.message, *differences.notes]
 
 
@@ -113,11 +115,11 @@ def readable(stored: Stored, tensor: Tensor) -> bool:
     return stored.dtype in (dtype_name(tensor), *([_HALF] if tensor.is_floating_point() else []))
 
 
-def as_tensor(stored: Stored, like: Tensor) -> Tensor:
-    """Stored bytes as a tensor of the stored shape, with the dtype of `like` or in bfloat16."""
-    dtype = engine.bfloat16 if stored.dtype == _HALF else like.dtype
+def as_tensor(stored: Stored) -> Tensor:
+    """Stored bytes as a tensor of the stored shape and type, on the CPU, in memory of its own."""
+    dtype = ENGINE_DTYPES[stored.dtype]
     if not len(stored.data):
-        return engine.zeros(stored.shape, dtype=dtype)
+        return engine.zeros(stored.shape, dtype=dtype, device="cpu")
     flat = engine.frombuffer(bytearray(stored.data), dtype=dtype)
     return flat.reshape(stored.shape)
 

@@ -1,0 +1,128 @@
+"""Tensors by name in a safetensors file: what `gradcli.save_tensors` and `load_tensors` do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from gradcli.data.files import shown
+from gradcli.engine import Tensor
+from gradcli.errors import CheckpointError, OptionError, OptionTypeError
+from gradcli.train.atomic import write_file
+from gradcli.train.safetensors_file import (
+    MAX_HEADER,
+    METADATA,
+    Stored,
+    encode_header,
+    is_utf8,
+    layout,
+    read,
+)
+from gradcli.train.state import ENGINE_DTYPES, NAMES, as_tensor, bytes_of
+
+
+class LoadedTensors(dict[str, Tensor]):
+    """Tensors by name, in the order of the file's header.
+
+    Attributes:
+        metadata: the texts that were saved with them.
+    """
+
+    def __init__(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+        super().__init__(tensors)
+        self.metadata = dict(metadata)
+
+
+def save_tensors(
+    path: str | os.PathLike[str],
+    tensors: Mapping[str, Tensor],
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Write tensors by name, and texts, as a safetensors file that any tool reads.
+
+    Strided tensors are written row by row, those of a GPU are copied. A file of that name is
+    replaced, once the new one is whole and on the disk.
+
+    Raises:
+        OptionError: a name, tensor or text that the format cannot hold (also a TypeError where it
+            has another type).
+        CheckpointError: the file cannot be written; one that was there stands as it was.
+    """
+    _check(tensors, "tensors", Tensor)
+    _check(metadata or {}, "metadata", str)
+    for name, one in tensors.items():
+        if one.device == "meta":
+            raise OptionError(
+                f"save_tensors: tensors['{shown(name)}'] lies on meta, which has no values"
+            )
+    stored = {
+        name: Stored(NAMES[one.dtype.name], tuple(one.shape), bytes_of(one))
+        for name, one in tensors.items()
+    }
+    header = encode_header(stored, metadata or {})
+    if len(header) - 8 > MAX_HEADER:
+        raise OptionError(
+            f"save_tensors: names and metadata take {len(header) - 8} bytes, the format allows "
+            f"{MAX_HEADER}"
+        )
+    target = Path(path)
+    if target.exists() and not target.is_file():
+        raise CheckpointError(f"cannot save {shown(target)}: it is there and is no regular file")
+    try:
+        write_file(target, [header, *(stored[name].data for name in layout(stored))])
+    except OSError as error:
+        raise CheckpointError(f"cannot save {shown(target)}: {error.strerror}") from error
+
+
+def load_tensors(path: str | os.PathLike[str]) -> LoadedTensors:
+    """The tensors of a safetensors file by name, on the CPU; `.metadata` has its texts.
+
+    A checkpoint of a run is such a file too: `model.<name>` are its weights.
+
+    Raises:
+        CheckpointError: the file cannot be read, is damaged, no safetensors file, or holds a type
+            of elements that the engine does not have.
+    """
+    contents = read(Path(path))
+    for name, one in contents.tensors.items():
+        if one.dtype not in ENGINE_DTYPES:
+            raise CheckpointError(
+                f"{shown(Path(path))}: tensor '{shown(name)}' is {one.dtype}, a type that the "
+                f"engine does not have; save it as one of {', '.join(ENGINE_DTYPES)}"
+            )
+    tensors = {name: as_tensor(one) for name, one in contents.tensors.items()}
+    return LoadedTensors(tensors, contents.metadata)
+
+
+def _check(values: object, what: str, kind: type) -> None:
+    """A mapping from names to values of one type; anything else is refused with the cure."""
+    if not isinstance(values, Mapping):
+        cure = "; give its state_dict()" if hasattr(values, "state_dict") else ""
+        raise OptionTypeError(
+            f"save_tensors: {what} must be a dict by name, got {type(values).__name__}{cure}"
+        )
+    for name, value in values.items():
+        if not isinstance(name, str):
+            raise OptionTypeError(
+                f"save_tensors: a name in {what} must be str, got {type(name).__name__} {name!r}"
+            )
+        if name == METADATA or not is_utf8(name):
+            raise OptionError(f"save_tensors: nothing in {what} can be called '{shown(name)}'")
+        place = f"{what}['{shown(name)}']"
+        if not isinstance(value, kind):
+            raise OptionTypeError(
+                f"save_tensors: {place} must be {kind.__name__}, got {type(value).__name__}; "
+                + _cure(kind, value)
+            )
+        if isinstance(value, str) and not is_utf8(value):
+            raise OptionError(f"save_tensors: {place} holds half a surrogate pair")
+
+
+def _cure(kind: type, value: object) -> str:
+    """What makes the type that is needed of the one that was given."""
+    if kind is str:
+        return "json.dumps(x) makes a text of it"
+    if hasattr(value, "__dlpack__"):
+        return "engine.from_dlpack(x) makes a Tensor of it"
+    return "engine.tensor(x) makes a Tensor of numbers"
