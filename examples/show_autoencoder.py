@@ -17,7 +17,7 @@ from gradcli.errors import GradcliError
 from gradcli.train.directory import find
 
 
-def pairs(run: Path, checkpoint: str, across: int, rows: int) -> engine.Tensor:
+def pairs(run: Path, checkpoint: str | None, across: int, rows: int) -> engine.Tensor:
     """(2 * rows * across, H, W): a row of images, a row of their reconstructions, and so on."""
     job = open_trained(run, checkpoint, "cpu").job
     images, _ = job.dataset.splits["test"].batch(engine.arange(across * rows))
@@ -32,16 +32,16 @@ def pairs(run: Path, checkpoint: str, across: int, rows: int) -> engine.Tensor:
 def main() -> None:
     """Read the options, write the file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("run", help="a path, a run's name or `last`")
+    parser.add_argument("run", help="a path, a run's name or `last`, with @STEP")
     parser.add_argument("--runs", type=Path, default=Path("runs"))
-    parser.add_argument("--checkpoint", default="last", help="`best`, `last` or a step")
+    parser.add_argument("--checkpoint", help="`best`, `last` or a step")
     parser.add_argument("--out", type=Path, default=Path("reconstructions.png"))
     parser.add_argument("--across", type=int, default=12, help="images in a row")
     parser.add_argument("--rows", type=int, default=2, help="rows of images")
     options = parser.parse_args()
     try:
-        run = find(options.runs, options.run)
-        shown = pairs(run, options.checkpoint, options.across, options.rows)
+        run, checkpoint = find(options.runs, options.run, options.checkpoint)
+        shown = pairs(run, checkpoint, options.across, options.rows)
     except GradcliError as error:
         parser.error(str(error))
     grey_png.save(options.out, shown, options.across)

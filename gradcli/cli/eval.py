@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 )
 @options.trained
 def command(open_run: Callable[[], Trained], split: str, as_json: bool) -> None:
-    """Measure RUN (a path, a run's name or `last`) on a split of its data."""
+    """Measure RUN (a path, a run's name or `last`, with @best, @last or @STEP) on a split."""
     from gradcli.train.evaluate import Evaluation
     from gradcli.train.report import Result
     from gradcli.train.state import weights_sha256

@@ -147,9 +147,9 @@ def trained(function: Callable[..., Any]) -> Any:
             from gradcli.cli.trained import open_trained
             from gradcli.train.directory import find
 
-            path = find(runs, run)
+            path, which = find(runs, run, checkpoint)
             compute_on(device, threads)
-            trained = open_trained(path, checkpoint, device, partial=partial)
+            trained = open_trained(path, which, device, partial=partial)
             for note in trained.notes:
                 output.say_aside(note)
             return trained
@@ -159,7 +159,8 @@ def trained(function: Callable[..., Any]) -> Any:
     which = click.option(
         "--checkpoint",
         metavar="best|last|STEP",
-        help="Which checkpoint.  [default: best where the run keeps one, else last]",
+        help="Which checkpoint; RUN@best says the same.  "
+        "[default: best where the run keeps one, else last]",
     )
     whole = click.option(
         "--partial",

@@ -66,7 +66,9 @@ def command(
     as_json: bool,
     **sampling: Any,
 ) -> None:
-    """Apply RUN (a path, a run's name or `last`) to FILES: one line a sample.
+    """Apply RUN to FILES: one line a sample. RUN is a path, a run's name or `last`.
+
+    RUN@best, RUN@last or RUN@STEP names one of its checkpoints.
 
     A line holds the file, the sample's index in it, the label and its probability; for
     regression the values; for text the token that follows the sample.

@@ -50,7 +50,9 @@ def command(
     from gradcli.train import directory as directories
 
     check_overrides(overrides)
-    path = directories.find(runs, run)
+    path, which = directories.find(runs, run)
+    if which is not None:
+        directories.check_newest(path, which)
     with directories.RunDirectory(path) as directory:
         from gradcli.config import build
 

@@ -65,7 +65,7 @@ def open_trained(path: Path, which: str | None, device: str, *, partial: bool = 
     from gradcli.train.state import nonfinite_weights, restore
 
     best, last = best_and_last(path)
-    name, found = find_checkpoint(path, which or ("best" if best is not None else "last"))
+    name, found = find_checkpoint(path, which)
     job = build(load_run(path))
     notes = list(job.dataset.notes)
     if which is None and best is not None and best != last:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli.errors import CheckpointError, ConfigError, GradcliError, RunError
 from gradcli.registry import did_you_mean
@@ -201,8 +201,32 @@ def best_and_last(path: Path) -> tuple[int | None, int | None]:
     return best, last
 
 
-def find(runs: Path, text: str) -> Path:
-    """The run that RUN means: a path, a run's name (its newest), or `last`."""
+class Choice(NamedTuple):
+    """What RUN[@W] names: a run, and which of its checkpoints; None where that is left open."""
+
+    path: Path
+    which: str | None
+
+
+def find(runs: Path, text: str, option: str | None = None) -> Choice:
+    """What RUN[@W] names: RUN is a path, a run's name (its newest) or `last`.
+
+    W is `best`, `last` or a step, as of the `option` --checkpoint. A path that has an `@` in it and
+    is a run is that run.
+    """
+    run, at, which = text.rpartition("@")
+    if not at or "/" in which or is_run(Path(text)):
+        return Choice(_find(runs, text), option)
+    if option not in (None, which):
+        raise ConfigError(
+            f"{ascii(text)[1:-1]} names the checkpoint {which!a}, and --checkpoint names "
+            f"{option!a}; keep one of them"
+        )
+    return Choice(_find(runs, run), which)
+
+
+def _find(runs: Path, text: str) -> Path:
+    """The run that a path, a name or `last` means."""
     path = Path(text)
     if is_run(path):
         return path
@@ -248,26 +272,55 @@ def _folders(path: Path, pattern: re.Pattern[str]) -> list[Path]:
     return [one for one in entries if one.is_dir() and not one.is_symlink()]
 
 
-def find_checkpoint(path: Path, which: str) -> tuple[str, Checkpoint]:
-    """The checkpoint called `best`, `last`, a step or a file name, verified."""
-    directory = path / "checkpoints"
+def checkpoint_name(path: Path, which: str | None) -> str | None:
+    """The file of the checkpoint called `best`, `last`, a step or a file name.
+
+    None means the best where the run keeps one, else the last; it is also the answer where a run
+    whose pointer is gone must be asked for its newest valid checkpoint.
+    """
+    if which is None:
+        which = "last" if read_pointer(path, "best") is None else "best"
     if which in POINTERS:
         name = read_pointer(path, which)
     else:
         name = checkpoint.file_name(int(which)) if STEP.fullmatch(which) else which
     if name is None and which == "last":
-        return checkpoint.newest_valid(directory)[:2]
+        return None
+    directory = path / "checkpoints"
     if name is None or checkpoint.step_of(name) is None or not (directory / name).exists():
         steps = ", ".join(str(checkpoint.step_of(one)) for one in checkpoint.names(directory))
+        notes = ("choose best, last or one of these steps",) if which not in POINTERS else ()
+        if which == "best":
+            notes = ("a best one is kept where train.best names a figure, or train.early_stop",)
         raise CheckpointError(
-            f"{path} has no checkpoint {which!a}; steps: {steps or 'none'}",
-            notes=("a best one is kept where train.best names a figure",) * (which == "best"),
+            f"{path} has no checkpoint {which!a}; steps: {steps or 'none'}", notes=notes
         )
+    return name
+
+
+def find_checkpoint(path: Path, which: str | None) -> tuple[str, Checkpoint]:
+    """The checkpoint that `checkpoint_name` names, verified."""
+    name = checkpoint_name(path, which)
+    directory = path / "checkpoints"
+    if name is None:
+        return checkpoint.newest_valid(directory)[:2]
     try:
         return name, checkpoint.read(directory / name)
     except CheckpointError as error:
         error.notes += _others(directory, name)
         raise
+
+
+def check_newest(path: Path, which: str) -> None:
+    """Refuse to go on from a checkpoint that is not the newest valid one of a run."""
+    name = checkpoint_name(path, which)
+    newest, at, _ = checkpoint.newest_valid(path / "checkpoints")
+    if which != "last" and name != newest:
+        raise RunError(
+            f"{path}@{which} is not where the run stands: it goes on from its newest valid "
+            f"checkpoint, step {at.meta.step}",
+            notes=("leave the '@' away to go on from there",),
+        )
 
 
 def _others(directory: Path, name: str) -> tuple[str, ...]:

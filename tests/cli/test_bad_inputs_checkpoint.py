@@ -106,6 +106,19 @@ BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 }
 
 
+def test_a_checkpoint_behind_the_run_that_cannot_be_used(refused: Refused, stopped: Path) -> None:
+    message = "last@2 names the checkpoint '2', and --checkpoint names 'best'; keep one of them"
+    refused(2, message, "eval", "last@2", "--checkpoint", "best")
+    for which in ("3", "newest", ""):
+        for command in ("eval", "predict", "resume"):
+            more = ["dots.yaml"] if command == "predict" else []
+            ended = refused(
+                7, f"has no checkpoint '{which}'; steps: 4, 2", command, f"last@{which}", *more
+            )
+            assert "choose best, last or one of these steps" in ended.err
+    refused(7, "@2 is not where the run stands: it goes on from", "resume", "last@2")
+
+
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_checkpoint_is_refused_and_the_older_one_used(
     gradcli: Refused, refused: Refused, stopped: Path, name: str

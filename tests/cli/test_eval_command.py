@@ -32,6 +32,8 @@ def test_a_checkpoint_can_be_chosen(gradcli, which: str) -> None:
     gradcli("train", "dots.yaml", "-s", "train.keep=5")
     ended = gradcli("eval", "dots", "--json", "--checkpoint", which)
     assert ended.code == 0
+    assert gradcli("eval", f"dots@{which}", "--json").json["steps"] == ended.json["steps"]
+    assert gradcli("eval", f"dots@{which}", "--checkpoint", which).code == 0
     assert {"12": 12, "last": 18}.get(which, ended.json["steps"]) == ended.json["steps"]
 
 

@@ -277,7 +277,7 @@ def test_the_values_of_an_image_are_its_pixels_row_by_row(gradcli) -> None:
     Path("again.yaml").write_text(AUTOENCODER)
     assert gradcli("train", "again.yaml").code == 0
     rows = gradcli("predict", "last", "bytes", "--json").json["predictions"]
-    job = open_trained(find(Path("runs"), "last"), "last", "cpu").job
+    job = open_trained(find(Path("runs"), "last").path, "last", "cpu").job
     x = engine.tensor(list(pixels), dtype=engine.float32).reshape(6, 1, 4, 5) / 255.0
     with engine.no_grad():
         wanted = job.model(x).reshape(6, 20).tolist()

@@ -80,10 +80,32 @@ def test_a_second_writer_is_told_who_the_first_is(tmp_path: Path) -> None:
 def test_a_run_is_found_by_path_name_and_last(tmp_path: Path) -> None:
     first, second = made(tmp_path, "a"), made(tmp_path, "a")
     other = made(tmp_path, "b")
-    assert find(tmp_path, str(first)) == first
-    assert find(tmp_path, "a") == second
-    assert find(tmp_path, "last").parent.name in ("a", "b")
-    assert find(tmp_path, "last").name == max(second.name, other.name)
+    assert find(tmp_path, str(first)) == (first, None)
+    assert find(tmp_path, "a").path == second
+    assert find(tmp_path, "last").path.parent.name in ("a", "b")
+    assert find(tmp_path, "last").path.name == max(second.name, other.name)
+
+
+@pytest.mark.parametrize("which", ["best", "last", "400", "4oo", ""])
+def test_a_run_is_named_with_one_of_its_checkpoints(tmp_path: Path, which: str) -> None:
+    run = made(tmp_path)
+    for text in (str(run), "a", "last", run.name):
+        assert find(tmp_path, f"{text}@{which}") == (run, which)
+        assert find(tmp_path, f"{text}@{which}", which) == (run, which)
+    with pytest.raises(ConfigError, match=f"names the checkpoint '{which}', and .* names '7'"):
+        find(tmp_path, f"a@{which}", "7")
+    assert find(tmp_path, "a", "7") == (run, "7")
+
+
+def test_a_path_with_an_at_sign_is_a_run_where_there_is_one(tmp_path: Path) -> None:
+    run = made(tmp_path / "me@home")
+    assert find(tmp_path, str(run)) == (run, None)
+    assert find(tmp_path, f"{run}@3") == (run, "3")
+    renamed = run.rename(run.with_name("x@best"))
+    assert find(tmp_path, str(renamed)) == (renamed, None)
+    assert find(tmp_path, f"{renamed}@last") == (renamed, "last")
+    with pytest.raises(RunError, match=r"no run '.*me@home/a/none'"):
+        find(tmp_path, str(run.with_name("none")))
 
 
 def test_an_unknown_run_gets_a_suggestion(tmp_path: Path) -> None:
