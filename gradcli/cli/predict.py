@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from gradcli.cli.trained import Trained
     from gradcli.train.generate import Sampling
 
-OF_FILES = ("top", "out")
+OF_FILES = ("top", "out", "overwrite")
 OF_PROMPT = ("tokens", "temperature", "top_k", "top_p", "seed")
 
 
@@ -28,8 +27,9 @@ OF_PROMPT = ("tokens", "temperature", "top_k", "top_p", "seed")
     "--out",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write one JSON object a sample to FILE instead of printing lines.",
+    help="Write the predictions to FILE.jsonl (one JSON object a line) or FILE.csv.",
 )
+@click.option("--overwrite", is_flag=True, help="Let --out replace a file that is there.")
 @click.option("--prompt", metavar="TEXT", help="Go on with TEXT; for models of text.")
 @options.count("--tokens", "N", "How many characters or bytes follow the prompt.", 300)
 @click.option(
@@ -62,6 +62,7 @@ def command(
     files: tuple[Path, ...],
     top: int,
     out: Path | None,
+    overwrite: bool,
     prompt: str | None,
     as_json: bool,
     **sampling: Any,
@@ -76,8 +77,11 @@ def command(
     With --prompt a model of text writes on, character by character.
     """
     _check_usage(ctx, bool(files), prompt is not None)
+    from gradcli.cli import predictions
     from gradcli.train.predict import predict
 
+    if out is not None:
+        predictions.check_target(out, overwrite)
     trained = open_run()
     if prompt is not None:
         from gradcli.train.generate import Sampling
@@ -87,27 +91,41 @@ def command(
     if top > 1 and trained.job.dataset.facts.classes is None:
         raise ConfigError(f"--top {top}: this run predicts values, there are no classes to rank")
     state = trained.meta.state
-    rows = (
-        row for file in files for row in predict(trained.job, state, file, top, output.say_aside)
+    records = (
+        record
+        for file in files
+        for record in predict(trained.job, state, file, top, output.say_aside)
     )
     if out is not None:
-        _write(out, rows, as_json)
+        count = predictions.write(out, records)
+        if as_json:
+            output.say_json({"format": predictions.FORMAT, "out": str(out), "samples": count})
+        else:
+            output.say(f"{count} samples in {out}")
     elif as_json:
-        head = {"run": str(trained.path), "step": trained.meta.step}
-        output.say_json({**head, "predictions": list(rows)})
+        output.say_json({**_head(trained), "predictions": list(records)})
     else:
-        for row in rows:
-            output.say(line(row))
+        for record in records:
+            output.say(predictions.line(record))
+
+
+def _head(trained: Trained) -> dict[str, Any]:
+    """What an answer in JSON begins with: its format, and which weights gave it."""
+    from gradcli.cli.predictions import FORMAT
+
+    return {"format": FORMAT, "run": str(trained.path), "step": trained.meta.step}
 
 
 def _check_usage(ctx: click.Context, files: bool, prompt: bool) -> None:
-    """Files or a prompt, and no option that says something about the other one."""
+    """Files or a prompt, and no option that says something about what is not there."""
     if files == prompt:
         raise click.UsageError("predict needs files, or --prompt, and not both", ctx)
     for name in OF_FILES if prompt else OF_PROMPT:
         if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             option = f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{option} goes with {'files' if prompt else '--prompt'}", ctx)
+    if ctx.params["overwrite"] and ctx.params["out"] is None:
+        raise click.UsageError("--overwrite goes with --out", ctx)
 
 
 def _write_on(trained: Trained, prompt: str, how: Sampling, as_json: bool) -> None:
@@ -120,41 +138,9 @@ def _write_on(trained: Trained, prompt: str, how: Sampling, as_json: bool) -> No
         output.say_aside(note)
     if as_json:
         text = "".join(pieces)
-        answer = {
-            "run": str(trained.path),
-            "step": trained.meta.step,
-            "prompt": prompt,
-            "text": text,
-        }
-        output.say_json(answer)
+        output.say_json({**_head(trained), "prompt": prompt, "text": text})
         return
     output.say_part(prompt)
     for piece in pieces:
         output.say_part(piece)
     output.say()
-
-
-def line(row: dict[str, Any]) -> str:
-    """file, index, then label and probability of each class named, or the values; by tabs."""
-    from gradcli.data.files import shown
-
-    cells = [shown(row["file"]), str(row["index"])]
-    for one in row.get("top", []):
-        cells += [shown(one["label"]), f"{one['probability']:.4f}"]
-    cells += [f"{value:.6g}" for value in row.get("values", [])]
-    return "\t".join(cells)
-
-
-def _write(out: Path, rows: Iterator[dict[str, Any]], as_json: bool) -> None:
-    from gradcli.errors import RunError
-    from gradcli.train.atomic import write_text
-
-    lines = [json.dumps(row, allow_nan=False) for row in rows]
-    try:
-        write_text(out, "".join(one + "\n" for one in lines))
-    except OSError as error:
-        raise RunError(f"cannot write {out}: {error.strerror}") from error
-    if as_json:
-        output.say_json({"out": str(out), "samples": len(lines)})
-    else:
-        output.say(f"{len(lines)} samples in {out}")

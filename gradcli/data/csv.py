@@ -118,6 +118,7 @@ class CsvSource:
             vocab=None,
             labels=tuple(labels),
             sizes={name: len(part) for name, part in parts.items()},
+            values=(self.target,) if self.task == "regression" else (),
         )
         return _Prepared(loaded, rows, parts, encoder, targets, facts, (*loaded.notes(), *notes))
 

@@ -23,6 +23,7 @@ class Facts:
         labels: names of the classes, sorted by bytes; () if they have none.
         sizes: samples by the name of the split.
         mixed: while training, a label is probabilities of the classes.
+        values: names of the numbers in a target; () if they have none.
     """
 
     input: tuple[int, ...]
@@ -33,6 +34,7 @@ class Facts:
     labels: tuple[str, ...]
     sizes: dict[str, int]
     mixed: bool = False
+    values: tuple[str, ...] = ()
 
 
 class Split(Protocol):

@@ -23,7 +23,10 @@ def predict(
     top: int,
     note: Callable[[str], None],
 ) -> Iterator[dict[str, Any]]:
-    """One row a sample: file, index, name, and `top` classes or the values.
+    """One record a sample: file, index, name, and what the model says of it.
+
+    Of classes that is `label` and `probability` of the likeliest, `probabilities` of all by label,
+    and `top`, the likeliest ones in order; of a regression `values`, by the name of the target.
 
     `state` is what the dataset had fitted when the checkpoint was written; `note` is told what
     the user should know of the file.
@@ -43,7 +46,9 @@ def predict(
             row = {"file": str(file), "index": unseen.indices[at], "name": unseen.names[at]}
             _check(values, row)
             yield row | (
-                {"values": values} if classes is None else _ranked(values, labels_of(job), top)
+                {"values": dict(zip(value_names(job, len(values)), values, strict=True))}
+                if classes is None
+                else _ranked(values, labels_of(job), top)
             )
 
 
@@ -76,6 +81,12 @@ def labels_of(job: Job) -> Sequence[str]:
     return facts.labels or [str(number) for number in range(facts.classes or 0)]
 
 
+def value_names(job: Job, count: int) -> Sequence[str]:
+    """The names of the numbers in a target, which count from 0 where the data has no names."""
+    names = job.dataset.facts.values
+    return names if len(names) == count else [str(number) for number in range(count)]
+
+
 def _check(values: Sequence[float], row: dict[str, object]) -> None:
     if not all(math.isfinite(value) for value in values):
         raise NumericsError(
@@ -87,4 +98,4 @@ def _ranked(values: Sequence[float], labels: Sequence[str], top: int) -> dict[st
     """The `top` most probable classes, the lower number first among equals."""
     order = sorted(range(len(values)), key=lambda number: (-values[number], number))[:top]
     ranked = [{"label": labels[number], "probability": values[number]} for number in order]
-    return {**ranked[0], "top": ranked}
+    return {**ranked[0], "probabilities": dict(zip(labels, values, strict=True)), "top": ranked}

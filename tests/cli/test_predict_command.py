@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -41,13 +40,6 @@ def test_json_is_one_object_with_the_classes_ranked(gradcli, trained) -> None:
     assert (first["file"], first["index"], first["label"]) == ("a.txt", 0, "right")
     assert [one["label"] for one in first["top"]] == ["right", "left"]
     assert sum(one["probability"] for one in first["top"]) == pytest.approx(1)
-
-
-def test_a_file_gets_one_json_object_a_line(gradcli, trained) -> None:
-    ended = gradcli("predict", "last", "a.txt", "--out", "out.jsonl")
-    assert "2 samples in out.jsonl" in ended.out
-    rows = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
-    assert [row["label"] for row in rows] == ["right", "left"]
 
 
 TEXT = """
@@ -96,6 +88,7 @@ def test_a_model_of_text_writes_on(gradcli) -> None:
     assert one == same != other
     assert gradcli(*hot, "1", "--top-k", "1").out == gradcli(*hot, "2", "--top-p", "0.01").out
     found = gradcli(*hot, "1", "--json").json
+    assert found["format"] == 1
     assert (found["prompt"], "ab" + found["text"] + "\n") == ("ab", one)
 
 
@@ -194,6 +187,14 @@ def test_of_a_regression_it_gives_the_values(gradcli) -> None:
     ended = gradcli("predict", "last", "new.csv")
     values = [float(line.split("\t")[2]) for line in ended.out.splitlines()]
     assert values == pytest.approx([7, 21], abs=0.1)
+    rows = gradcli("predict", "last", "new.csv", "--json").json["predictions"]
+    assert [row["values"]["y"] for row in rows] == pytest.approx(values, rel=1e-5)
+    assert gradcli("predict", "last", "new.csv", "--out", "out.csv").code == 0
+    header, *cells = Path("out.csv").read_text().splitlines()
+    assert header == "file,index,name,values.y"
+    assert cells == [
+        f"new.csv,{i},new.csv:{i + 2},{row['values']['y']}" for i, row in enumerate(rows)
+    ]
     ended = gradcli("predict", "last", "new.csv", "--top", "2")
     assert (ended.code, "there are no classes to rank" in ended.err) == (2, True)
 
@@ -281,7 +282,10 @@ def test_the_values_of_an_image_are_its_pixels_row_by_row(gradcli) -> None:
     x = engine.tensor(list(pixels), dtype=engine.float32).reshape(6, 1, 4, 5) / 255.0
     with engine.no_grad():
         wanted = job.model(x).reshape(6, 20).tolist()
-    assert [row["values"] for row in rows] == [pytest.approx(one, abs=1e-6) for one in wanted]
+    names = [str(pixel) for pixel in range(20)]
+    assert [[*row["values"]] for row in rows] == [names] * 6
+    found = [[*row["values"].values()] for row in rows]
+    assert found == [pytest.approx(one, abs=1e-6) for one in wanted]
 
 
 @pytest.mark.parametrize(

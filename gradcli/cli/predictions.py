@@ -1,0 +1,101 @@
+"""Predictions as text, JSON, JSON Lines or CSV: records in, one form out.
+
+A record has `file`, `index`, `name` and either `label`, `probability`, `probabilities` (a number
+for each class) and `top`, or `values` (a number for each target).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from gradcli.data.files import shown
+from gradcli.errors import ConfigError, RunError
+from gradcli.train.atomic import write_file
+
+FORMAT = 1  # of what --json prints and of each line of a .jsonl file; docs/data.md has its keys
+
+Record = Mapping[str, Any]
+
+
+def line(record: Record) -> str:
+    """file, index, then label and probability of each class named, or the values; by tabs."""
+    cells = [shown(record["file"]), str(record["index"])]
+    for one in record.get("top", []):
+        cells += [shown(one["label"]), f"{one['probability']:.4f}"]
+    cells += [f"{value:.6g}" for value in record.get("values", {}).values()]
+    return "\t".join(cells)
+
+
+def json_lines(records: Iterable[Record]) -> Iterator[str]:
+    """An object a line, each with the format, so that a part of the file stands for itself."""
+    for record in records:
+        yield json.dumps({"format": FORMAT, **record}, allow_nan=False) + "\n"
+
+
+def csv_lines(records: Iterable[Record]) -> Iterator[str]:
+    """A header, then a row a sample; a number inside `values` is in the column `values.NAME`."""
+    columns: list[str] = []
+    for record in records:
+        row = _flat(record)
+        if not columns:
+            columns = [*row]
+            yield _csv_row(columns)
+        yield _csv_row(row.values())
+
+
+def _flat(record: Record) -> dict[str, Any]:
+    """The record's cells by the name of their column; `top` says nothing new."""
+    row: dict[str, Any] = {}
+    for key, value in record.items():
+        if isinstance(value, Mapping):
+            row |= {f"{key}.{name}": number for name, number in value.items()}
+        elif key != "top":
+            row[key] = value
+    return row
+
+
+def _csv_row(cells: Iterable[object]) -> str:
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerow(cells)
+    return buffer.getvalue()
+
+
+FORMS: Mapping[str, Callable[[Iterable[Record]], Iterator[str]]] = {
+    ".jsonl": json_lines,
+    ".csv": csv_lines,
+}
+
+
+def check_target(out: Path, overwrite: bool) -> None:
+    """Refuse a file whose form is not known, or that would be lost."""
+    if out.suffix.lower() not in FORMS:
+        raise ConfigError(
+            f"--out {shown(out)}: the name must end in {' or '.join(FORMS)}; without --out the "
+            "predictions are printed, with --json as one object"
+        )
+    if out.exists() and not (overwrite and out.is_file()):
+        cure = "--overwrite replaces it" if out.is_file() else "it is no regular file"
+        raise ConfigError(f"--out {shown(out)}: there is such a file already; {cure}")
+
+
+def write(out: Path, records: Iterable[Record]) -> int:
+    """Write them in the form that the name ends in, whole or not at all; gives their number."""
+    count = 0
+
+    def counted() -> Iterator[Record]:
+        nonlocal count
+        for record in records:
+            count += 1
+            yield record
+
+    lines = FORMS[out.suffix.lower()](counted())
+    try:
+        write_file(out, (text.encode("utf-8", "backslashreplace") for text in lines))
+    except OSError as error:
+        raise RunError(f"cannot write {shown(out)}: {error.strerror}") from error
+    return count
