@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from gradcli.own import dataset, layer
+from gradcli.own import dataset, layer, loss
 
 if TYPE_CHECKING:
     from gradcli.train.tensor_files import load_tensors, save_tensors
 
 __version__ = "0.1.0"
-__all__ = ["dataset", "layer", "load_tensors", "save_tensors"]
+__all__ = ["dataset", "layer", "load_tensors", "loss", "save_tensors"]
 
 
 def __getattr__(name: str) -> Any:

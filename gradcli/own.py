@@ -26,3 +26,14 @@ def dataset(cls: C) -> C:
     """
     setattr(cls, MARK, "dataset")
     return cls
+
+
+def loss(cls: C) -> C:
+    """This nn.Module is a loss: `FocalLoss` is called `focal_loss` in YAML.
+
+    The parameters of its constructor are its keys; `forward(outputs, targets)` gives the mean loss
+    of a batch. Its attribute `targets` says what it is for: "labels", as where it has none, or
+    "values".
+    """
+    setattr(cls, MARK, "loss")
+    return cls

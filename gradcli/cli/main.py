@@ -128,6 +128,8 @@ def _ended(error: Exception, arguments: list[str]) -> int:
         problem = output.usage_error(error, called)
     elif isinstance(error, GradcliError):
         problem = error
+        where = output.own_place(error)
+        problem.notes += (f"called in own code, {where}",) if where else ()
     elif isinstance(error, MemoryError):
         problem = GradcliError("the memory of this machine is used up", code="E402")
         problem.exit_code = 4

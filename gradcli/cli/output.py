@@ -71,16 +71,25 @@ def usage_error(error: click.ClickException, command: str) -> GradcliError:
 
 def bug(error: Exception) -> GradcliError:
     """An exception that nobody foresaw; what a user's own code raises is no bug of ours."""
-    place = ""
-    for frame, line in list(tracebacks.walk_tb(error.__traceback__))[-1:]:
-        place = f"{frame.f_code.co_filename}:{line}"
-        if frame.f_globals.get("__name__", "").startswith(own.MODULE):
-            return ShapeError(f"own code, {place}: {type(error).__name__}: {error}")
-    where = f" at {place}" if place else ""
+    last = tracebacks.extract_tb(error.__traceback__)[-1:]
+    where = f"{last[0].filename}:{last[0].lineno}" if last else ""
+    if where and where == own_place(error):
+        return ShapeError(f"own code, {where}: {type(error).__name__}: {error}")
+    where = where and f" at {where}"
     return GradcliError(
         f"this is a bug in gradcli: {type(error).__name__}: {error}{where}",
         notes=("the same command with --debug shows the traceback; please report both",),
     )
+
+
+def own_place(error: BaseException) -> str:
+    """The last line of a user's own code on the way to an error; "" where it met none."""
+    places = [
+        f"{frame.f_code.co_filename}:{line}"
+        for frame, line in tracebacks.walk_tb(error.__traceback__)
+        if frame.f_globals.get("__name__", "").startswith(own.MODULE)
+    ]
+    return places[-1] if places else ""
 
 
 def errors(problems: Iterable[GradcliError], exit_code: int, as_json: bool) -> None:

@@ -32,8 +32,8 @@ def json_schema() -> Json:
     definitions["layer"] = _layer(definitions)
     properties = _keys(schema_of(top), definitions)
     properties |= {
-        "data": _choice(DATASETS, definitions),
-        "loss": _choice(LOSSES, definitions),
+        "data": _or_own(DATASETS, definitions),
+        "loss": _or_own(LOSSES, definitions),
         "optim": _choice(OPTIMIZERS, definitions, grouping),
         "schedule": _choice(SCHEDULES, definitions),
         "train": _map(schema_of(Settings), definitions),
@@ -126,6 +126,13 @@ def _choice(
         form["required"] = ["name", *form.get("required", [])]
         forms.append({"description": schema_of(make).doc, **form})
     return {"anyOf": [{"enum": bare}, *forms]}
+
+
+def _or_own(table: Mapping[str, Callable[..., Any]], definitions: Json) -> Json:
+    """One of a table, or what own code adds to it under another name, with keys of its own."""
+    name: Json = {"type": "string", "not": {"enum": list(table)}}
+    keyed = {"type": "object", "properties": {"name": name}, "required": ["name"]}
+    return {"anyOf": [*_choice(table, definitions)["anyOf"], name, keyed]}
 
 
 def _map(schema: Schema, definitions: Json) -> Json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,12 @@ from gradcli.errors import ErrorGroup, GradcliError, Place
 from gradcli.train.job import Expectation, Settings
 
 UNKNOWN = "E102"  # of errors: a name that no table has
+# The names that own code may not take, by its kind.
+TAKEN: dict[str, Collection[str]] = {
+    "layer": {**LAYERS, **CONTAINERS},
+    "dataset": DATASETS,
+    "loss": LOSSES,
+}
 
 
 @dataclass(frozen=True)
@@ -129,9 +135,7 @@ class _Loading:
     def load(self, overrides: Sequence[str]) -> Config | None:
         report = self.report
         written = override(self.reading.file(self.path), overrides, report)
-        code = own_code.read(
-            written.map().get("code"), self.path.parent, (LAYERS, CONTAINERS, DATASETS), report
-        )
+        code = own_code.read(written.map().get("code"), self.path.parent, TAKEN, report)
         written = blocks.expand(written, {**LAYERS, **CONTAINERS, **code.layers}, report)
         references = References(written, report)
         root = references.resolve(written)
@@ -142,7 +146,7 @@ class _Loading:
         facts = data[1] if data else None
         root = fill_facts(root, facts, report)
         sections = root.map()
-        loss = choose("loss", sections.get("loss"), LOSSES, report)
+        loss = choose("loss", sections.get("loss"), {**LOSSES, **code.losses}, report)
         optim = choose_optimizer(sections.get("optim"), report)
         schedule = choose_schedule(sections.get("schedule", Node("constant", root.place)), report)
         train = settings(sections.get("train"), report)

@@ -44,6 +44,7 @@ def output_fits(
         wanted = (*facts.target, 1 if binary else _classes(facts) or 0)
         fits = output.shape == wanted
     if fits:
+        _attempt(root, loss, facts, output, report)
         return
     what = "target values" if kind == "values" else "classes"
     count = wanted[-1] if wanted else 1
@@ -65,15 +66,29 @@ def output_fits(
     )
 
 
+def _attempt(root: Node, loss: Chosen, facts: Facts, output: Signal, report: Report) -> None:
+    """Try a loss of the user's own on such outputs."""
+    if loss.made.attempt is None:
+        return
+    try:
+        loss.made.attempt(output.shape, facts)
+    except ShapeError as error:
+        error.place = error.place or root.map()["loss"].place
+        report.errors.append(error)
+
+
 def _wrong_kind(loss: Chosen, facts: Facts) -> tuple[str, str] | None:
     """A loss for other targets than the data has, and the cure."""
     kind, classes = target_kind(facts), _classes(facts)
     if kind not in loss.made.targets:
         has = f" ({classes} classes)" if kind == "labels" else ""
+        cure = "use cross_entropy" if kind == "labels" else "use mse"
+        if loss.made.attempt is not None:
+            cure = f'if it takes them, write targets = "{kind}" in its class'
         return (
             f"loss '{loss.name}' is for {loss.made.targets[0]}, this data has {kind} as targets"
             + has,
-            "use cross_entropy" if kind == "labels" else "use mse",
+            cure,
         )
     if kind == "labels" and loss.made.binary and classes != 2:
         return (

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 from gradcli import engine
 from gradcli.config.fields import Weights
 from gradcli.engine import Tensor
 from gradcli.engine.kind import NotNegative, Portion, Positive
 from gradcli.engine.nn import functional as F
+
+if TYPE_CHECKING:
+    from gradcli.data import Facts
 
 LossFunction = Callable[[Tensor, Tensor], Tensor]
 Answers = Callable[[Tensor], Tensor]
@@ -29,6 +33,7 @@ class Loss:
             classes, or values. Metrics and predictions are of these.
         mixed: it takes labels that are probabilities of the classes as well.
         mass: what targets count in the mean, where not all count alike.
+        attempt: tries it on outputs of a shape; of own code, whose mistakes only show so.
     """
 
     targets: tuple[str, ...]
@@ -38,6 +43,7 @@ class Loss:
     answers: Mapping[str, Answers] = field(default_factory=dict)
     mixed: bool = False
     mass: Callable[[Tensor], Tensor] | None = None
+    attempt: Callable[[tuple[int, ...], Facts], None] | None = None
 
 
 def cross_entropy(label_smoothing: Portion = 0.0, weight: Weights = ()) -> Loss:
@@ -113,22 +119,40 @@ def poisson_nll(log_input: bool = True, full: bool = False, eps: Positive = 1e-8
     return _of_values("poisson_nll_loss", answers={"values": _exp} if log_input else {}, **options)
 
 
+def in_rows(function: LossFunction) -> LossFunction:
+    """The function of a row of outputs a label; labels of a sequence are as many single labels.
+
+    Classes stand last. Labels that were mixed are probabilities of them.
+    """
+
+    def loss(outputs: Tensor, targets: Tensor) -> Tensor:
+        rows = outputs.reshape(-1, outputs.shape[-1])
+        shape = rows.shape if targets.dtype.is_floating_point else (-1,)
+        return function(rows, targets.reshape(shape))
+
+    return loss
+
+
+def in_shape(function: LossFunction) -> LossFunction:
+    """The function of outputs in the shape of their targets, numbers both."""
+
+    def loss(outputs: Tensor, targets: Tensor) -> Tensor:
+        numbers = targets if targets.is_floating_point() else targets.to(outputs.dtype)
+        return function(outputs.reshape(targets.shape), numbers)
+
+    return loss
+
+
+# How a loss sees outputs and targets, by their kind.
+SHAPES: dict[str, Callable[[LossFunction], LossFunction]] = {"labels": in_rows, "values": in_shape}
+
+
 def _of_labels(name: str, weight: Sequence[float], **options: Any) -> Loss:
     """A loss of torch's functions that takes one output a class."""
 
     def make() -> LossFunction:
         given = {"weight": engine.tensor(list(weight))} if weight else {}
-        function = getattr(F, name)
-
-        def loss(outputs: Tensor, targets: Tensor) -> Tensor:
-            # Labels of a sequence are as many single labels; classes stand last. Labels that were
-            # mixed are probabilities of them.
-            rows = outputs.reshape(-1, outputs.shape[-1])
-            shape = rows.shape if targets.dtype.is_floating_point else (-1,)
-            found: Tensor = function(rows, targets.reshape(shape), **given, **options)
-            return found
-
-        return loss
+        return in_rows(partial(getattr(F, name), **given, **options))
 
     mixed = name == "cross_entropy"
     mass = _mass(weight) if weight else None
@@ -162,13 +186,7 @@ def _of_values(
         if "pos_weight" in given:
             many = given["pos_weight"]
             given["pos_weight"] = engine.tensor(list(many) if isinstance(many, tuple) else [many])
-
-        def loss(outputs: Tensor, targets: Tensor) -> Tensor:
-            wanted = targets if targets.is_floating_point() else targets.to(outputs.dtype)
-            found: Tensor = function(outputs.reshape(targets.shape), wanted, **given)
-            return found
-
-        return loss
+        return in_shape(partial(function, **given))
 
     kinds = ("labels", "values") if binary else ("values",)
     return Loss(kinds, make, binary, weights, answers or {})

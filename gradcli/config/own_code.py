@@ -1,4 +1,4 @@
-"""`code: [file.py]`: the layers and datasets of a user's own Python files."""
+"""`code: [file.py]`: the layers, datasets and losses of a user's own Python files."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import importlib.util
 import inspect
 import re
 import sys
-import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -19,11 +17,13 @@ from typing import Any
 from gradcli import own
 from gradcli.config.layer import FOLLOWING, LEFT_OUT, Layer, Make, Trial, run
 from gradcli.config.node import Node, Report, describe
+from gradcli.config.own_loss import OwnLoss
+from gradcli.config.own_sentence import one_sentence
 from gradcli.config.row import typed_parameters
 from gradcli.config.signal import Signal
 from gradcli.data import Source
 from gradcli.data.own import OwnDataset
-from gradcli.errors import ConfigError, DeviceError, GradcliError, ShapeError
+from gradcli.errors import ConfigError, DeviceError, GradcliError
 
 
 @dataclass(frozen=True)
@@ -38,48 +38,52 @@ class OwnCode:
     broken: bool = False
     layers: Mapping[str, Layer] = field(default_factory=dict)
     datasets: Mapping[str, Callable[..., Source]] = field(default_factory=dict)
+    losses: Mapping[str, OwnLoss] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
 
 
 def read(
-    node: Node | None, root: Path, known: Sequence[Mapping[str, object]], report: Report
+    node: Node | None, root: Path, known: Mapping[str, Collection[str]], report: Report
 ) -> OwnCode:
-    """Run the files that `code:` names, relative to `root`, and collect what they mark."""
+    """Run the files that `code:` names, relative to `root`, and collect what they mark.
+
+    `known` has the names that are taken, by kind.
+    """
     code = OwnCode()
     if node is None or node.broken:
         return code
     before = len(report.errors)
     for item in node.list() if isinstance(node.value, list) else [node]:
         try:
-            _add(code, item, root, {name for table in known for name in table})
+            _add(code, item, root, known)
         except GradcliError as error:
             error.place = error.place or item.place
             report.errors.append(error)
     return replace(code, broken=len(report.errors) > before)
 
 
-def _add(code: OwnCode, item: Node, root: Path, known: set[str]) -> None:
+def _add(code: OwnCode, item: Node, root: Path, known: Mapping[str, Collection[str]]) -> None:
     if not isinstance(item.value, str) or not item.value.endswith(".py"):
         raise ConfigError(f"code names Python files, got {describe(item)}", code="E104")
     path = root / item.value
     if path.name in code.files:
         raise ConfigError(f"two files of own code are called {path.name}", code="E106")
     module = _run(path)
-    with _one_sentence(path):
+    with one_sentence(path):
         code.files[path.name] = path.read_text(encoding="utf-8")  # type: ignore[index]
     classes = [value for value in vars(module).values() if _is_marked(value, module)]
     if not classes:
-        raise ConfigError(
-            f"{path} has no class with @gradcli.layer or @gradcli.dataset", code="E104"
-        )
+        *marks, last = (f"@gradcli.{kind}" for kind in KINDS)
+        message = f"{path} has no class with {', '.join(marks)} or {last}"
+        raise ConfigError(message, code="E104")
     for cls in classes:
+        kind = getattr(cls, own.MARK)
+        attribute, make = KINDS[kind]
+        table = getattr(code, attribute)
         name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls.__name__).lower()
-        if name in known | {*code.layers, *code.datasets}:
+        if name in known[kind] or name in table:
             raise ConfigError(f"{path}: the name '{name}' is taken; rename the class", code="E106")
-        if getattr(cls, own.MARK) == "layer":
-            code.layers[name] = OwnLayer(cls, path)  # type: ignore[index]
-        else:
-            code.datasets[name] = _dataset(cls, path)  # type: ignore[index]
+        table[name] = make(cls, path)
 
 
 def _run(path: Path) -> ModuleType:
@@ -91,7 +95,7 @@ def _run(path: Path) -> ModuleType:
     sys.modules[name] = module  # where type hints are looked up
     if not path.is_file():
         raise ConfigError(f"there is no file {path}", code="E301")
-    with _one_sentence(path):
+    with one_sentence(path):
         spec.loader.exec_module(module)
     return module
 
@@ -102,28 +106,13 @@ def _is_marked(value: Any, module: ModuleType) -> bool:
     )
 
 
-@contextmanager
-def _one_sentence(path: Path) -> Iterator[None]:
-    """Turns what own code raises into one sentence with file and line."""
-    try:
-        yield
-    except (Exception, SystemExit) as error:
-        file = path.resolve()  # the config's folder may be relative, a traceback's is not
-        steps = traceback.extract_tb(error.__traceback__)
-        lines = [step.lineno for step in steps if Path(step.filename).resolve() == file]
-        line = error.lineno if isinstance(error, SyntaxError) else (lines or [None])[-1]
-        where = f"{path}:{line}" if line else str(path)
-        message = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
-        raise ShapeError(f"own code, {where}: {message}") from error
-
-
 class OwnLayer(Layer):
     """A layer of a user's own: the first parameter of its class is the shape of one sample."""
 
     def __init__(self, cls: type, path: Path) -> None:
         super().__init__(anything=cls)
         self.path = path
-        with _one_sentence(path):
+        with one_sentence(path):
             parameters = self.parameters
         if not parameters:
             raise ConfigError(
@@ -135,7 +124,7 @@ class OwnLayer(Layer):
 
     def run(self, make: Make, x: Signal) -> Trial:
         """The layer made and run on two samples; of zeros where it asks for their values."""
-        with _one_sentence(self.path):
+        with one_sentence(self.path):
             try:
                 return run(make, x, "meta")
             except DeviceError:
@@ -147,14 +136,22 @@ def _dataset(cls: type, path: Path) -> Callable[..., Source]:
     data = dataclasses.dataclass(frozen=True)
 
     def splits(self: Any) -> Any:
-        with _one_sentence(path):
+        with one_sentence(path):
             return super(source, self).splits()
 
     names = {"__module__": cls.__module__, "__doc__": inspect.getdoc(cls), "splits": splits}
-    with _one_sentence(path):
+    with one_sentence(path):
         source: Any = data(type(cls.__name__, (data(cls), OwnDataset), names))
         typed_parameters(source)  # an unknown type is found here
     return source  # type: ignore[no-any-return]
+
+
+# The kinds of own classes: where OwnCode has them, and what configs know them by.
+KINDS: dict[str, tuple[str, Callable[[type, Path], Any]]] = {
+    "layer": ("layers", OwnLayer),
+    "dataset": ("datasets", _dataset),
+    "loss": ("losses", OwnLoss),
+}
 
 
 def hashes(files: Mapping[str, str]) -> Iterator[tuple[str, str]]:

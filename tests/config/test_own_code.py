@@ -17,7 +17,7 @@ from gradcli.engine.nn.generation import cache_obstacle
 from gradcli.errors import ErrorGroup
 
 ROOT = Path(__file__).resolve().parents[2]
-CONFIG, CODE, OF_TEXT = re.findall(
+CONFIG, CODE, _, OF_TEXT = re.findall(
     r"```(?:yaml|python)\n(.*?)```", (ROOT / "docs" / "own-code.md").read_text(), re.S
 )
 SHORT = ("-s", "train.epochs=3", "-s", "data.samples=80")
@@ -172,7 +172,7 @@ def test_names_are_not_missed_where_own_code_cannot_be_run(folder: Path) -> None
         ("missing.py", "there is no file"),
         ("rings.yaml", "code names Python files"),
         ("[gates.py, other/gates.py]", "two files of own code are called gates.py"),
-        ("empty.py", "has no class with @gradcli.layer or @gradcli.dataset"),
+        ("empty.py", "has no class with @gradcli.layer, @gradcli.dataset or @gradcli.loss"),
     ],
 )
 def test_a_wrong_file_is_told(folder: Path, code: str, message: str) -> None:
