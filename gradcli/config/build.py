@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,8 +27,7 @@ def build(config: Config) -> Job:
     """Load the data and build the model with the weights that the seed gives."""
     dataset = config.data.load()  # it may unpack files in threads
     if config.code:
-        hashes = {**dataset.sha256, **dict(own_code.hashes(config.code))}
-        dataset = replace(dataset, sha256=hashes)
+        dataset = own_code.beside_data(dataset, config.code)
 
     engine.manual_seed(config.train.seed)
     return job_of(config, dataset)

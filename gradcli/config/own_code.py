@@ -21,7 +21,7 @@ from gradcli.config.own_loss import OwnLoss
 from gradcli.config.own_sentence import one_sentence
 from gradcli.config.row import typed_parameters
 from gradcli.config.signal import Signal
-from gradcli.data import Source
+from gradcli.data import LoadedData, Source
 from gradcli.data.own import OwnDataset
 from gradcli.errors import ConfigError, DeviceError, GradcliError
 
@@ -154,7 +154,10 @@ KINDS: dict[str, tuple[str, Callable[[type, Path], Any]]] = {
 }
 
 
-def hashes(files: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Name and hash of each file, to be compared on resume like those of the data."""
-    for name, text in files.items():
-        yield name, hashlib.sha256(text.encode()).hexdigest()
+def beside_data(dataset: LoadedData, files: Mapping[str, str]) -> LoadedData:
+    """The dataset with a hash of each file of own code, compared on resume like those of the data.
+
+    Its role is "code/" and its name.
+    """
+    hashes = {f"code/{n}": hashlib.sha256(t.encode()).hexdigest() for n, t in files.items()}
+    return replace(dataset, sha256={**dataset.sha256, **hashes})

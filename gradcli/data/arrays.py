@@ -53,6 +53,10 @@ class Arrays(OwnPictures):
         """An array's name for messages."""
         raise NotImplementedError(f"{type(self).__name__} has no named")
 
+    def roles(self) -> dict[str, str]:
+        """The file of each role."""
+        raise NotImplementedError(f"{type(self).__name__} has no roles")
+
     # What follows from that.
 
     def facts(self) -> Facts:
@@ -137,11 +141,13 @@ class Arrays(OwnPictures):
         train = whole.pop("train")
         splits = {name: train.part(part) for name, part in self.cuts(train.size).items()}
         state = {"input": list(facts.input), "mean": self.mean, "std": self.std}
+        files = self.roles()
         stored = LoadedData(
             source=self,
             facts=facts,
             splits={**splits, **whole},
-            sha256={path.name: file.sha256 for path, file in opened.items()},
+            sha256={role: opened[Path(path)].sha256 for role, path in files.items()},
+            files=files,
             state={**state, "array": self.inputs},
         )
         return self.shown(stored)
@@ -181,7 +187,7 @@ class Arrays(OwnPictures):
 class NpySource(Arrays):
     """Samples and targets in .npy files."""
 
-    FILES = ("inputs", "targets", "test_inputs", "test_targets")
+    PLACES = ("inputs", "targets", "test_inputs", "test_targets")
 
     def header(self, name: str) -> Header:
         """From the first bytes; the length of the file is compared with it."""
@@ -204,6 +210,15 @@ class NpySource(Arrays):
         """Its path."""
         return shown(name)
 
+    def roles(self) -> dict[str, str]:
+        """Samples and targets of each split."""
+        return {
+            f"{split}.{what}": path
+            for split, pair in self._pairs().items()
+            for what, path in zip(("inputs", "targets"), pair, strict=True)
+            if path is not None
+        }
+
 
 @dataclass(frozen=True, kw_only=True)
 class NpzSource(Arrays):
@@ -211,7 +226,7 @@ class NpzSource(Arrays):
 
     file: Annotated[str, "the archive; the other keys name arrays in it"]
 
-    FILES = ("file",)
+    PLACES = ("file",)
 
     def header(self, name: str) -> Header:
         """From the first bytes of the array."""
@@ -226,6 +241,10 @@ class NpzSource(Arrays):
     def named(self, name: str) -> str:
         """The archive, then the array."""
         return f"{shown(self.file)}, {name}"
+
+    def roles(self) -> dict[str, str]:
+        """The archive holds all."""
+        return {"train": self.file}
 
 
 def _opened(path: Path, opened: dict[Path, Loaded]) -> Loaded:

@@ -90,6 +90,7 @@ class Cifar10(KnownPictures):
         self.shown_facts(facts)
         mean, std = self.statistics()
         files = {name: load(self._folder / name) for name in (*self.TRAIN, self.TEST)}
+        roles = {f"train[{i}]": name for i, name in enumerate(self.TRAIN)} | {"test": self.TEST}
         parts = {name: self._parse(file) for name, file in files.items()}
         test = parts.pop(self.TEST)
         images = b"".join(images for _, images in parts.values())
@@ -100,7 +101,8 @@ class Cifar10(KnownPictures):
             source=self,
             facts=facts,
             splits={**splits, "test": _samples(*test).normalised(mean, std)},
-            sha256={name: file.sha256 for name, file in files.items()},
+            sha256={role: files[name].sha256 for role, name in roles.items()},
+            files={role: str(files[name].path) for role, name in roles.items()},
             state={"mean": listed(mean), "std": listed(std)},
         )
         return self.shown(dataset)

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from gradcli.data.columns import (
     FIRST_ROW,
@@ -32,6 +32,8 @@ DEFAULT_SPLIT: dict[str, int | str] = {"train": "80%", "val": "10%", "test": "10
 @dataclass(frozen=True)
 class CsvSource:
     """A table with a header; columns that are not named here are not used."""
+
+    PLACES: ClassVar = ("file",)
 
     file: Annotated[str, "CSV file with a header row, gzipped or not"]
     target: Annotated[str, "column to predict"]
@@ -94,7 +96,8 @@ class CsvSource:
             source=self,
             facts=made.facts,
             splits={name: whole.part(part) for name, part in made.parts.items()},
-            sha256={made.loaded.path.name: made.loaded.sha256},
+            sha256={"train": made.loaded.sha256},
+            files={"train": self.file},
             state=state,
             notes=made.notes,
         )

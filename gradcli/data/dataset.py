@@ -52,7 +52,11 @@ class Split(Protocol):
 
 
 class Source(Protocol):
-    """The `data:` section of a config: a frozen dataclass whose fields are the YAML keys."""
+    """The `data:` section of a config: a frozen dataclass whose fields are the YAML keys.
+
+    `PLACES`, where a class has it, names the keys that say where files lie. A training whose data
+    moved is the same: what the files hold is compared by its hash.
+    """
 
     def locate(self, root: Path) -> Source:
         """The same source with absolute paths; relative ones are relative to `root`."""
@@ -68,6 +72,11 @@ class Source(Protocol):
 
     def read(self, path: Path, state: Mapping[str, object]) -> Unseen:
         """The samples of a new file, encoded as `state` says."""
+
+
+def places(source: Source) -> tuple[str, ...]:
+    """The keys of a source that say where files lie."""
+    return tuple(getattr(source, "PLACES", ()))
 
 
 @dataclass(frozen=True)
@@ -91,7 +100,9 @@ class LoadedData:
     """A source in memory.
 
     Attributes:
-        sha256: hash of each file, by its name.
+        sha256: hash of each file by its role: the split that it begins, and what of that it holds
+            or its number, such as "train", "test.labels" or "train[2]".
+        files: where the file of a role lies; a role of numbers that lie in no file has none.
         state: what was fitted on the data (category tables, means); JSON values.
         notes: lines worth telling the user: rows left out, gzip under a plain name.
     """
@@ -102,6 +113,7 @@ class LoadedData:
     sha256: dict[str, str]
     state: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
 
     def to(self, device: str) -> LoadedData:
         """The same data with its splits in the memory of a device."""

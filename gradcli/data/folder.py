@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from gradcli.data.dataset import Facts, LoadedData, Unseen
 from gradcli.data.decode import COLORS, planes, require_pillow
@@ -42,6 +42,8 @@ class Listed:
 class ImageFolder(Pictures):
     """A folder for each class; all pictures are made one size. Needs the extra `images`."""
 
+    PLACES: ClassVar = ("dir", "test_dir")
+
     dir: Annotated[str, "folder of the class folders"]
     size: Annotated[
         int, "the shorter side becomes this long, of the longer one the middle is kept"
@@ -73,7 +75,7 @@ class ImageFolder(Pictures):
         """With absolute folders; Pillow must be there."""
         require_pillow()
         found: dict[str, Any] = {}
-        for key in ("dir", "test_dir"):
+        for key in self.PLACES:
             if (written := getattr(self, key)) is not None:
                 folder = Path(os.path.abspath(root / expanded(written)))  # noqa: PTH100
                 if not folder.is_dir():
@@ -120,10 +122,10 @@ class ImageFolder(Pictures):
         """Every picture decoded, in an order that `seed` gives."""
         classes, found = self._found()
         facts = self._stored(classes, found)
+        folders = {"train": self.dir, "test": self.test_dir or ""}
         whole, hashes = {}, {}
         for name, each in found.items():
-            folder = self.dir if name == "train" else self.test_dir
-            whole[name], hashes[Path(folder or "").name] = self._samples(each, folder or "")
+            whole[name], hashes[name] = self._samples(each, folders[name])
         train = whole.pop("train")
         splits = {name: train.part(part) for name, part in self._cuts(train.size).items()}
         mean, std = self._statistics()
@@ -133,6 +135,7 @@ class ImageFolder(Pictures):
             facts=facts,
             splits={**splits, **whole},
             sha256=hashes,
+            files={name: folders[name] for name in hashes},
             state={"mean": listed(mean), "std": listed(std)},
             notes=(f"{left_out} files are no .png or .jpg and are left out",) if left_out else (),
         )

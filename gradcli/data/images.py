@@ -28,7 +28,7 @@ class IdxSource(OwnPictures):
     test_images: Annotated[str | None, "IDX file of the test samples"] = None
     test_labels: Annotated[str | None, "IDX file of the test labels"] = None
     TEST = "test_images"
-    FILES = ("images", "labels", "test_images", "test_labels")
+    PLACES = ("images", "labels", "test_images", "test_labels")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,15 +78,20 @@ class IdxSource(OwnPictures):
         samples = {name: pair.samples(self.mean, self.std) for name, pair in pairs.items()}
         whole = samples.pop("train")
         splits = {name: whole.part(part) for name, part in self.cuts(whole.size).items()}
-        files = [file for pair in pairs.values() for file in (pair.image_file, pair.label_file)]
+        files = {
+            f"{split}.{what}": file
+            for split, pair in pairs.items()
+            for what, file in (("images", pair.image_file), ("labels", pair.label_file))
+        }
         state = {"input": list(facts.input), "mean": self.mean, "std": self.std}
         stored = LoadedData(
             source=self,
             facts=facts,
             splits={**splits, **samples},
-            sha256={file.path.name: file.sha256 for file in files},
+            sha256={role: file.sha256 for role, file in files.items()},
+            files={role: str(file.path) for role, file in files.items()},
             state=state,
-            notes=tuple(note for file in files for note in file.notes()),
+            notes=tuple(note for file in files.values() for note in file.notes()),
         )
         return self.shown(stored)
 

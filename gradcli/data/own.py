@@ -25,12 +25,16 @@ class OwnDataset:
         """(inputs, targets) by the name of the split: float inputs or whole-number indices."""
         raise DataError(f"{type(self).__name__} has no method splits()")
 
+    @property
+    def PLACES(self) -> tuple[str, ...]:  # noqa: N802 -- a constant of other sources
+        """The fields that hold a Path."""
+        names = (f.name for f in dataclasses.fields(self))  # type: ignore[arg-type]
+        return tuple(name for name in names if isinstance(getattr(self, name), Path))
+
     def locate(self, root: Path) -> Self:
-        """Fields that hold a Path are relative to `root`."""
+        """Fields that hold a Path are relative to `root`; they become absolute."""
         paths: dict[str, Any] = {
-            f.name: root / value
-            for f in dataclasses.fields(self)  # type: ignore[arg-type]
-            if isinstance(value := getattr(self, f.name), Path)
+            name: (root / getattr(self, name)).absolute() for name in self.PLACES
         }
         return dataclasses.replace(self, **paths)  # type: ignore[type-var]
 

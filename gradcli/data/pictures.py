@@ -100,7 +100,7 @@ class Pictures:
 class OwnPictures(Pictures):
     """The keys of samples in files of one's own: how they are found, cut and scaled."""
 
-    FILES: ClassVar[tuple[str, ...]]  # the keys that are paths
+    PLACES: ClassVar[tuple[str, ...]]
     TEST: ClassVar[str]  # the key of the samples of the test split
 
     classes: Annotated[int | None, "labels are 0..classes-1; left out: the highest label + 1"] = (
@@ -121,7 +121,7 @@ class OwnPictures(Pictures):
 
     def locate(self, root: Path) -> Self:
         """The paths made absolute."""
-        files = {key: getattr(self, key) for key in self.FILES}
+        files = {key: getattr(self, key) for key in self.PLACES}
         paths: dict[str, Any] = {
             key: str(locate(path, root)) for key, path in files.items() if path is not None
         }
@@ -137,6 +137,7 @@ class OwnPictures(Pictures):
 class KnownPictures(Pictures):
     """The keys of published sets: where they lie, how they are cut and normalised."""
 
+    PLACES: ClassVar = ("dir",)
     NAME: ClassVar[str]
     USUAL: ClassVar[tuple[Statistic, Statistic]]  # mean and deviation, in 0..1
     CHANNELS: ClassVar[int]

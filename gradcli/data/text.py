@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from gradcli import engine
 from gradcli.data.dataset import Facts, LoadedData, Unseen
@@ -23,6 +23,8 @@ DEFAULT_SPLIT: dict[str, int | str] = {"train": "90%", "val": "10%"}
 @dataclass(frozen=True)
 class TextSource:
     """One text, cut into windows; the splits are stretches of it, in order."""
+
+    PLACES: ClassVar = ("file",)
 
     file: Annotated[str, "text file, gzipped or not"]
     unit: Annotated[
@@ -82,7 +84,8 @@ class TextSource:
                 name: Windows(tokens[part.start : part.stop], self.context, self._step(name))
                 for name, part in text.parts.items()
             },
-            sha256={text.loaded.path.name: text.loaded.sha256},
+            sha256={"train": text.loaded.sha256},
+            files={"train": self.file},
             state={"unit": self.unit, "context": self.context, "vocab": list(text.facts.labels)},
             notes=text.loaded.notes(),
         )

@@ -50,7 +50,7 @@ class Meta:
         seconds: training time so far.
         metrics: the figures of the last evaluation.
         config: the resolved config, so that a difference can be named.
-        data: sha256 of each data file.
+        data: sha256 of each data file by its role; in format 1 by its bare name.
         state: what the dataset fitted (category tables, means); predict needs it.
         schedule: what the schedule has seen of the evaluations, where it looks at them.
         format: of the checkpoint, as it was written.

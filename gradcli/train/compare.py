@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import TYPE_CHECKING, Any
 
+from gradcli.data.dataset import places
+from gradcli.data.files import shown
 from gradcli.errors import CheckpointError
-from gradcli.train.old_runs import upgraded
+from gradcli.train.checkpoint import FORMAT
+from gradcli.train.old_runs import data_of, upgraded
 
 if TYPE_CHECKING:
     from gradcli.train.checkpoint import Meta
@@ -19,28 +22,30 @@ FREE = frozenset(
     {"train.epochs", "train.steps", "train.log_every", "train.checkpoint_every", "train.keep"}
 )
 OUTSIDE = ("name", "expect", "gradcli")
-# Where the data lies; what it holds is compared by its hash.
-PLACES = (
-    *(f"data.{key}" for key in ("file", "dir", "images", "labels", "test_images", "test_labels")),
-    "pretrained.from",
-)
 
 
-def flat(values: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def places_of(job: Job) -> frozenset[str]:
+    """The keys of its config that say where data lies, whose contents are compared instead."""
+    return frozenset({"pretrained.from", *(f"data.{key}" for key in places(job.dataset.source))})
+
+
+def flat(
+    values: Mapping[str, object], places: Set[str] = frozenset(), prefix: str = ""
+) -> Iterator[tuple[str, Any]]:
     """`train.batch` and its value, for every value that fixes what the training computes."""
     for key, value in values.items():
         path = f"{prefix}{key}"
-        if path in FREE or path in OUTSIDE or path in PLACES:
+        if path in FREE or path in OUTSIDE or path in places:
             continue
         if isinstance(value, Mapping):
-            yield from flat(value, f"{path}.")
+            yield from flat(value, places, f"{path}.")
         else:
             yield path, value
 
 
-def config_sha256(resolved: Mapping[str, object]) -> str:
+def config_sha256(resolved: Mapping[str, object], places: Set[str] = frozenset()) -> str:
     """One hash for all configs that compute the same steps."""
-    text = json.dumps(dict(flat(resolved)), sort_keys=True, allow_nan=False)
+    text = json.dumps(dict(flat(resolved, places)), sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -55,11 +60,12 @@ def check_same(meta: Meta, job: Job, source: str, *, allow_data_change: bool) ->
         if theirs != ours
     ]
     # A key that this version has and the run's own config does not had its default there too.
-    same = (config_sha256(job.resolved), config_sha256(job.stated))
+    keys = places_of(job)
+    same = (config_sha256(job.resolved, keys), config_sha256(job.stated, keys))
     theirs = upgraded(meta.config, meta.format)
-    sha256 = config_sha256(theirs) if theirs != meta.config else meta.config_sha256
+    sha256 = config_sha256(theirs, keys) if meta.format < FORMAT else meta.config_sha256
     if not differences and sha256 not in same:
-        differences = _differences(dict(flat(theirs)), dict(flat(job.resolved)))
+        differences = _differences(dict(flat(theirs, keys)), dict(flat(job.resolved, keys)))
     if differences:
         raise CheckpointError(
             f"{source} is of another training: {differences[0]}",
@@ -82,11 +88,12 @@ def _shown(values: dict[str, object], key: str) -> str:
 
 
 def _data_changes(meta: Meta, job: Job, allowed: bool) -> list[str]:
-    theirs, ours = dict(meta.data), dict(job.dataset.sha256)
+    theirs = dict(meta.data)
+    ours, files = data_of(job.dataset, meta.format)
     changes = [
-        f"data file {name}: sha256 was {theirs.get(name)}, is {ours.get(name)}"
-        for name in sorted(theirs.keys() | ours.keys())
-        if theirs.get(name) != ours.get(name)
+        f"{shown(files.get(role, role))}: sha256 was {theirs.get(role)}, is {ours.get(role)}"
+        for role in {**ours, **theirs}
+        if theirs.get(role) != ours.get(role)
     ]
     if changes and not allowed:
         raise CheckpointError(

@@ -186,6 +186,7 @@ def manifest(job: Job, circumstances: Circumstances) -> dict[str, Any]:
         "threads": circumstances.threads,
         "seed": job.settings.seed,
         "data": dict(job.dataset.sha256),
+        "files": dict(job.dataset.files),
     }
 
 

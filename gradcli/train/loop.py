@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gradcli import engine
 from gradcli.errors import CheckpointError, ExpectationError, GradcliError, Interrupted, Stopped
 from gradcli.train.checkpoint import Best, Checkpoint, Meta, file_name, read
-from gradcli.train.compare import config_sha256
+from gradcli.train.compare import config_sha256, places_of
 from gradcli.train.diagnose import nonfinite_loss
 from gradcli.train.evaluate import Cancelled, Evaluation
 from gradcli.train.job import steps_per_epoch, total_steps
@@ -54,7 +54,7 @@ class Trainer:
             epoch=0,
             seed=job.settings.seed,
             optimizer=job.optimizer_name,
-            config_sha256=config_sha256(job.resolved),
+            config_sha256=config_sha256(job.resolved, places_of(job)),
             config=job.resolved,
             data=job.dataset.sha256,
             state=job.dataset.state,

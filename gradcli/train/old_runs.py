@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from gradcli.train.checkpoint import FORMAT
+
+if TYPE_CHECKING:
+    from gradcli.data import LoadedData
 
 
 def upgraded(config: Mapping[str, Any], written: int) -> dict[str, Any]:
@@ -19,6 +22,19 @@ def upgraded(config: Mapping[str, Any], written: int) -> dict[str, Any]:
         section, key = path.split(".")
         result[section] = {**result[section], key: value}
     return result
+
+
+def data_of(dataset: LoadedData, written: int) -> tuple[dict[str, str], dict[str, str]]:
+    """The hashes of a dataset as a checkpoint of format `written` has them, and what each is of.
+
+    Format 1 knows files by their bare names; of two with one name it has the last.
+    """
+    files = {role: f"{role} ({path})" for role, path in dataset.files.items()}
+    if written >= 2:
+        return dict(dataset.sha256), files
+    names = {role: Path(dataset.files.get(role, role)).name for role in dataset.sha256}
+    hashes = {names[role]: sha256 for role, sha256 in dataset.sha256.items()}
+    return hashes, {names[role]: file for role, file in files.items()}
 
 
 def overrides(run: Path) -> list[str]:

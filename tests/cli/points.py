@@ -59,6 +59,7 @@ class PointsData:
     sha256: dict[str, str]
     state: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    files: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,11 @@ def test_bytes_are_images_and_the_rest_of_the_split_is_left(tmp_path: Path) -> N
     facts = made.facts()
     assert (facts.input, facts.classes, facts.sizes) == ((1, 4, 5), 3, {"train": 4, "val": 1})
     loaded = made.load()
-    assert set(loaded.sha256) == {"x.npy", "y.npy"}
+    assert loaded.files == {
+        "train.inputs": str(tmp_path / "x.npy"),
+        "train.targets": str(tmp_path / "y.npy"),
+    }
+    assert list(loaded.sha256) == list(loaded.files)
     inputs, targets = loaded.splits["val"].batch(engine.tensor([0]))
     wanted = PIXELS[4].astype("f4") / numpy.float32(255)
     assert inputs.tolist() == [[wanted.tolist()]] and targets.tolist() == [0]
@@ -174,7 +178,7 @@ def test_an_archive_has_a_test_split(tmp_path: Path) -> None:
     made = archive(tmp_path / "a.npz", x=PIXELS, y=LABELS, xt=PIXELS[:2], yt=LABELS[:2])
     assert made.facts().sizes == {"train": 6, "test": 2}
     loaded = made.load()
-    assert list(loaded.sha256) == ["a.npz"]
+    assert list(loaded.sha256) == ["train"]
     assert loaded.splits["test"].batch(engine.tensor([1]))[1].tolist() == [2]
 
 

@@ -100,7 +100,7 @@ def test_half_a_test_set_is_a_config_error() -> None:
 def test_gzip_under_a_plain_name_is_read_with_a_note(tmp_path: Path) -> None:
     made = source(tmp_path, images=packed(images())).load()
     assert made.notes == ("images is gzipped though its name does not say so",)
-    assert set(made.sha256) == {"images", "labels"}
+    assert set(made.sha256) == {"train.images", "train.labels"}
 
 
 def test_a_batch_is_float_in_0_to_1_with_int64_labels(tmp_path: Path) -> None:

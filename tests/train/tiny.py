@@ -57,6 +57,8 @@ class TinyData:
     sha256: dict[str, str] = field(default_factory=lambda: {"points": "00"})
     state: dict[str, Any] = field(default_factory=dict)
     facts: Any = None
+    source: Any = None
+    files: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
