@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from functools import cached_property, partial
 from typing import Any, Generic, Literal, TypeVar, overload
 
-from gradcli.engine import graph, table, twice
+from gradcli.engine import graph, observing, table, twice
 from gradcli.engine.argument import beyond, checked_as, hints_of, too_large
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocast, rule_of
@@ -353,6 +353,8 @@ class Op(Generic[Result]):
             kept["dtypes"] = tuple([None if a is None else a.dtype for a in arrays])
         return Node(self, parents, kept, self.visible or len(made), saved, options)
 
+
+observing.told_of(Op)
 
 Declared = TypeVar("Declared", bound=Op[Any])
 

@@ -6,12 +6,12 @@ Python keeps up, and what it took for granted.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import RLock
 from typing import Any, Protocol
+
+from gradcli.engine.presence import Presence
 
 
 class Varying(Protocol):
@@ -70,6 +70,7 @@ class Recorder(Protocol):
 
 
 _current: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+_recorders = Presence()
 
 
 # Whoever records the calls of this thread, if anyone does; a call asks several times.
@@ -87,11 +88,11 @@ def reading() -> None:
 def to(recorder: Recorder) -> Iterator[None]:
     """Record to this one inside a `with` block."""
     token = _current.set(recorder)
-    _count(1)
+    _recorders.enter()
     try:
         yield
     finally:
-        _count(-1)
+        _recorders.leave()
         _current.reset(token)
 
 
@@ -107,30 +108,8 @@ class Members(tuple[Any, ...]):
 
 
 _state = [object()]
-_watches: list[Callable[[bool], None]] = []
-_recorders = [0]
-_door = RLock()  # to the number of recorders
-# Nobody is at the door when a process forks, or the child would wait for it forever.
-os.register_at_fork(
-    before=_door.acquire, after_in_parent=_door.release, after_in_child=_door.release
-)
-
-
-def watch(switch: Callable[[bool], None]) -> None:
-    """Call `switch(True)` when the first recording begins, `switch(False)` when the last has ended.
-
-    So who tells recorders what Python looks at costs nothing while nobody records.
-    """
-    _watches.append(switch)
-
-
-def _count(more: int) -> None:
-    with _door:
-        before = _recorders[0]
-        _recorders[0] += more
-        if not before or not _recorders[0]:
-            for switch in _watches:
-                switch(not before)
+# Who tells recorders what Python looks at does so only while somebody records.
+watch = _recorders.watch
 
 
 def changed() -> None:

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from gradcli.engine import hooks as hooking
+from gradcli.engine import observing
 from gradcli.engine import recording as recorders
 from gradcli.engine.array import Array, empty_beside, fill, run
 from gradcli.engine.block import Block
@@ -117,6 +118,9 @@ class Walk:
         """Until everything has arrived."""
         pending, queue = self._pending, self._queue
         through = _watched(self.through) if _watching.get() else self.through
+        observer = observing.current()
+        if observer is not None:
+            through = _observed(through, observer)
         while queue:
             node, slots = pending.pop(-heapq.heappop(queue))
             slots = self.hooked(node, slots)
@@ -232,6 +236,24 @@ def _assume(leaf: Leaf) -> None:
     if recorder is not None:
         recorder.assume(leaf, "hooks")
         recorder.assume(leaf, "after")
+
+
+def _observed(
+    through: Callable[[Node, Any], Any], observer: observing.Observer
+) -> Callable[[Node, Any], Any]:
+    def observed(node: Node, grads: Sequence[Any]) -> Any:
+        with observing.by(None):  # of the ops of its gradient nobody is told
+            made = through(node, grads)
+        observer.backward(node, [_array(g) for g in grads], [_array(g) for g in made])
+        return made
+
+    return observed
+
+
+def _array(grad: Any) -> Array | None:
+    """Of an Array, or of a Tensor on a way back that is remembered."""
+    found: Array | None = getattr(grad, "array", grad)
+    return found
 
 
 def _watched(through: Callable[[Node, Any], Any]) -> Callable[[Node, Any], Any]:
