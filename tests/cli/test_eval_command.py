@@ -27,6 +27,26 @@ def test_last_gives_what_training_reported(gradcli) -> None:
     assert val["val.loss"] == trained["metrics"]["val.loss"]
 
 
+def test_the_best_is_measured_unless_the_last_is_asked_for(gradcli) -> None:
+    spoiled = (
+        "train.best=val.loss",
+        "train.eval_every=3",
+        "train.keep=9",
+        "optim={name: sgd, lr: 5}",
+    )
+    trained = gradcli("train", "dots.yaml", *(part for key in spoiled for part in ("-s", key)))
+    assert "measured: the best checkpoint, step" in trained.out
+    best, last = gradcli("eval", "last"), gradcli("eval", "last", "--checkpoint", "last")
+    assert "--checkpoint last is step 18" in best.err
+    assert "step 18" not in last.err
+    figures = {
+        which: gradcli("eval", "last", "--json", *asked).json
+        for which, asked in {"": (), "best": ("--checkpoint", "best")}.items()
+    }
+    assert figures[""]["metrics"] == figures["best"]["metrics"]
+    assert figures[""]["measured_step"] < 18
+
+
 @pytest.mark.parametrize("which", ["best", "last", "12"])
 def test_a_checkpoint_can_be_chosen(gradcli, which: str) -> None:
     gradcli("train", "dots.yaml", "-s", "train.keep=5")
