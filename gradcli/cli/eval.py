@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     "--split", default="test", metavar="NAME", help="train, val or test.  [default: test]"
 )
 @options.trained
-def command(open_run: Callable[[], Trained], split: str, as_json: bool) -> None:
+def command(open_run: Callable[[bool], Trained], split: str, as_json: bool) -> None:
     """Measure RUN (a path, a run's name or `last`, with @best, @last or @STEP) on a split."""
     from gradcli.train.evaluate import Evaluation
     from gradcli.train.report import Result
     from gradcli.train.state import weights_sha256
 
     began = time.monotonic()
-    trained = open_run()
+    trained = open_run(True)
     splits = trained.job.dataset.splits
     if split not in splits:
         raise ConfigError(

@@ -143,13 +143,13 @@ def trained(function: Callable[..., Any]) -> Any:
         device: str,
         **others: Any,
     ) -> Any:
-        def open_run() -> Trained:
+        def open_run(with_data: bool) -> Trained:
             from gradcli.cli.trained import open_trained
             from gradcli.train.directory import find
 
             path, which = find(runs, run, checkpoint)
             compute_on(device, threads)
-            trained = open_trained(path, which, device, partial=partial)
+            trained = open_trained(path, which, device, partial=partial, with_data=with_data)
             for note in trained.notes:
                 output.say_aside(note)
             return trained

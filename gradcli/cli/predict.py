@@ -58,7 +58,7 @@ OF_PROMPT = ("tokens", "temperature", "top_k", "top_p", "seed")
 def command(
     ctx: click.Context,
     /,
-    open_run: Callable[[], Trained],
+    open_run: Callable[[bool], Trained],
     files: tuple[Path, ...],
     top: int,
     out: Path | None,
@@ -82,7 +82,7 @@ def command(
 
     if out is not None:
         predictions.check_target(out, overwrite)
-    trained = open_run()
+    trained = open_run(False)
     if prompt is not None:
         from gradcli.train.generate import Sampling
 
@@ -90,12 +90,7 @@ def command(
         return
     if top > 1 and trained.job.dataset.facts.classes is None:
         raise ConfigError(f"--top {top}: this run predicts values, there are no classes to rank")
-    state = trained.meta.state
-    records = (
-        record
-        for file in files
-        for record in predict(trained.job, state, file, top, output.say_aside)
-    )
+    records = (row for file in files for row in predict(trained.job, file, top, output.say_aside))
     if out is not None:
         count = predictions.write(out, records)
         if as_json:
@@ -132,7 +127,7 @@ def _write_on(trained: Trained, prompt: str, how: Sampling, as_json: bool) -> No
     """The prompt and what the model writes behind it, as it comes."""
     from gradcli.train.generate import continued, remark
 
-    pieces = continued(trained.job, trained.meta.state, prompt, how)
+    pieces = continued(trained.job, prompt, how)
     note = remark(trained.job)
     if note:
         output.say_aside(note)

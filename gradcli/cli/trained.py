@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcli.errors import ErrorGroup
+from gradcli.errors import CheckpointError, ErrorGroup
 
 if TYPE_CHECKING:
     from gradcli.config import Config
     from gradcli.config.room import Room
+    from gradcli.data import Facts
     from gradcli.train.checkpoint import Meta
     from gradcli.train.job import Job
 
@@ -35,17 +36,22 @@ class Trained:
     notes: list[str]
 
 
-def load_run(path: Path, overrides: Sequence[str] = (), room: Room | None = None) -> Config:
-    """The config of the run in `path`; where its data is gone, the error says so.
+def load_run(
+    path: Path,
+    overrides: Sequence[str] = (),
+    room: Room | None = None,
+    facts: Facts | None = None,
+) -> Config:
+    """The config of the run in `path`; where its data is needed and gone, the error says so.
 
-    To go on with it, the training has to fit into a room.
+    To go on with it, the training has to fit into a room. With facts its data is not needed.
     """
     from gradcli.config import load
     from gradcli.train import old_runs
 
     resolved = path / "resolved.yaml"
     try:
-        return load(resolved, (*old_runs.overrides(path), *overrides), room)
+        return load(resolved, (*old_runs.overrides(path), *overrides), room, facts)
     except ErrorGroup as group:
         for error in group.errors:
             if error.code == NO_DATA:
@@ -53,20 +59,21 @@ def load_run(path: Path, overrides: Sequence[str] = (), room: Room | None = None
         raise
 
 
-def open_trained(path: Path, which: str | None, device: str, *, partial: bool = False) -> Trained:
+def open_trained(
+    path: Path, which: str | None, device: str, *, partial: bool = False, with_data: bool = True
+) -> Trained:
     """The run in `path` with the checkpoint `best`, `last` or a step, on a device; without a lock.
 
     None means the best where the run keeps one. With `partial` tensors that do not fit are left at
-    their first values, and noted.
+    their first values, and noted. Without its data the job has no splits, and serves new files.
     """
-    from gradcli.config import build
     from gradcli.train.compare import check_same
     from gradcli.train.directory import best_and_last, find_checkpoint
     from gradcli.train.state import nonfinite_weights, restore
 
     best, last = best_and_last(path)
     name, found = find_checkpoint(path, which)
-    job = build(load_run(path))
+    job = (_job_with_data if with_data else _job_without_data)(path, found.meta, name)
     notes = list(job.dataset.notes)
     if which is None and best is not None and best != last:
         notes.append(f"the best checkpoint, step {best}; --checkpoint last is step {last}")
@@ -79,3 +86,31 @@ def open_trained(path: Path, which: str | None, device: str, *, partial: bool = 
         for weight, count in nonfinite_weights(job.model).items()
     ]
     return Trained(path, job.to(device), found.meta, notes)
+
+
+def _job_with_data(path: Path, meta: Meta, source: str) -> Job:
+    """The job on its own data; new files are read as the checkpoint says."""
+    from gradcli.config import build
+    from gradcli.train.old_runs import facts_with_state
+
+    job = build(load_run(path))
+    if meta.facts is not None or not meta.state:
+        return job
+    facts = facts_with_state(job.dataset.facts, meta.state, source)
+    return replace(job, dataset=replace(job.dataset, facts=facts))
+
+
+def _job_without_data(path: Path, meta: Meta, source: str) -> Job:
+    """The job on no data; of a checkpoint of format 1, which has no facts, on its own."""
+    from gradcli.config import build
+    from gradcli.data import LoadedData
+
+    if meta.facts is None:
+        return _job_with_data(path, meta, source)
+    config = load_run(path, facts=meta.facts)
+    field = getattr(config.data, "FITTED", None)
+    if field is not None and getattr(meta.facts, field) is None:
+        raise CheckpointError(
+            f"{source}: the metadata has no usable 'facts.{field}': this kind of data has it"
+        )
+    return build(config, LoadedData(config.data, meta.facts, {}, dict(meta.data)))

@@ -23,9 +23,12 @@ if TYPE_CHECKING:
 Find = Callable[[nn.Module, Sequence[str], str], set[str]]
 
 
-def build(config: Config) -> Job:
-    """Load the data and build the model with the weights that the seed gives."""
-    dataset = config.data.load()  # it may unpack files in threads
+def build(config: Config, dataset: LoadedData | None = None) -> Job:
+    """Load the data and build the model with the weights that the seed gives.
+
+    A dataset without splits, which only knows the facts, does for new files.
+    """
+    dataset = dataset or config.data.load()  # it may unpack files in threads
     if config.code:
         dataset = own_code.beside_data(dataset, config.code)
 

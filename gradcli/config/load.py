@@ -90,17 +90,23 @@ class Config:
     memory: Memory | None = None
 
 
-def load(path: Path, overrides: Sequence[str] = (), room: Room | None = HERE) -> Config:
+def load(
+    path: Path,
+    overrides: Sequence[str] = (),
+    room: Room | None = HERE,
+    facts: Facts | None = None,
+) -> Config:
     """The config in `path` with `overrides` (KEY=VALUE) laid over it; `room` is where it runs.
 
-    Without a room it is not to be trained, and may need any memory.
+    Without a room it is not to be trained, and may need any memory. With the facts of its data,
+    the data need not be there.
 
     Raises:
         ErrorGroup: every mistake in it, in the order of the file.
     """
     report = Report()
     try:
-        config = _Loading(path, report).load(overrides)
+        config = _Loading(path, report, facts).load(overrides)
     except ErrorGroup:
         raise
     except GradcliError as error:
@@ -127,9 +133,10 @@ def _ordered(errors: list[GradcliError]) -> list[GradcliError]:
 class _Loading:
     """One config on its way from text to values."""
 
-    def __init__(self, path: Path, report: Report) -> None:
+    def __init__(self, path: Path, report: Report, facts: Facts | None) -> None:
         self.path = path
         self.report = report
+        self.facts = facts
         self.reading = Reading(report)
 
     def load(self, overrides: Sequence[str]) -> Config | None:
@@ -218,6 +225,8 @@ class _Loading:
         chosen = choose("data", node, {**DATASETS, **code.datasets}, self.report)
         if chosen is None or node is None:
             return None
+        if self.facts is not None:
+            return chosen, self.facts
         try:
             source: Source = chosen.made.locate(self.path.parent)
             facts = source.facts()

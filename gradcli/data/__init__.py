@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from gradcli.data.arrays import NpySource, NpzSource
 from gradcli.data.cifar import Cifar10, Cifar100
 from gradcli.data.csv import CsvSource
-from gradcli.data.dataset import Facts, LoadedData, Source, Split, Unseen
+from gradcli.data.dataset import Facts, Labelled, LoadedData, Source, Split, Unseen
+from gradcli.data.facts import DataFacts
 from gradcli.data.folder import ImageFolder
 from gradcli.data.images import IdxSource
 from gradcli.data.mnist import FashionMnist, Mnist
@@ -36,10 +37,12 @@ __all__ = [
     "BatchSampler",
     "ConcatDataset",
     "DATASETS",
+    "DataFacts",
     "DataLoader",
     "Dataset",
     "Facts",
     "IterableDataset",
+    "Labelled",
     "LoadedData",
     "RandomSampler",
     "Sampler",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from gradcli import engine
 from gradcli.data import npy
-from gradcli.data.dataset import Facts, LoadedData, Unseen
+from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.facts import DataFacts
 from gradcli.data.files import Loaded, load, read, regular_size, shown
-from gradcli.data.images import check_labels, check_shape, unseen
+from gradcli.data.images import check_labels, check_shape, new_pair, unseen
 from gradcli.data.npy import Header, Npy
 from gradcli.data.pictures import OwnPictures, Statistic
 from gradcli.data.samples import Samples, tensor_of
@@ -57,6 +57,14 @@ class Arrays(OwnPictures):
         """The file of each role."""
         raise NotImplementedError(f"{type(self).__name__} has no roles")
 
+    def key(self, name: str) -> str | None:
+        """An array's name in an archive; None for one in a file of its own."""
+        raise NotImplementedError(f"{type(self).__name__} has no key")
+
+    def at(self, path: Path) -> Arrays:
+        """The same for new data: an archive, or a folder with files called as these are."""
+        raise NotImplementedError(f"{type(self).__name__} has no at")
+
     # What follows from that.
 
     def facts(self) -> Facts:
@@ -77,7 +85,7 @@ class Arrays(OwnPictures):
             self._same(heads["train"], heads["test"])
             sizes["test"] = heads["test"][0].shape[0]
         values = targets is not None and is_float(targets)
-        width = targets.shape[1:] or (1,) if targets is not None else ()
+        width = _width(targets) if targets is not None else ()
         return Facts(
             input=sample_shape(inputs),
             input_kind="float",
@@ -140,15 +148,14 @@ class Arrays(OwnPictures):
         }
         train = whole.pop("train")
         splits = {name: train.part(part) for name, part in self.cuts(train.size).items()}
-        state = {"input": list(facts.input), "mean": self.mean, "std": self.std}
         files = self.roles()
+        scales = {"mean": self.mean, "std": self.std}
         stored = LoadedData(
             source=self,
-            facts=facts,
+            facts=DataFacts.of(facts, stored=facts.input, array=self.key(self.inputs), **scales),
             splits={**splits, **whole},
             sha256={role: opened[Path(path)].sha256 for role, path in files.items()},
             files=files,
-            state={**state, "array": self.inputs},
         )
         return self.shown(stored)
 
@@ -163,24 +170,37 @@ class Arrays(OwnPictures):
         scale = scale_of(self.header(inputs))
         if targets is None:
             y = engine.zeros(x.shape[0], dtype=engine.uint8)
-        elif made[1].dtype.is_floating_point:
-            y = made[1].reshape(x.shape[0], -1)
         else:
-            y = made[1]
-            check_labels(y.tolist(), classes, self.named(targets))
+            y = checked_targets(made[1], classes, self.named(targets))
         return Samples(x, y, scale, self.mean, self.std)
 
-    def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
-        """Samples from an .npy file, or from an archive under the name they were trained under."""
+    def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
+        """Samples from an .npy file, or from an archive under the name they were trained under.
+
+        Where that was an .npy file, the archive must hold one array only.
+        """
         data, source = load(path).data, shown(path)
         packed = data[:4] == npy.ZIP
-        found = npy.unpack(data, state["array"], source) if packed else npy.parse(data, source)
-        if not found.header.shape or not found.header.shape[0]:
-            raise DataError(f"{source}: {found.header} holds no samples", code="E305")
-        shape = sample_shape(found.header)
-        check_shape(shape, state, source)
-        x = tensor(found, source)
-        return unseen(x.reshape(x.shape[0], *shape), scale_of(found.header), state, path)
+        key = facts.array or (only_name(data, source) if packed else "")
+        found = npy.unpack(data, key, source) if packed else npy.parse(data, source)
+        return unseen(new_tensor(found, facts, source), scale_of(found.header), facts, path)
+
+    def new_split(self, path: Path, facts: DataFacts) -> Labelled:
+        """Samples and targets under the names that were trained on."""
+        new = self.at(path)
+        opened: dict[Path, Loaded] = {}
+        x, y = new._heads(new.inputs, new.targets)
+        inputs = new_tensor(new.array(new.inputs, opened), facts, new.named(new.inputs))
+        if y is None or new.targets is None:
+            return self.new_samples(inputs, engine.zeros(x.shape[0]), scale_of(x), facts)
+        source = new.named(new.targets)
+        if is_float(y) != (facts.classes is None) or (is_float(y) and _width(y) != facts.target):
+            raise DataError(
+                f"{source}: {y} are not targets as the model was trained on", code="E305"
+            )
+        found = tensor(new.array(new.targets, opened), source)
+        targets = checked_targets(found, facts.classes, source)
+        return self.new_samples(inputs, targets, scale_of(x), facts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,6 +239,19 @@ class NpySource(Arrays):
             if path is not None
         }
 
+    def key(self, name: str) -> None:
+        """A file of its own holds it."""
+
+    def at(self, path: Path) -> NpySource:
+        """Files in a folder, called as these are."""
+        pairs = [(self.test_inputs, self.test_targets), (self.inputs, self.targets)]
+        inputs, targets = new_pair(path, pairs)
+        return NpySource(
+            inputs=str(inputs),
+            targets=None if targets is None else str(targets),
+            target=self.target,
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class NpzSource(Arrays):
@@ -246,12 +279,61 @@ class NpzSource(Arrays):
         """The archive holds all."""
         return {"train": self.file}
 
+    def key(self, name: str) -> str:
+        """Its name."""
+        return name
+
+    def at(self, path: Path) -> NpzSource:
+        """Another archive: its test arrays, where it has them as this one does."""
+        data, source = load(path).data, shown(path)
+        names = npy.names(data, source)
+        pairs = [(self.inputs, self.targets)]
+        if self.test_inputs and {self.test_inputs, self.test_targets} <= {*names, None}:
+            pairs = [(self.test_inputs, self.test_targets)]
+        ((inputs, targets),) = pairs
+        return NpzSource(file=str(path), inputs=inputs, targets=targets, target=self.target)
+
 
 def _opened(path: Path, opened: dict[Path, Loaded]) -> Loaded:
     """A file, read the first time that it is asked for."""
     if path not in opened:
         opened[path] = load(path)
     return opened[path]
+
+
+def only_name(data: bytes, source: str) -> str:
+    """The one array of an archive."""
+    names = npy.names(data, source)
+    if len(names) != 1:
+        raise DataError(
+            f"{source}: it has {', '.join(sorted(names)) or 'no arrays'}; the model was trained on "
+            "files of one array each",
+            code="E305",
+        )
+    return names[0]
+
+
+def new_tensor(found: Npy, facts: DataFacts, source: str) -> Tensor:
+    """Samples of new data, of the shape that was trained on."""
+    if not found.header.shape or not found.header.shape[0]:
+        raise DataError(f"{source}: {found.header} holds no samples", code="E305")
+    shape = sample_shape(found.header)
+    check_shape(shape, facts, source)
+    x = tensor(found, source)
+    return x.reshape(x.shape[0], *shape)
+
+
+def checked_targets(found: Tensor, classes: int | None, source: str) -> Tensor:
+    """Values as (N, K), or labels, each of which is looked at."""
+    if found.dtype.is_floating_point:
+        return found.reshape(found.shape[0], -1)
+    check_labels(found.tolist(), classes, source)
+    return found
+
+
+def _width(targets: Header) -> tuple[int, ...]:
+    """The shape of one target of values."""
+    return targets.shape[1:] or (1,)
 
 
 def is_float(header: Header) -> bool:

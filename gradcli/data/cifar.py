@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from gradcli.data.dataset import Facts, LoadedData, Unseen
+from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.facts import DataFacts
 from gradcli.data.files import (
     Loaded,
     load,
@@ -16,7 +16,7 @@ from gradcli.data.files import (
     shown,
 )
 from gradcli.data.images import check_labels, unseen
-from gradcli.data.pictures import KnownPictures, Statistic, listed
+from gradcli.data.pictures import KnownPictures, Statistic
 from gradcli.data.samples import Samples, tensor_of
 from gradcli.data.split import cut
 from gradcli.engine import Tensor
@@ -99,11 +99,10 @@ class Cifar10(KnownPictures):
         splits = {name: whole.part(part) for name, part in self._cuts(whole.size).items()}
         dataset = LoadedData(
             source=self,
-            facts=facts,
+            facts=DataFacts.of(facts, stored=SHAPE, mean=mean, std=std),
             splits={**splits, "test": _samples(*test).normalised(mean, std)},
             sha256={role: files[name].sha256 for role, name in roles.items()},
             files={role: str(files[name].path) for role, name in roles.items()},
-            state={"mean": listed(mean), "std": listed(std)},
         )
         return self.shown(dataset)
 
@@ -113,10 +112,15 @@ class Cifar10(KnownPictures):
         check_labels(labels, self.CLASSES, source)
         return labels, images
 
-    def read(self, path: Path, state: Mapping[str, object]) -> Unseen:
+    def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Images from another file of this form; its labels are not looked at."""
         _, images = parse(load(path).data, self.MARKS, shown(path))
-        return unseen(_pixels(images), 255.0, state, path)
+        return unseen(_pixels(images), 255.0, facts, path)
+
+    def new_split(self, path: Path, facts: DataFacts) -> Labelled:
+        """Images and labels from another file of this form."""
+        found = _samples(*self._parse(load(path)))
+        return self.new_samples(found.inputs, found.targets, found.scale, facts)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from gradcli.data.facts import CategoryColumn, DataFacts, NumericColumn
 from gradcli.data.files import shown
 from gradcli.errors import DataError
 from gradcli.registry import did_you_mean
@@ -149,7 +150,7 @@ class Encoder:
         category: per category column, each category and how often it occurs (0 to 1).
     """
 
-    numeric: Mapping[str, Sequence[float]]
+    numeric: Mapping[str, tuple[float, float, float]]
     category: Mapping[str, Mapping[str, float]]
 
     @property
@@ -183,18 +184,20 @@ class Encoder:
                 what = f"unknown category {_short(cell)}; known: {', '.join(known)}"
                 table.refuse(index, name, what)
 
-    def state(self) -> dict[str, Any]:
-        """As JSON lists: their order is the order of the inputs."""
+    def columns(self) -> dict[str, Any]:
+        """As fields of DataFacts, in the order of the inputs."""
         return {
-            "numeric": [[name, *three] for name, three in self.numeric.items()],
-            "category": [[name, list(map(list, t.items()))] for name, t in self.category.items()],
+            "numeric": tuple(NumericColumn(name, *three) for name, three in self.numeric.items()),
+            "category": tuple(
+                CategoryColumn(name, tuple(table.items())) for name, table in self.category.items()
+            ),
         }
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Encoder:
-        """The inverse of `state`."""
-        numeric = {name: three for name, *three in state["numeric"]}
-        return cls(numeric, {name: dict(pairs) for name, pairs in state["category"]})
+    def of(cls, facts: DataFacts) -> Encoder:
+        """The inverse of `columns`."""
+        numeric = {one.name: (one.fill, one.shift, one.scale) for one in facts.numeric}
+        return cls(numeric, {one.name: dict(one.shares) for one in facts.category})
 
 
 def fit_number(values: Sequence[float | None], standardize: bool) -> tuple[float, float, float]:

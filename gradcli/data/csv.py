@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -20,10 +20,12 @@ from gradcli.data.columns import (
     without_gaps,
 )
 from gradcli.data.csv_rows import parse_rows
-from gradcli.data.dataset import Facts, LoadedData, Unseen
+from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.facts import DataFacts
 from gradcli.data.files import Loaded, load, locate, shown
 from gradcli.data.samples import Samples, outlined, tensor_of
 from gradcli.data.split import cut, shuffled
+from gradcli.engine import Tensor
 from gradcli.errors import ConfigError
 
 DEFAULT_SPLIT: dict[str, int | str] = {"train": "80%", "val": "10%", "test": "10%"}
@@ -34,6 +36,7 @@ class CsvSource:
     """A table with a header; columns that are not named here are not used."""
 
     PLACES: ClassVar = ("file",)
+    FITTED: ClassVar = "missing"  # the field of DataFacts that says that they are of a table
 
     file: Annotated[str, "CSV file with a header row, gzipped or not"]
     target: Annotated[str, "column to predict"]
@@ -87,18 +90,12 @@ class CsvSource:
         shape = (len(made.table.rows), made.encoder.width)
         target_shape = (shape[0], *made.facts.target)
         whole = Samples(tensor_of(inputs, shape), tensor_of(made.targets, target_shape))
-        state = {
-            **made.encoder.state(),
-            "labels": list(made.facts.labels),
-            "missing": self.missing,
-        }
         return LoadedData(
             source=self,
-            facts=made.facts,
+            facts=DataFacts.of(made.facts, **made.encoder.columns(), missing=self.missing),
             splits={name: whole.part(part) for name, part in made.parts.items()},
             sha256={"train": made.loaded.sha256},
             files={"train": self.file},
-            state=state,
             notes=made.notes,
         )
 
@@ -153,19 +150,49 @@ class CsvSource:
         index = {label: i for i, label in enumerate(labels)}
         return labels, array("q", [index[cell] for cell in cells if cell is not None])
 
-    def read(self, path: Path, state: Mapping[str, object]) -> Unseen:
+    def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Rows of another table with the same input columns; the target may be absent."""
-        _, table = self._table(path)
-        encoder = Encoder.from_state(state)
-        columns = [*encoder.numeric, *encoder.category]
-        table.need(columns)
-        notes: tuple[str, ...] = ()
-        if state["missing"] == "drop":
-            table, notes = without_gaps(table, columns)
-        numbers_in = encoder.encode(table, state["missing"] != "error")
-        inputs = tensor_of(numbers_in, (len(table.rows), encoder.width))
+        table, notes = self._new_table(path, facts, ())
         names = [f"{path.name}:{number}" for number in table.numbers]
-        return Unseen(inputs, names, [number - FIRST_ROW for number in table.numbers], notes)
+        indices = [number - FIRST_ROW for number in table.numbers]
+        return Unseen(_encoded(table, facts), names, indices, notes)
+
+    def new_split(self, path: Path, facts: DataFacts) -> Labelled:
+        """Rows of another table with the same input columns and the target."""
+        table, notes = self._new_table(path, facts, (self.target,))
+        if facts.classes is None:
+            values = numbers(table, self.target, allowed=False)
+            targets = tensor_of(array("f", [v for v in values if v is not None]), (len(values), 1))
+        else:
+            cells = categories(table, self.target, allowed=False)
+            targets = tensor_of(known_classes(table, self.target, cells, facts), (len(cells),))
+        return Labelled(Samples(_encoded(table, facts), targets), notes)
+
+    def _new_table(
+        self, path: Path, facts: DataFacts, more: tuple[str, ...]
+    ) -> tuple[Table, tuple[str, ...]]:
+        """A table with the columns that were trained on and these, without rows to be dropped."""
+        _, table = self._table(path)
+        columns = (*facts.columns, *more)
+        table.need(columns)
+        return without_gaps(table, columns) if facts.missing == "drop" else (table, ())
+
+
+def _encoded(table: Table, facts: DataFacts) -> Tensor:
+    numbers_in = Encoder.of(facts).encode(table, facts.missing != "error")
+    return tensor_of(numbers_in, (len(table.rows), *facts.input))
+
+
+def known_classes(
+    table: Table, target: str, cells: Sequence[str | None], facts: DataFacts
+) -> array[int]:
+    """The number of each row's class among those that were trained on."""
+    number = {label: i for i, label in enumerate(facts.labels)}
+    for index, cell in enumerate(cells):
+        if cell not in number:
+            what = f"the model knows no class {cell!r}; known: {', '.join(facts.labels)}"
+            table.refuse(index, target, what)
+    return array("q", [number[cell] for cell in cells if cell is not None])
 
 
 @dataclass(frozen=True)

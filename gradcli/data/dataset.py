@@ -7,34 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from gradcli.data.facts import DataFacts, Facts, data_facts
 from gradcli.engine import Tensor
 
-
-@dataclass(frozen=True)
-class Facts:
-    """What a config may know of the data before it is loaded.
-
-    Attributes:
-        input: shape of one sample, without the batch.
-        input_kind: "float", or "index" for whole numbers below `vocab`.
-        target: shape of one target: () for a class, (T,) for next tokens, (K,) for regression.
-        classes: labels are 0..classes-1; None for regression.
-        vocab: tokens are 0..vocab-1; None for float inputs.
-        labels: names of the classes, sorted by bytes; () if they have none.
-        sizes: samples by the name of the split.
-        mixed: while training, a label is probabilities of the classes.
-        values: names of the numbers in a target; () if they have none.
-    """
-
-    input: tuple[int, ...]
-    input_kind: str
-    target: tuple[int, ...]
-    classes: int | None
-    vocab: int | None
-    labels: tuple[str, ...]
-    sizes: dict[str, int]
-    mixed: bool = False
-    values: tuple[str, ...] = ()
+__all__ = ["Facts", "Labelled", "LoadedData", "Source", "Split", "Unseen"]
 
 
 class Split(Protocol):
@@ -70,8 +46,11 @@ class Source(Protocol):
     def load(self) -> LoadedData:
         """Everything in memory, checked."""
 
-    def read(self, path: Path, state: Mapping[str, object]) -> Unseen:
-        """The samples of a new file, encoded as `state` says."""
+    def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
+        """The samples of a new file, as a model wants them that was trained on such data."""
+
+    def new_split(self, path: Path, facts: DataFacts) -> Labelled:
+        """Labelled samples of a new file or folder, to be measured on."""
 
 
 def places(source: Source) -> tuple[str, ...]:
@@ -96,14 +75,23 @@ class Unseen:
 
 
 @dataclass(frozen=True)
+class Labelled:
+    """Samples of a new file with their targets, to be measured on; `notes` are for the user."""
+
+    split: Split
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class LoadedData:
     """A source in memory.
 
     Attributes:
+        facts: of a reader of gradcli's own DataFacts, with all that was fitted on the data.
         sha256: hash of each file by its role: the split that it begins, and what of that it holds
             or its number, such as "train", "test.labels" or "train[2]".
         files: where the file of a role lies; a role of numbers that lie in no file has none.
-        state: what was fitted on the data (category tables, means); JSON values.
+        state: what an own dataset's `read` needs besides; JSON values.
         notes: lines worth telling the user: rows left out, gzip under a plain name.
     """
 
@@ -121,4 +109,6 @@ class LoadedData:
 
     def read(self, path: Path) -> Unseen:
         """The samples of a new file, for prediction."""
-        return self.source.read(path, self.state)
+        facts = data_facts(self.facts, self.state)
+        assert facts is not None
+        return self.source.new_inputs(path, facts)

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from gradcli.data.dataset import Facts, LoadedData, Unseen
+from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
 from gradcli.data.decode import COLORS, planes, require_pillow
+from gradcli.data.facts import DataFacts
 from gradcli.data.files import expanded, read, shown
 from gradcli.data.images import check_shape, unseen
-from gradcli.data.pictures import Pictures, Statistic, listed, normalization
+from gradcli.data.pictures import Pictures, Statistic, normalization
 from gradcli.data.samples import Samples, tensor_of
 from gradcli.data.split import cut, shuffled
 from gradcli.errors import ConfigError, DataError
@@ -132,12 +133,11 @@ class ImageFolder(Pictures):
         left_out = sum(each.left_out for each in found.values())
         stored = LoadedData(
             source=self,
-            facts=facts,
+            facts=DataFacts.of(facts, stored=facts.input, mean=mean, std=std),
             splits={**splits, **whole},
             sha256=hashes,
             files={name: folders[name] for name in hashes},
-            state={"mean": listed(mean), "std": listed(std)},
-            notes=(f"{left_out} files are no .png or .jpg and are left out",) if left_out else (),
+            notes=_notes(left_out),
         )
         return self.shown(stored)
 
@@ -171,11 +171,33 @@ class ImageFolder(Pictures):
         data = read(path)
         return planes(data, self.size, self.color, shown(path)), hashlib.sha256(data).hexdigest()
 
-    def read(self, path: Path, state: Mapping[str, object]) -> Unseen:
+    def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """One picture."""
-        check_shape(self._shape, state, shown(path))
+        check_shape(self._shape, facts, shown(path))
         made = tensor_of(self._picture(path)[0], (1, *self._shape))
-        return replace(unseen(made, 255.0, state, path), names=[path.name])
+        return replace(unseen(made, 255.0, facts, path), names=[path.name])
+
+    def new_split(self, path: Path, facts: DataFacts) -> Labelled:
+        """The pictures of another folder of class folders."""
+        found = self._known_pictures(path, facts.labels)
+        samples, _ = self._samples(found, str(path))
+        made = self.new_samples(samples.inputs, samples.targets, samples.scale, facts)
+        return replace(made, notes=_notes(found.left_out))
+
+    def _known_pictures(self, folder: Path, classes: tuple[str, ...]) -> Listed:
+        """The pictures of a folder that has no class but these."""
+        odd = set(class_names(folder)) - set(classes)
+        if odd and classes:
+            raise DataError(
+                f"{shown(folder)} has the class '{shown(min(odd))}', which the model does not "
+                f"know; known: {shown(', '.join(classes))}",
+                code="E305",
+            )
+        return pictures(folder, classes or class_names(folder))
+
+
+def _notes(left_out: int) -> tuple[str, ...]:
+    return (f"{left_out} files are no .png or .jpg and are left out",) if left_out else ()
 
 
 def class_names(folder: Path) -> tuple[str, ...]:

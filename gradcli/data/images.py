@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
 
+from gradcli import engine
 from gradcli.data.background import Background
-from gradcli.data.dataset import Facts, LoadedData, Unseen
+from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.facts import DataFacts
 from gradcli.data.files import Loaded, shown
 from gradcli.data.idx import Header, Idx, read_header, read_idx
 from gradcli.data.pictures import OwnPictures, Statistic, padded
@@ -83,14 +85,12 @@ class IdxSource(OwnPictures):
             for split, pair in pairs.items()
             for what, file in (("images", pair.image_file), ("labels", pair.label_file))
         }
-        state = {"input": list(facts.input), "mean": self.mean, "std": self.std}
         stored = LoadedData(
             source=self,
-            facts=facts,
+            facts=DataFacts.of(facts, stored=facts.input, mean=self.mean, std=self.std),
             splits={**splits, **samples},
             sha256={role: file.sha256 for role, file in files.items()},
             files={role: str(file.path) for role, file in files.items()},
-            state=state,
             notes=tuple(note for file in files.values() for note in file.notes()),
         )
         return self.shown(stored)
@@ -104,9 +104,23 @@ class IdxSource(OwnPictures):
             reading["test"] = Background(lambda: read_pair(*test, classes))
         return reading
 
-    def read(self, path: Path, state: Mapping[str, object]) -> Unseen:
+    def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Samples from another IDX file of the same shape."""
-        return read_images(path, state)
+        inputs, scale = read_images(path, facts)
+        return unseen(inputs, scale, facts, path)
+
+    def new_split(self, path: Path, facts: DataFacts) -> Labelled:
+        """Samples and labels from a folder with files called as those that were trained on."""
+        pairs = [(self.test_images, self.test_labels), (self.images, self.labels)]
+        images, labels = new_pair(path, pairs)
+        inputs, scale = read_images(images, facts)
+        if labels is None:
+            return self.new_samples(inputs, engine.zeros(inputs.shape[0]), scale, facts)
+        found, source = read_idx(labels)[0], shown(labels)
+        check_pair(read_header(images), found.header, str(images), source)
+        check_labels(label_numbers(found, source), facts.classes, source)
+        targets = tensor_of(found.numbers, found.header.shape)
+        return self.new_samples(inputs, targets, scale, facts)
 
 
 @dataclass(frozen=True)
@@ -136,31 +150,56 @@ def read_pair(images: str, labels: str, classes: int) -> Pair:
     return Pair(image_idx, label_idx, image_file, label_file)
 
 
-def read_images(path: Path, state: Mapping[str, object]) -> Unseen:
-    """Samples of one IDX file, as a model trained with `state` wants them."""
+def new_pair(
+    path: Path, pairs: Sequence[tuple[str | None, str | None]]
+) -> tuple[Path, Path | None]:
+    """Inputs and targets in a folder, under the names of the first pair that lies there.
+
+    A file is inputs without targets, for models whose target is the input.
+    """
+    named = [(inputs, targets) for inputs, targets in pairs if inputs is not None]
+    if path.is_file() and all(targets is None for _, targets in named):
+        return path, None
+    for inputs, targets in named:
+        found = _beside(path, inputs), _beside(path, targets or inputs)
+        if found[0] is not None and found[1] is not None:
+            return found[0], found[1] if targets else None
+    names = " or ".join(" and ".join(Path(one).name for one in pair if one) for pair in named)
+    raise DataError(
+        f"{shown(path)}: expected a folder that holds {shown(names)}, named as the training data"
+    )
+
+
+def _beside(folder: Path, name: str) -> Path | None:
+    """A file in a folder under a path's last name, gzipped or not."""
+    plain = Path(name).name.removesuffix(".gz")
+    return next((one for one in (folder / plain, folder / f"{plain}.gz") if one.is_file()), None)
+
+
+def read_images(path: Path, facts: DataFacts) -> tuple[Tensor, float]:
+    """Samples of one IDX file and what divides them, of the shape that was trained on."""
     images, _ = read_idx(path)
     header, source = images.header, shown(path)
     _not_empty(header, source)
     shape = sample_shape(header)
-    check_shape(shape, state, source)
+    check_shape(shape, facts, source)
     check_finite(images, source)
-    inputs = tensor_of(images.numbers, (header.shape[0], *shape))
-    return unseen(inputs, scale_of(header), state, path)
+    return tensor_of(images.numbers, (header.shape[0], *shape)), scale_of(header)
 
 
-def check_shape(shape: Sequence[int], state: Mapping[str, Any], source: str) -> None:
+def check_shape(shape: Sequence[int], facts: DataFacts, source: str) -> None:
     """Samples of a new file have the shape of those that were trained on."""
-    wanted = state.get("stored", state["input"])
-    if list(shape) != wanted:
+    expected = facts.stored or facts.input
+    if tuple(shape) != expected:
         raise DataError(
-            f"{source}: samples are {tuple(shape)}, the model was trained on {tuple(wanted)}",
+            f"{source}: samples are {tuple(shape)}, the model was trained on {expected}",
             code="E305",
         )
 
 
-def unseen(stored: Tensor, scale: float, state: Mapping[str, Any], path: Path) -> Unseen:
-    """All samples of one new file, as a model trained with `state` wants them."""
-    inputs = scaled(padded(stored, state["input"]), scale, state["mean"], state["std"])
+def unseen(stored: Tensor, scale: float, facts: DataFacts, path: Path) -> Unseen:
+    """All samples of one new file, padded and scaled as those that were trained on."""
+    inputs = scaled(padded(stored, facts.input), scale, facts.mean, facts.std)
     indices = range(stored.shape[0])
     return Unseen(inputs, [f"{path.name}:{index}" for index in indices], indices)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from gradcli.data.dataset import Facts, LoadedData, Unseen
+from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.facts import DataFacts
 from gradcli.data.files import regular_size
-from gradcli.data.images import IdxSource, read_images
+from gradcli.data.images import IdxSource, read_images, unseen
 from gradcli.data.pictures import KnownPictures, Statistic
 
 FILES = {
@@ -71,9 +71,14 @@ class Mnist(KnownPictures):
         dataset = self._idx().load()
         return replace(dataset, source=self, facts=self._with_labels(dataset.facts))
 
-    def read(self, path: Path, state: Mapping[str, object]) -> Unseen:
+    def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Images from another IDX file, 28 x 28."""
-        return read_images(path, state)
+        inputs, scale = read_images(path, facts)
+        return unseen(inputs, scale, facts, path)
+
+    def new_split(self, path: Path, facts: DataFacts) -> Labelled:
+        """Images and labels from a folder with files called as MNIST's are."""
+        return IdxSource(target=self.target, **dict[str, Any](FILES)).new_split(path, facts)
 
 
 @dataclass(frozen=True)

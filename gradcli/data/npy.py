@@ -210,6 +210,12 @@ def peek(data: object, key: str, source: str) -> Header:
         return parse_header(_member(archive, key, LONGEST + 12, source), f"{source}, {key}")
 
 
+def names(data: bytes, source: str) -> list[str]:
+    """The names of the arrays of an archive."""
+    with _archive(io.BytesIO(data), source) as archive:
+        return [name.removesuffix(".npy") for name in archive.namelist()]
+
+
 def unpack(data: bytes, key: str, source: str) -> Npy:
     """One array of an archive."""
     with _archive(io.BytesIO(data), source) as archive:

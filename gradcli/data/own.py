@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from gradcli import engine
-from gradcli.data.dataset import Facts, LoadedData, Split, Unseen
+from gradcli.data.dataset import Facts, Labelled, LoadedData, Split, Unseen
+from gradcli.data.facts import DataFacts
 from gradcli.data.samples import Samples
 from gradcli.engine import Tensor
 from gradcli.errors import DataError
@@ -80,6 +81,17 @@ class OwnDataset:
         """Only a dataset that says how can read a new file."""
         del path, state
         raise DataError(f"{type(self).__name__} reads no new files; give it a method read()")
+
+    def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
+        """As `read` says."""
+        return self.read(path, facts.state)
+
+    def new_split(self, path: Path, facts: DataFacts) -> Labelled:
+        """Only a dataset that says how can read labelled data."""
+        del path, facts
+        raise DataError(
+            f"{type(self).__name__} reads no new labelled data; give it a method new_split()"
+        )
 
 
 class _Indices(Samples):

@@ -11,7 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from gradcli import engine
 from gradcli.data.augment import Mixup, transforms
 from gradcli.data.augmented import Augmented
-from gradcli.data.dataset import Facts, LoadedData, Split
+from gradcli.data.dataset import Facts, Labelled, LoadedData, Split
+from gradcli.data.facts import DataFacts
 from gradcli.data.files import expanded, locate, nearest
 from gradcli.data.samples import Samples, outlined
 from gradcli.data.split import cut
@@ -24,6 +25,8 @@ Statistic = float | tuple[float, ...]
 @dataclass(frozen=True, kw_only=True)
 class Pictures:
     """The keys that every image set has beside its own."""
+
+    FITTED: ClassVar = "stored"
 
     size: Annotated[
         int | None, "images are padded with zeros on all sides to this height and width"
@@ -73,9 +76,14 @@ class Pictures:
         for name, split in dataset.splits.items():
             assert isinstance(split, Samples)
             splits[name] = replace(split, inputs=padded(split.inputs, facts.input))
-        stored = {"stored": list(dataset.facts.input)} if self.size else {}
-        state = {**dataset.state, "input": list(facts.input), **stored}
-        return replace(dataset, facts=facts, splits=self.as_trained(splits, facts), state=state)
+        return replace(dataset, facts=facts, splits=self.as_trained(splits, facts))
+
+    def new_samples(
+        self, inputs: Tensor, targets: Tensor, scale: float, facts: DataFacts
+    ) -> Labelled:
+        """Pictures or arrays of new files, scaled as those that were trained on."""
+        images, itself = padded(inputs, facts.input), self.target == "input"
+        return Labelled(Samples(images, targets, scale, facts.mean, facts.std, itself))
 
     def as_trained(self, splits: Mapping[str, Samples], facts: Facts) -> dict[str, Split]:
         """Splits of padded images with their targets, and changes while training."""
@@ -210,8 +218,3 @@ def _statistic(name: str, value: Any, channels: int) -> Statistic:
             code="E104",
         )
     return tuple(map(float, numbers)) if len(numbers) > 1 else float(numbers[0])
-
-
-def listed(statistic: Statistic) -> float | list[float]:
-    """As JSON keeps it."""
-    return statistic if isinstance(statistic, float) else list(statistic)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from gradcli import engine
-from gradcli.data.dataset import Facts, LoadedData, Unseen
+from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.facts import DataFacts
 from gradcli.data.files import Loaded, load, locate, shown, text_of
 from gradcli.data.samples import Windows, tensor_of, windows
 from gradcli.data.split import cut
@@ -25,6 +26,7 @@ class TextSource:
     """One text, cut into windows; the splits are stretches of it, in order."""
 
     PLACES: ClassVar = ("file",)
+    FITTED: ClassVar = "unit"
 
     file: Annotated[str, "text file, gzipped or not"]
     unit: Annotated[
@@ -79,14 +81,13 @@ class TextSource:
         tokens = tensor_of(text.tokens, (len(text.tokens),))
         return LoadedData(
             source=self,
-            facts=text.facts,
+            facts=DataFacts.of(text.facts, unit=self.unit),
             splits={
                 name: Windows(tokens[part.start : part.stop], self.context, self._step(name))
                 for name, part in text.parts.items()
             },
             sha256={"train": text.loaded.sha256},
             files={"train": self.file},
-            state={"unit": self.unit, "context": self.context, "vocab": list(text.facts.labels)},
             notes=text.loaded.notes(),
         )
 
@@ -127,21 +128,32 @@ class TextSource:
             )
         return sizes
 
-    def read(self, path: Path, state: Mapping[str, Any]) -> Unseen:
+    def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Windows of another text, end to end; the last one ends where the text ends."""
-        source = shown(path)
-        content = load(path).unpacked()
-        tokens: bytes | array[int] = content
-        if state["unit"] == "characters":
-            tokens = encode(text_of(content, source, ANY_FILE), state["vocab"], source)
-        width = int(state["context"])
+        tokens, (width,) = _tokens(path, facts), facts.input
         if len(tokens) < width:
             what = f"{len(tokens)} tokens are too few: the model reads {width}"
-            raise DataError(f"{source}: {what}", code="E305")
+            raise DataError(f"{shown(path)}: {what}", code="E305")
         starts = [*range(0, len(tokens) - width, width), len(tokens) - width]
         flat = array("q", (token for at in starts for token in tokens[at : at + width]))
         inputs = tensor_of(flat, (len(starts), width))
         return Unseen(inputs, [f"{path.name}:{at}" for at in starts], range(len(starts)))
+
+    def new_split(self, path: Path, facts: DataFacts) -> Labelled:
+        """Windows of another text, end to end, as far as they are whole."""
+        tokens, (width,) = _tokens(path, facts), facts.input
+        if len(tokens) <= width:
+            what = f"{len(tokens)} tokens are too few: a context of {width} needs {width + 1}"
+            raise DataError(f"{shown(path)}: {what}", code="E305")
+        return Labelled(Windows(tensor_of(tokens, (len(tokens),)), width, width))
+
+
+def _tokens(path: Path, facts: DataFacts) -> bytes | array[int]:
+    """The tokens of another text."""
+    content, source = load(path).unpacked(), shown(path)
+    if facts.unit == "bytes":
+        return content
+    return encode(text_of(content, source, ANY_FILE), facts.labels, source)
 
 
 @dataclass(frozen=True)
@@ -154,7 +166,7 @@ class _Prepared:
     facts: Facts
 
 
-def encode(text: str, labels: list[str], source: str) -> array[int]:
+def encode(text: str, labels: Sequence[str], source: str) -> array[int]:
     """The place of each character in `labels`."""
     foreign = set(text).difference(labels)
     if foreign:

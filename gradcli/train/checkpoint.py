@@ -17,8 +17,10 @@ from typing import Any
 
 from safetensors import SafetensorError, deserialize
 
+from gradcli.data.facts import DataFacts
 from gradcli.errors import CheckpointError
 from gradcli.train.atomic import write_file
+from gradcli.train.facts import facts_of
 from gradcli.train.safetensors_file import Contents, Stored, decode, encode_header, layout
 
 FORMAT = 2  # 1 had other defaults: old_runs.py
@@ -51,7 +53,8 @@ class Meta:
         metrics: the figures of the last evaluation.
         config: the resolved config, so that a difference can be named.
         data: sha256 of each data file by its role; in format 1 by its bare name.
-        state: what the dataset fitted (category tables, means); predict needs it.
+        facts: what is known of the data; None in format 1, whose runs need their data.
+        state: what the dataset of a run of format 1 had fitted; see old_runs.py.
         schedule: what the schedule has seen of the evaluations, where it looks at them.
         format: of the checkpoint, as it was written.
     """
@@ -63,6 +66,7 @@ class Meta:
     config_sha256: str
     config: Mapping[str, Any] = field(default_factory=dict)
     data: Mapping[str, str] = field(default_factory=dict)
+    facts: DataFacts | None = None
     state: Mapping[str, Any] = field(default_factory=dict)
     schedule: Mapping[str, Any] = field(default_factory=dict)
     evaluated: int = -1
@@ -216,7 +220,7 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 
 def _typed(values: dict[str, Any], path: Path, written: int) -> Meta:
     """The fields, each of the type it must have: a hash proves no origin."""
-    values = {"schedule": {}, **values}  # checkpoints of older versions have none
+    values = {"schedule": {}, "facts": None, **values}  # older checkpoints have none
     for name, kind in TYPES.items():
         if name not in values or not isinstance(values[name], kind):
             raise CheckpointError(f"{path}: the metadata has no usable '{name}'")
@@ -226,7 +230,8 @@ def _typed(values: dict[str, Any], path: Path, written: int) -> Meta:
         found = Best(str(best["metric"]), float(best["value"]), int(best["step"])) if best else None
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path}: the metadata has no usable 'best'") from error
-    return Meta(best=found, format=written, **known)
+    facts = None if values["facts"] is None else facts_of(values["facts"], str(path))
+    return Meta(best=found, format=written, facts=facts, **known)
 
 
 def names(directory: Path) -> list[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gradcli import engine
+from gradcli.data.facts import DataFacts
 from gradcli.engine.nn.generation import cache_obstacle, generate
 from gradcli.errors import ConfigError, DataError
 from gradcli.train import precision
@@ -27,13 +28,10 @@ class Sampling:
     seed: int = 0
 
 
-def continued(job: Job, state: Mapping[str, Any], prompt: str, how: Sampling) -> Iterator[str]:
-    """What the model writes behind `prompt`, piece by piece; the same seed gives the same text.
-
-    `state` is what the dataset had fitted when the checkpoint was written.
-    """
+def continued(job: Job, prompt: str, how: Sampling) -> Iterator[str]:
+    """What the model writes behind `prompt`, piece by piece; the same seed gives the same text."""
     facts = job.dataset.facts
-    if facts.input_kind != "index" or "unit" not in state:
+    if not isinstance(facts, DataFacts) or facts.unit is None:
         raise ConfigError(
             "--prompt: only models of text go on with a text; this run has other data"
         )
@@ -41,19 +39,18 @@ def continued(job: Job, state: Mapping[str, Any], prompt: str, how: Sampling) ->
         raise ConfigError("--prompt: give at least one character to go on from")
     made = generate(
         job.model,
-        _encoded(prompt, state),
+        _encoded(prompt, facts),
         how.tokens,
-        int(state["context"]),
+        facts.input[0],
         temperature=how.temperature,
         top_k=how.top_k,
         top_p=how.top_p,
         generator=engine.Generator(how.seed, purpose="text"),
     )
     made = precision.each(job.settings, made)
-    if state["unit"] == "bytes":
+    if facts.unit == "bytes":
         return _as_text(made)
-    labels: Sequence[str] = state["vocab"]
-    return (labels[token] for token in made)
+    return (facts.labels[token] for token in made)
 
 
 def remark(job: Job) -> str:
@@ -62,10 +59,10 @@ def remark(job: Job) -> str:
     return reason and f"generates without cache: {reason}"
 
 
-def _encoded(prompt: str, state: Mapping[str, Any]) -> list[int]:
-    if state["unit"] == "bytes":
+def _encoded(prompt: str, facts: DataFacts) -> list[int]:
+    if facts.unit == "bytes":
         return list(prompt.encode())
-    index = {label: i for i, label in enumerate(state["vocab"])}
+    index = {label: i for i, label in enumerate(facts.labels)}
     unknown = next((c for c in prompt if c not in index), None)
     if unknown is not None:
         raise DataError(

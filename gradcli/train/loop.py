@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcli import engine
+from gradcli.data.facts import data_facts
 from gradcli.errors import CheckpointError, ExpectationError, GradcliError, Interrupted, Stopped
 from gradcli.train.checkpoint import Best, Checkpoint, Meta, file_name, read
 from gradcli.train.compare import config_sha256, places_of
@@ -57,7 +58,7 @@ class Trainer:
             config_sha256=config_sha256(job.resolved, places_of(job)),
             config=job.resolved,
             data=job.dataset.sha256,
-            state=job.dataset.state,
+            facts=data_facts(job.dataset.facts, job.dataset.state),
         )
         self._saved = -1
         self._step = TrainingStep(job, self.split, reporter.note)
@@ -82,6 +83,8 @@ class Trainer:
             config=mine.config,
             config_sha256=mine.config_sha256,
             data=mine.data,
+            facts=mine.facts,
+            state=mine.state,
         )
         self._saved = found.meta.step
 

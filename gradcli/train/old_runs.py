@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from gradcli.data.facts import DataFacts, Facts
+from gradcli.errors import CheckpointError
 from gradcli.train.checkpoint import FORMAT
+from gradcli.train.facts import facts_of
+
+# Of the state that format 1 kept: what DataFacts call it, and what a numeric column was made of.
+FIELDS = {
+    **{name: name for name in ("labels", "missing", "input", "mean", "std", "array", "unit")},
+    "stored": "stored",
+    "vocab": "labels",
+}
+COLUMN = ("name", "fill", "shift", "scale")
 
 if TYPE_CHECKING:
     from gradcli.data import LoadedData
@@ -56,6 +67,23 @@ def format_of(run: Path) -> int:
     except (OSError, ValueError, TypeError, KeyError):
         return FORMAT
     return written if type(written) is int else FORMAT
+
+
+def facts_with_state(facts: Facts, state: Mapping[str, Any], source: str) -> Facts:
+    """What a checkpoint of format 1 had fitted, in place of what its data give now."""
+    if not isinstance(facts, DataFacts):
+        return facts  # of a dataset of a user's own
+    try:
+        later = {FIELDS[key]: value for key, value in state.items() if key in FIELDS}
+        if "numeric" in state:
+            later["numeric"] = [dict(zip(COLUMN, one, strict=True)) for one in state["numeric"]]
+            pairs = dict(state["category"]).items()
+            later["category"] = [{"name": name, "shares": shares} for name, shares in pairs]
+        if "context" in state:
+            later["input"] = later["target"] = [state["context"]]
+    except (TypeError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{source}: the metadata has no usable 'state'") from error
+    return facts_of({**facts.as_json(), **later}, source)
 
 
 def _changes(config: Mapping[str, Any]) -> dict[str, Any]:

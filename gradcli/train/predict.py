@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,21 +17,16 @@ if TYPE_CHECKING:
 
 
 def predict(
-    job: Job,
-    state: Mapping[str, object],
-    file: Path,
-    top: int,
-    note: Callable[[str], None],
+    job: Job, file: Path, top: int, note: Callable[[str], None]
 ) -> Iterator[dict[str, Any]]:
     """One record a sample: file, index, name, and what the model says of it.
 
     Of classes that is `label` and `probability` of the likeliest, `probabilities` of all by label,
     and `top`, the likeliest ones in order; of a regression `values`, by the name of the target.
 
-    `state` is what the dataset had fitted when the checkpoint was written; `note` is told what
-    the user should know of the file.
+    `note` is told what the user should know of the file.
     """
-    unseen = job.dataset.source.read(file, state)
+    unseen = job.dataset.read(file)
     for text in unseen.notes:
         note(text)
     classes = job.dataset.facts.classes

@@ -93,7 +93,7 @@ class Points:
         }
         return PointsData(self, self.facts(), splits, {"points": VERSION["sha256"]})
 
-    def read(self, path: Path, state: dict[str, Any]) -> Unseen:
+    def new_inputs(self, path: Path, facts: Any) -> Unseen:
         rows = [[float(cell) for cell in line.split()] for line in path.read_text().splitlines()]
         names = [f"line {n + 1}" for n in range(len(rows))]
         return Unseen(engine.tensor(rows, dtype=engine.float32), names, range(len(rows)))

@@ -213,7 +213,7 @@ def test_other_ways_of_packing_are_refused(tmp_path: Path) -> None:
 def test_new_files_are_read_as_the_trained_ones(tmp_path: Path, packed: bool) -> None:
     loaded = given(tmp_path).load()
     if packed:
-        numpy.savez(tmp_path / "new.npz", **{loaded.state["array"]: PIXELS[2:4]})
+        numpy.savez(tmp_path / "new.npz", anything=PIXELS[2:4])
     else:
         numpy.save(tmp_path / "new.npy", PIXELS[2:4])
     found = loaded.read(tmp_path / ("new.npz" if packed else "new.npy"))

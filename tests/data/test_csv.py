@@ -13,6 +13,7 @@ from idx_bytes import write
 from gradcli.data.csv import CsvSource
 from gradcli.data.csv_rows import parse_rows
 from gradcli.errors import ConfigError, DataError
+from gradcli.train.facts import facts_of
 
 
 @pytest.mark.parametrize(
@@ -218,8 +219,8 @@ def test_predict_encodes_as_in_training_and_needs_no_target(tmp_path: Path) -> N
     made = table(tmp_path, text, category=("c",))
     dataset = made.load()
     write(tmp_path, new=b"c,n\nz,3\nx,5\n", odd=b"c,n\nw,3\n", gap=b"c,n\nz,NA\n")
-    state = json.loads(json.dumps(dataset.state, sort_keys=True))
-    unseen = made.read(tmp_path / "new", state)
+    text = json.dumps(dataset.facts.as_json(), sort_keys=True)
+    unseen = made.new_inputs(tmp_path / "new", facts_of(json.loads(text), "a checkpoint"))
     assert unseen.names == ["new:2", "new:3"]
     deviation = statistics.pstdev([1, 5, 3])
     flat = [value for row in unseen.inputs.tolist() for value in row]

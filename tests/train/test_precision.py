@@ -150,7 +150,7 @@ def test_text_is_written_in_the_same_precision() -> None:
         made = build(load(FOLDER / "long" / "shakespeare_gpt.yaml", settings))
         seen: list[Any] = []
         made.model.register_forward_hook(lambda *given, seen=seen: seen.append(given[-1].dtype))
-        text = "".join(continued(made, made.dataset.state, "To be", Sampling(20, seed=3)))
+        text = "".join(continued(made, "To be", Sampling(20, seed=3)))
         assert (len(text), set(seen)) == (20, {dtype})
 
 

@@ -1,0 +1,177 @@
+"""What is known of data: before it is loaded, and for new files once a model was trained on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Literal, Self
+
+VERSION = 1  # of DataFacts
+_STRICT = {"strict": True, "extra": "forbid", "allow_inf_nan": False}  # for whoever reads the JSON
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a config may know of the data before it is loaded.
+
+    Attributes:
+        input: shape of one sample, without the batch.
+        input_kind: "float", or "index" for whole numbers below `vocab`.
+        target: shape of one target: () for a class, (T,) for next tokens, (K,) for regression.
+        classes: labels are 0..classes-1; None for regression.
+        vocab: tokens are 0..vocab-1; None for float inputs.
+        labels: names of the classes, sorted by bytes; () if they have none.
+        sizes: samples by the name of the split.
+        mixed: while training, a label is probabilities of the classes.
+        values: names of the numbers in a target; () if they have none.
+    """
+
+    input: tuple[int, ...]
+    input_kind: Literal["float", "index"]
+    target: tuple[int, ...]
+    classes: int | None
+    vocab: int | None
+    labels: tuple[str, ...]
+    sizes: dict[str, int]
+    mixed: bool = False
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NumericColumn:
+    """A column of numbers: `fill` stands for a gap, then x becomes (x - shift) / scale."""
+
+    __pydantic_config__: ClassVar = _STRICT
+
+    name: str
+    fill: float
+    shift: float
+    scale: float
+
+
+@dataclass(frozen=True)
+class CategoryColumn:
+    """A column of categories: each one, and its share of the training rows (0 to 1)."""
+
+    __pydantic_config__: ClassVar = _STRICT
+
+    name: str
+    shares: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class DataFacts(Facts):
+    """All that prediction, generation and evaluation on new data need of a run's own data.
+
+    Checkpoints hold it as JSON. A reader fills in what is of its kind of data.
+
+    Attributes:
+        numeric, category: the input columns of a table, in the order of the inputs.
+        missing: what a table does with gaps; None for other data.
+        stored: shape of one picture or array in its file, before padding; None for other data.
+        mean, std: what is subtracted from pictures or arrays and what divides them; one number
+            each, or one for each channel.
+        array: the name of the inputs in an .npz archive.
+        unit: what a token of a text is; None for other data.
+        state: what a dataset of a user's own keeps; JSON values.
+    """
+
+    __pydantic_config__: ClassVar = _STRICT
+
+    version: int = VERSION
+    numeric: tuple[NumericColumn, ...] = ()
+    category: tuple[CategoryColumn, ...] = ()
+    missing: Literal["error", "drop", "mean"] | None = None
+    stored: tuple[int, ...] | None = None
+    mean: float | tuple[float, ...] = 0.0
+    std: float | tuple[float, ...] = 1.0
+    array: str | None = None
+    unit: Literal["bytes", "characters"] | None = None
+    state: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, facts: Facts, **more: Any) -> Self:
+        """The facts with what a reader knows besides."""
+        return cls(**{**vars(facts), **more})
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the input columns of a table."""
+        numeric, category = (
+            (column.name for column in self.numeric),
+            (c.name for c in self.category),
+        )
+        return (*numeric, *category)
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Fields that contradict others, each with what is expected."""
+        yield from _of_sizes(self)
+        if self.missing is not None:
+            yield from _of_table(self)
+        if self.stored is not None:
+            yield from _of_pictures(self, self.stored)
+        if self.unit is not None:
+            yield from _of_text(self)
+
+
+def data_facts(facts: Facts | None, state: Mapping[str, Any]) -> DataFacts | None:
+    """The facts of loaded data as a checkpoint holds them; `state` is of an own dataset."""
+    if facts is None or isinstance(facts, DataFacts):
+        return facts
+    return DataFacts.of(facts, state=dict(state))
+
+
+def _of_sizes(facts: DataFacts) -> Iterator[tuple[str, str]]:
+    if not facts.input or min(facts.input) < 1:
+        yield "input", "expected one or more sizes of at least 1"
+    if min(facts.target, default=1) < 1:
+        yield "target", "expected sizes of at least 1"
+    if min(facts.sizes.values(), default=1) < 1:
+        yield "sizes", "expected at least 1 sample in each split"
+    for name, count in (("classes", facts.classes), ("vocab", facts.vocab)):
+        if count is not None and count < 1:
+            yield name, "expected at least 1"
+    if facts.labels and len(facts.labels) != facts.classes:
+        yield "labels", f"expected one for each of {facts.classes} classes"
+    if (facts.input_kind == "index") != (facts.vocab is not None):
+        yield "vocab", "expected a number where inputs are indices, and only there"
+
+
+def _of_table(facts: DataFacts) -> Iterator[tuple[str, str]]:
+    if len(set(facts.columns)) < len(facts.columns):
+        yield "numeric", "expected each column once, in `numeric` or in `category`"
+    if any(not column.scale > 0 for column in facts.numeric):
+        yield "numeric", "expected scales above 0"
+    if any(len(dict(column.shares)) < len(column.shares) for column in facts.category):
+        yield "category", "expected each category once"
+    width = len(facts.numeric) + sum(len(column.shares) for column in facts.category)
+    if facts.input != (width,):
+        yield "input", f"expected [{width}], a number for each column and category"
+
+
+def _of_pictures(facts: DataFacts, stored: tuple[int, ...]) -> Iterator[tuple[str, str]]:
+    same_kind = len(stored) == len(facts.input) and stored[:1] == facts.input[:1]
+    fits = same_kind and all(0 < a <= b for a, b in zip(stored, facts.input, strict=True))
+    if not (stored == facts.input or (fits and len(stored) == 3)):
+        yield "stored", "expected the shape in `input`, or one that can be padded to it"
+    for name, value in (("mean", facts.mean), ("std", facts.std)):
+        if isinstance(value, tuple) and (len(value),) != facts.input[:1]:
+            yield name, "expected one number, or one for each channel"
+    if not min(facts.std if isinstance(facts.std, tuple) else (facts.std,), default=0) > 0:
+        yield "std", "expected numbers above 0"
+
+
+def _of_text(facts: DataFacts) -> Iterator[tuple[str, str]]:
+    if len(facts.input) != 1:
+        yield "input", "expected one size, the tokens of a sample"
+    if facts.vocab is None or facts.vocab != facts.classes:
+        yield "vocab", "expected as many as classes"
+    if facts.unit == "bytes":
+        if facts.vocab is not None and facts.vocab < 256:
+            yield "vocab", "expected at least 256 for a text of bytes"
+    elif len(set(facts.labels)) != facts.vocab or any(len(label) != 1 for label in facts.labels):
+        yield "labels", "expected each character of the vocabulary once"

@@ -1,0 +1,72 @@
+"""The facts of a run's data out of a checkpoint: each field judged, for a hash proves no origin."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from gradcli.data.facts import VERSION, DataFacts
+from gradcli.engine.kind import shown
+from gradcli.errors import CheckpointError
+
+_ADAPTER = TypeAdapter(DataFacts)
+EXPECTED = {
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "dict_type": "a map",
+    "dataclass_type": "a map",
+    "too_long": "fewer values",
+}
+
+
+def facts_of(value: object, source: str) -> DataFacts:
+    """DataFacts from their JSON; the first field that is wrong is named with its checkpoint."""
+    version = value.get("version") if isinstance(value, Mapping) else VERSION
+    if type(version) is int and version > VERSION:
+        raise CheckpointError(
+            f"{source}: facts.version: the checkpoint has {version}, this gradcli reads 1 to "
+            f"{VERSION}",
+            notes=("use the gradcli that wrote it, or a newer one",),
+        )
+    try:
+        facts = _ADAPTER.validate_json(json.dumps(value))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise _unusable(source, _place(value, first["loc"]), _sentence(first)) from None
+    for field, expected in facts.problems():
+        raise _unusable(source, (field,), f"{expected}, found {shown(getattr(facts, field))}")
+    return facts
+
+
+def _place(value: Any, steps: Sequence[int | str]) -> Iterator[str]:
+    """The keys that lead to a value, without the names of types that pydantic tried there."""
+    for step in steps:
+        if isinstance(value, Mapping):
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int):
+            value = value[step] if step < len(value) else None
+        else:
+            continue
+        yield str(step)
+
+
+def _sentence(mistake: Mapping[str, Any]) -> str:
+    kind = mistake["type"]
+    if kind == "missing":
+        return "it is missing"
+    if kind == "unexpected_keyword_argument":
+        return "no such field is known"
+    expected = EXPECTED.get(kind) or mistake.get("ctx", {}).get("expected", "another value")
+    return f"expected {expected}, found {shown(mistake['input'])}"
+
+
+def _unusable(source: str, steps: Iterator[str] | Sequence[str], what: str) -> CheckpointError:
+    name = ".".join(("facts", *steps))
+    return CheckpointError(f"{source}: the metadata has no usable '{name}': {what}")
