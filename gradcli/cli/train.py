@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,17 @@ if TYPE_CHECKING:
 @options.count(
     "--max-steps", "N", "Stop after N steps; `gradcli resume` goes on from there.", least=0
 )
+@click.option(
+    "--from",
+    "source",
+    metavar="RUN[@W]",
+    help="Begin with the weights of a run or of a file: -s pretrained.from=RUN[@W].",
+)
+@click.option(
+    "--from-optimizer",
+    is_flag=True,
+    help="And with its optimizer's state: -s pretrained.optimizer=true.",
+)
 @options.overrides
 @options.runs
 @options.common
@@ -31,6 +43,8 @@ def command(
     path: Path,
     name: str | None,
     max_steps: int | None,
+    source: str | None,
+    from_optimizer: bool,
     overrides: tuple[str, ...],
     runs: Path,
     as_json: bool,
@@ -43,7 +57,9 @@ def command(
 
     if name is not None:
         check_name(name)
-    config = load(path, overrides, options.room(device))
+    first = [f"pretrained.from={json.dumps(source)}"] if source is not None else []
+    first += ["pretrained.optimizer=true"] if from_optimizer else []
+    config = load(path, (*overrides, *first), options.room(device), runs)
     output.warnings(config.warnings)
     job = build(config)
 

@@ -51,7 +51,8 @@ def load_run(
 
     resolved = path / "resolved.yaml"
     try:
-        return load(resolved, (*old_runs.overrides(path), *overrides), room, facts)
+        changes = (*old_runs.overrides(path), *overrides)
+        return load(resolved, changes, room, facts=facts, runs=None)
     except ErrorGroup as group:
         for error in group.errors:
             if error.code == NO_DATA:

@@ -13,9 +13,10 @@ from gradcli.config.node import Path as Keys
 from gradcli.config.planned import PlannedLayer, build_all
 from gradcli.config.selection import select, select_state
 from gradcli.data import LoadedData
-from gradcli.engine import nn
+from gradcli.engine import nn, optim
 from gradcli.errors import ConfigError, DeviceError, ErrorGroup, GradcliError
 from gradcli.train.job import Job, as_they_are
+from gradcli.train.pretrained import State, take_over
 
 if TYPE_CHECKING:
     from gradcli.config.load import Config
@@ -40,9 +41,7 @@ def job_of(config: Config, dataset: LoadedData) -> Job:
     """The job on this data, on the device where new tensors are made."""
     model = build_all(config.model)
     _freeze(model, config)
-    begin = None
-    if config.pretrained is not None:
-        begin = _taking_over(model, *config.pretrained)
+    optimizer = config.optim.made.optimizer(model)
     return Job(
         name=config.name,
         model=model,
@@ -50,7 +49,7 @@ def job_of(config: Config, dataset: LoadedData) -> Job:
         mass=config.loss.made.mass,
         answers=config.loss.made.answers.get(target_kind(config.facts), as_they_are),
         metrics=config.metrics,
-        optimizer=config.optim.made.optimizer(model),
+        optimizer=optimizer,
         optimizer_name=config.optim.name,
         schedule=config.schedule.made.schedule(config.steps),
         dataset=dataset,
@@ -60,7 +59,7 @@ def job_of(config: Config, dataset: LoadedData) -> Job:
         stated=config.stated,
         sources=config.sources,
         code=config.code,
-        begin=begin,
+        begin=_taking_over(model, optimizer, config),
         model_layers=layer_lines(config.model),
     )
 
@@ -113,14 +112,19 @@ def _patterns(config: Config) -> Iterator[tuple[Keys, Sequence[str], Find]]:
     for keys, patterns in config.optim.made.patterns():
         yield ("optim", *keys), patterns, select
     if config.pretrained:
-        yield ("pretrained", "layers"), config.pretrained[1], select_state
+        yield ("pretrained", "layers"), config.pretrained.layers, select_state
 
 
-def _taking_over(model: nn.Module, file: Path, layers: Sequence[str]) -> Callable[[], str]:
-    from gradcli.train.pretrained import take_over
-
-    names = select_state(model, layers, "pretrained.layers")
-    return lambda: take_over(model, file, names)
+def _taking_over(
+    model: nn.Module, optimizer: optim.Optimizer, config: Config
+) -> Callable[[], str] | None:
+    """What gives a new run its first weights, where the config has any."""
+    section = config.pretrained
+    if section is None:
+        return None
+    names = select_state(model, section.layers, "pretrained.layers")
+    state = State(optimizer, config.optim.name, config.resolved) if section.optimizer else None
+    return lambda: take_over(model, Path(section.from_), names, state)
 
 
 def layer_lines(layers: Sequence[PlannedLayer]) -> list[str]:

@@ -15,7 +15,7 @@ from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.config.planner import layer_schema
 from gradcli.config.schedules import SCHEDULES
 from gradcli.config.schema import Schema, schema_of
-from gradcli.config.sections import pretrained, top
+from gradcli.config.sections import Pretrained, top
 from gradcli.data import DATASETS
 from gradcli.train.job import Settings
 from gradcli.train.metrics import METRICS
@@ -37,7 +37,7 @@ def json_schema() -> Json:
         "optim": _choice(OPTIMIZERS, definitions, grouping),
         "schedule": _choice(SCHEDULES, definitions),
         "train": _map(schema_of(Settings), definitions),
-        "pretrained": _map(schema_of(pretrained), definitions),
+        "pretrained": _map(schema_of(Pretrained), definitions),
         "model": {"anyOf": [_layer_list(), {"type": "object"}]},
         "blocks": {"type": "object", "additionalProperties": _block(definitions)},
         "metrics": {"type": "array", "items": {"enum": list(METRICS)}, "uniqueItems": True},

@@ -26,17 +26,18 @@ from gradcli.config.sections import (
     ELSEWHERE,
     VERSION,
     Chosen,
+    Pretrained,
     choose,
     expectations,
     listed,
     metric_names,
-    pretrained,
     settings,
     top,
 )
 from gradcli.config.signal import Signal
 from gradcli.data import DATASETS, Facts, Source
 from gradcli.errors import ErrorGroup, GradcliError, Place
+from gradcli.train import pretrained
 from gradcli.train.job import Expectation, Settings
 
 UNKNOWN = "E102"  # of errors: a name that no table has
@@ -60,7 +61,7 @@ class Config:
         sources: the files as written, the config itself first.
         code: own Python files by name, as they were run.
         freeze: patterns of the parameters that are not trained.
-        pretrained: a file of first weights, and patterns of those that are taken from it.
+        pretrained: the first weights; `from_` is an absolute path of a file.
         root: the folder of the config; relative paths in it begin there.
         written: what the files and the overrides say, with places.
         warnings: what is allowed and probably not meant.
@@ -83,7 +84,7 @@ class Config:
     sources: tuple[tuple[Path, str], ...]
     code: Mapping[str, str]
     freeze: tuple[str, ...]
-    pretrained: tuple[Path, tuple[str, ...]] | None
+    pretrained: Pretrained | None
     root: Path
     written: Node
     warnings: tuple[GradcliError, ...]
@@ -94,19 +95,21 @@ def load(
     path: Path,
     overrides: Sequence[str] = (),
     room: Room | None = HERE,
+    runs: Path | None = Path("runs"),
     facts: Facts | None = None,
 ) -> Config:
     """The config in `path` with `overrides` (KEY=VALUE) laid over it; `room` is where it runs.
 
-    Without a room it is not to be trained, and may need any memory. With the facts of its data,
-    the data need not be there.
+    Without a room it is not to be trained, and may need any memory. `pretrained.from` may name a
+    run in the folder `runs`; of a run that has begun, None, it need not be there any more. With
+    the facts of its data, the data need not be there.
 
     Raises:
         ErrorGroup: every mistake in it, in the order of the file.
     """
     report = Report()
     try:
-        config = _Loading(path, report, facts).load(overrides)
+        config = _Loading(path, report, runs, facts).load(overrides)
     except ErrorGroup:
         raise
     except GradcliError as error:
@@ -133,8 +136,11 @@ def _ordered(errors: list[GradcliError]) -> list[GradcliError]:
 class _Loading:
     """One config on its way from text to values."""
 
-    def __init__(self, path: Path, report: Report, facts: Facts | None) -> None:
+    def __init__(
+        self, path: Path, report: Report, runs: Path | None, facts: Facts | None
+    ) -> None:
         self.path = path
+        self.runs = runs
         self.report = report
         self.facts = facts
         self.reading = Reading(report)
@@ -199,16 +205,21 @@ class _Loading:
         config.resolved.update(_resolved(config, data[0].name))
         return config
 
-    def _pretrained(self, node: Node | None) -> tuple[Path, tuple[str, ...]] | None:
-        """The file with first weights; it need not be there any more when a run goes on."""
-        values = check(node, schema_of(pretrained), "pretrained.", self.report) if node else None
+    def _pretrained(self, node: Node | None) -> Pretrained | None:
+        """Where first weights come from; that must be there, unless the run has begun."""
+        schema = schema_of(Pretrained)
+        values = check(node, schema, "pretrained.", self.report) if node else None
         if values is None or node is None:
             return None
-        name, layers = pretrained(values["from"], layers=values["layers"])
-        file = (self.path.parent / name).resolve()
-        if not file.is_file():
-            self.report.warn("W105", f"pretrained.from: there is no file {file}", node.place)
-        return file, layers
+        section = Pretrained(**{schema.names[key]: value for key, value in values.items()})
+        file = self.path.parent / section.from_
+        if self.runs is not None:
+            try:
+                file = pretrained.locate(section.from_, self.path.parent, self.runs)
+            except GradcliError as error:
+                error.place = node.map()["from"].place
+                self.report.errors.append(error)
+        return replace(section, from_=str(file.resolve()))
 
     def _version(self, root: Node) -> None:
         node = root.map().get("gradcli")
@@ -310,8 +321,9 @@ def _resolved(config: Config, data_name: str) -> dict[str, Any]:
 def _taken(config: Config) -> dict[str, Any]:
     if config.pretrained is None:
         return {}
-    file, layers = config.pretrained
-    return {"pretrained": {"from": str(file), "layers": list(layers)}}
+    section = schema_of(Pretrained)
+    values = {key: getattr(config.pretrained, name) for key, name in section.names.items()}
+    return {"pretrained": listed(values)}
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -67,9 +67,10 @@ def top(
     freeze: Annotated[Patterns, "parameters that are not trained, see `groups` below"] = [],  # noqa: B006
     pretrained: Annotated[
         Any,
-        "`from`, a safetensors file or a checkpoint of gradcli, relative to this file, and "
-        "`layers`, patterns of the weights that a new run takes from it by their names (all where "
-        "left out)",
+        "first weights of a new run: `from`, a safetensors file, a checkpoint of gradcli or a run "
+        "such as `mnist@best`, relative to this file or to where gradcli runs; `layers`, patterns "
+        "of the weights taken by their names (all where left out); `optimizer: true` takes the "
+        "optimizer's state too, and the schedule begins anew: [runs.md](runs.md)",
     ] = None,
     extends: Annotated[
         Any, "a file, or a list of them, that this one is laid over; relative to this file"
@@ -78,9 +79,13 @@ def top(
     """The keys of a config file."""
 
 
-def pretrained(from_: str, *, layers: Patterns = []) -> tuple[str, tuple[str, ...]]:  # noqa: B006
-    """A safetensors file from which weights are taken by name, and for which layers."""
-    return from_, tuple(layers)
+@dataclass(frozen=True)
+class Pretrained:
+    """Where the first weights come from, of which layers, and whether the optimizer's state too."""
+
+    from_: str
+    layers: Patterns = field(default_factory=list)
+    optimizer: bool = False
 
 
 # Keys that people write at the top level or in `train:`, and where they belong.

@@ -298,6 +298,12 @@ def checkpoint_name(path: Path, which: str | None) -> str | None:
     return name
 
 
+def checkpoint_file(path: Path, which: str | None) -> Path:
+    """The path of the checkpoint that `checkpoint_name` names."""
+    directory = path / "checkpoints"
+    return directory / (checkpoint_name(path, which) or checkpoint.newest_valid(directory)[0])
+
+
 def find_checkpoint(path: Path, which: str | None) -> tuple[str, Checkpoint]:
     """The checkpoint that `checkpoint_name` names, verified."""
     name = checkpoint_name(path, which)
@@ -319,7 +325,11 @@ def check_newest(path: Path, which: str) -> None:
         raise RunError(
             f"{path}@{which} is not where the run stands: it goes on from its newest valid "
             f"checkpoint, step {at.meta.step}",
-            notes=("leave the '@' away to go on from there",),
+            notes=(
+                "leave the '@' away to go on from there",
+                f"or begin a new run: gradcli train {path / 'resolved.yaml'} "
+                f"--from {path}@{which} --from-optimizer",
+            ),
         )
 
 

@@ -1,48 +1,147 @@
-"""First values of weights from a file: a checkpoint of gradcli, or any safetensors file."""
+"""First values of weights from a file or a run: gradcli's checkpoints, or any safetensors file."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
-from gradcli.errors import CheckpointError
+from gradcli.errors import CheckpointError, GradcliError, RunError
 from gradcli.registry import did_you_mean
+from gradcli.train import checkpoint
+from gradcli.train.directory import checkpoint_file, find
 from gradcli.train.safetensors_file import Stored, read
-from gradcli.train.state import MODEL, as_evaluated, as_tensor, dtype_name, readable
+from gradcli.train.state import MODEL, OPTIMIZER, as_evaluated, as_tensor, dtype_name, readable
 
 if TYPE_CHECKING:
-    from gradcli.engine import Tensor, nn
+    from gradcli.engine import Tensor, nn, optim
+    from gradcli.train.checkpoint import Meta
+
+# By these keys the parameters are put in order, and an optimizer's state has their numbers.
+ORDER = ("optim.no_decay", "optim.groups", "freeze")
 
 
-def take_over(model: nn.Module, file: Path, names: Collection[str]) -> str:
+@dataclass(frozen=True)
+class State:
+    """An optimizer that is to begin with the state of another one.
+
+    Attributes:
+        name: the config's name of it.
+        config: the resolved config that it is of.
+    """
+
+    optimizer: optim.Optimizer
+    name: str
+    config: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a file holds: the model's tensors and the optimizer's by name; `meta` of a checkpoint.
+
+    Of averaged weights it has the averages.
+    """
+
+    model: Mapping[str, Stored]
+    optimizer: Mapping[str, Stored] = field(default_factory=dict)
+    meta: Meta | None = None
+
+
+def locate(text: str, root: Path, runs: Path) -> Path:
+    """The file that `pretrained.from` means: the file itself, or the checkpoint of RUN[@W].
+
+    A relative path begins in `root`, the config's folder, or else here; a run may also be named,
+    as in every command. Without W it is the best checkpoint where the run keeps one, else the last.
+    """
+    for file in (root / text, Path(text)):
+        if file.is_file():
+            return file
+    reason: RunError | None = None
+    for run in (str(root / text), text):
+        try:
+            path, which = find(runs, run)
+        except RunError as error:
+            reason = error
+            continue
+        try:
+            return checkpoint_file(path, which)
+        except GradcliError as error:
+            error.message = f"pretrained.from: {error.message}"
+            raise
+    assert reason is not None
+    raise CheckpointError(
+        f"pretrained.from: there is no file {ascii(str(root / text))[1:-1]}, and {reason.message}",
+        code="E707",
+        notes=(
+            "give a safetensors file, a checkpoint, or a run as RUN, RUN@best, RUN@last, RUN@STEP",
+            *reason.notes,
+        ),
+    )
+
+
+def take_over(
+    model: nn.Module, file: Path, names: Collection[str], state: State | None = None
+) -> str:
     """Copy the weights called `names` from the file, by the same names; gives a line to show.
 
-    All are compared before any is copied. What else the file holds is left alone.
+    With a `state` its optimizer gets all that the file's optimizer remembered: moments, and how
+    many steps they are of, by which some correct them. All is compared before any is copied. What
+    else the file holds is left alone.
     """
-    stored = _read(file)
+    source = _read(file)
     wanted = {name: one for name, one in model.state_dict().items() if name in names}
-    problems = [_problem(name, one, stored) for name, one in wanted.items()]
-    told = [problem for problem in problems if problem]
-    if told:
-        raise CheckpointError(
-            f"pretrained: {len(told)} of {len(wanted)} weights do not come from {file}: {told[0]}",
-            code="E704",
-            notes=(*told[1:], "pretrained.layers names the layers whose weights are there"),
-        )
+    problems = _problems(wanted, source.model)
+    if problems:
+        said = f"{len(problems)} of {len(wanted)} weights do not come from {file}"
+        cure = "pretrained.layers names the layers whose weights are there"
+        raise _refusal(said, problems, cure)
+    memory = {} if state is None else state.optimizer.state_tensors()
+    problems = [] if state is None else list(_misfits(state, memory, model, source))
+    if problems:
+        said = f"the optimizer's state does not come from {file}"
+        raise _refusal(said, problems, "without pretrained.optimizer the weights alone are taken")
     with engine.no_grad():
         for name, tensor in wanted.items():
-            tensor.copy_(as_tensor(stored[name]))
-    return f"{len(wanted)} weights begin as in {file}"
+            tensor.copy_(as_tensor(source.model[name]))
+        for name, tensor in memory.items():
+            tensor.copy_(as_tensor(source.optimizer[name]))
+    if state is None or source.meta is None:
+        return f"{len(wanted)} weights begin as in {file}"
+    after = f"the optimizer's state after {source.meta.step} steps"
+    return f"{len(wanted)} weights and {after} begin as in {file}; the schedule begins anew"
 
 
-def _read(file: Path) -> dict[str, Stored]:
-    """The tensors of the file; of a checkpoint those of the model, without their prefix."""
-    stored = read(file).tensors
-    if any(name.startswith(MODEL) for name in stored):
-        return {name.removeprefix(MODEL): one for name, one in as_evaluated(stored).items()}
-    return stored
+def _refusal(said: str, problems: list[str], cure: str) -> CheckpointError:
+    return CheckpointError(
+        f"pretrained: {said}: {problems[0]}", code="E704", notes=(*problems[1:], cure)
+    )
+
+
+def _read(file: Path) -> Source:
+    """What the file holds; a checkpoint is verified."""
+    contents = read(file)
+    if checkpoint.KEY not in contents.metadata:
+        return Source(_bare(contents.tensors, MODEL))
+    del contents
+    found = checkpoint.read(file)
+    model = _bare(as_evaluated(found.tensors), MODEL)
+    return Source(model, _bare(found.tensors, OPTIMIZER, alone=True), found.meta)
+
+
+def _bare(stored: Mapping[str, Stored], prefix: str, *, alone: bool = False) -> dict[str, Stored]:
+    """The tensors with a prefix, without it; all as they are where none has it, unless `alone`."""
+    some = {
+        name.removeprefix(prefix): one for name, one in stored.items() if name.startswith(prefix)
+    }
+    return some if some or alone else dict(stored)
+
+
+def _problems(wanted: Mapping[str, Tensor], stored: Mapping[str, Stored]) -> list[str]:
+    """Why tensors cannot be taken from the file, a line for each that cannot."""
+    return [one for name in wanted if (one := _problem(name, wanted[name], stored))]
 
 
 def _problem(name: str, tensor: Tensor, stored: Mapping[str, Stored]) -> str:
@@ -54,3 +153,33 @@ def _problem(name: str, tensor: Tensor, stored: Mapping[str, Stored]) -> str:
     if not readable(found, tensor) or found.shape != tuple(tensor.shape):
         return f"{name} is {found.dtype}{list(found.shape)} in it, {shown} in the model"
     return ""
+
+
+def _misfits(
+    state: State, memory: Mapping[str, Tensor], model: nn.Module, source: Source
+) -> Iterator[str]:
+    """Why the optimizer cannot begin with the state in a file, a line each.
+
+    The state has the numbers of parameters, not their names: whatever numbers them must agree.
+    """
+    if source.meta is None:
+        yield "it is no checkpoint of gradcli"
+        return
+    if source.meta.optimizer != state.name:
+        yield f"optim: it has the state of {source.meta.optimizer}, the config {state.name}"
+        return
+    for key in ORDER:
+        theirs, ours = (json.dumps(_at(one, key)) for one in (source.meta.config, state.config))
+        if theirs != ours:
+            yield f"{key}: it was made with {theirs}, the config has {ours}"
+    weights = model.state_dict()
+    yield from _problems(weights, source.model)
+    for name in sorted(source.model.keys() - weights.keys()):
+        yield f"{name} is in it and not in the model"
+    yield from _problems(memory, source.optimizer)
+
+
+def _at(config: Mapping[str, Any], key: str) -> Any:
+    """The list at a key of a resolved config; none is as good as an empty one."""
+    section, _, name = key.rpartition(".")
+    return (config.get(section) or {} if section else config).get(name) or []

@@ -119,6 +119,30 @@ def test_a_checkpoint_behind_the_run_that_cannot_be_used(refused: Refused, stopp
     refused(7, "@2 is not where the run stands: it goes on from", "resume", "last@2")
 
 
+MISSING = [
+    ("dost", "there is no file dost, and no run 'dost' in runs; did you mean 'dots'?", "RUN@best"),
+    ("none.safetensors", "there is no file none.safetensors, and no run", "a safetensors file"),
+    ("dots@3", "no checkpoint '3'; steps: 4, 2", "choose best, last or one of these steps"),
+    ("runs", "there is no file runs, and runs is not a run: it has no resolved.yaml", "RUN@last"),
+]
+
+
+@pytest.mark.parametrize(("name", "message", "cure"), MISSING)
+@pytest.mark.parametrize("command", ["train", "check"])
+def test_first_weights_that_are_not_there(
+    gradcli: Refused, stopped: Path, command: str, name: str, message: str, cure: str
+) -> None:
+    text = Path("dots.yaml").read_text() + f"pretrained: {{from: {name}}}\n"
+    Path("new.yaml").write_text(text)
+    ended = gradcli(command, "new.yaml")
+    said = ended.err + ended.out
+    assert ended.code == 7
+    for part in ("error[E70", "pretrained.from: ", message, cure):
+        assert part in said
+    assert f"new.yaml:{len(text.splitlines())}:20" in said
+    assert len(list(Path("runs").iterdir())) == 1
+
+
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_checkpoint_is_refused_and_the_older_one_used(
     gradcli: Refused, refused: Refused, stopped: Path, name: str

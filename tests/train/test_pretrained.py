@@ -119,8 +119,36 @@ def test_a_config_takes_layers_by_pattern(job, tmp_path: Path) -> None:
         job("{from: w.safetensors, layers: [haed]}")
 
 
-def test_a_missing_file_is_a_warning_and_a_missing_key_an_error(config_file) -> None:
-    config = load(config_file(("loss:", "pretrained: {from: none.safetensors}\nloss:")))
-    assert "there is no file" in config.warnings[0].message
+def test_a_missing_file_is_an_error_at_its_key(config_file) -> None:
+    path = config_file(("loss:", "pretrained: {from: none.safetensors}\nloss:"))
+    with pytest.raises(
+        ErrorGroup, match=r"there is no file .*none.safetensors, and no run"
+    ) as caught:
+        load(path)
+    [error] = caught.value.errors
+    line = path.read_text().splitlines().index("pretrained: {from: none.safetensors}") + 1
+    assert (error.code, error.exit_code) == ("E707", 7)
+    assert error.place is not None
+    assert (error.place.line, error.place.column) == (line, len("pretrained: {from: ") + 1)
+    assert "RUN@best" in error.notes[0]
+
+
+def test_a_run_that_has_begun_needs_it_no_more(config_file) -> None:
+    path = config_file(("loss:", "pretrained: {from: none.safetensors}\nloss:"))
+    config = load(path, runs=None)
+    assert config.warnings == ()
+    assert config.resolved["pretrained"]["from"] == str(path.parent / "none.safetensors")
+
+
+def test_a_missing_key_is_an_error(config_file) -> None:
     with pytest.raises(ErrorGroup, match=r"pretrained.from is missing"):
         load(config_file(("loss:", "pretrained: {layers: [head]}\nloss:")))
+
+
+def test_a_file_without_an_optimizer_gives_no_state(job, tmp_path: Path) -> None:
+    tensors = {"3.weight": engine.full((10, 16), 2.0), "3.bias": engine.zeros(10)}
+    write(tmp_path / "w.safetensors", tensors)
+    made = job("{from: w.safetensors, layers: [head], optimizer: true}")
+    with pytest.raises(CheckpointError, match="it is no checkpoint of gradcli"):
+        made.begin()
+    assert made.model.state_dict()["3.weight"].tolist()[9][15] != 2.0
