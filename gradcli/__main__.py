@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 INTERRUPTED = 130
+NO_MEMORY = 4
 
 
 def main() -> None:
@@ -15,6 +16,9 @@ def main() -> None:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:  # in an import, or while `run` answers another one
         code = INTERRUPTED
+    except MemoryError:  # in an import; nothing but this can be relied on then
+        sys.stderr.write("error[E402] the memory of this process is used up\n")
+        code = NO_MEMORY
     sys.exit(code)
 
 

@@ -18,6 +18,7 @@ from gradcli.cli import options, output
 from gradcli.cli.gpu_report import gpu_report, show
 from gradcli.devices import DEVICES
 from gradcli.errors import DeviceError
+from gradcli.free_memory import free_memory
 
 if TYPE_CHECKING:
     from gradcli.engine import DType
@@ -93,7 +94,7 @@ def kernels() -> dict[str, Any]:
         "self_test": tests,
         "threads": cpu.threads(),
         "threads_why": _why_threads(),
-        "memory_free": cpu.free_memory(),
+        "memory_free": free_memory() or 0,
         "ok": not any(tests.values()),
     }
 

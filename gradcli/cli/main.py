@@ -14,7 +14,8 @@ from collections.abc import Sequence
 import click
 
 from gradcli import __version__
-from gradcli.errors import ErrorGroup, GradcliError, RunError
+from gradcli.errors import DeviceError, ErrorGroup, GradcliError, RunError
+from gradcli.free_memory import is_refusal, used_up
 from gradcli.registry import did_you_mean
 
 COMMANDS = {
@@ -130,9 +131,8 @@ def _ended(error: Exception, arguments: list[str]) -> int:
         problem = error
         where = output.own_place(error)
         problem.notes += (f"called in own code, {where}",) if where else ()
-    elif isinstance(error, MemoryError):
-        problem = GradcliError("the memory of this machine is used up", code="E402")
-        problem.exit_code = 4
+    elif is_refusal(error):
+        problem = DeviceError(used_up(), code="E402")
     elif isinstance(error, OSError) and error.errno in UNWRITABLE:
         where = f" {error.filename}" if error.filename else ""
         problem = RunError(f"cannot write{where}: {error.strerror}", code="E703")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import resource
 import shutil
 import socket
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import points
 import pytest
 from points import CONFIG, Ended, only_run
 from refusals import alone, begin, finish, gradcli, needs_proc, refused
@@ -164,6 +166,42 @@ def test_a_device_that_is_not_there_is_never_replaced(
 def test_an_impossible_number_of_threads_is_refused(refused: Refused, count: str) -> None:
     message = f"a number of threads is a whole number from 1 to 256, got {count}"
     refused(2, message, "train", "dots.yaml", "--threads", count)
+
+
+# 58: a limit on memory.
+
+# The process may have so many bytes of addresses more than it has now.
+ROOM = """
+import resource
+from pathlib import Path
+limit = {0} + 4096 * int(Path('/proc/self/statm').read_text().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+"""
+LARGE = points.CONFIG.replace("linear: 8", "linear: 4000\n  - linear: 4000")
+
+
+@needs_proc
+@pytest.mark.parametrize("more", [0, 1 << 20])
+def test_memory_that_is_used_up_is_named_with_its_limit(tmp_path: Path, more: int) -> None:
+    ended = alone(tmp_path, "train", "dots.yaml", before=ROOM.format(more))
+    assert (ended.code, ended.out) == (4, "")
+    (told,) = re.findall(
+        r"^error\[E402\] the memory of this process is used up: `ulimit -v` allows ([\d,]+) bytes; "
+        r"free: ([\d,]+) bytes\n$",
+        ended.err,
+    )
+    limit, free = (int(number.replace(",", "")) for number in told)
+    assert limit > 10 * free
+    assert not (tmp_path / "runs").exists()
+
+
+@needs_proc
+def test_a_training_that_needs_more_than_the_limit_is_refused_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "large.yaml").write_text(LARGE)  # 16 million parameters with adam: 257 MB
+    ended = alone(tmp_path, "train", "large.yaml", before=ROOM.format(250 << 20))
+    assert (ended.code, ended.out) == (4, "")
+    assert re.match(r"error\[E402\] training needs .* MB, this machine has .* MB avail", ended.err)
+    assert not (tmp_path / "runs").exists()
 
 
 # Each thread asks for a stack of 100 MB, and the process may have 300 MB more than it has now.

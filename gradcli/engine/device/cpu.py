@@ -18,6 +18,7 @@ from gradcli.errors import (
     RangeError,
     ShapeError,
 )
+from gradcli.free_memory import free_memory
 
 KERNELS = {name: facts.number for name, facts in FACTS.items()}
 _NULL = ffi.NULL
@@ -49,7 +50,8 @@ def allocate(nbytes: int) -> Storage:
     data = lib.gc_alloc(nbytes) if nbytes < 1 << 63 else _NULL
     if data == _NULL:
         size = f"{nbytes:,}" if nbytes < 1 << 80 else f"2^{nbytes.bit_length() - 1}"
-        raise DeviceError(f"no memory for {size} bytes on the CPU; free: {free_memory():,} bytes")
+        free = free_memory() or 0
+        raise DeviceError(f"no memory for {size} bytes on the CPU; free: {free:,} bytes")
     return Storage(ffi.gc(data, lib.gc_free, nbytes), nbytes)
 
 
@@ -243,17 +245,6 @@ def trim() -> None:
 def fill_on_alloc(on: bool) -> None:
     """Fill fresh memory with NaN patterns, so that a test sees what a kernel left unwritten."""
     lib.gc_fill_on_alloc(on)
-
-
-def free_memory() -> int:
-    """Bytes the machine could still give, as the kernel estimates them; 0 where unknown."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return 0
 
 
 set_threads(available_threads())

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradcli.errors import DeviceError
+from gradcli.free_memory import is_refusal, used_up
 
 try:
     from gradcli.engine.device import _cpu  # type: ignore[attr-defined]
 except ImportError as error:
+    if is_refusal(error):
+        raise DeviceError(used_up(), code="E402") from error
     raise DeviceError(
         f"the CPU kernels beside {__file__} are not built ({error}); run `pip install -e .` in the "
         "project's folder, or leave that folder, which hides an installed gradcli from Python"
