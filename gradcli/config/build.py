@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from gradcli import engine
 from gradcli.config import own_code
+from gradcli.config.crosscheck import place_of
 from gradcli.config.loss_fits import target_kind
 from gradcli.config.node import Path as Keys
 from gradcli.config.planned import PlannedLayer, build_all
 from gradcli.config.selection import select, select_state
 from gradcli.data import LoadedData
 from gradcli.engine import nn, optim
-from gradcli.errors import ConfigError, DeviceError, ErrorGroup, GradcliError
+from gradcli.errors import ConfigError, DeviceError, ErrorGroup, GradcliError, OptionError
 from gradcli.train.job import Job, as_they_are
 from gradcli.train.pretrained import State, take_over
 
@@ -41,7 +42,7 @@ def job_of(config: Config, dataset: LoadedData) -> Job:
     """The job on this data, on the device where new tensors are made."""
     model = build_all(config.model)
     _freeze(model, config)
-    optimizer = config.optim.made.optimizer(model)
+    optimizer = _optimizer(model, config)
     return Job(
         name=config.name,
         model=model,
@@ -62,6 +63,15 @@ def job_of(config: Config, dataset: LoadedData) -> Job:
         begin=_taking_over(model, optimizer, config),
         model_layers=layer_lines(config.model),
     )
+
+
+def _optimizer(model: nn.Module, config: Config) -> optim.Optimizer:
+    try:
+        optimizer: optim.Optimizer = config.optim.made.optimizer(model)
+    except OptionError as error:
+        error.place = place_of(config.written, "optim", "groups")
+        raise
+    return optimizer
 
 
 def check_patterns(config: Config) -> dict[str, int]:

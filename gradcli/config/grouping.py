@@ -1,9 +1,10 @@
-"""The keys that every optimizer has: which parameters get a rate or a decay of their own."""
+"""The keys that every optimizer has: which parameters get options of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -11,10 +12,12 @@ from pydantic import Field
 from gradcli.config.merge import full
 from gradcli.config.node import Node, Path, Report
 from gradcli.config.optimizers import OPTIMIZERS
+from gradcli.config.row import REQUIRED, Row
 from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import Chosen, choose
 from gradcli.config.selection import Patterns, select
-from gradcli.engine.kind import Bound, NotNegative
+from gradcli.engine.kind import Bound
+from gradcli.errors import OptionError
 from gradcli.registry import closest
 
 if TYPE_CHECKING:
@@ -28,13 +31,23 @@ def grouping(
     no_decay: Patterns = [],  # noqa: B006
     groups: Groups = [],  # noqa: B006
 ) -> None:
-    """No weight decay for `no_decay`; `groups` with `lr` or `weight_decay` of their own."""
+    """No weight decay for `no_decay`; `groups` with options of their own."""
 
 
-def group(
-    match: Some, *, lr: NotNegative | None = None, weight_decay: NotNegative | None = None
-) -> None:
-    """What the parameters that `match` have instead of the optimizer's own options."""
+class GroupRow(Row):
+    """What the parameters that `match` have instead of the optimizer's own options: any of them."""
+
+    @property
+    def fields(self) -> dict[str, Parameter]:
+        """The patterns, and the optimizer's keys, each of which may be left out."""
+        match = Parameter("match", Parameter.KEYWORD_ONLY, default=REQUIRED, annotation=Some)
+        return {"match": match} | {
+            key: option.replace(default=None, annotation=option.annotation | None)
+            for key, option in super().fields.items()
+        }
+
+
+GROUPS = {name: GroupRow(row.make, skip=1, types=row.types) for name, row in OPTIMIZERS.items()}
 
 
 @dataclass(frozen=True)
@@ -56,7 +69,10 @@ class Grouped:
         for name, parameter in trained.items():
             key = tuple(sorted(options.get(name, {}).items()))
             groups.setdefault(key, []).append(parameter)
-        return self.make({"params": some, **dict(key)} for key, some in groups.items())
+        try:
+            return self.make({"params": some, **dict(key)} for key, some in groups.items())
+        except OptionError as error:  # each group is fine, and two of them together are not
+            raise OptionError(f"optim.groups: {error.message}") from None
 
     def patterns(self) -> Iterator[tuple[Path, Sequence[str]]]:
         """Its lists of patterns, each with the keys that lead to it."""
@@ -64,9 +80,9 @@ class Grouped:
         for number, given in enumerate(self.groups):
             yield ("groups", number, "match"), given["match"]
 
-    def _options(self, model: nn.Module) -> dict[str, dict[str, float]]:
+    def _options(self, model: nn.Module) -> dict[str, dict[str, Any]]:
         """What each parameter by name has of its own; a later group goes over an earlier one."""
-        found: dict[str, dict[str, float]] = {}
+        found: dict[str, dict[str, Any]] = {}
         for name in select(model, self.no_decay, "optim.no_decay"):
             found[name] = {"weight_decay": 0.0}
         for number, given in enumerate(self.groups):
@@ -88,7 +104,8 @@ def choose_optimizer(node: Node | None, report: Report) -> Chosen | None:
     chosen = choose("optim", replace(section, value=own), OPTIMIZERS, report)
     given = {key: section.map()[key] for key in sorted(shared)}
     values = check(replace(section, value=given), schema_of(grouping), "optim.", report)
-    groups = _groups(given.get("groups"), report)
+    name = section.map().get("name")
+    groups = _groups(given.get("groups"), str(name.value) if name else "", chosen, report)
     if chosen is None or values is None or groups is None:
         return None
     made = Grouped(chosen.made, values["no_decay"], groups)
@@ -106,12 +123,32 @@ def _is_shared(key: str, section: Node) -> bool:
     return closest(key, ["name", *own, *shared]) in shared
 
 
-def _groups(node: Node | None, report: Report) -> list[dict[str, Any]] | None:
-    """Each group's keys that are given."""
-    found = []
-    for number, item in enumerate(node.list() if node else []):
-        values = check(item, schema_of(group), f"optim.groups.{number}.", report)
-        if values is None:
-            return None
-        found.append({key: value for key, value in values.items() if value is not None})
-    return found
+def _groups(
+    node: Node | None, name: str, optimizer: Chosen | None, report: Report
+) -> list[dict[str, Any]] | None:
+    """Each group's keys that are given; None after reporting, or where there is no such name."""
+    if name not in GROUPS:
+        return None
+    groups = [
+        _group(item, f"optim.groups.{number}", name, optimizer, report)
+        for number, item in enumerate(node.list() if node else [])
+    ]
+    right = [group for group in groups if group is not None]
+    return right if len(right) == len(groups) else None
+
+
+def _group(
+    item: Node, where: str, name: str, optimizer: Chosen | None, report: Report
+) -> dict[str, Any] | None:
+    """One group, tried over the optimizer's own options where those are right."""
+    values = check(item, schema_of(GROUPS[name]), f"{where}.", report, f"{where} ({name})")
+    if values is None or optimizer is None:
+        return None
+    group = {key: value for key, value in values.items() if value is not None}
+    options = {key: value for key, value in group.items() if key != "match"}
+    try:
+        OPTIMIZERS[name](**{**optimizer.values, **options})
+    except OptionError as error:
+        report.error("E104", f"{where} ({name}): {error.message}", item.place)
+        return None
+    return group

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.config.blocks import form
 from gradcli.config.containers import CONTAINERS
-from gradcli.config.grouping import grouping
+from gradcli.config.grouping import GROUPS, grouping
 from gradcli.config.inits import INITS
 from gradcli.config.layers import LAYERS
 from gradcli.config.losses import LOSSES
@@ -34,7 +34,7 @@ def json_schema() -> Json:
     properties |= {
         "data": _or_own(DATASETS, definitions),
         "loss": _or_own(LOSSES, definitions),
-        "optim": _choice(OPTIMIZERS, definitions, grouping),
+        "optim": _optim(definitions),
         "schedule": _choice(SCHEDULES, definitions),
         "train": _map(schema_of(Settings), definitions),
         "pretrained": _map(schema_of(Pretrained), definitions),
@@ -126,6 +126,16 @@ def _choice(
         form["required"] = ["name", *form.get("required", [])]
         forms.append({"description": schema_of(make).doc, **form})
     return {"anyOf": [{"enum": bare}, *forms]}
+
+
+def _optim(definitions: Json) -> Json:
+    """An optimizer with the keys that all have; its groups take its own keys."""
+    section = _choice(OPTIMIZERS, definitions, grouping)
+    for row in section["anyOf"][1:]:
+        keys = row["properties"]
+        group = _map(schema_of(GROUPS[keys["name"]["const"]]), definitions)
+        keys["groups"] = {"anyOf": [{"type": "array", "items": group}, _REFERENCE]}
+    return section
 
 
 def _or_own(table: Mapping[str, Callable[..., Any]], definitions: Json) -> Json:

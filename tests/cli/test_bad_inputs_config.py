@@ -59,6 +59,18 @@ ROWS: list[tuple[str, tuple[str, str], int, str]] = [
     ("18 momentum", ("lr: 0.1", "lr: 0.1, momentum: 1.0"), 2, "a number in [0, 1), got 1.0"),
     ("18 betas below", ("sgd, lr: 0.1", "adam, betas: [-0.1, 0.9]"), 2, "in [0, 1), got -0.1"),
     ("18 betas", ("sgd, lr: 0.1", "adam, betas: [0.9, 1.5]"), 2, "each in [0, 1), got 1.5"),
+    (
+        "18 group",
+        ("sgd, lr: 0.1", "adam, groups: [{match: [head], momentum: 0.9}]"),
+        2,
+        "keys here: match, lr, betas, eps, weight_decay, amsgrad, maximize",
+    ),
+    (
+        "18 nesterov of a group",
+        ("lr: 0.1", "lr: 0.1, groups: [{match: [head], nesterov: true}]"),
+        2,
+        "optim.groups.0 (sgd): nesterov needs momentum above 0",
+    ),
     ("19 classes", ("$data.classes", "12"), 2, "gives 12 values a sample; the data has 10 classes"),
     ("19 loss", ("cross_entropy", "mse"), 2, "loss 'mse' is for values, this data has labels"),
     ("20 memory", ("linear: 16", "linear: 2147483647"), 4, "training needs more than"),

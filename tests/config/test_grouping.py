@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import pytest
 
 from gradcli import engine
 from gradcli.config import build, check_patterns, load
+from gradcli.config.grouping import GROUPS
+from gradcli.config.optimizers import OPTIMIZERS
+from gradcli.engine import optim
 from gradcli.errors import ErrorGroup, OptionError
 from gradcli.train.job import Job
 from gradcli.train.step import OneStep
@@ -16,6 +20,19 @@ from gradcli.train.step import OneStep
 Write = Callable[..., Path]
 MODEL = "  - conv: {out: 2, kernel: 3, name: stem}\n  - batchnorm\n  - flatten\n  - linear: 16\n"
 SGD = "{name: sgd, lr: 0.1}"
+_PLAIN = {"lr": 0.5, "eps": 1e-3, "weight_decay": 0.3, "maximize": True}
+_ADAM = {**_PLAIN, "betas": [0.8, 0.95]}
+OTHERS: dict[str, dict[str, object]] = {  # than the defaults
+    "sgd": {"lr": 0.5, "momentum": 0.9, "dampening": 0.1, "weight_decay": 0.3, "maximize": True},
+    "adam": {**_ADAM, "amsgrad": True},
+    "adamw": {**_ADAM, "amsgrad": True},
+    "nadam": {**_ADAM, "momentum_decay": 0.1, "decoupled_weight_decay": True},
+    "radam": {**_ADAM, "decoupled_weight_decay": True},
+    "rmsprop": {**_PLAIN, "alpha": 0.9, "momentum": 0.9, "centered": True},
+    "adagrad": {**_PLAIN, "lr_decay": 0.1, "initial_accumulator_value": 0.1},
+    "adadelta": {**_PLAIN, "rho": 0.8},
+    "lion": {key: value for key, value in _ADAM.items() if key != "eps"},
+}
 
 
 @pytest.fixture
@@ -162,6 +179,22 @@ def test_a_pattern_of_an_override_is_placed_there(config_file: Write) -> None:
             "unknown key 'lrr' in optim.groups.0",
         ),
         ("{name: sgd, lr: 0.1, groups: [head]}", "optim.groups.0"),
+        (
+            "{name: adam, groups: [{match: [head], momentum: 0.9}]}",
+            "unknown key 'momentum' in optim.groups.0 (adam)",
+        ),
+        (
+            "{name: adam, groups: [{match: [head], betas: [0.9, 1.5]}]}",
+            "optim.groups.0.betas must be two numbers, each in [0, 1) or null, got 1.5 (item 2)",
+        ),
+        (
+            "{name: sgd, lr: 0.1, groups: [{match: [head], nesterov: true}]}",
+            "optim.groups.0 (sgd): nesterov needs momentum above 0",
+        ),
+        (
+            "{name: sgd, lr: no, groups: [{match: [head], lr: -1}, {match: [head], momentum: 2}]}",
+            "optim.groups.1.momentum must be",
+        ),
         ("{name: sgd, lr: 0.1, no_dekay: [a]}", "in optim did you mean 'no_decay'?"),
         ("{name: sgd, lr: 0.1, nestorov: true}", "(sgd) did you mean 'nesterov'?"),
         ("[sgd]", "optim must be a name"),
@@ -173,6 +206,94 @@ def test_a_wrong_group_is_named(config_file: Write, optim: str, says: str) -> No
         load(config_file((SGD, optim)))
     told = [f"{error.message} {error.caret}" for error in caught.value.errors]
     assert any(says in line for line in told), told
+
+
+def test_options_of_groups_that_meet_in_one_parameter_are_tried_together(
+    config_file: Write,
+) -> None:
+    groups = "groups: [{match: [linear], nesterov: true}, {match: [head], momentum: 0}]"
+    optim = f"{{name: sgd, lr: 0.1, momentum: 0.9, {groups}}}"
+    with pytest.raises(OptionError, match=r"optim\.groups: SGD: nesterov needs") as caught:
+        load(config_file((SGD, optim)))
+    assert caught.value.place and caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("name", sorted(OPTIMIZERS))
+def test_every_option_of_every_optimizer_may_be_that_of_a_group(
+    job: Callable[..., Job], name: str
+) -> None:
+    """The groups reach the optimizer; whatever a class declares is a key."""
+    lr, options = "lr: 0.1, " if name == "sgd" else "", OTHERS[name]
+    assert {*options} == {*GROUPS[name].fields} - {"match", "nesterov"}  # which needs dampening 0
+    made = job(f"{{name: {name}, {lr}groups: [{{match: [head], {json.dumps(options)[1:-1]}}}]}}")
+    first, head = made.optimizer.param_groups
+    written = json.loads(json.dumps({key: head[key] for key in options}))
+    assert written == options
+    assert not [key for key in options if first[key] == head[key]]
+    assert made.resolved["optim"]["groups"] == [{"match": ["head"], **options}]
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_groups_with_momenta_of_their_own_step_as_in_torch(
+    job: Callable[..., Job], eager: bool
+) -> None:
+    """torch.optim.AdamW with param_groups, on the gradients of each step; a few roundings apart.
+
+    The engine's own optimizer with those groups has the same bits.
+    """
+    torch = pytest.importorskip("torch", reason="needs torch, the extra parity")
+    made = job(
+        "{name: adamw, lr: 0.01, no_decay: [bias, norm], groups: ["
+        "{match: [linear], betas: [0.8, 0.95], eps: 1.0e-3}, {match: [head], amsgrad: true}]}"
+    )
+    parameters = dict(made.model.named_parameters())
+    assert len(made.optimizer.param_groups) == 6
+    twins = {
+        name: torch.tensor(p.tolist()).reshape(p.shape).requires_grad_()
+        for name, p in parameters.items()
+    }
+    ours = {name: p.detach().clone().requires_grad_() for name, p in parameters.items()}
+    linear = {"betas": (0.8, 0.95), "eps": 1e-3}
+    stem, none = {"betas": (0.9, 0.999), "eps": 1e-8}, {"weight_decay": 0.0}
+    groups = [
+        (["0.weight"], stem),
+        (["0.bias", "1.weight", "1.bias"], {**stem, **none}),
+        (["3.weight"], linear),
+        (["3.bias"], {**linear, **none}),
+        (["5.weight"], {**linear, "amsgrad": True}),
+        (["5.bias"], {**linear, **none, "amsgrad": True}),
+    ]
+    theirs = torch.optim.AdamW(
+        [{"params": [twins[n] for n in names], **own} for names, own in groups], lr=0.01
+    )
+    mine = optim.AdamW(
+        [{"params": [ours[n] for n in names], **own} for names, own in groups], lr=0.01
+    )
+
+    def update(*grads: engine.Tensor) -> engine.Tensor:
+        made.optimizer.zero_grad()
+        total = engine.zeros(())
+        for parameter, grad in zip(parameters.values(), grads, strict=True):
+            total = total + (parameter * grad).sum()
+        total.backward()
+        made.optimizer.step()
+        return total
+
+    engine.manual_seed(3)
+    step = update if eager else engine.capture(update)
+    for _ in range(5):
+        grads = {name: engine.randn(*p.shape) for name, p in parameters.items()}
+        for name, grad in grads.items():
+            twins[name].grad = torch.tensor(grad.tolist()).reshape(grad.shape)
+            ours[name].grad = grad.clone()
+        step(*grads.values())
+        theirs.step()
+        mine.step()
+    assert not getattr(step, "why_not", "")
+    for name, parameter in parameters.items():
+        assert parameter.tolist() == ours[name].tolist(), name
+        away = (parameter - engine.tensor(twins[name].detach().tolist())).abs().amax().item()
+        assert away < 1e-6, name
 
 
 def test_groups_and_clipping_train_captured_as_eagerly(job: Callable[..., Job]) -> None:
