@@ -136,9 +136,7 @@ def _ordered(errors: list[GradcliError]) -> list[GradcliError]:
 class _Loading:
     """One config on its way from text to values."""
 
-    def __init__(
-        self, path: Path, report: Report, runs: Path | None, facts: Facts | None
-    ) -> None:
+    def __init__(self, path: Path, report: Report, runs: Path | None, facts: Facts | None) -> None:
         self.path = path
         self.runs = runs
         self.report = report
