@@ -36,7 +36,8 @@ def command(open_run: Callable[[bool], Trained], split: str, as_json: bool) -> N
             f"the data has no split '{split}'; it has {', '.join(splits)}",
             notes=("choose one of them with --split",),
         )
-    metrics = Evaluation(trained.job, splits[split], split).run()
+    evaluation = Evaluation(trained.job, splits[split], split)
+    metrics = evaluation.run()
     result = Result(
         run=str(trained.path),
         status="evaluated",
@@ -45,5 +46,6 @@ def command(open_run: Callable[[bool], Trained], split: str, as_json: bool) -> N
         metrics=metrics,
         weights_sha256=weights_sha256(trained.job.model),
         measured_step=trained.meta.step,
+        tables=evaluation.tables,
     )
     say_result(result, as_json)

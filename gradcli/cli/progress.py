@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gradcli.cli import output
@@ -13,6 +13,7 @@ from gradcli.cli.options import compute_on
 
 if TYPE_CHECKING:
     from gradcli.train.job import Job
+    from gradcli.train.metrics import Table
     from gradcli.train.report import Reporter, Result
     from gradcli.train.signals import Signals
 
@@ -82,6 +83,17 @@ def figures(metrics: Mapping[str, float]) -> str:
     return "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
 
 
+def _lines(name: str, table: Table) -> Iterator[str]:
+    """A list on one line, a matrix with a line for each row."""
+    if not isinstance(table[0], list):
+        yield f"{name}  {'  '.join(f'{value:.4f}' for value in table)}"
+        return
+    yield f"{name}: a row for each class, a column for each answer"
+    width = max(len(str(count)) for row in table for count in row)
+    for number, row in enumerate(table):
+        yield f"{number:>6}  {' '.join(f'{count:>{width}}' for count in row)}"
+
+
 def say_result(result: Result, as_json: bool) -> None:
     """How a training or an evaluation ended, on stdout."""
     if not as_json:
@@ -90,6 +102,9 @@ def say_result(result: Result, as_json: bool) -> None:
             output.say(f"measured: the best checkpoint, step {result.measured_step}")
         if result.metrics:
             output.say(figures(result.metrics))
+        for name, table in result.tables.items():
+            for line in _lines(name, table):
+                output.say(line)
         output.say(f"weights sha256 {result.weights_sha256}")
         return
     from gradcli.train.log import strict
@@ -102,6 +117,7 @@ def say_result(result: Result, as_json: bool) -> None:
             "seconds": result.seconds,
             "measured_step": result.measured_step,
             "metrics": strict(dict(result.metrics)),
+            **({"tables": dict(result.tables)} if result.tables else {}),
             "weights_sha256": result.weights_sha256,
         }
     )

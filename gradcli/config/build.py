@@ -17,6 +17,7 @@ from gradcli.data import LoadedData
 from gradcli.engine import nn, optim
 from gradcli.errors import ConfigError, DeviceError, ErrorGroup, GradcliError, OptionError
 from gradcli.train.job import Job, as_they_are
+from gradcli.train.metrics import direction_of
 from gradcli.train.pretrained import State, take_over
 
 if TYPE_CHECKING:
@@ -43,16 +44,18 @@ def job_of(config: Config, dataset: LoadedData) -> Job:
     model = build_all(config.model)
     _freeze(model, config)
     optimizer = _optimizer(model, config)
+    measured = {name: metric.made for name, metric in config.metrics.items()}
+    rising = direction_of(config.schedule.made.metric or "", measured) == "higher"
     return Job(
         name=config.name,
         model=model,
         loss=config.loss.made.make(),
         mass=config.loss.made.mass,
         answers=config.loss.made.answers.get(target_kind(config.facts), as_they_are),
-        metrics=config.metrics,
+        metrics=measured,
         optimizer=optimizer,
         optimizer_name=config.optim.name,
-        schedule=config.schedule.made.schedule(config.steps),
+        schedule=config.schedule.made.schedule(config.steps, rising),
         dataset=dataset,
         settings=config.train,
         expect=config.expect,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,11 @@ from gradcli.config.sections import Chosen
 from gradcli.errors import ConfigError, Place
 from gradcli.registry import closest
 from gradcli.train.job import Expectation, Settings, steps_per_epoch, total_steps
+from gradcli.train.metrics import direction_of
 
 if TYPE_CHECKING:
     from gradcli.data import Facts
+    from gradcli.train.metrics import Metric
 
 
 def place_of(root: Node, *path: str) -> Place:
@@ -102,7 +104,7 @@ def _plan_fits(root: Node, title: str, plan: Plan, total: int, report: Report) -
 
 
 def metric_exists(
-    name: str, metrics: Sequence[str], splits: Sequence[str], later: Sequence[str] = ()
+    name: str, metrics: Mapping[str, Metric], splits: Sequence[str], later: Sequence[str] = ()
 ) -> str:
     """Why `name` (`val.accuracy`) cannot be watched; empty where it can.
 
@@ -123,14 +125,32 @@ def metric_exists(
         near = closest(metric, known)
         hint = f"; did you mean '{split}.{near}'?" if near else ""
         return f"metric '{metric}' is not measured; here: {', '.join(known)}{hint}"
+    if metric in metrics and metrics[metric].table:
+        numbers = ["loss", *(one for one, other in metrics.items() if not other.table)]
+        return (
+            f"metric '{metric}' is {metrics[metric].table}, and this takes a single number; "
+            f"here: {', '.join(numbers)}"
+        )
     return ""
+
+
+def _judges(name: str, metrics: Mapping[str, Metric]) -> str:
+    """Why an evaluation is not better or worse by `name`; empty where it is."""
+    if direction_of(name, metrics) != "neither":
+        return ""
+    metric = name.partition(".")[2]
+    ways = [one for one, other in metrics.items() if other.direction != "neither"]
+    return (
+        f"metric '{metric}' is better neither higher nor lower; choose one that is: "
+        f"{', '.join(['loss', *ways])}"
+    )
 
 
 def watched(
     root: Node,
     settings: Settings,
     expect: Sequence[Expectation],
-    metrics: Sequence[str],
+    metrics: Mapping[str, Metric],
     facts: Facts,
     plateau: str | None,
     report: Report,
@@ -148,7 +168,11 @@ def watched(
         wanted.append((("expect", item.metric), item.metric, after))
     for path, name, splits in wanted:
         later = [split for split in after if split not in splits]
-        problem = metric_exists(name, metrics, splits, later) if name else ""
+        if not name:
+            continue
+        problem = metric_exists(name, metrics, splits, later)
+        if not problem and path[0] != "expect":
+            problem = _judges(name, metrics)
         if problem:
             report.error("E109", f"{'.'.join(path)}: {problem}", place_of(root, *path))
 

@@ -40,7 +40,7 @@ def json_schema() -> Json:
         "pretrained": _map(schema_of(Pretrained), definitions),
         "model": {"anyOf": [_layer_list(), {"type": "object"}]},
         "blocks": {"type": "object", "additionalProperties": _block(definitions)},
-        "metrics": {"type": "array", "items": {"enum": list(METRICS)}, "uniqueItems": True},
+        "metrics": {"type": "array", "items": _metric(definitions), "uniqueItems": True},
         "extends": {
             "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
             "description": "Files to lay this one over, relative to it.",
@@ -97,16 +97,30 @@ def _layer(definitions: Json) -> Json:
         values = [fields]
         if schema.first:
             values.append(fields["properties"][schema.first])
-        forms.append(
-            {
-                "type": "object",
-                "description": schema_of(make).doc,
-                "properties": {kind: {"anyOf": values}},
-                "required": [kind],
-                "additionalProperties": False,
-            }
-        )
+        forms.append(_under_its_name(kind, make, values))
     return {"anyOf": [{"enum": bare}, *forms]}
+
+
+def _under_its_name(kind: str, make: Callable[..., Any], values: list[Json]) -> Json:
+    return {
+        "type": "object",
+        "description": schema_of(make).doc,
+        "properties": {kind: {"anyOf": values}},
+        "required": [kind],
+        "additionalProperties": False,
+    }
+
+
+def _metric(definitions: Json) -> Json:
+    """A metric: a name, or a map with the name as its only key."""
+    forms: list[Json] = []
+    for kind, make in METRICS.items():
+        fields = _map(schema_of(make), definitions)
+        fields["properties"]["name"] = {"type": "string"}
+        first = schema_of(make).first
+        values = [fields, *([fields["properties"][first]] if first else [])]
+        forms.append(_under_its_name(kind, make, values))
+    return {"anyOf": [{"enum": list(METRICS)}, *forms]}
 
 
 def _choice(

@@ -14,6 +14,7 @@ from gradcli.config.layers import LAYERS
 from gradcli.config.losses import LOSSES
 from gradcli.config.memory import Memory, fitting
 from gradcli.config.merge import Reading, full, override
+from gradcli.config.metrics import choose_metrics, task_of, written_metrics
 from gradcli.config.node import Node, Report
 from gradcli.config.own_code import OwnCode
 from gradcli.config.planned import PlannedLayer, written_layers
@@ -30,7 +31,6 @@ from gradcli.config.sections import (
     choose,
     expectations,
     listed,
-    metric_names,
     settings,
     top,
 )
@@ -73,7 +73,7 @@ class Config:
     facts: Facts
     model: tuple[PlannedLayer, ...]
     loss: Chosen
-    metrics: tuple[str, ...]
+    metrics: Mapping[str, Chosen]
     optim: Chosen
     schedule: Chosen
     train: Settings
@@ -162,13 +162,14 @@ class _Loading:
         schedule = choose_schedule(sections.get("schedule", Node("constant", root.place)), report)
         train = settings(sections.get("train"), report)
         taken = self._pretrained(sections.get("pretrained"))
-        kind = loss_fits.target_kind(facts) if facts else None
-        metrics = metric_names(sections.get("metrics"), kind, report)
+        task = task_of(facts) if facts else None
+        metrics = choose_metrics(sections.get("metrics"), task, report)
         expect = expectations(sections.get("expect"), report)
         layers = self._model(root, facts, loss, code)
         if facts and train and schedule:
             steps = self._together(root, facts, train, layers, schedule)
-            crosscheck.watched(root, train, expect, metrics, facts, schedule.made.metric, report)
+            measured = {name: metric.made for name, metric in metrics.items()}
+            crosscheck.watched(root, train, expect, measured, facts, schedule.made.metric, report)
         if layers:
             crosscheck.parameters(layers, crosscheck.place_of(root, "model"), report)
         if code.broken:  # an unknown name may be one of its own
@@ -308,7 +309,7 @@ def _resolved(config: Config, data_name: str) -> dict[str, Any]:
         **_taken(config),
         **({"freeze": list(config.freeze)} if config.freeze else {}),
         "loss": config.loss.written(),
-        "metrics": list(config.metrics),
+        "metrics": written_metrics(config.metrics),
         "optim": config.optim.written(),
         "schedule": config.schedule.written(),
         "train": _given(asdict(config.train)),

@@ -20,10 +20,11 @@ _PROBABILITIES = ("softmax", "sigmoid")
 
 def target_kind(facts: Facts) -> str:
     """Whether the targets are "labels" or "values"."""
-    return "labels" if _classes(facts) is not None else "values"
+    return "labels" if classes_of(facts) is not None else "values"
 
 
-def _classes(facts: Facts) -> int | None:
+def classes_of(facts: Facts) -> int | None:
+    """How many there are, a token of a text being one; None where targets are values."""
     if facts.classes is None and facts.target and facts.input_kind == "index":
         return facts.vocab  # the next token of a text
     return facts.classes
@@ -41,7 +42,7 @@ def output_fits(
     if kind == "values":
         wanted, fits = facts.target, math.prod(output.shape) == math.prod(facts.target)
     else:
-        wanted = (*facts.target, 1 if binary else _classes(facts) or 0)
+        wanted = (*facts.target, 1 if binary else classes_of(facts) or 0)
         fits = output.shape == wanted
     if fits:
         _attempt(root, loss, facts, output, report)
@@ -79,7 +80,7 @@ def _attempt(root: Node, loss: Chosen, facts: Facts, output: Signal, report: Rep
 
 def _wrong_kind(loss: Chosen, facts: Facts) -> tuple[str, str] | None:
     """A loss for other targets than the data has, and the cure."""
-    kind, classes = target_kind(facts), _classes(facts)
+    kind, classes = target_kind(facts), classes_of(facts)
     if kind not in loss.made.targets:
         has = f" ({classes} classes)" if kind == "labels" else ""
         cure = "use cross_entropy" if kind == "labels" else "use mse"
@@ -111,7 +112,7 @@ def _wrong_weights(loss: Chosen, facts: Facts) -> tuple[str, str] | None:
     elif loss.made.binary:
         wanted, what = 1, "output"
     else:
-        wanted, what = _classes(facts) or 0, "classes"
+        wanted, what = classes_of(facts) or 0, "classes"
     if given is None or given == wanted:
         return None
     return f"loss '{loss.name}' has {given} weights for {wanted} {what}", f"give {wanted}"

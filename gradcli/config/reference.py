@@ -18,6 +18,7 @@ from gradcli.config.schema import Schema, schema_of
 from gradcli.config.sections import top
 from gradcli.data import DATASETS
 from gradcli.train.job import Settings
+from gradcli.train.metrics import METRICS
 
 _TABLE = re.compile(r"(<!-- keys: (\w+) -->\n)(?:\|.*\n)*")
 
@@ -103,5 +104,6 @@ _TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "optimizers": lambda: _rows(OPTIMIZERS),
     "schedules": lambda: _rows(SCHEDULES),
     "layers": _layers,
+    "metrics": lambda: _rows(METRICS),
     "inits": lambda: _rows(INITS),
 }

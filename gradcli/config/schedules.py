@@ -18,8 +18,7 @@ from gradcli.config.sections import Chosen, choose
 from gradcli.engine.kind import Bound, Portion, Share
 from gradcli.engine.optim import schedule as kinds
 from gradcli.errors import OptionError
-from gradcli.train.job import Metric
-from gradcli.train.metrics import higher_is_better
+from gradcli.train.job import Figure
 
 Points = Annotated[list[StepsOrPercent], Bound("a list of numbers of steps or shares such as 30%")]
 Parts = Annotated[list[Any], Field(min_length=1), Bound("a list of schedules")]
@@ -62,11 +61,14 @@ class Plan:
         """The figure that it watches."""
         return self.values.get("metric")
 
-    def schedule(self, total: int) -> kinds.Schedule:
-        """The schedule of a run, or of a part of one, of `total` steps."""
+    def schedule(self, total: int, rising: bool = False) -> kinds.Schedule:
+        """The schedule of a run, or of a part of one, of `total` steps.
+
+        A figure that it watches is better the higher it is where that is `rising`.
+        """
         options = {key: _in_steps(key, value, total) for key, value in self.values.items()}
         if self.metric:
-            options["rising"] = higher_is_better(self.metric)
+            options["rising"] = rising
         if self.parts:
             options |= self._parts(options["at"], total)
         return self.kind(total=total, **options)
@@ -139,7 +141,7 @@ SCHEDULES: dict[str, Callable[..., Plan]] = {
     "polynomial": _row(kinds.Polynomial),
     "cosine": _row(kinds.Cosine, restart=StepsOrPercent | None),
     "one_cycle": _row(kinds.OneCycle),
-    "plateau": _row(kinds.Plateau, defaults={"metric": "val.loss"}, metric=Metric),
+    "plateau": _row(kinds.Plateau, defaults={"metric": "val.loss"}, metric=Figure),
     "linear": _row(kinds.Linear),
     "sequential": sequential,
 }

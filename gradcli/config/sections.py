@@ -17,7 +17,6 @@ from gradcli.config.selection import Patterns
 from gradcli.engine.kind import Bound
 from gradcli.errors import GradcliError
 from gradcli.train.job import COMPARISONS, Expectation, Settings
-from gradcli.train.metrics import METRICS
 
 VERSION = 1
 
@@ -42,9 +41,9 @@ def top(
     name: Annotated[RunName, "name of the runs; the file's name where it is left out"] = "run",
     schedule: Annotated[Any, "the learning rate over the run"] = "constant",
     metrics: Annotated[
-        list[str],
+        list[str | dict[str, Any]],
         Bound("a list of metric names"),
-        "`accuracy` for labels; `mse`, `rmse`, `mae` for values; the loss is always measured",
+        "what is measured on `val` and `test` beside the loss; see `Metrics` below",
     ] = [],  # noqa: B006
     expect: Annotated[
         dict[str, str],
@@ -198,34 +197,6 @@ def settings(node: Node | None, report: Report) -> Settings | None:
     away = {key: home for key, home in ELSEWHERE.items() if not home.startswith("train.")}
     values = check(node, schema_of(Settings), "train.", report, elsewhere=away)
     return None if values is None else Settings(**values)
-
-
-def metric_names(node: Node | None, targets: str | None, report: Report) -> tuple[str, ...]:
-    """The `metrics:` list, each known and fit for the targets."""
-    names: list[str] = []
-    for item in node.list() if node else []:
-        if not isinstance(item.value, str):
-            continue  # the top level says so
-        if item.value not in METRICS:
-            report.error(
-                "E102",
-                f"no metric is called '{item.value}'",
-                item.place,
-                caret=suggestion(item.value, METRICS),
-                notes=(f"metrics: {', '.join(METRICS)}; the loss is always measured",),
-            )
-        elif item.value in names:
-            report.error("E106", f"metric '{item.value}' is listed twice", item.place)
-        elif targets and METRICS[item.value].targets != targets:
-            report.error(
-                "E109",
-                f"metric '{item.value}' is for {METRICS[item.value].targets}, "
-                f"this data has {targets} as targets",
-                item.place,
-            )
-        else:
-            names.append(item.value)
-    return tuple(names)
 
 
 _BOUND = re.compile(r"\s*(>=|<=|>|<)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*")

@@ -1,18 +1,18 @@
-"""Evaluation: every sample once, in order; sums and counts carried, one division at the end."""
+"""Evaluation: every sample once, in order; states of batches merged, one figure at the end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.train import precision
-from gradcli.train.metrics import METRICS
 
 if TYPE_CHECKING:
     from gradcli.data import Split
     from gradcli.engine import Tensor
     from gradcli.train.job import Job
+    from gradcli.train.metrics import Metric, State, Table
 
 ROWS = 16  # batches between two looks at signals
 
@@ -22,15 +22,20 @@ class Cancelled(Exception):  # noqa: N818 -- a way out, not an error
 
 
 class Evaluation:
-    """The figures of a split, captured: its programs serve every evaluation of a training."""
+    """The figures of a split, captured: its programs serve every evaluation of a training.
+
+    Attributes:
+        tables: figures of the latest run that are more than one number.
+    """
 
     def __init__(self, job: Job, split: Split, name: str) -> None:
         self._job = job
         self._size = split.size
         self._name = name
+        self.tables: dict[str, Table] = {}
         # A batch that cannot be captured is no news here: the training step says so.
         self._batch = engine.capture(
-            _sums_of(job, split), on_refusal=lambda _: None, eager=not job.settings.capture
+            _states_of(job, split), on_refusal=lambda _: None, eager=not job.settings.capture
         )
 
     def run(
@@ -39,41 +44,73 @@ class Evaluation:
         """`{name.loss: ..., name.accuracy: ...}` over the split, or its first `limit` samples."""
         size = min(self._size, limit or self._size)
         job = self._job
-        loss, totals = 0.0, dict.fromkeys(job.metrics, 0.0)
-        counted = 0
+        loss, states = 0.0, Merged(job.metrics)
         job.model.eval()
         try:
             for rows in stretches(size, job.settings.batch):
                 if asked():
                     raise Cancelled
-                sums = self._batch.scan(rows)
-                for value in sums["loss"].tolist():
+                batches = self._batch.scan(rows)
+                for value in batches["loss"].tolist():
                     loss += value * rows.shape[1]
-                for metric in job.metrics:
-                    totals[metric] += sum(sums[metric].tolist())
-                counted += sums["targets"] * rows.shape[0]
+                states.add(batches["states"], rows.shape[0])
         finally:
             job.model.train()
-        figures = {f"{self._name}.loss": loss / size}
-        for metric in job.metrics:
-            figures[f"{self._name}.{metric}"] = METRICS[metric].finish(totals[metric] / counted)
-        return figures
+        figures = {"loss": loss / size, **states.finish()}
+        named = {f"{self._name}.{metric}": figure for metric, figure in figures.items()}
+        self.tables = {name: one for name, one in named.items() if isinstance(one, list)}
+        return {name: one for name, one in named.items() if not isinstance(one, list)}
 
 
-def _sums_of(job: Job, split: Split) -> Callable[[Tensor], dict[str, Any]]:
-    """For the indices of a batch: its mean loss, the total of each metric, how many targets."""
+class Merged:
+    """The state of each metric over the batches so far."""
+
+    def __init__(self, metrics: Mapping[str, Metric]) -> None:
+        self._metrics = metrics
+        self._states: dict[str, State] = {}
+
+    def add(self, stacked: Mapping[str, State], batches: int) -> None:
+        """Go on with the states of the next batches, each tensor of them stacked."""
+        with engine.device("cpu"):
+            for name, metric in self._metrics.items():
+                state = metric.merge(_apart(stacked[name], batches))
+                before = self._states.get(name)
+                self._states[name] = state if before is None else metric.merge([before, state])
+
+    def finish(self) -> dict[str, float | Table]:
+        """The figure of each metric."""
+        with engine.device("cpu"):
+            return {name: one.finish(self._states[name]) for name, one in self._metrics.items()}
+
+
+def _apart(stacked: State, batches: int) -> list[State]:
+    """The states of single batches; tensors on the CPU, numbers where they have no dimensions."""
+    columns: dict[str, Sequence[Any]] = {
+        name: _column(value) if isinstance(value, engine.Tensor) else [value] * batches
+        for name, value in stacked.items()
+    }
+    return [{name: column[i] for name, column in columns.items()} for i in range(batches)]
+
+
+def _column(stacked: Tensor) -> Sequence[Any]:
+    values: list[Any] = stacked.tolist() if stacked.ndim == 1 else []
+    return values or stacked.to("cpu").unbind(0)
+
+
+def _states_of(job: Job, split: Split) -> Callable[[Tensor], dict[str, Any]]:
+    """For the indices of a batch: its mean loss, and the state of each metric."""
 
     @engine.no_grad()
-    def sums(indices: Tensor) -> dict[str, Any]:
+    def states(indices: Tensor) -> dict[str, Any]:
         inputs, targets = split.batch(indices)
         with precision.forward(job.settings):
             outputs = job.model(inputs)
             answers = job.answers(outputs)
-            totals = {metric: METRICS[metric].total(answers, targets) for metric in job.metrics}
+            found = {name: one.state(answers, targets) for name, one in job.metrics.items()}
             loss = job.loss(outputs, targets)
-        return {"loss": loss, "targets": targets.numel(), **totals}
+        return {"loss": loss, "states": found}
 
-    return sums
+    return states
 
 
 def stretches(size: int, batch: int) -> Iterator[Tensor]:
@@ -87,6 +124,7 @@ def stretches(size: int, batch: int) -> Iterator[Tensor]:
 
 
 def metric_names(job: Job) -> list[str]:
-    """Every figure that this job's evaluations can give."""
+    """Every figure of one number that this job's evaluations can give."""
     splits = [name for name in ("val", "test") if name in job.dataset.splits]
-    return [f"{split}.{metric}" for split in splits for metric in ("loss", *job.metrics)]
+    names = ["loss", *(name for name, one in job.metrics.items() if not one.table)]
+    return [f"{split}.{metric}" for split in splits for metric in names]

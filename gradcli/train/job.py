@@ -14,11 +14,12 @@ from gradcli.errors import ConfigError
 if TYPE_CHECKING:
     from gradcli.data import LoadedData
     from gradcli.engine import Tensor, nn, optim
+    from gradcli.train.metrics import Metric
 
 Precision = Literal["float32", "tf32", "bf16"]
 Seed = Annotated[int, within("a whole number from 0 to 2^63 - 1", ge=0, le=2**63 - 1)]
 Batch = Annotated[int, within("a whole number from 1 to 1000000", ge=1, le=1_000_000)]
-Metric = Annotated[str, Bound("a metric with its split, such as val.accuracy")]
+Figure = Annotated[str, Bound("a metric with its split, such as val.accuracy")]
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,
@@ -66,7 +67,7 @@ class Expectation:
 class EarlyStop:
     """Stop when `metric` has not improved by `min_delta` in `patience` evaluations running."""
 
-    metric: Metric
+    metric: Figure
     patience: Count = 3
     min_delta: NotNegative = 0.0
 
@@ -117,7 +118,7 @@ class Settings:
     ] = None
     drop_last: Annotated[bool, "leave out an epoch's last, smaller batch"] = False
     best: Annotated[
-        Metric | None,
+        Figure | None,
         "the figure whose best checkpoint is kept, such as `val.accuracy`; the summary, `expect`, "
         "`gradcli eval` and `predict` use that checkpoint",
     ] = None
@@ -147,7 +148,7 @@ class Settings:
     ] = "float32"
 
     @property
-    def judge(self) -> Metric | None:
+    def judge(self) -> Figure | None:
         """The figure whose best checkpoint is kept and used: `best`, or what may stop the run."""
         return self.best or (self.early_stop.metric if self.early_stop else None)
 
@@ -191,7 +192,7 @@ class Job:
         mass: what targets count in that mean; None where all samples count alike.
         answers: what the model's outputs say, a score for each class or values: metrics and
             predictions are of these.
-        metrics: names of gradcli.train.metrics.METRICS, beside the loss.
+        metrics: what is measured beside the loss, by the name of the figure.
         optimizer_name: the config's name, kept in checkpoints and compared on resume.
         resolved: the whole config with every default, as plain values.
         stated: the same without defaults: of a run that an older version began, all that it knew.
@@ -204,7 +205,7 @@ class Job:
     name: str
     model: nn.Module
     loss: Callable[[Tensor, Tensor], Tensor]
-    metrics: tuple[str, ...]
+    metrics: Mapping[str, Metric]
     optimizer: optim.Optimizer
     optimizer_name: str
     schedule: Schedule

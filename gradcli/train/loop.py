@@ -17,7 +17,7 @@ from gradcli.train.compare import config_sha256, places_of
 from gradcli.train.diagnose import nonfinite_loss
 from gradcli.train.evaluate import Cancelled, Evaluation
 from gradcli.train.job import steps_per_epoch, total_steps
-from gradcli.train.metrics import better
+from gradcli.train.metrics import better, direction_of
 from gradcli.train.report import Reporter, Result
 from gradcli.train.state import restore, tensors_of, weights_sha256
 from gradcli.train.step import Order, Progress, TrainingStep, next_due
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gradcli.engine import Tensor
     from gradcli.train.directory import RunDirectory
     from gradcli.train.job import Job
+    from gradcli.train.metrics import Table
     from gradcli.train.signals import Signals
 
 STRETCH_SECONDS = 0.1  # between two looks at signals and the screen
@@ -163,7 +164,7 @@ class Trainer:
             return
         figures = self._evaluate("val")
         self._judge(figures)
-        self._log("eval", step, seconds=self._seconds(), **figures)
+        self._log("eval", step, seconds=self._seconds(), **figures, **self._tables("val"))
         self.reporter.evaluated(step, figures)
         self._saved = min(self._saved, step - 1)
         self._status("running")
@@ -180,6 +181,10 @@ class Trainer:
             self._leave()
             raise
 
+    def _tables(self, split: str) -> dict[str, Table]:
+        """What the latest evaluation of a split gave beside its figures."""
+        return self._evaluations[split].tables if split in self._evaluations else {}
+
     def _judge(self, figures: dict[str, float]) -> None:
         """Enter an evaluation: the best so far, and how long nothing has improved."""
         settings = self.job.settings
@@ -193,12 +198,14 @@ class Trainer:
         judge = settings.judge
         if judge is not None and judge in figures:
             value = figures[judge]
-            if better(judge, value, meta.best.value if meta.best else None):
+            direction = direction_of(judge, self.job.metrics)
+            if better(direction, value, meta.best.value if meta.best else None):
                 meta = replace(meta, best=Best(judge, value, meta.step))
         if settings.early_stop is not None and settings.early_stop.metric in figures:
             value = figures[settings.early_stop.metric]
             margin = settings.early_stop.min_delta
-            if better(settings.early_stop.metric, value, meta.watched, margin):
+            direction = direction_of(settings.early_stop.metric, self.job.metrics)
+            if better(direction, value, meta.watched, margin):
                 meta = replace(meta, watched=value, stale=0)
             else:
                 meta = replace(meta, stale=meta.stale + 1)
@@ -272,7 +279,8 @@ class Trainer:
                 metrics.update(evaluate(split))
         test = {name: value for name, value in metrics.items() if name.startswith("test.")}
         if test:
-            self._log("test", self.meta.step, measured_step=step, seconds=self._seconds(), **test)
+            entry = {"seconds": self._seconds(), **test, **self._tables("test")}
+            self._log("test", self.meta.step, measured_step=step, **entry)
             self.reporter.evaluated(step, test)
         return metrics, step
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from gradcli.train.metrics import Table
 
 
 @dataclass(frozen=True)
@@ -14,6 +17,7 @@ class Result:
     Attributes:
         steps: that were made; `weights_sha256` is of the weights after them.
         measured_step: whose weights the metrics are of: those of the best checkpoint, or the last.
+        tables: metrics that are more than one number.
     """
 
     run: str
@@ -23,6 +27,7 @@ class Result:
     metrics: dict[str, float] = field(default_factory=dict)
     weights_sha256: str = ""
     measured_step: int | None = None
+    tables: Mapping[str, Table] = field(default_factory=dict)
 
 
 class Reporter(Protocol):

@@ -73,6 +73,14 @@ ROWS: list[tuple[str, tuple[str, str], int, str]] = [
     ),
     ("19 classes", ("$data.classes", "12"), 2, "gives 12 values a sample; the data has 10 classes"),
     ("19 loss", ("cross_entropy", "mse"), 2, "loss 'mse' is for values, this data has labels"),
+    ("19 metric", ("[accuracy]", "[perplexity]"), 2, "metric 'perplexity' is for texts, this data"),
+    ("19 top_k", ("[accuracy]", "[{top_k: 10}]"), 2, "with k 10 is always 1, this data has 10"),
+    (
+        "19 list",
+        ("[accuracy]", "[{recall: {average: none, name: accuracy}}]"),
+        2,
+        "train.best: metric 'accuracy' is a list with a figure for each class",
+    ),
     ("20 memory", ("linear: 16", "linear: 2147483647"), 4, "training needs more than"),
     (
         "20 overflow",

@@ -175,7 +175,7 @@ def test_a_run_without_steps_is_built(job: Callable[..., Job]) -> None:
 
 def test_the_job_carries_the_config(job: Callable[..., Job]) -> None:
     made = job()
-    assert (made.name, made.optimizer_name, made.metrics) == ("tiny", "sgd", ("accuracy",))
+    assert (made.name, made.optimizer_name, [*made.metrics]) == ("tiny", "sgd", ["accuracy"])
     assert made.resolved["optim"]["lr"] == 0.1
     assert made.sources[0][0].name == "config.yaml"
     assert made.model_layers[1].split() == ["1", "linear", "16", "16", "12,560"]

@@ -85,7 +85,7 @@ def test_one_output_stands_for_the_second_of_two_classes() -> None:
     for name, given in (("bce_with_logits", outputs), ("bce", outputs.sigmoid())):
         assert made(name)(given, labels).item() == pytest.approx(wanted, rel=1e-6)
         scores = LOSSES[name]().answers["labels"](given)
-        assert METRICS["accuracy"].total(scores, labels).item() == 2
+        assert METRICS["accuracy"]().state(scores, labels)["total"].item() == 2
         found, expected = engine.softmax(scores, -1).tolist(), engine.softmax(rows, -1).tolist()
         assert found == [pytest.approx(row, rel=1e-6) for row in expected]
 

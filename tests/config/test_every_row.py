@@ -115,7 +115,19 @@ def test_every_init(tmp_path: Path, init: dict[str, Any]) -> None:
         assert trains(tmp_path, model=[{"linear": {"out": 2, "init": init}}])
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_every_metric(tmp_path: Path, metric: str) -> None:
-    task = "classification" if METRICS[metric].targets == "labels" else "regression"
-    assert trains(tmp_path, task, metrics=[metric])
+@pytest.mark.parametrize("metric", variants(METRICS))
+def test_every_metric(tmp_path: Path, metric: dict[str, Any]) -> None:
+    kind, keys = metric["name"], {key: metric[key] for key in metric if key != "name"}
+    written: Any = {kind: keys} if keys else kind
+    if METRICS[kind].targets == "values":
+        assert trains(tmp_path, "regression", metrics=[written])
+    elif issubclass(METRICS[kind], METRICS["perplexity"]):
+        (tmp_path / "text.txt").write_text("to be or not to be, " * 40)
+        text = {"name": "text", "file": "text.txt", "context": 8}
+        model = [{"embed": 4}, {"linear": 8}]
+        assert trains(tmp_path, data=text, model=model, metrics=[written])
+    elif kind == "top_k":  # there are two classes
+        assert not trains(tmp_path, metrics=[written])
+        assert trains(tmp_path, metrics=[{"top_k": 1}])
+    else:
+        assert trains(tmp_path, metrics=[written])

@@ -16,7 +16,8 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "config.md"
 
 def test_the_tables_are_those_of_the_schemas() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
-    made = {"top", "datasets", "layers", "inits", "losses", "optimizers", "schedules", "train"}
+    choices = {"datasets", "layers", "inits", "losses", "metrics", "optimizers", "schedules"}
+    made = {"top", "train", *choices}
     assert set(re.findall(r"<!-- keys: (\w+) -->\n\|", text)) == made
     command = "gradcli check --markdown docs/config.md > new.md && mv new.md docs/config.md"
     assert renewed(text) == text, command

@@ -15,6 +15,7 @@ from gradcli.engine import nn, optim
 from gradcli.train.directory import RunDirectory
 from gradcli.train.job import Job, Settings
 from gradcli.train.launch import Circumstances, resume, start
+from gradcli.train.metrics import METRICS
 from gradcli.train.report import Reporter
 from gradcli.train.signals import Signals
 
@@ -81,7 +82,7 @@ def tiny_job(optimizer: str = "adam", **changes: Any) -> Job:
         "name": "tiny",
         "model": model,
         "loss": nn.CrossEntropyLoss(),
-        "metrics": ("accuracy",),
+        "metrics": {"accuracy": METRICS["accuracy"]()},
         "optimizer": kinds[optimizer](),
         "optimizer_name": optimizer,
         "schedule": Falling(total=18),

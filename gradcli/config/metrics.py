@@ -1,0 +1,132 @@
+"""The `metrics:` list: names, or maps with keys, each made and fit for the task."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from gradcli.config.loss_fits import classes_of, target_kind
+from gradcli.config.merge import without
+from gradcli.config.node import Node, Report, describe
+from gradcli.config.schema import check, schema_of, suggestion
+from gradcli.config.sections import Chosen, listed
+from gradcli.errors import Place
+from gradcli.train.metrics import METRICS, Metric, Task
+
+if TYPE_CHECKING:
+    from gradcli.data import Facts
+
+Table = Mapping[str, Callable[..., Metric]]
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+
+
+def task_of(facts: Facts) -> Task:
+    """What the data asks for."""
+    if target_kind(facts) == "values":
+        return Task("values")
+    text = bool(facts.target) and facts.input_kind == "index"
+    return Task("labels", classes_of(facts) or 0, text)
+
+
+def choose_metrics(
+    node: Node | None, task: Task | None, report: Report, own: Table | None = None
+) -> dict[str, Chosen]:
+    """Each metric by the name of its figure."""
+    table: Table = {**METRICS, **(own or {})}
+    chosen: dict[str, Chosen] = {}
+    for item in node.list() if node else []:
+        written = _written(item, table, report)
+        if written is None:
+            continue
+        kind, fields, place = written
+        name, fields = _name(kind, fields, report)
+        values = check(fields, schema_of(table[kind]), f"metric {kind}: ", report)
+        if name in chosen:
+            report.error(
+                "E106",
+                f"metric '{name}' is listed twice",
+                place,
+                notes=("two of a kind need names of their own: {f1: {name: f1_macro, ...}}",),
+            )
+        elif values is not None:
+            metric = table[kind](**values)
+            misfit = metric.misfit(task) if task else None
+            if misfit:
+                problem, cure = misfit
+                report.error("E109", f"metric '{name}' {problem}", place, caret=cure)
+            else:
+                chosen[name] = Chosen(kind, values, metric)
+    return chosen
+
+
+def written_metrics(metrics: Mapping[str, Chosen]) -> list[Any]:
+    """The list as it would be written with every key."""
+    return [_in_full(name, one) for name, one in metrics.items()]
+
+
+def _in_full(name: str, metric: Chosen) -> Any:
+    fields = {key: listed(value) for key, value in metric.values.items()}
+    if name != metric.name:
+        fields["name"] = name
+    return {metric.name: fields} if fields else name
+
+
+def _written(node: Node, table: Table, report: Report) -> tuple[str, Node, Place] | None:
+    """Kind and keys of `name`, `name: value` or `name: {keys}`."""
+    if node.broken or not isinstance(node.value, str | dict):
+        return None  # the top level says so
+    if isinstance(node.value, str):
+        kind, value, place = node.value, Node({}, node.place), node.place
+    elif len(node.map()) == 1:
+        [(kind, value)] = node.map().items()
+        place = node.keys[kind]
+    else:
+        _not_a_metric(node, report)
+        return None
+    if kind not in table:
+        report.error(
+            "E102",
+            f"no metric is called '{kind}'",
+            place,
+            caret=suggestion(kind, table),
+            notes=(f"metrics: {', '.join(table)}; the loss is always measured",),
+        )
+        return None
+    if value.broken:
+        return None
+    if isinstance(value.value, dict):
+        return kind, value, place
+    first = schema_of(table[kind]).first
+    if first is None:
+        report.error("E104", f"metric {kind} takes no value, got {describe(value)}", value.place)
+        return None
+    return kind, Node({first: value}, value.place, {first: value.place}), place
+
+
+def _not_a_metric(node: Node, report: Report) -> None:
+    keys = list(node.map())
+    inner = ", ".join(f"{key}: ..." for key in keys[1:])
+    report.error(
+        "E104",
+        f"a metric is a name, name: value or name: {{keys}}, got a map of {len(keys)} keys",
+        node.place,
+        notes=(f"keys go inside: {keys[0]}: {{{inner}}}",) if keys else (),
+    )
+
+
+def _name(kind: str, fields: Node, report: Report) -> tuple[str, Node]:
+    """What the figure is called, and the metric's keys without that."""
+    node = fields.map().get("name")
+    if node is None:
+        return kind, fields
+    good = isinstance(node.value, str) and _NAME.fullmatch(node.value) and node.value != "loss"
+    if not good and not node.broken:
+        report.error(
+            "E104",
+            f"metric {kind}: name must be letters, digits, _ or -, beginning with a letter, "
+            f"and not loss, got {describe(node)}",
+            node.place,
+        )
+    return str(node.value) if good else kind, without(fields, "name")

@@ -1,0 +1,147 @@
+"""Metrics of labels that come of counts: which classes were meant, and which were answered."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from gradcli import engine
+from gradcli.train.metrics.labels import rows
+from gradcli.train.metrics.metric import State, Table, Task, Totals
+
+if TYPE_CHECKING:
+    from gradcli.engine import Tensor
+
+Average = Literal["binary", "macro", "micro", "weighted", "none"]
+MAX_MATRIX = 1000  # classes of a confusion matrix
+
+
+@dataclass(frozen=True)
+class _Averaged(Totals):
+    """A share for each class, and their average."""
+
+    targets = "labels"
+    direction = "higher"
+
+    average: Average = "binary"
+
+    @staticmethod
+    @abstractmethod
+    def share(hits: int, answered: int, meant: int) -> float:
+        """The figure of a class."""
+
+    def state(self, outputs: Tensor, targets: Tensor) -> State:
+        """By class: how often it was answered, meant, and both at once."""
+        scores, labels = rows(outputs, targets)
+        answers, classes = scores.argmax(1), scores.shape[1]
+        hits = (answers == labels).long()
+        return {
+            "hits": _counts(labels, hits, classes),
+            "answered": _counts(answers, engine.ones_like(answers), classes),
+            "meant": _counts(labels, engine.ones_like(labels), classes),
+        }
+
+    def finish(self, state: State) -> float | Table:
+        """As the average says; a class that neither targets nor answers have is left out."""
+        counts = [state[name].tolist() for name in ("hits", "answered", "meant")]
+        if self.average == "micro":
+            return self.share(*map(sum, counts))
+        shares = [self.share(*one) for one in zip(*counts, strict=True)]
+        if self.average == "none":
+            return shares
+        if self.average == "binary":
+            return shares[1]
+        _, answered, meant = counts
+        present = [a + m > 0 for a, m in zip(answered, meant, strict=True)]
+        weights = meant if self.average == "weighted" else present
+        total = sum(w * s for w, s in zip(weights, shares, strict=True))
+        return float(total / sum(weights))
+
+    @property
+    def table(self) -> str:
+        """A figure for each class."""
+        return "a list with a figure for each class" if self.average == "none" else ""
+
+    def misfit(self, task: Task) -> tuple[str, str] | None:
+        """Of two classes the second is the one that counts; of more there is no such class."""
+        if super().misfit(task) or self.average != "binary" or task.classes == 2:
+            return super().misfit(task)
+        return (
+            f"with average binary is for two classes, this data has {task.classes}",
+            "use {average: macro}, weighted or micro",
+        )
+
+
+@dataclass(frozen=True)
+class Precision(_Averaged):
+    """Of the answers of a class the share that is right; 0 without any.
+
+    `binary` is that of the second of two classes, `macro` the mean of the classes that occur,
+    `weighted` by how often they do as labels, `micro` of all at once, `none` a list of all classes.
+    """
+
+    @staticmethod
+    def share(hits: int, answered: int, meant: int) -> float:
+        """Right ones of the answers."""
+        return hits / answered if answered else 0.0
+
+
+@dataclass(frozen=True)
+class Recall(_Averaged):
+    """Of the labels of a class the share that was answered; 0 without any.
+
+    `average` as in precision.
+    """
+
+    @staticmethod
+    def share(hits: int, answered: int, meant: int) -> float:
+        """Answered ones of the labels."""
+        return hits / meant if meant else 0.0
+
+
+@dataclass(frozen=True)
+class F1(_Averaged):
+    """2 hits / (answers + labels) of a class; 0 without any. `average` as in precision."""
+
+    @staticmethod
+    def share(hits: int, answered: int, meant: int) -> float:
+        """The harmonic mean of precision and recall."""
+        return 2 * hits / (answered + meant) if answered + meant else 0.0
+
+
+@dataclass(frozen=True)
+class Confusion(Totals):
+    """The matrix of counts: a row for each class of the labels, a column for each answer."""
+
+    targets = "labels"
+    direction = "neither"
+
+    def state(self, outputs: Tensor, targets: Tensor) -> State:
+        """The counts of one batch."""
+        scores, labels = rows(outputs, targets)
+        classes = scores.shape[1]
+        cells = labels * classes + scores.argmax(1)
+        counts = _counts(cells, engine.ones_like(cells), classes * classes)
+        return {"counts": counts.reshape(classes, classes)}
+
+    def finish(self, state: State) -> Table:
+        """Rows of whole numbers."""
+        matrix: list[list[int]] = state["counts"].tolist()
+        return matrix
+
+    @property
+    def table(self) -> str:
+        """Counts of two classes each."""
+        return "a matrix"
+
+    def misfit(self, task: Task) -> tuple[str, str] | None:
+        """Nobody reads a larger one, and it takes memory."""
+        if super().misfit(task) or task.classes <= MAX_MATRIX:
+            return super().misfit(task)
+        return f"is for up to {MAX_MATRIX} classes, this data has {task.classes}", "leave it out"
+
+
+def _counts(places: Tensor, amounts: Tensor, size: int) -> Tensor:
+    """The sum of the amounts at each place."""
+    return engine.zeros(size, dtype=engine.int64).scatter_add(0, places, amounts)

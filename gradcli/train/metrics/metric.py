@@ -1,0 +1,118 @@
+"""Metric: a figure as states of batches that merge; what task it fits, and which way is better."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from gradcli import engine
+
+if TYPE_CHECKING:
+    from gradcli.engine import Tensor
+
+Direction = Literal["higher", "lower", "neither"]
+Targets = Literal["labels", "values"]
+# Tensors, ints and floats by name: plain data, which can be kept, merged anywhere, or sent.
+State = Mapping[str, Any]
+Table = list[float] | list[list[int]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a model is to tell.
+
+    Attributes:
+        targets: "labels" are class numbers, "values" floats.
+        classes: of labels.
+        text: labels are the next tokens of a text.
+    """
+
+    targets: Targets
+    classes: int = 0
+    text: bool = False
+
+
+class Metric(ABC):
+    """A figure of a split: finish(merge(states of its batches, in order)).
+
+    The fields of a metric are its keys in YAML. It is a value: it keeps nothing between calls.
+
+    Attributes:
+        targets: what it makes sense for; None for both.
+        direction: which way is better.
+    """
+
+    targets: ClassVar[Targets | None]
+    direction: ClassVar[Direction]
+
+    @abstractmethod
+    def state(self, outputs: Tensor, targets: Tensor) -> State:
+        """What one batch contributes; it is captured, so that tensors are all that may differ.
+
+        Outputs are scores of the classes, or values.
+        """
+
+    @abstractmethod
+    def merge(self, states: Sequence[State]) -> State:
+        """One state of what several say that follow each other; merged ones may be among them.
+
+        Tensors lie on the CPU, and those without dimensions have become numbers.
+        """
+
+    @abstractmethod
+    def finish(self, state: State) -> float | Table:
+        """The figure; NaN where it is not defined."""
+
+    @property
+    def table(self) -> str:
+        """What the figure is in words where it is more than one number, else ""."""
+        return ""
+
+    def misfit(self, task: Task) -> tuple[str, str] | None:
+        """Why it makes no sense for a task, and the cure."""
+        if self.targets in (None, task.targets):
+            return None
+        cure = "accuracy" if task.targets == "labels" else "mae"
+        return f"is for {self.targets}, this data has {task.targets} as targets", f"use {cure}"
+
+
+class Totals(Metric):
+    """A metric whose states merge by being added."""
+
+    def merge(self, states: Sequence[State]) -> State:
+        """The sum of each entry; sums of floats are of 64 bits."""
+        return {name: added([state[name] for state in states]) for name in states[0]}
+
+
+class Mean(Totals):
+    """A metric whose states are a sum over the batch and how many it is of."""
+
+    def finish(self, state: State) -> float:
+        """The mean."""
+        return float(state["total"] / state["count"])
+
+
+def added(parts: Sequence[Any]) -> Any:
+    """The sum of numbers, or of tensors of one shape."""
+    if not isinstance(parts[0], engine.Tensor):
+        return sum(parts)
+    stacked = engine.stack(list(parts))
+    return (stacked.double() if stacked.is_floating_point() else stacked).sum(0)
+
+
+def direction_of(name: str, measured: Mapping[str, Metric]) -> Direction:
+    """Which way `val.accuracy` is better; what is no metric is a loss."""
+    metric = name.partition(".")[2]
+    return measured[metric].direction if metric in measured else "lower"
+
+
+def better(direction: Direction, value: float, than: float | None, margin: float = 0.0) -> bool:
+    """Whether `value` beats `than` by over `margin`; what is not finite never does."""
+    if not math.isfinite(value):
+        return False
+    if than is None:
+        return True
+    return value > than + margin if direction == "higher" else value < than - margin

@@ -1,0 +1,89 @@
+"""Metrics through the command line: in the log, in `eval`, in `expect`, `best`, `early_stop`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from points import gradcli, only_run
+
+from gradcli.train.metrics import METRICS
+
+__all__ = ["gradcli"]
+
+SCALARS = ["precision", "recall", "f1", "roc_auc", "log_loss", "brier", {"top_k": 1}]
+TABLES = ["confusion", {"f1": {"average": "none", "name": "each"}}]
+
+
+def names(metrics: list[Any]) -> list[str]:
+    return [one if isinstance(one, str) else next(iter(one)) for one in metrics]
+
+
+def events(run: Path, event: str) -> list[dict[str, Any]]:
+    records = map(json.loads, (run / "log.jsonl").read_text().splitlines())
+    return [record for record in records if record["event"] == event]
+
+
+def train(gradcli, *more: str, metrics: list[Any] = SCALARS) -> Any:
+    return gradcli("train", "dots.yaml", "-s", f"metrics={json.dumps(metrics)}", *more)
+
+
+def test_every_figure_stands_in_the_log_and_in_eval(gradcli) -> None:
+    metrics = ["accuracy", *SCALARS, *TABLES]
+    assert train(gradcli, metrics=metrics).code == 0
+    ended = gradcli("eval", "last", "--json", "--checkpoint", "last", "--split", "val").json
+    last = events(only_run(), "eval")[-1]
+    for name in ["accuracy", *names(SCALARS)]:
+        assert ended["metrics"][f"val.{name}"] == last[f"val.{name}"]
+    matrix = ended["tables"]["val.confusion"]
+    assert matrix == last["val.confusion"]
+    assert sum(map(sum, matrix)) == 20
+    right = (matrix[0][0] + matrix[1][1]) / 20
+    assert ended["metrics"]["val.accuracy"] == ended["metrics"]["val.top_k"] == right
+    assert ended["tables"]["val.each"][1] == ended["metrics"]["val.f1"]
+    assert events(only_run(), "test")[0]["test.confusion"]
+
+
+def test_eval_shows_a_matrix_by_rows(gradcli) -> None:
+    assert train(gradcli, "-s", "train.best=null", metrics=TABLES).code == 0
+    lines = gradcli("eval", "last").out.splitlines()
+    matrix = gradcli("eval", "last", "--json").json["tables"]["test.confusion"]
+    at = lines.index("test.confusion: a row for each class, a column for each answer")
+    assert [list(map(int, line.split())) for line in lines[at + 1 : at + 3]] == [
+        [0, *matrix[0]],
+        [1, *matrix[1]],
+    ]
+    assert lines[at + 3].startswith("test.each  ")
+
+
+@pytest.mark.parametrize("metric", SCALARS, ids=names(SCALARS))
+def test_a_scalar_is_best_stops_early_and_is_expected(gradcli, metric: Any) -> None:
+    [name] = names([metric])
+    rising = METRICS[name].direction == "higher"
+    ended = train(
+        gradcli,
+        *("-s", f"train.best=val.{name}", "-s", "train.epochs=6"),
+        *("-s", f"train.early_stop={{metric: val.{name}, patience: 1, min_delta: 1000}}"),
+        *("-s", f"expect.test.{name}='{'> 1000' if rising else '< -1000'}'"),
+        metrics=[metric],
+    )
+    assert (ended.code, f"expected test.{name} " in ended.err) == (6, True)
+    assert "stopped early" in ended.err
+    assert len(events(only_run(), "eval")) == 2
+
+
+def test_the_best_of_a_figure_that_falls_is_the_smallest(gradcli) -> None:
+    ended = train(gradcli, "--json", "-s", "train.best=val.brier", "-s", "train.epochs=6")
+    figures = {record["step"]: record["val.brier"] for record in events(only_run(), "eval")}
+    assert ended.json["metrics"]["val.brier"] == min(figures.values())
+    assert ended.json["measured_step"] == min(figures, key=lambda step: figures[step])
+
+
+def test_a_figure_that_is_not_defined_is_null(gradcli, monkeypatch) -> None:
+    monkeypatch.setattr("points._point", lambda index: [0.5, index % 7 / 7])
+    expected = train(gradcli, "-s", "train.best=val.roc_auc", "-s", "expect.val.roc_auc='>= 0.5'")
+    assert (expected.code, "expected val.roc_auc >= 0.5, got nan" in expected.err) == (6, True)
+    last = events(only_run(), "eval")[-1]
+    assert (last["val.roc_auc"], last["nonfinite"]) == (None, {"val.roc_auc": "nan"})
