@@ -94,7 +94,7 @@ def _job_with_data(path: Path, meta: Meta, source: str) -> Job:
     from gradcli.config import build
     from gradcli.train.old_runs import facts_with_state
 
-    job = build(load_run(path))
+    job = build(load_run(path)).as_fitted(meta.facts)
     if meta.facts is not None or not meta.state:
         return job
     facts = facts_with_state(job.dataset.facts, meta.state, source)
@@ -113,5 +113,9 @@ def _job_without_data(path: Path, meta: Meta, source: str) -> Job:
     if field is not None and getattr(meta.facts, field) is None:
         raise CheckpointError(
             f"{source}: the metadata has no usable 'facts.{field}': this kind of data has it"
+        )
+    if meta.facts.targets is None and getattr(config.data, "target_scale", "") == "standard":
+        raise CheckpointError(
+            f"{source}: the metadata has no usable 'facts.targets': data.target_scale needs it"
         )
     return build(config, LoadedData(config.data, meta.facts, {}, dict(meta.data)))

@@ -13,7 +13,9 @@ from gradcli.config.loss_fits import target_kind
 from gradcli.config.node import Path as Keys
 from gradcli.config.planned import PlannedLayer, build_all
 from gradcli.config.selection import select, select_state
+from gradcli.config.target_scale import scale_of
 from gradcli.data import LoadedData
+from gradcli.data.targets import with_targets
 from gradcli.engine import nn, optim
 from gradcli.errors import ConfigError, DeviceError, ErrorGroup, GradcliError, OptionError
 from gradcli.train.job import Job, as_they_are
@@ -35,6 +37,7 @@ def build(config: Config, dataset: LoadedData | None = None) -> Job:
     if config.code:
         dataset = own_code.beside_data(dataset, config.code)
 
+    dataset = with_targets(dataset)
     engine.manual_seed(config.train.seed)
     return job_of(config, dataset)
 
@@ -46,7 +49,7 @@ def job_of(config: Config, dataset: LoadedData) -> Job:
     optimizer = _optimizer(model, config)
     measured = {name: metric.made for name, metric in config.metrics.items()}
     rising = direction_of(config.schedule.made.metric or "", measured) == "higher"
-    return Job(
+    job = Job(
         name=config.name,
         model=model,
         loss=config.loss.made.make(),
@@ -66,6 +69,8 @@ def job_of(config: Config, dataset: LoadedData) -> Job:
         begin=_taking_over(model, optimizer, config),
         model_layers=layer_lines(config.model),
     )
+    scale = scale_of(config.data, dataset.facts)
+    return job if scale is None else job.on_scale(scale)
 
 
 def _optimizer(model: nn.Module, config: Config) -> optim.Optimizer:

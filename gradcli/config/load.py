@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from gradcli.config import blocks, crosscheck, loss_fits, own_code
+from gradcli.config import blocks, crosscheck, loss_fits, own_code, target_scale
 from gradcli.config.containers import CONTAINERS
 from gradcli.config.grouping import choose_optimizer
 from gradcli.config.layers import LAYERS
@@ -166,6 +166,11 @@ class _Loading:
         metrics = choose_metrics(sections.get("metrics"), task, report)
         expect = expectations(sections.get("expect"), report)
         layers = self._model(root, facts, loss, code)
+        source = data[0].made if data else None
+        if source and facts and loss and layers:
+            source = target_scale.settled(root, source, facts, loss, layers, report)
+        if train:
+            target_scale.figures_lint(root, source, train, expect, report)
         if facts and train and schedule:
             steps = self._together(root, facts, train, layers, schedule)
             measured = {name: metric.made for name, metric in metrics.items()}
@@ -176,12 +181,12 @@ class _Loading:
             report.errors[:] = [error for error in report.errors if error.code != UNKNOWN]
         if report.errors:
             return None
-        assert values and data and facts and loss and optim and schedule and train and layers
-        assert steps is not None
+        assert values and data and source and facts and loss and optim and schedule and train
+        assert layers and steps is not None
         name = values["name"] if "name" in sections else _stem(self.path)
         config = Config(
             name=name,
-            data=data[0].made,
+            data=source,
             facts=facts,
             model=tuple(layers),
             loss=loss,

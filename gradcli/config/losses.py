@@ -34,6 +34,8 @@ class Loss:
         mixed: it takes labels that are probabilities of the classes as well.
         mass: what targets count in the mean, where not all count alike.
         attempt: tries it on outputs of a shape; of own code, whose mistakes only show so.
+        distance: it grows with |output - target| alone, so that targets may be scaled; None where
+            nobody knows: they are scaled where that is asked for.
     """
 
     targets: tuple[str, ...]
@@ -44,6 +46,7 @@ class Loss:
     mixed: bool = False
     mass: Callable[[Tensor], Tensor] | None = None
     attempt: Callable[[tuple[int, ...], Facts], None] | None = None
+    distance: bool | None = False
 
 
 def cross_entropy(label_smoothing: Portion = 0.0, weight: Weights = ()) -> Loss:
@@ -61,22 +64,22 @@ def nll(weight: Weights = ()) -> Loss:
 
 def mse() -> Loss:
     """(output - target)^2, the mean over all values; for values."""
-    return _of_values("mse_loss")
+    return _of_values("mse_loss", distance=True)
 
 
 def l1() -> Loss:
     """|output - target|, the mean over all values; for values."""
-    return _of_values("l1_loss")
+    return _of_values("l1_loss", distance=True)
 
 
 def smooth_l1(beta: NotNegative = 1.0) -> Loss:
     """|output - target|, but with a square below beta; the mean over all values; for values."""
-    return _of_values("smooth_l1_loss", beta=beta)
+    return _of_values("smooth_l1_loss", distance=True, beta=beta)
 
 
 def huber(delta: Positive = 1.0) -> Loss:
     """Half of (output - target)^2, a straight line from delta on; the mean; for values."""
-    return _of_values("huber_loss", delta=delta)
+    return _of_values("huber_loss", distance=True, delta=delta)
 
 
 def bce() -> Loss:
@@ -92,12 +95,13 @@ def bce_with_logits(pos_weight: Positive | Weights = 1.0) -> Loss:
     with one output, which is above 0 for the second.
     """
     many = len(pos_weight) if isinstance(pos_weight, tuple) else None
+    options: dict[str, Any] = {} if pos_weight == 1 else {"pos_weight": pos_weight}
     return _of_values(
         "binary_cross_entropy_with_logits",
         binary=True,
         weights=many,
         answers={"labels": _scores_of_logits, "values": _sigmoid},
-        **({} if pos_weight == 1 else {"pos_weight": pos_weight}),
+        **options,
     )
 
 
@@ -175,6 +179,7 @@ def _of_values(
     name: str,
     *,
     binary: bool = False,
+    distance: bool = False,
     weights: int | None = None,
     answers: Mapping[str, Answers] | None = None,
     **options: Any,
@@ -189,7 +194,7 @@ def _of_values(
         return in_shape(partial(function, **given))
 
     kinds = ("labels", "values") if binary else ("values",)
-    return Loss(kinds, make, binary, weights, answers or {})
+    return Loss(kinds, make, binary, weights, answers or {}, distance=distance)
 
 
 def _exp(outputs: Tensor) -> Tensor:

@@ -62,7 +62,8 @@ class OwnLoss(Row):
                 except DeviceError:  # it looks at numbers
                     self._attempt(options, output, facts, "cpu")
 
-        return Loss((self.targets,), make, mixed=self.targets == "labels", attempt=attempt)
+        mixed = self.targets == "labels"
+        return Loss((self.targets,), make, mixed=mixed, attempt=attempt, distance=None)
 
     def _attempt(self, options: dict[str, Any], output: Shape, facts: Facts, device: str) -> None:
         """The loss of a few samples of zeros and its gradient, which must be one."""

@@ -15,12 +15,13 @@ from gradcli.data.images import check_labels, check_shape, new_pair, unseen
 from gradcli.data.npy import Header, Npy
 from gradcli.data.pictures import OwnPictures, Statistic
 from gradcli.data.samples import Samples, tensor_of
+from gradcli.data.targets import ScaledTargets
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arrays(OwnPictures):
+class Arrays(ScaledTargets, OwnPictures):
     """What both formats share: which array is what, and how it is cut and scaled."""
 
     TEST = "test_inputs"
@@ -66,6 +67,10 @@ class Arrays(OwnPictures):
         raise NotImplementedError(f"{type(self).__name__} has no at")
 
     # What follows from that.
+
+    def regression(self, facts: Facts) -> bool:
+        """Not where inputs are targets too: both are normalised alike."""
+        return self.target == "label" and super().regression(facts)
 
     def facts(self) -> Facts:
         """From the headers; without `classes` the labels are read too."""

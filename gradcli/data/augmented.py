@@ -31,6 +31,11 @@ class Augmented:
         """The number of samples."""
         return self.plain.size
 
+    @property
+    def stored_targets(self) -> Tensor | None:
+        """The targets of all samples, as they are stored."""
+        return self.plain.stored_targets
+
     def to(self, device: str) -> Augmented:
         """The same samples in the memory of a device."""
         return replace(self, plain=self.plain.to(device))

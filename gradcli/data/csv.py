@@ -25,6 +25,7 @@ from gradcli.data.facts import DataFacts
 from gradcli.data.files import Loaded, load, locate, shown
 from gradcli.data.samples import Samples, outlined, tensor_of
 from gradcli.data.split import cut, shuffled
+from gradcli.data.targets import ScaledTargets
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError
 
@@ -32,7 +33,7 @@ DEFAULT_SPLIT: dict[str, int | str] = {"train": "80%", "val": "10%", "test": "10
 
 
 @dataclass(frozen=True)
-class CsvSource:
+class CsvSource(ScaledTargets):
     """A table with a header; columns that are not named here are not used."""
 
     PLACES: ClassVar = ("file",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal, Self
@@ -60,6 +61,23 @@ class CategoryColumn:
 
 
 @dataclass(frozen=True)
+class TargetFacts:
+    """What the targets of a training split are like.
+
+    Attributes:
+        counts: how often each class or token occurs; () for values.
+        mean: of each column of values; () for labels and pictures.
+        std: the deviation of the population likewise; 1 for a column that never changes.
+    """
+
+    __pydantic_config__: ClassVar = _STRICT
+
+    counts: tuple[int, ...] = ()
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class DataFacts(Facts):
     """All that prediction, generation and evaluation on new data need of a run's own data.
 
@@ -74,6 +92,7 @@ class DataFacts(Facts):
         array: the name of the inputs in an .npz archive.
         unit: what a token of a text is; None for other data.
         state: what a dataset of a user's own keeps; JSON values.
+        targets: what those of the training split are like; None before they were loaded.
     """
 
     __pydantic_config__: ClassVar = _STRICT
@@ -88,6 +107,7 @@ class DataFacts(Facts):
     array: str | None = None
     unit: Literal["bytes", "characters"] | None = None
     state: dict[str, Any] = field(default_factory=dict)
+    targets: TargetFacts | None = None
 
     @classmethod
     def of(cls, facts: Facts, **more: Any) -> Self:
@@ -110,6 +130,8 @@ class DataFacts(Facts):
     def problems(self) -> Iterator[tuple[str, str]]:
         """Fields that contradict others, each with what is expected."""
         yield from _of_sizes(self)
+        if self.targets is not None:
+            yield from _of_targets(self, self.targets)
         if self.missing is not None:
             yield from _of_table(self)
         if self.stored is not None:
@@ -139,6 +161,18 @@ def _of_sizes(facts: DataFacts) -> Iterator[tuple[str, str]]:
         yield "labels", f"expected one for each of {facts.classes} classes"
     if (facts.input_kind == "index") != (facts.vocab is not None):
         yield "vocab", "expected a number where inputs are indices, and only there"
+
+
+def _of_targets(facts: DataFacts, targets: TargetFacts) -> Iterator[tuple[str, str]]:
+    kinds = facts.classes or facts.vocab or 0
+    if targets.counts and (len(targets.counts) != kinds or min(targets.counts) < 0):
+        yield "targets", f"expected {kinds} counts of at least 0"
+    columns = math.prod(facts.target)
+    for numbers in (targets.mean, targets.std):
+        if numbers and len(numbers) != columns:
+            yield "targets", f"expected a mean and a deviation for each of {columns} values"
+    if min(targets.std, default=1.0) <= 0 or len(targets.std) != len(targets.mean):
+        yield "targets", "expected deviations above 0, one for each mean"
 
 
 def _of_table(facts: DataFacts) -> Iterator[tuple[str, str]]:

@@ -13,13 +13,15 @@ from gradcli import engine
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Split, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.samples import Samples
+from gradcli.data.targets import ScaledTargets
 from gradcli.engine import Tensor
 from gradcli.errors import DataError
 
 SPLITS = ("train", "val", "test")
 
 
-class OwnDataset:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OwnDataset(ScaledTargets):
     """A Source made from `splits()`, which a subclass has; any method may be its own."""
 
     def splits(self) -> Any:
@@ -29,7 +31,7 @@ class OwnDataset:
     @property
     def PLACES(self) -> tuple[str, ...]:  # noqa: N802 -- a constant of other sources
         """The fields that hold a Path."""
-        names = (f.name for f in dataclasses.fields(self))  # type: ignore[arg-type]
+        names = (f.name for f in dataclasses.fields(self))
         return tuple(name for name in names if isinstance(getattr(self, name), Path))
 
     def locate(self, root: Path) -> Self:
@@ -37,7 +39,7 @@ class OwnDataset:
         paths: dict[str, Any] = {
             name: (root / getattr(self, name)).absolute() for name in self.PLACES
         }
-        return dataclasses.replace(self, **paths)  # type: ignore[type-var]
+        return dataclasses.replace(self, **paths)
 
     @cached_property
     def _samples_by_split(self) -> dict[str, Samples]:

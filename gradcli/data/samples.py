@@ -50,6 +50,11 @@ class Samples:
         """The number of samples."""
         return int(self.inputs.shape[0])
 
+    @property
+    def stored_targets(self) -> Tensor | None:
+        """The targets of all samples; None where they are the inputs, which are still changed."""
+        return None if self.itself else self.targets
+
     def part(self, positions: range) -> Samples:
         """The samples at these positions, sharing memory."""
         low, high = positions.start, positions.stop
@@ -148,6 +153,11 @@ class Windows:
     def size(self) -> int:
         """The number of windows that have all their next tokens."""
         return windows(int(self.tokens.shape[0]), self.context, self.stride)
+
+    @property
+    def stored_targets(self) -> Tensor:
+        """The tokens, each once."""
+        return self.tokens
 
     def to(self, device: str) -> Windows:
         """The same text in the memory of a device."""

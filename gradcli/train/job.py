@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
 
+from gradcli.data.targets import TargetScale
 from gradcli.engine.kind import Bound, Count, NotNegative, Positive, Share, Whole, within
 from gradcli.errors import ConfigError
 
 if TYPE_CHECKING:
     from gradcli.data import LoadedData
+    from gradcli.data.facts import DataFacts
     from gradcli.engine import Tensor, nn, optim
     from gradcli.train.metrics import Metric
 
@@ -184,14 +186,27 @@ def as_they_are(outputs: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
+class ScaledLoss:
+    """A loss of scaled targets, which takes targets in their own units."""
+
+    plain: Callable[[Tensor, Tensor], Tensor]
+    scale: TargetScale
+
+    def __call__(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """The mean loss of a batch."""
+        return self.plain(outputs, self.scale.scaled(targets))
+
+
+@dataclass(frozen=True)
 class Job:
     """Everything a training needs, built and loaded.
 
     Attributes:
-        loss: takes (outputs, targets) of a batch, gives their mean loss.
+        loss: takes (outputs, targets) of a batch, gives their mean loss. Targets are in the units
+            of the data; where they are scaled, the model's outputs are too.
         mass: what targets count in that mean; None where all samples count alike.
-        answers: what the model's outputs say, a score for each class or values: metrics and
-            predictions are of these.
+        answers: what the model's outputs say, a score for each class or values in the units of
+            the data: metrics and predictions are of these.
         metrics: what is measured beside the loss, by the name of the figure.
         optimizer_name: the config's name, kept in checkpoints and compared on resume.
         resolved: the whole config with every default, as plain values.
@@ -220,6 +235,22 @@ class Job:
     code: Mapping[str, str] = field(default_factory=dict)
     begin: Callable[[], str] | None = None
     model_layers: Sequence[str] = ()
+
+    def on_scale(self, scale: TargetScale) -> Job:
+        """The same training, whose model gives targets on a scale."""
+        plain = self.loss.plain if isinstance(self.loss, ScaledLoss) else self.loss
+        return replace(self, loss=ScaledLoss(plain, scale), answers=scale.restored)
+
+    def as_fitted(self, facts: DataFacts | None) -> Job:
+        """The same training with what a checkpoint knows of its targets, and on their scale."""
+        targets = facts.targets if facts else None
+        if targets is None:
+            return self
+        known = replace(self.dataset.facts, targets=targets)  # type: ignore[call-arg]
+        job = replace(self, dataset=replace(self.dataset, facts=known))
+        if not isinstance(self.loss, ScaledLoss):
+            return job
+        return job.on_scale(TargetScale(targets.mean, targets.std))
 
     def to(self, device: str) -> Job:
         """The same training on a device: weights, what the optimizer keeps, and data move there."""

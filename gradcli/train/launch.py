@@ -112,6 +112,7 @@ def resume(
         )
     source = str(directory.checkpoints / name)
     notes += check_same(found.meta, job, source, allow_data_change=allow_data_change)
+    job = job.as_fitted(found.meta.facts)
     trainer = Trainer(job, directory, reporter, signals)
     trainer.restore(found, source)
     notes += _nonfinite(job, name, allow_nonfinite)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from gradcli.data import DATASETS
 from gradcli.data.facts import DataFacts, Facts
+from gradcli.data.targets import ScaledTargets
 from gradcli.errors import CheckpointError
 from gradcli.train.checkpoint import FORMAT
 from gradcli.train.facts import facts_of
@@ -86,10 +88,18 @@ def facts_with_state(facts: Facts, state: Mapping[str, Any], source: str) -> Fac
     return facts_of({**facts.as_json(), **later}, source)
 
 
+def _may_scale(name: object) -> bool:
+    """Whether the dataset of this name has the key `target_scale`; a user's own ones do."""
+    kind = DATASETS.get(str(name))
+    return kind is None or (isinstance(kind, type) and issubclass(kind, ScaledTargets))
+
+
 def _changes(config: Mapping[str, Any]) -> dict[str, Any]:
     """Keys of format 1 with the values that this version must be given to do the same."""
-    train = config.get("train")
+    data, train = config.get("data"), config.get("train")
     changes: dict[str, Any] = {}
+    if isinstance(data, Mapping) and _may_scale(data.get("name")):
+        changes["data.target_scale"] = "none"
     if isinstance(train, Mapping) and isinstance(train.get("ema"), int | float):
         changes["train.ema"] = {"decay": train["ema"], "warmup": False, "buffers": False}
     return changes

@@ -234,6 +234,21 @@ def test_batchnorm_and_a_last_batch_of_one(refused: Refused, config_file: Write)
     assert "or choose another train.batch" in ended.err
 
 
+def test_a_scale_for_targets_that_have_none(refused: Refused, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i},{i % 2}\n" for i in range(40)))
+    data = "{name: csv, file: t.csv, target: y, numeric: [x], target_scale: standard"
+    rest = "optim: {name: sgd, lr: 0.1}\ntrain: {epochs: 1, batch: 8}\n"
+    for task, loss, message in (
+        ("classification", "bce_with_logits", "only targets that are values, one or a row of them"),
+        ("regression", "poisson_nll", "loss 'poisson_nll' needs the targets as they are; use none"),
+    ):
+        path = tmp_path / f"{task}.yaml"
+        path.write_text(
+            f"gradcli: 1\ndata: {data}, task: {task}}}\nmodel: [linear: 1]\nloss: {loss}\n{rest}"
+        )
+        refused(2, f"data.target_scale: {message}", "train", path)
+
+
 def test_more_classes_than_outputs(refused: Refused, config_file: Write) -> None:
     path = config_file(("{name: fake}", "{name: fake, classes: 12}"), ("$data.classes", "10"))
     refused(2, "gives 10 values a sample; the data has 12 classes", "train", path)

@@ -1,0 +1,131 @@
+"""`data.target_scale` beside the loss, the model's end and the figures that are watched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from gradcli.config.crosscheck import place_of
+from gradcli.config.node import Node, Report
+from gradcli.config.planned import PlannedLayer
+from gradcli.config.sections import Chosen
+from gradcli.data.targets import ScaledTargets, TargetScale
+from gradcli.train.job import Expectation, Settings
+
+if TYPE_CHECKING:
+    from gradcli.data import Facts, Source
+
+KEY = ("data", "target_scale")
+# Layers whose outputs are bounded on a side or both: targets must stay where the outputs can be.
+BOUNDED = frozenset(
+    {
+        *("relu", "relu6", "relusquared", "elu", "selu", "celu", "gelu", "silu", "mish"),
+        *("softplus", "softsign", "hardswish", "hardsigmoid", "hardtanh", "softcap", "tanh"),
+        *("sigmoid", "logsigmoid", "softmax", "logsoftmax", "softmin"),
+    }
+)
+RESHAPING = frozenset({"flatten", "reshape", "dropout", "identity"})
+
+
+def settled(
+    root: Node,
+    source: Source,
+    facts: Facts,
+    loss: Chosen,
+    layers: Sequence[PlannedLayer],
+    report: Report,
+) -> Any:
+    """The source with `target_scale` as it will be; nothing changes for data without the key."""
+    if not isinstance(source, ScaledTargets):
+        return source
+    why_not = _obstacle(source, facts, loss)
+    end = _end(layers)
+    bounded = end is not None and end.kind in BOUNDED
+    if source.target_scale == "standard":
+        if why_not:
+            report.error("E109", f"data.target_scale: {why_not}", place_of(root, *KEY))
+        elif bounded and end is not None:
+            report.warn(
+                "W106",
+                f"layer {end.index}, {end.title}, bounds the outputs, and scaled targets lie on "
+                "both sides of 0",
+                place_of(root, *KEY),
+                caret="use none",
+            )
+        return source
+    if source.target_scale is None and source.regression(facts):
+        if why_not or bounded or not loss.made.distance:
+            return replace(source, target_scale="none")
+        _threshold_lint(root, loss, report)
+        return replace(source, target_scale="standard")
+    return source
+
+
+def _obstacle(source: ScaledTargets, facts: Facts, loss: Chosen) -> str:
+    """Why targets are not scaled; empty where they may be."""
+    if not source.regression(facts):
+        return "only targets that are values, one or a row of them a sample, are scaled"
+    if loss.made.distance is False:
+        return f"loss '{loss.name}' needs the targets as they are; use none"
+    return ""
+
+
+def _end(layers: Sequence[PlannedLayer]) -> PlannedLayer | None:
+    """The last layer that does more than reshape."""
+    leaves = (layer.leaf(-1) for layer in reversed(layers))
+    return next((leaf for leaf in leaves if leaf.kind not in RESHAPING), None)
+
+
+def _threshold_lint(root: Node, loss: Chosen, report: Report) -> None:
+    """A border between square and line that is written down counts in the scaled targets."""
+    section = root.map()["loss"]
+    key = next((key for key in ("delta", "beta") if key in section.map()), None)
+    if key is not None:
+        report.warn(
+            "W106",
+            f"loss.{key} counts in deviations of the target: data.target_scale is standard",
+            section.keys[key],
+            caret="write data.target_scale to choose",
+        )
+
+
+def figures_lint(
+    root: Node,
+    source: object,
+    train: Settings,
+    expect: Sequence[Expectation],
+    report: Report,
+) -> None:
+    """A loss that is watched is not in the units of the target."""
+    if getattr(source, "target_scale", None) != "standard":
+        return
+    stop = train.early_stop
+    watched = [
+        (("train", "best"), train.best),
+        (("train", "early_stop", "metric"), stop.metric if stop else None),
+        *((("expect", one.metric), one.metric) for one in expect),
+    ]
+    for path, name in watched:
+        if name is not None and name.endswith(".loss"):
+            report.warn(
+                "W106",
+                f"{'.'.join(path) if path[0] == 'train' else 'expect'}: {name} is of the scaled "
+                "targets (data.target_scale: standard), not in the target's units",
+                place_of(root, *path),
+                caret="mae and rmse are",
+            )
+
+
+def scale_of(source: object, facts: Facts) -> TargetScale | None:
+    """The scale of the targets, as it was fitted on a training split; None for none.
+
+    Before the data is loaded its numbers are not known, and 0 and 1 stand for them.
+    """
+    if getattr(source, "target_scale", None) != "standard":
+        return None
+    fitted = getattr(facts, "targets", None)
+    if fitted is not None:
+        return TargetScale(fitted.mean, fitted.std)
+    columns = facts.target[-1] if facts.target else 1
+    return TargetScale((0.0,) * columns, (1.0,) * columns)

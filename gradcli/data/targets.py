@@ -1,0 +1,118 @@
+"""What the targets of the training split are like, and how those that are values are scaled."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from gradcli import engine
+from gradcli.data.facts import Facts, TargetFacts, data_facts
+from gradcli.data.samples import tensor_of
+from gradcli.engine import Tensor
+
+if TYPE_CHECKING:
+    from gradcli.data.dataset import LoadedData, Split
+
+PORTION = 1 << 16  # stored targets looked at together
+PICTURES = 256  # samples that are made for their targets
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaledTargets:
+    """The key of datasets whose targets may be values."""
+
+    target_scale: Annotated[
+        Literal["standard", "none"] | None,
+        "`standard`: the loss is of targets with mean 0 and deviation 1 over the training split; "
+        "metrics and predictions stay in their units. Left out: `standard` for values, where loss "
+        "and model allow it",
+    ] = None
+
+    def regression(self, facts: Facts) -> bool:
+        """Whether the target is a value or a row of them: no class, no text, no picture."""
+        return facts.classes is None and facts.vocab is None and len(facts.target) <= 1
+
+
+def with_targets(dataset: LoadedData) -> LoadedData:
+    """The data with facts that say what the targets of the training split are like."""
+    facts = data_facts(dataset.facts, dataset.state)
+    if facts is None or "train" not in dataset.splits:
+        return dataset
+    return replace(dataset, facts=replace(facts, targets=fit_targets(dataset)))
+
+
+def fit_targets(dataset: LoadedData) -> TargetFacts:
+    """What the targets of the training split are like; of pictures nothing is said."""
+    split, facts = dataset.splits["train"], dataset.facts
+    kinds = facts.classes or facts.vocab
+    if kinds is not None:
+        return TargetFacts(counts=tuple(class_counts(split, kinds)))
+    if isinstance(dataset.source, ScaledTargets) and dataset.source.regression(facts):
+        mean = column_means(split)
+        squares = column_means(split, around=mean)
+        pairs = [_usable(*pair) for pair in zip(mean.tolist(), squares.tolist(), strict=True)]
+        return TargetFacts(mean=tuple(m for m, _ in pairs), std=tuple(s for _, s in pairs))
+    return TargetFacts()
+
+
+def _usable(mean: float, square: float) -> tuple[float, float]:
+    """Mean and deviation of a column; 0 and 1 where numbers overflow, which the loss will name."""
+    if not math.isfinite(mean + square):
+        return 0.0, 1.0
+    deviation = math.sqrt(square)
+    return mean, deviation if deviation > 1e-12 * abs(mean) else 1.0  # less is rounding
+
+
+def class_counts(split: Split, kinds: int) -> list[int]:
+    """How often each class or token occurs among the targets."""
+    total = engine.zeros(kinds, dtype=engine.int64)
+    for targets in _portions(split):
+        total = total + engine.bincount(targets.reshape(-1).to(engine.int64), minlength=kinds)
+    counts: list[int] = total.tolist()
+    return counts
+
+
+def column_means(split: Split, around: Tensor | None = None) -> Tensor:
+    """The mean of each value of a sample's target; or of its squared distance from `around`."""
+    total = None
+    for targets in _portions(split):
+        rows = targets.reshape(targets.shape[0], -1).to(engine.float64)
+        added = (rows if around is None else (rows - around) ** 2).sum(dim=0)
+        total = added if total is None else total + added
+    assert total is not None, "a split has at least one sample"
+    return total / split.size
+
+
+def _portions(split: Split) -> Iterator[Tensor]:
+    """All targets of a split, some samples at a time; tokens of a text once each."""
+    stored = getattr(split, "stored_targets", None)
+    if stored is not None:
+        for begin in range(0, stored.shape[0], PORTION):
+            yield stored[begin : begin + PORTION]
+        return
+    for begin in range(0, split.size, PICTURES):
+        end = min(begin + PICTURES, split.size)
+        yield split.batch(engine.arange(begin, end, dtype=engine.int64))[1]
+
+
+@dataclass(frozen=True)
+class TargetScale:
+    """Targets as a loss sees them, (target - mean) / std by column, and the way back."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    def scaled(self, targets: Tensor) -> Tensor:
+        """Targets of shape (N,) or (N, K) less their mean, by their deviation."""
+        return (targets - self._row(self.mean)) / self._row(self.std)
+
+    def restored(self, outputs: Tensor) -> Tensor:
+        """What a model says of N samples, as (N, K) values in the targets' units."""
+        values = outputs.to(engine.float32).reshape(outputs.shape[0], -1)
+        return values * self._row(self.std) + self._row(self.mean)
+
+    def _row(self, numbers: tuple[float, ...]) -> float | Tensor:
+        return numbers[0] if len(numbers) == 1 else tensor_of(array("f", numbers), (len(numbers),))
