@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli import options
+from gradcli.cli import options, output
 from gradcli.cli.progress import say_result
 from gradcli.errors import ConfigError
 
 if TYPE_CHECKING:
     from gradcli.cli.trained import Trained
+    from gradcli.data import Split
 
 
 @click.command("eval")
@@ -21,22 +23,37 @@ if TYPE_CHECKING:
 @click.option(
     "--split", default="test", metavar="NAME", help="train, val or test.  [default: test]"
 )
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    metavar="FILE|FOLDER",
+    help="Measure on new data with targets, in the format of the training data, which is not "
+    "needed.",
+)
 @options.trained
-def command(open_run: Callable[[bool], Trained], split: str, as_json: bool) -> None:
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    open_run: Callable[[bool], Trained],
+    split: str,
+    data: Path | None,
+    as_json: bool,
+) -> None:
     """Measure RUN (a path, a run's name or `last`, with @best, @last or @STEP) on a split."""
+    if data is not None and options.is_written(ctx, "split"):
+        raise click.UsageError("--split is of the training data; it does not go with --data", ctx)
     from gradcli.train.evaluate import Evaluation
     from gradcli.train.report import Result
     from gradcli.train.state import weights_sha256
 
     began = time.monotonic()
-    trained = open_run(True)
-    splits = trained.job.dataset.splits
-    if split not in splits:
-        raise ConfigError(
-            f"the data has no split '{split}'; it has {', '.join(splits)}",
-            notes=("choose one of them with --split",),
-        )
-    evaluation = Evaluation(trained.job, splits[split], split)
+    trained = open_run(data is None)
+    if data is None:
+        measured = _split(trained, split)
+    else:
+        split, measured = "data", _new_split(trained, data)
+    evaluation = Evaluation(trained.job, measured, split)
     metrics = evaluation.run()
     result = Result(
         run=str(trained.path),
@@ -49,3 +66,22 @@ def command(open_run: Callable[[bool], Trained], split: str, as_json: bool) -> N
         tables=evaluation.tables,
     )
     say_result(result, as_json)
+
+
+def _split(trained: Trained, name: str) -> Split:
+    """A split of the run's own data."""
+    splits = trained.job.dataset.splits
+    if name not in splits:
+        raise ConfigError(
+            f"the data has no split '{name}'; it has {', '.join(splits)}",
+            notes=("choose one of them with --split, or name new data with --data",),
+        )
+    return splits[name]
+
+
+def _new_split(trained: Trained, data: Path) -> Split:
+    """New data with targets, where the model computes."""
+    found = trained.job.dataset.read_split(data)
+    for note in found.notes:
+        output.say_aside(note)
+    return found.split.to(trained.device)

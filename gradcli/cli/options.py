@@ -170,6 +170,11 @@ def trained(function: Callable[..., Any]) -> Any:
     return which(whole(runs(common(command))))
 
 
+def is_written(ctx: click.Context, name: str) -> bool:
+    """Whether an option stands on the command line."""
+    return ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+
 def compute_on(device: str, threads: int | None) -> int:
     """Start so many threads, None for one a core; a warning where the machine grants fewer.
 

@@ -78,7 +78,7 @@ def command(
     """
     _check_usage(ctx, bool(files), prompt is not None)
     from gradcli.cli import predictions
-    from gradcli.train.predict import predict
+    from gradcli.train.predict import Predictor
 
     if out is not None:
         predictions.check_target(out, overwrite)
@@ -90,7 +90,7 @@ def command(
         return
     if top > 1 and trained.job.dataset.facts.classes is None:
         raise ConfigError(f"--top {top}: this run predicts values, there are no classes to rank")
-    records = (row for file in files for row in predict(trained.job, file, top, output.say_aside))
+    records = Predictor(trained.job).files(files, top, output.say_aside)
     if out is not None:
         count = predictions.write(out, records)
         if as_json:
@@ -116,7 +116,7 @@ def _check_usage(ctx: click.Context, files: bool, prompt: bool) -> None:
     if files == prompt:
         raise click.UsageError("predict needs files, or --prompt, and not both", ctx)
     for name in OF_FILES if prompt else OF_PROMPT:
-        if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+        if options.is_written(ctx, name):
             option = f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{option} goes with {'files' if prompt else '--prompt'}", ctx)
     if ctx.params["overwrite"] and ctx.params["out"] is None:

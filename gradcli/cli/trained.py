@@ -25,12 +25,14 @@ class Trained:
 
     Attributes:
         path: of the run.
+        device: where the model lies, and data of its job.
         meta: what the checkpoint says about itself.
         notes: what the user should know: notes on the data, changed data, weights that are not
             finite.
     """
 
     path: Path
+    device: str
     job: Job
     meta: Meta
     notes: list[str]
@@ -86,7 +88,7 @@ def open_trained(
         f"warning: weight {weight} of {name} holds {count} non-finite values"
         for weight, count in nonfinite_weights(job.model).items()
     ]
-    return Trained(path, job.to(device), found.meta, notes)
+    return Trained(path, device, job.to(device), found.meta, notes)
 
 
 def _job_with_data(path: Path, meta: Meta, source: str) -> Job:

@@ -179,6 +179,10 @@ class Arrays(ScaledTargets, OwnPictures):
             y = checked_targets(made[1], classes, self.named(targets))
         return Samples(x, y, scale, self.mean, self.std)
 
+    def reads(self, path: Path) -> bool:
+        """Whether a file in a folder is one of arrays."""
+        return path.suffix in (".npy", ".npz")
+
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Samples from an .npy file, or from an archive under the name they were trained under.
 

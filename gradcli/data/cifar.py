@@ -112,6 +112,10 @@ class Cifar10(KnownPictures):
         check_labels(labels, self.CLASSES, source)
         return labels, images
 
+    def reads(self, path: Path) -> bool:
+        """Whether a file in a folder is one of pictures."""
+        return path.suffix == ".bin"
+
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Images from another file of this form; its labels are not looked at."""
         _, images = parse(load(path).data, self.MARKS, shown(path))

@@ -151,6 +151,10 @@ class CsvSource(ScaledTargets):
         index = {label: i for i, label in enumerate(labels)}
         return labels, array("q", [index[cell] for cell in cells if cell is not None])
 
+    def reads(self, path: Path) -> bool:
+        """Whether a file in a folder is one of tables."""
+        return path.name.removesuffix(".gz").endswith((".csv", ".tsv", ".txt"))
+
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Rows of another table with the same input columns; the target may be absent."""
         table, notes = self._new_table(path, facts, ())

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gradcli.data.facts import DataFacts, Facts, data_facts
+from gradcli.data.files import files_below, shown
 from gradcli.engine import Tensor
+from gradcli.errors import DataError
 
 __all__ = ["Facts", "Labelled", "LoadedData", "Source", "Split", "Unseen"]
 
@@ -51,6 +53,16 @@ class Source(Protocol):
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
         """Labelled samples of a new file or folder, to be measured on."""
+
+
+def readable_in(folder: Path, source: Source) -> tuple[list[Path], list[Path]]:
+    """The files in a folder that `new_inputs` of the source reads, and those that it does not."""
+    reads = getattr(source, "reads", None)  # a dataset of a user's own may read any file
+    found = files_below(folder)
+    fit = [path for path in found if reads is None or reads(path)]
+    if not fit:
+        raise DataError(f"{shown(folder)} holds no file that is read here", code="E305")
+    return fit, [path for path in found if path not in set(fit)]
 
 
 def places(source: Source) -> tuple[str, ...]:
@@ -109,6 +121,13 @@ class LoadedData:
 
     def read(self, path: Path) -> Unseen:
         """The samples of a new file, for prediction."""
+        return self.source.new_inputs(path, self._data_facts())
+
+    def read_split(self, path: Path) -> Labelled:
+        """The labelled samples of a new file or folder, to be measured on."""
+        return self.source.new_split(path, self._data_facts())
+
+    def _data_facts(self) -> DataFacts:
         facts = data_facts(self.facts, self.state)
-        assert facts is not None
-        return self.source.new_inputs(path, facts)
+        assert facts is not None, "loaded data has facts"
+        return facts

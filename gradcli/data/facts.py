@@ -129,6 +129,8 @@ class DataFacts(Facts):
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Fields that contradict others, each with what is expected."""
+        if self.version < 1:
+            yield "version", "expected at least 1"
         yield from _of_sizes(self)
         if self.targets is not None:
             yield from _of_targets(self, self.targets)

@@ -64,6 +64,22 @@ def nearest(name: str, root: Path, given: Path | None) -> Path:
     )
 
 
+def files_below(folder: Path) -> list[Path]:
+    """The files in a folder and in the folders inside it, sorted by bytes; not the hidden ones."""
+    try:
+        inside = sorted(folder.iterdir(), key=os.fsencode)
+    except OSError as error:
+        raise DataError(f"{shown(folder)} cannot be read: {_reason(error)}") from None
+    open_ones = [path for path in inside if not path.name.startswith(".")]
+    found = [files_below(path) if _is_folder(path) else [path] for path in open_ones]
+    return [path for several in found for path in several]
+
+
+def _is_folder(path: Path) -> bool:
+    """A folder, and no link to one, which may lead in a circle."""
+    return path.is_dir() and not path.is_symlink()
+
+
 def regular_size(path: Path, written: str = "") -> int:
     """Bytes of a regular file, which is not opened; anything else is refused with the reason."""
     name = _both_names(path, written)

@@ -171,6 +171,10 @@ class ImageFolder(Pictures):
         data = read(path)
         return planes(data, self.size, self.color, shown(path)), hashlib.sha256(data).hexdigest()
 
+    def reads(self, path: Path) -> bool:
+        """Whether a file in a folder is one of pictures."""
+        return path.suffix.lower() in SUFFIXES
+
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """One picture."""
         check_shape(self._shape, facts, shown(path))

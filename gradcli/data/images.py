@@ -104,6 +104,10 @@ class IdxSource(OwnPictures):
             reading["test"] = Background(lambda: read_pair(*test, classes))
         return reading
 
+    def reads(self, path: Path) -> bool:
+        """Whether a file in a folder is one of samples, and not of labels."""
+        return holds_samples(path)
+
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Samples from another IDX file of the same shape."""
         inputs, scale = read_images(path, facts)
@@ -174,6 +178,14 @@ def _beside(folder: Path, name: str) -> Path | None:
     """A file in a folder under a path's last name, gzipped or not."""
     plain = Path(name).name.removesuffix(".gz")
     return next((one for one in (folder / plain, folder / f"{plain}.gz") if one.is_file()), None)
+
+
+def holds_samples(path: Path) -> bool:
+    """Whether the header of a file is one of IDX samples."""
+    try:
+        return len(read_header(path).shape) > 1
+    except DataError:
+        return False
 
 
 def read_images(path: Path, facts: DataFacts) -> tuple[Tensor, float]:

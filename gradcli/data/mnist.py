@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import regular_size
-from gradcli.data.images import IdxSource, read_images, unseen
+from gradcli.data.images import IdxSource, holds_samples, read_images, unseen
 from gradcli.data.pictures import KnownPictures, Statistic
 
 FILES = {
@@ -70,6 +70,10 @@ class Mnist(KnownPictures):
         """All four files in memory, checked."""
         dataset = self._idx().load()
         return replace(dataset, source=self, facts=self._with_labels(dataset.facts))
+
+    def reads(self, path: Path) -> bool:
+        """Whether a file in a folder is one of images, and not of labels."""
+        return holds_samples(path)
 
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Images from another IDX file, 28 x 28."""

@@ -37,18 +37,20 @@ def facts_of(value: object, source: str) -> DataFacts:
         )
     try:
         facts = _ADAPTER.validate_json(json.dumps(value))
+    except RecursionError:
+        raise _unusable(source, (), "it is nested too deep") from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise _unusable(source, _place(value, first["loc"]), _sentence(first)) from None
+        raise _unusable(source, _place(value, first), _sentence(first)) from None
     for field, expected in facts.problems():
         raise _unusable(source, (field,), f"{expected}, found {shown(getattr(facts, field))}")
     return facts
 
 
-def _place(value: Any, steps: Sequence[int | str]) -> Iterator[str]:
+def _place(value: Any, mistake: Mapping[str, Any]) -> Iterator[str]:
     """The keys that lead to a value, without the names of types that pydantic tried there."""
-    for step in steps:
-        if isinstance(value, Mapping):
+    for step in mistake["loc"]:
+        if isinstance(value, Mapping) and (step in value or mistake["type"] == "missing"):
             value = value.get(step)
         elif isinstance(value, list) and isinstance(step, int):
             value = value[step] if step < len(value) else None
@@ -61,6 +63,8 @@ def _sentence(mistake: Mapping[str, Any]) -> str:
     kind = mistake["type"]
     if kind == "missing":
         return "it is missing"
+    if kind == "json_invalid":
+        return f"its JSON cannot be read: {mistake['ctx']['error']}"
     if kind == "unexpected_keyword_argument":
         return "no such field is known"
     expected = EXPECTED.get(kind) or mistake.get("ctx", {}).get("expected", "another value")

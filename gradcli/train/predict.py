@@ -1,13 +1,16 @@
-"""A trained model applied to new files: labels with their probabilities, or values."""
+"""A trained model applied to new samples: labels with their probabilities, or values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
+from gradcli.data.dataset import readable_in
+from gradcli.data.files import shown
 from gradcli.errors import ConfigError, NumericsError
 from gradcli.train import precision
 
@@ -16,35 +19,65 @@ if TYPE_CHECKING:
     from gradcli.train.job import Job
 
 
-def predict(
-    job: Job, file: Path, top: int, note: Callable[[str], None]
-) -> Iterator[dict[str, Any]]:
-    """One record a sample: file, index, name, and what the model says of it.
+class Predictor:
+    """A trained model as a function of samples; threads may share it, one batch runs at a time."""
 
-    Of classes that is `label` and `probability` of the likeliest, `probabilities` of all by label,
-    and `top`, the likeliest ones in order; of a regression `values`, by the name of the target.
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._lock = Lock()
+        job.model.eval()
+        self._outputs = engine.capture(
+            _outputs_of(job), on_refusal=lambda _: None, eager=not job.settings.capture
+        )
 
-    `note` is told what the user should know of the file.
-    """
-    unseen = job.dataset.read(file)
-    for text in unseen.notes:
-        note(text)
-    classes = job.dataset.facts.classes
-    size = job.settings.batch
-    job.model.eval()
-    outputs = engine.capture(
-        _outputs_of(job), on_refusal=lambda _: None, eager=not job.settings.capture
-    )
-    for begin in range(0, len(unseen.names), size):
-        end = min(begin + size, len(unseen.names))
-        for at, values in enumerate(outputs(unseen.inputs[begin:end]).tolist(), begin):
-            row = {"file": str(file), "index": unseen.indices[at], "name": unseen.names[at]}
-            _check(values, row)
-            yield row | (
-                {"values": dict(zip(value_names(job, len(values)), values, strict=True))}
-                if classes is None
-                else _ranked(values, labels_of(job), top)
-            )
+    def files(
+        self, paths: Iterable[Path], top: int, note: Callable[[str], None]
+    ) -> Iterator[dict[str, Any]]:
+        """One record a sample: file, index, name, and what `answers` says of it.
+
+        A folder stands for the files in it. `note` is told what the user should know of them.
+        """
+        for file in self._expanded(paths, note):
+            unseen = self._job.dataset.read(file)
+            for text in unseen.notes:
+                note(text)
+            names = zip(unseen.indices, unseen.names, strict=True)
+            answers = self.answers(unseen.inputs, top, str(file), unseen.indices)
+            for (index, name), answer in zip(names, answers, strict=True):
+                yield {"file": str(file), "index": index, "name": name, **answer}
+
+    def answers(
+        self, inputs: Tensor, top: int, source: str, indices: Sequence[int]
+    ) -> Iterator[dict[str, Any]]:
+        """What the model says of each sample; `source` and `indices` name them in errors.
+
+        Of classes that is `label` and `probability` of the likeliest, `probabilities` of all by
+        label, and `top`, the likeliest ones in order; of a regression `values`, by the name of the
+        target.
+        """
+        job, size = self._job, self._job.settings.batch
+        for begin in range(0, inputs.shape[0], size):
+            with self._lock:
+                rows = self._outputs(inputs[begin : begin + size]).tolist()
+            for index, values in zip(indices[begin : begin + size], rows, strict=True):
+                _check(values, source, index)
+                if job.dataset.facts.classes is None:
+                    names = value_names(job, len(values))
+                    yield {"values": dict(zip(names, values, strict=True))}
+                else:
+                    yield _ranked(values, labels_of(job), top)
+
+    def _expanded(self, paths: Iterable[Path], note: Callable[[str], None]) -> Iterator[Path]:
+        for path in paths:
+            if not path.is_dir():
+                yield path
+                continue
+            fit, others = readable_in(path, self._job.dataset.source)
+            if others:
+                names = ", ".join(shown(one.name) for one in others[:3])
+                more = ", ..." if len(others) > 3 else ""
+                note(f"{shown(path)}: {len(others)} files are left out: {names}{more}")
+            yield from fit
 
 
 def _outputs_of(job: Job) -> Callable[[Tensor], Tensor]:
@@ -82,11 +115,9 @@ def value_names(job: Job, count: int) -> Sequence[str]:
     return names if len(names) == count else [str(number) for number in range(count)]
 
 
-def _check(values: Sequence[float], row: dict[str, object]) -> None:
+def _check(values: Sequence[float], source: str, index: int) -> None:
     if not all(math.isfinite(value) for value in values):
-        raise NumericsError(
-            f"the model's output for {row['file']}, sample {row['index']}, is not finite"
-        )
+        raise NumericsError(f"the model's output for {source}, sample {index}, is not finite")
 
 
 def _ranked(values: Sequence[float], labels: Sequence[str], top: int) -> dict[str, Any]:

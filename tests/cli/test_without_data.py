@@ -2,143 +2,24 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy
 import pytest
 from points import Ended, gradcli
+from tiny_data import CASES
 
 __all__ = ["gradcli"]
 
 Command = Callable[..., Ended]
-HEAD = "gradcli: 1\nname: moved\n"
-TRAIN = "optim: {name: adam, lr: 0.01}\ntrain: {epochs: 1, batch: 8, log_every: 100}\n"
-
-
-def idx(numbers: numpy.ndarray) -> bytes:
-    shape = b"".join(size.to_bytes(4, "big") for size in numbers.shape)
-    return bytes([0, 0, 8, numbers.ndim]) + shape + numbers.tobytes()
-
-
-def write_mnist(folder: Path, draw: numpy.random.Generator) -> None:
-    folder.mkdir(parents=True)
-    for name, count in (("train", 40), ("t10k", 16)):
-        pixels = draw.integers(0, 256, (count, 28, 28), dtype=numpy.uint8)
-        labels = numpy.arange(count, dtype=numpy.uint8) % 10
-        (folder / f"{name}-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx(pixels)))
-        (folder / f"{name}-labels-idx1-ubyte").write_bytes(idx(labels))
-
-
-def write_rows(path: Path, count: int, seed: int) -> None:
-    """Numbers with gaps, categories, a class and a price."""
-    draw = random.Random(seed)
-    text = io.StringIO()
-    rows = csv.writer(text)
-    rows.writerow(["area", "rooms", "city", "kind", "price"])
-    for i in range(count):
-        area = draw.uniform(20, 200)
-        city = ["Rome", "Oslo", "Bonn"][i % 3]
-        gap = "" if i % 7 == 3 else f"{area:.2f}"
-        rows.writerow([gap, i % 5, city, "big" if area > 90 else "small", round(area * 3000)])
-    path.write_text(text.getvalue())
-
-
-def write_pictures(folder: Path, draw: numpy.random.Generator) -> None:
-    image = pytest.importorskip("PIL.Image", reason="image_folder needs the extra `images`")
-    for name, low in (("dark", 0), ("light", 120)):
-        (folder / name).mkdir(parents=True)
-        for i in range(8):
-            pixels = draw.integers(low, low + 120, (9, 11, 3), dtype=numpy.uint8)
-            image.fromarray(pixels).save(folder / name / f"{i}.png")
-
-
-def write_arrays(path: Path, draw: numpy.random.Generator, count: int) -> None:
-    x = draw.normal(2.0, 3.0, (count, 5)).astype(numpy.float32)
-    numpy.savez(path, x=x, y=(x[:, 0] > 2).astype(numpy.int64))
-
-
-def mnist() -> str:
-    write_mnist(Path("data/mnist"), numpy.random.default_rng(1))
-    write_mnist(Path("new"), numpy.random.default_rng(2))
-    return (
-        "data: {name: mnist, dir: data/mnist, normalize: true, size: 32}\n"
-        "model: [flatten, linear: 10]\n"
-    )
-
-
-def image_folder() -> str:
-    write_pictures(Path("data/pictures"), numpy.random.default_rng(1))
-    write_pictures(Path("new"), numpy.random.default_rng(2))
-    return (
-        "data: {name: image_folder, dir: data/pictures, size: 8, normalize: true}\n"
-        "model: [flatten, linear: $data.classes]\n"
-    )
-
-
-def npz() -> str:
-    Path("data").mkdir()
-    Path("new").mkdir()
-    write_arrays(Path("data/a.npz"), numpy.random.default_rng(1), 40)
-    write_arrays(Path("new/a.npz"), numpy.random.default_rng(2), 12)
-    return (
-        "data: {name: npz, file: data/a.npz, inputs: x, targets: y, mean: 2, std: 3}\n"
-        "model: [linear: $data.classes]\n"
-    )
-
-
-def table(target: str) -> str:
-    Path("data").mkdir()
-    Path("new").mkdir()
-    write_rows(Path("data/rows.csv"), 60, 1)
-    write_rows(Path("new/rows.csv"), 20, 2)
-    return (
-        f"data: {{name: csv, file: data/rows.csv, {target}, numeric: [area, rooms], "
-        "category: [city], missing: mean}\n"
-    )
-
-
-def classes() -> str:
-    return table("target: kind") + "model: [linear: $data.classes]\n"
-
-
-def values() -> str:
-    return table("target: price, task: regression") + "model: [linear: 1]\n"
-
-
-def text() -> str:
-    Path("data").mkdir()
-    Path("new").mkdir()
-    Path("data/words.txt").write_text("the cat sat on the mat\n" * 40)
-    Path("new/words.txt").write_text("that mat is the cat\n".replace("is", "sat") * 5)
-    return (
-        "data: {name: text, file: data/words.txt, context: 8}\n"
-        "model: [embed: 8, linear: $data.vocab]\n"
-    )
-
-
-CASES: dict[str, tuple[Callable[[], str], list[str]]] = {
-    "mnist": (mnist, ["new/t10k-images-idx3-ubyte.gz"]),
-    "image_folder": (image_folder, ["new/dark/0.png", "new/light/3.png"]),
-    "npz": (npz, ["new/a.npz"]),
-    "csv, classes": (classes, ["new/rows.csv"]),
-    "csv, values": (values, ["new/rows.csv"]),
-    "text": (text, ["new/words.txt"]),
-}
 ALL = pytest.mark.parametrize("case", CASES)
 
 
 @pytest.fixture
 def run(gradcli: Command, case: str) -> Path:
     """A run of a few steps; its data lie in `data`, new data of the same kind in `new`."""
-    write = CASES[case][0]
-    loss = "mse" if case == "csv, values" else "cross_entropy"
-    Path("moved.yaml").write_text(f"{HEAD}{write()}loss: {loss}\n{TRAIN}")
+    Path("moved.yaml").write_text(CASES[case].config())
     ended = gradcli("train", "moved.yaml", "--json")
     assert ended.code == 0
     return Path(ended.json["run"])
@@ -156,7 +37,7 @@ def carry_off(run: Path) -> Path:
 
 @ALL
 def test_predict_answers_as_before(gradcli: Command, run: Path, case: str) -> None:
-    files = CASES[case][1]
+    files = CASES[case].files
     lines, as_json = (
         gradcli("predict", str(run), *files),
         gradcli("predict", "last", *files, "--json"),
@@ -183,3 +64,41 @@ def test_eval_of_a_split_needs_the_data(gradcli: Command, run: Path, case: str) 
     ended = gradcli("eval", str(carry_off(run)), "--split", "train")
     assert ended.code == 3
     assert "if the data has moved, write its new place into" in ended.err
+
+
+@ALL
+def test_eval_of_new_data_gives_the_figures_of_a_split(
+    gradcli: Command, run: Path, case: str
+) -> None:
+    """The training data, handed in as new, has the figures of its split; then without the data."""
+    split = CASES[case].split
+    of_split = gradcli("eval", str(run), "--split", split, "--json").json["metrics"]
+    of_file = gradcli("eval", str(run), "--data", CASES[case].trained, "--json")
+    assert of_file.code == 0
+    same = {name.replace("data.", f"{split}."): x for name, x in of_file.json["metrics"].items()}
+    assert same == pytest.approx(of_split, rel=1e-5)
+    new = gradcli("eval", str(run), "--data", CASES[case].labelled, "--json").json
+    after = gradcli("eval", str(carry_off(run)), "--data", CASES[case].labelled, "--json")
+    assert after.code == 0
+    assert after.json["metrics"] == new["metrics"] != of_file.json["metrics"]
+
+
+@ALL
+def test_a_folder_stands_for_the_files_in_it(gradcli: Command, run: Path, case: str) -> None:
+    """Those that hold samples, in the order of their names; the others are named."""
+    named = [Path(file) for file in CASES[case].files]
+    folder = named[0].parent
+    (folder / ".hidden").write_text("nothing to read")
+    (folder / "y.npy").unlink(missing_ok=True)  # targets are arrays like any other
+    readable = sorted(path for path in folder.iterdir() if is_of_samples(path, case))
+    of_files = gradcli("predict", str(run), *map(str, readable), "--json").json["predictions"]
+    whole = gradcli("predict", str(run), str(folder), "--json")
+    assert (whole.code, whole.json["predictions"]) == (0, of_files)
+    assert set(map(str, named[:1])) <= {row["file"] for row in of_files}
+    left_out = {path.name for path in folder.iterdir()} - {path.name for path in readable}
+    assert all(name in whole.err for name in left_out - {".hidden"})
+
+
+def is_of_samples(path: Path, case: str) -> bool:
+    """As the names say that `tiny_data` gives."""
+    return not path.name.startswith(".") and "label" not in path.name
