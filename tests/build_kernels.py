@@ -10,25 +10,14 @@ import runpy
 import sys
 from pathlib import Path
 
-import cffi
-
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def main(flags: list[str]) -> None:
     """Compile what device/build.py compiles, with `flags` in the place of its -O3."""
     plain = runpy.run_path(str(ROOT / "gradcli" / "engine" / "device" / "build.py"))
-    builder = cffi.FFI()
-    builder.cdef(plain["declarations"]())
-    builder.set_source(
-        "gradcli.engine.device._cpu",
-        '#include <stdint.h>\n#include "call.h"\n',
-        sources=plain["sources"](),
-        include_dirs=[str(plain["CSRC"])],
-        extra_compile_args=[flag for flag in plain["FLAGS"] if flag != "-O3"] + flags,
-        extra_link_args=["-pthread", *(flag for flag in flags if flag.startswith("-fsanitize"))],
-        libraries=["m"],
-    )
+    compiled = [flag for flag in plain["FLAGS"] if flag != "-O3"] + flags
+    builder = plain["builder"](compiled, [f for f in flags if f.startswith("-fsanitize")])
     builder.compile(tmpdir=str(ROOT))
 
 

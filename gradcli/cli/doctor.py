@@ -8,6 +8,7 @@ import platform
 import shutil
 import subprocess
 import sys
+from dataclasses import asdict
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from gradcli.engine import DType
 
 PACKAGES = ("click", "PyYAML", "cffi", "tqdm", "pydantic", "safetensors")
-INSTRUCTION_SETS = ("avx512bf16", "avx512", "avx2", "neon", "baseline")
 EXIT_BROKEN = 4
 # A relative error that float32 rounding cannot explain.
 TOLERANCE = 1e-6
@@ -81,15 +81,17 @@ def _version(package: str) -> str:
 def kernels() -> dict[str, Any]:
     """What the compiled library offers here, and whether each instruction set computes rightly."""
     from gradcli.engine.device import cpu
+    from gradcli.engine.device.kernels import BUILD
 
     chosen = cpu.isa()
     tests = {}
-    for name in INSTRUCTION_SETS:
-        if cpu.set_isa(name):
-            tests[name] = self_test()
+    for name in cpu.usable_isas():
+        cpu.set_isa(name)
+        tests[name] = self_test()
     cpu.set_isa(chosen)
     return {
         "kernels": len(cpu.KERNELS),
+        "build": asdict(BUILD),
         "instruction_set": chosen,
         "self_test": tests,
         "threads": cpu.threads(),
@@ -160,6 +162,8 @@ def _show(report: dict[str, Any]) -> None:
 def _show_kernels(report: dict[str, Any]) -> None:
     built, used = ", ".join(report["self_test"]), report["instruction_set"]
     _line("kernels", f"{report['kernels']}, built here for {built}; {used} used")
+    build = report["build"]
+    _line("build", f"{build['compiler']} {build['flags']}, csrc {build['source'][:12]}")
     wrong = {name: text for name, text in report["self_test"].items() if text}
     _line("self-test", "; ".join(f"{k}: {v}" for k, v in wrong.items()) or "passed on each of them")
     _line("threads", f"{report['threads']} ({report['threads_why']})")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -87,6 +88,16 @@ def test_doctor_tests_every_instruction_set_and_keeps_the_chosen_one(
     assert report["devices"]["cpu"] == ""
     assert report["devices"]["cuda"]
     assert report["threads"] >= 1
+
+
+def test_doctor_shows_the_build(capsys: pytest.CaptureFixture[str]) -> None:
+    build = json_of(["doctor"], capsys)["build"]
+    assert len(bytes.fromhex(build["source"])) == 32
+    assert re.match(r"(gcc|.*clang) \d+\.\d+", build["compiler"], re.IGNORECASE)
+    assert "-ffp-contract=off" in build["flags"]
+    assert run(["doctor"]) == 0
+    line = f"build      {build['compiler']} {build['flags']}, csrc {build['source'][:12]}\n"
+    assert line in capsys.readouterr().out
 
 
 def test_doctor_names_a_wrong_kernel(

@@ -5,6 +5,10 @@ setup.py names `ffibuilder`; nothing imports this file at run time.
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import cffi
@@ -44,15 +48,43 @@ def headers() -> list[str]:
     return sorted(str(path.relative_to(ROOT)) for path in own)
 
 
-ffibuilder = cffi.FFI()
-ffibuilder.cdef(declarations())
-ffibuilder.set_source(
-    "gradcli.engine.device._cpu",
-    '#include <stdint.h>\n#include "call.h"\n',
-    sources=sources(),
-    depends=headers(),
-    include_dirs=[str(CSRC)],
-    extra_compile_args=FLAGS,
-    extra_link_args=["-pthread"],
-    libraries=["m"],
-)
+def source_sha256() -> str:
+    """One hash of all these files and their names."""
+    digest = hashlib.sha256()
+    for name in sorted([*sources(), *headers()]):
+        content = (ROOT / name).read_bytes()
+        digest.update(f"{name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+# What the library says of how it was built: three lines. The compiler names itself.
+BUILD = """
+#ifdef __clang__
+#define COMPILER __VERSION__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+static const char *gc_build(void) { return %s "\\n" COMPILER "\\n" %s; }
+"""
+
+
+def builder(flags: Sequence[str], link: Sequence[str] = ()) -> cffi.FFI:
+    """The extension, compiled with these flags; $CFLAGS comes on top."""
+    ffi = cffi.FFI()
+    ffi.cdef(declarations() + "const char *gc_build(void);")
+    stated = " ".join([*flags, *os.environ.get("CFLAGS", "").split()])
+    ffi.set_source(
+        "gradcli.engine.device._cpu",
+        '#include <stdint.h>\n#include "call.h"\n'
+        + BUILD % (json.dumps(source_sha256()), json.dumps(stated)),
+        sources=sources(),
+        depends=headers(),
+        include_dirs=[str(CSRC)],
+        extra_compile_args=list(flags),
+        extra_link_args=["-pthread", *link],
+        libraries=["m"],
+    )
+    return ffi
+
+
+ffibuilder = builder(FLAGS)

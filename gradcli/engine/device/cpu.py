@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from gradcli.errors import (
 from gradcli.free_memory import free_memory
 
 KERNELS = {name: facts.number for name, facts in FACTS.items()}
+INSTRUCTION_SETS = ("avx512bf16", "avx512", "avx2", "neon", "baseline")  # best first
 _NULL = ffi.NULL
 
 
@@ -144,6 +146,11 @@ def kernel_built(kernel: str, dtype: DType) -> bool:
 
 def multiplies_bfloat16() -> frozenset[str]:
     """The products that this instruction set does on bfloat16 as it is."""
+    return _multiplied_by(isa())
+
+
+@cache
+def _multiplied_by(_isa: str) -> frozenset[str]:
     return frozenset(k for k, facts in FACTS.items() if facts.product and kernel_built(k, bfloat16))
 
 
@@ -223,8 +230,16 @@ def isa() -> str:
 
 
 def set_isa(name: str) -> bool:
-    """Choose another instruction set (tests compare them); False where the machine lacks it."""
+    """Choose another instruction set; False where the machine lacks it."""
     return bool(lib.gc_set_isa(name.encode()))
+
+
+def usable_isas() -> tuple[str, ...]:
+    """The instruction sets that this machine has, best first."""
+    chosen = isa()
+    usable = tuple(name for name in INSTRUCTION_SETS if set_isa(name))
+    set_isa(chosen)
+    return usable
 
 
 def allocated() -> int:

@@ -124,8 +124,22 @@ def _declared() -> dict[str, Kernel]:
     return kernels
 
 
+@dataclass(frozen=True)
+class Build:
+    """How the library was built; another source, compiler or flags may give other bits.
+
+    Attributes:
+        source: sha256 of the C files in csrc/ that are the CPU's.
+    """
+
+    source: str
+    compiler: str
+    flags: str
+
+
 try:
     FACTS = _declared()
+    BUILD = Build(*text(lib.gc_build()).split("\n"))
 except AttributeError as error:
     raise DeviceError(
         f"the CPU kernels beside {__file__} were built from another version of csrc/ ({error}); "

@@ -55,10 +55,14 @@ class Meta:
     has_float64 = True
 
     def __init__(self) -> None:
-        self.multiplies_bfloat16 = cpu.multiplies_bfloat16()
         self.allocated = 0
         self.uses = place.devices
         self._next = _FIRST
+
+    @property
+    def multiplies_bfloat16(self) -> frozenset[str]:
+        """What the CPU multiplies."""
+        return cpu.multiplies_bfloat16()
 
     def allocate(self, nbytes: int) -> Imagined:
         """A block under an address that no other one has."""

@@ -32,7 +32,11 @@ class Device(Protocol):
 
     name: str
     has_float64: bool
-    multiplies_bfloat16: frozenset[str]  # kernels that take it as it is
+
+    @property
+    def multiplies_bfloat16(self) -> frozenset[str]:
+        """The kernels that take it as it is."""
+        ...
 
     def allocate(self, nbytes: int) -> Storage:
         """Fresh memory there."""
