@@ -12,7 +12,7 @@ from pathlib import Path
 import grey_png
 
 from gradcli import engine
-from gradcli.cli.trained import open_trained
+from gradcli.config.trained import open_trained
 from gradcli.errors import GradcliError
 from gradcli.train.directory import find
 

@@ -14,7 +14,7 @@ from gradcli.cli.progress import say_result
 from gradcli.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gradcli.cli.trained import Trained
+    from gradcli.config.trained import Trained
     from gradcli.data import Split
 
 

@@ -14,8 +14,8 @@ from gradcli.devices import DEVICES, parsed, shown
 from gradcli.errors import DeviceError, OptionError
 
 if TYPE_CHECKING:  # imported when a command needs it
-    from gradcli.cli.trained import Trained
     from gradcli.config.room import Room
+    from gradcli.config.trained import Trained
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -144,7 +144,7 @@ def trained(function: Callable[..., Any]) -> Any:
         **others: Any,
     ) -> Any:
         def open_run(with_data: bool) -> Trained:
-            from gradcli.cli.trained import open_trained
+            from gradcli.config.trained import open_trained
             from gradcli.train.directory import find
 
             path, which = find(runs, run, checkpoint)

@@ -12,7 +12,7 @@ from gradcli.cli import options, output
 from gradcli.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gradcli.cli.trained import Trained
+    from gradcli.config.trained import Trained
     from gradcli.train.generate import Sampling
 
 OF_FILES = ("top", "out", "overwrite")

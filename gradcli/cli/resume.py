@@ -9,7 +9,6 @@ import click
 
 from gradcli.cli import options, output
 from gradcli.cli.progress import carry_out
-from gradcli.cli.trained import load_run
 from gradcli.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -55,6 +54,7 @@ def command(
         directories.check_newest(path, which)
     with directories.RunDirectory(path) as directory:
         from gradcli.config import build
+        from gradcli.config.trained import load_run
 
         job = build(load_run(path, overrides, options.room(device)))
 

@@ -8,7 +8,7 @@ import pytest
 from points import gradcli
 
 from gradcli import engine
-from gradcli.cli.trained import open_trained
+from gradcli.config.trained import open_trained
 from gradcli.train.directory import find
 
 __all__ = ["gradcli"]

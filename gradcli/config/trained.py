@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from gradcli.config.build import build
+from gradcli.config.load import Config, load
+from gradcli.config.room import Room
+from gradcli.data import Facts, LoadedData
 from gradcli.errors import CheckpointError, ErrorGroup
-
-if TYPE_CHECKING:
-    from gradcli.config import Config
-    from gradcli.config.room import Room
-    from gradcli.data import Facts
-    from gradcli.train.checkpoint import Meta
-    from gradcli.train.job import Job
+from gradcli.train import old_runs
+from gradcli.train.checkpoint import Meta
+from gradcli.train.compare import check_same
+from gradcli.train.directory import best_and_last, find_checkpoint
+from gradcli.train.job import Job
+from gradcli.train.state import nonfinite_weights, restore
 
 NO_DATA = "E301"
 
@@ -48,9 +50,6 @@ def load_run(
 
     To go on with it, the training has to fit into a room. With facts its data is not needed.
     """
-    from gradcli.config import load
-    from gradcli.train import old_runs
-
     resolved = path / "resolved.yaml"
     try:
         changes = (*old_runs.overrides(path), *overrides)
@@ -70,10 +69,6 @@ def open_trained(
     None means the best where the run keeps one. With `partial` tensors that do not fit are left at
     their first values, and noted. Without its data the job has no splits, and serves new files.
     """
-    from gradcli.train.compare import check_same
-    from gradcli.train.directory import best_and_last, find_checkpoint
-    from gradcli.train.state import nonfinite_weights, restore
-
     best, last = best_and_last(path)
     name, found = find_checkpoint(path, which)
     job = (_job_with_data if with_data else _job_without_data)(path, found.meta, name)
@@ -93,21 +88,15 @@ def open_trained(
 
 def _job_with_data(path: Path, meta: Meta, source: str) -> Job:
     """The job on its own data; new files are read as the checkpoint says."""
-    from gradcli.config import build
-    from gradcli.train.old_runs import facts_with_state
-
     job = build(load_run(path)).as_fitted(meta.facts)
     if meta.facts is not None or not meta.state:
         return job
-    facts = facts_with_state(job.dataset.facts, meta.state, source)
+    facts = old_runs.facts_with_state(job.dataset.facts, meta.state, source)
     return replace(job, dataset=replace(job.dataset, facts=facts))
 
 
 def _job_without_data(path: Path, meta: Meta, source: str) -> Job:
     """The job on no data; of a checkpoint of format 1, which has no facts, on its own."""
-    from gradcli.config import build
-    from gradcli.data import LoadedData
-
     if meta.facts is None:
         return _job_with_data(path, meta, source)
     config = load_run(path, facts=meta.facts)
