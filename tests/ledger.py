@@ -12,8 +12,9 @@ HEAD = """# Parity with PyTorch
 
 Made by the tests: `python -m pytest tests/parity --parity-table=docs/parity.md`. Each case gives
 the same numbers to both and compares results, gradients, and for layers and optimizers many steps
-of training. The error is the largest difference, divided by the largest result or 1; float32 has
-1.2e-07 between neighbours, float64 2.2e-16.
+of training; the rows of `metrics` compare with scikit-learn. The error is the largest
+difference, divided by the largest result or 1; float32 has 1.2e-07 between neighbours, float64
+2.2e-16.
 
 | name | cases | worst error, float64 | worst error, float32 |
 |---|---|---|---|
