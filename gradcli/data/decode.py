@@ -7,10 +7,12 @@ import warnings
 from importlib.util import find_spec
 from typing import Any
 
+from gradcli.data import png
+from gradcli.data.foreign import kind_of
 from gradcli.errors import DataError
 
 COLORS = {"rgb": ("RGB", 3), "gray": ("L", 1)}  # Pillow's name of the mode, and its channels
-MOST_PIXELS = 1 << 28  # of one picture
+MOST_PIXELS = 178_956_970  # of one picture; Pillow reads no more either
 
 
 def require_pillow() -> None:
@@ -25,31 +27,52 @@ def require_pillow() -> None:
 def planes(data: bytes, size: int, color: str, source: str) -> bytes:
     """The picture as channels of size x size bytes.
 
-    Its shorter side is made `size` long, bilinear, and the middle of the longer one is kept.
+    Its shorter side is made `size` long, bilinear, and the middle of the longer one is kept. Of 16
+    bits the upper 8 are taken.
     """
     require_pillow()
     from PIL import Image
 
     try:
+        if png.is_png(data):
+            _check_pixels(*png.check_header(data), source)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about damaged metadata that is not looked at
             with Image.open(io.BytesIO(data), formats=("PNG", "JPEG")) as opened:
-                if opened.width * opened.height > MOST_PIXELS:
-                    raise DataError(
-                        f"{source}: {opened.width} x {opened.height} pixels; at most {MOST_PIXELS} "
-                        "are read",
-                        code="E302",
-                    )
-                picture = _square(opened.convert(COLORS[color][0]), size)
+                _check_pixels(opened.width, opened.height, source)
+                if opened.format == "PNG":
+                    png.check(data)
+                picture = _square(_of_bytes(opened).convert(COLORS[color][0]), size)
                 pixels = picture.tobytes()
     except DataError:
         raise
-    except Exception as error:  # damaged files end in anything there, from OSError to SyntaxError
+    except Image.DecompressionBombError:
         raise DataError(
-            f"{source}: not a whole PNG or JPEG picture: {_shortened(str(error))}", code="E302"
+            f"{source}: more than {MOST_PIXELS} pixels; no more are read", code="E302"
+        ) from None
+    except Exception as error:  # damaged files end in anything there, from OSError to SyntaxError
+        reason = _reason(error, data)
+        raise DataError(
+            f"{source}: not a whole PNG or JPEG picture: {reason}", code="E302"
         ) from None
     channels = COLORS[color][1]
     return b"".join(pixels[channel::channels] for channel in range(channels))
+
+
+def _check_pixels(width: int, height: int, source: str) -> None:
+    if width * height > MOST_PIXELS:
+        raise DataError(
+            f"{source}: {width} x {height} pixels; at most {MOST_PIXELS} are read", code="E302"
+        )
+
+
+def _of_bytes(picture: Any) -> Any:
+    """The picture with 8 bits a channel: Pillow makes white of every gray of 16 bits above 255."""
+    if picture.mode.startswith("I"):
+        return picture.convert("I").point(lambda gray: gray * (1 / 256)).convert("L")
+    if picture.mode == "P" and picture.getextrema()[1] >= len(picture.palette.palette) // 3:
+        raise ValueError("it has a colour that is not in its palette")
+    return picture
 
 
 def _square(picture: Any, size: int) -> Any:
@@ -62,6 +85,8 @@ def _square(picture: Any, size: int) -> Any:
     return resized.crop((left, top, left + size, top + size))
 
 
-def _shortened(text: str) -> str:
+def _reason(error: Exception, data: bytes) -> str:
     """Pillow quotes the memory address of what it could not identify."""
-    return "it is neither" if text.startswith("cannot identify") else text
+    if str(error).startswith("cannot identify"):
+        return f"it is {kind_of(data[:64]) or 'neither'}"
+    return str(error)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from gradcli.data.files import shown
+from gradcli.data.foreign import kind_of
 from gradcli.errors import CheckpointError
 
 METADATA = "__metadata__"
@@ -41,21 +42,6 @@ SIZES: dict[str, int] = {
     "U64": 8,
 }
 
-FOREIGN: tuple[tuple[bytes, str], ...] = (
-    (b"\x80\x02", "a Python pickle"),
-    (b"\x80\x03", "a Python pickle"),
-    (b"\x80\x04", "a Python pickle"),
-    (b"\x80\x05", "a Python pickle"),
-    (b"PK\x03\x04", "a zip archive (torch.save writes these)"),
-    (b"GGUF", "a GGUF file"),
-    (b"version https://git-lfs", "a Git LFS pointer, not the file itself"),
-    (b"<!doctype", "an HTML page"),
-    (b"<html", "an HTML page"),
-    (b"\x1f\x8b", "a gzip archive"),
-    (b"\x89HDF", "an HDF5 file"),
-    (b"\x93NUMPY", "a NumPy array"),
-)
-
 
 @dataclass(frozen=True)
 class Stored:
@@ -73,15 +59,6 @@ class Contents:
     tensors: dict[str, Stored]
     metadata: dict[str, str]
     header: bytes
-
-
-def kind_of(start: bytes) -> str | None:
-    """What a file that is not safetensors seems to be, from its first bytes."""
-    text = start.lstrip().lower()
-    for magic, kind in FOREIGN:
-        if start.startswith(magic) or text.startswith(magic):
-            return kind
-    return None
 
 
 def encode_header(tensors: Mapping[str, Stored], metadata: Mapping[str, str]) -> bytes:

@@ -134,7 +134,7 @@ def test_the_content_decides_not_the_name(tmp_path: Path) -> None:
     gif = io.BytesIO()
     picture(4, 4).save(gif, "GIF")
     filled(tmp_path, cat__a_dot_png=gif.getvalue())
-    with pytest.raises(DataError, match=r"a\.png: not a whole .* picture: it is neither"):
+    with pytest.raises(DataError, match=r"a\.png: not a whole .* picture: it is a GIF picture"):
         source(tmp_path).load()
 
 
