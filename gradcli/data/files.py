@@ -26,7 +26,14 @@ _SUM_LINE = re.compile(r"([0-9a-f]{64})[ ][ *]([A-Za-z0-9._-]+)")
 
 def shown(path: Path | str) -> str:
     """A path for a message: control characters and odd bytes escaped."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in os.fsdecode(path))
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in as_text(path))
+
+
+def as_text(path: Path | str) -> str:
+    r"""A path or name that any file can hold: a byte that is no UTF-8 stands there as `\xe9`."""
+    return "".join(
+        f"\\x{ord(c) - 0xDC00:x}" if "\udc80" <= c <= "\udcff" else c for c in os.fsdecode(path)
+    )
 
 
 def locate(written: str, root: Path) -> Path:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
 from gradcli.data.decode import COLORS, planes, require_pillow
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import expanded, read, shown
+from gradcli.data.files import as_text, expanded, read, shown
 from gradcli.data.images import check_shape, unseen
 from gradcli.data.pictures import Pictures, Statistic, normalization
 from gradcli.data.samples import Samples, tensor_of
@@ -92,17 +92,19 @@ class ImageFolder(Pictures):
 
     def _found(self) -> tuple[tuple[str, ...], dict[str, Listed]]:
         """The classes, and the pictures of each folder."""
-        classes = class_names(Path(self.dir))
-        found = {"train": pictures(Path(self.dir), classes)}
+        folders = class_folders(Path(self.dir))
+        classes = tuple(folders)
+        found = {"train": pictures(folders, classes)}
         if self.test_dir is not None:
-            odd = set(class_names(Path(self.test_dir))) - set(classes)
+            folders = class_folders(Path(self.test_dir))
+            odd = set(folders) - set(classes)
             if odd:
                 raise DataError(
                     f"{shown(self.test_dir)} has the class '{shown(min(odd))}', which "
                     f"{shown(self.dir)} does not have",
                     code="E305",
                 )
-            found["test"] = pictures(Path(self.test_dir), classes)
+            found["test"] = pictures(folders, classes)
         return classes, found
 
     def _stored(self, classes: tuple[str, ...], found: Mapping[str, Listed]) -> Facts:
@@ -190,43 +192,44 @@ class ImageFolder(Pictures):
 
     def _known_pictures(self, folder: Path, classes: tuple[str, ...]) -> Listed:
         """The pictures of a folder that has no class but these."""
-        odd = set(class_names(folder)) - set(classes)
+        folders = class_folders(folder)
+        odd = set(folders) - set(classes)
         if odd and classes:
             raise DataError(
                 f"{shown(folder)} has the class '{shown(min(odd))}', which the model does not "
                 f"know; known: {shown(', '.join(classes))}",
                 code="E305",
             )
-        return pictures(folder, classes or class_names(folder))
+        return pictures(folders, classes or tuple(folders))
 
 
 def _notes(left_out: int) -> tuple[str, ...]:
     return (f"{left_out} files are no .png or .jpg and are left out",) if left_out else ()
 
 
-def class_names(folder: Path) -> tuple[str, ...]:
-    """The names of the folders in a folder, sorted by bytes."""
-    found = [each.name for each in _entries(folder) if each.is_dir()]
+def class_folders(folder: Path) -> dict[str, Path]:
+    """The folders in a folder by the class that each stands for, sorted by the bytes of names."""
+    found = sorted((each for each in _entries(folder) if each.is_dir()), key=os.fsencode)
     if not found:
         raise DataError(
             f"{shown(folder)} holds no folders; each class is a folder of pictures", code="E305"
         )
-    return tuple(sorted(found, key=os.fsencode))
+    return {as_text(each.name): each for each in found}
 
 
-def pictures(folder: Path, classes: tuple[str, ...]) -> Listed:
+def pictures(folders: Mapping[str, Path], classes: tuple[str, ...]) -> Listed:
     """The pictures of each class that has a folder, sorted by bytes; none may be empty."""
     paths: list[Path] = []
     labels: list[int] = []
     left_out = 0
     for number, name in enumerate(classes):
-        if not (folder / name).is_dir():
+        if name not in folders:
             continue  # the test split need not have each class
-        inside = sorted(_entries(folder / name), key=os.fsencode)
+        inside = sorted(_entries(folders[name]), key=os.fsencode)
         fit = [each for each in inside if each.suffix.lower() in SUFFIXES]
         if not fit:
             raise DataError(
-                f"{shown(folder / name)} holds no picture; {', '.join(SUFFIXES)} are read",
+                f"{shown(folders[name])} holds no picture; {', '.join(SUFFIXES)} are read",
                 code="E305",
             )
         paths += fit

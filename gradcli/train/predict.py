@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.data.dataset import readable_in
-from gradcli.data.files import shown
+from gradcli.data.files import as_text, shown
 from gradcli.errors import ConfigError, NumericsError
 from gradcli.train import precision
 
@@ -44,7 +44,8 @@ class Predictor:
             names = zip(unseen.indices, unseen.names, strict=True)
             answers = self.answers(unseen.inputs, top, str(file), unseen.indices)
             for (index, name), answer in zip(names, answers, strict=True):
-                yield {"file": str(file), "index": index, "name": name, **answer}
+                place = {"file": as_text(file), "index": index, "name": as_text(name)}
+                yield place | answer
 
     def answers(
         self, inputs: Tensor, top: int, source: str, indices: Sequence[int]
