@@ -15,6 +15,7 @@ from gradcli.data.facts import DataFacts
 from gradcli.data.files import Loaded, load, locate, shown, text_of
 from gradcli.data.samples import Windows, tensor_of, windows
 from gradcli.data.split import cut
+from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 
 ANY_FILE = "; `unit: bytes` reads any file"
@@ -130,13 +131,7 @@ class TextSource:
 
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Windows of another text, end to end; the last one ends where the text ends."""
-        tokens, (width,) = _tokens(path, facts), facts.input
-        if len(tokens) < width:
-            what = f"{len(tokens)} tokens are too few: the model reads {width}"
-            raise DataError(f"{shown(path)}: {what}", code="E305")
-        starts = [*range(0, len(tokens) - width, width), len(tokens) - width]
-        flat = array("q", (token for at in starts for token in tokens[at : at + width]))
-        inputs = tensor_of(flat, (len(starts), width))
+        inputs, starts = windows_of(_tokens(path, facts), facts, shown(path))
         return Unseen(inputs, [f"{path.name}:{at}" for at in starts], range(len(starts)))
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
@@ -146,6 +141,19 @@ class TextSource:
             what = f"{len(tokens)} tokens are too few: a context of {width} needs {width + 1}"
             raise DataError(f"{shown(path)}: {what}", code="E305")
         return Labelled(Windows(tensor_of(tokens, (len(tokens),)), width, width))
+
+
+def windows_of(
+    tokens: bytes | array[int], facts: DataFacts, source: str
+) -> tuple[Tensor, list[int]]:
+    """A text cut into samples, and where each begins; the last one ends where the text ends."""
+    (width,) = facts.input
+    if len(tokens) < width:
+        what = f"{len(tokens)} tokens are too few: the model reads {width}"
+        raise DataError(f"{source}: {what}", code="E305")
+    starts = [*range(0, len(tokens) - width, width), len(tokens) - width]
+    flat = array("q", (token for at in starts for token in tokens[at : at + width]))
+    return tensor_of(flat, (len(starts), width)), starts
 
 
 def _tokens(path: Path, facts: DataFacts) -> bytes | array[int]:

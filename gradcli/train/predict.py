@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,10 @@ class Predictor:
         self._outputs = engine.capture(
             _outputs_of(job), on_refusal=lambda _: None, eager=not job.settings.capture
         )
+
+    def alone(self) -> AbstractContextManager[Any]:
+        """Inside the block no other thread runs the model through this."""
+        return self._lock
 
     def files(
         self, paths: Iterable[Path], top: int, note: Callable[[str], None]

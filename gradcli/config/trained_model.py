@@ -1,0 +1,100 @@
+"""A trained model in Python: what `gradcli.load` gives."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+from gradcli import engine
+from gradcli.config.trained import Trained, open_trained
+from gradcli.data.facts import DataFacts, data_facts
+from gradcli.data.transforms import HERE, Transforms
+from gradcli.engine import nn
+from gradcli.train.directory import find
+from gradcli.train.generate import Sampling, continued
+from gradcli.train.predict import Predictor
+
+
+def load(
+    run: str | os.PathLike[str],
+    *,
+    runs: str | os.PathLike[str] = "runs",
+    device: str = "cpu",
+) -> TrainedModel:
+    """The model of RUN[@best|@last|@STEP]: a path, a run's name in the folder `runs`, or `last`.
+
+    The data that it was trained on need not be there. Without an `@` it is the best checkpoint
+    where the run keeps one, else the last.
+
+    Raises:
+        RunError: there is no such run.
+        CheckpointError: it has no such checkpoint, or that is damaged.
+    """
+    path, which = find(Path(runs), os.fspath(run))
+    before = engine.get_rng_state()
+    try:
+        trained = open_trained(path, which, device, with_data=False)
+    finally:
+        engine.set_rng_state(before)  # first weights were drawn
+    return TrainedModel(trained)
+
+
+class TrainedModel:
+    """A model with what turns a user's samples into its inputs; threads may share it.
+
+    Attributes:
+        path: of the run.
+        step: the checkpoint's.
+        model: the module, in evaluation mode.
+        facts: what is known of the data that it was trained on.
+        transforms: makes the model's inputs of rows, arrays, texts or files.
+        notes: what the user should know, such as weights that are not finite.
+    """
+
+    def __init__(self, trained: Trained) -> None:
+        job = trained.job
+        facts = data_facts(job.dataset.facts, job.dataset.state)
+        assert facts is not None, "a run has data"
+        self.path = trained.path
+        self.step = trained.meta.step
+        self.model: nn.Module = job.model
+        self.facts: DataFacts = facts
+        self.transforms = Transforms(job.dataset.source, facts)
+        self.notes = tuple(trained.notes)
+        self._job = job
+        self._predictor = Predictor(job)
+
+    def predict(self, samples: Any, top: int = 1) -> list[dict[str, Any]]:
+        """What the model says of each sample, as `gradcli predict --json` has it.
+
+        `samples` is what `transforms` takes. Of classes there are `label` and `probability` of the
+        likeliest, `probabilities` of all and the `top` ones; of values `values`, by the name of
+        the target. `index` counts the samples, in each file for itself.
+        """
+        files = self.transforms.files(samples)
+        if files:
+            return list(self._predictor.files(files, top, warnings.warn))
+        inputs = self.transforms(samples)
+        indices = range(inputs.shape[0])
+        answers = self._predictor.answers(inputs, top, HERE, indices)
+        return [{"index": i, **one} for i, one in zip(indices, answers, strict=True)]
+
+    def generate(
+        self,
+        prompt: str,
+        tokens: int = 300,
+        *,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int = 0,
+    ) -> str:
+        """What a model of text writes behind a prompt, like `gradcli predict --prompt`."""
+        how = Sampling(tokens, temperature, top_k, top_p, seed)
+        with self._predictor.alone():
+            return "".join(continued(self._job, prompt, how))
+
+    def __repr__(self) -> str:
+        return f"TrainedModel({str(self.path)!r}, step {self.step})"

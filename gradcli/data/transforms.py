@@ -1,0 +1,125 @@
+"""A user's own rows, arrays, pictures and texts as inputs of a model, like its training data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gradcli import engine
+from gradcli.data.columns import Encoder, Table
+from gradcli.data.dataset import Source
+from gradcli.data.facts import DataFacts
+from gradcli.data.pictures import padded
+from gradcli.data.samples import scaled, tensor_of
+from gradcli.data.text import ANY_FILE, encode, windows_of
+from gradcli.engine import Tensor
+from gradcli.errors import DataError
+
+HERE = "the samples"  # what messages call what lies in no file
+
+
+class Transforms:
+    """Samples as a tensor (N, *facts.input): files, rows, arrays or texts.
+
+    Files are `Path`s or, but for models of text, also strings. A row of a table is a dict, None
+    stands for a gap; several are a list of dicts. A picture or an array is a tensor, a NumPy array
+    or nested lists of the shape it had in the training data, one or (N, ...); bytes (uint8) are
+    divided by 255 like those of files. A text is a string, cut into samples like a file.
+    """
+
+    def __init__(self, source: Source, facts: DataFacts) -> None:
+        self._source = source
+        self._facts = facts
+
+    def __call__(self, samples: Any) -> Tensor:
+        """The inputs of a model.
+
+        Raises:
+            DataError: a sample that is not like those that the model was trained on.
+        """
+        facts, files = self._facts, self.files(samples)
+        if files:
+            return engine.cat([self._source.new_inputs(one, facts).inputs for one in files])
+        if facts.missing is not None:
+            return row_inputs(samples, facts)
+        if facts.unit is not None:
+            return text_inputs(samples, facts)
+        if facts.stored is not None:
+            return array_inputs(samples, facts, facts.stored)
+        return as_tensor(samples)
+
+    def files(self, samples: Any) -> list[Path]:
+        """The files that the samples are, if they are files."""
+        several = samples if isinstance(samples, list | tuple) else [samples]
+        kinds = os.PathLike if self._facts.unit is not None else str | os.PathLike
+        files = [Path(one) for one in several if isinstance(one, kinds)]
+        if files and len(files) < len(several):
+            raise DataError(f"{HERE}: expected files alone, found others among them", code="E305")
+        return files
+
+
+def row_inputs(samples: Any, facts: DataFacts) -> Tensor:
+    """Rows of a table; columns that were not trained on are not looked at."""
+    rows = [samples] if isinstance(samples, Mapping) else samples
+    if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
+        raise DataError(
+            f"{HERE}: expected a row as a dict from column to value, or a list of rows, "
+            f"got {type(samples).__name__}",
+            code="E305",
+        )
+    for number, row in enumerate(rows):
+        lacks = [name for name in facts.columns if name not in row]
+        if lacks:
+            raise DataError(
+                f"{HERE}: row {number} has no {', '.join(map(repr, lacks))}", code="E304"
+            )
+    cells = [[_cell(row[name]) for name in facts.columns] for row in rows]
+    table = Table(HERE, list(facts.columns), cells, list(range(len(rows))))
+    encoded = Encoder.of(facts).encode(table, facts.missing != "error")
+    return tensor_of(encoded, (len(rows), *facts.input))
+
+
+def _cell(value: Any) -> str:
+    """A value as a table has it."""
+    return "" if value is None else str(value)
+
+
+def text_inputs(samples: Any, facts: DataFacts) -> Tensor:
+    """Texts, each cut into samples end to end; the last one ends where the text ends."""
+    texts = [samples] if isinstance(samples, str | bytes) else list(samples)
+    return engine.cat([windows_of(_tokens(text, facts), facts, HERE)[0] for text in texts])
+
+
+def _tokens(text: Any, facts: DataFacts) -> Any:
+    if facts.unit == "bytes":
+        return text.encode() if isinstance(text, str) else bytes(text)
+    if not isinstance(text, str):
+        raise DataError(f"{HERE}: expected text, got {type(text).__name__}{ANY_FILE}", code="E305")
+    return encode(text, facts.labels, HERE)
+
+
+def array_inputs(samples: Any, facts: DataFacts, stored: tuple[int, ...]) -> Tensor:
+    """Pictures or arrays: one of the shape that was trained on, or several."""
+    x = as_tensor(samples)
+    plain = stored[1:] if stored[0] == 1 and len(stored) == 3 else stored  # (H, W) is one channel
+    if x.shape not in (stored, plain) and x.shape[1:] not in (stored, plain):
+        raise DataError(
+            f"{HERE}: expected {stored} or (N, {', '.join(map(str, stored))}), got {x.shape}",
+            code="E305",
+        )
+    x = x.reshape(-1, *stored)
+    if x.is_floating_point() and not engine.isfinite(x).all().item():
+        raise DataError(f"{HERE}: expected numbers, found NaN or infinity among them", code="E305")
+    scale = 255.0 if x.dtype is engine.uint8 else 1.0
+    return scaled(padded(x, facts.input), scale, facts.mean, facts.std)
+
+
+def as_tensor(samples: Any) -> Tensor:
+    """A tensor, an array of NumPy or nested lists as a tensor."""
+    if isinstance(samples, Tensor):
+        return samples.detach()
+    if hasattr(samples, "__array_interface__"):
+        return engine.from_numpy(samples)
+    return engine.tensor(samples)
