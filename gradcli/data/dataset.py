@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gradcli.data.facts import DataFacts, Facts, data_facts
-from gradcli.data.files import files_below, shown
+from gradcli.data.files import files_below, gzip_notes, shown
 from gradcli.engine import Tensor
 from gradcli.errors import DataError
 
@@ -121,11 +121,13 @@ class LoadedData:
 
     def read(self, path: Path) -> Unseen:
         """The samples of a new file, for prediction."""
-        return self.source.new_inputs(path, self._data_facts())
+        found = self.source.new_inputs(path, self._data_facts())
+        return replace(found, notes=(*gzip_notes(path), *found.notes))
 
     def read_split(self, path: Path) -> Labelled:
         """The labelled samples of a new file or folder, to be measured on."""
-        return self.source.new_split(path, self._data_facts())
+        found = self.source.new_split(path, self._data_facts())
+        return replace(found, notes=(*gzip_notes(path), *found.notes))
 
     def _data_facts(self) -> DataFacts:
         facts = data_facts(self.facts, self.state)

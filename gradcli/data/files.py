@@ -148,9 +148,18 @@ class Loaded:
 
     def notes(self) -> tuple[str, ...]:
         """What is worth telling: gzip under a name that does not say so."""
-        if is_gzip(self.data) and self.path.suffix != ".gz":
-            return (f"{shown(self.path.name)} is gzipped though its name does not say so",)
-        return ()
+        return _gzip_notes(self.path, self.data)
+
+
+def gzip_notes(path: Path) -> tuple[str, ...]:
+    """The notes on a file that is not loaded here; a folder has none."""
+    return _gzip_notes(path, read(path, 2)) if path.is_file() else ()
+
+
+def _gzip_notes(path: Path, start: bytes) -> tuple[str, ...]:
+    if is_gzip(start) and path.suffix != ".gz":
+        return (f"{shown(path.name)} is gzipped though its name does not say so",)
+    return ()
 
 
 def load(path: Path) -> Loaded:

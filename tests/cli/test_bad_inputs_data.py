@@ -1,4 +1,4 @@
-"""Rows 25 to 36, wrong data: `gradcli train` names file, place and number; exit 3 and no trace."""
+"""Rows 25 to 36 and 41, wrong data: file, place and number are named; exit 3 and no trace."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from points import Ended
 from refusals import gradcli, refused
 
 from gradcli.data import files
+from gradcli.data.cifar import Cifar10
+from gradcli.data.mnist import FILES
 
 __all__ = ["gradcli", "refused"]
 
@@ -197,3 +199,45 @@ def test_nan_is_missing_where_the_config_allows_it(gradcli: Refused) -> None:
     ended = gradcli(*train_on(data, **{"table.csv": TABLE + b"b,nan\nb,\n"}))
     assert ended.code == 0
     assert "2 of 22 rows" in ended.err
+
+
+# 41: what is no file. A pipe that is opened stalls until somebody writes to it.
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "{name: csv, file: pipe, target: y, numeric: [n]}",
+        "{name: text, file: pipe}",
+        "{name: idx, images: images, labels: pipe}",
+        "{name: npy, inputs: pipe, targets: labels}",
+        "{name: npz, file: pipe, inputs: x, targets: y}",
+        "{name: mnist, dir: published}",
+        "{name: cifar10, dir: published}",
+        "{name: image_folder, dir: pictures, size: 4}",
+    ],
+)
+def test_a_pipe_is_never_opened(refused: Refused, data: str) -> None:
+    command = train_on(data)
+    published = [f"published/{name}" for name in (*FILES.values(), *Cifar10.TRAIN, Cifar10.TEST)]
+    for name in ("pipe", *published, "pictures/cat/1.png"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(name)
+    refused(3, "is a pipe, not a regular file", *command)
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
+def test_a_device_is_never_read(refused: Refused, device: str) -> None:
+    refused(
+        3,
+        f"'{device}' is a device, not a regular file",
+        *train_on(CSV.replace("table.csv", device)),
+    )
+
+
+def test_new_data_are_no_pipe_either(gradcli: Refused, refused: Refused) -> None:
+    assert gradcli(*train_on(CSV)).code == 0
+    os.mkfifo("new.csv")
+    for command in (("predict", "last", "new.csv"), ("eval", "last", "--data", "new.csv")):
+        refused(3, "'new.csv' is a pipe, not a regular file", *command)
+    refused(7, "there is no file new.csv", *train_on(CSV), "-s", "pretrained.from=new.csv")
