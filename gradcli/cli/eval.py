@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     "needed.",
 )
 @options.trained
+@options.isa
 @click.pass_context
 def command(
     ctx: click.Context,

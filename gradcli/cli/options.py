@@ -38,6 +38,22 @@ def _threads(ctx: click.Context, parameter: click.Parameter, value: str | None) 
     return count
 
 
+def _isa(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    if value is None:
+        return
+    from gradcli.engine.device import cpu
+
+    before, usable = cpu.isa(), cpu.usable_isas()
+    if value not in usable:
+        raise click.BadParameter(
+            f"this machine has no instruction set '{value}'; it has {', '.join(usable)}",
+            ctx,
+            parameter,
+        )
+    cpu.set_isa(value)
+    ctx.call_on_close(lambda: cpu.set_isa(before))
+
+
 def device_name(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     """A callback: the engine's name of a device, even an absent one; `metavar` lists the kinds."""
     (kind, colon, index), choice = value.partition(":"), str(parameter.metavar).split("|")
@@ -97,6 +113,15 @@ device = click.option(
     callback=_device,
     help="Where to compute; `auto` takes a GPU where one can be used, and says so; `cuda:1` "
     "is the second one.  [default: auto]",
+)
+# Chosen as long as the command runs, and before the config is read.
+isa = click.option(
+    "--isa",
+    metavar="NAME",
+    callback=_isa,
+    expose_value=False,
+    help="The instruction set of the CPU's kernels, one of those that `gradcli doctor` shows; the "
+    "last bits depend on it.  [default: the fastest]",
 )
 runs = click.option(
     "--runs",

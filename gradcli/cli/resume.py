@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 @options.overrides
 @options.runs
 @options.common
+@options.isa
 def command(
     run: str,
     allow_data_change: bool,

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 @options.overrides
 @options.runs
 @options.common
+@options.isa
 def command(
     path: Path,
     name: str | None,

@@ -54,6 +54,7 @@ class Meta:
         config: the resolved config, so that a difference can be named.
         data: sha256 of each data file by its role; in format 1 by its bare name.
         facts: what is known of the data; None in format 1, whose runs need their data.
+        origin: what computed it, as origin.py says; empty in older checkpoints.
         state: what the dataset of a run of format 1 had fitted; see old_runs.py.
         schedule: what the schedule has seen of the evaluations, where it looks at them.
         format: of the checkpoint, as it was written.
@@ -67,6 +68,7 @@ class Meta:
     config: Mapping[str, Any] = field(default_factory=dict)
     data: Mapping[str, str] = field(default_factory=dict)
     facts: DataFacts | None = None
+    origin: Mapping[str, Any] = field(default_factory=dict)
     state: Mapping[str, Any] = field(default_factory=dict)
     schedule: Mapping[str, Any] = field(default_factory=dict)
     evaluated: int = -1
@@ -211,7 +213,7 @@ def _meta(contents: Contents, path: Path) -> Meta:
 TYPES: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("step", "epoch", "seed", "evaluated", "stale"), int),
     **dict.fromkeys(("optimizer", "config_sha256"), str),
-    **dict.fromkeys(("config", "data", "state", "metrics", "schedule"), dict),
+    **dict.fromkeys(("config", "data", "origin", "state", "metrics", "schedule"), dict),
     "seconds": (int, float),
     "watched": (int, float, NoneType),
     "best": (dict, NoneType),
@@ -220,7 +222,7 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 
 def _typed(values: dict[str, Any], path: Path, written: int) -> Meta:
     """The fields, each of the type it must have: a hash proves no origin."""
-    values = {"schedule": {}, "facts": None, **values}  # older checkpoints have none
+    values = {"schedule": {}, "origin": {}, "facts": None, **values}  # older checkpoints have none
     for name, kind in TYPES.items():
         if name not in values or not isinstance(values[name], kind):
             raise CheckpointError(f"{path}: the metadata has no usable '{name}'")

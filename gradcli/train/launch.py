@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import socket
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from gradcli.train.directory import RunDirectory
 from gradcli.train.evaluate import Evaluation, metric_names
 from gradcli.train.job import steps_per_epoch, total_steps
 from gradcli.train.loop import Trainer
+from gradcli.train.origin import changes, git, origin_of
 from gradcli.train.report import Result
 from gradcli.train.state import nonfinite_weights
 
@@ -112,6 +112,7 @@ def resume(
         )
     source = str(directory.checkpoints / name)
     notes += check_same(found.meta, job, source, allow_data_change=allow_data_change)
+    notes += changes(found.meta.origin, job)
     job = job.as_fitted(found.meta.facts)
     trainer = Trainer(job, directory, reporter, signals)
     trainer.restore(found, source)
@@ -182,7 +183,8 @@ def manifest(job: Job, circumstances: Circumstances) -> dict[str, Any]:
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),
         "host": socket.gethostname(),
         "versions": versions(),
-        "git": git_commit(),
+        "origin": origin_of(job),
+        "git": git("rev-parse", "HEAD"),
         "device": circumstances.device,
         "threads": circumstances.threads,
         "seed": job.settings.seed,
@@ -201,17 +203,6 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             found[package] = "absent"
     return found
-
-
-def git_commit() -> str | None:
-    """The commit of the working directory, None outside a repository or without git."""
-    try:
-        done = subprocess.run(
-            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip() or None if done.returncode == 0 else None
 
 
 def plan(job: Job) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from gradcli.train.diagnose import nonfinite_loss
 from gradcli.train.evaluate import Cancelled, Evaluation
 from gradcli.train.job import steps_per_epoch, total_steps
 from gradcli.train.metrics import better, direction_of
+from gradcli.train.origin import origin_of
 from gradcli.train.report import Reporter, Result
 from gradcli.train.state import restore, tensors_of, weights_sha256
 from gradcli.train.step import Order, Progress, TrainingStep, next_due
@@ -60,6 +61,7 @@ class Trainer:
             config=job.resolved,
             data=job.dataset.sha256,
             facts=data_facts(job.dataset.facts, job.dataset.state),
+            origin=origin_of(job),
         )
         self._saved = -1
         self._step = TrainingStep(job, self.split, reporter.note)
@@ -85,6 +87,7 @@ class Trainer:
             config_sha256=mine.config_sha256,
             data=mine.data,
             facts=mine.facts,
+            origin=mine.origin,
             state=mine.state,
         )
         self._saved = found.meta.step

@@ -19,6 +19,7 @@ import pytest
 from points import CONFIG, Ended, only_run
 from refusals import alone, begin, finish, gradcli, needs_proc, refused
 
+from gradcli.engine.device import cpu
 from gradcli.train.directory import RunDirectory
 
 __all__ = ["gradcli", "refused"]
@@ -166,6 +167,16 @@ def test_a_device_that_is_not_there_is_never_replaced(
 def test_an_impossible_number_of_threads_is_refused(refused: Refused, count: str) -> None:
     message = f"a number of threads is a whole number from 1 to 256, got {count}"
     refused(2, message, "train", "dots.yaml", "--threads", count)
+
+
+@pytest.mark.parametrize("command", ["train", "resume", "eval"])
+@pytest.mark.parametrize("name", ["sse9", "AVX2", "", "neon,avx2", "\udcff"])
+def test_an_instruction_set_that_is_not_there_is_refused(
+    refused: Refused, command: str, name: str
+) -> None:
+    message = f"it has {', '.join(cpu.usable_isas())}"
+    ended = refused(2, message, command, "dots.yaml", "--isa", name)
+    assert "this machine has no instruction set '" in ended.err
 
 
 # 58: a limit on memory.

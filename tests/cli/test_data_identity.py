@@ -59,7 +59,7 @@ def npz(**arrays: bytes) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, array in arrays.items():
-            archive.writestr(f"{name}.npy", array)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), array)  # without the time of day
     return packed.getvalue()
 
 

@@ -1,0 +1,132 @@
+"""What computed a checkpoint: instruction set, build of the kernels, version of gradcli."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradcli import __version__
+from gradcli.data.files import shown
+from gradcli.devices import kind_of
+from gradcli.engine.device import cpu
+from gradcli.engine.device.kernels import BUILD
+
+if TYPE_CHECKING:
+    from gradcli.train.job import Job, Precision
+
+PACKAGE = Path(__file__).parents[1]
+# Instruction sets of x86-64 with the bits of avx2, by precision; tf32 is float32 on a CPU.
+LIKE_AVX2: Mapping[str, tuple[str, ...]] = {
+    "float32": ("avx512bf16", "avx512", "avx2"),
+    "tf32": ("avx512bf16", "avx512", "avx2"),
+    "bf16": ("avx512", "avx2"),  # avx512bf16 adds products in pairs
+}
+LONGEST = 60  # letters of a value in a sentence
+
+
+def group_of(isa: str, precision: Precision) -> str:
+    """The name of the instruction sets that give the same bits as this one, with one build."""
+    if isa in LIKE_AVX2[precision]:
+        return "avx2"
+    return isa if isa != "baseline" else f"baseline {platform.machine().lower()}"
+
+
+def origin_of(job: Job) -> dict[str, str | None]:
+    """What computes this job; texts, None where something is not known.
+
+    `group` is what gives the same bits: instruction sets of a CPU, or the kind of GPU. `source`,
+    `compiler` and `flags` are the build of the kernels.
+    """
+    device = kind_of(next((one.device for one in job.model.parameters()), "cpu"))
+    on_cpu = device == "cpu"
+    build = asdict(BUILD) if on_cpu else {**asdict(BUILD), "source": _with_gpu(BUILD.source)}
+    return {
+        "device": device,
+        "isa": cpu.isa(),
+        "group": group_of(cpu.isa(), job.settings.precision) if on_cpu else device,
+        **build,
+        "gradcli": __version__,
+        "commit": gradcli_commit(),
+    }
+
+
+@cache
+def _with_gpu(source: str) -> str:
+    """One hash of the CPU's kernels and of the text of the GPUs', which is compiled when used."""
+    digest = hashlib.sha256(source.encode())
+    for path in sorted((PACKAGE / "csrc" / "gpu").rglob("*.*")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def gradcli_commit() -> str | None:
+    """The commit of gradcli itself, "-dirty" behind it where files differ; None if installed."""
+    root = PACKAGE.parent
+    if not (
+        root / ".git"
+    ).exists():  # not that of a project which has gradcli in a folder of its own
+        return None
+    return git("-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+
+
+def git(*arguments: str) -> str | None:
+    """What a command of git answers; None where it fails or there is no git."""
+    try:
+        done = subprocess.run(
+            ["git", *arguments], capture_output=True, text=True, timeout=5, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None if done.returncode == 0 else None
+
+
+def changes(theirs: Mapping[str, Any], job: Job) -> list[str]:
+    """A note where a checkpoint was computed by what may give other bits than are computed now.
+
+    `theirs` is empty in checkpoints of older versions, of which nothing is known.
+    """
+    ours = origin_of(job)
+    other_group = bool(theirs) and theirs.get("group") != ours["group"]
+    was, now = _computer(theirs), _computer(ours)
+    found = [f"{was}, now {now}"] if other_group else []
+    for key, what in (("compiler", ""), ("flags", "flags "), ("source", "kernels ")):
+        if theirs and theirs.get(key) != ours[key]:
+            found.append(f"{what}{_brief(theirs.get(key))}, now {_brief(ours[key])}")
+    if not found:
+        return []
+    verb = "are" if other_group else "may be"
+    cure = f"; {_cure(theirs, ours, job)}" if other_group and len(found) == 1 else ""
+    return [
+        f"warning: the steps so far were computed by {'; '.join(found)}: the bits {verb} others "
+        f"than those of an uninterrupted run{cure}"
+    ]
+
+
+def _cure(theirs: Mapping[str, Any], ours: Mapping[str, Any], job: Job) -> str:
+    """How to resume with the same bits, if this machine can."""
+    device = theirs.get("device")
+    if device != "cpu":
+        return f"resume with --device {_brief(device)} for the same bits"
+    usable = cpu.usable_isas()
+    alike = [n for n in usable if group_of(n, job.settings.precision) == theirs.get("group")]
+    if not alike:
+        return f"this machine cannot give the same bits (it has {', '.join(usable)})"
+    isa = theirs["isa"] if theirs.get("isa") in alike else alike[0]
+    moved = "" if ours["device"] == "cpu" else "--device cpu "
+    return f"resume with {moved}--isa {isa} for the same bits"
+
+
+def _computer(origin: Mapping[str, Any]) -> str:
+    return _brief(origin.get("isa" if origin.get("device") == "cpu" else "device"))
+
+
+def _brief(value: object) -> str:
+    text = shown(str(value))
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
