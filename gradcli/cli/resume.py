@@ -9,7 +9,6 @@ import click
 
 from gradcli.cli import options, output
 from gradcli.cli.progress import carry_out
-from gradcli.errors import ConfigError
 
 if TYPE_CHECKING:
     from gradcli.train.job import Job
@@ -45,18 +44,20 @@ def command(
 ) -> None:
     """Go on with RUN: a path, a run's name (its newest) or `last`.
 
-    Only the length and how often is logged and saved can change: -s train.epochs=20.
+    -s may change the length and how often is logged and saved: -s train.epochs=20. What changes
+    the steps to come (optim.lr, schedule, train.clip and others) is recorded as a fork.
     """
     from gradcli.train import directory as directories
 
-    check_overrides(overrides)
     path, which = directories.find(runs, run)
     if which is not None:
         directories.check_newest(path, which)
     with directories.RunDirectory(path) as directory:
         from gradcli.config import build
+        from gradcli.config.changes import changes
         from gradcli.config.trained import load_run
 
+        keys = changes(overrides, path)
         job = build(load_run(path, overrides, options.room(device)))
 
         from gradcli.train.launch import finished, resume
@@ -70,6 +71,7 @@ def command(
                     directory,
                     reporter,
                     signals,
+                    keys=keys,
                     allow_data_change=allow_data_change,
                     allow_nonfinite=allow_nonfinite,
                 )
@@ -77,18 +79,3 @@ def command(
             return result
 
         carry_out(go_on, job, as_json, threads, device)
-
-
-def check_overrides(overrides: tuple[str, ...]) -> None:
-    """Refuse what would make it another training."""
-    from gradcli.train.compare import FREE
-
-    for override in overrides:
-        key = override.partition("=")[0].strip()
-        if key not in FREE:
-            raise ConfigError(
-                f"-s {override}: that is a new run; a resumed one can only change "
-                f"{', '.join(sorted(FREE))}",
-                code="E125",
-                notes=("start it with: gradcli train",),
-            )

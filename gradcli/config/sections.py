@@ -16,6 +16,7 @@ from gradcli.config.schema import check, schema_of, suggestion
 from gradcli.config.selection import Patterns
 from gradcli.engine.kind import Bound
 from gradcli.errors import GradcliError
+from gradcli.train.changeable import FORKS, Changeable
 from gradcli.train.job import COMPARISONS, Expectation, Settings
 
 VERSION = 1
@@ -36,10 +37,10 @@ def top(
         list[Any], Field(min_length=1), Bound("a list of at least one layer"), "the layers"
     ],
     loss: Annotated[Any, "see `Losses` below"],
-    optim: Annotated[Any, "the optimizer"],
+    optim: Annotated[Any, "the optimizer", Changeable(True, but=("name", "no_decay", "groups"))],
     train: Annotated[Any, "how long, in which portions, what is watched"],
     name: Annotated[RunName, "name of the runs; the file's name where it is left out"] = "run",
-    schedule: Annotated[Any, "the learning rate over the run"] = "constant",
+    schedule: Annotated[Any, "the learning rate over the run", FORKS] = "constant",
     metrics: Annotated[
         list[str | dict[str, Any]],
         Bound("a list of metric names"),

@@ -11,7 +11,7 @@ from gradcli.config.load import Config, load
 from gradcli.config.room import Room
 from gradcli.data import Facts, LoadedData
 from gradcli.errors import CheckpointError, ErrorGroup
-from gradcli.train import old_runs
+from gradcli.train import forks, old_runs
 from gradcli.train.checkpoint import Meta
 from gradcli.train.compare import check_same
 from gradcli.train.directory import best_and_last, find_checkpoint
@@ -51,8 +51,10 @@ def load_run(
     To go on with it, the training has to fit into a room. With facts its data is not needed.
     """
     resolved = path / "resolved.yaml"
+    said = {text.partition("=")[0].strip() for text in overrides}
+    due = [text for text in forks.overrides(path) if text.partition("=")[0] not in said]
     try:
-        changes = (*old_runs.overrides(path), *overrides)
+        changes = (*old_runs.overrides(path), *due, *overrides)
         return load(resolved, changes, room, facts=facts, runs=None)
     except ErrorGroup as group:
         for error in group.errors:
@@ -75,7 +77,7 @@ def open_trained(
     notes = list(job.dataset.notes)
     if which is None and best is not None and best != last:
         notes.append(f"the best checkpoint, step {best}; --checkpoint last is step {last}")
-    changes = check_same(found.meta, job, name, allow_data_change=True)
+    changes = check_same(found.meta, job, name, forks.of_run(path), allow_data_change=True)
     notes += [f"warning: {change}" for change in changes]
     skipped = restore(found.tensors, job.model, None, name, partial=partial)
     notes += [f"skipped: {line}" for line in skipped]

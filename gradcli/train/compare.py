@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from gradcli.data.dataset import places
 from gradcli.data.files import shown
 from gradcli.errors import CheckpointError
+from gradcli.train.changeable import marks
 from gradcli.train.checkpoint import FORMAT
+from gradcli.train.forks import Fork, laid
+from gradcli.train.job import Settings
 from gradcli.train.old_runs import data_of, upgraded
 
 if TYPE_CHECKING:
@@ -18,9 +21,7 @@ if TYPE_CHECKING:
     from gradcli.train.job import Job
 
 # How long and how often: these change no step that is already made.
-FREE = frozenset(
-    {"train.epochs", "train.steps", "train.log_every", "train.checkpoint_every", "train.keep"}
-)
+FREE = frozenset(path for path, mark in marks(Settings, "train.") if not mark.forks)
 OUTSIDE = ("name", "expect", "gradcli")
 
 
@@ -49,8 +50,18 @@ def config_sha256(resolved: Mapping[str, object], places: Set[str] = frozenset()
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def check_same(meta: Meta, job: Job, source: str, *, allow_data_change: bool) -> list[str]:
-    """Raise unless the checkpoint belongs to the job; gives notes on allowed differences."""
+def config_of(meta: Meta, forks: Iterable[Fork] = ()) -> dict[str, Any]:
+    """The resolved config of a checkpoint, as it goes on: in this version, with the run's forks."""
+    return laid(upgraded(meta.config, meta.format), forks)
+
+
+def check_same(
+    meta: Meta, job: Job, source: str, forks: Sequence[Fork] = (), *, allow_data_change: bool
+) -> list[str]:
+    """Raise unless the checkpoint belongs to the job of a run with these forks.
+
+    Gives notes on allowed differences.
+    """
     differences = [
         f"{field}: the checkpoint has {theirs}, the config {ours}"
         for field, theirs, ours in (
@@ -61,9 +72,9 @@ def check_same(meta: Meta, job: Job, source: str, *, allow_data_change: bool) ->
     ]
     # A key that this version has and the run's own config does not had its default there too.
     keys = places_of(job)
-    same = (config_sha256(job.resolved, keys), config_sha256(job.stated, keys))
-    theirs = upgraded(meta.config, meta.format)
-    sha256 = config_sha256(theirs, keys) if meta.format < FORMAT else meta.config_sha256
+    same = [config_sha256(one, keys) for one in (job.resolved, laid(job.stated, forks))]
+    theirs, as_stored = config_of(meta, forks), meta.format == FORMAT and not forks
+    sha256 = meta.config_sha256 if as_stored else config_sha256(theirs, keys)
     if not differences and sha256 not in same:
         differences = _differences(dict(flat(theirs, keys)), dict(flat(job.resolved, keys)))
     if differences:

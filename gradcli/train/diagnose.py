@@ -21,7 +21,8 @@ def nonfinite_loss(job: Job, batch: tuple[Tensor, Tensor], step: int, loss: floa
         f"the loss of step {step} is {loss}; first non-finite: {_first(job, *batch)}",
         notes=(
             "the update of this step was not applied; the last checkpoint is finite",
-            "lower optim.lr, or set train.clip, or look at the data of this batch",
+            "look at the data of this batch, or go on from there with a lower rate or a clip: "
+            "gradcli resume RUN -s optim.lr=1e-4 -s train.clip=1.0",
         ),
     )
 

@@ -24,6 +24,7 @@ from gradcli.train.yaml_text import to_yaml
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 RUN_ID = re.compile(r"\d{8}-\d{6}-\d{3}")
 STEP = re.compile(r"[0-9]{1,12}")
+BEFORE_FORK = re.compile(rf"resolved-({STEP.pattern})\.yaml")
 POINTERS = ("last", "best")
 
 
@@ -84,6 +85,26 @@ class RunDirectory:
         text = json.dumps(value, indent=2, allow_nan=False)
         with _writing(self.path):
             write_text(self.path / name, text + "\n", flush=flush)
+
+    def write_fork(self, step: int, manifest: Mapping[str, object]) -> None:
+        """The config of the steps up to here, under another name; then the manifest, which decides.
+
+        After it the renewed resolved.yaml may come at any time.
+        """
+        with _writing(self.path):
+            later = [one for one in self._before_forks() if one[0] >= step]
+            _, held = min(later, default=(step, self.path / "resolved.yaml"))
+            before = self.path / f"resolved-{step}.yaml"
+            if held != before:
+                write_text(before, held.read_text(encoding="utf-8"))
+        self.write_json("manifest.json", manifest)
+
+    def _before_forks(self) -> Iterator[tuple[int, Path]]:
+        """The step of each fork, and the config that held up to it."""
+        for path in self.path.iterdir():
+            name = BEFORE_FORK.fullmatch(path.name)
+            if name:
+                yield int(name[1]), path
 
     # Written all along.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
 from gradcli.data.targets import TargetScale
 from gradcli.engine.kind import Bound, Count, NotNegative, Positive, Share, Whole, within
 from gradcli.errors import ConfigError
+from gradcli.train.changeable import ANYTIME, FORKS
 
 if TYPE_CHECKING:
     from gradcli.data import LoadedData
@@ -70,8 +71,8 @@ class EarlyStop:
     """Stop when `metric` has not improved by `min_delta` in `patience` evaluations running."""
 
     metric: Figure
-    patience: Count = 3
-    min_delta: NotNegative = 0.0
+    patience: Annotated[Count, FORKS] = 3
+    min_delta: Annotated[NotNegative, FORKS] = 0.0
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Ema:
 
     ALONE: ClassVar = "decay"
 
-    decay: Share
+    decay: Annotated[Share, FORKS]
     warmup: bool = True
     buffers: bool = True
 
@@ -100,16 +101,18 @@ class Settings:
 
     batch: Annotated[Batch, "samples of one update"]
     epochs: Annotated[
-        Whole | None, "passes over the training split; 0 writes the first checkpoint only"
+        Whole | None, "passes over the training split; 0 writes the first checkpoint only", ANYTIME
     ] = None
-    steps: Annotated[Whole | None, "updates; either `epochs` or `steps` says how long"] = None
+    steps: Annotated[Whole | None, "updates; either `epochs` or `steps` says how long", ANYTIME] = (
+        None
+    )
     seed: Annotated[Seed, "decides every random number"] = 1
     micro_batch: Annotated[
-        Batch | None, "samples of one forward pass; gradients of a batch are added up"
+        Batch | None, "samples of one forward pass; gradients of a batch are added up", FORKS
     ] = None
-    clip: Annotated[Positive | None, "largest norm of all gradients together"] = None
+    clip: Annotated[Positive | None, "largest norm of all gradients together", FORKS] = None
     clip_value: Annotated[
-        Positive | None, "largest size of each number of a gradient; comes before `clip`"
+        Positive | None, "largest size of each number of a gradient; comes before `clip`", FORKS
     ] = None
     ema: Annotated[
         Ema | None,
@@ -131,22 +134,24 @@ class Settings:
         "that of `best`, which wins where both are set",
     ] = None
     eval_every: Annotated[
-        Count | None, "steps between evaluations; after each epoch where left out"
+        Count | None, "steps between evaluations; after each epoch where left out", FORKS
     ] = None
     checkpoint_every: Annotated[
-        Count | None, "steps between checkpoints; after each epoch where left out"
+        Count | None, "steps between checkpoints; after each epoch where left out", ANYTIME
     ] = None
-    keep: Annotated[Count, "how many of the newest checkpoints stay, beside the best"] = 2
-    log_every: Annotated[Count, "steps between two lines of the log"] = 50
+    keep: Annotated[Count, "how many of the newest checkpoints stay, beside the best", ANYTIME] = 2
+    log_every: Annotated[Count, "steps between two lines of the log", ANYTIME] = 50
     capture: Annotated[
         bool,
         "record the step once and replay it without Python; `false` runs each step eagerly, with "
         "the same bits",
+        FORKS,
     ] = True
     precision: Annotated[
         Precision,
         "`bf16` computes model and loss in bfloat16 where that is safe, with float32 weights; "
         "`tf32` lets NVIDIA's GPUs round what products multiply ([precision.md](precision.md))",
+        FORKS,
     ] = "float32"
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import metadata
@@ -18,9 +18,10 @@ from gradcli.registry import did_you_mean
 from gradcli.train import directory as directories
 from gradcli.train import precision
 from gradcli.train.checkpoint import FORMAT, newest_valid
-from gradcli.train.compare import check_same
+from gradcli.train.compare import check_same, config_of
 from gradcli.train.directory import RunDirectory
 from gradcli.train.evaluate import Evaluation, metric_names
+from gradcli.train.forks import Fork, at, manifest_with, of_run, with_changes
 from gradcli.train.job import steps_per_epoch, total_steps
 from gradcli.train.loop import Trainer
 from gradcli.train.origin import changes, git, origin_of
@@ -28,6 +29,7 @@ from gradcli.train.report import Result
 from gradcli.train.state import nonfinite_weights
 
 if TYPE_CHECKING:
+    from gradcli.train.checkpoint import Meta
     from gradcli.train.job import Job
     from gradcli.train.report import Reporter
     from gradcli.train.signals import Signals
@@ -96,10 +98,14 @@ def resume(
     reporter: Reporter,
     signals: Signals,
     *,
+    keys: Collection[str] = (),
     allow_data_change: bool = False,
     allow_nonfinite: bool = False,
 ) -> Result:
-    """Go on from the newest valid checkpoint, exactly as if the run had never stopped."""
+    """Go on from the newest valid checkpoint, exactly as if the run had never stopped.
+
+    These keys may have other values in the job than before: that is a fork.
+    """
     _remark(job, reporter)
     preflight(job)
     name, found, notes = directory.recover()
@@ -111,16 +117,36 @@ def resume(
             notes=("set train.epochs or train.steps to more than that",),
         )
     source = str(directory.checkpoints / name)
-    notes += check_same(found.meta, job, source, allow_data_change=allow_data_change)
+    path, before = directory.path, of_run(directory.path)
+    forks = with_changes(before, found.meta.step, _changed(found.meta, job, before, keys))
+    notes += check_same(found.meta, job, source, forks, allow_data_change=allow_data_change)
     notes += changes(found.meta.origin, job)
     job = job.as_fitted(found.meta.facts)
     trainer = Trainer(job, directory, reporter, signals)
-    trainer.restore(found, source)
+    try:
+        trainer.restore(found, source)
+    except CheckpointError as error:
+        error.notes += (_OF_THE_WEIGHTS,) if keys else ()
+        raise
     notes += _nonfinite(job, name, allow_nonfinite)
+    if forks != before:
+        notes += [str(fork) for fork in forks if fork not in before]
+        directory.write_fork(found.meta.step, manifest_with(path, forks))
     directory.write_config([], job.resolved)
     for note in notes:
         reporter.note(note)
     return trainer.run()
+
+
+_OF_THE_WEIGHTS = (
+    "a fork keeps what the optimizer remembers; train --from takes the weights of a run alone"
+)
+
+
+def _changed(meta: Meta, job: Job, forks: Sequence[Fork], keys: Collection[str]) -> Fork:
+    """What the job has at some keys, and what the run had there."""
+    old, new = (at(one, keys) for one in (config_of(meta, forks), job.resolved))
+    return Fork(meta.step, sorted(keys), old, new)
 
 
 def _remark(job: Job, reporter: Reporter) -> None:

@@ -77,13 +77,15 @@ class Trainer:
     def restore(self, found: Checkpoint, source: str) -> None:
         """Go on from a checkpoint: weights, optimizer state, and where the run stood."""
         restore(found.tensors, self.job.model, self.job.optimizer, source, self._step.average)
-        if found.meta.schedule:
-            self.job.schedule.load_state_dict(found.meta.schedule)
         mine = self.meta
+        seen = found.meta.schedule if _watched(found.meta) == _watched(mine) else {}
+        if seen:
+            self.job.schedule.load_state_dict(seen)
         self.meta = replace(
             found.meta,
             format=mine.format,
             config=mine.config,
+            schedule=seen,
             config_sha256=mine.config_sha256,
             data=mine.data,
             facts=mine.facts,
@@ -337,6 +339,12 @@ class Trainer:
             with contextlib.suppress(GradcliError):
                 self._status(_ending(error), error=str(error), saved=self._saved)
             raise
+
+
+def _watched(meta: Meta) -> tuple[object, object]:
+    """Which schedule it is, and the figure that it watches: its state is of these."""
+    schedule = meta.config.get("schedule", {})
+    return schedule.get("name"), schedule.get("metric")
 
 
 def _ending(error: BaseException) -> str:

@@ -119,6 +119,15 @@ def test_a_checkpoint_behind_the_run_that_cannot_be_used(refused: Refused, stopp
     refused(7, "@2 is not where the run stands: it goes on from", "resume", "last@2")
 
 
+def test_a_fork_that_cannot_be(refused: Refused, stopped: Path) -> None:
+    ended = refused(2, "that is a new run; a resumed", "resume", "last", "-s", "train.seed=2")
+    run = stopped.parents[1]
+    assert "optim.KEY (all but name, no_decay, groups), schedule, train.capture" in ended.err
+    assert f"gradcli train {run / 'resolved.yaml'} --from {run} -s train.seed=2" in ended.err
+    ended = refused(7, "4 tensors missing", "resume", "last", "-s", "optim.amsgrad=true")
+    assert "train --from takes the weights of a run alone" in ended.err
+
+
 MISSING = [
     ("dost", "there is no file dost, and no run 'dost' in runs; did you mean 'dots'?", "RUN@best"),
     ("none.safetensors", "there is no file none.safetensors, and no run", "a safetensors file"),

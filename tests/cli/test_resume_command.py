@@ -88,7 +88,9 @@ def test_a_folder_is_told_what_it_lacks_to_be_a_run(gradcli, tmp_path: Path) -> 
     assert "it has no checkpoints" in gradcli("resume", str(folder)).err
 
 
-@pytest.mark.parametrize("override", ["optim.lr=1", "train.batch=4", "=", "train", "train.seed=2"])
+@pytest.mark.parametrize(
+    "override", ["optim.name=sgd", "train.batch=4", "=", "train", "train.seed=2", "optim"]
+)
 def test_other_overrides_are_a_new_run(gradcli, stopped: Path, override: str) -> None:
     ended = gradcli("resume", "last", "-s", override)
     assert ended.code == 2

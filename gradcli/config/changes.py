@@ -1,0 +1,56 @@
+"""Which keys a run may change as it goes on, and what is said of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from gradcli.config.sections import top
+from gradcli.errors import ConfigError
+from gradcli.train.changeable import Changeable, marks
+from gradcli.train.job import Settings
+
+
+def changeable() -> dict[str, Changeable]:
+    """Keys, and sections that may change as a whole, by their paths."""
+    return {**dict(marks(top)), **dict(marks(Settings, "train."))}
+
+
+def changes(overrides: Sequence[str], run: Path) -> set[str]:
+    """The keys that these `-s KEY=VALUE` fork the run in this folder at; others are refused."""
+    forks = set()
+    for override in overrides:
+        key = override.partition("=")[0].strip()
+        path, mark = _marked(key)
+        if mark is None:
+            raise _refusal(override, key, run)
+        if mark.forks:
+            forks.add(path)
+    return forks
+
+
+def _marked(key: str) -> tuple[str, Changeable | None]:
+    """The path under which a change of this key is recorded, and its mark."""
+    for path, mark in changeable().items():
+        section, _, inner = key.partition(f"{path}.")
+        name = inner.partition(".")[0]
+        if not mark.but and (key == path or (not section and inner)):
+            return path, mark
+        if mark.but and not section and name and name not in mark.but:
+            return f"{path}.{name}", mark
+    return key, None
+
+
+def _refusal(override: str, key: str, run: Path) -> ConfigError:
+    said = [
+        f"{path}.KEY (all but {', '.join(mark.but)})" if mark.but else path
+        for path, mark in sorted(changeable().items())
+    ]
+    return ConfigError(
+        f"-s {override}: that is a new run; a resumed one can only change {', '.join(said)}",
+        code="E125",
+        notes=(
+            f"a new run with these weights: gradcli train {run / 'resolved.yaml'} --from {run} "
+            f"-s {override}",
+        ),
+    )

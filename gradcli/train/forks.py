@@ -1,0 +1,161 @@
+"""Forks: the steps at which a run went on with other values, as its manifest tells them.
+
+manifest.json decides: what it names holds, though resolved.yaml may still say the old values after
+a kill. Checkpoints from before a fork belong to the run as those behind it do.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from gradcli.errors import RunError
+
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Fork:
+    """Other values from a step on.
+
+    Attributes:
+        step: the last one that was made with the old values.
+        keys: what changed, such as optim.lr; a schedule changes as a whole.
+        old: the values up to there, by key; without a value a key is not there.
+        new: the values from there on.
+    """
+
+    step: int
+    keys: list[str]
+    old: dict[str, Any]
+    new: dict[str, Any]
+
+    def __str__(self) -> str:
+        changes = (f"{key} {_shown(self.old, key)} -> {_shown(self.new, key)}" for key in self.keys)
+        return f"a fork at step {self.step}: {', '.join(changes)}"
+
+
+_FORKS = TypeAdapter(list[Fork])
+
+
+def of_run(run: Path) -> list[Fork]:
+    """The forks of the run in this folder, oldest first; none where it has no manifest."""
+    try:
+        manifest = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    written = manifest.get("forks", []) if isinstance(manifest, dict) else []
+    try:
+        return _FORKS.validate_json(json.dumps(written), strict=True)
+    except ValidationError as error:
+        raise RunError(
+            f"{run / MANIFEST}: forks must be a list of {{step, keys, old, new}}: "
+            f"{error.errors()[0]['msg']}"
+        ) from None
+
+
+def manifest_with(run: Path, forks: Iterable[Fork]) -> dict[str, Any]:
+    """The manifest of a run with these forks."""
+    path = run / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        return {**manifest, "forks": [asdict(fork) for fork in forks]}
+    except (OSError, ValueError, TypeError) as error:
+        raise RunError(
+            f"{path} cannot be read, and a fork is written there: {error}",
+            notes=("without -s the run goes on as it is",),
+        ) from error
+
+
+def laid(config: Mapping[str, Any], forks: Iterable[Fork]) -> dict[str, Any]:
+    """A resolved config with the values of forks in place of its own."""
+    result = copy.deepcopy(dict(config))
+    for fork in forks:
+        for key in fork.keys:
+            section, _, name = key.rpartition(".")
+            owner = _section(result, section)
+            if key in fork.new:
+                owner[name] = copy.deepcopy(fork.new[key])
+            else:
+                owner.pop(name, None)
+    return result
+
+
+def _section(config: dict[str, Any], path: str) -> dict[str, Any]:
+    """The map at a path, made where it is not there."""
+    for step in path.split(".") if path else []:
+        inner = config.get(step)
+        config[step] = inner = inner if isinstance(inner, dict) else {}
+        config = inner
+    return config
+
+
+def at(config: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    """What a config has at these paths, without those that it does not have."""
+    found = {}
+    for key in keys:
+        value: Any = config
+        for step in key.split("."):
+            value = value.get(step, _NOTHING) if isinstance(value, Mapping) else _NOTHING
+        if value is not _NOTHING:
+            found[key] = value
+    return found
+
+
+_NOTHING = object()
+
+
+def with_changes(forks: Sequence[Fork], step: int, changes: Fork) -> list[Fork]:
+    """The forks of a run that goes on from `step` with these changes.
+
+    Forks from `step` on are one with it: no step that still counts was made with their values.
+    """
+    before = [fork for fork in forks if fork.step < step]
+    parts = [*forks[len(before) :], changes]
+    old = _over([(part.keys, part.old) for part in reversed(parts)])
+    new = _over([(part.keys, part.new) for part in parts])
+    keys = sorted({key for part in parts for key in part.keys})
+    keys = [key for key in keys if _shown(old, key) != _shown(new, key)]
+    if not keys:
+        return before
+    return [
+        *before,
+        Fork(step, keys, *({key: one[key] for key in keys if key in one} for one in (old, new))),
+    ]
+
+
+def _over(parts: Iterable[tuple[Iterable[str], Mapping[str, Any]]]) -> dict[str, Any]:
+    """What keys have after each of these, one over the other; some take a value away."""
+    result: dict[str, Any] = {}
+    for keys, said in parts:
+        for key in keys:
+            result.pop(key, None)
+        result.update(said)
+    return result
+
+
+def overrides(run: Path) -> list[str]:
+    """The same as `-s KEY=VALUE`, for what the manifest names and resolved.yaml lacks."""
+    forks = of_run(run)
+    if not forks:
+        return []
+    try:
+        config = yaml.safe_load((run / "resolved.yaml").read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return []  # who loads it says what is wrong with it
+    if not isinstance(config, Mapping):
+        return []
+    keys = sorted({key for fork in forks for key in fork.keys})
+    due, there = at(laid(config, forks), keys), at(config, keys)
+    return [f"{key}={_shown(due, key)}" for key in keys if _shown(due, key) != _shown(there, key)]
+
+
+def _shown(values: Mapping[str, Any], key: str) -> str:
+    return json.dumps(values.get(key))
