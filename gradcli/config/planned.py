@@ -73,9 +73,13 @@ def chains(layers: Sequence[PlannedLayer]) -> Iterator[Sequence[PlannedLayer]]:
 
 
 def build(layer: PlannedLayer) -> nn.Module:
-    """The module, labelled with what patterns call it: its kind, its name, its block's."""
+    """The module, labelled with what patterns call it: its kind, its name, its block's.
+
+    `layer_title` is what `check` calls it, for messages.
+    """
     module = layer.make()
     module.labels = (layer.kind, layer.given_name, layer.fields.get("of"))
+    module.layer_title = f"{layer.index} {layer.title}"
     return module
 
 

@@ -76,6 +76,11 @@ class Origins:
         self._numbers.append(now())
         self._layers.append(self._stack[-1])
 
+    @property
+    def layer(self) -> str:
+        """Whose the calls are now."""
+        return self._stack[-1]
+
     def of(self, array: Array) -> Origin | None:
         """Where the values of an array began that are not finite."""
         return self._of.get(array.storage)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import table
@@ -31,18 +31,27 @@ def clip_grad_norm_(
     """
     if norm_type != 2.0:
         raise OptionError(f"clip_grad_norm_: norm_type must be 2, got {norm_type}")
-    listed = _listed("clip_grad_norm_", parameters)
-    grads = [p.leaf.grad for p in listed if p.leaf is not None and p.leaf.grad is not None]
+    grads = gradients(_listed("clip_grad_norm_", parameters))
     if not grads:
         return zeros(())
-    norm, factor = _norm_and_factor(grads, max_norm)
+    norm, factor = norm_and_factor(grads, max_norm)
     result = norm.to(grads[0].dtype).reshape(())
     if error_if_nonfinite and not math.isfinite(result.item()):
         raise NumericsError(f"clip_grad_norm_: the norm of the gradients is {result.item()}")
+    scale(grads, factor)
+    return result
+
+
+def gradients(parameters: Iterable[Tensor]) -> list[Array]:
+    """The gradients of those parameters that have one."""
+    return [p.leaf.grad for p in parameters if p.leaf is not None and p.leaf.grad is not None]
+
+
+def scale(grads: Iterable[Array], factor: Tensor) -> None:
+    """Each gradient times one number."""
     for grad in grads:
         run("scale_by", factor.array, grad)
         grad.storage.version += 1
-    return result
 
 
 @checked
@@ -64,7 +73,8 @@ def _listed(owner: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     return listed
 
 
-def _norm_and_factor(grads: list[Array], max_norm: float) -> tuple[Tensor, Tensor]:
+def norm_and_factor(grads: Sequence[Array], max_norm: float) -> tuple[Tensor, Tensor]:
+    """The norm of all gradients together, and what brings it to max_norm: a float64 (1) each."""
     with place.on(grads[0].storage.device):
         squares, norm, factor = (zeros(n, dtype=dtypes.float64) for n in (len(grads), 1, 1))
     for i, grad in enumerate(grads):
