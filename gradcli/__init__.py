@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gradcli.own import dataset, layer, loss
+from gradcli.own import dataset, layer, loss, metric
 
 if TYPE_CHECKING:
     from gradcli.config.trained_model import TrainedModel, load
@@ -17,6 +17,7 @@ __all__ = [
     "load",
     "load_tensors",
     "loss",
+    "metric",
     "save_tensors",
 ]
 # What needs the engine, which the command line loads late, and where it lies.

@@ -37,3 +37,14 @@ def loss(cls: C) -> C:
     """
     setattr(cls, MARK, "loss")
     return cls
+
+
+def metric(cls: C) -> C:
+    """This class is a metric: `OffByOne` is called `off_by_one` in YAML; annotated fields are keys.
+
+    Its methods are `state(outputs, targets)` of a batch, `merge(states)` of several in order, and
+    `finish(state)`, the figure; its attribute `direction` is "higher", "lower" or "neither".
+    `targets` says what it is for: "labels", as where it has none, or "values".
+    """
+    setattr(cls, MARK, "metric")
+    return cls

@@ -39,6 +39,7 @@ from gradcli.data import DATASETS, Facts, Source
 from gradcli.errors import ErrorGroup, GradcliError, Place
 from gradcli.train import pretrained
 from gradcli.train.job import Expectation, Settings
+from gradcli.train.metrics import METRICS
 
 UNKNOWN = "E102"  # of errors: a name that no table has
 # The names that own code may not take, by its kind.
@@ -46,6 +47,7 @@ TAKEN: dict[str, Collection[str]] = {
     "layer": {**LAYERS, **CONTAINERS},
     "dataset": DATASETS,
     "loss": LOSSES,
+    "metric": METRICS,
 }
 
 
@@ -163,7 +165,7 @@ class _Loading:
         train = settings(sections.get("train"), report)
         taken = self._pretrained(sections.get("pretrained"))
         task = task_of(facts) if facts else None
-        metrics = choose_metrics(sections.get("metrics"), task, report)
+        metrics = choose_metrics(sections.get("metrics"), task, report, code.metrics)
         expect = expectations(sections.get("expect"), report)
         layers = self._model(root, facts, loss, code)
         source = data[0].made if data else None

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from gradcli.config.loss_fits import classes_of, target_kind
 from gradcli.config.merge import without
 from gradcli.config.node import Node, Report, describe
+from gradcli.config.own_metric import Own
 from gradcli.config.schema import check, schema_of, suggestion
 from gradcli.config.sections import Chosen, listed
-from gradcli.errors import Place
+from gradcli.errors import Place, ShapeError
 from gradcli.train.metrics import METRICS, Metric, Task
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 def task_of(facts: Facts) -> Task:
     """What the data asks for."""
     if target_kind(facts) == "values":
-        return Task("values")
+        return Task("values", facts.target)
     text = bool(facts.target) and facts.input_kind == "index"
-    return Task("labels", classes_of(facts) or 0, text)
+    return Task("labels", facts.target, classes_of(facts) or 0, text)
 
 
 def choose_metrics(
@@ -51,14 +52,34 @@ def choose_metrics(
                 notes=("two of a kind need names of their own: {f1: {name: f1_macro, ...}}",),
             )
         elif values is not None:
-            metric = table[kind](**values)
-            misfit = metric.misfit(task) if task else None
-            if misfit:
-                problem, cure = misfit
-                report.error("E109", f"metric '{name}' {problem}", place, caret=cure)
-            else:
+            metric = _made(table[kind], values, name, task, place, report)
+            if metric is not None:
                 chosen[name] = Chosen(kind, values, metric)
     return chosen
+
+
+def _made(
+    make: Callable[..., Metric],
+    values: Mapping[str, Any],
+    name: str,
+    task: Task | None,
+    place: Place,
+    report: Report,
+) -> Metric | None:
+    """The metric, fit for the task; one of the user's own is tried."""
+    try:
+        metric = make(**values)
+        misfit = metric.misfit(task) if task else None
+        if misfit:
+            problem, cure = misfit
+            report.error("E109", f"metric '{name}' {problem}", place, caret=cure)
+        elif task and isinstance(metric, Own):
+            metric.attempt(task)
+        return None if misfit else metric
+    except ShapeError as error:
+        error.place = error.place or place
+        report.errors.append(error)
+        return None
 
 
 def written_metrics(metrics: Mapping[str, Chosen]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""`code: [file.py]`: the layers, datasets and losses of a user's own Python files."""
+"""`code: [file.py]`: the layers, datasets, losses and metrics of a user's own Python files."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from gradcli import own
 from gradcli.config.layer import FOLLOWING, LEFT_OUT, Layer, Make, Trial, run
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.own_loss import OwnLoss
+from gradcli.config.own_metric import OwnMetric
 from gradcli.config.own_sentence import one_sentence
 from gradcli.config.row import typed_parameters
 from gradcli.config.signal import Signal
@@ -39,6 +40,7 @@ class OwnCode:
     layers: Mapping[str, Layer] = field(default_factory=dict)
     datasets: Mapping[str, Callable[..., Source]] = field(default_factory=dict)
     losses: Mapping[str, OwnLoss] = field(default_factory=dict)
+    metrics: Mapping[str, OwnMetric] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -151,6 +153,7 @@ KINDS: dict[str, tuple[str, Callable[[type, Path], Any]]] = {
     "layer": ("layers", OwnLayer),
     "dataset": ("datasets", _dataset),
     "loss": ("losses", OwnLoss),
+    "metric": ("metrics", OwnMetric),
 }
 
 

@@ -57,7 +57,8 @@ def top(
     code: Annotated[
         list[str] | str,
         Bound("a Python file or a list of them"),
-        "own layers, losses and datasets, relative to this file: [own-code.md](own-code.md)",
+        "own layers, losses, metrics and datasets, relative to this file: "
+        "[own-code.md](own-code.md)",
     ] = [],  # noqa: B006
     blocks: Annotated[
         dict[str, Any],

@@ -53,3 +53,51 @@ def test_a_wrong_own_loss_is_refused(
     if "class Mse" in new:
         path = config_file(("loss: cross_entropy", "code: own.py\nloss: mse"))
     refused(2, message, "train", path)
+
+
+METRIC = """\
+import gradcli
+
+
+@gradcli.metric
+class Own:
+    direction = "higher"
+
+    def state(self, outputs, targets):
+        return {"near": (outputs.argmax(1) == targets).sum(), "count": targets.numel()}
+
+    def merge(self, states):
+        return {name: sum(state[name] for state in states) for name in states[0]}
+
+    def finish(self, state):
+        return state["near"] / state["count"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("def merge(self, ", "def join(self, ", "is marked as a metric and has no merge(self, st"),
+        ("(self, state):", "(self):", "Own must have finish(self, state)"),
+        ('"higher"', '"up"', "must have direction = 'higher', 'lower' or 'neither', got 'up'"),
+        ("targets.numel()", "None", "Own.state gives None as 'count'"),
+        ('return state["near"] / ', "return None, ", "Own.finish must give one number, got "),
+        ("argmax(1)", "argmax(3)", "own.py:9: argmax"),
+        ("class Own", "class Accuracy", "the name 'accuracy' is taken; rename the class"),
+        ('"higher"', '"neither"', "train.best: metric 'own' is better neither higher nor lower"),
+    ],
+)
+def test_a_wrong_own_metric_is_refused(
+    refused: Callable[..., Ended],
+    config_file: Callable[..., Path],
+    tmp_path: Path,
+    old: str,
+    new: str,
+    message: str,
+) -> None:
+    assert old in METRIC
+    (tmp_path / "own.py").write_text(METRIC.replace(old, new))
+    changes = ("metrics: [accuracy]", "code: own.py\nmetrics: [own]")
+    best = ("best: val.accuracy", "best: val.own"), ("test.accuracy", "val.own")
+    path = config_file(changes, *best)
+    refused(2, message, "train", path)

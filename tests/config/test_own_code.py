@@ -17,7 +17,7 @@ from gradcli.engine.nn.generation import cache_obstacle
 from gradcli.errors import ErrorGroup
 
 ROOT = Path(__file__).resolve().parents[2]
-CONFIG, CODE, _, OF_TEXT = re.findall(
+CONFIG, CODE, _, OF_TEXT, _ = re.findall(
     r"```(?:yaml|python)\n(.*?)```", (ROOT / "docs" / "own-code.md").read_text(), re.S
 )
 SHORT = ("-s", "train.epochs=3", "-s", "data.samples=80")

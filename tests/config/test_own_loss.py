@@ -16,7 +16,7 @@ from gradcli.config.losses import LOSSES
 from gradcli.errors import ErrorGroup
 
 ROOT = Path(__file__).resolve().parents[2]
-CONFIG, DATA, CODE, _ = re.findall(
+CONFIG, DATA, CODE, *_ = re.findall(
     r"```(?:yaml|python)\n(.*?)```", (ROOT / "docs" / "own-code.md").read_text(), re.S
 )
 PLAIN = """\

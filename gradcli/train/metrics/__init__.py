@@ -10,12 +10,14 @@ from gradcli.train.metrics.labels import (
     LogLoss,
     Perplexity,
     TopK,
+    label_rows,
 )
 from gradcli.train.metrics.metric import (
     Direction,
     Metric,
     State,
     Table,
+    Targets,
     Task,
     better,
     direction_of,
@@ -43,4 +45,15 @@ METRICS: dict[str, type[Metric]] = {
     "r2": R2,
 }
 
-__all__ = ["METRICS", "Direction", "Metric", "State", "Table", "Task", "better", "direction_of"]
+__all__ = [
+    "METRICS",
+    "Direction",
+    "Metric",
+    "State",
+    "Table",
+    "Targets",
+    "Task",
+    "better",
+    "direction_of",
+    "label_rows",
+]

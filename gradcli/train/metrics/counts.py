@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from gradcli import engine
-from gradcli.train.metrics.labels import rows
+from gradcli.train.metrics.labels import label_rows
 from gradcli.train.metrics.metric import State, Table, Task, Totals
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class _Averaged(Totals):
 
     def state(self, outputs: Tensor, targets: Tensor) -> State:
         """By class: how often it was answered, meant, and both at once."""
-        scores, labels = rows(outputs, targets)
+        scores, labels = label_rows(outputs, targets)
         answers, classes = scores.argmax(1), scores.shape[1]
         hits = (answers == labels).long()
         return {
@@ -119,7 +119,7 @@ class Confusion(Totals):
 
     def state(self, outputs: Tensor, targets: Tensor) -> State:
         """The counts of one batch."""
-        scores, labels = rows(outputs, targets)
+        scores, labels = label_rows(outputs, targets)
         classes = scores.shape[1]
         cells = labels * classes + scores.argmax(1)
         counts = _counts(cells, engine.ones_like(cells), classes * classes)

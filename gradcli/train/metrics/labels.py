@@ -46,7 +46,7 @@ class TopK(Mean):
 
     def state(self, outputs: Tensor, targets: Tensor) -> State:
         """How many labels have more than classes - k of them behind or at them; NaN is no hit."""
-        scores, labels = rows(outputs, targets)
+        scores, labels = label_rows(outputs, targets)
         places, classes = labels.reshape(-1, 1), scores.shape[1]
         own = scores.gather(1, places)
         equal = (scores == own) & (engine.arange(classes) <= places)
@@ -73,7 +73,7 @@ class LogLoss(Mean):
 
     def state(self, outputs: Tensor, targets: Tensor) -> State:
         """The sum of the logarithms."""
-        losses = F.cross_entropy(*rows(outputs, targets), reduction="none")
+        losses = F.cross_entropy(*label_rows(outputs, targets), reduction="none")
         return {"total": losses.clamp(max=-math.log(LEAST)).sum(), "count": targets.numel()}
 
 
@@ -89,7 +89,7 @@ class Brier(Mean):
 
     def state(self, outputs: Tensor, targets: Tensor) -> State:
         """The sum of the squares."""
-        scores, labels = rows(outputs, targets)
+        scores, labels = label_rows(outputs, targets)
         probabilities = scores.softmax(1)
         distances = probabilities - F.one_hot(labels, scores.shape[1]).to(probabilities.dtype)
         share = 0.5 if scores.shape[1] == 2 else 1.0
@@ -105,7 +105,7 @@ class Perplexity(Mean):
 
     def state(self, outputs: Tensor, targets: Tensor) -> State:
         """The sum of the logarithms."""
-        total = F.cross_entropy(*rows(outputs, targets), reduction="sum")
+        total = F.cross_entropy(*label_rows(outputs, targets), reduction="sum")
         return {"total": total, "count": targets.numel()}
 
     def finish(self, state: State) -> float:
@@ -132,7 +132,7 @@ class BitsPerCharacter(Perplexity):
         return Mean.finish(self, state) / math.log(2)
 
 
-def rows(outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+def label_rows(outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """Scores as (N, C) and labels as (N,): those of a sequence are as many single ones."""
     if outputs.shape[:-1] != targets.shape:
         outputs = outputs.movedim(1, -1)

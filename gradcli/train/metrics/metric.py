@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from gradcli import engine
 
@@ -26,11 +26,13 @@ class Task:
 
     Attributes:
         targets: "labels" are class numbers, "values" floats.
+        target: the shape of one target.
         classes: of labels.
         text: labels are the next tokens of a text.
     """
 
     targets: Targets
+    target: tuple[int, ...] = ()
     classes: int = 0
     text: bool = False
 
@@ -41,12 +43,12 @@ class Metric(ABC):
     The fields of a metric are its keys in YAML. It is a value: it keeps nothing between calls.
 
     Attributes:
-        targets: what it makes sense for; None for both.
+        targets: what it makes sense for.
         direction: which way is better.
     """
 
-    targets: ClassVar[Targets | None]
-    direction: ClassVar[Direction]
+    targets: Targets
+    direction: Direction
 
     @abstractmethod
     def state(self, outputs: Tensor, targets: Tensor) -> State:
@@ -73,7 +75,7 @@ class Metric(ABC):
 
     def misfit(self, task: Task) -> tuple[str, str] | None:
         """Why it makes no sense for a task, and the cure."""
-        if self.targets in (None, task.targets):
+        if self.targets == task.targets:
             return None
         cure = "accuracy" if task.targets == "labels" else "mae"
         return f"is for {self.targets}, this data has {task.targets} as targets", f"use {cure}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradcli import engine
-from gradcli.train.metrics.labels import rows
+from gradcli.train.metrics.labels import label_rows
 from gradcli.train.metrics.metric import Metric, State
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class RocAuc(Metric):
 
     def state(self, outputs: Tensor, targets: Tensor) -> State:
         """A row for each label: how much the second of two classes leads, or probabilities."""
-        scores, labels = rows(outputs, targets)
+        scores, labels = label_rows(outputs, targets)
         two = scores.shape[1] == 2
         return {"scores": scores[:, 1:] - scores[:, :1] if two else scores.softmax(1), "y": labels}
 
