@@ -24,12 +24,10 @@ from gradcli.engine.random import default_generator
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import AutogradError, OptionError
 
-_repeating: ContextVar[bool] = ContextVar("repeating", default=False)
-
-
-def repeating() -> bool:
-    """True while a part runs again: what counts each run, such as statistics, stays as it is."""
-    return _repeating.get()
+_repeating: ContextVar[object] = ContextVar("repeating", default=None)
+# What stands for a part's second run while it lasts, else None: what counts each run, such as
+# statistics, stays as it is then.
+repeating: Callable[[], object] = _repeating.get
 
 
 def checkpoint(
@@ -140,7 +138,7 @@ class _Part:
         now = default_generator.get_state()
         if self._random is not None:
             default_generator.set_state(*self._random)
-        token = _repeating.set(True)
+        token = _repeating.set(object())
         try:
             return self.run()
         finally:

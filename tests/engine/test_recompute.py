@@ -112,6 +112,34 @@ def test_it_keeps_less_memory_and_frees_all_of_it(allocated: Callable[[], int]) 
     assert allocated() == before
 
 
+@pytest.mark.parametrize("half", [False, True])
+def test_a_captured_step_computes_again_when_the_way_back_comes_there(half: bool) -> None:
+    """Earlier it could, and would keep in vain: the arena is that of few of the layers."""
+    x = engine.randn(64, 32)
+    found = []
+    for segments in (1, 12):
+        engine.manual_seed(5)
+        blocks = [nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 32)) for _ in range(12)]
+        model = nn.Sequential(*blocks)
+
+        def step(
+            x: engine.Tensor, model: nn.Sequential = model, segments: int = segments
+        ) -> engine.Tensor:
+            model.zero_grad()
+            with engine.autocast(enabled=half):
+                loss = (sequential(model, segments)(x) ** 2).mean()
+            loss.backward()
+            return loss
+
+        fast = engine.capture(step)
+        losses = [fast(x).item() for _ in range(4)]
+        [program] = fast.programs
+        grads = [p.grad.tolist() for p in model.parameters() if p.grad is not None]
+        found.append((program.arena_bytes, losses, grads))
+    assert found[1][1:] == found[0][1:]
+    assert found[1][0] < found[0][0] / 2
+
+
 def test_grad_hooks_and_gradients_of_gradients_reach_into_it() -> None:
     w = engine.tensor([2.0], dtype=engine.float64, requires_grad=True)
     x = engine.tensor([3.0], dtype=engine.float64, requires_grad=True)

@@ -15,6 +15,7 @@ from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DType
 from gradcli.engine.graph import Leaf
 from gradcli.engine.program.values import same
+from gradcli.engine.recompute import repeating
 from gradcli.engine.recording import INHERITED, Members, Varying
 from gradcli.engine.shape import Shape, extent, is_contiguous, numel
 from gradcli.errors import CaptureError
@@ -32,6 +33,7 @@ class Buffer:
         written: whether a recorded call writes to it.
         before: what it held before that, while the recording may still be undone or proved.
         device: where it lies; None for the CPU.
+        again: the second run of a checkpoint's part that made it; None for all others.
     """
 
     nbytes: int
@@ -41,6 +43,7 @@ class Buffer:
     written: bool = False
     before: bytes | None = None
     device: Any = None
+    again: object = None
 
     @property
     def kept(self) -> bool:
@@ -167,7 +170,9 @@ class Recording:
     def created(self, storage: Storage) -> None:
         """Fresh memory: an intermediate, unless it is still held when the step has ended."""
         key = id(storage)
-        self._buffers[key] = Buffer(storage.nbytes, made=True, device=storage.device)
+        self._buffers[key] = Buffer(
+            storage.nbytes, made=True, device=storage.device, again=repeating()
+        )
 
         def forget(_: weakref.ref[Storage]) -> None:
             self._buffers.pop(key, None)

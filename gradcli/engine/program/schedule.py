@@ -1,7 +1,8 @@
 """Scheduling: which calls run at the same time.
 
 A call begins in the first wave in which everything that it reads is written, and everything that
-it overwrites is read.
+it overwrites is read. What a checkpoint computes again would be ready at once, and kept in vain:
+it waits for the calls that come before it.
 """
 
 from __future__ import annotations
@@ -53,17 +54,21 @@ def waves(calls: Sequence[Call], plans: Sequence[CallPlan]) -> list[Part]:
     """
     uses: dict[Buffer, _Uses] = {}
     parts = []
-    checked = -1
+    checked, last = -1, 0
+    again: dict[object, int] = {None: 0}  # when each run of a checkpoint's part may begin
     for number, (call, plan) in enumerate(zip(calls, plans, strict=True)):
         views = _touched(call)
         after = [uses[v.buffer].free_after(*v.extent, w) for v, w in views if v.buffer in uses]
         keeps = any(view.buffer.kept for view in call.outputs)
         start = 1 + max((*after, checked if keeps else -1), default=-1)
+        run = next((view.buffer.again for view in call.outputs if view.buffer.again), None)
+        start = max(start, again.setdefault(run, last))
         if not call.outputs:
             checked = max(checked, start + plan.phases - 1)
         parts += [Part(number, phase, start + phase) for phase in range(plan.phases)]
+        end = start + max(plan.phases, 1) - 1
+        last = max(last, end)
         for view, writes in views:
-            end = start + max(plan.phases, 1) - 1
             uses.setdefault(view.buffer, _Uses()).add(*view.extent, end, writes)
     return _without_gaps(sorted(parts, key=lambda part: (part.wave, part.call)))
 

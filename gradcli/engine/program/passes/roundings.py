@@ -29,7 +29,9 @@ def roundings(calls: list[Call]) -> list[Call]:
             if buffer.kept or not _moves(call):
                 kept_half.add(buffer)
             elif buffer not in found:
-                found[buffer] = Buffer(2 * buffer.nbytes, made=True, device=buffer.device)
+                found[buffer] = Buffer(
+                    2 * buffer.nbytes, made=True, device=buffer.device, again=buffer.again
+                )
     wide = {old: new for old, new in found.items() if old not in kept_half}
     return [made for call in calls for made in _rewritten(call, wide)]
 
@@ -74,5 +76,6 @@ def _wide(view: View, wide: dict[Buffer, Buffer]) -> View:
 
 def _like(view: View) -> View:
     """A new float32 intermediate of a view's shape."""
-    buffer = Buffer(view.numel * float32.size, made=True, device=view.buffer.device)
+    of = view.buffer
+    buffer = Buffer(view.numel * float32.size, made=True, device=of.device, again=of.again)
     return View(buffer, 0, view.shape, contiguous_strides(view.shape), float32)
