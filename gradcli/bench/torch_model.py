@@ -17,6 +17,7 @@ from gradcli.bench.torch_transformer import WRITTEN, tie
 from gradcli.config.modules import Parallel, Residual, States
 from gradcli.devices import parsed
 from gradcli.engine import nn
+from gradcli.engine.nn.hooks import parts_of
 from gradcli.errors import ConfigError, DeviceError
 
 if TYPE_CHECKING:
@@ -90,6 +91,20 @@ def given(torch: Any, tensor: Tensor) -> Any:
 
 
 def _module(torch: Any, module: nn.Module) -> Any:
+    translation = _plain(torch, module)
+    parts = parts_of(module)
+    if parts:
+        again = importlib.import_module("torch.utils.checkpoint")
+        plain = translation.forward
+        if parts > 1:
+            chain, plain = list(translation), again.checkpoint_sequential
+            translation.forward = lambda x: plain(chain, parts, x, use_reentrant=False)
+        else:
+            translation.forward = lambda x: again.checkpoint(plain, x, use_reentrant=False)
+    return translation
+
+
+def _plain(torch: Any, module: nn.Module) -> Any:
     kind = type(module).__name__
     if kind in CONTAINERS:
         inside = [_module(torch, child) for child in module.children()]

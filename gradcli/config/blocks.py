@@ -20,14 +20,19 @@ REQUIRED = "required"
 def form(
     layers: Layers,
     params: dict[str, Any] = {},  # noqa: B006
+    recompute: bool = False,
 ) -> None:
-    """Layers under a name; `$p` in them is the value that a use gives to the parameter `p`."""
+    """Layers under a name; `$p` in them is the value that a use gives to the parameter `p`.
+
+    With `recompute`, each use is computed again on the way back, unless it says otherwise.
+    """
 
 
 @dataclass(frozen=True)
 class _Block:
     layers: Node
     params: Mapping[str, Node]
+    recompute: Node | None
 
 
 def expand(root: Node, taken: Mapping[str, object], report: Report) -> Node:
@@ -56,7 +61,7 @@ def _declared(node: Node, taken: Mapping[str, object], report: Report) -> dict[s
         elif not written.broken and check(written, schema_of(form), f"blocks.{name}.", report):
             keys = written.map()
             params = keys["params"].map() if "params" in keys else {}
-            blocks[name] = _Block(keys["layers"], params)
+            blocks[name] = _Block(keys["layers"], params, keys.get("recompute"))
     return blocks
 
 
@@ -92,14 +97,16 @@ class _Expansion:
         values = self._values(name, block, given)
         layers = self.inside(_fill(block.layers, values), (*trail, name))
         fields = {"of": Node(name, item.place), "layers": layers}
-        if "name" in given.map():
-            fields["name"] = given.map()["name"]
+        if block.recompute:
+            fields["recompute"] = block.recompute
+        fields |= {key: given.map()[key] for key in _shared(block) if key in given.map()}
         place = item.keys.get(name, item.place)
         return Node({"block": Node(fields, place)}, place, {"block": place})
 
     def _values(self, name: str, block: _Block, given: Node) -> dict[str, Node]:
         """A value for each parameter: the use's, or the default."""
-        written = {key: item for key, item in given.map().items() if key != "name"}
+        shared = _shared(block)
+        written = {key: item for key, item in given.map().items() if key not in shared}
         for key in written.keys() - block.params.keys():
             self.report.error(
                 "E103",
@@ -115,6 +122,11 @@ class _Expansion:
                 self.report.error("E104", message, given.place)
                 values[key] = replace(value, value=None, broken=True)
         return values
+
+
+def _shared(block: _Block) -> list[str]:
+    """The keys of a use that are not its block's parameters."""
+    return ["name", *(["recompute"] if "recompute" not in block.params else [])]
 
 
 def _use(item: Node) -> tuple[str, Node] | None:

@@ -12,7 +12,7 @@ from gradcli.config.inits import INITS
 from gradcli.config.layers import LAYERS
 from gradcli.config.losses import LOSSES
 from gradcli.config.optimizers import OPTIMIZERS
-from gradcli.config.planner import layer_schema
+from gradcli.config.planner import layer_schema, recomputed
 from gradcli.config.schedules import SCHEDULES
 from gradcli.config.schema import Schema, schema_of
 from gradcli.config.sections import Pretrained, top
@@ -81,10 +81,11 @@ def _layer(definitions: Json) -> Json:
         {"type": "object", "propertyNames": block, "minProperties": 1, "maxProperties": 1},
     ]
     bare = []
+    again = _keys(schema_of(recomputed), definitions)
     for kind, make in rows.items():
         schema = layer_schema(kind)
         fields = _map(schema, definitions)
-        fields["properties"]["name"] = {"type": "string"}
+        fields["properties"] |= {"name": {"type": "string"}, **again}
         if kind not in CONTAINERS:
             fields["properties"]["init"] = {"$ref": "#/$defs/init"}
         if kind in CONTAINERS:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from gradcli.config.schema import Schema
 from gradcli.config.signal import Signal
 from gradcli.engine import nn
+from gradcli.engine.nn.hooks import recompute
 from gradcli.errors import Place
 
 
@@ -22,6 +23,8 @@ class PlannedLayer:
         fields: every key with its value, defaults included.
         make: makes the module; `build` is what calls it.
         schema: of the keys.
+        recompute: into how many parts it is cut that are computed again on the way back; 0 for a
+            layer that keeps its intermediates.
     """
 
     index: str
@@ -35,6 +38,7 @@ class PlannedLayer:
     place: Place
     schema: Schema
     children: tuple[PlannedLayer, ...] = ()
+    recompute: int = 0
 
     @property
     def title(self) -> str:
@@ -80,6 +84,8 @@ def build(layer: PlannedLayer) -> nn.Module:
     module = layer.make()
     module.labels = (layer.kind, layer.given_name, layer.fields.get("of"))
     module.layer_title = f"{layer.index} {layer.title}"
+    if layer.recompute:
+        recompute(module, layer.recompute)
     return module
 
 
@@ -95,6 +101,8 @@ def written_layers(planned: Sequence[PlannedLayer]) -> list[Any]:
         fields = {key: _listed(value) for key, value in layer.fields.items() if value is not None}
         if layer.given_name:
             fields["name"] = layer.given_name
+        if layer.recompute:
+            fields["recompute"] = True
         written.append({layer.kind: fields} if fields else layer.kind)
     return written
 

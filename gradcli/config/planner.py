@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from gradcli.config.containers import CONTAINERS, Use, contain
@@ -24,6 +25,10 @@ MAX_LAYERS = 10_000
 ATTENDING = {"positions", "attention", "transformer"}
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+
+
+def recomputed(*, recompute: bool = False) -> None:
+    """Keep nothing of the layer for backward but its input, and run it there once more."""
 
 
 def layer_schema(kind: str) -> Schema:
@@ -74,6 +79,7 @@ class Planner:
         name, fields = self._name(fields, kind, index)
         where = f"layer {index}, {kind}: "
         init, fields = self._init(kind, fields, where)
+        again, fields = self._recompute(kind, fields, where)
         schema = self._schema(kind)
         values = check(fields, schema, where, self.report)
         if values and kind == "embed" and values["std"] is None:
@@ -81,14 +87,16 @@ class Planner:
         use = Use(kind, name, fields, values, signal, index, place, schema)
         if kind in CONTAINERS:
             try:
-                return contain(use, self._list, self.report)
+                layer = contain(use, self._list, self.report)
+                times = values["times"] if values and kind == "repeat" else 1
+                return replace(layer, recompute=times) if layer and again else layer
             except ShapeError as error:
                 self._does_not_fit(error.message, kind, name, index, place)
                 return None
         if values is None or signal is None:
             return None
         try:
-            return self._leaf(use, init)
+            return replace(self._leaf(use, init), recompute=int(again))
         except GradcliError as error:
             message, keys = self.layers[kind].explain(error.message, signal)
             places = [fields.map()[key].place for key in keys if key in fields.map()]
@@ -123,6 +131,18 @@ class Planner:
         if kind in CONTAINERS or "init" in self._schema(kind).hints:
             return None, fields
         return chosen_init(fields, where.rstrip(": "), self.report)
+
+    def _recompute(self, kind: str, fields: Node, where: str) -> tuple[bool, Node]:
+        """Whether the layer is to be computed again on the way back, and its fields without that.
+
+        A layer of the user's own may have such a key itself.
+        """
+        given = fields.map().get("recompute")
+        if given is None or "recompute" in self._schema(kind).hints:
+            return False, fields
+        alone = replace(fields, value={"recompute": given})
+        values = check(alone, schema_of(recomputed), where, self.report)
+        return bool(values and values["recompute"]), without(fields, "recompute")
 
     def _does_not_fit(self, problem: str, kind: str, name: str, index: str, place: Place) -> None:
         title = f"{kind} '{name}'" if name else kind

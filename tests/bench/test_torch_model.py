@@ -18,6 +18,7 @@ from gradcli.config import build, load, modules  # noqa: E402
 from gradcli.config.losses import LOSSES  # noqa: E402
 from gradcli.config.modules import Parallel, Residual  # noqa: E402
 from gradcli.engine import nn, optim  # noqa: E402
+from gradcli.engine.nn.hooks import recompute  # noqa: E402
 from gradcli.errors import ConfigError  # noqa: E402
 
 pytestmark = pytest.mark.parity
@@ -177,6 +178,25 @@ def test_a_model_and_its_translation_agree(name: str) -> None:
     expected = torch.from_dlpack(model(x).detach())
     found = theirs(torch_model.given(torch, x))
     assert (found - expected).abs().max().item() < 1e-5
+
+
+def test_what_is_computed_again_is_so_in_pytorch_too() -> None:
+    def pair() -> nn.Sequential:
+        return nn.Sequential(nn.Linear(6, 6), nn.Tanh())
+
+    model = nn.Sequential(pair(), nn.Sequential(*pair(), *pair()), nn.Linear(6, 1))
+    recompute(model[0])
+    recompute(model[1], 2)
+    theirs = torch_model.model(torch, job_of(model), model.state_dict())
+    runs: list[int] = []
+    for number, layer in enumerate((theirs[0][0], theirs[1][0], theirs[1][2])):
+        layer.register_forward_hook(lambda *_, number=number: runs.append(number))
+    x = engine.randn(4, 6)
+    theirs(torch_model.given(torch, x)).sum().backward()
+    model(x).sum().backward()
+    assert sorted(runs) == [0, 0, 1, 1, 2]  # the last part keeps what it computes
+    for ours, other in zip(model.parameters(), theirs.parameters(), strict=True):
+        assert (torch.from_dlpack(ours.grad) - other.grad).abs().max().item() < 1e-5
 
 
 def test_an_embedding_takes_its_rows() -> None:

@@ -1,12 +1,14 @@
-"""Hooks: functions of the user that run before or after a module's forward, or on the way back."""
+"""What stands around a module's forward: functions of the user, and that it is recomputed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli.engine.hooks import RemovableHandle, checked, enter
 from gradcli.engine.nn.backward_hooks import BackwardHook, Call
+from gradcli.engine.recompute import checkpoint, checkpoint_sequential
 from gradcli.errors import DTypeError
 
 if TYPE_CHECKING:
@@ -19,6 +21,32 @@ class Hook(NamedTuple):
     function: Callable[..., Any]
     before: bool
     with_kwargs: bool
+
+
+class Recompute(NamedTuple):
+    """Forward keeps nothing for backward but its arguments, and runs there once more.
+
+    A Sequential may do so in parts, as many modules in each; the last one keeps what it computes,
+    because backward begins with it.
+    """
+
+    parts: int = 1
+
+    def forward(self, module: Module, *args: object, **kwargs: object) -> Any:
+        """What the module's forward gives."""
+        if self.parts == 1:
+            return checkpoint(partial(module.forward, *args, **kwargs))
+        return checkpoint_sequential(module.children(), self.parts, *args, **kwargs)
+
+
+def recompute(module: Module, parts: int = 1) -> RemovableHandle:
+    """Let the module compute on the way back what its gradients need, in place of keeping it."""
+    return enter(module, "_hooks", Recompute(parts))
+
+
+def parts_of(module: Module) -> int:
+    """In how many parts a module is recomputed; 0 where it keeps what it computes."""
+    return next((hook.parts for hook in module._hooks if isinstance(hook, Recompute)), 0)
 
 
 def register(module: Module, hook: Hook | BackwardHook, prepend: bool) -> RemovableHandle:
@@ -35,7 +63,11 @@ def call(module: Module, args: tuple[object, ...], kwargs: dict[str, object]) ->
         if hook.before:
             args, kwargs = _before(hook, module, args, kwargs)
     border = Call(module, back)
-    result = module.forward(*(border.entered(args) if back else args), **kwargs)
+    forward: Callable[..., Any] = module.forward
+    for again in module._hooks:
+        if isinstance(again, Recompute):
+            forward = partial(again.forward, module)
+    result = forward(*(border.entered(args) if back else args), **kwargs)
     for hook in hooks:
         if not hook.before:
             given = (module, args, kwargs) if hook.with_kwargs else (module, args)

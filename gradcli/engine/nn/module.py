@@ -45,7 +45,7 @@ class Module:
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Module | None]
     _not_saved: set[str]
-    _hooks: tuple[hooks.Hook | BackwardHook, ...]
+    _hooks: tuple[hooks.Hook | BackwardHook | hooks.Recompute, ...]
 
     def __init_subclass__(cls, **named: object) -> None:
         super().__init_subclass__(**named)
