@@ -12,6 +12,7 @@ from gradcli import engine
 from gradcli.config import build, check_patterns, load
 from gradcli.config.grouping import GROUPS
 from gradcli.config.optimizers import OPTIMIZERS
+from gradcli.data import LoadedData
 from gradcli.engine import optim
 from gradcli.errors import ErrorGroup, OptionError
 from gradcli.train.job import Job
@@ -36,16 +37,13 @@ OTHERS: dict[str, dict[str, object]] = {  # than the defaults
 
 
 @pytest.fixture
-def job(config_file: Write, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Job]:
+def job(config_file: Write) -> Callable[..., Job]:
     """Builds the base config with a convolution and changes; its data are never loaded."""
-    from gradcli.data import DATASETS
-
-    config_file()
-    monkeypatch.setattr(DATASETS["fake"], "load", lambda self: None)
 
     def make(optim: str, extra: str = "", *changes: tuple[str, str]) -> Job:
         model = ("  - flatten\n  - linear: 16\n", MODEL)
-        return build(load(config_file(model, (SGD, optim), ("loss:", f"{extra}loss:"), *changes)))
+        config = load(config_file(model, (SGD, optim), ("loss:", f"{extra}loss:"), *changes))
+        return build(config, LoadedData(config.data, config.facts, {}, {}))
 
     return make
 
