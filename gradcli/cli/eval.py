@@ -44,6 +44,8 @@ def command(
     """Measure RUN (a path, a run's name or `last`, with @best, @last or @STEP) on a split."""
     if data is not None and options.is_written(ctx, "split"):
         raise click.UsageError("--split is of the training data; it does not go with --data", ctx)
+    from gradcli.data.targets import absent_classes
+    from gradcli.train.baseline import baseline_of
     from gradcli.train.evaluate import Evaluation
     from gradcli.train.report import Result
     from gradcli.train.state import weights_sha256
@@ -65,6 +67,8 @@ def command(
         weights_sha256=weights_sha256(trained.job.model),
         measured_step=trained.meta.step,
         tables=evaluation.tables,
+        baseline=baseline_of(trained.job, metrics, {split: measured}),
+        absent=absent_classes(trained.job.dataset.facts, {split: measured}),
     )
     say_result(result, as_json)
 

@@ -94,6 +94,20 @@ def _lines(name: str, table: Table) -> Iterator[str]:
         yield f"{number:>6}  {' '.join(f'{count:>{width}}' for count in row)}"
 
 
+def _say_baseline(result: Result) -> None:
+    """The same figures of one answer to every sample, and which of them the model does not beat."""
+    baseline = result.baseline
+    if baseline is None or not baseline.metrics:
+        return
+    output.say(f"baseline: {figures(baseline.metrics)}  ({baseline.answer})")
+    if baseline.unbeaten:
+        pairs = [
+            f"{name} {result.metrics[name]:.4f} against {baseline.metrics[name]:.4f}"
+            for name in baseline.unbeaten
+        ]
+        output.say_aside(f"warning: the model does not beat the baseline: {', '.join(pairs)}")
+
+
 def say_result(result: Result, as_json: bool) -> None:
     """How a training or an evaluation ended, on stdout."""
     if not as_json:
@@ -102,6 +116,7 @@ def say_result(result: Result, as_json: bool) -> None:
             output.say(f"measured: the best checkpoint, step {result.measured_step}")
         if result.metrics:
             output.say(figures(result.metrics))
+        _say_baseline(result)
         for name, table in result.tables.items():
             for line in _lines(name, table):
                 output.say(line)
@@ -117,6 +132,8 @@ def say_result(result: Result, as_json: bool) -> None:
             "seconds": result.seconds,
             "measured_step": result.measured_step,
             "metrics": strict(dict(result.metrics)),
+            "baseline": result.baseline and result.baseline.as_json(),
+            "absent_classes": dict(result.absent),
             **({"tables": dict(result.tables)} if result.tables else {}),
             "weights_sha256": result.weights_sha256,
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,13 @@ from gradcli import engine
 from gradcli.config import own_code
 from gradcli.config.crosscheck import place_of
 from gradcli.config.loss_fits import target_kind
+from gradcli.config.losses import OUTPUTS
 from gradcli.config.node import Path as Keys
 from gradcli.config.planned import PlannedLayer, build_all
 from gradcli.config.selection import select, select_state
 from gradcli.config.target_scale import scale_of
 from gradcli.data import LoadedData
-from gradcli.data.targets import with_targets
+from gradcli.data.targets import absent_notes, with_targets
 from gradcli.engine import nn, optim
 from gradcli.errors import ConfigError, DeviceError, ErrorGroup, GradcliError, OptionError
 from gradcli.train.job import Job, as_they_are
@@ -38,6 +40,7 @@ def build(config: Config, dataset: LoadedData | None = None) -> Job:
         dataset = own_code.beside_data(dataset, config.code)
 
     dataset = with_targets(dataset)
+    dataset = replace(dataset, notes=(*dataset.notes, *absent_notes(dataset)))
     engine.manual_seed(config.train.seed)
     return job_of(config, dataset)
 
@@ -49,12 +52,14 @@ def job_of(config: Config, dataset: LoadedData) -> Job:
     optimizer = _optimizer(model, config)
     measured = {name: metric.made for name, metric in config.metrics.items()}
     rising = direction_of(config.schedule.made.metric or "", measured) == "higher"
+    answers = config.loss.made.answers.get(target_kind(config.facts), as_they_are)
     job = Job(
         name=config.name,
         model=model,
         loss=config.loss.made.make(),
         mass=config.loss.made.mass,
-        answers=config.loss.made.answers.get(target_kind(config.facts), as_they_are),
+        answers=answers,
+        outputs=OUTPUTS.get(answers, as_they_are),
         metrics=measured,
         optimizer=optimizer,
         optimizer_name=config.optim.name,

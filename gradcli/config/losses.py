@@ -215,6 +215,31 @@ def _scores_of_probabilities(outputs: Tensor) -> Tensor:
     return engine.cat([1 - outputs, outputs], -1).log()
 
 
+def _log(values: Tensor) -> Tensor:
+    return values.clamp(min=_LEAST).log()
+
+
+def _logit(values: Tensor) -> Tensor:
+    probable = values.clamp(_LEAST, 1 - _LEAST)
+    return (probable / (1 - probable)).log()
+
+
+def _logit_of_scores(scores: Tensor) -> Tensor:
+    return scores[..., 1:] - scores[..., :1]
+
+
+def _probability_of_scores(scores: Tensor) -> Tensor:
+    return scores.softmax(-1)[..., 1:]
+
+
+_LEAST = 1e-7
+# What outputs have to be, so that they say these answers.
+OUTPUTS: dict[Answers, Answers] = {
+    _exp: _log,
+    _sigmoid: _logit,
+    _scores_of_logits: _logit_of_scores,
+    _scores_of_probabilities: _probability_of_scores,
+}
 LOSSES: dict[str, Callable[..., Any]] = {
     "cross_entropy": cross_entropy,
     "mse": mse,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gradcli.data.dataset import LoadedData, Split
 
 PORTION = 1 << 16  # stored targets looked at together
+NAMED = 10  # classes in a warning
 PICTURES = 256  # samples that are made for their targets
 
 
@@ -42,6 +43,29 @@ def with_targets(dataset: LoadedData) -> LoadedData:
     if facts is None or "train" not in dataset.splits:
         return dataset
     return replace(dataset, facts=replace(facts, targets=fit_targets(dataset)))
+
+
+def absent_classes(facts: Facts | None, splits: Mapping[str, Split]) -> dict[str, list[str]]:
+    """The classes of which a split has no sample, by its name; nothing of texts."""
+    if facts is None or facts.classes is None or facts.target:
+        return {}
+    names = facts.labels or [str(number) for number in range(facts.classes)]
+    counts = {name: class_counts(split, facts.classes) for name, split in splits.items()}
+    return {
+        split: [name for name, count in zip(names, found, strict=True) if not count]
+        for split, found in counts.items()
+        if 0 in found
+    }
+
+
+def absent_notes(dataset: LoadedData) -> Iterator[str]:
+    """A warning for each split without some of the classes."""
+    for split, classes in absent_classes(dataset.facts, dataset.splits).items():
+        named = ", ".join(map(repr, classes[:NAMED])) + (", ..." if len(classes) > NAMED else "")
+        yield (
+            f"warning: the split '{split}' has no sample of {len(classes)} of "
+            f"{dataset.facts.classes} classes: {named}"
+        )
 
 
 def fit_targets(dataset: LoadedData) -> TargetFacts:

@@ -212,6 +212,7 @@ class Job:
         mass: what targets count in that mean; None where all samples count alike.
         answers: what the model's outputs say, a score for each class or values in the units of
             the data: metrics and predictions are of these.
+        outputs: the way back: what the model would give to say these scores or values.
         metrics: what is measured beside the loss, by the name of the figure.
         optimizer_name: the config's name, kept in checkpoints and compared on resume.
         resolved: the whole config with every default, as plain values.
@@ -233,6 +234,7 @@ class Job:
     settings: Settings
     mass: Callable[[Tensor], Tensor] | None = None
     answers: Callable[[Tensor], Tensor] = as_they_are
+    outputs: Callable[[Tensor], Tensor] = as_they_are
     expect: tuple[Expectation, ...] = ()
     resolved: Mapping[str, Any] = field(default_factory=dict)
     stated: Mapping[str, Any] = field(default_factory=dict)
@@ -244,7 +246,8 @@ class Job:
     def on_scale(self, scale: TargetScale) -> Job:
         """The same training, whose model gives targets on a scale."""
         plain = self.loss.plain if isinstance(self.loss, ScaledLoss) else self.loss
-        return replace(self, loss=ScaledLoss(plain, scale), answers=scale.restored)
+        loss = ScaledLoss(plain, scale)
+        return replace(self, loss=loss, answers=scale.restored, outputs=scale.scaled)
 
     def as_fitted(self, facts: DataFacts | None) -> Job:
         """The same training with what a checkpoint knows of its targets, and on their scale."""

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcli import __version__
+from gradcli.data.targets import absent_classes
 from gradcli.errors import CheckpointError, ConfigError, NumericsError
 from gradcli.registry import did_you_mean
 from gradcli.train import directory as directories
 from gradcli.train import precision
+from gradcli.train.baseline import read_baseline
 from gradcli.train.checkpoint import FORMAT, newest_valid
 from gradcli.train.compare import check_same, config_of
 from gradcli.train.directory import RunDirectory
@@ -197,6 +199,8 @@ def finished(path: Path, job: Job) -> Result | None:
         metrics={name: value for name, value in metrics.items() if type(value) is float},
         weights_sha256=status.get("weights_sha256", ""),
         measured_step=status.get("measured_step", status["step"]),
+        baseline=read_baseline(status.get("baseline")),
+        absent=absent_classes(job.dataset.facts, job.dataset.splits),
     )
 
 

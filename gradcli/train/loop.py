@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from gradcli import engine
 from gradcli.data.facts import data_facts
+from gradcli.data.targets import absent_classes
 from gradcli.errors import CheckpointError, ExpectationError, GradcliError, Interrupted, Stopped
+from gradcli.train.baseline import baseline_of
 from gradcli.train.checkpoint import Best, Checkpoint, Meta, file_name, read
 from gradcli.train.compare import config_sha256, places_of
 from gradcli.train.diagnose import nonfinite_loss
@@ -252,6 +254,7 @@ class Trainer:
             self.reporter.note(f"no steps to make: wrote the initial weights, {file_name(0)}")
         sha256 = weights_sha256(self.job.model)
         metrics, step = self._final_figures()
+        baseline = baseline_of(self.job, metrics, self.job.dataset.splits)
         result = Result(
             run=str(self.directory.path),
             status="stopped" if self.end < self.total and not self._stale() else "finished",
@@ -260,12 +263,15 @@ class Trainer:
             metrics=metrics,
             weights_sha256=sha256,
             measured_step=step,
+            baseline=baseline,
+            absent=absent_classes(self.job.dataset.facts, self.job.dataset.splits),
         )
         self._status(
             result.status,
             seconds=result.seconds,
             metrics=metrics,
             measured_step=step,
+            baseline=baseline and baseline.as_json(),
             weights_sha256=sha256,
             missed=missed(self.job, result),
         )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from gradcli.train.baseline import Baseline
     from gradcli.train.metrics import Table
 
 
@@ -18,6 +19,8 @@ class Result:
         steps: that were made; `weights_sha256` is of the weights after them.
         measured_step: whose weights the metrics are of: those of the best checkpoint, or the last.
         tables: metrics that are more than one number.
+        baseline: what one answer to every sample reaches; None where no answer is known.
+        absent: classes of which a split has no sample, by its name.
     """
 
     run: str
@@ -28,6 +31,8 @@ class Result:
     weights_sha256: str = ""
     measured_step: int | None = None
     tables: Mapping[str, Table] = field(default_factory=dict)
+    baseline: Baseline | None = None
+    absent: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class Reporter(Protocol):

@@ -34,6 +34,8 @@ def test_json_is_one_object_on_stdout(gradcli) -> None:
         "seconds",
         "measured_step",
         "metrics",
+        "baseline",
+        "absent_classes",
         "weights_sha256",
     }
     assert (ended.json["status"], ended.json["steps"]) == ("finished", 18)

@@ -1,0 +1,120 @@
+"""What a model has to beat: one answer to every sample, from the targets of the training split."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from gradcli import engine
+from gradcli.data.targets import column_means
+from gradcli.engine import Tensor, nn
+from gradcli.train.evaluate import Evaluation
+from gradcli.train.metrics import better, direction_of
+
+if TYPE_CHECKING:
+    from gradcli.data import Split
+    from gradcli.data.facts import DataFacts
+    from gradcli.train.job import Job
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """How well one answer does.
+
+    Attributes:
+        answer: what it says of every sample, in words.
+        metrics: the figures of the model, as this answer has them.
+        unbeaten: those of them in which the model is no better.
+    """
+
+    answer: str
+    metrics: Mapping[str, float]
+    unbeaten: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {**asdict(self), "unbeaten": list(self.unbeaten)}
+
+
+def read_baseline(written: object) -> Baseline | None:
+    """What status.json says of it; None where it says nothing usable."""
+    if not isinstance(written, Mapping):
+        return None
+    answer, metrics, unbeaten = (written.get(key) for key in ("answer", "metrics", "unbeaten"))
+    if not isinstance(metrics, Mapping) or not isinstance(unbeaten, list):
+        return None
+    known = {name: value for name, value in metrics.items() if type(value) is float}
+    return Baseline(str(answer), known, tuple(name for name in unbeaten if name in known))
+
+
+def baseline_of(
+    job: Job, figures: Mapping[str, float], splits: Mapping[str, Split]
+) -> Baseline | None:
+    """The baseline beside a model's figures on these splits; None where no answer is known."""
+    known = _answer(job)
+    if known is None:
+        return None
+    row, answer = known
+    constant = replace(job, model=Constant(job.outputs(row)))
+    measured: dict[str, float] = {}
+    for name in dict.fromkeys(figure.partition(".")[0] for figure in figures):
+        if name in splits:
+            measured |= Evaluation(constant, splits[name], name).run()
+    metrics = {
+        name: measured[name] for name in figures if math.isfinite(measured.get(name, math.nan))
+    }
+    unbeaten = [
+        name
+        for name, value in metrics.items()
+        if (direction := direction_of(name, job.metrics)) != "neither"
+        and not better(direction, figures[name], value)
+    ]
+    return Baseline(answer, metrics, tuple(unbeaten))
+
+
+class Constant(nn.Module):
+    """A model that gives every sample the same outputs."""
+
+    def __init__(self, row: Tensor) -> None:
+        super().__init__()
+        self.row = row
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The row for each sample of x."""
+        return self.row.to(x.device).expand(x.shape[0], *self.row.shape)
+
+
+def _answer(job: Job) -> tuple[Tensor, str] | None:
+    """Scores of the classes or values for one sample, and what they are in words."""
+    facts: Any = job.dataset.facts
+    targets = getattr(facts, "targets", None)
+    if targets is None:
+        return None
+    if targets.counts:
+        return _shares(facts), _commonest(facts)
+    if targets.mean:
+        return engine.tensor(targets.mean).reshape(facts.target), "the mean of the training targets"
+    if "train" not in job.dataset.splits:
+        return None
+    mean = column_means(job.dataset.splits["train"]).to(engine.float32)
+    return mean.reshape(facts.target), "the mean of the training targets"
+
+
+def _shares(facts: DataFacts) -> Tensor:
+    """Logarithms of the shares of the classes, each counted once more, so that none is 0."""
+    assert facts.targets is not None
+    total = sum(facts.targets.counts) + len(facts.targets.counts)
+    logs = [math.log((count + 1) / total) for count in facts.targets.counts]
+    return engine.tensor(logs).expand(*facts.target, len(logs))
+
+
+def _commonest(facts: DataFacts) -> str:
+    assert facts.targets is not None
+    if facts.target:
+        return "unigram: the shares of the tokens in training"
+    counts = facts.targets.counts
+    number = counts.index(max(counts))
+    label = facts.labels[number] if facts.labels else str(number)
+    return f"the shares of the classes in training; the commonest is '{label}'"
