@@ -10,11 +10,13 @@ from gradcli.config.build import build
 from gradcli.config.load import Config, load
 from gradcli.config.room import Room
 from gradcli.data import Facts, LoadedData
+from gradcli.data.dataset import misfits
 from gradcli.errors import CheckpointError, ErrorGroup
 from gradcli.train import forks, old_runs
 from gradcli.train.checkpoint import Meta
 from gradcli.train.compare import check_same
 from gradcli.train.directory import best_and_last, find_checkpoint
+from gradcli.train.facts import misfit
 from gradcli.train.job import Job
 from gradcli.train.state import nonfinite_weights, restore
 
@@ -97,16 +99,32 @@ def _job_with_data(path: Path, meta: Meta, source: str) -> Job:
     return replace(job, dataset=replace(job.dataset, facts=facts))
 
 
+def _job_of_old_run(path: Path, meta: Meta, source: str) -> Job:
+    """The job on its own data, for new files; where its data is gone, the error says why."""
+    try:
+        return _job_with_data(path, meta, source)
+    except ErrorGroup as group:
+        for error in group.errors:
+            if error.code == NO_DATA:
+                error.notes += (
+                    f"{source} is of format {meta.format} and holds no facts of the data; "
+                    "one that `gradcli resume` writes does",
+                )
+        raise
+
+
 def _job_without_data(path: Path, meta: Meta, source: str) -> Job:
     """The job on no data; of a checkpoint of format 1, which has no facts, on its own."""
     if meta.facts is None:
-        return _job_with_data(path, meta, source)
-    config = load_run(path, facts=meta.facts)
-    field = getattr(config.data, "FITTED", None)
-    if field is not None and getattr(meta.facts, field) is None:
-        raise CheckpointError(
-            f"{source}: the metadata has no usable 'facts.{field}': this kind of data has it"
-        )
+        return _job_of_old_run(path, meta, source)
+    try:
+        config = load_run(path, facts=meta.facts)
+    except ErrorGroup as group:
+        for error in group.errors:
+            error.notes += (f"what it says of the data are the facts in {source}",)
+        raise
+    for field, expected in misfits(config.data, meta.facts):
+        raise misfit(source, meta.facts, field, f"{expected}, as the config says")
     if meta.facts.targets is None and getattr(config.data, "target_scale", "") == "standard":
         raise CheckpointError(
             f"{source}: the metadata has no usable 'facts.targets': data.target_scale needs it"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -37,7 +37,6 @@ class CsvSource(ScaledTargets):
     """A table with a header; columns that are not named here are not used."""
 
     PLACES: ClassVar = ("file",)
-    FITTED: ClassVar = "missing"  # the field of DataFacts that says that they are of a table
 
     file: Annotated[str, "CSV file with a header row, gzipped or not"]
     target: Annotated[str, "column to predict"]
@@ -150,6 +149,17 @@ class CsvSource(ScaledTargets):
         labels = sorted_table(cells)
         index = {label: i for i, label in enumerate(labels)}
         return labels, array("q", [index[cell] for cell in cells if cell is not None])
+
+    def misfits(self, facts: DataFacts) -> Iterator[tuple[str, str]]:
+        """Fields of facts that are not of such a table, each with what is expected."""
+        if facts.missing != self.missing:
+            yield "missing", f"expected '{self.missing}'"
+        for field in ("numeric", "category"):
+            names = tuple(column.name for column in getattr(facts, field))
+            if names != getattr(self, field):
+                yield field, f"expected the columns {', '.join(getattr(self, field)) or 'none'}"
+        if (facts.classes is None) != (self.task == "regression"):
+            yield "classes", f"expected those of a {self.task}"
 
     def reads(self, path: Path) -> bool:
         """Whether a file in a folder is one of tables."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -63,6 +63,13 @@ def readable_in(folder: Path, source: Source) -> tuple[list[Path], list[Path]]:
     if not fit:
         raise DataError(f"{shown(folder)} holds no file that is read here", code="E305")
     return fit, [path for path in found if path not in set(fit)]
+
+
+def misfits(source: Source, facts: DataFacts) -> Iterator[tuple[str, str]]:
+    """Fields of facts that cannot be of such a source, each with what is expected."""
+    found = getattr(source, "misfits", None)  # a dataset of a user's own may have any
+    if found is not None:
+        yield from found(facts)
 
 
 def places(source: Source) -> tuple[str, ...]:

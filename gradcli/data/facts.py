@@ -154,8 +154,8 @@ def _of_sizes(facts: DataFacts) -> Iterator[tuple[str, str]]:
         yield "input", "expected one or more sizes of at least 1"
     if min(facts.target, default=1) < 1:
         yield "target", "expected sizes of at least 1"
-    if min(facts.sizes.values(), default=1) < 1:
-        yield "sizes", "expected at least 1 sample in each split"
+    if "train" not in facts.sizes or min(facts.sizes.values()) < 1:
+        yield "sizes", "expected at least 1 sample in each split, of which one is train"
     for name, count in (("classes", facts.classes), ("vocab", facts.vocab)):
         if count is not None and count < 1:
             yield name, "expected at least 1"
@@ -204,6 +204,8 @@ def _of_pictures(facts: DataFacts, stored: tuple[int, ...]) -> Iterator[tuple[st
 def _of_text(facts: DataFacts) -> Iterator[tuple[str, str]]:
     if len(facts.input) != 1:
         yield "input", "expected one size, the tokens of a sample"
+    if facts.target != facts.input:
+        yield "target", "expected as many tokens as in `input`"
     if facts.vocab is None or facts.vocab != facts.classes:
         yield "vocab", "expected as many as classes"
     if facts.unit == "bytes":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -25,8 +25,6 @@ Statistic = float | tuple[float, ...]
 @dataclass(frozen=True, kw_only=True)
 class Pictures:
     """The keys that every image set has beside its own."""
-
-    FITTED: ClassVar = "stored"
 
     size: Annotated[
         int | None, "images are padded with zeros on all sides to this height and width"
@@ -77,6 +75,13 @@ class Pictures:
             assert isinstance(split, Samples)
             splits[name] = replace(split, inputs=padded(split.inputs, facts.input))
         return replace(dataset, facts=facts, splits=self.as_trained(splits, facts))
+
+    def misfits(self, facts: DataFacts) -> Iterator[tuple[str, str]]:
+        """Fields of facts that are not of pictures or arrays, each with what is expected."""
+        if facts.stored is None:
+            yield "stored", "expected the shape of a sample in its file"
+        elif self.size is not None and facts.input[1:] != (self.size, self.size):
+            yield "input", f"expected pictures of {self.size} x {self.size}"
 
     def new_samples(
         self, inputs: Tensor, targets: Tensor, scale: float, facts: DataFacts

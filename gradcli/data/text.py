@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -27,7 +27,6 @@ class TextSource:
     """One text, cut into windows; the splits are stretches of it, in order."""
 
     PLACES: ClassVar = ("file",)
-    FITTED: ClassVar = "unit"
 
     file: Annotated[str, "text file, gzipped or not"]
     unit: Annotated[
@@ -128,6 +127,14 @@ class TextSource:
                 code="E305",
             )
         return sizes
+
+    def misfits(self, facts: DataFacts) -> Iterator[tuple[str, str]]:
+        """Fields of facts that are not of such a text, each with what is expected."""
+        if facts.unit != self.unit:
+            yield "unit", f"expected '{self.unit}'"
+        for field, shape in (("input", facts.input), ("target", facts.target)):
+            if shape != (self.context,):
+                yield field, f"expected [{self.context}], the context"
 
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Windows of another text, end to end; the last one ends where the text ends."""

@@ -43,8 +43,13 @@ def facts_of(value: object, source: str) -> DataFacts:
         first = error.errors(include_url=False)[0]
         raise _unusable(source, _place(value, first), _sentence(first)) from None
     for field, expected in facts.problems():
-        raise _unusable(source, (field,), f"{expected}, found {shown(getattr(facts, field))}")
+        raise misfit(source, facts, field, expected)
     return facts
+
+
+def misfit(source: str, facts: DataFacts, field: str, expected: str) -> CheckpointError:
+    """A field that contradicts others, or the config."""
+    return _unusable(source, (field,), f"{expected}, found {shown(getattr(facts, field))}")
 
 
 def _place(value: Any, mistake: Mapping[str, Any]) -> Iterator[str]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from points import gradcli
 
 from gradcli.engine.device import cpu
+from gradcli.train import checkpoint
 
 __all__ = ["gradcli"]
 
@@ -51,6 +54,57 @@ def test_eval_gives_the_figures_of_then(gradcli, old_runs, name: str) -> None:
     ended = gradcli("eval", name, "--split", "val", "--checkpoint", "last", "--json")
     assert ended.code == 0
     same(ended.json["metrics"], EXPECTED[name]["eval"])
+
+
+ODD_STATES: list[dict[str, Any]] = [
+    {"numeric": 5},
+    {"numeric": [["area"]], "category": []},
+    {"numeric": [["area", "x", 0, 1]], "category": []},
+    {"numeric": [], "category": [["city", 3]]},
+    {"numeric": [], "category": 3},
+    {"numeric": []},
+    {"labels": 3},
+    {"missing": "perhaps"},
+    {"input": "wide"},
+    {"input": [0]},
+    {"stored": 1, "input": [1, 8, 8]},
+    {"mean": "x"},
+    {"std": 0.0},
+    {"std": [1, 2, 3]},
+    {"unit": 7},
+    {"unit": "words"},
+    {"vocab": {"a": 1}},
+    {"vocab": ["a"], "unit": "characters", "context": 8},
+    {"context": "long"},
+    {"context": -1},
+]
+
+
+@NAMES
+def test_an_odd_state_is_refused_or_does_no_harm(gradcli, old_runs, name: str) -> None:
+    """Each ends in an answer or in one sentence about the checkpoint."""
+    (pointer,) = Path("runs", name).glob("*/last")
+    path = pointer.parent / "checkpoints" / pointer.read_text().strip()
+    found = checkpoint.read(path)
+    new = ["--prompt", "the cat"] if name == "words" else [str(FOLDER / "data" / "houses.csv")]
+    codes = set()
+    for state in ODD_STATES:
+        odd = replace(found.meta, state={**found.meta.state, **state})
+        checkpoint.write(path.parent, odd, found.tensors)
+        ended = gradcli("predict", name, *new, "--checkpoint", "last")
+        codes.add(ended.code)
+        assert ended.code in (0, 3, 7), (state, ended)
+        assert ended.code != 7 or path.name in ended.err
+    assert 7 in codes
+
+
+def test_without_its_data_an_old_run_says_so(gradcli, old_runs) -> None:
+    for path in Path("runs").glob("houses/*/resolved.yaml"):
+        path.write_text(path.read_text().replace(str(FOLDER), "/gone"))
+    ended = gradcli("predict", "houses", str(FOLDER / "data" / "houses.csv"))
+    assert (ended.code, "does not exist" in ended.err) == (3, True)
+    assert "if the data has moved, write its new place into" in ended.err
+    assert "is of format 1 and holds no facts of the data" in ended.err
 
 
 @pytest.mark.parametrize("name", ["houses", "pictures"])

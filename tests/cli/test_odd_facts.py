@@ -48,6 +48,7 @@ EVERYWHERE: list[tuple[str, Any, str]] = [
     ("labels", ["one"], "facts.labels"),
     ("sizes", [], "facts.sizes"),
     ("sizes", {"train": 0}, "facts.sizes"),
+    ("sizes", {"val": 3}, "facts.sizes"),
     ("sizes", {"train": "many"}, "facts.sizes.train"),
     ("mixed", 0, "facts.mixed"),
     ("version", 2, "facts.version"),
@@ -75,6 +76,8 @@ TABLE: list[tuple[str, Any, str]] = [
     ("numeric.0.shift", None, "facts.numeric.0.shift"),
     ("numeric.0.other", 1, "facts.numeric.0.other"),
     ("numeric.1.name", "area", "facts.numeric"),
+    ("numeric.0.name", "size", "facts.numeric"),
+    ("missing", "drop", "facts.missing"),
     ("category", None, "facts.category"),
     ("category.0.shares", [["Rome"]], "facts.category.0.shares.0.1"),
     ("category.0.shares", [["Rome", "often"]], "facts.category.0.shares.0.1"),
@@ -90,6 +93,7 @@ PICTURES: list[tuple[str, Any, str]] = [
     ("std", 0, "facts.std"),
     ("std", [], "facts.std"),
     ("std", -1.0, "facts.std"),
+    ("input", [1, 40, 40], "facts.input"),
 ]
 WORDS: list[tuple[str, Any, str]] = [
     ("unit", None, "facts.unit"),
@@ -97,6 +101,7 @@ WORDS: list[tuple[str, Any, str]] = [
     ("labels.0", "two", "facts.labels"),
     ("labels.0", "t", "facts.labels"),
     ("input", [4, 4], "facts.input"),
+    ("target", [9], "facts.target"),
     ("vocab", None, "facts.vocab"),
 ]
 KINDS = {"csv, classes": TABLE, "mnist": PICTURES, "text": WORDS}

@@ -59,6 +59,63 @@ def test_a_prompt_goes_on_as_before(gradcli: Command, run: Path, case: str) -> N
     assert (before.code, after.code, after.out) == (0, 0, before.out)
 
 
+OWN = """
+from pathlib import Path
+import gradcli
+from gradcli import engine
+from gradcli.data import Labelled, Unseen
+from gradcli.data.samples import Samples
+
+@gradcli.dataset
+class Signs:
+    table: Path
+
+    def splits(self):
+        x, y = numbers(self.table)
+        return {"train": (x, y), "test": (x, y)}
+
+    def read(self, path, state):
+        x, _ = numbers(path)
+        return Unseen(x, [f"{path.name}:{i}" for i in range(x.shape[0])], range(x.shape[0]))
+
+    def new_split(self, path, facts):
+        return Labelled(Samples(*numbers(path)))
+
+def numbers(path):
+    rows = [[float(cell) for cell in line.split()] for line in path.read_text().splitlines()]
+    x = engine.tensor([row[:2] for row in rows])
+    return x, engine.tensor([int(row[2]) for row in rows])
+"""
+SIGNS = """
+gradcli: 1
+name: moved
+code: signs.py
+data: {name: signs, table: data/signs.txt}
+model: [linear: $data.classes]
+loss: cross_entropy
+metrics: [accuracy]
+optim: {name: adam, lr: 0.05}
+train: {epochs: 3, batch: 4}
+"""
+
+
+def test_a_dataset_of_one_s_own_reads_new_files_without_its_data(gradcli: Command) -> None:
+    Path("data").mkdir()
+    rows = "".join(f"{i % 7 - 3} {i % 5 - 2} {int(i % 7 > 2)}\n" for i in range(32))
+    for name in ("data/signs.txt", "new.txt"):
+        Path(name).write_text(rows)
+    Path("signs.py").write_text(OWN)
+    Path("moved.yaml").write_text(SIGNS)
+    trained = gradcli("train", "moved.yaml", "--json").json
+    before = gradcli("predict", "last", "new.txt").out
+    Path("signs.py").unlink()
+    copy = str(carry_off(Path(trained["run"])))
+    ended = gradcli("predict", copy, "new.txt")
+    assert (ended.code, ended.out, ended.err) == (0, before, "")
+    found = gradcli("eval", copy, "--data", "new.txt", "--json").json["metrics"]
+    assert found["data.accuracy"] == trained["metrics"]["test.accuracy"]
+
+
 @ALL
 def test_eval_of_a_split_needs_the_data(gradcli: Command, run: Path, case: str) -> None:
     ended = gradcli("eval", str(carry_off(run)), "--split", "train")
