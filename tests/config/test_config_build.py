@@ -20,10 +20,12 @@ LAYERS = "  - flatten\n  - linear: 16\n  - relu\n"
 @pytest.fixture
 def job(config_file: Write, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Job]:
     """Builds the changed base config; its data are never loaded."""
-    from gradcli.data import DATASETS
+    from gradcli.data import DATASETS, LoadedData
 
     config_file()
-    monkeypatch.setattr(DATASETS["fake"], "load", lambda self: None)
+    monkeypatch.setattr(
+        DATASETS["fake"], "load", lambda self: LoadedData(self, self.facts(), {}, {})
+    )
 
     def make(*changes: tuple[str, str]) -> Job:
         return build(load(config_file(*changes)))

@@ -95,10 +95,12 @@ def test_only_a_new_run_takes_them(tmp_path: Path) -> None:
 
 @pytest.fixture
 def job(config_file: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Callable[..., object]:
-    from gradcli.data import DATASETS
+    from gradcli.data import DATASETS, LoadedData
 
     config_file()
-    monkeypatch.setattr(DATASETS["fake"], "load", lambda self: None)
+    monkeypatch.setattr(
+        DATASETS["fake"], "load", lambda self: LoadedData(self, self.facts(), {}, {})
+    )
 
     def make(section: str) -> object:
         return build(load(config_file(("loss:", f"pretrained: {section}\nloss:"))))
