@@ -55,10 +55,11 @@ def command(
     with directories.RunDirectory(path) as directory:
         from gradcli.config import build
         from gradcli.config.changes import changes
-        from gradcli.config.trained import load_run
+        from gradcli.config.trained import load_to_resume
 
         keys = changes(overrides, path)
-        job = build(load_run(path, overrides, options.room(device)))
+        config = load_to_resume(path, overrides, options.room(device), allow_data_change)
+        job = build(config)
 
         from gradcli.train.launch import finished, resume
 

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gradcli.config import own_code
 from gradcli.config.build import build
 from gradcli.config.load import Config, load
 from gradcli.config.room import Room
 from gradcli.data import Facts, LoadedData
 from gradcli.data.dataset import misfits
-from gradcli.errors import CheckpointError, ErrorGroup
+from gradcli.errors import CheckpointError, ErrorGroup, GradcliError
 from gradcli.train import forks, old_runs
-from gradcli.train.checkpoint import Meta
-from gradcli.train.compare import check_same
+from gradcli.train.checkpoint import Meta, newest_valid
+from gradcli.train.compare import check_same, check_same_data
 from gradcli.train.directory import best_and_last, find_checkpoint
 from gradcli.train.facts import misfit
 from gradcli.train.job import Job
@@ -63,6 +64,29 @@ def load_run(
             if error.code == NO_DATA:
                 error.notes += (f"if the data has moved, write its new place into {resolved}",)
         raise
+
+
+def load_to_resume(
+    path: Path, overrides: Sequence[str], room: Room, allow_data_change: bool
+) -> Config:
+    """The config of a run that goes on: changed data is named before whatever it does not fit."""
+    try:
+        return load_run(path, overrides, room)
+    except ErrorGroup:
+        if not allow_data_change:
+            _check_data(path)
+        raise
+
+
+def _check_data(path: Path) -> None:
+    """Raise if the data of a run can be read and is not that of its newest checkpoint."""
+    try:
+        _, found, _ = newest_valid(path / "checkpoints")
+        config = load_run(path, facts=found.meta.facts)
+        dataset = own_code.beside_data(config.data.load(), config.code)
+    except GradcliError:
+        return
+    check_same_data(found.meta, dataset, allowed=False)
 
 
 def open_trained(

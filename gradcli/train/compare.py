@@ -17,6 +17,7 @@ from gradcli.train.job import Settings
 from gradcli.train.old_runs import data_of, upgraded
 
 if TYPE_CHECKING:
+    from gradcli.data import LoadedData
     from gradcli.train.checkpoint import Meta
     from gradcli.train.job import Job
 
@@ -83,7 +84,7 @@ def check_same(
             code="E705",
             notes=tuple(differences[1:]),
         )
-    return _data_changes(meta, job, allow_data_change)
+    return check_same_data(meta, job.dataset, allow_data_change)
 
 
 def _differences(theirs: dict[str, object], ours: dict[str, object]) -> list[str]:
@@ -98,9 +99,10 @@ def _shown(values: dict[str, object], key: str) -> str:
     return json.dumps(values[key]) if key in values else "nothing"
 
 
-def _data_changes(meta: Meta, job: Job, allowed: bool) -> list[str]:
+def check_same_data(meta: Meta, dataset: LoadedData, allowed: bool) -> list[str]:
+    """Raise unless the data is that of the checkpoint; gives a note on each allowed change."""
     theirs = dict(meta.data)
-    ours, files = data_of(job.dataset, meta.format)
+    ours, files = data_of(dataset, meta.format)
     changes = [
         f"{shown(files.get(role, role))}: sha256 was {theirs.get(role)}, is {ours.get(role)}"
         for role in {**ours, **theirs}

@@ -96,7 +96,10 @@ def changes(theirs: Mapping[str, Any], job: Job) -> list[str]:
     other_group = bool(theirs) and theirs.get("group") != ours["group"]
     was, now = _computer(theirs), _computer(ours)
     found = [f"{was}, now {now}"] if other_group else []
-    for key, what in (("compiler", ""), ("flags", "flags "), ("source", "kernels ")):
+    build = {"compiler": "", "flags": "flags ", "source": "kernels "}
+    if theirs.get("device") != ours["device"]:
+        del build["source"]  # which has a GPU's kernels on a GPU alone
+    for key, what in build.items():
         if theirs and theirs.get(key) != ours[key]:
             found.append(f"{what}{_brief(theirs.get(key))}, now {_brief(ours[key])}")
     if not found:

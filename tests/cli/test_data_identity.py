@@ -7,7 +7,7 @@ import random
 import struct
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -258,3 +258,33 @@ def test_the_checkpoint_has_a_hash_for_each_role(gradcli) -> None:
     run = stopped(gradcli, LAYOUTS["npy"])
     roles = ["train.inputs", "train.targets", "test.inputs", "test.targets"]
     assert list(find_checkpoint(run, "last")[1].meta.data) == roles
+
+
+def wide_csv(drawn: random.Random) -> dict[str, bytes]:
+    rows = [f"{drawn.random():.3f},{'abc'[i % 3]}" for i in range(30)]
+    return {"table.csv": "\n".join(["n,c", *rows, ""]).encode()}
+
+
+def long_text(drawn: random.Random) -> dict[str, bytes]:
+    return {"words.txt": ("abcdefg" + "".join(drawn.choices("abc", k=400))).encode()}
+
+
+def more_folders(drawn: random.Random) -> dict[str, bytes]:
+    return {f"tr/pics/{name}/{i}.png": png(drawn) for name in "abc" for i in range(3)}
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [("csv", wide_csv), ("text", long_text), ("image_folder", more_folders)],
+    ids=["csv", "text", "image_folder"],
+)
+def test_replaced_data_that_the_model_does_not_fit_is_named_first(gradcli, name, files) -> None:
+    layout = LAYOUTS[name]
+    stopped(gradcli, layout)
+    replace(layout, files=files).write("data", 2)
+    ended = gradcli("resume", "last")
+    assert ended.code == 7
+    assert (
+        f"changed since the checkpoint: train ({Path('data', layout.file).absolute()})" in ended.err
+    )
+    assert gradcli("resume", "last", "--allow-data-change").code == 2

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from points import Ended, gradcli, only_run
@@ -186,3 +187,19 @@ def test_the_commit_is_that_of_the_checkout_alone(tmp_path: Path, monkeypatch) -
     (tmp_path / "file").write_text("2")
     assert commit(tmp_path / "gradcli") == f"{clean}-dirty"
     assert commit(tmp_path / "venv" / "site-packages" / "gradcli") is None
+
+
+def test_a_gpu_is_a_group_of_its_own(gradcli) -> None:
+    stopped(gradcli)
+    job = build(load_run(only_run()))
+    here = origin.origin_of(job)
+    weights = [SimpleNamespace(device="cuda:1")]
+    on_gpu = replace(job, model=SimpleNamespace(parameters=lambda: iter(weights)))
+    there = origin.origin_of(on_gpu)
+    assert (there["device"], there["group"]) == ("cuda", "cuda")
+    assert there["source"] != here["source"]
+    (note,) = origin.changes(here, on_gpu)
+    assert f"by {cpu.isa()}, now cuda: the bits are" in note
+    assert note.endswith(f"resume with --device cpu --isa {cpu.isa()} for the same bits")
+    (note,) = origin.changes(there, job)
+    assert note.endswith("resume with --device cuda for the same bits")
