@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from gradcli.config import blocks, crosscheck, loss_fits, own_code, target_scale
+from gradcli.config import blocks, crosscheck, loss_fits, number_labels, own_code, target_scale
 from gradcli.config.containers import CONTAINERS
 from gradcli.config.grouping import choose_optimizer
 from gradcli.config.layers import LAYERS
@@ -270,6 +270,7 @@ class _Loading:
         if loss:
             loss_fits.end_lint(root, loss, layers[-1].leaf(-1), self.report)
             loss_fits.output_fits(root, loss, facts, layers[-1], output, self.report)
+            number_labels.lint(root, facts, self.report)
         return layers
 
     def _together(

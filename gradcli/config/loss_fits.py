@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from gradcli.config import number_labels
 from gradcli.config.node import Node, Report
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.sections import Chosen
@@ -36,6 +37,8 @@ def output_fits(
     """The model must end in one number a class and label, a binary label, or a value."""
     problem, cure = _wrong_kind(loss, facts) or _wrong_weights(loss, facts) or ("", "")
     if problem:
+        if number_labels.may_be_values(root, facts):
+            cure += f"; {number_labels.CURE}"
         report.error("E109", problem, root.map()["loss"].place, caret=cure)
         return
     kind, binary = target_kind(facts), loss.made.binary

@@ -17,6 +17,10 @@ from gradcli.registry import did_you_mean
 
 MARKS = frozenset({"", "NA"})
 FIRST_ROW = 2  # the header is row 1
+# $1,234.50 or 12 %: a currency or unit, and commas before each three digits.
+_MONEY = re.compile(
+    r"-?[$€£¥]?\s*-?\d{1,3}(?:,\d{3})*(?:\.\d+)?\s*[$€£¥%]?|[$€£¥]\s*-?\d+(?:\.\d+)?"
+)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
@@ -103,33 +107,41 @@ def without_gaps(table: Table, columns: Sequence[str]) -> tuple[Table, tuple[str
 
 def numbers(table: Table, name: str, allowed: bool) -> list[float | None]:
     """A numeric column; None for what is missing, where that is allowed."""
-    return [_number(table, i, name, cell, allowed) for i, cell in enumerate(table.column(name))]
+    cells = table.column(name)
+    values = [None if is_missing(cell, allowed) else number_of(cell) for cell in cells]
+    _refuse_first(
+        table, name, [i for i, x in enumerate(values) if (not allowed if x is None else x != x)]
+    )
+    return values
 
 
-def _number(table: Table, index: int, name: str, cell: str, allowed: bool) -> float | None:
-    if is_missing(cell, allowed):
-        if not allowed:
-            what = f"expected a number, found the missing value {cell!r}"
-            table.refuse(index, name, f"{what}; `missing: drop` or `mean` accept it")
-        return None
+def number_of(cell: str) -> float:
+    """The number of a cell; NaN where it is none, or outside float32, which is computed in."""
     text = cell.strip()
     value = float(text) if _NUMBER.fullmatch(text) else math.nan
-    # The range of float32, which the engine computes in.
-    if not abs(value) < 3.4e38:
-        table.refuse(index, name, f"expected a number, found {_short(cell)}")
-    return value
+    return value if abs(value) < 3.4e38 else math.nan
+
+
+def _refuse_first(table: Table, name: str, wrong: Sequence[int], what: str = "number") -> None:
+    """An error at the topmost of these rows, which are in another order than in the file."""
+    if not wrong:
+        return
+    first = min(wrong, key=table.numbers.__getitem__)
+    cell = table.column(name)[first]
+    if is_missing(cell, allowed=False):
+        cure = "`missing: drop` or `mean` accept it"
+        table.refuse(first, name, f"expected a {what}, found the missing value {cell!r}; {cure}")
+    plain = re.sub(r"[^\d.-]", "", cell)
+    cure = f"; write it as {plain}" if _MONEY.fullmatch(cell.strip()) else ""
+    table.refuse(first, name, f"expected a number, found {_short(cell)}{cure}")
 
 
 def categories(table: Table, name: str, allowed: bool) -> list[str | None]:
     """A category column; None for what is missing, where that is allowed."""
-    found: list[str | None] = []
-    for index, cell in enumerate(table.column(name)):
-        missing = is_missing(cell, allowed)
-        if missing and not allowed:
-            what = f"expected a category, found the missing value {cell!r}"
-            table.refuse(index, name, f"{what}; `missing: drop` or `mean` accept it")
-        found.append(None if missing else cell)
-    return found
+    cells = [None if is_missing(cell, allowed) else cell for cell in table.column(name)]
+    gaps = [] if allowed else [index for index, cell in enumerate(cells) if cell is None]
+    _refuse_first(table, name, gaps, "category")
+    return cells
 
 
 def sorted_table(values: Sequence[str | None]) -> list[str]:

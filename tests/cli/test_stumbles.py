@@ -1,0 +1,97 @@
+"""Where a first config of one's own data goes wrong: each sentence says what to write instead."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from points import gradcli
+
+__all__ = ["gradcli"]
+
+CONFIG = """\
+gradcli: 1
+name: houses
+data: {name: csv, file: houses.csv, target: price, task: regression, numeric: [area],
+  category: [city]}
+model: [linear: 1]
+loss: mse
+optim: {name: adam, lr: 0.01}
+train: {epochs: 1, batch: 16}
+"""
+
+
+def houses(*rows: str) -> None:
+    """houses.yaml and its table, with these rows at the end."""
+    draw = random.Random(1)
+    many = [f"{draw.randint(40, 300)},{draw.choice(['Lyon', 'Nice'])},{n * 997}" for n in range(90)]
+    Path("houses.csv").write_text("\n".join(["area,city,price", *many, *rows]) + "\n")
+    Path("houses.yaml").write_text(CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("cell", "plain"),
+    [
+        ('"$768,634"', "768634"),
+        ('"1,234,567.50"', "1234567.50"),
+        ("$ 12", "12"),
+        ("12 %", "12"),
+        ("-$5", "-5"),
+        ('"1,5"', None),  # a comma that may be a point
+        ('"12,34"', None),
+        ("about 12", None),
+    ],
+)
+def test_money_is_told_how_to_be_written(gradcli, cell: str, plain: str | None) -> None:
+    houses(f"100,Nice,{cell}")
+    ended = gradcli("check", "houses.yaml")
+    assert ended.code == 3
+    assert "row 92, column 3 (price): expected a number, found '" in ended.err
+    assert ("; write it as " in ended.err) == (plain is not None)
+    assert plain is None or f"; write it as {plain}\n" in ended.err
+
+
+@pytest.mark.parametrize("column", ["area", "city"])
+def test_of_many_wrong_cells_the_topmost_is_named(gradcli, column: str) -> None:
+    houses(*([",,1"] * 20))
+    only = "numeric: [area]" if column == "area" else "category: [city]"
+    both = "numeric: [area],\n  category: [city]"
+    Path("houses.yaml").write_text(CONFIG.replace(both, only))
+    ended = gradcli("check", "houses.yaml")
+    assert (ended.code, f"row 92, column {1 + (column == 'city')} ({column}): " in ended.err) == (
+        3,
+        True,
+    )
+    assert "found the missing value ''; `missing: drop` or `mean` accept it" in ended.err
+
+
+def test_numbers_as_classes_are_warned_of(gradcli) -> None:
+    houses()
+    classes = CONFIG.replace("task: regression, ", "")
+    Path("houses.yaml").write_text(classes)
+    ended = gradcli("check", "houses.yaml")
+    assert (
+        ended.code,
+        "use cross_entropy; data.task: regression predicts a number" in ended.err,
+    ) == (
+        2,
+        True,
+    )
+    fitting = classes.replace("loss: mse", "loss: cross_entropy").replace("1]", "$data.classes]")
+    Path("houses.yaml").write_text(fitting)
+    ended = gradcli("check", "houses.yaml")
+    assert ended.code == 0
+    assert "warning[W107] data.target has 90 different numbers in 90 rows" in ended.err
+    assert "^^^ data.task: regression predicts a number" in ended.err
+
+
+@pytest.mark.parametrize("label", [lambda n: n % 20, lambda n: f"c{n}"], ids=["few", "names"])
+def test_few_numbers_and_names_are_classes(gradcli, label) -> None:
+    rows = "".join(f"{n},{label(n)}\n" for n in range(90))
+    Path("houses.csv").write_text("area,price\n" + rows)
+    text = CONFIG.replace("task: regression, ", "").replace(",\n  category: [city]", "")
+    text = text.replace("loss: mse", "loss: cross_entropy").replace("1]", "$data.classes]")
+    Path("houses.yaml").write_text(text)
+    ended = gradcli("check", "houses.yaml")
+    assert (ended.code, ended.err) == (0, "")
