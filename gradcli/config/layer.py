@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from inspect import Parameter
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from gradcli import engine
 from gradcli.config.fields import LinePadding, Padded, Padding, Sizes
@@ -43,6 +43,7 @@ TYPES: dict[str, Any] = {
     **dict.fromkeys(("out_features", "out_channels"), Count),
     **dict.fromkeys(("p", "dropout"), Share),
     **dict.fromkeys(("eps", "std", "beta"), Positive),
+    "padding_mode": Literal["zeros", "reflect", "replicate", "circular"],
 }
 LINES: dict[str, Any] = {
     **dict.fromkeys(("kernel_size", "stride", "dilation", "output_size"), Count),

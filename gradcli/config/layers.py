@@ -43,12 +43,18 @@ def embed(num_embeddings: int, dim: Count, *, std: Positive | None = None) -> nn
 
 
 def avgpool(
-    sample: Sample, kernel: Window, *, stride: Sizes | None = None, padding: Padded = 0
+    sample: Sample,
+    kernel: Window,
+    *,
+    stride: Sizes | None = None,
+    padding: Padded = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
 ) -> nn.Module:
     """The mean of each window; `global` takes whole channels and leaves a row of channels."""
     if kernel != "global":
-        return nn.AvgPool2d(kernel, stride, padding)
-    if stride is not None or padding != 0:
+        return nn.AvgPool2d(kernel, stride, padding, ceil_mode, count_include_pad)
+    if stride is not None or padding != 0 or ceil_mode or not count_include_pad:
         raise ShapeError("a global window has no stride and no padding")
     return nn.Sequential(nn.AvgPool2d(sample[1:]), nn.Flatten())
 
@@ -154,9 +160,9 @@ def _along(kind: type[nn.Module]) -> Layer:
 
 
 _FILTERS = "out=out_channels kernel=kernel_size stride padding"
-_CONV = f"{_FILTERS} dilation groups bias in=in_channels"
+_CONV = f"{_FILTERS} dilation groups bias padding_mode in=in_channels"
 _TRANSPOSED = f"{_FILTERS} output_padding dilation groups bias in=in_channels"
-_POOL = "kernel=kernel_size stride padding"
+_POOL = "kernel=kernel_size stride padding ceil_mode"
 _STATES = "depth=num_layers bidirectional last dropout bias"
 
 LAYERS: dict[str, Layer] = {
@@ -168,10 +174,10 @@ LAYERS: dict[str, Layer] = {
     "conv_transpose": Layer(images=nn.ConvTranspose2d, keys=_TRANSPOSED),
     "conv1d": Layer(lines=nn.Conv1d, keys=_CONV),
     "conv1d_transpose": Layer(lines=nn.ConvTranspose1d, keys=_TRANSPOSED),
-    "maxpool": Layer(images=nn.MaxPool2d, keys=_POOL),
+    "maxpool": Layer(images=nn.MaxPool2d, keys=f"{_POOL} dilation"),
     "avgpool": Layer(images=avgpool),
-    "maxpool1d": Layer(lines=nn.MaxPool1d, keys=_POOL),
-    "avgpool1d": Layer(lines=nn.AvgPool1d, keys=_POOL),
+    "maxpool1d": Layer(lines=nn.MaxPool1d, keys=f"{_POOL} dilation"),
+    "avgpool1d": Layer(lines=nn.AvgPool1d, keys=f"{_POOL} count_include_pad"),
     "adaptiveavgpool": Layer(images=nn.AdaptiveAvgPool2d, keys="size=output_size"),
     "adaptivemaxpool": Layer(images=nn.AdaptiveMaxPool2d, keys="size=output_size"),
     "adaptiveavgpool1d": Layer(lines=nn.AdaptiveAvgPool1d, keys="size=output_size"),
@@ -182,11 +188,11 @@ LAYERS: dict[str, Layer] = {
     "pad": Layer(lines=pad, images=pad, keys="size=padding mode value"),
     "pixelshuffle": Layer(images=nn.PixelShuffle, keys="factor=upscale_factor"),
     "pixelunshuffle": Layer(images=nn.PixelUnshuffle, keys="factor=downscale_factor"),
-    "batchnorm": Layer(features=nn.BatchNorm1d, images=nn.BatchNorm2d, keys="eps momentum"),
-    "layernorm": Layer(nn.LayerNorm, "eps"),
-    "groupnorm": Layer(nn.GroupNorm, "groups=num_groups eps"),
+    "batchnorm": Layer(features=nn.BatchNorm1d, images=nn.BatchNorm2d, keys="eps momentum affine"),
+    "layernorm": Layer(nn.LayerNorm, "eps affine=elementwise_affine bias"),
+    "groupnorm": Layer(nn.GroupNorm, "groups=num_groups eps affine"),
     "instancenorm": Layer(lines=nn.InstanceNorm1d, images=nn.InstanceNorm2d, keys="eps affine"),
-    "rmsnorm": Layer(nn.RMSNorm, "eps"),
+    "rmsnorm": Layer(nn.RMSNorm, "eps affine=elementwise_affine"),
     "lstm": Layer(sequences=LSTM, keys=f"out=hidden_size {_STATES}"),
     "gru": Layer(sequences=GRU, keys=f"out=hidden_size {_STATES}"),
     "rnn": Layer(sequences=RNN, keys=f"out=hidden_size nonlinearity {_STATES}"),

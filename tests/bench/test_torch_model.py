@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from planning import planned
 
 torch = pytest.importorskip("torch", reason="parity needs the extra: pip install '.[parity]'")
 
@@ -17,6 +18,8 @@ from gradcli.bench.step import Steps, batch_size  # noqa: E402
 from gradcli.config import build, load, modules  # noqa: E402
 from gradcli.config.losses import LOSSES  # noqa: E402
 from gradcli.config.modules import Parallel, Residual  # noqa: E402
+from gradcli.config.planned import build as build_layer  # noqa: E402
+from gradcli.config.signal import Signal  # noqa: E402
 from gradcli.engine import nn, optim  # noqa: E402
 from gradcli.engine.nn.hooks import recompute  # noqa: E402
 from gradcli.errors import ConfigError  # noqa: E402
@@ -178,6 +181,33 @@ def test_a_model_and_its_translation_agree(name: str) -> None:
     expected = torch.from_dlpack(model(x).detach())
     found = theirs(torch_model.given(torch, x))
     assert (found - expected).abs().max().item() < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("layer", "torch_layer"),
+    [
+        ({"conv": {"out": 4, "kernel": 3, "padding": 1, "padding_mode": "reflect"}}, "Conv2d"),
+        ({"maxpool": {"kernel": 3, "stride": 2, "ceil_mode": True}}, "MaxPool2d"),
+        ({"maxpool": {"kernel": 2, "stride": 1, "dilation": 2}}, "MaxPool2d"),
+        ({"avgpool": {"kernel": 2, "padding": 1, "count_include_pad": False}}, "AvgPool2d"),
+        ({"avgpool": {"kernel": 4, "stride": 3, "ceil_mode": True}}, "AvgPool2d"),
+        ({"batchnorm": {"affine": False}}, "BatchNorm2d"),
+        ({"layernorm": {"bias": False}}, "LayerNorm"),
+        ({"layernorm": {"affine": False}}, "LayerNorm"),
+        ({"groupnorm": {"groups": 2, "affine": False}}, "GroupNorm"),
+        ({"rmsnorm": {"affine": False}}, "RMSNorm"),
+    ],
+)
+def test_a_layer_has_the_options_of_pytorchs(layer: dict[str, Any], torch_layer: str) -> None:
+    [plan] = planned(Signal((4, 6, 8)), layer)
+    model = nn.Sequential(build_layer(plan))
+    theirs = torch_model.model(torch, job_of(model), model.state_dict())
+    assert type(theirs[0]) is getattr(torch.nn, torch_layer)
+    assert sum(p.numel() for p in theirs.parameters()) == plan.parameters
+    x = engine.randn(5, 4, 6, 8)
+    ours, expected = model(x), theirs(torch_model.given(torch, x))
+    assert ours.shape[1:] == plan.output.shape
+    assert (torch.from_dlpack(ours.detach()) - expected).abs().max().item() < 1e-5
 
 
 def test_what_is_computed_again_is_so_in_pytorch_too() -> None:
