@@ -73,7 +73,8 @@ class Merged:
         """Go on with the states of the next batches, each tensor of them stacked."""
         with engine.device("cpu"):
             for name, metric in self._metrics.items():
-                state = metric.merge(_apart(stacked[name], batches))
+                columns = {key: _column(one, batches) for key, one in stacked[name].items()}
+                state = metric.merge_columns(columns)
                 before = self._states.get(name)
                 self._states[name] = state if before is None else metric.merge([before, state])
 
@@ -83,18 +84,14 @@ class Merged:
             return {name: one.finish(self._states[name]) for name, one in self._metrics.items()}
 
 
-def _apart(stacked: State, batches: int) -> list[State]:
-    """The states of single batches; tensors on the CPU, numbers where they have no dimensions."""
-    columns: dict[str, Sequence[Any]] = {
-        name: _column(value) if isinstance(value, engine.Tensor) else [value] * batches
-        for name, value in stacked.items()
-    }
-    return [{name: column[i] for name, column in columns.items()} for i in range(batches)]
-
-
-def _column(stacked: Tensor) -> Sequence[Any]:
-    values: list[Any] = stacked.tolist() if stacked.ndim == 1 else []
-    return values or stacked.to("cpu").unbind(0)
+def _column(value: Any, batches: int) -> Sequence[Any]:
+    """What each batch has: tensors on the CPU, numbers where they have no dimensions."""
+    if not isinstance(value, engine.Tensor):
+        return [value] * batches
+    if value.ndim == 1:
+        numbers: list[Any] = value.tolist()
+        return numbers
+    return value.to("cpu").unbind(0)
 
 
 def _states_of(job: Job, split: Split) -> Callable[[Tensor], dict[str, Any]]:

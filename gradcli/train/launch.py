@@ -26,6 +26,7 @@ from gradcli.train.evaluate import Evaluation, metric_names
 from gradcli.train.forks import Fork, at, manifest_with, of_run, with_changes
 from gradcli.train.job import steps_per_epoch, total_steps
 from gradcli.train.loop import Trainer
+from gradcli.train.metrics import direction_of
 from gradcli.train.origin import changes, git, origin_of
 from gradcli.train.report import Result
 from gradcli.train.state import nonfinite_weights
@@ -63,7 +64,9 @@ def _check_metric_names(job: Job) -> None:
         ("train.best", job.settings.best),
         ("train.early_stop", stop.metric if stop else None),
     ]
-    during = [(key, name, [one for one in known if one.startswith("val.")]) for key, name in wanted]
+    judging = [one for one in known if direction_of(one, job.metrics) != "neither"]
+    val = [one for one in judging if one.startswith("val.")]
+    during = [(key, name, val) for key, name in wanted]
     for key, name, names in [*during, *(("expect", one.metric, known) for one in job.expect)]:
         if name is not None and name not in names:
             cure = did_you_mean(name, names, f"known: {', '.join(names) or 'none'}")

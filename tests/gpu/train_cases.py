@@ -15,6 +15,11 @@ import pytest
 CONFIGS = Path(__file__).parents[2] / "configs"
 PENGUINS = str(CONFIGS / "penguins.yaml")
 MNIST = str(CONFIGS / "mnist.yaml")
+OF_LABELS = (
+    "[accuracy, {top_k: 2}, {f1: macro}, {recall: {average: none, name: each}}, roc_auc, "
+    "log_loss, brier, confusion]"
+)
+OF_VALUES = "[mse, rmse, mae, mape, median_error, r2]"
 SHORT = ("-s", "train.epochs=2", "-s", "train.log_every=1")
 
 
@@ -71,3 +76,17 @@ class TrainCases:
             metrics = result(self.gradcli("eval", whole["run"], "--json", "--device", device))
             expected = whole["metrics"]["test.loss"]
             assert metrics["metrics"]["test.loss"] == pytest.approx(expected, abs=1e-5)
+
+    def metrics_are_those_of_the_cpu(self, runs: Path) -> None:
+        """Those of labels, and those of values; the batches are uneven."""
+        values = ("-s", "data.target=body_mass_g", "-s", "data.task=regression")
+        values += ("-s", "data.numeric=[bill_length_mm, bill_depth_mm]", "-s", "loss=mse")
+        values += ("-s", "model=[{linear: 1}]", "-s", "train.best=val.loss", "-s", "expect=null")
+        for words, metrics in ((("-s", "train.batch=20"), OF_LABELS), (values, OF_VALUES)):
+            measured = ("-s", f"metrics={metrics}", *words)
+            run = self.train(runs, PENGUINS, "cpu", *SHORT, *measured)["run"]
+            evaluation = ("eval", run, "--json", "--device")
+            here, there = (result(self.gradcli(*evaluation, at)) for at in ("cpu", self.device))
+            assert len(here["metrics"]) > 4
+            assert there["metrics"] == pytest.approx(here["metrics"], rel=1e-4)
+            assert there.get("tables") == here.get("tables")

@@ -27,6 +27,7 @@ from gradcli.train import checkpoint, launch
 from gradcli.train.directory import RunDirectory, find_checkpoint, read_pointer
 from gradcli.train.job import EarlyStop, Expectation
 from gradcli.train.loop import check_expectations
+from gradcli.train.metrics import METRICS
 from gradcli.train.state import restore, tensors_of
 from gradcli.train.step import epoch_order
 
@@ -250,6 +251,12 @@ def test_what_would_fail_later_fails_before_a_directory_exists(tmp_path, setting
     with pytest.raises(ConfigError, match=message):
         train(tmp_path, replace(tiny_job(settings=settings), resolved={}))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_matrix_judges_no_checkpoint(tmp_path: Path) -> None:
+    metrics = {"confusion": METRICS["confusion"]()}
+    with pytest.raises(ConfigError, match=r"train\.best: no metric 'val\.confusion'.*val\.loss"):
+        train(tmp_path, tiny_job(settings={"best": "val.confusion"}, metrics=metrics, resolved={}))
 
 
 def test_a_failing_first_save_leaves_no_directory(tmp_path, monkeypatch) -> None:

@@ -64,6 +64,11 @@ class Metric(ABC):
         Tensors lie on the CPU, and those without dimensions have become numbers.
         """
 
+    def merge_columns(self, columns: Mapping[str, Sequence[Any]]) -> State:
+        """The same, of what the states have in each of their entries."""
+        rows = zip(*columns.values(), strict=True)
+        return self.merge([dict(zip(columns, row, strict=True)) for row in rows])
+
     @abstractmethod
     def finish(self, state: State) -> float | Table:
         """The figure; NaN where it is not defined."""
@@ -87,6 +92,10 @@ class Totals(Metric):
     def merge(self, states: Sequence[State]) -> State:
         """The sum of each entry; sums of floats are of 64 bits."""
         return {name: added([state[name] for state in states]) for name in states[0]}
+
+    def merge_columns(self, columns: Mapping[str, Sequence[Any]]) -> State:
+        """Without a state for each batch: there are many."""
+        return {name: added(column) for name, column in columns.items()}
 
 
 class Mean(Totals):
