@@ -76,7 +76,8 @@ def command(
                     allow_data_change=allow_data_change,
                     allow_nonfinite=allow_nonfinite,
                 )
-            output.say_aside(f"{path} is finished: nothing to do")
+            longer = "; with train.epochs or train.steps beside it there is" if keys else ""
+            output.say_aside(f"{path} is finished: nothing to do{longer}")
             return result
 
         carry_out(go_on, job, as_json, threads, device)

@@ -82,7 +82,11 @@ def check_same(
         raise CheckpointError(
             f"{source} is of another training: {differences[0]}",
             code="E705",
-            notes=tuple(differences[1:]),
+            notes=(
+                *differences[1:],
+                "give resolved.yaml the checkpoint's values; `gradcli resume -s` may change some, "
+                "and `gradcli train --from` begins another training with these weights",
+            ),
         )
     return check_same_data(meta, job.dataset, allow_data_change)
 

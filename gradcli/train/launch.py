@@ -171,7 +171,8 @@ def _nonfinite(job: Job, name: str, allowed: bool) -> list[str]:
             f"{found[0]}: training cannot go on from it",
             notes=(
                 *found[1:],
-                "remove this checkpoint to go on from an older one",
+                "remove this checkpoint to go on from an older one, or begin a new run with that: "
+                "gradcli train CONFIG --from RUN@STEP",
                 "or resume with --allow-nonfinite to go on regardless",
             ),
         )

@@ -63,6 +63,27 @@ def test_a_forked_run_goes_on_with_the_new_values(gradcli, stopped: Path) -> Non
         assert gradcli("eval", f"last@{which}").code == 0
 
 
+def test_a_value_can_be_taken_away(gradcli, stopped: Path) -> None:
+    gradcli("resume", "last", "-s", "train.clip=1.0")
+    kill = KILL.replace("NAME", "manifest.json").replace("WHEN", "after")
+    away = ("-s", "train.clip=null", "-s", "train.epochs=4")
+    assert finish(begin(Path.cwd(), "resume", "last", *away, before=kill)).code == -9
+    assert resolved(stopped)["train"]["clip"] == 1.0
+    assert gradcli("resume", "last", "-s", "train.epochs=4", "--json").json["steps"] == 24
+    assert "clip" not in resolved(stopped)["train"]
+    assert [(fork["old"], fork["new"]) for fork in forks(stopped)] == [
+        ({}, {"train.clip": 1.0}),
+        ({"train.clip": 1.0}, {}),
+    ]
+
+
+def test_a_finished_run_has_no_steps_to_fork(gradcli, stopped: Path) -> None:
+    gradcli("resume", "last")
+    ended = gradcli("resume", "last", "-s", "optim.lr=0.1")
+    assert "nothing to do; with train.epochs or train.steps beside it there is" in ended.err
+    assert forks(stopped) == []
+
+
 def test_each_fork_stands_in_the_manifest(gradcli, stopped: Path) -> None:
     gradcli("resume", "last", "-s", "optim.lr=0.01")
     gradcli("resume", "last", "-s", "train.epochs=4", "-s", "optim.lr=0.001")

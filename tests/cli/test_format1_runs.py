@@ -50,6 +50,17 @@ def test_resume_ends_in_the_weights_of_then(gradcli, old_runs, name: str) -> Non
 
 
 @NAMES
+def test_an_old_run_can_fork(gradcli, old_runs, name: str) -> None:
+    ended = gradcli("resume", name, "-s", "optim.lr=1e-6", "-s", "train.keep=9", "--json")
+    assert (ended.code, ended.json["steps"]) == (0, EXPECTED[name]["resume"]["steps"])
+    (manifest,) = Path("runs", name).glob("*/manifest.json")
+    [fork] = json.loads(manifest.read_text())["forks"]
+    assert (fork["keys"], fork["new"]) == (["optim.lr"], {"optim.lr": 1e-6})
+    for which in (fork["step"], "last"):
+        assert gradcli("eval", f"{name}@{which}", "--split", "val").code == 0
+
+
+@NAMES
 def test_eval_gives_the_figures_of_then(gradcli, old_runs, name: str) -> None:
     ended = gradcli("eval", name, "--split", "val", "--checkpoint", "last", "--json")
     assert ended.code == 0
