@@ -42,8 +42,7 @@ def planes(data: bytes, size: int, color: str, source: str) -> bytes:
                 _check_pixels(opened.width, opened.height, source)
                 if opened.format == "PNG":
                     png.check(data)
-                picture = _square(_of_bytes(opened).convert(COLORS[color][0]), size)
-                pixels = picture.tobytes()
+                return planes_of(opened, size, color)
     except DataError:
         raise
     except Image.DecompressionBombError:
@@ -55,7 +54,12 @@ def planes(data: bytes, size: int, color: str, source: str) -> bytes:
         raise DataError(
             f"{source}: not a whole PNG or JPEG picture: {reason}", code="E302"
         ) from None
-    channels = COLORS[color][1]
+
+
+def planes_of(picture: Any, size: int, color: str) -> bytes:
+    """The same of a picture that Pillow has opened."""
+    mode, channels = COLORS[color]
+    pixels = _square(_of_bytes(picture).convert(mode), size).tobytes()
     return b"".join(pixels[channel::channels] for channel in range(channels))
 
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import hashlib
 import os
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
-from gradcli.data.decode import COLORS, planes, require_pillow
+from gradcli.data.decode import COLORS, planes, planes_of, require_pillow
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import as_text, expanded, read, shown
 from gradcli.data.images import check_shape, unseen
 from gradcli.data.pictures import Pictures, Statistic, normalization
-from gradcli.data.samples import Samples, tensor_of
+from gradcli.data.samples import Samples, scaled, tensor_of
 from gradcli.data.split import cut, shuffled
+from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 
 SUFFIXES = (".png", ".jpg", ".jpeg")
@@ -182,6 +183,19 @@ class ImageFolder(Pictures):
         check_shape(self._shape, facts, shown(path))
         made = tensor_of(self._picture(path)[0], (1, *self._shape))
         return replace(unseen(made, 255.0, facts, path), names=[path.name])
+
+    def new_pictures(self, pictures: Sequence[Any], facts: DataFacts, source: str) -> Tensor:
+        """The inputs of pictures that Pillow has opened, and of the bytes of PNG and JPEG files."""
+        check_shape(self._shape, facts, source)
+        pixels = b"".join(
+            planes(one, self.size, self.color, source)
+            if isinstance(one, bytes)
+            else planes_of(one, self.size, self.color)
+            for one in pictures
+        )
+        return scaled(
+            tensor_of(pixels, (len(pictures), *self._shape)), 255.0, facts.mean, facts.std
+        )
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
         """The pictures of another folder of class folders."""

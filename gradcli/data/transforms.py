@@ -11,6 +11,7 @@ from gradcli import engine
 from gradcli.data.columns import Encoder, Table
 from gradcli.data.dataset import Source
 from gradcli.data.facts import DataFacts
+from gradcli.data.folder import ImageFolder
 from gradcli.data.pictures import padded
 from gradcli.data.samples import scaled, tensor_of
 from gradcli.data.text import ANY_FILE, encode, windows_of
@@ -26,7 +27,9 @@ class Transforms:
     Files are `Path`s or, but for models of text, also strings. A row of a table is a dict, None
     stands for a gap; several are a list of dicts. A picture or an array is a tensor, a NumPy array
     or nested lists of the shape it had in the training data, one or (N, ...); bytes (uint8) are
-    divided by 255 like those of files. A text is a string, cut into samples like a file.
+    divided by 255 like those of files. A model of an `image_folder` takes pictures of any size
+    too: those of Pillow, or the bytes of a PNG or JPEG file. A text is a string, cut into samples
+    like a file.
     """
 
     def __init__(self, source: Source, facts: DataFacts) -> None:
@@ -46,6 +49,9 @@ class Transforms:
             return row_inputs(samples, facts)
         if facts.unit is not None:
             return text_inputs(samples, facts)
+        several = samples if isinstance(samples, list | tuple) else [samples]
+        if isinstance(self._source, ImageFolder) and all(map(is_picture, several)):
+            return self._source.new_pictures(several, facts, HERE)
         if facts.stored is not None:
             return array_inputs(samples, facts, facts.stored)
         return as_tensor(samples)
@@ -114,6 +120,11 @@ def array_inputs(samples: Any, facts: DataFacts, stored: tuple[int, ...]) -> Ten
         raise DataError(f"{HERE}: expected numbers, found NaN or infinity among them", code="E305")
     scale = 255.0 if x.dtype is engine.uint8 else 1.0
     return scaled(padded(x, facts.input), scale, facts.mean, facts.std)
+
+
+def is_picture(sample: Any) -> bool:
+    """Whether it is a picture of Pillow, or the bytes of a file."""
+    return isinstance(sample, bytes) or hasattr(sample, "getbands")
 
 
 def as_tensor(samples: Any) -> Tensor:

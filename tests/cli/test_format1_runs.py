@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from points import gradcli
 
+from gradcli import load
 from gradcli.engine.device import cpu
 from gradcli.train import checkpoint
 
@@ -131,6 +132,14 @@ def test_predict_answers_as_then(gradcli, old_runs, name: str) -> None:
         values = list(row.get("values", {}).values())  # by the name of the target since
         assert values == pytest.approx(old.get("values", []), rel=1e-4)
         assert row.get("probability", 0) == pytest.approx(old.get("probability", 0), rel=1e-4)
+
+
+def test_an_old_run_is_loaded_in_python(gradcli, old_runs) -> None:
+    expected = EXPECTED["houses"]["predict"]
+    model = load("houses@last")
+    found = model.predict(FOLDER / expected[0]["file"])[: len(expected)]
+    for row, old in zip(found, expected, strict=True):
+        assert list(row["values"].values()) == pytest.approx(old["values"], rel=1e-4)
 
 
 def test_a_prompt_goes_on_as_then(gradcli, old_runs) -> None:

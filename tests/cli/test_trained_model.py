@@ -98,6 +98,24 @@ def test_arrays_are_tensors_numpy_s_or_lists(gradcli: Command, run: Path, case: 
         model.predict([[1, 2, 3], [4, 5, 6]])
 
 
+@pytest.mark.parametrize("case", ["image_folder"])
+def test_pictures_are_pillow_s_or_bytes_or_tensors(gradcli: Command, run: Path, case: str) -> None:
+    image = pytest.importorskip("PIL.Image", reason="image_folder needs the extra `images`")
+    model = package.load(run)
+    files = [Path(file) for file in CASES[case].files]
+    expected = model.transforms(files).tolist()
+    with image.open(files[0]) as one, image.open(files[1]) as two:
+        assert model.transforms([one, two]).tolist() == expected
+        assert model.transforms(two).tolist() == expected[1:]
+    assert model.transforms([file.read_bytes() for file in files]).tolist() == expected
+    labels = [row["label"] for row in model.predict(files[0].read_bytes())]
+    assert labels == [row["label"] for row in model.predict(str(files[0]))]
+    pixels = numpy.zeros((2, 3, 8, 8), dtype=numpy.uint8)
+    assert model.transforms(pixels).shape == (2, 3, 8, 8)
+    with pytest.raises(DataError, match="the samples: not a whole PNG or JPEG picture"):
+        model.predict(b"no picture")
+
+
 @pytest.mark.parametrize("case", ["text"])
 def test_a_text_is_a_string_and_is_written_on(gradcli: Command, run: Path, case: str) -> None:
     text = Path("new/words.txt").read_text()
