@@ -1,0 +1,116 @@
+"""docs/own-data.md, followed to the letter: each config is checked, trained and used elsewhere."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from points import gradcli
+
+__all__ = ["gradcli"]
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "own-data.md").read_text()
+SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE))
+
+
+def block(section: str, language: str) -> str:
+    (found,) = re.findall(rf"```{language}\n(.*?)```", SECTIONS[section], re.DOTALL)
+    return str(found)
+
+
+def table(draw: random.Random) -> None:
+    rows = []
+    for number in range(600):
+        area, rooms, city = draw.uniform(40, 300), draw.randint(1, 8), draw.choice(["Lyon", "Nice"])
+        garage = draw.choice(["yes", "no", ""])
+        price = 2000 * area + 20000 * rooms + 90000 * (city == "Nice") + draw.gauss(0, 9000)
+        gap = "" if draw.random() < 0.05 else f"{area:.1f}"
+        rows.append(f"{number},{gap},{rooms},{city},{garage},{price:.0f}")
+    Path("houses.csv").write_text("\n".join(["id,area,rooms,city,garage,price", *rows]))
+    Path("new.csv").write_text("area,rooms,city,garage\n100,3,Lyon,yes\n,5,Nice,no\n")
+
+
+def pictures(draw: random.Random) -> None:
+    image = pytest.importorskip("PIL.Image")
+    drawing = pytest.importorskip("PIL.ImageDraw")
+
+    def save(path: Path, kind: str) -> None:
+        made = image.new("RGB", (draw.randint(40, 70), draw.randint(40, 70)))
+        left, top, side = draw.randint(0, 15), draw.randint(0, 15), draw.randint(15, 25)
+        shape = drawing.Draw(made).ellipse if kind == "circle" else drawing.Draw(made).rectangle
+        shape(
+            (left, top, left + side, top + side),
+            fill=(255, 0, 0) if kind == "circle" else (0, draw.randint(99, 255), 255),
+        )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made.save(path)
+
+    for kind in ("circle", "square"):
+        for number in range(50):
+            save(Path("shapes", kind, f"{number}.png"), kind)
+        for number in range(5):
+            save(Path("labelled", kind, f"{number}.jpg"), kind)
+        save(Path("folder", f"{kind}.png"), kind)
+    save(Path("new.png"), "square")
+
+
+def text(draw: random.Random) -> None:
+    words = [["big", "small"], ["cat", "dog"], ["mat", "bed"]]
+    line = "the {} {} sat on the {}.\n"
+    Path("story.txt").write_text(
+        "".join(line.format(*(draw.choice(each) for each in words)) for _ in range(2000))
+    )
+
+
+def arrays(draw: random.Random) -> None:
+    numpy = pytest.importorskip("numpy", reason="of the extra 'parity'")
+    signals = numpy.random.default_rng(draw.randrange(9)).normal(size=(800, 6))
+    outputs = numpy.stack([signals[:, 0] * 2 + 5, (signals**2).sum(1)], 1)
+    numpy.savez("sensor.npz", signals=signals, outputs=outputs)
+    numpy.savez("new.npz", signals=signals[:3])
+
+
+DATA = {"A table": table, "Pictures": pictures, "A text": text, "Arrays": arrays}
+TRAINED_ON = ("houses.csv", "shapes", "story.txt", "sensor.npz")
+
+
+@pytest.mark.parametrize("section", DATA)
+def test_the_page_leads_from_data_to_predictions(
+    gradcli, section: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    DATA[section](random.Random(4))
+    commands = [shlex.split(line)[1:] for line in block(section, "sh").splitlines()]
+    config = commands[0][1]
+    assert f"`{config}`" in SECTIONS[section]
+    Path(config).write_text(block(section, "yaml"))
+    printed = [run(gradcli, command) for command in commands]
+    Path("elsewhere").mkdir()
+    for path in Path().iterdir():
+        if path.name not in ("elsewhere", *TRAINED_ON) and path.suffix != ".yaml":
+            path.rename(Path("elsewhere", path.name))
+    monkeypatch.chdir("elsewhere")
+    for path in Path().glob("*.csv"):
+        if path.name != "new.csv":
+            path.unlink()  # what --out wrote
+    for command, before in zip(commands, printed, strict=True):
+        if command[0] == "predict":
+            assert run(gradcli, command) == before
+    if section == "A table":
+        python = [sys.executable, "-c", block("In Python", "python")]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        lines = subprocess.check_output(python, env=environment, text=True).splitlines()
+        assert [line.split()[:2] for line in lines] == [["new.csv", "0"], ["new.csv", "1"]]
+
+
+def run(gradcli: Callable[..., object], command: list[str]) -> str:
+    ended = gradcli(*command)
+    assert (ended.code, "warning" in ended.err) == (0, False), (command, ended.err)  # type: ignore[attr-defined]
+    return str(ended.out)  # type: ignore[attr-defined]
