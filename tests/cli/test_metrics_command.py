@@ -13,6 +13,26 @@ from gradcli.train.metrics import METRICS
 
 __all__ = ["gradcli"]
 
+LINE = """\
+gradcli: 1
+name: dots
+data: {name: csv, file: line.csv, target: y, numeric: [x], task: regression, seed: 1}
+model: [{linear: 1}]
+loss: mse
+optim: {name: sgd, lr: 0.1}
+train: {epochs: 6, batch: 8}
+"""
+TEXT = """\
+gradcli: 1
+name: dots
+data: {name: text, file: text.txt, context: 8, split: {train: 60%, val: 20%, test: 20%}}
+model: [{embed: 4}, {linear: $data.vocab}]
+loss: cross_entropy
+optim: {name: sgd, lr: 0.1}
+train: {epochs: 6, batch: 8}
+"""
+OF_VALUES = ["mse", "rmse", "mae", "mape", "median_error", "r2"]
+OF_TEXT = ["perplexity", "bits_per_character"]
 SCALARS = ["precision", "recall", "f1", "roc_auc", "log_loss", "brier", {"top_k": 1}]
 TABLES = ["confusion", {"f1": {"average": "none", "name": "each"}}]
 
@@ -27,7 +47,14 @@ def events(run: Path, event: str) -> list[dict[str, Any]]:
 
 
 def train(gradcli, *more: str, metrics: list[Any] = SCALARS) -> Any:
-    return gradcli("train", "dots.yaml", "-s", f"metrics={json.dumps(metrics)}", *more)
+    """Dots, a line or a text, as the first metric asks for."""
+    [first, *_] = names(metrics)
+    file = "text.yaml" if first in OF_TEXT else "line.yaml" if first in OF_VALUES else "dots.yaml"
+    Path("line.yaml").write_text(LINE)
+    Path("line.csv").write_text("x,y\n" + "".join(f"{x},{x * x + 1}\n" for x in range(40)))
+    Path("text.yaml").write_text(TEXT)
+    Path("text.txt").write_text("to be or not to be, that is the question. " * 9)
+    return gradcli("train", file, "-s", f"metrics={json.dumps(metrics)}", *more)
 
 
 def test_every_figure_stands_in_the_log_and_in_eval(gradcli) -> None:
@@ -58,14 +85,32 @@ def test_eval_shows_a_matrix_by_rows(gradcli) -> None:
     assert lines[at + 3].startswith("test.each  ")
 
 
-@pytest.mark.parametrize("metric", SCALARS, ids=names(SCALARS))
+@pytest.mark.parametrize("metrics", [OF_VALUES, OF_TEXT], ids=["values", "text"])
+def test_figures_of_values_and_texts_stand_in_the_log_and_in_eval(
+    gradcli, metrics: list[Any]
+) -> None:
+    assert train(gradcli, metrics=metrics).code == 0
+    ended = gradcli("eval", "last", "--json", "--split", "val").json["metrics"]
+    last = events(only_run(), "eval")[-1]
+    assert {name: last[name] for name in ended} == ended
+    assert len(ended) == 1 + len(metrics)
+
+
+EACH = ["accuracy", *SCALARS, *OF_VALUES, *OF_TEXT]
+
+
+def test_each_scalar_is_tried() -> None:
+    assert {*names(EACH), "confusion"} == set(METRICS)
+
+
+@pytest.mark.parametrize("metric", EACH, ids=names(EACH))
 def test_a_scalar_is_best_stops_early_and_is_expected(gradcli, metric: Any) -> None:
     [name] = names([metric])
     rising = METRICS[name].direction == "higher"
     ended = train(
         gradcli,
         *("-s", f"train.best=val.{name}", "-s", "train.epochs=6"),
-        *("-s", f"train.early_stop={{metric: val.{name}, patience: 1, min_delta: 1000}}"),
+        *("-s", f"train.early_stop={{metric: val.{name}, patience: 1, min_delta: 1e15}}"),
         *("-s", f"expect.test.{name}='{'> 1000' if rising else '< -1000'}'"),
         metrics=[metric],
     )
