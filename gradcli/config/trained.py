@@ -12,7 +12,7 @@ from gradcli.config.load import Config, load
 from gradcli.config.room import Room
 from gradcli.data import Facts, LoadedData
 from gradcli.data.dataset import misfits
-from gradcli.errors import CheckpointError, ErrorGroup, GradcliError
+from gradcli.errors import ErrorGroup, GradcliError
 from gradcli.train import forks, old_runs
 from gradcli.train.checkpoint import Meta, newest_valid
 from gradcli.train.compare import check_same, check_same_data
@@ -116,7 +116,7 @@ def open_trained(
 
 def _job_with_data(path: Path, meta: Meta, source: str) -> Job:
     """The job on its own data; new files are read as the checkpoint says."""
-    job = build(load_run(path)).as_fitted(meta.facts)
+    job = build(load_run(path)).as_fitted(meta.facts, source)
     if meta.facts is not None or not meta.state:
         return job
     facts = old_runs.facts_with_state(job.dataset.facts, meta.state, source)
@@ -149,8 +149,5 @@ def _job_without_data(path: Path, meta: Meta, source: str) -> Job:
         raise
     for field, expected in misfits(config.data, meta.facts):
         raise misfit(source, meta.facts, field, f"{expected}, as the config says")
-    if meta.facts.targets is None and getattr(config.data, "target_scale", "") == "standard":
-        raise CheckpointError(
-            f"{source}: the metadata has no usable 'facts.targets': data.target_scale needs it"
-        )
-    return build(config, LoadedData(config.data, meta.facts, {}, dict(meta.data)))
+    job = build(config, LoadedData(config.data, meta.facts, {}, dict(meta.data)))
+    return job.as_fitted(meta.facts, source)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
 
 from gradcli.data.targets import TargetScale
 from gradcli.engine.kind import Bound, Count, NotNegative, Positive, Share, Whole, within
-from gradcli.errors import ConfigError
+from gradcli.errors import CheckpointError, ConfigError
 from gradcli.train.changeable import ANYTIME, FORKS
 
 if TYPE_CHECKING:
@@ -249,16 +249,24 @@ class Job:
         loss = ScaledLoss(plain, scale)
         return replace(self, loss=loss, answers=scale.restored, outputs=scale.scaled)
 
-    def as_fitted(self, facts: DataFacts | None) -> Job:
-        """The same training with what a checkpoint knows of its targets, and on their scale."""
+    def as_fitted(self, facts: DataFacts | None, source: str) -> Job:
+        """The same training with what the checkpoint `source` knows of its targets; on their scale.
+
+        Raises:
+            CheckpointError: targets are scaled, and it does not know how.
+        """
         targets = facts.targets if facts else None
+        scaled = isinstance(self.loss, ScaledLoss)
+        if facts is not None and scaled and not (targets and targets.mean):
+            raise CheckpointError(
+                f"{source}: the metadata has no usable 'facts.targets': expected a mean and a "
+                "deviation of each value, by which the targets were scaled"
+            )
         if targets is None:
             return self
         known = replace(self.dataset.facts, targets=targets)  # type: ignore[call-arg]
         job = replace(self, dataset=replace(self.dataset, facts=known))
-        if not isinstance(self.loss, ScaledLoss):
-            return job
-        return job.on_scale(TargetScale(targets.mean, targets.std))
+        return job.on_scale(TargetScale(targets.mean, targets.std)) if scaled else job
 
     def to(self, device: str) -> Job:
         """The same training on a device: weights, what the optimizer keeps, and data move there."""

@@ -126,7 +126,7 @@ def resume(
     forks = with_changes(before, found.meta.step, _changed(found.meta, job, before, keys))
     notes += check_same(found.meta, job, source, forks, allow_data_change=allow_data_change)
     notes += changes(found.meta.origin, job)
-    job = job.as_fitted(found.meta.facts)
+    job = job.as_fitted(found.meta.facts, source)
     trainer = Trainer(job, directory, reporter, signals)
     try:
         trainer.restore(found, source)

@@ -104,7 +104,15 @@ WORDS: list[tuple[str, Any, str]] = [
     ("target", [9], "facts.target"),
     ("vocab", None, "facts.vocab"),
 ]
-KINDS = {"csv, classes": TABLE, "mnist": PICTURES, "text": WORDS}
+VALUES: list[tuple[str, Any, str]] = [
+    ("targets", None, "facts.targets"),
+    ("targets", {}, "facts.targets"),
+    ("targets.mean", [1.0, 2.0], "facts.targets"),
+    ("targets.mean", ["much"], "facts.targets.mean.0"),
+    ("targets.std", [0.0], "facts.targets"),
+    ("targets.std", [], "facts.targets"),
+]
+KINDS = {"csv, classes": TABLE, "csv, values": VALUES, "mnist": PICTURES, "text": WORDS}
 
 
 def changed(facts: Any, path: str, value: Any) -> Any:
