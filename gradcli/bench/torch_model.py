@@ -19,6 +19,7 @@ from gradcli.devices import parsed
 from gradcli.engine import nn
 from gradcli.engine.nn.hooks import parts_of
 from gradcli.errors import ConfigError, DeviceError
+from gradcli.train.job import ScaledLoss
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor
@@ -226,7 +227,20 @@ LOSSES = {
 
 
 def loss(torch: Any, job: Job) -> Callable[[Any, Any], Any]:
-    """The config's loss: (outputs, targets) to their mean loss."""
+    """The config's loss: (outputs, targets) to their mean loss, of scaled targets where it is."""
+    plain = _loss(torch, job)
+    if not isinstance(job.loss, ScaledLoss):
+        return plain
+    scale = job.loss.scale
+    mean, std = torch.tensor(scale.mean), torch.tensor(scale.std)
+
+    def scaled(outputs: Any, targets: Any) -> Any:
+        return plain(outputs, (targets - mean.to(targets.device)) / std.to(targets.device))
+
+    return scaled
+
+
+def _loss(torch: Any, job: Job) -> Callable[[Any, Any], Any]:
     chosen = job.resolved["loss"]
     options = {"name": chosen} if isinstance(chosen, str) else dict(chosen)
     name = options.pop("name")

@@ -169,7 +169,7 @@ MODELS |= {
 
 
 def job_of(model: nn.Module, loss: Any = "mse", **more: Any) -> Any:
-    return SimpleNamespace(model=model, resolved={"loss": loss}, **more)
+    return SimpleNamespace(model=model, loss=None, resolved={"loss": loss}, **more)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -285,6 +285,22 @@ def test_a_training_of_a_config_stays_beside_ours(overrides: list[str]) -> None:
     ours, theirs = Steps(job, captured=False), Rival(torch, job, start, compiled=False)
     whole = job.dataset.splits["train"].size // batch_size(job)
     for _ in range(min(whole, 5)):
+        assert ours.run(1) == pytest.approx(theirs.run(1), rel=1e-4)
+
+
+def test_scaled_targets_are_scaled_in_pytorch_too(tmp_path: Path) -> None:
+    rows = "".join(f"{i % 7},{i % 5},{9000 + 100 * (i % 11)}\n" for i in range(100))
+    (tmp_path / "t.csv").write_text(f"a,b,y\n{rows}")
+    (tmp_path / "t.yaml").write_text(
+        "gradcli: 1\n"
+        "data: {name: csv, file: t.csv, target: y, task: regression, numeric: [a, b]}\n"
+        "model: [linear: 4, tanh, linear: 1]\nloss: mse\noptim: {name: sgd, lr: 0.1}\n"
+        "train: {epochs: 1, batch: 20}\n"
+    )
+    job = build(load(tmp_path / "t.yaml"))
+    start = {name: tensor.clone() for name, tensor in job.model.state_dict().items()}
+    ours, theirs = Steps(job, captured=False), Rival(torch, job, start, compiled=False)
+    for _ in range(4):
         assert ours.run(1) == pytest.approx(theirs.run(1), rel=1e-4)
 
 
