@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -27,7 +27,7 @@ LIKE_AVX2: Mapping[str, tuple[str, ...]] = {
     "tf32": ("avx512bf16", "avx512", "avx2"),
     "bf16": ("avx512", "avx2"),  # avx512bf16 adds products in pairs
 }
-LONGEST = 60  # letters of a value in a sentence
+LONGEST, DIGITS = 60, 12  # letters of a value, and of a hash, in a sentence
 
 
 def group_of(isa: str, precision: Precision) -> str:
@@ -96,12 +96,7 @@ def changes(theirs: Mapping[str, Any], job: Job) -> list[str]:
     other_group = bool(theirs) and theirs.get("group") != ours["group"]
     was, now = _computer(theirs), _computer(ours)
     found = [f"{was}, now {now}"] if other_group else []
-    build = {"compiler": "", "flags": "flags ", "source": "kernels "}
-    if theirs.get("device") != ours["device"]:
-        del build["source"]  # which has a GPU's kernels on a GPU alone
-    for key, what in build.items():
-        if theirs and theirs.get(key) != ours[key]:
-            found.append(f"{what}{_brief(theirs.get(key))}, now {_brief(ours[key])}")
+    found += _other_build(theirs, ours) if theirs else []
     if not found:
         return []
     verb = "are" if other_group else "may be"
@@ -110,6 +105,21 @@ def changes(theirs: Mapping[str, Any], job: Job) -> list[str]:
         f"warning: the steps so far were computed by {'; '.join(found)}: the bits {verb} others "
         f"than those of an uninterrupted run{cure}"
     ]
+
+
+def _other_build(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Iterator[str]:
+    """What differs between two builds of the kernels; of the flags, those that one of them has."""
+    was, now = (origin.get("compiler") for origin in (theirs, ours))
+    if was != now:
+        yield f"{_brief(was)}, now {_brief(now)}"
+    was, now = (str(origin.get("flags")).split() for origin in (theirs, ours))
+    if was != now:
+        only = [" ".join(f for f in a if f not in b) for a, b in ((was, now), (now, was))]
+        yield f"with {_brief(only[0] or 'fewer flags')}, now {_brief(only[1] or 'fewer flags')}"
+    was, now = (origin.get("source") for origin in (theirs, ours))
+    # On a GPU its kernels count too.
+    if was != now and theirs.get("device") == ours["device"]:
+        yield f"from csrc {_brief(was, DIGITS)}, now {_brief(now, DIGITS)}"
 
 
 def _cure(theirs: Mapping[str, Any], ours: Mapping[str, Any], job: Job) -> str:
@@ -130,6 +140,6 @@ def _computer(origin: Mapping[str, Any]) -> str:
     return _brief(origin.get("isa" if origin.get("device") == "cpu" else "device"))
 
 
-def _brief(value: object) -> str:
+def _brief(value: object, longest: int = LONGEST) -> str:
     text = shown(str(value))
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return text if len(text) <= longest else f"{text[:longest]}..."
