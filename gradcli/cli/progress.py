@@ -151,7 +151,7 @@ def carry_out(
 
     `training` takes it there, the number of threads, who watches, and what asks for an end.
     """
-    from gradcli.train.loop import check_expectations
+    from gradcli.train.expectations import check_expectations
     from gradcli.train.signals import Signals
 
     thread_count = compute_on(device, threads)

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 from gradcli import engine
 from gradcli.data.facts import data_facts
 from gradcli.data.targets import absent_classes
-from gradcli.errors import CheckpointError, ExpectationError, GradcliError, Interrupted, Stopped
+from gradcli.errors import CheckpointError, GradcliError, Interrupted, Stopped
 from gradcli.train.baseline import baseline_of
 from gradcli.train.checkpoint import Best, Checkpoint, Meta, file_name, read
 from gradcli.train.compare import config_sha256, places_of
 from gradcli.train.diagnose import nonfinite_loss
 from gradcli.train.evaluate import Cancelled, Evaluation
+from gradcli.train.expectations import missed
 from gradcli.train.job import steps_per_epoch, total_steps
 from gradcli.train.metrics import better, direction_of
 from gradcli.train.origin import origin_of
@@ -366,21 +367,3 @@ def _nullable(figures: dict[str, float]) -> dict[str, float | None]:
 
 def _number(value: float | None) -> float:
     return math.nan if value is None else value
-
-
-def missed(job: Job, result: Result) -> list[str]:
-    """The expectations that the figures do not meet; none are due before the end."""
-    if result.status != "finished":
-        return []
-    return [
-        f"expected {one}, got {result.metrics.get(one.metric, math.nan):g}"
-        for one in job.expect
-        if not one.holds(result.metrics.get(one.metric, math.nan))
-    ]
-
-
-def check_expectations(job: Job, result: Result) -> None:
-    """Raise when a finished run missed a figure of `expect:`; everything is saved by then."""
-    failures = missed(job, result)
-    if failures:
-        raise ExpectationError("; ".join(failures))

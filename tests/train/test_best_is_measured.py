@@ -11,8 +11,8 @@ from tiny import Silent, go_on, records, status, tiny_job, train
 
 from gradcli.train import checkpoint
 from gradcli.train.directory import best_and_last, find_checkpoint
+from gradcli.train.expectations import check_expectations
 from gradcli.train.job import EarlyStop, Expectation
-from gradcli.train.loop import check_expectations
 from gradcli.train.state import restore, weights_sha256
 
 STEPS = 18
