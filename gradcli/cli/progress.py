@@ -48,6 +48,12 @@ class Progress:
         elif time.monotonic() - self._spoke > QUIET_SECONDS:
             self.note(f"step {step}/{self._total}  loss {loss:.4g}  lr {rate:.3g}")
 
+    def skipped(self, step: int, why: str) -> None:
+        """The bar moves on, beside a line that says why."""
+        self.note(f"skipped step {step}: {why}")
+        if self._bar is not None:
+            self._bar.update(1)
+
     def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
         """The figures of a split, on a line of their own."""
         self.note(f"step {step}/{self._total}  {figures(metrics)}")
@@ -114,6 +120,8 @@ def say_result(result: Result, as_json: bool) -> None:
         output.say(f"{result.status}: {result.run}, {result.steps} steps, {result.seconds:.1f} s")
         if result.measured_step not in (None, result.steps):
             output.say(f"measured: the best checkpoint, step {result.measured_step}")
+        if result.skipped:
+            output.say(f"skipped: {result.skipped} of {result.steps} steps were not finite")
         if result.metrics:
             output.say(figures(result.metrics))
         _say_baseline(result)
@@ -131,6 +139,7 @@ def say_result(result: Result, as_json: bool) -> None:
             "steps": result.steps,
             "seconds": result.seconds,
             "measured_step": result.measured_step,
+            "skipped": result.skipped,
             "metrics": strict(dict(result.metrics)),
             "baseline": result.baseline and result.baseline.as_json(),
             "absent_classes": dict(result.absent),

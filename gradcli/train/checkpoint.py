@@ -56,6 +56,8 @@ class Meta:
         facts: what is known of the data; None in format 1, whose runs need their data.
         origin: what computed it, as origin.py says; empty in older checkpoints.
         state: what the dataset of a run of format 1 had fitted; see old_runs.py.
+        skipped: steps left out so far, because a figure of theirs was not finite.
+        skipped_in_a_row: those directly before this step.
         schedule: what the schedule has seen of the evaluations, where it looks at them.
         format: of the checkpoint, as it was written.
     """
@@ -73,6 +75,8 @@ class Meta:
     schedule: Mapping[str, Any] = field(default_factory=dict)
     evaluated: int = -1
     stale: int = 0
+    skipped: int = 0
+    skipped_in_a_row: int = 0
     watched: float | None = None
     best: Best | None = None
     seconds: float = 0.0
@@ -212,6 +216,7 @@ def _meta(contents: Contents, path: Path) -> Meta:
 
 TYPES: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("step", "epoch", "seed", "evaluated", "stale"), int),
+    **dict.fromkeys(("skipped", "skipped_in_a_row"), int),
     **dict.fromkeys(("optimizer", "config_sha256"), str),
     **dict.fromkeys(("config", "data", "origin", "state", "metrics", "schedule"), dict),
     "seconds": (int, float),
@@ -222,7 +227,9 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 
 def _typed(values: dict[str, Any], path: Path, written: int) -> Meta:
     """The fields, each of the type it must have: a hash proves no origin."""
-    values = {"schedule": {}, "origin": {}, "facts": None, **values}  # older checkpoints have none
+    # Older checkpoints have none of these.
+    none: dict[str, Any] = {"schedule": {}, "origin": {}, "facts": None}
+    values = {**none, "skipped": 0, "skipped_in_a_row": 0, **values}
     for name, kind in TYPES.items():
         if name not in values or not isinstance(values[name], kind):
             raise CheckpointError(f"{path}: the metadata has no usable '{name}'")

@@ -1,62 +1,185 @@
-"""Where NaN or infinity came from: the first layer, by a second look at the same batch."""
+"""Where NaN or infinity came from: the step is made again, and every call of it is looked at."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from gradcli import engine
-from gradcli.engine import nn
+from gradcli.engine import observing
+from gradcli.engine.origins import Origin, Origins
 from gradcli.errors import NumericsError
-from gradcli.train.state import count_nonfinite, finite, weights
+from gradcli.train.state import count_nonfinite, finite
 
 if TYPE_CHECKING:
-    from gradcli.engine import Tensor
-    from gradcli.train.job import Job
+    from gradcli.engine import Tensor, nn
+    from gradcli.engine.hooks import RemovableHandle
+    from gradcli.train.job import Job, Loss
+    from gradcli.train.step import Figures, TrainingStep
+
+OUTSIDE = "the step"  # around model and loss: the batch, and sums of micro-batches
+SKIP = "leave such steps out: train.on_nonfinite: skip"
+SLOWER = (
+    "go on from the last checkpoint with a lower rate or a clip: "
+    "gradcli resume RUN -s optim.lr=1e-4 -s train.clip=1.0"
+)
+SHOWN = 5  # samples
 
 
-def nonfinite_loss(job: Job, batch: tuple[Tensor, Tensor], step: int, loss: float) -> NumericsError:
-    """The error for a non-finite loss of step `step` (from 1), naming the first bad place."""
-    return NumericsError(
-        f"the loss of step {step} is {loss}; first non-finite: {_first(job, *batch)}",
-        notes=(
-            "the update of this step was not applied; the last checkpoint is finite",
-            "look at the data of this batch, or go on from there with a lower rate or a clip: "
-            "gradcli resume RUN -s optim.lr=1e-4 -s train.clip=1.0",
-        ),
+@dataclass(frozen=True)
+class Refused:
+    """A step that was ended because its loss or its gradients are not finite; none is applied.
+
+    Attributes:
+        step: its number, from 1.
+        indices: its samples.
+    """
+
+    step: int
+    indices: Tensor
+    figures: Figures
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Why a step was ended; `in_data`: its batch was not finite, and the weights are good."""
+
+    error: NumericsError
+    in_data: bool
+
+
+def explain(job: Job, step: TrainingStep, refused: Refused) -> Explained:
+    """The error for a step whose buffers are put back, which names where it went wrong."""
+    data = _batch(step, refused)
+    place = _place(job, step, refused, data)
+    before = [f"{norm:.3g} at step {number}" for number, norm in step.norms.items()]
+    notes = [f"gradient norms before: {', '.join(before)}"] if before else []
+    in_data = bool(data) and place.startswith(data)
+    cures = [f"look at these samples, or {SKIP}"] if in_data else [SLOWER, f"or {SKIP}"]
+    notes += ["nothing of this step was applied", *cures]
+    return Explained(NumericsError(f"{_what(refused)}; {place}", notes=tuple(notes)), in_data)
+
+
+def _what(refused: Refused) -> str:
+    loss, norm = refused.figures.loss, refused.figures.norm
+    if norm is None:
+        return f"the loss of step {refused.step} is {loss}"
+    return f"the gradient norm of step {refused.step} is {norm}, with a loss of {loss:.4g}"
+
+
+def _place(job: Job, step: TrainingStep, refused: Refused, data: str) -> str:
+    """The call in which it began, or what was not finite before the step was made."""
+    origins = _InModel()
+    with _told_of_layers(job.model, origins), observing.by(origins):
+        loss = step.again(refused.step, refused.indices, origins.around(job.loss))
+    origin = origins.first(backward=True)
+    if not finite(loss):
+        origin = origins.of(loss.array) or origins.first(backward=False)
+    elif math.isfinite(step.norm()):
+        return _finite_again(step, loss)
+    if origin is not None and not origin.already:
+        return f"it began in {_call(origin)}"
+    given = data or _weights(job)
+    if given:
+        return given if origin is None else f"{given}; the first to read it is {_call(origin)}"
+    if origin is not None:
+        return f"it began in {_call(origin)}; {origin.already} numbers of its inputs were so before"
+    odd = [n for n, p in job.model.named_parameters() if p.grad is not None and not finite(p.grad)]
+    what = f"gradients that are added up for weight {odd[0]}" if odd else "squares of its gradients"
+    return f"the {what} overflow"
+
+
+def _finite_again(step: TrainingStep, loss: Tensor) -> str:
+    return (
+        f"made again it is finite, with a loss of {loss.item():.6g} and a gradient norm of "
+        f"{step.norm():.6g}: the step depends on more than its number and its samples"
     )
 
 
-def _first(job: Job, inputs: Tensor, targets: Tensor) -> str:
-    for name, tensor in (("the inputs", inputs), ("the targets", targets)):
+def _batch(step: TrainingStep, refused: Refused) -> str:
+    """What of the batch is not finite, and in which samples."""
+    batch = step.batch(refused.step, refused.indices)
+    for name, tensor in zip(("inputs", "targets"), batch, strict=True):
         if not finite(tensor):
-            return f"{name} of the batch ({count_nonfinite(tensor)} of {tensor.numel()})"
-    for name, tensor in weights(job.model).items():
-        if not finite(tensor):
-            return f"weight {name} ({count_nonfinite(tensor)} of {tensor.numel()})"
-    return _first_layer(job, inputs) or _first_gradient(job.model) or "the loss itself"
+            rows = zip(refused.indices.tolist(), tensor, strict=True)
+            odd = [str(index) for index, row in rows if not finite(row)]
+            shown = ", ".join(odd[:SHOWN]) + (", ..." if len(odd) > SHOWN else "")
+            return (
+                f"it is in the data: the {name} of the batch have {_of(tensor)} values that are "
+                f"not finite, in training samples {shown} (counted from 0)"
+            )
+    return ""
 
 
-def _first_layer(job: Job, value: Tensor) -> str | None:
-    with engine.no_grad():
-        for name, layer in _layers(job.model):
-            value = layer(value)
-            if not finite(value):
-                bad = f"{count_nonfinite(value)} of {value.numel()}"
-                return f"the output of layer {name} ({type(layer).__name__}; {bad})"
-    return None
+def _weights(job: Job) -> str:
+    """Which weight was not finite before the step: an earlier update has made it so."""
+    for name, parameter in job.model.named_parameters():
+        if not finite(parameter):
+            return f"weight {name} ({_of(parameter)}) was not finite before this step"
+    return ""
 
 
-def _layers(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """The layers in the order they run: those of a Sequential, else the model whole."""
-    if isinstance(model, nn.Sequential):
-        yield from ((str(number), layer) for number, layer in enumerate(model))
-    else:
-        yield "0", model
+class _InModel(Origins):
+    """Looks at the calls of model and loss."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter(OUTSIDE)
+
+    def forward(self, *call: Any) -> None:
+        """What makes the batch is left alone: its values are from outside."""
+        if self.layer != OUTSIDE:
+            super().forward(*call)
+
+    def around(self, loss: Loss) -> Loss:
+        """The loss, whose calls are its own."""
+
+        def told(outputs: Tensor, targets: Tensor) -> Tensor:
+            self.enter("the loss")
+            found = loss(outputs, targets)
+            self.leave()
+            return found
+
+        return told
 
 
-def _first_gradient(model: nn.Module) -> str | None:
-    for name, parameter in model.named_parameters():
-        if parameter.grad is not None and not finite(parameter.grad):
-            return f"the gradient of {name}"
-    return None
+@contextmanager
+def _told_of_layers(model: nn.Module, origins: Origins) -> Iterator[None]:
+    """While the block lasts, hooks of the model's layers say whose the calls are."""
+    with ExitStack() as handles:
+        for module, title in _titles(model):
+            for handle in _hooks(module, title, origins):
+                handles.callback(handle.remove)
+        yield
+
+
+def _titles(model: nn.Module) -> Iterator[tuple[nn.Module, str]]:
+    """The model, and each layer as the config has it, or by name where there is no config."""
+    yield model, "the model"
+    below = [(name, module) for name, module in model.named_modules() if name]
+    written = any("layer_title" in vars(module) for _, module in below)
+    for name, module in below:
+        if not written:
+            yield module, f"layer {name} {type(module).__name__}"
+        elif "layer_title" in vars(module):
+            yield module, f"layer {module.layer_title}"
+
+
+def _hooks(module: nn.Module, title: str, origins: Origins) -> Iterator[RemovableHandle]:
+    """Around the module's forward."""
+    yield module.register_forward_pre_hook(lambda *_: origins.enter(title))
+    yield module.register_forward_hook(lambda *_: origins.leave())
+
+
+def _call(origin: Origin) -> str:
+    way = "backward" if origin.backward else "forward"
+    return (
+        f"{origin.layer}, op {origin.op}, {way}: {origin.count} of {origin.size} values are not "
+        f"finite, the largest |input| is {origin.largest:.4g}"
+    )
+
+
+def _of(tensor: Tensor) -> str:
+    return f"{count_nonfinite(tensor)} of {tensor.numel()}"

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeAlias
 
 from gradcli.data.targets import TargetScale
 from gradcli.engine.kind import Bound, Count, NotNegative, Positive, Share, Whole, within
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from gradcli.train.metrics import Metric
 
 Precision = Literal["float32", "tf32", "bf16"]
+Loss: TypeAlias = "Callable[[Tensor, Tensor], Tensor]"
+OnNonfinite = Literal["stop", "skip"]
 Seed = Annotated[int, within("a whole number from 0 to 2^63 - 1", ge=0, le=2**63 - 1)]
 Batch = Annotated[int, within("a whole number from 1 to 1000000", ge=1, le=1_000_000)]
 Figure = Annotated[str, Bound("a metric with its split, such as val.accuracy")]
@@ -114,6 +116,13 @@ class Settings:
     clip_value: Annotated[
         Positive | None, "largest size of each number of a gradient; comes before `clip`", FORKS
     ] = None
+    on_nonfinite: Annotated[
+        OnNonfinite,
+        "what a step does whose loss or gradients are not finite: `stop` ends the run before the "
+        "update; `skip` leaves the step out and goes on, and stops after 10 such steps in a row "
+        "([runs.md](runs.md))",
+        FORKS,
+    ] = "stop"
     ema: Annotated[
         Ema | None,
         Bound("a number in [0, 1), or a map {decay, warmup, buffers}"),
@@ -225,7 +234,7 @@ class Job:
 
     name: str
     model: nn.Module
-    loss: Callable[[Tensor, Tensor], Tensor]
+    loss: Loss
     metrics: Mapping[str, Metric]
     optimizer: optim.Optimizer
     optimizer_name: str

@@ -205,6 +205,7 @@ def finished(path: Path, job: Job) -> Result | None:
         measured_step=status.get("measured_step", status["step"]),
         baseline=read_baseline(status.get("baseline")),
         absent=absent_classes(job.dataset.facts, job.dataset.splits),
+        skipped=status.get("skipped", 0),
     )
 
 

@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gradcli import engine
 from gradcli.data.facts import data_facts
 from gradcli.data.targets import absent_classes
 from gradcli.errors import CheckpointError, GradcliError, Interrupted, Stopped
 from gradcli.train.baseline import baseline_of
 from gradcli.train.checkpoint import Best, Checkpoint, Meta, file_name, read
 from gradcli.train.compare import config_sha256, places_of
-from gradcli.train.diagnose import nonfinite_loss
+from gradcli.train.diagnose import Refused, explain
 from gradcli.train.evaluate import Cancelled, Evaluation
 from gradcli.train.expectations import missed
 from gradcli.train.job import steps_per_epoch, total_steps
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from gradcli.train.metrics import Table
     from gradcli.train.signals import Signals
 
+SKIPS = 10  # in a row: so many steps that are not finite end a run
 STRETCH_SECONDS = 0.1  # between two looks at signals and the screen
 
 
@@ -130,7 +130,7 @@ class Trainer:
         for step, loss in enumerate(made.losses[: made.done], done + 1):
             self._made(step, loss)
         if made.error is not None:
-            self._failed(indices[made.done], made)
+            self._ended(indices[made.done], made)
 
     def _stretch(self, done: int) -> int:
         """How many steps may be made before anyone looks up: about a tenth of a second."""
@@ -148,19 +148,35 @@ class Trainer:
         if step % self.job.settings.log_every == 0 or step == 1:
             epoch = (step - 1) // self.per_epoch
             self._log("step", step, epoch=epoch, loss=loss, lr=rate, seconds=self._seconds())
-        self.meta = replace(self.meta, step=step, epoch=step // self.per_epoch)
+        self._enter(step, self.meta.skipped, 0)
         self.reporter.step(step, loss, rate)
 
-    def _failed(self, indices: Tensor, made: Progress) -> None:
-        """Raise what ended the steps; for a loss that is not finite, say where that began."""
+    def _enter(self, step: int, skipped: int, row: int) -> None:
+        epoch = step // self.per_epoch
+        self.meta = replace(
+            self.meta, step=step, epoch=epoch, skipped=skipped, skipped_in_a_row=row
+        )
+
+    def _ended(self, indices: Tensor, made: Progress) -> None:
+        """Raise what ended the steps; or leave out the one whose figures are not finite."""
         assert made.error is not None
-        if len(made.losses) <= made.done or math.isfinite(made.losses[made.done]):
+        figures, step = made.refused, self.meta.step + 1
+        if figures is None:
             raise made.error
-        step, loss = self.meta.step + 1, made.losses[made.done]
+        self._step.put_back()
+        explained = explain(self.job, self._step, Refused(step, indices, figures))
+        row = self.meta.skipped_in_a_row + 1
+        skips = self.job.settings.on_nonfinite == "skip" and row < SKIPS
+        why = {"skipped": explained.error.message} if skips else {}
         epoch, rate = self.meta.step // self.per_epoch, self._step.rates(step)[0]
-        self._log("step", step, epoch=epoch, loss=loss, lr=rate, seconds=self._seconds())
-        engine.manual_seed(self.job.settings.seed, step=step)
-        raise nonfinite_loss(self.job, self._step.batch(indices), step, loss)
+        line = {"epoch": epoch, "loss": figures.loss, "lr": rate, "seconds": self._seconds()}
+        self._log("step", step, **line, **why)
+        if not skips:
+            if explained.in_data and self._saved != self.meta.step:
+                self._save()
+            raise explained.error
+        self._enter(step, self.meta.skipped + 1, row)
+        self.reporter.skipped(step, explained.error.message)
 
     # Evaluation.
 
@@ -266,6 +282,7 @@ class Trainer:
             measured_step=step,
             baseline=baseline,
             absent=absent_classes(self.job.dataset.facts, self.job.dataset.splits),
+            skipped=self.meta.skipped,
         )
         self._status(
             result.status,
@@ -273,6 +290,7 @@ class Trainer:
             metrics=metrics,
             measured_step=step,
             baseline=baseline and baseline.as_json(),
+            skipped=result.skipped,
             weights_sha256=sha256,
             missed=missed(self.job, result),
         )

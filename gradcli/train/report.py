@@ -17,6 +17,7 @@ class Result:
 
     Attributes:
         steps: that were made; `weights_sha256` is of the weights after them.
+        skipped: those of the steps that were left out, because their figures were not finite.
         measured_step: whose weights the metrics are of: those of the best checkpoint, or the last.
         tables: metrics that are more than one number.
         baseline: what one answer to every sample reaches; None where no answer is known.
@@ -33,6 +34,7 @@ class Result:
     tables: Mapping[str, Table] = field(default_factory=dict)
     baseline: Baseline | None = None
     absent: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    skipped: int = 0
 
 
 class Reporter(Protocol):
@@ -43,6 +45,9 @@ class Reporter(Protocol):
 
     def step(self, step: int, loss: float, rate: float) -> None:
         """An update was made; `rate` is the learning rate used."""
+
+    def skipped(self, step: int, why: str) -> None:
+        """A step was left out, because its loss or gradients are not finite."""
 
     def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
         """A split was evaluated."""

@@ -6,43 +6,84 @@ step is captured once and many steps are replayed without Python in between.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.data.augmented import Augmented, epoch_state
 from gradcli.engine import optim
+from gradcli.engine.array import copy_into
+from gradcli.engine.optim import clip
+from gradcli.errors import NumericsError
 from gradcli.train import precision
 from gradcli.train.average import Average
-from gradcli.train.job import steps_per_epoch
+from gradcli.train.job import Loss, steps_per_epoch
 
 if TYPE_CHECKING:
     from gradcli.data import Split
-    from gradcli.engine import Tensor
+    from gradcli.engine import Tensor, nn
     from gradcli.errors import GradcliError
     from gradcli.train.job import Job
 
 
+NORMS = 5  # of the latest steps, kept for messages
+NORM_SECONDS = 1.0  # between two looks at the gradients where no step needs their norm
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Loss and gradient norm of a step, as far as it came."""
+
+    loss: float
+    norm: float | None = None
+
+
 @dataclass(frozen=True)
 class Progress:
-    """What came of some steps: the loss of each that was begun, and what ended them early."""
+    """What came of some steps: the figures of each that was begun, and what ended them early.
+
+    Attributes:
+        norms: of the gradients, before they are clipped to one; empty where no step needs them.
+    """
 
     losses: list[float]
+    norms: list[float]
     done: int
     error: GradcliError | None
 
+    @property
+    def refused(self) -> Figures | None:
+        """Those of a step that ended because they are not finite; None if it ended otherwise."""
+        if not isinstance(self.error, NumericsError) or self.done >= len(self.losses):
+            return None
+        loss = self.losses[self.done]
+        if not math.isfinite(loss):
+            return Figures(loss)
+        norm = self.norms[self.done] if self.done < len(self.norms) else 0.0
+        return None if math.isfinite(norm) else Figures(loss, norm)
+
 
 class TrainingStep:
-    """The steps of one job; `note` is told why they run eagerly, where they do."""
+    """The steps of one job; `note` is told why they run eagerly, where they do.
+
+    Attributes:
+        norms: of the gradients at the latest steps at which they are known, by step.
+    """
 
     def __init__(self, job: Job, split: Split, note: Callable[[str], None]) -> None:
+        self._job = job
         self._one = OneStep(job, split)
         self.captured = engine.capture(
             self._one,
             on_refusal=lambda why: note(f"the steps run eagerly, one by one: {why}"),
             eager=not job.settings.capture,
         )
+        self.norms: dict[int, float] = {}
+        self._looked = -math.inf
 
     @property
     def average(self) -> Average | None:
@@ -57,13 +98,50 @@ class TrainingStep:
         """The steps from number `first` (from 1) on, one for each row of indices (steps, batch)."""
         inputs = self._one.inputs(range(first, first + indices.shape[0]))
         result = self.captured.steps(indices, *inputs)
-        losses = [] if result.outputs is None else result.outputs.tolist()
+        columns = [] if result.outputs is None else [one.tolist() for one in result.outputs]
+        losses, norms = columns if len(columns) == 2 else (*(columns or [[]]), [])
         if result.error is not None and len(losses) == result.done and self._one.loss is not None:
             losses.append(self._one.loss.item())  # an eager step that was refused gave nothing back
-        return Progress(losses, result.done, result.error)
+            norms += [] if self._one.norm is None else [self._one.norm.item()]
+        progress = Progress(losses, norms, result.done, result.error)
+        self._look(first, progress)
+        return progress
 
-    def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
-        """The samples as the step sees them at which the default generator stands."""
+    def _look(self, first: int, progress: Progress) -> None:
+        """Keep the norms of the latest steps; now and then also where no step needs them."""
+        self.norms.update(enumerate(progress.norms[: progress.done], first))
+        known = progress.norms or progress.error is not None
+        if not known and time.monotonic() - self._looked > NORM_SECONDS:
+            self._looked = time.monotonic()
+            self.norms[first + progress.done - 1] = self.norm()
+        self.norms = dict(list(self.norms.items())[-NORMS:])
+
+    def norm(self) -> float:
+        """That of the gradients as they are."""
+        grads = clip.gradients(self._job.model.parameters())
+        return clip.norm_and_factor(grads, 1.0)[0].item() if grads else 0.0
+
+    def again(self, step: int, indices: Tensor, loss: Loss) -> Tensor:
+        """The loss of a step (from 1), and its gradients, by eager calls; nothing is updated.
+
+        `loss` stands in for the job's, to see when it is called.
+        """
+        engine.manual_seed(self._job.settings.seed, step=step)
+        one = copy(self._one)
+        one.job = replace(self._job, loss=loss)
+        with precision.products(self._job.settings):
+            found = one.gradients(indices, engine.get_rng_state())
+        self.put_back()
+        return found
+
+    def put_back(self) -> None:
+        """The model's buffers as they were before the latest step that was begun."""
+        for buffer, before in zip(self._one.buffers, self._one.before, strict=True):
+            copy_into(buffer.array, before.array)
+
+    def batch(self, step: int, indices: Tensor) -> tuple[Tensor, Tensor]:
+        """The samples as a step sees them."""
+        engine.manual_seed(self._job.settings.seed, step=step)
         return self._one.batch(indices, engine.get_rng_state())
 
 
@@ -71,39 +149,50 @@ class OneStep:
     """What is captured."""
 
     def __init__(self, job: Job, split: Split) -> None:
-        self._job = job
+        self.job = job
         self._split = split
         self._parameters = list(job.model.parameters())
         self._rates = [float(group["lr"]) for group in job.optimizer.param_groups]
         ema = job.settings.ema
         self.average = None if ema is None else Average(job.model, ema)
         self.loss: Tensor | None = None  # of the latest step that Python made
+        self.norm: Tensor | None = None
+        self.buffers = saved_buffers(job.model)
+        self.before = [buffer.clone() for buffer in self.buffers]
+        skips = job.settings.on_nonfinite == "skip"
+        self._looks = skips or job.settings.clip is not None
+        # A GPU's kernels go on behind what they refuse, until somebody reads.
+        self._reads = skips and self._parameters[0].device != "cpu"
 
     def __call__(
         self, indices: Tensor, rates: Tensor, state: Tensor, decay: Tensor | None = None
-    ) -> Tensor:
-        """One step; a loss that is not finite ends it before the update.
+    ) -> tuple[Tensor, ...]:
+        """One step: its loss, and the norm of its gradients where it needs that.
 
-        `decay` is that of the average, where there is one.
+        If one of them is not finite, it ends before the update. `decay` is that of the average,
+        where there is one.
         """
         engine.set_rng_state(state)
-        self._job.optimizer.take_rates(rates)
-        with precision.products(self._job.settings):
+        self.job.optimizer.take_rates(rates)
+        for before, buffer in zip(self.before, self.buffers, strict=True):
+            copy_into(before.array, buffer.array)
+        self.norm = None
+        with precision.products(self.job.settings):
             self.loss = loss = self.gradients(indices, state)
-            engine.require_finite(loss)
+            self._require_finite(loss)
             self.update(decay)
-        return loss
+        return (loss,) if self.norm is None else (loss, self.norm)
 
     def rates(self, step: int) -> list[float]:
         """The learning rate of each group at a step, from 1."""
-        factor = self._job.schedule.factor(step - 1)
+        factor = self.job.schedule.factor(step - 1)
         return [rate * factor for rate in self._rates]
 
     def inputs(self, steps: Sequence[int]) -> list[Tensor]:
         """What a step takes beside its indices, a row for each of these steps, from 1."""
         states = []
         for step in steps:
-            engine.manual_seed(self._job.settings.seed, step=step)
+            engine.manual_seed(self.job.settings.seed, step=step)
             states.append(engine.get_rng_state().tolist())
         rates = engine.tensor([self.rates(step) for step in steps], dtype=engine.float64)
         rows = [rates, engine.tensor(states)]
@@ -118,7 +207,7 @@ class OneStep:
         A batch cut into micro-batches weighs each by its size, or by what its targets count in
         the mean, so that the cut changes nothing but rounding.
         """
-        job = self._job
+        job = self.job
         job.optimizer.zero_grad()
         size = indices.shape[0]
         portion = job.settings.micro_batch or size
@@ -138,14 +227,14 @@ class OneStep:
     def _shares(self, parts: Sequence[Tensor], state: Tensor) -> list[Any]:
         """How much of the batch's mean each part is."""
         sizes: list[Any] = [part.shape[0] for part in parts]
-        if self._job.mass is not None and len(parts) > 1:
-            sizes = [self._job.mass(self.batch(part, state)[1]) for part in parts]
+        if self.job.mass is not None and len(parts) > 1:
+            sizes = [self.job.mass(self.batch(part, state)[1]) for part in parts]
         total = sum(sizes[1:], sizes[0])
         return [size / total for size in sizes]
 
     def batch(self, indices: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs and targets of these samples, changed by `augment:` where there is any."""
-        job, split = self._job, self._split
+        job, split = self.job, self._split
         if not isinstance(split, Augmented):
             return split.batch(indices)
         epoch = (state[1:2] - 1) // steps_per_epoch(job.settings, split.size)
@@ -153,14 +242,30 @@ class OneStep:
 
     def update(self, decay: Tensor | None = None) -> None:
         """Clip the gradients, take the optimizer's step, and move the average."""
-        settings = self._job.settings
+        settings = self.job.settings
         if settings.clip_value is not None:
             optim.clip_grad_value_(self._parameters, settings.clip_value)
-        if settings.clip is not None:
-            optim.clip_grad_norm_(self._parameters, settings.clip)
-        self._job.optimizer.step()
+        grads = clip.gradients(self._parameters) if self._looks else []
+        if grads:
+            norm, factor = clip.norm_and_factor(grads, settings.clip or 1.0)
+            self.norm = norm.reshape(())
+            self._require_finite(self.norm)
+            if settings.clip is not None:
+                clip.scale(grads, factor)
+        self.job.optimizer.step()
         if self.average is not None and decay is not None:
             self.average.update(decay)
+
+    def _require_finite(self, figure: Tensor) -> None:
+        engine.require_finite(figure)
+        if self._reads:
+            figure.item()
+
+
+def saved_buffers(model: nn.Module) -> list[Tensor]:
+    """The buffers that a checkpoint has: running statistics and whatever else a step may change."""
+    buffers = dict(model.named_buffers())
+    return [buffers[name] for name in model.state_dict() if name in buffers]
 
 
 class Order:

@@ -15,7 +15,7 @@ from gradcli.config.memory import Memory, program_memory
 from gradcli.data import LoadedData
 from gradcli.engine.device import meta, place
 from gradcli.train.job import Job
-from gradcli.train.step import Order, TrainingStep
+from gradcli.train.step import Order, TrainingStep, saved_buffers
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 SHIPPED = sorted(CONFIGS.glob("*.yaml"))
@@ -50,6 +50,7 @@ def expected(job: Job) -> Memory:
     """The arena of the job's step, and what it was made of."""
     arena = captured(job)
     kept = [*job.model.state_dict().values(), *job.optimizer.state_tensors().values()]
+    kept += saved_buffers(job.model)  # as they were before the step
     kept += [p.grad for p in job.model.parameters() if p.grad is not None]
     return Memory(sum(x.numel() * x.dtype.size for x in kept), arena)
 

@@ -48,7 +48,7 @@ def trained(plan: Any, threads: int = 2, **capture: Any) -> tuple[str, list[floa
             for size in (batch, batch - 3):
                 rows = order[number * batch : number * batch + size]
                 state = engine.tensor([job.settings.seed, number + size, 0])
-                losses.append(step(rows, rates, state).item())
+                losses.append(step(rows, rates, state)[0].item())
         assert len(step.programs) == (0 if capture.get("eager") else 2)
     finally:
         cpu.set_threads(before)
