@@ -57,6 +57,15 @@ SYNONYMS = {
     "kl": "kl_div",
     "bce": "binary_cross_entropy binary_crossentropy",
     "accuracy": "acc",
+    "roc_auc": "auc auroc",
+    "f1": "f1_score",
+    "r2": "r2_score",
+    "log_loss": "logloss",
+    "confusion": "confusion_matrix",
+    "median_error": "median_absolute_error",
+    "mape": "mean_absolute_percentage_error",
+    "mae": "mean_absolute_error",
+    "bits_per_character": "bpc",
     "precision": "amp dtype",
 }
 

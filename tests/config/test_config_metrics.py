@@ -78,6 +78,8 @@ def test_a_metric_that_does_not_fit_the_task_has_place_and_cure(
     [
         ("[acuracy]", "no metric is called 'acuracy' [did you mean 'accuracy'?]"),
         ("[accuracy, {topk: 3}]", "no metric is called 'topk' [did you mean 'top_k'?]"),
+        ("[auc]", "no metric is called 'auc' [did you mean 'roc_auc'?]"),
+        ("[confusion_matrix]", "no metric is called 'confusion_matrix' [did you mean 'confusion'"),
         ("[accuracy, 3]", "metrics must be a list of metric names, got 3 (item 2)"),
         ("[{top_k: 0}]", "metric top_k: k must be a whole number from 1 to 2147483647, got 0"),
         ("[{top_k: {n: 3}}]", "unknown key 'n' in metric top_k"),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from gradcli import engine
-from gradcli.train.evaluate import Merged
+from gradcli.data.samples import Samples
+from gradcli.engine import nn
+from gradcli.train.evaluate import Evaluation, Merged
+from gradcli.train.job import Settings
 from gradcli.train.metrics import METRICS, Metric, better, direction_of
 
 NAN = math.nan
@@ -164,6 +168,32 @@ def test_figures_do_not_depend_on_where_batches_are_cut(name: str) -> None:
     for cuts in ((1,), (49,), (10, 20, 30, 40), tuple(range(1, 50))):
         found = figure(name, outputs, targets, *cuts, **keys)
         assert found == (whole if exact else pytest.approx(whole, rel=2e-6)), cuts
+
+
+@pytest.mark.parametrize("name", ["mse", "mae"])
+def test_sums_of_batches_are_added_by_stretches_in_python_s_floats(name: str) -> None:
+    """The bits of runs that were measured before states: 16 sums, then those to the rest."""
+    engine.manual_seed(5)
+    outputs, targets = engine.randn(250, 3), engine.randn(250, 3)
+    split = Samples(outputs, targets)
+    job: Any = SimpleNamespace(
+        model=nn.Identity(),
+        loss=nn.MSELoss(),
+        answers=lambda outputs: outputs,
+        metrics={name: METRICS[name]()},
+        settings=Settings(batch=7, steps=1),
+    )
+    found = Evaluation(job, split, "val").run()[f"val.{name}"]
+    total = 0.0
+    for begin in (0, 7 * 16, 7 * 32, 245):
+        end = {0: 7 * 16, 7 * 16: 7 * 32, 7 * 32: 245, 245: 250}[begin]
+        sums = []
+        for first in range(begin, end, 7):
+            difference = outputs[first : min(first + 7, end)] - targets[first : min(first + 7, end)]
+            each = difference * difference if name == "mse" else difference.abs()
+            sums.append(each.sum().item())
+        total += sum(sums)
+    assert found == total / 750
 
 
 @pytest.mark.parametrize("name", METRICS)

@@ -69,7 +69,7 @@ class _Averaged(Totals):
             return super().misfit(task)
         return (
             f"with average binary is for two classes, this data has {task.classes}",
-            "use {average: macro}, weighted or micro",
+            "give it {average: macro}, micro or weighted",
         )
 
 
