@@ -71,11 +71,17 @@ def _check_pixels(width: int, height: int, source: str) -> None:
 
 
 def _of_bytes(picture: Any) -> Any:
-    """The picture with 8 bits a channel: Pillow makes white of every gray of 16 bits above 255."""
-    if picture.mode.startswith("I"):
+    """The picture with 8 bits a channel: Pillow makes white of every gray of 16 bits above 255.
+
+    A PNG of 16 bits is in mode I where Pillow is older; in memory that has numbers of any range.
+    """
+    of_file = picture.format == "PNG"
+    if picture.mode.startswith("I;16") or (picture.mode == "I" and of_file):
         return picture.convert("I").point(lambda gray: gray * (1 / 256)).convert("L")
-    if picture.mode == "P" and picture.getextrema()[1] >= len(picture.palette.palette) // 3:
-        raise ValueError("it has a colour that is not in its palette")
+    if of_file and picture.mode == "P":
+        colors = len(picture.palette.palette) // len(picture.palette.mode)
+        if picture.getextrema()[1] >= colors:
+            raise ValueError("it has a colour that is not in its palette")
     return picture
 
 

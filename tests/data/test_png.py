@@ -132,6 +132,20 @@ def test_a_colour_beyond_the_palette_is_refused() -> None:
                 decode.planes(data, 1, "rgb", "x")
 
 
+def test_pictures_in_memory_have_the_grays_and_colours_they_show() -> None:
+    grays = [0, 7, 200, 255]
+    made = {mode: Image.new(mode, (4, 4)) for mode in ("L", "I", "I;16")}
+    for mode, picture in made.items():
+        for x, gray in enumerate(grays):
+            for y in range(4):
+                picture.putpixel((x, y), gray << 8 if mode == "I;16" else gray)
+        assert list(decode.planes_of(picture, 4, "gray")[:4]) == grays, mode
+    few = made["L"].quantize(4)
+    for palette in (few, few.convert("RGB").convert("P"), Image.new("P", (4, 4))):
+        expected = palette.convert("RGB").getpixel((3, 0))[0]
+        assert decode.planes_of(palette, 4, "rgb")[3] == expected
+
+
 def test_bytes_behind_the_last_chunk_do_no_harm() -> None:
     check(drawn(1, 2, 8, False) + b"appended by a camera")
 
