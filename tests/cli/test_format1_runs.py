@@ -134,6 +134,16 @@ def test_predict_answers_as_then(gradcli, old_runs, name: str) -> None:
         assert row.get("probability", 0) == pytest.approx(old.get("probability", 0), rel=1e-4)
 
 
+def test_a_resumed_old_run_leaves_its_data(gradcli, old_runs) -> None:
+    assert gradcli("resume", "houses").code == 0
+    new = str(FOLDER / "data" / "houses.csv")
+    before = gradcli("predict", "houses@last", new)
+    for path in Path("runs").glob("houses/*/resolved.yaml"):
+        path.write_text(path.read_text().replace(str(FOLDER), "/gone"))
+    after = gradcli("predict", "houses@last", new)
+    assert (after.code, after.out) == (0, before.out)
+
+
 def test_an_old_run_is_loaded_in_python(gradcli, old_runs) -> None:
     expected = EXPECTED["houses"]["predict"]
     model = load("houses@last")
