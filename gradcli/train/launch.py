@@ -23,7 +23,7 @@ from gradcli.train.checkpoint import FORMAT, newest_valid
 from gradcli.train.compare import check_same, config_of
 from gradcli.train.directory import RunDirectory
 from gradcli.train.evaluate import Evaluation, metric_names
-from gradcli.train.forks import Fork, at, manifest_with, of_run, with_changes
+from gradcli.train.forks import Fork, at, laid, manifest_with, of_run, with_changes
 from gradcli.train.job import steps_per_epoch, total_steps
 from gradcli.train.loop import Trainer
 from gradcli.train.metrics import direction_of
@@ -137,10 +137,19 @@ def resume(
     if forks != before:
         notes += [str(fork) for fork in forks if fork not in before]
         directory.write_fork(found.meta.step, manifest_with(path, forks))
-    directory.write_config([], job.resolved)
+    directory.write_config([], _renewed(job, keys))
     for note in notes:
         reporter.note(note)
     return trainer.run()
+
+
+def _renewed(job: Job, keys: Collection[str]) -> dict[str, Any]:
+    """resolved.yaml as the run goes on: what it said, with the job's values of these keys.
+
+    A run of an older version stays without the keys that it did not know, as its checkpoints are.
+    """
+    said = job.stated or job.resolved
+    return laid(said, [Fork(0, sorted(keys), {}, at(job.resolved, keys))])
 
 
 _OF_THE_WEIGHTS = (

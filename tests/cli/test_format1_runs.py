@@ -51,6 +51,16 @@ def test_resume_ends_in_the_weights_of_then(gradcli, old_runs, name: str) -> Non
 
 
 @NAMES
+def test_its_old_checkpoints_stay_its_own_when_it_goes_on(gradcli, old_runs, name: str) -> None:
+    (run,) = Path("runs", name).iterdir()
+    old = (run / "last").read_text().removeprefix("step-").partition(".")[0]
+    assert gradcli("resume", name, "-s", "train.keep=9").code == 0
+    ended = gradcli("eval", f"{name}@{int(old)}", "--split", "val", "--json")
+    assert (ended.code, ended.json["steps"]) == (0, int(old))
+    assert gradcli("resume", name, "-s", "train.keep=8").code == 0
+
+
+@NAMES
 def test_an_old_run_can_fork(gradcli, old_runs, name: str) -> None:
     ended = gradcli("resume", name, "-s", "optim.lr=1e-6", "-s", "train.keep=9", "--json")
     assert (ended.code, ended.json["steps"]) == (0, EXPECTED[name]["resume"]["steps"])

@@ -28,6 +28,12 @@ def test_resumed_equals_uninterrupted(gradcli, stopped: Path) -> None:
     assert resumed.json["run"] == str(stopped)
 
 
+def test_the_config_of_a_run_that_goes_on_is_the_same_text(gradcli, stopped: Path) -> None:
+    before = (stopped / "resolved.yaml").read_bytes()
+    gradcli("resume", "last")
+    assert (stopped / "resolved.yaml").read_bytes() == before
+
+
 @pytest.mark.parametrize("how", ["path", "name", "last", "dots@last", "dots@4"])
 def test_a_run_is_named_in_three_ways(gradcli, stopped: Path, how: str) -> None:
     name = {"path": str(stopped), "name": "dots"}.get(how, how)
