@@ -10,6 +10,7 @@ import pytest
 from gradcli import engine
 from gradcli.config import build, load
 from gradcli.config.inits import INITS
+from gradcli.data import LoadedData
 from gradcli.engine import nn
 from gradcli.errors import ErrorGroup
 from gradcli.train.job import Job
@@ -18,15 +19,12 @@ Write = Callable[..., Path]
 
 
 @pytest.fixture
-def job(config_file: Write, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Job]:
-    """Builds the base config whose first linear layer has this `init`."""
-    from gradcli.data import DATASETS
-
-    config_file()
-    monkeypatch.setattr(DATASETS["fake"], "load", lambda self: None)
+def job(config_file: Write) -> Callable[..., Job]:
+    """Builds the base config whose first linear layer has this `init`; no data are loaded."""
 
     def make(init: str) -> Job:
-        return build(load(config_file(("linear: 16", f"linear: {{out: 16, init: {init}}}"))))
+        config = load(config_file(("linear: 16", f"linear: {{out: 16, init: {init}}}")))
+        return build(config, LoadedData(config.data, config.facts, {}, {}))
 
     return make
 
@@ -50,13 +48,10 @@ def test_each_name_fills_the_weight_and_leaves_the_bias(job: Callable[..., Job],
     assert model.state_dict()["1.bias"].abs().max().item() > 0
 
 
-def test_a_convolution_hands_on_its_channels(config_file: Write, monkeypatch) -> None:
-    from gradcli.data import DATASETS
-
-    config_file()
-    monkeypatch.setattr(DATASETS["fake"], "load", lambda self: None)
+def test_a_convolution_hands_on_its_channels(config_file: Write) -> None:
     layer = "conv: {out: 1, kernel: 3, padding: same, bias: false, init: dirac}"
-    model = build(load(config_file(("  - flatten", f"  - {layer}\n  - flatten")))).model
+    config = load(config_file(("  - flatten", f"  - {layer}\n  - flatten")))
+    model = build(config, LoadedData(config.data, config.facts, {}, {})).model
     x = engine.rand(2, 1, 28, 28)
     assert next(iter(model.children()))(x).tolist() == x.tolist()
 

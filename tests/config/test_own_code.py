@@ -172,7 +172,7 @@ def test_names_are_not_missed_where_own_code_cannot_be_run(folder: Path) -> None
         ("missing.py", "there is no file"),
         ("rings.yaml", "code names Python files"),
         ("[gates.py, other/gates.py]", "two files of own code are called gates.py"),
-        ("empty.py", "has no class with @gradcli.layer, @gradcli.dataset or @gradcli.loss"),
+        ("empty.py", "has no class with @gradcli.layer, @gradcli.dataset, @gradcli.loss or"),
     ],
 )
 def test_a_wrong_file_is_told(folder: Path, code: str, message: str) -> None:
