@@ -67,6 +67,7 @@ def command(
         weights_sha256=weights_sha256(trained.job.model),
         measured_step=trained.meta.step,
         tables=evaluation.tables,
+        classes=trained.job.dataset.facts.labels,
         baseline=baseline_of(trained.job, metrics, {split: measured}),
         absent=absent_classes(trained.job.dataset.facts, {split: measured}),
     )

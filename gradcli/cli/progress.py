@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.cli import output
@@ -89,15 +89,18 @@ def figures(metrics: Mapping[str, float]) -> str:
     return "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
 
 
-def _lines(name: str, table: Table) -> Iterator[str]:
+def _lines(name: str, table: Table, classes: Sequence[str]) -> Iterator[str]:
     """A list on one line, a matrix with a line for each row."""
+    named = classes or [str(number) for number in range(len(table))]
     if not isinstance(table[0], list):
-        yield f"{name}  {'  '.join(f'{value:.4f}' for value in table)}"
+        shares = (f"{one} {value:.4f}" for one, value in zip(named, table, strict=True))
+        yield f"{name}  {'  '.join(shares)}"
         return
     yield f"{name}: a row for each class, a column for each answer"
+    longest = max(map(len, named))
     width = max(len(str(count)) for row in table for count in row)
-    for number, row in enumerate(table):
-        yield f"{number:>6}  {' '.join(f'{count:>{width}}' for count in row)}"
+    for one, row in zip(named, table, strict=True):
+        yield f"  {one:<{longest}}  {' '.join(f'{count:>{width}}' for count in row)}"
 
 
 def _say_baseline(result: Result) -> None:
@@ -114,6 +117,10 @@ def _say_baseline(result: Result) -> None:
         output.say_aside(f"warning: the model does not beat the baseline: {', '.join(pairs)}")
 
 
+def _tables(result: Result) -> dict[str, object]:
+    return {"tables": dict(result.tables), "classes": list(result.classes)}
+
+
 def say_result(result: Result, as_json: bool) -> None:
     """How a training or an evaluation ended, on stdout."""
     if not as_json:
@@ -126,7 +133,7 @@ def say_result(result: Result, as_json: bool) -> None:
             output.say(figures(result.metrics))
         _say_baseline(result)
         for name, table in result.tables.items():
-            for line in _lines(name, table):
+            for line in _lines(name, table, result.classes):
                 output.say(line)
         output.say(f"weights sha256 {result.weights_sha256}")
         return
@@ -143,7 +150,7 @@ def say_result(result: Result, as_json: bool) -> None:
             "metrics": strict(dict(result.metrics)),
             "baseline": result.baseline and result.baseline.as_json(),
             "absent_classes": dict(result.absent),
-            **({"tables": dict(result.tables)} if result.tables else {}),
+            **(_tables(result) if result.tables else {}),
             "weights_sha256": result.weights_sha256,
         }
     )

@@ -19,7 +19,7 @@ class Result:
         steps: that were made; `weights_sha256` is of the weights after them.
         skipped: those of the steps that were left out, because their figures were not finite.
         measured_step: whose weights the metrics are of: those of the best checkpoint, or the last.
-        tables: metrics that are more than one number.
+        tables: metrics that are more than one number, by `classes` where those have names.
         baseline: what one answer to every sample reaches; None where no answer is known.
         absent: classes of which a split has no sample, by its name.
     """
@@ -32,6 +32,7 @@ class Result:
     weights_sha256: str = ""
     measured_step: int | None = None
     tables: Mapping[str, Table] = field(default_factory=dict)
+    classes: Sequence[str] = ()
     baseline: Baseline | None = None
     absent: Mapping[str, Sequence[str]] = field(default_factory=dict)
     skipped: int = 0

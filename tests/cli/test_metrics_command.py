@@ -76,13 +76,16 @@ def test_every_figure_stands_in_the_log_and_in_eval(gradcli) -> None:
 def test_eval_shows_a_matrix_by_rows(gradcli) -> None:
     assert train(gradcli, "-s", "train.best=null", metrics=TABLES).code == 0
     lines = gradcli("eval", "last").out.splitlines()
-    matrix = gradcli("eval", "last", "--json").json["tables"]["test.confusion"]
+    printed = gradcli("eval", "last", "--json").json
+    matrix = printed["tables"]["test.confusion"]
+    assert printed["classes"] == ["left", "right"]
     at = lines.index("test.confusion: a row for each class, a column for each answer")
-    assert [list(map(int, line.split())) for line in lines[at + 1 : at + 3]] == [
-        [0, *matrix[0]],
-        [1, *matrix[1]],
+    assert [line.split() for line in lines[at + 1 : at + 3]] == [
+        ["left", *map(str, matrix[0])],
+        ["right", *map(str, matrix[1])],
     ]
-    assert lines[at + 3].startswith("test.each  ")
+    left, right = printed["tables"]["test.each"]
+    assert lines[at + 3] == f"test.each  left {left:.4f}  right {right:.4f}"
 
 
 @pytest.mark.parametrize("metrics", [OF_VALUES, OF_TEXT], ids=["values", "text"])
