@@ -129,6 +129,13 @@ def test_without_its_data_an_old_run_says_so(gradcli, old_runs) -> None:
     assert "is of format 1 and holds no facts of the data" in ended.err
 
 
+def test_an_old_run_that_keeps_a_best_checkpoint_is_measured_there(gradcli, old_runs) -> None:
+    ended = gradcli("eval", "pictures", "--split", "val")
+    assert "the best checkpoint, step 4; --checkpoint last is step 8" in ended.err
+    for text, step in (("pictures", 4), ("pictures@best", 4), ("pictures@last", 8)):
+        assert gradcli("eval", text, "--split", "val", "--json").json["measured_step"] == step
+
+
 @pytest.mark.parametrize("name", ["houses", "pictures"])
 def test_predict_answers_as_then(gradcli, old_runs, name: str) -> None:
     expected = EXPECTED[name]["predict"]
