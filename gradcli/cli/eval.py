@@ -11,7 +11,7 @@ import click
 
 from gradcli.cli import options, output
 from gradcli.cli.progress import say_result
-from gradcli.errors import ConfigError
+from gradcli.errors import ConfigError, ErrorGroup
 
 if TYPE_CHECKING:
     from gradcli.config.trained import Trained
@@ -51,10 +51,11 @@ def command(
     from gradcli.train.state import weights_sha256
 
     began = time.monotonic()
-    trained = open_run(data is None)
     if data is None:
+        trained = _with_its_data(open_run)
         measured = _split(trained, split)
     else:
+        trained = open_run(False)
         split, measured = "data", _new_split(trained, data)
     evaluation = Evaluation(trained.job, measured, split)
     metrics = evaluation.run()
@@ -72,6 +73,19 @@ def command(
         absent=absent_classes(trained.job.dataset.facts, {split: measured}),
     )
     say_result(result, as_json)
+
+
+def _with_its_data(open_run: Callable[[bool], Trained]) -> Trained:
+    """The run with the data that it was trained on; where that is gone, there is another way."""
+    from gradcli.config.trained import NO_DATA
+
+    try:
+        return open_run(True)
+    except ErrorGroup as group:
+        for error in group.errors:
+            if error.code == NO_DATA:
+                error.notes += ("or measure on other data with targets: eval RUN --data FILE",)
+        raise
 
 
 def _split(trained: Trained, name: str) -> Split:

@@ -121,6 +121,7 @@ def test_eval_of_a_split_needs_the_data(gradcli: Command, run: Path, case: str) 
     ended = gradcli("eval", str(carry_off(run)), "--split", "train")
     assert ended.code == 3
     assert "if the data has moved, write its new place into" in ended.err
+    assert "or measure on other data with targets: eval RUN --data FILE" in ended.err
 
 
 @ALL
