@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli import engine
 from gradcli.data.columns import Encoder, Table
-from gradcli.data.dataset import Source
+from gradcli.data.dataset import Source, readable_in
 from gradcli.data.facts import DataFacts
 from gradcli.data.folder import ImageFolder
 from gradcli.data.pictures import padded
@@ -24,12 +24,12 @@ HERE = "the samples"  # what messages call what lies in no file
 class Transforms:
     """Samples as a tensor (N, *facts.input): files, rows, arrays or texts.
 
-    Files are `Path`s or, but for models of text, also strings. A row of a table is a dict, None
-    stands for a gap; several are a list of dicts. A picture or an array is a tensor, a NumPy array
-    or nested lists of the shape it had in the training data, one or (N, ...); bytes (uint8) are
-    divided by 255 like those of files. A model of an `image_folder` takes pictures of any size
-    too: those of Pillow, or the bytes of a PNG or JPEG file. A text is a string, cut into samples
-    like a file.
+    Files are `Path`s or, but for models of text, also strings; a folder stands for the files in it.
+    A row of a table is a dict, None stands for a gap; several are a list of dicts. A picture or an
+    array is a tensor, a NumPy array or nested lists of the shape it had in the training data, one or
+    (N, ...); bytes (uint8) are divided by 255 like those of files. A model of an `image_folder`
+    takes pictures of any size too: those of Pillow, or the bytes of a PNG or JPEG file. A text is a
+    string, cut into samples like a file.
     """
 
     def __init__(self, source: Source, facts: DataFacts) -> None:
@@ -42,22 +42,24 @@ class Transforms:
         Raises:
             DataError: a sample that is not like those that the model was trained on.
         """
-        facts, files = self._facts, self.files(samples)
-        if files:
-            return engine.cat([self._source.new_inputs(one, facts).inputs for one in files])
+        facts, source, paths = self._facts, self._source, self.files(samples)
+        if paths:
+            in_each = (readable_in(one, source)[0] if one.is_dir() else [one] for one in paths)
+            files = [file for several in in_each for file in several]
+            return engine.cat([source.new_inputs(file, facts).inputs for file in files])
         if facts.missing is not None:
             return row_inputs(samples, facts)
         if facts.unit is not None:
             return text_inputs(samples, facts)
         several = samples if isinstance(samples, list | tuple) else [samples]
-        if isinstance(self._source, ImageFolder) and all(map(is_picture, several)):
-            return self._source.new_pictures(several, facts, HERE)
+        if isinstance(source, ImageFolder) and all(map(is_picture, several)):
+            return source.new_pictures(several, facts, HERE)
         if facts.stored is not None:
             return array_inputs(samples, facts, facts.stored)
         return as_tensor(samples)
 
     def files(self, samples: Any) -> list[Path]:
-        """The files that the samples are, if they are files."""
+        """The files and folders that the samples are, if they are any."""
         several = samples if isinstance(samples, list | tuple) else [samples]
         kinds = os.PathLike if self._facts.unit is not None else str | os.PathLike
         files = [Path(one) for one in several if isinstance(one, kinds)]

@@ -110,6 +110,8 @@ def test_pictures_are_pillow_s_or_bytes_or_tensors(gradcli: Command, run: Path, 
     assert model.transforms([file.read_bytes() for file in files]).tolist() == expected
     labels = [row["label"] for row in model.predict(files[0].read_bytes())]
     assert labels == [row["label"] for row in model.predict(str(files[0]))]
+    assert model.transforms(Path("new")).shape == (16, 3, 8, 8)
+    assert len(model.predict("new")) == 16
     pixels = numpy.zeros((2, 3, 8, 8), dtype=numpy.uint8)
     assert model.transforms(pixels).shape == (2, 3, 8, 8)
     with pytest.raises(DataError, match="the samples: not a whole PNG or JPEG picture"):
