@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -46,11 +47,9 @@ def _refusal(override: str, key: str, run: Path) -> ConfigError:
         f"{path}.KEY (all but {', '.join(mark.but)})" if mark.but else path
         for path, mark in sorted(changeable().items())
     ]
+    begin = ["gradcli", "train", str(run / "resolved.yaml"), "--from", str(run), "-s", override]
     return ConfigError(
         f"-s {override}: that is a new run; a resumed one can only change {', '.join(said)}",
         code="E125",
-        notes=(
-            f"a new run with these weights: gradcli train {run / 'resolved.yaml'} --from {run} "
-            f"-s {override}",
-        ),
+        notes=(f"a new run with these weights: {shlex.join(begin)}",),
     )

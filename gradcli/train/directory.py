@@ -93,10 +93,10 @@ class RunDirectory:
         """
         with _writing(self.path):
             later = [one for one in self._before_forks() if one[0] >= step]
-            _, held = min(later, default=(step, self.path / "resolved.yaml"))
+            _, source = min(later, default=(step, self.path / "resolved.yaml"))
             before = self.path / f"resolved-{step}.yaml"
-            if held != before:
-                write_text(before, held.read_text(encoding="utf-8"))
+            if source != before:
+                write_text(before, source.read_text(encoding="utf-8"))
         self.write_json("manifest.json", manifest)
 
     def _before_forks(self) -> Iterator[tuple[int, Path]]:

@@ -201,7 +201,9 @@ def finished(path: Path, job: Job) -> Result | None:
         _, found, _ = newest_valid(path / "checkpoints")
     except CheckpointError:
         return None
-    if found.meta.step != status["step"]:
+    stop = job.settings.early_stop
+    ended = found.meta.step == length or (stop and found.meta.stale >= stop.patience)
+    if not ended or found.meta.step != status["step"]:
         return None
     metrics = status.get("metrics", {})
     return Result(

@@ -81,14 +81,14 @@ class Trainer:
         """Go on from a checkpoint: weights, optimizer state, and where the run stood."""
         restore(found.tensors, self.job.model, self.job.optimizer, source, self._step.average)
         mine = self.meta
-        seen = found.meta.schedule if _watched(found.meta) == _watched(mine) else {}
-        if seen:
-            self.job.schedule.load_state_dict(seen)
+        schedule = found.meta.schedule if _watched(found.meta) == _watched(mine) else {}
+        if schedule:
+            self.job.schedule.load_state_dict(schedule)
         self.meta = replace(
             found.meta,
             format=mine.format,
             config=mine.config,
-            schedule=seen,
+            schedule=schedule,
             config_sha256=mine.config_sha256,
             data=mine.data,
             facts=mine.facts,
