@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PORTION = 1 << 16  # stored targets looked at together
 NAMED = 10  # classes in a warning
+FLOAT32_STEP = 2**-23  # between two numbers, as a share of them
 PICTURES = 256  # samples that are made for their targets
 
 
@@ -58,14 +59,23 @@ def absent_classes(facts: Facts | None, splits: Mapping[str, Split]) -> dict[str
     }
 
 
-def absent_notes(dataset: LoadedData) -> Iterator[str]:
-    """A warning for each split without some of the classes."""
+def target_notes(dataset: LoadedData) -> Iterator[str]:
+    """A warning for each split without some of the classes, and for values that are too alike."""
     for split, classes in absent_classes(dataset.facts, dataset.splits).items():
         named = ", ".join(map(repr, classes[:NAMED])) + (", ..." if len(classes) > NAMED else "")
         yield (
             f"warning: the split '{split}' has no sample of {len(classes)} of "
             f"{dataset.facts.classes} classes: {named}"
         )
+    fitted = getattr(dataset.facts, "targets", None) or TargetFacts()
+    for number, (mean, std) in enumerate(zip(fitted.mean, fitted.std, strict=True)):
+        step = abs(mean) * FLOAT32_STEP
+        if step > std / 100:
+            name = dict(enumerate(dataset.facts.values)).get(number, str(number))
+            yield (
+                f"warning: target '{name}' lies around {mean:.6g}, where float32 knows numbers to "
+                f"{step:.2g} only, too coarse for what it differs by; take an offset off the data"
+            )
 
 
 def fit_targets(dataset: LoadedData) -> TargetFacts:

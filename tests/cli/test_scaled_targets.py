@@ -145,3 +145,12 @@ def test_the_default_stands_in_resolved_yaml(gradcli, houses) -> None:
     assert "  target_scale: standard\n" in resolved.read_text()
     ended = gradcli("train", str(resolved), "--max-steps", "1", "-s", "train.best=val.loss")
     assert "W106" in ended.err
+
+
+def test_targets_too_alike_for_float32_are_named(gradcli, houses) -> None:
+    written("houses.csv", [(cells, 1.7e9 + price) for cells, price in houses])
+    assert "warning: target" not in gradcli("train", "houses.yaml", "--max-steps", "1").err
+    written("houses.csv", [(cells, 1.70063e9 + price / 1e6) for cells, price in houses])
+    ended = gradcli("train", "houses.yaml", "--max-steps", "1")
+    assert "warning: target 'price' lies around 1.70063e+09, where float32 knows" in ended.err
+    assert "numbers to 2e+02 only, too coarse for what it differs by" in ended.err
