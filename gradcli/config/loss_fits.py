@@ -75,7 +75,10 @@ def _attempt(root: Node, loss: Chosen, facts: Facts, output: Signal, report: Rep
     if loss.made.attempt is None:
         return
     try:
-        loss.made.attempt(output.shape, facts)
+        warning = loss.made.attempt(output.shape, facts)
+        if warning:
+            place = root.map()["loss"].place
+            report.warn("W108", f"loss '{loss.name}': {warning}", place, caret="end it in mean()")
     except ShapeError as error:
         error.place = error.place or root.map()["loss"].place
         report.errors.append(error)

@@ -33,7 +33,8 @@ class Loss:
             classes, or values. Metrics and predictions are of these.
         mixed: it takes labels that are probabilities of the classes as well.
         mass: what targets count in the mean, where not all count alike.
-        attempt: tries it on outputs of a shape; of own code, whose mistakes only show so.
+        attempt: tries it on outputs of a shape, and gives a warning; of own code, whose mistakes
+            only show so.
         distance: it grows with |output - target| alone, so that targets may be scaled; None where
             nobody knows: they are scaled where that is asked for.
     """
@@ -45,7 +46,7 @@ class Loss:
     answers: Mapping[str, Answers] = field(default_factory=dict)
     mixed: bool = False
     mass: Callable[[Tensor], Tensor] | None = None
-    attempt: Callable[[tuple[int, ...], Facts], None] | None = None
+    attempt: Callable[[tuple[int, ...], Facts], str] | None = None
     distance: bool | None = False
 
 

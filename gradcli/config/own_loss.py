@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from gradcli.data import Facts
 
 Shape = tuple[int, ...]
+NO_MEAN = (
+    "a batch of the same samples twice has another loss: it is no mean over the samples, and "
+    "batches of different sizes, train.micro_batch and val.loss weigh it as one"
+)
 
 
 class OwnLoss(Row):
@@ -55,12 +59,13 @@ class OwnLoss(Row):
             with one_sentence(self.path):
                 return SHAPES[self.targets](self.make(**options))
 
-        def attempt(output: Shape, facts: Facts) -> None:
+        def attempt(output: Shape, facts: Facts) -> str:
             with one_sentence(self.path):
                 try:
                     self._attempt(options, output, facts, "meta")
                 except DeviceError:  # it looks at numbers
                     self._attempt(options, output, facts, "cpu")
+            return "" if self._is_mean(make, output, facts) else NO_MEAN
 
         mixed = self.targets == "labels"
         return Loss((self.targets,), make, mixed=mixed, attempt=attempt, distance=None)
@@ -80,6 +85,21 @@ class OwnLoss(Row):
                     self._judge(module, targets, output)
         finally:
             engine.set_rng_state(state)
+
+    def _is_mean(self, make: Callable[[], LossFunction], output: Shape, facts: Facts) -> bool:
+        """Whether a batch of the same samples twice has the same loss; true where none can tell."""
+        state = engine.get_rng_state()
+        try:
+            targets = next(self._samples(facts, output))
+            x, loss = engine.rand(targets.shape[0], *output), make()
+            one = loss(x, targets).item()
+            two = loss(engine.cat([x, x]), engine.cat([targets, targets])).item()
+        except Exception:  # such numbers may be none that it takes
+            return True
+        finally:
+            engine.set_rng_state(state)
+        finite = math.isfinite(one) and math.isfinite(two)
+        return not finite or math.isclose(one, two, rel_tol=1e-3, abs_tol=1e-6)
 
     def _samples(self, facts: Facts, output: Shape) -> Iterator[Tensor]:
         """Targets of a few samples: labels or numbers; probabilities of classes where mixed.

@@ -224,6 +224,25 @@ def test_the_numbers_of_two_classes_do_not_fit_by_chance(
     assert "own code, " in mistake(config_file(loss, ("{name: fake}", "{name: fake, classes: 2}")))
 
 
+@pytest.mark.parametrize(
+    ("function", "warnings"),
+    [
+        ("F.cross_entropy", 0),
+        ("(lambda a, b: F.cross_entropy(a, b, reduction='sum'))", 1),
+        ("(lambda a, b: F.cross_entropy(a, b) + (a @ a.T).sum())", 1),
+        ("(lambda a, b: F.cross_entropy(a, b) * float('nan'))", 0),
+    ],
+)
+def test_a_loss_that_is_no_mean_is_a_warning(
+    config_file: Write, tmp_path: Path, function: str, warnings: int
+) -> None:
+    before = engine.get_rng_state().tolist()
+    found = load(config_file(plain(tmp_path, function))).warnings
+    assert [warning.code for warning in found] == ["W108"] * warnings
+    assert all("loss 'plain': a batch of the same samples twice" in str(one) for one in found)
+    assert engine.get_rng_state().tolist() == before
+
+
 def test_a_loss_that_looks_at_numbers_is_tried_on_zeros(config_file: Write, tmp_path: Path) -> None:
     function = "(lambda a, b: F.cross_entropy(a, b) * (1 + a.sum().item()))"
     load(config_file(plain(tmp_path, function)))
