@@ -14,7 +14,7 @@ from gradcli.train.changeable import marks
 from gradcli.train.checkpoint import FORMAT
 from gradcli.train.forks import Fork, laid
 from gradcli.train.job import Settings
-from gradcli.train.old_runs import data_of, upgraded
+from gradcli.train.old_runs import data_of, unknown_data, upgraded
 
 if TYPE_CHECKING:
     from gradcli.data import LoadedData
@@ -118,4 +118,4 @@ def check_same_data(meta: Meta, dataset: LoadedData, allowed: bool) -> list[str]
             code="E706",
             notes=(*changes[1:], "resume with --allow-data-change to go on regardless"),
         )
-    return changes
+    return changes + unknown_data(dataset, meta.format)

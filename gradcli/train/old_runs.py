@@ -11,6 +11,7 @@ import yaml
 
 from gradcli.data import DATASETS
 from gradcli.data.facts import DataFacts, Facts
+from gradcli.data.files import shown
 from gradcli.data.targets import ScaledTargets
 from gradcli.errors import CheckpointError
 from gradcli.train.checkpoint import FORMAT
@@ -45,9 +46,25 @@ def data_of(dataset: LoadedData, written: int) -> tuple[dict[str, str], dict[str
     files = {role: f"{role} ({path})" for role, path in dataset.files.items()}
     if written >= 2:
         return dict(dataset.sha256), files
-    names = {role: Path(dataset.files.get(role, role)).name for role in dataset.sha256}
+    names = _bare_names(dataset)
     hashes = {names[role]: sha256 for role, sha256 in dataset.sha256.items()}
     return hashes, {names[role]: file for role, file in files.items()}
+
+
+def unknown_data(dataset: LoadedData, written: int) -> list[str]:
+    """A note on each file of which a checkpoint of format `written` has no hash."""
+    names = _bare_names(dataset) if written < 2 else {}
+    last = {name: role for role, name in names.items()}
+    return [
+        f"{role} ({shown(dataset.files.get(role, role))}): whether it changed is not known, as "
+        f"this old checkpoint has the sha256 of another file called {shown(name)} only"
+        for role, name in names.items()
+        if last[name] != role
+    ]
+
+
+def _bare_names(dataset: LoadedData) -> dict[str, str]:
+    return {role: Path(dataset.files.get(role, role)).name for role in dataset.sha256}
 
 
 def overrides(run: Path) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import random
 import struct
 import zipfile
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from points import Ended, gradcli
 
+from gradcli.train.checkpoint import write
 from gradcli.train.directory import find_checkpoint
 
 __all__ = ["gradcli"]
@@ -288,3 +290,37 @@ def test_replaced_data_that_the_model_does_not_fit_is_named_first(gradcli, name,
         f"changed since the checkpoint: train ({Path('data', layout.file).absolute()})" in ended.err
     )
     assert gradcli("resume", "last", "--allow-data-change").code == 2
+
+
+def as_format_1(run: Path) -> None:
+    """Makes the newest checkpoint what format 1 had: a hash by bare name, of two the last."""
+    path = run / "manifest.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps({**manifest, "format": 1}))
+    found = find_checkpoint(run, "last")[1]
+    data = {Path(manifest["files"][role]).name: h for role, h in found.meta.data.items()}
+    meta = replace(found.meta, format=1, data=data, facts=None, config_sha256="of then")
+    write(run / "checkpoints", meta, found.tensors)
+
+
+UNKNOWN_THEN = ("npy", "idx", "image_folder")  # training and test files have the same names
+
+
+@pytest.mark.parametrize("name", ["npy", "idx", "image_folder", "cifar10"])
+def test_a_run_of_format_1_knows_its_data_by_bare_names(gradcli, name: str) -> None:
+    layout = LAYOUTS[name]
+    run = stopped(gradcli, layout)
+    as_format_1(run)
+    last = min(path for path in Path("data").rglob("*") if path.is_file())  # in te, or batch 1
+    content = last.read_bytes()
+    changed = png(random.Random(9)) if last.suffix == ".png" else content[:-1] + b"\1"
+    last.write_bytes(changed)
+    ended = gradcli("resume", str(run))
+    assert ended.code == 7
+    assert "the data changed since the checkpoint: " in ended.err
+    last.write_bytes(content)
+    ended = gradcli("resume", str(run))
+    assert ended.code == 0
+    assert ("whether it changed is not known" in ended.err) == (name in UNKNOWN_THEN)
+    if name in UNKNOWN_THEN:
+        assert f"{layout.role} ({Path('data', layout.file).absolute()}): whether" in ended.err
