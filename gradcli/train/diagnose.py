@@ -44,22 +44,24 @@ class Refused:
 
 @dataclass(frozen=True)
 class Explained:
-    """Why a step was ended; `in_data`: its batch was not finite, and the weights are good."""
+    """Why a step was ended; whether its batch, or the weights before it, were not finite."""
 
     error: NumericsError
     in_data: bool
+    in_weights: bool
 
 
 def explain(job: Job, step: TrainingStep, refused: Refused) -> Explained:
     """The error for a step whose buffers are put back, which names where it went wrong."""
-    data = _batch(step, refused)
-    place = _place(job, step, refused, data)
+    data, weights = _batch(step, refused), _weights(job)
+    place = _place(job, step, refused, data or weights)
     before = [f"{norm:.3g} at step {number}" for number, norm in step.norms.items()]
     notes = [f"gradient norms before: {', '.join(before)}"] if before else []
-    in_data = bool(data) and place.startswith(data)
+    in_data, in_weights = (bool(text) and place.startswith(text) for text in (data, weights))
     cures = [f"look at these samples, or {SKIP}"] if in_data else [SLOWER, f"or {SKIP}"]
     notes += ["nothing of this step was applied", *cures]
-    return Explained(NumericsError(f"{_what(refused)}; {place}", notes=tuple(notes)), in_data)
+    error = NumericsError(f"{_what(refused)}; {place}", notes=tuple(notes))
+    return Explained(error, in_data, in_weights)
 
 
 def _what(refused: Refused) -> str:
@@ -69,7 +71,7 @@ def _what(refused: Refused) -> str:
     return f"the gradient norm of step {refused.step} is {norm}, with a loss of {loss:.4g}"
 
 
-def _place(job: Job, step: TrainingStep, refused: Refused, data: str) -> str:
+def _place(job: Job, step: TrainingStep, refused: Refused, given: str) -> str:
     """The call in which it began, or what was not finite before the step was made."""
     origins = _InModel()
     with _told_of_layers(job.model, origins), observing.by(origins):
@@ -81,7 +83,6 @@ def _place(job: Job, step: TrainingStep, refused: Refused, data: str) -> str:
         return _finite_again(step, loss)
     if origin is not None and not origin.already:
         return f"it began in {_call(origin)}"
-    given = data or _weights(job)
     if given:
         return given if origin is None else f"{given}; the first to read it is {_call(origin)}"
     if origin is not None:

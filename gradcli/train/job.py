@@ -229,6 +229,7 @@ class Job:
         sources: the config file and the files it extends, as written; the config itself first.
         code: own Python files by name; copied into the run, where they are run again.
         begin: gives a new run its pretrained weights, and says so in a line.
+        fresh: makes the job once more, with its first weights.
         model_layers: one line a layer, as shown by `check`.
     """
 
@@ -250,6 +251,7 @@ class Job:
     sources: Sequence[tuple[Path, str]] = ()
     code: Mapping[str, str] = field(default_factory=dict)
     begin: Callable[[], str] | None = None
+    fresh: Callable[[], Job] | None = None
     model_layers: Sequence[str] = ()
 
     def on_scale(self, scale: TargetScale) -> Job:

@@ -15,13 +15,14 @@ from gradcli.errors import CheckpointError, GradcliError, Interrupted, Stopped
 from gradcli.train.baseline import baseline_of
 from gradcli.train.checkpoint import Best, Checkpoint, Meta, file_name, read
 from gradcli.train.compare import config_sha256, places_of
-from gradcli.train.diagnose import Refused, explain
+from gradcli.train.diagnose import Explained, Refused, explain
 from gradcli.train.evaluate import Cancelled, Evaluation
 from gradcli.train.expectations import missed
 from gradcli.train.job import steps_per_epoch, total_steps
 from gradcli.train.metrics import better, direction_of
 from gradcli.train.origin import origin_of
 from gradcli.train.report import Reporter, Result
+from gradcli.train.rewind import first_refused
 from gradcli.train.state import restore, tensors_of, weights_sha256
 from gradcli.train.step import Order, Progress, TrainingStep, next_due
 
@@ -174,9 +175,18 @@ class Trainer:
         if not skips:
             if explained.in_data and self._saved != self.meta.step:
                 self._save()
-            raise explained.error
+            raise self._began_before(explained, step) or explained.error
         self._enter(step, self.meta.skipped + 1, row)
         self.reporter.skipped(step, explained.error.message)
+
+    def _began_before(self, explained: Explained, step: int) -> GradcliError | None:
+        """The error for an earlier step whose gradients nobody looked at, if it was one."""
+        if not explained.in_weights or self._step.looks:
+            return None
+        where, note = self.directory.checkpoints, self.reporter.note
+        return first_refused(
+            self.job, where, self._order, step, note, lambda: self.signals.asked is not None
+        )
 
     # Evaluation.
 

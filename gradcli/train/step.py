@@ -90,6 +90,11 @@ class TrainingStep:
         """The average of the weights, where there is one."""
         return self._one.average
 
+    @property
+    def looks(self) -> bool:
+        """Whether each step looks at the norm of its gradients."""
+        return self._one.looks
+
     def rates(self, step: int) -> list[float]:
         """The learning rate of each group at a step, from 1."""
         return self._one.rates(step)
@@ -160,7 +165,7 @@ class OneStep:
         self.buffers = saved_buffers(job.model)
         self.before = [buffer.clone() for buffer in self.buffers]
         skips = job.settings.on_nonfinite == "skip"
-        self._looks = skips or job.settings.clip is not None
+        self.looks = skips or job.settings.clip is not None
         # A GPU's kernels go on behind what they refuse, until somebody reads.
         self._reads = skips and self._parameters[0].device != "cpu"
 
@@ -245,7 +250,7 @@ class OneStep:
         settings = self.job.settings
         if settings.clip_value is not None:
             optim.clip_grad_value_(self._parameters, settings.clip_value)
-        grads = clip.gradients(self._parameters) if self._looks else []
+        grads = clip.gradients(self._parameters) if self.looks else []
         if grads:
             norm, factor = clip.norm_and_factor(grads, settings.clip or 1.0)
             self.norm = norm.reshape(())

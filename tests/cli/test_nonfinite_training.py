@@ -27,6 +27,7 @@ BACKWARD = {
     "log": lambda s: (s * 1e-39).log(),
     "div": lambda s: 1e-30 / (s * 1e-36),
     "pow": lambda s: (s - 1.0).pow(0.5),
+    "acos": lambda s: s.acos(),
 }
 
 
@@ -63,6 +64,18 @@ class Steep(nn.Module):
 
     def forward(self, x: engine.Tensor) -> engine.Tensor:
         return x + BACKWARD[self.op](self.weight)
+
+
+@gradcli.layer
+class Root(nn.Module):
+    """x plus sqrt(weight |x5 - 77|), whose slope is not finite where x5 is 77."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(engine.ones(1))
+
+    def forward(self, x: engine.Tensor) -> engine.Tensor:
+        return x + (self.weight * (x[:, 5:6] - 77.0).abs()).sqrt()
 
 
 @gradcli.layer
@@ -198,10 +211,11 @@ def test_an_overflow_forward_is_named_with_layer_op_and_direction(
     assert "nothing of this step was applied" in ended.err
 
 
-@pytest.mark.parametrize("op", ["sqrt", "log", "div", "pow"])
-def test_an_overflow_on_the_way_back_alone_is_named(gradcli: Command, op: str) -> None:
+@pytest.mark.parametrize("train", ["", "clip: 1.0", "on_nonfinite: skip", "ema: 0.9"])
+@pytest.mark.parametrize("op", ["sqrt", "log", "div", "pow", "acos"])
+def test_an_overflow_on_the_way_back_alone_is_named(gradcli: Command, op: str, train: str) -> None:
     model = f"[linear: 8, steep: {{op: {op}}}, linear: 2]"
-    ended = gradcli("train", written(model=model, train="clip: 1.0"))
+    ended = gradcli("train", written(model=model, train=train))
     assert ended.code == 5
     text = " ".join(ended.err.split())
     assert re.search(r"the gradient norm of step 1 is (nan|inf), with a loss of \d", text), text
@@ -296,6 +310,28 @@ def test_a_stop_leaves_a_checkpoint_as_before_the_step(gradcli: Command) -> None
     assert gradcli("resume", "last", *SKIP).code == 0
     [fork] = json.loads((only_run() / "manifest.json").read_text())["forks"]
     assert (fork["step"], fork["new"]) == (49, {"train.on_nonfinite": "skip"})
+
+
+@pytest.mark.parametrize("every", [20, 100])
+def test_gradients_that_nobody_looked_at_are_found_from_the_last_checkpoint(
+    gradcli: Command, every: int
+) -> None:
+    data = f"samples: 800, at: {POISONED}, value: '77'"
+    config = written(data=data, model="[root, linear: 8, batchnorm, linear: 2]", train="ema: 0.9")
+    more = ("-s", "train.steps=100", "-s", f"train.checkpoint_every={every}")
+    ended = gradcli("train", config, *more, "-s", "optim.name=adam")
+    text = " ".join(ended.err.split())
+    assert ended.code == 5
+    begin = 40 if every == 20 else 0
+    assert f"making the steps behind {begin} again" in text
+    assert "error[E501] the gradient norm of step 50 is nan, with a loss of " in text
+    assert "it began in layer 0 root, op sqrt, backward: 1 of 8 values" in text
+    steps = [line for line in log() if line["event"] == "step"]
+    assert (steps[-1]["step"], steps[-1]["loss"]) == (51, None)
+    if every == 20:
+        assert find_checkpoint(only_run(), "last")[1].meta.step == 40
+        change = ("-s", "train.on_nonfinite=skip", "--json")
+        assert gradcli("resume", "last", *change).json["skipped"] == 1
 
 
 def test_the_running_statistics_are_put_back_behind_an_overflow(gradcli: Command) -> None:
