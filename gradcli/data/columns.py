@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -22,6 +22,9 @@ _MONEY = re.compile(
     r"-?[$€£¥]?\s*-?\d{1,3}(?:,\d{3})*(?:\.\d+)?\s*[$€£¥%]?|[$€£¥]\s*-?\d+(?:\.\d+)?"
 )
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+
+
+DELIMITERS = {"a comma": ",", "a semicolon": ";", "a tab": "\t", "a bar": "|"}
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,18 @@ class Table:
             notes=(
                 f"the config names: {', '.join(columns)}",
                 f"the file has: {shown(', '.join(self.header))}",
+                *self._ways_out(columns),
             ),
         )
+
+    def _ways_out(self, columns: Sequence[str]) -> Iterator[str]:
+        """Where the columns are there, but for another delimiter or spaces around their names."""
+        plain = {name.strip() for name in self.header}
+        if set(columns) <= plain and not set(columns) <= set(self.header):
+            yield "the names in the file have spaces around them; take those out"
+        for name, delimiter in DELIMITERS.items():
+            if len(self.header) == 1 and set(columns) <= set(self.header[0].split(delimiter)):
+                yield f'its delimiter is {name}: write data.delimiter: "{shown(delimiter)}"'
 
     def column(self, name: str) -> list[str]:
         """The cells of one column."""

@@ -23,11 +23,12 @@ from gradcli.data.csv_rows import parse_rows
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import Loaded, load, locate, shown
+from gradcli.data.foreign import kind_of
 from gradcli.data.samples import Samples, outlined, tensor_of
 from gradcli.data.split import cut, shuffled
 from gradcli.data.targets import ScaledTargets
 from gradcli.engine import Tensor
-from gradcli.errors import ConfigError
+from gradcli.errors import ConfigError, DataError
 
 DEFAULT_SPLIT: dict[str, int | str] = {"train": "80%", "val": "10%", "test": "10%"}
 
@@ -125,7 +126,15 @@ class CsvSource(ScaledTargets):
     def _table(self, path: Path) -> tuple[Loaded, Table]:
         loaded = load(path)
         source = shown(path)
-        return loaded, Table.of(parse_rows(loaded.unpacked(), source, self.delimiter), source)
+        content = loaded.unpacked()
+        try:
+            return loaded, Table.of(parse_rows(content, source, self.delimiter), source)
+        except DataError as error:
+            kind = kind_of(content[:64])
+            if kind is None:
+                raise
+            what = f"this is {kind}, not a table; save it as CSV"
+            raise DataError(f"{source}: {what}", code=error.code) from None
 
     def _fitted(self, rows: Table, train: range) -> Encoder:
         """Means, deviations and shares of the training rows; category tables of all rows."""

@@ -7,7 +7,7 @@ FOREIGN: tuple[tuple[bytes, str], ...] = (
     (b"\x80\x03", "a Python pickle"),
     (b"\x80\x04", "a Python pickle"),
     (b"\x80\x05", "a Python pickle"),
-    (b"PK\x03\x04", "a zip archive (torch.save writes these)"),
+    (b"PK\x03\x04", "a zip archive (torch.save and spreadsheets write these)"),
     (b"GGUF", "a GGUF file"),
     (b"version https://git-lfs", "a Git LFS pointer, not the file itself"),
     (b"<!doctype", "an HTML page"),

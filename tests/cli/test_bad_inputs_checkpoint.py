@@ -91,7 +91,10 @@ BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "45 dtype": (lambda _: header({"a": row(0, 4, dtype="F7")}, b"1234"), "F7"),
     "45 overflow": (lambda _: header({"a": row(0, 4, [2**60, 2**60])}, b"1234"), "would have"),
     "48 pickle": (lambda _: b"\x80\x02}q\x00.", "a Python pickle; convert it"),
-    "48 zip": (lambda _: b"PK\x03\x04", "a zip archive (torch.save writes these); convert it"),
+    "48 zip": (
+        lambda _: b"PK\x03\x04",
+        "a zip archive (torch.save and spreadsheets write these); convert it",
+    ),
     "48 gguf": (lambda _: b"GGUF\x03\x00\x00\x00", "a GGUF file; convert it"),
     "48 lfs": (
         lambda _: b"version https://git-lfs.github.com/spec/v1",

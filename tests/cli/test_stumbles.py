@@ -95,3 +95,54 @@ def test_few_numbers_and_names_are_classes(gradcli, label) -> None:
     Path("houses.yaml").write_text(text)
     ended = gradcli("check", "houses.yaml")
     assert (ended.code, ended.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("delimiter", "note"),
+    [
+        (";", 'its delimiter is a semicolon: write data.delimiter: ";"'),
+        ("\t", 'its delimiter is a tab: write data.delimiter: "\\t"'),
+        ("|", 'its delimiter is a bar: write data.delimiter: "|"'),
+    ],
+)
+def test_another_delimiter_is_recognised(gradcli, delimiter: str, note: str) -> None:
+    houses()
+    table = Path("houses.csv").read_text()
+    Path("houses.csv").write_text(table.replace(",", delimiter))
+    ended = gradcli("check", "houses.yaml")
+    assert (ended.code, f"= {note}\n" in ended.err) == (3, True), ended.err
+    written = note.partition("data.delimiter: ")[2]
+    assert gradcli("check", "houses.yaml", "-s", f"data.delimiter={written}").code == 0
+    ended = gradcli("check", "houses.yaml", "-s", "data.target=prize")
+    assert "its delimiter is" not in ended.err
+
+
+def test_spaces_around_the_names_of_columns_are_told(gradcli) -> None:
+    houses()
+    table = Path("houses.csv").read_text()
+    Path("houses.csv").write_text(table.replace("area,city,price", "area, city, price"))
+    ended = gradcli("check", "houses.yaml")
+    assert (ended.code, "the names in the file have spaces around them" in ended.err) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"PK\x03\x04\x14\x00 a spreadsheet", "a zip archive"),
+        (b"<!DOCTYPE html>\n<html>\n<p>a, b</p>\n", "an HTML page"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer"),
+    ],
+)
+def test_what_is_no_table_is_named(gradcli, content: bytes, kind: str) -> None:
+    houses()
+    Path("houses.csv").write_bytes(content)
+    ended = gradcli("check", "houses.yaml")
+    assert (ended.code, f"houses.csv: this is {kind}" in ended.err) == (3, True), ended.err
+    assert "not a table; save it as CSV" in ended.err
+
+
+def test_a_table_that_begins_like_another_file_is_a_table(gradcli) -> None:
+    houses()
+    text = Path("houses.csv").read_text().replace("area,", "RIFF,", 1)
+    Path("houses.csv").write_text(text)
+    assert gradcli("check", "houses.yaml", "-s", "data.numeric=[RIFF]").code == 0
