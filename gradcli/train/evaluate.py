@@ -67,21 +67,26 @@ class Merged:
 
     def __init__(self, metrics: Mapping[str, Metric]) -> None:
         self._metrics = metrics
-        self._states: dict[str, State] = {}
+        self._states: dict[str, list[State]] = {name: [] for name in metrics}
 
     def add(self, stacked: Mapping[str, State], batches: int) -> None:
         """Go on with the states of the next batches, each tensor of them stacked."""
         with engine.device("cpu"):
             for name, metric in self._metrics.items():
                 columns = {key: _column(one, batches) for key, one in stacked[name].items()}
-                state = metric.merge_columns(columns)
-                before = self._states.get(name)
-                self._states[name] = state if before is None else metric.merge([before, state])
+                states = self._states[name]
+                states.append(metric.merge_columns(columns))
+                if len(states) > 1 and not metric.grows:
+                    states[:] = [metric.merge(states)]
 
     def finish(self) -> dict[str, float | Table]:
         """The figure of each metric."""
         with engine.device("cpu"):
-            return {name: one.finish(self._states[name]) for name, one in self._metrics.items()}
+            return {name: one.finish(self._state(name)) for name, one in self._metrics.items()}
+
+    def _state(self, name: str) -> State:
+        states = self._states[name]
+        return states[0] if len(states) == 1 else self._metrics[name].merge(states)
 
 
 def _column(value: Any, batches: int) -> Sequence[Any]:

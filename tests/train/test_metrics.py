@@ -170,6 +170,26 @@ def test_figures_do_not_depend_on_where_batches_are_cut(name: str) -> None:
         assert found == (whole if exact else pytest.approx(whole, rel=2e-6)), cuts
 
 
+@pytest.mark.parametrize("name", ["roc_auc", "median_error", "accuracy"])
+def test_rows_are_copied_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the time of an evaluation would grow with the square of the samples."""
+    sizes: list[int] = []
+    kind = METRICS[name]
+    merge = kind.merge
+
+    def counted(self: Metric, states: Any) -> Any:
+        merged = merge(self, states)
+        sizes.extend(one.shape[0] for one in merged.values() if isinstance(one, engine.Tensor))
+        return merged
+
+    monkeypatch.setattr(kind, "merge", counted)
+    labels = kind.targets == "labels"
+    outputs = [[0.0, 1.0] if labels else [1.0]] * 64
+    figure(name, outputs, [0, 1] * 32 if labels else [[0.0]] * 64, *range(1, 64))
+    columns = {"roc_auc": 2, "median_error": 1, "accuracy": 0}[name]
+    assert sum(sizes) == columns * (64 + 64)  # each batch by itself, then all
+
+
 @pytest.mark.parametrize("name", ["mse", "mae"])
 def test_sums_of_batches_are_added_by_stretches_in_python_s_floats(name: str) -> None:
     """The bits of runs that were measured before states: 16 sums, then those to the rest."""

@@ -45,10 +45,12 @@ class Metric(ABC):
     Attributes:
         targets: what it makes sense for.
         direction: which way is better.
+        grows: its states grow with the samples, and to merge them once is enough.
     """
 
     targets: Targets
     direction: Direction
+    grows = False
 
     @abstractmethod
     def state(self, outputs: Tensor, targets: Tensor) -> State:

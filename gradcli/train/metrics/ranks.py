@@ -25,6 +25,7 @@ class RocAuc(Metric):
 
     targets = "labels"
     direction = "higher"
+    grows = True
 
     def state(self, outputs: Tensor, targets: Tensor) -> State:
         """A row for each label: how much the second of two classes leads, or probabilities."""

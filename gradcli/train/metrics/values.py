@@ -72,6 +72,7 @@ class MedianError(Metric):
 
     targets = "values"
     direction = "lower"
+    grows = True
 
     def state(self, outputs: Tensor, targets: Tensor) -> State:
         """All distances: a row a sample, a column a value."""
