@@ -102,6 +102,24 @@ def test_a_text_and_a_shared_weight(tmp_path: Path) -> None:
     assert config.memory.arena == captured(build(config))
 
 
+@pytest.mark.parametrize("precision", ["float32", "bf16"])
+def test_what_is_computed_again_is_planned_as_it_is_captured(
+    tmp_path: Path, precision: str
+) -> None:
+    (tmp_path / "text.txt").write_text("what is written is read again " * 20)
+    arenas = []
+    for again in ("false", "true"):
+        block = "transformer: {heads: 2, dropout: 0.1}"
+        stack = f"repeat: {{times: 6, recompute: {again}, layers: [{block}]}}"
+        path = tmp_path / f"{again}.yaml"
+        path.write_text(TEXT.replace("lstm: 8", f"positions, {stack}"))
+        config = load(path, [f"train.precision={precision}"])
+        assert config.memory is not None
+        assert config.memory.arena == captured(build(config))
+        arenas.append(config.memory.arena)
+    assert arenas[1] < arenas[0] / 2
+
+
 def test_nothing_is_left_behind(config_file: Callable[..., Path]) -> None:
     config = load(config_file(), room=None)
     engine.manual_seed(3)
