@@ -99,6 +99,8 @@ def fill_facts(node: Node, facts: Facts | None, report: Report) -> Node:
         "features": math.prod(facts.input),
     }[name]
     if value is None:
-        report.error("E107", f"this data has no '{name}', so {node.value} has no value", node.place)
+        caret = "its targets are values; classes are whole numbers or names" * (name == "classes")
+        message = f"this data has no '{name}', so {node.value} has no value"
+        report.error("E107", message, node.place, caret=caret)
         return replace(node, value=None, broken=True)
     return replace(node, value=value)

@@ -146,3 +146,11 @@ def test_a_table_that_begins_like_another_file_is_a_table(gradcli) -> None:
     text = Path("houses.csv").read_text().replace("area,", "RIFF,", 1)
     Path("houses.csv").write_text(text)
     assert gradcli("check", "houses.yaml", "-s", "data.numeric=[RIFF]").code == 0
+
+
+def test_data_without_classes_says_what_it_has(gradcli) -> None:
+    houses()
+    Path("houses.yaml").write_text(CONFIG.replace("linear: 1", "linear: $data.classes"))
+    ended = gradcli("check", "houses.yaml")
+    assert ended.code == 2
+    assert "^^^ its targets are values; classes are whole numbers or names" in ended.err
