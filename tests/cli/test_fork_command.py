@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shlex
 import shutil
@@ -14,6 +15,7 @@ from points import only_run
 from refusals import begin, finish, gradcli
 
 from gradcli.config.changes import changeable
+from gradcli.train import directory
 from gradcli.train.step import epoch_order
 
 __all__ = ["gradcli"]
@@ -255,6 +257,32 @@ def test_a_kill_while_forking_leaves_a_fork_or_none(
     assert [fork["new"] for fork in forks(stopped)] == [{"optim.lr": 0.001}] * is_forked
     assert resolved(stopped)["optim"]["lr"] == (0.001 if is_forked else 0.05)
     assert forks(stopped) == forks(Path("other"))
+
+
+@pytest.mark.parametrize(
+    ("name", "is_forked"),
+    [("resolved-4.yaml", False), ("manifest.json", False), ("resolved.yaml", True)],
+)
+def test_a_disk_that_is_full_while_forking_leaves_a_fork_or_none(
+    gradcli, stopped: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_forked: bool
+) -> None:
+    write = directory.write_text
+
+    def full(path: Path, *arguments: object, **options: object) -> None:
+        if path.name == name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(path, *arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(directory, "write_text", full)
+        ended = gradcli("resume", "last", "-s", "optim.lr=0.001")
+    assert (ended.code, "No space left on device; checkpoints are untouched" in ended.err) == (
+        7,
+        True,
+    )
+    assert gradcli("resume", "last", "--json").json["steps"] == 18
+    assert [fork["new"] for fork in forks(stopped)] == [{"optim.lr": 0.001}] * is_forked
+    assert resolved(stopped)["optim"]["lr"] == (0.001 if is_forked else 0.05)
 
 
 def test_a_second_fork_after_a_killed_one_holds(gradcli, stopped: Path) -> None:

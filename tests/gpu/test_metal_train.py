@@ -32,6 +32,10 @@ def test_mnist_is_trained_in_bfloat16_as_on_the_cpu(tmp_path: Path) -> None:
     CASES.mnist_is_trained_in_bfloat16_as_on_the_cpu(tmp_path)
 
 
+def test_a_new_run_begins_with_the_weights_and_state_of_another(tmp_path: Path) -> None:
+    CASES.a_new_run_begins_with_the_weights_and_state_of_another(tmp_path)
+
+
 def test_metrics_are_those_of_the_cpu(tmp_path: Path) -> None:
     CASES.metrics_are_those_of_the_cpu(tmp_path)
 

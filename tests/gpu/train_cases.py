@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from gradcli.train import checkpoint
+
 CONFIGS = Path(__file__).parents[2] / "configs"
 PENGUINS = str(CONFIGS / "penguins.yaml")
 MNIST = str(CONFIGS / "mnist.yaml")
@@ -76,6 +78,19 @@ class TrainCases:
             metrics = result(self.gradcli("eval", whole["run"], "--json", "--device", device))
             expected = whole["metrics"]["test.loss"]
             assert metrics["metrics"]["test.loss"] == pytest.approx(expected, abs=1e-5)
+
+    def a_new_run_begins_with_the_weights_and_state_of_another(self, runs: Path) -> None:
+        old = self.train(runs, PENGUINS, self.device, *SHORT, "--max-steps", "5")["run"]
+        words = ("--from", f"{old}@last", "--from-optimizer", "--max-steps", "0")
+        for device in (self.device, "cpu"):
+            new = self.train(runs, PENGUINS, device, *words)["run"]
+            first, last = (
+                checkpoint.read(Path(run) / "checkpoints" / checkpoint.file_name(step)).tensors
+                for run, step in ((new, 0), (old, 5))
+            )
+            assert {name: bytes(one.data) for name, one in first.items()} == {
+                name: bytes(one.data) for name, one in last.items()
+            }
 
     def metrics_are_those_of_the_cpu(self, runs: Path) -> None:
         """Those of labels, and those of values; the batches are uneven."""
