@@ -254,6 +254,7 @@ def test_a_step_that_is_skipped_changes_nothing_but_the_step(gradcli: Command, m
     assert ended.code == 0, ended.err
     assert "skipped: 1 of 100 steps were not finite" in ended.out
     assert "skipped step 50: the loss of step 50 is nan" in ended.err
+    assert "eagerly" not in ended.err
     assert same(stored(49), stored(50))
     assert not same(stored(50), stored(51))
     meta = stored(50).meta
@@ -263,6 +264,16 @@ def test_a_step_that_is_skipped_changes_nothing_but_the_step(gradcli: Command, m
     assert [line["step"] for line in steps if "skipped" in line] == [50]
     assert f"training samples {POISONED} " in steps[49]["skipped"]
     assert len(steps) == 100
+
+
+def test_captured_and_eager_steps_skip_alike(gradcli: Command) -> None:
+    found = []
+    for capture in ("true", "false"):
+        ended = gradcli(
+            "train", poisoned(train=f"ema: 0.9, capture: {capture}"), *LONG, *SKIP, "--json"
+        )
+        found.append(ended.json["weights_sha256"])
+    assert found[0] == found[1]
 
 
 def test_a_resume_before_and_behind_a_skipped_step_has_the_same_bits(gradcli: Command) -> None:
