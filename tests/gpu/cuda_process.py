@@ -14,7 +14,7 @@ from pathlib import Path
 
 import host_build
 
-from gradcli.config import room
+from gradcli import free_memory
 from gradcli.engine.device.gpu import nvrtc
 from gradcli.engine.device.gpu.source import prelude_text
 
@@ -40,7 +40,7 @@ def main(kind: str, *rest: str) -> int:
     nvrtc.compiled = with_host_build
     free = os.environ.get("STANDIN_HOST_FREE")
     if free:
-        room._meminfo = lambda: int(free)
+        free_memory._of_machine = lambda: int(free)
     if kind == "case":
         import cuda_cases
         import engine_cases
