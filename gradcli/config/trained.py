@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,10 +10,12 @@ from pathlib import Path
 from gradcli.config import own_code
 from gradcli.config.build import build
 from gradcli.config.load import Config, load
+from gradcli.config.node import Report
+from gradcli.config.reader import read_file, read_yaml
 from gradcli.config.room import Room
 from gradcli.data import Facts, LoadedData
 from gradcli.data.dataset import misfits
-from gradcli.errors import ErrorGroup, GradcliError
+from gradcli.errors import ConfigError, ErrorGroup, GradcliError
 from gradcli.train import forks, old_runs
 from gradcli.train.checkpoint import Meta, newest_valid
 from gradcli.train.compare import check_same, check_same_data
@@ -54,16 +57,33 @@ def load_run(
     To go on with it, the training has to fit into a room. With facts its data is not needed.
     """
     resolved = path / "resolved.yaml"
-    said = {text.partition("=")[0].strip() for text in overrides}
-    due = [text for text in forks.overrides(path) if text.partition("=")[0] not in said]
     try:
-        changes = (*old_runs.overrides(path), *due, *overrides)
+        changes = (*_unwritten(path, overrides), *overrides)
         return load(resolved, changes, room, facts=facts, runs=None)
     except ErrorGroup as group:
         for error in group.errors:
             if error.code == NO_DATA:
                 error.notes += (f"if the data has moved, write its new place into {resolved}",)
         raise
+
+
+def _unwritten(path: Path, overrides: Sequence[str]) -> list[str]:
+    """The same as `-s KEY=VALUE`, for what resolved.yaml of a run does not say.
+
+    It may lack the latest fork, and never knew what older versions did without a key.
+    """
+    file, report = path / "resolved.yaml", Report()
+    try:
+        config = read_yaml(read_file(file), str(file), report).plain()
+    except ConfigError:
+        return []  # who loads it says what is wrong with it
+    if report.errors or not isinstance(config, dict):
+        return []
+    by_forks = forks.changes(config, forks.of_run(path))
+    for override in overrides:
+        by_forks.pop(override.partition("=")[0].strip(), None)
+    changes = {**old_runs.changes(config, old_runs.format_of(path)), **by_forks}
+    return [f"{key}={json.dumps(value)}" for key, value in changes.items()]
 
 
 def load_to_resume(

@@ -12,7 +12,7 @@ from gradcli.data.files import shown
 from gradcli.errors import CheckpointError
 from gradcli.train.changeable import marks
 from gradcli.train.checkpoint import FORMAT
-from gradcli.train.forks import Fork, laid
+from gradcli.train.forks import Fork, with_forks
 from gradcli.train.job import Settings
 from gradcli.train.old_runs import data_of, unknown_data, upgraded
 
@@ -53,7 +53,7 @@ def config_sha256(resolved: Mapping[str, object], places: Set[str] = frozenset()
 
 def config_of(meta: Meta, forks: Iterable[Fork] = ()) -> dict[str, Any]:
     """The resolved config of a checkpoint, as it goes on: in this version, with the run's forks."""
-    return laid(upgraded(meta.config, meta.format), forks)
+    return with_forks(upgraded(meta.config, meta.format), forks)
 
 
 def check_same(
@@ -73,7 +73,7 @@ def check_same(
     ]
     # A key that this version has and the run's own config does not had its default there too.
     keys = places_of(job)
-    same = [config_sha256(one, keys) for one in (job.resolved, laid(job.stated, forks))]
+    same = [config_sha256(one, keys) for one in (job.resolved, with_forks(job.stated, forks))]
     theirs, as_stored = config_of(meta, forks), meta.format == FORMAT and not forks
     sha256 = meta.config_sha256 if as_stored else config_sha256(theirs, keys)
     if not differences and sha256 not in same:

@@ -364,8 +364,17 @@ def _others(directory: Path, name: str) -> tuple[str, ...]:
 
 def read_status(path: Path) -> dict[str, Any]:
     """status.json as it stands, empty if it cannot be read."""
+    return _read_json(path / "status.json")
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """manifest.json as it stands, empty if it cannot be read."""
+    return _read_json(path / "manifest.json")
+
+
+def _read_json(file: Path) -> dict[str, Any]:
     try:
-        value = json.loads((path / "status.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        value = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

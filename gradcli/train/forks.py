@@ -13,12 +13,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from gradcli.errors import RunError
-
-MANIFEST = "manifest.json"
+from gradcli.train.directory import read_manifest
 
 
 @dataclass(frozen=True)
@@ -48,33 +46,26 @@ _FORKS = TypeAdapter(list[Fork])
 def of_run(run: Path) -> list[Fork]:
     """The forks of the run in this folder, oldest first; none where it has no manifest."""
     try:
-        manifest = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return []
-    written = manifest.get("forks", []) if isinstance(manifest, dict) else []
-    try:
-        return _FORKS.validate_json(json.dumps(written), strict=True)
+        return _FORKS.validate_json(json.dumps(read_manifest(run).get("forks", [])), strict=True)
     except ValidationError as error:
         raise RunError(
-            f"{run / MANIFEST}: forks must be a list of {{step, keys, old, new}}: "
+            f"{run / 'manifest.json'}: forks must be a list of {{step, keys, old, new}}: "
             f"{error.errors()[0]['msg']}"
         ) from None
 
 
 def manifest_with(run: Path, forks: Iterable[Fork]) -> dict[str, Any]:
     """The manifest of a run with these forks."""
-    path = run / MANIFEST
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        return {**manifest, "forks": [asdict(fork) for fork in forks]}
-    except (OSError, ValueError, TypeError) as error:
+    manifest = read_manifest(run)
+    if not manifest:
         raise RunError(
-            f"{path} cannot be read, and a fork is written there: {error}",
+            f"{run / 'manifest.json'} cannot be read, and a fork is written there",
             notes=("without -s the run goes on as it is",),
-        ) from error
+        )
+    return {**manifest, "forks": [asdict(fork) for fork in forks]}
 
 
-def laid(config: Mapping[str, Any], forks: Iterable[Fork]) -> dict[str, Any]:
+def with_forks(config: Mapping[str, Any], forks: Iterable[Fork]) -> dict[str, Any]:
     """A resolved config with the values of forks in place of its own."""
     result = copy.deepcopy(dict(config))
     for fork in forks:
@@ -97,16 +88,16 @@ def _section(config: dict[str, Any], path: str) -> dict[str, Any]:
     return config
 
 
-def at(config: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+def values_at(config: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
     """What a config has at these paths, without those that it does not have."""
-    found = {}
+    values = {}
     for key in keys:
         value: Any = config
         for step in key.split("."):
             value = value.get(step, _NOTHING) if isinstance(value, Mapping) else _NOTHING
         if value is not _NOTHING:
-            found[key] = value
-    return found
+            values[key] = value
+    return values
 
 
 _NOTHING = object()
@@ -141,20 +132,11 @@ def _over(parts: Iterable[tuple[Iterable[str], Mapping[str, Any]]]) -> dict[str,
     return result
 
 
-def overrides(run: Path) -> list[str]:
-    """The same as `-s KEY=VALUE`, for what the manifest names and resolved.yaml lacks."""
-    forks = of_run(run)
-    if not forks:
-        return []
-    try:
-        config = yaml.safe_load((run / "resolved.yaml").read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
-        return []  # who loads it says what is wrong with it
-    if not isinstance(config, Mapping):
-        return []
+def changes(config: Mapping[str, Any], forks: Sequence[Fork]) -> dict[str, Any]:
+    """What forks change in a config that may lack them, by key; null where a value goes."""
     keys = sorted({key for fork in forks for key in fork.keys})
-    due, there = at(laid(config, forks), keys), at(config, keys)
-    return [f"{key}={_shown(due, key)}" for key in keys if _shown(due, key) != _shown(there, key)]
+    new, old = values_at(with_forks(config, forks), keys), values_at(config, keys)
+    return {key: new.get(key) for key in keys if _shown(new, key) != _shown(old, key)}
 
 
 def _shown(values: Mapping[str, Any], key: str) -> str:

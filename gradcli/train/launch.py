@@ -23,7 +23,7 @@ from gradcli.train.checkpoint import FORMAT, newest_valid
 from gradcli.train.compare import check_same, config_of
 from gradcli.train.directory import RunDirectory
 from gradcli.train.evaluate import Evaluation, metric_names
-from gradcli.train.forks import Fork, at, laid, manifest_with, of_run, with_changes
+from gradcli.train.forks import Fork, manifest_with, of_run, values_at, with_changes, with_forks
 from gradcli.train.job import steps_per_epoch, total_steps
 from gradcli.train.loop import Trainer
 from gradcli.train.metrics import direction_of
@@ -149,7 +149,7 @@ def _renewed(job: Job, keys: Collection[str]) -> dict[str, Any]:
     A run of an older version stays without the keys that it did not know, as its checkpoints are.
     """
     said = job.stated or job.resolved
-    return laid(said, [Fork(0, sorted(keys), {}, at(job.resolved, keys))])
+    return with_forks(said, [Fork(0, sorted(keys), {}, values_at(job.resolved, keys))])
 
 
 _OF_THE_WEIGHTS = (
@@ -159,7 +159,7 @@ _OF_THE_WEIGHTS = (
 
 def _changed(meta: Meta, job: Job, forks: Sequence[Fork], keys: Collection[str]) -> Fork:
     """What the job has at some keys, and what the run had there."""
-    old, new = (at(one, keys) for one in (config_of(meta, forks), job.resolved))
+    old, new = (values_at(one, keys) for one in (config_of(meta, forks), job.resolved))
     return Fork(meta.step, sorted(keys), old, new)
 
 

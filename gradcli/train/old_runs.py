@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import yaml
 
 from gradcli.data import DATASETS
 from gradcli.data.facts import DataFacts, Facts
@@ -15,27 +12,38 @@ from gradcli.data.files import shown
 from gradcli.data.targets import ScaledTargets
 from gradcli.errors import CheckpointError
 from gradcli.train.checkpoint import FORMAT
+from gradcli.train.directory import read_manifest
 from gradcli.train.facts import facts_of
-
-# Of the state that format 1 kept: what DataFacts call it, and what a numeric column was made of.
-FIELDS = {
-    **{name: name for name in ("labels", "missing", "input", "mean", "std", "array", "unit")},
-    "stored": "stored",
-    "vocab": "labels",
-}
-COLUMN = ("name", "fill", "shift", "scale")
 
 if TYPE_CHECKING:
     from gradcli.data import LoadedData
+
+# Of the state that format 1 kept: what DataFacts call it, and what a numeric column was made of.
+SAME = ("labels", "missing", "input", "stored", "mean", "std", "array", "unit")
+FIELDS = {**{name: name for name in SAME}, "vocab": "labels"}
+COLUMN = ("name", "fill", "shift", "scale")
 
 
 def upgraded(config: Mapping[str, Any], written: int) -> dict[str, Any]:
     """The resolved config of a run of format `written`, with the defaults of then spelled out."""
     result = dict(config)
-    for path, value in _changes(config).items() if written < 2 else ():
+    for path, value in changes(config, written).items():
         section, key = path.split(".")
         result[section] = {**result[section], key: value}
     return result
+
+
+def changes(config: Mapping[str, Any], written: int) -> dict[str, Any]:
+    """What this version must be given to do as format `written` did, by key of the config."""
+    if written >= 2:
+        return {}
+    data, train = config.get("data"), config.get("train")
+    keys: dict[str, Any] = {}
+    if isinstance(data, Mapping) and _may_scale(data.get("name")):
+        keys["data.target_scale"] = "none"
+    if isinstance(train, Mapping) and isinstance(train.get("ema"), int | float):
+        keys["train.ema"] = {"decay": train["ema"], "warmup": False, "buffers": False}
+    return keys
 
 
 def data_of(dataset: LoadedData, written: int) -> tuple[dict[str, str], dict[str, str]]:
@@ -67,24 +75,9 @@ def _bare_names(dataset: LoadedData) -> dict[str, str]:
     return {role: Path(dataset.files.get(role, role)).name for role in dataset.sha256}
 
 
-def overrides(run: Path) -> list[str]:
-    """The same as `-s KEY=VALUE`, for resolved.yaml of the run in this folder."""
-    if format_of(run) >= FORMAT:
-        return []
-    try:
-        config = yaml.safe_load((run / "resolved.yaml").read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
-        return []  # who loads it says what is wrong with it
-    changes = _changes(config) if isinstance(config, Mapping) else {}
-    return [f"{path}={json.dumps(value)}" for path, value in changes.items()]
-
-
 def format_of(run: Path) -> int:
     """The format in which a run was begun; the newest where its manifest does not say."""
-    try:
-        written = json.loads((run / "manifest.json").read_text(encoding="utf-8"))["format"]
-    except (OSError, ValueError, TypeError, KeyError):
-        return FORMAT
+    written = read_manifest(run).get("format")
     return written if type(written) is int else FORMAT
 
 
@@ -109,14 +102,3 @@ def _may_scale(name: object) -> bool:
     """Whether the dataset of this name has the key `target_scale`; a user's own ones do."""
     kind = DATASETS.get(str(name))
     return kind is None or (isinstance(kind, type) and issubclass(kind, ScaledTargets))
-
-
-def _changes(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Keys of format 1 with the values that this version must be given to do the same."""
-    data, train = config.get("data"), config.get("train")
-    changes: dict[str, Any] = {}
-    if isinstance(data, Mapping) and _may_scale(data.get("name")):
-        changes["data.target_scale"] = "none"
-    if isinstance(train, Mapping) and isinstance(train.get("ema"), int | float):
-        changes["train.ema"] = {"decay": train["ema"], "warmup": False, "buffers": False}
-    return changes

@@ -327,3 +327,15 @@ def test_the_docs_name_every_key_that_may_change() -> None:
     section = text.partition("## Changing a run as it goes on")[2].partition("\n## ")[0]
     for key, mark in changeable().items():
         assert f"`{key}.KEY`" in section if mark.but else f"`{key}`" in section, key
+
+
+def test_the_config_of_a_forked_run_is_read_as_configs_are(gradcli, stopped: Path) -> None:
+    gradcli("resume", "last", "-s", "optim.lr=1e-5")
+    file = stopped / "resolved.yaml"
+    date = file.read_text().replace("lr: 1.0e-05", "lr: 2020-01-01")
+    assert "2020" in date
+    file.write_text(date)
+    assert gradcli("eval", "last").code == 0  # the manifest decides
+    file.write_text(f"gradcli: {'[' * 3000}\n")
+    ended = gradcli("eval", "last")
+    assert (ended.code, "nested deeper than" in ended.err) == (2, True), ended.err

@@ -173,3 +173,14 @@ def test_a_prompt_goes_on_as_then(gradcli, old_runs) -> None:
     ended = gradcli("predict", "words", "--prompt", "the cat", "--tokens", "20", "--json")
     assert ended.code == 0
     assert ended.json["text"] == EXPECTED["words"]["predict"]
+
+
+def test_an_old_config_is_read_as_configs_are(gradcli, old_runs) -> None:
+    [run] = Path("runs/pictures").iterdir()
+    text = (run / "resolved.yaml").read_text()
+    assert "ema: 0.9\n" in text
+    (run / "resolved.yaml").write_text(text.replace("ema: 0.9\n", "ema: 9e-1\n"))
+    ended = gradcli("resume", "pictures", "--json")
+    assert ended.json["steps"] == EXPECTED["pictures"]["resume"]["steps"], ended.err
+    if cpu.isa() in SAME_BITS:
+        assert ended.json["weights_sha256"] == EXPECTED["pictures"]["resume"]["weights_sha256"]

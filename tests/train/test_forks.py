@@ -6,8 +6,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from gradcli.train import forks
-from gradcli.train.forks import Fork, laid, with_changes
+from gradcli.train.forks import Fork, changes, of_run, with_changes, with_forks
 
 LR = Fork(4, ["optim.lr"], {"optim.lr": 0.05}, {"optim.lr": 0.5})
 
@@ -52,7 +51,7 @@ def test_forks_lie_over_a_config_and_leave_it_alone() -> None:
     config = {"optim": {"lr": 0.05}, "train": {"clip": 2.0}, "schedule": {"name": "constant"}}
     clip = change(5, 2.0, None, "train.clip")
     cosine = change(6, {"name": "constant"}, {"name": "cosine"}, "schedule")
-    assert laid(config, [LR, clip, cosine]) == {
+    assert with_forks(config, [LR, clip, cosine]) == {
         "optim": {"lr": 0.5},
         "train": {},
         "schedule": {"name": "cosine"},
@@ -60,10 +59,16 @@ def test_forks_lie_over_a_config_and_leave_it_alone() -> None:
     assert config["optim"] == {"lr": 0.05}
 
 
-def test_what_resolved_yaml_lacks_is_laid_over_it(tmp_path: Path) -> None:
-    manifest = {"forks": [asdict(LR), asdict(change(6, None, 1.0, "train.clip"))]}
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    (tmp_path / "resolved.yaml").write_text("optim: {lr: 0.05}\ntrain: {clip: 1.0}\n")
-    assert forks.overrides(tmp_path) == ["optim.lr=0.5"]
-    (tmp_path / "resolved.yaml").write_text("optim: {lr: 0.5}\ntrain: {clip: 1.0}\n")
-    assert forks.overrides(tmp_path) == []
+def test_changes_are_what_a_config_lacks_of_forks() -> None:
+    forks = [LR, change(6, None, 1.0, "train.clip"), change(7, 2.0, None, "train.clip_value")]
+    before = {"optim": {"lr": 0.05}, "train": {"clip": 1.0, "clip_value": 2.0}}
+    assert changes(before, forks) == {"optim.lr": 0.5, "train.clip_value": None}
+    assert changes(with_forks(before, forks), forks) == {}
+
+
+def test_forks_are_read_from_the_manifest(tmp_path: Path) -> None:
+    assert of_run(tmp_path) == []
+    (tmp_path / "manifest.json").write_text(json.dumps({"forks": [asdict(LR)]}))
+    assert of_run(tmp_path) == [LR]
+    (tmp_path / "manifest.json").write_text("[" * 100_000)
+    assert of_run(tmp_path) == []
