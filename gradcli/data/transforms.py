@@ -54,9 +54,7 @@ class Transforms:
         several = samples if isinstance(samples, list | tuple) else [samples]
         if isinstance(source, ImageFolder) and all(map(is_picture, several)):
             return source.new_pictures(several, facts, HERE)
-        if facts.stored is not None:
-            return array_inputs(samples, facts, facts.stored)
-        return as_tensor(samples)
+        return array_inputs(samples, facts)
 
     def files(self, samples: Any) -> list[Path]:
         """The files and folders that the samples are, if they are any."""
@@ -108,9 +106,9 @@ def _tokens(text: Any, facts: DataFacts) -> Any:
     return encode(text, facts.labels, HERE)
 
 
-def array_inputs(samples: Any, facts: DataFacts, stored: tuple[int, ...]) -> Tensor:
-    """Pictures or arrays: one of the shape that was trained on, or several."""
-    x = as_tensor(samples)
+def array_inputs(samples: Any, facts: DataFacts) -> Tensor:
+    """Pictures, arrays or indices: one of the shape that was trained on, or several."""
+    x, stored = as_tensor(samples), facts.stored or facts.input
     plain = stored[1:] if stored[0] == 1 and len(stored) == 3 else stored  # (H, W) is one channel
     if x.shape not in (stored, plain) and x.shape[1:] not in (stored, plain):
         raise DataError(
@@ -118,10 +116,23 @@ def array_inputs(samples: Any, facts: DataFacts, stored: tuple[int, ...]) -> Ten
             code="E305",
         )
     x = x.reshape(-1, *stored)
+    if facts.vocab is not None:
+        return _indices(x, facts.vocab)
     if x.is_floating_point() and not engine.isfinite(x).all().item():
         raise DataError(f"{HERE}: expected numbers, found NaN or infinity among them", code="E305")
-    scale = 255.0 if x.dtype is engine.uint8 else 1.0
+    scale = 255.0 if x.dtype is engine.uint8 and facts.stored is not None else 1.0
     return scaled(padded(x, facts.input), scale, facts.mean, facts.std)
+
+
+def _indices(x: Tensor, vocab: int) -> Tensor:
+    """Whole numbers below `vocab`."""
+    whole = x.to(engine.int64)
+    if not ((whole == x) & (whole >= 0) & (whole < vocab)).all().item():
+        raise DataError(
+            f"{HERE}: expected whole numbers from 0 to {vocab - 1}, found others among them",
+            code="E305",
+        )
+    return whole
 
 
 def is_picture(sample: Any) -> bool:

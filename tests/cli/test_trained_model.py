@@ -188,3 +188,44 @@ def assert_right_in_threads(run: Path, count: int) -> None:
 if __name__ == "__main__":
     # python tests/cli/test_trained_model.py RUN COUNT: in a folder with `new/rows.csv`
     assert_right_in_threads(Path(sys.argv[1]), int(sys.argv[2]))
+
+
+OWN_DATA = """
+import gradcli
+from gradcli import engine
+
+
+@gradcli.dataset
+class Rows:
+    whole: bool = False
+
+    def splits(self):
+        x = engine.arange(60).reshape(20, 3)
+        return {"train": (x % 7 if self.whole else x / 60, x.sum(1) / 60)}
+"""
+OWN_CONFIG = """
+gradcli: 1
+code: rows.py
+data: {name: rows, whole: WHOLE}
+model: [MODEL, {linear: 1}]
+loss: mse
+optim: {name: sgd, lr: 0.01}
+train: {steps: 1, batch: 4}
+"""
+
+
+def trained_on_own_data(gradcli: Command, whole: str, model: str) -> package.TrainedModel:
+    Path("rows.py").write_text(OWN_DATA)
+    Path("own.yaml").write_text(OWN_CONFIG.replace("WHOLE", whole).replace("MODEL", model))
+    return package.load(gradcli("train", "own.yaml", "--json").json["run"])
+
+
+def test_samples_of_own_data_are_made_what_the_model_takes(gradcli: Command) -> None:
+    model = trained_on_own_data(gradcli, "false", "{linear: 4}")
+    row = [1, 2, 3]
+    [expected] = model.predict(engine.tensor([row], dtype=engine.float32))
+    for sample in (row, [row], numpy.array(row), numpy.array([row], dtype="float64")):
+        assert model.predict(sample) == [expected]
+    for odd in ([1, 2], numpy.zeros((2, 4)), [1.0, 2.0, float("nan")]):
+        with pytest.raises(DataError, match=r"^the samples: expected"):
+            model.predict(odd)
