@@ -96,7 +96,7 @@ def _outputs_of(job: Job) -> Callable[[Tensor], Tensor]:
     def outputs(inputs: Tensor) -> Tensor:
         with precision.forward(job.settings):
             found = job.answers(job.model(inputs)).float()
-        if job.dataset.facts.input_kind == "index":
+        if job.dataset.facts.input_kind == "index" and found.ndim > 2:
             found = found[:, -1]  # what follows the sample's last token
         if job.dataset.facts.classes is None and found.ndim > 2:
             found = found.flatten(1)

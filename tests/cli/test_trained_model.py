@@ -229,3 +229,12 @@ def test_samples_of_own_data_are_made_what_the_model_takes(gradcli: Command) -> 
     for odd in ([1, 2], numpy.zeros((2, 4)), [1.0, 2.0, float("nan")]):
         with pytest.raises(DataError, match=r"^the samples: expected"):
             model.predict(odd)
+
+
+def test_indices_of_own_data_are_whole_and_below_the_vocabulary(gradcli: Command) -> None:
+    model = trained_on_own_data(gradcli, "true", "{embed: 2}, flatten")
+    expected = model.predict([[0, 1, 6]])
+    assert model.predict(numpy.array([0.0, 1.0, 6.0])) == expected
+    for odd in ([0, 1, 7], [-1, 0, 0], [0.5, 0, 0], [0, 1]):
+        with pytest.raises(DataError, match=r"^the samples: expected"):
+            model.predict(odd)
