@@ -12,6 +12,7 @@ from gradcli.config.trained import Trained, open_trained
 from gradcli.data.facts import DataFacts, data_facts
 from gradcli.data.transforms import HERE, Transforms
 from gradcli.engine import nn
+from gradcli.engine.kind import Count, Kind
 from gradcli.train.directory import find
 from gradcli.train.generate import Sampling, continued
 from gradcli.train.predict import Predictor
@@ -73,6 +74,7 @@ class TrainedModel:
         likeliest, `probabilities` of all and the `top` ones; of values `values`, by the name of
         the target. `index` counts the samples, in each file for itself.
         """
+        top = Kind.of(Count).taken_as("predict", "top", top)
         files = self.transforms.files(samples)
         if files:
             return list(self._predictor.files(files, top, warnings.warn))
@@ -92,6 +94,8 @@ class TrainedModel:
         seed: int = 0,
     ) -> str:
         """What a model of text writes behind a prompt, like `gradcli predict --prompt`."""
+        prompt = Kind.of(str).taken_as("generate", "prompt", prompt)
+        tokens = Kind.of(Count).taken_as("generate", "tokens", tokens)
         how = Sampling(tokens, temperature, top_k, top_p, seed)
         with self._predictor.alone():
             return "".join(continued(self._job, prompt, how))

@@ -94,16 +94,19 @@ def _cell(value: Any) -> str:
 
 def text_inputs(samples: Any, facts: DataFacts) -> Tensor:
     """Texts, each cut into samples end to end; the last one ends where the text ends."""
-    texts = [samples] if isinstance(samples, str | bytes) else list(samples)
-    return engine.cat([windows_of(_tokens(text, facts), facts, HERE)[0] for text in texts])
+    texts = samples if isinstance(samples, list | tuple) else [samples]
+    inputs = [windows_of(_tokens(text, facts), facts, HERE)[0] for text in texts]
+    return engine.cat(inputs) if inputs else engine.zeros(0, *facts.input, dtype=engine.int64)
 
 
 def _tokens(text: Any, facts: DataFacts) -> Any:
-    if facts.unit == "bytes":
-        return text.encode() if isinstance(text, str) else bytes(text)
+    in_bytes = facts.unit == "bytes"
+    if in_bytes and isinstance(text, bytes | bytearray):
+        return bytes(text)
     if not isinstance(text, str):
-        raise DataError(f"{HERE}: expected text, got {type(text).__name__}{ANY_FILE}", code="E305")
-    return encode(text, facts.labels, HERE)
+        cure = ANY_FILE if isinstance(text, bytes) else ""
+        raise DataError(f"{HERE}: expected text, got {type(text).__name__}{cure}", code="E305")
+    return text.encode() if in_bytes else encode(text, facts.labels, HERE)
 
 
 def array_inputs(samples: Any, facts: DataFacts) -> Tensor:

@@ -19,7 +19,7 @@ from tiny_data import CASES
 
 import gradcli as package
 from gradcli import engine
-from gradcli.errors import CheckpointError, DataError, RunError
+from gradcli.errors import CheckpointError, DataError, OptionError, RunError
 
 __all__ = ["gradcli"]
 
@@ -128,6 +128,16 @@ def test_a_text_is_a_string_and_is_written_on(gradcli: Command, run: Path, case:
     assert "the c" + model.generate("the c", 30, seed=4) + "\n" == shown.out
     with pytest.raises(DataError, match="7 tokens are too few: the model reads 8"):
         model.predict("the cat")
+    assert model.predict([]) == []
+    for odd in (3, None, ["the cat sat", 3]):
+        with pytest.raises(DataError, match="^the samples: expected text, got (int|NoneType)$"):
+            model.predict(odd)
+    with pytest.raises(OptionError, match="^predict: top must be a whole number >= 1, got 0"):
+        model.predict(text, top=0)
+    with pytest.raises(OptionError, match="^generate: tokens must be a whole number >= 1, got -1"):
+        model.generate("the c", -1)
+    with pytest.raises(OptionError, match="^generate: prompt must be a text, got 3"):
+        model.generate(3)
 
 
 def test_a_checkpoint_is_named_as_on_the_command_line(gradcli: Command) -> None:
