@@ -130,13 +130,13 @@ def test_a_text_is_a_string_and_is_written_on(gradcli: Command, run: Path, case:
         model.predict("the cat")
     assert model.predict([]) == []
     for odd in (3, None, ["the cat sat", 3]):
-        with pytest.raises(DataError, match="^the samples: expected text, got (int|NoneType)$"):
+        with pytest.raises(DataError, match=r"^the samples: expected text, got (int|NoneType)$"):
             model.predict(odd)
-    with pytest.raises(OptionError, match="^predict: top must be a whole number >= 1, got 0"):
+    with pytest.raises(OptionError, match=r"^predict: top must be a whole number >= 1, got 0"):
         model.predict(text, top=0)
-    with pytest.raises(OptionError, match="^generate: tokens must be a whole number >= 1, got -1"):
+    with pytest.raises(OptionError, match=r"^generate: tokens must be a whole number >= 1, got -1"):
         model.generate("the c", -1)
-    with pytest.raises(OptionError, match="^generate: prompt must be a text, got 3"):
+    with pytest.raises(OptionError, match=r"^generate: prompt must be a text, got 3"):
         model.generate(3)
 
 
