@@ -98,14 +98,11 @@ def _written(node: Node, table: Table, report: Report) -> tuple[str, Node, Place
     """Kind and keys of `name`, `name: value` or `name: {keys}`."""
     if node.broken or not isinstance(node.value, str | dict):
         return None  # the top level says so
-    if isinstance(node.value, str):
-        kind, value, place = node.value, Node({}, node.place), node.place
-    elif len(node.map()) == 1:
-        [(kind, value)] = node.map().items()
-        place = node.keys[kind]
-    else:
+    named = node.named()
+    if named is None:
         _not_a_metric(node, report)
         return None
+    kind, value, place = named
     if kind not in table:
         report.error(
             "E102",

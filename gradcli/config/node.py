@@ -39,6 +39,15 @@ class Node:
         """The items of a list; of anything else, none."""
         return self.value if isinstance(self.value, list) else []
 
+    def named(self) -> tuple[str, Node, Place] | None:
+        """Name, value and place of `name` or `name: value`; None of anything else."""
+        if isinstance(self.value, str):
+            return self.value, Node({}, self.place), self.place
+        if len(self.map()) != 1:
+            return None
+        [(name, value)] = self.map().items()
+        return name, value, self.keys[name]
+
     def with_items(self, change: Callable[[Node], Node]) -> Node:
         """The same list or map with each item changed; of anything else, the same."""
         if isinstance(self.value, dict):

@@ -154,14 +154,11 @@ class Planner:
         """Kind and fields of `name`, `name: value` or `name: {fields}`."""
         if node.broken:
             return None
-        if isinstance(node.value, str):
-            kind, value, place = node.value, Node({}, node.place), node.place
-        elif len(node.map()) == 1:
-            [(kind, value)] = node.map().items()
-            place = node.keys[kind]
-        else:
+        named = node.named()
+        if named is None:
             self._not_a_layer(node, index)
             return None
+        kind, value, place = named
         if kind not in self.layers and kind not in CONTAINERS:
             self._unknown(kind, index, place)
             return None
