@@ -147,10 +147,10 @@ class Origins:
             layer=call.layer,
             op=call.op,
             backward=call.backward,
-            count=sum(map(_count, bad)),
+            count=sum(map(count_nonfinite, bad)),
             size=sum(one.numel for one in bad),
             largest=max(map(_largest, given), default=0.0),
-            already=sum(map(_count, odd)),
+            already=sum(map(count_nonfinite, odd)),
             purpose=not new and not in_place,
         )
         self._began.append(origin)
@@ -180,6 +180,8 @@ def _floats(values: Iterable[object]) -> Iterator[Array]:
 
 def finite(array: Array) -> bool:
     """Whether no element is NaN or infinite: 0 times such an element is NaN, and so is the sum."""
+    if not array.dtype.is_floating_point or not array.numel:
+        return True
     return float((Tensor(array) * 0.0).sum().item()) == 0.0
 
 
@@ -192,9 +194,9 @@ def _any(test: Callable[[Tensor], Tensor], array: Array) -> bool:
     return bool(test(Tensor(array)).any().item())
 
 
-def _count(array: Array) -> int:
-    x = Tensor(array)
-    return array.numel - int(table.isfinite(x).sum().item())
+def count_nonfinite(array: Array) -> int:
+    """How many elements are NaN or infinite."""
+    return array.numel - int(table.isfinite(Tensor(array)).sum().item())
 
 
 def _largest(array: Array) -> float:

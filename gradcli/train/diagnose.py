@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gradcli.engine import observing
-from gradcli.engine.origins import Origin, Origins
+from gradcli.engine.origins import Origin, Origins, count_nonfinite, finite
 from gradcli.errors import NumericsError
-from gradcli.train.state import count_nonfinite, finite
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor, nn
@@ -77,7 +76,7 @@ def _place(job: Job, step: TrainingStep, refused: Refused, given: str) -> str:
     with _told_of_layers(job.model, origins), observing.by(origins):
         loss = step.again(refused.step, refused.indices, origins.around(job.loss))
     origin = origins.first(backward=True)
-    if not finite(loss):
+    if not finite(loss.array):
         origin = origins.of(loss.array) or origins.first(backward=False)
     elif math.isfinite(step.norm()):
         return _finite_again(step, loss)
@@ -87,7 +86,11 @@ def _place(job: Job, step: TrainingStep, refused: Refused, given: str) -> str:
         return given if origin is None else f"{given}; the first to read it is {_call(origin)}"
     if origin is not None:
         return f"it began in {_call(origin)}; {origin.already} numbers of its inputs were so before"
-    odd = [n for n, p in job.model.named_parameters() if p.grad is not None and not finite(p.grad)]
+    odd = [
+        n
+        for n, p in job.model.named_parameters()
+        if p.grad is not None and not finite(p.grad.array)
+    ]
     what = f"gradients that are added up for weight {odd[0]}" if odd else "squares of its gradients"
     return f"the {what} overflow"
 
@@ -103,9 +106,9 @@ def _batch(step: TrainingStep, refused: Refused) -> str:
     """What of the batch is not finite, and in which samples."""
     batch = step.batch(refused.step, refused.indices)
     for name, tensor in zip(("inputs", "targets"), batch, strict=True):
-        if not finite(tensor):
+        if not finite(tensor.array):
             rows = zip(refused.indices.tolist(), tensor, strict=True)
-            odd = [str(index) for index, row in rows if not finite(row)]
+            odd = [str(index) for index, row in rows if not finite(row.array)]
             shown = ", ".join(odd[:SHOWN]) + (", ..." if len(odd) > SHOWN else "")
             return (
                 f"it is in the data: the {name} of the batch have {_of(tensor)} values that are "
@@ -117,7 +120,7 @@ def _batch(step: TrainingStep, refused: Refused) -> str:
 def _weights(job: Job) -> str:
     """Which weight was not finite before the step: an earlier update has made it so."""
     for name, parameter in job.model.named_parameters():
-        if not finite(parameter):
+        if not finite(parameter.array):
             return f"weight {name} ({_of(parameter)}) was not finite before this step"
     return ""
 
@@ -183,4 +186,4 @@ def _call(origin: Origin) -> str:
 
 
 def _of(tensor: Tensor) -> str:
-    return f"{count_nonfinite(tensor)} of {tensor.numel()}"
+    return f"{count_nonfinite(tensor.array)} of {tensor.numel()}"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gradcli import engine
 from gradcli.engine.dtype import DTYPES
+from gradcli.engine.origins import count_nonfinite, finite
 from gradcli.errors import CheckpointError
 from gradcli.train.safetensors_file import Stored
 
@@ -169,26 +169,10 @@ def weights_sha256(model: nn.Module) -> str:
     return digest.hexdigest()
 
 
-def finite(tensor: Tensor) -> bool:
-    """Whether no element is NaN or infinite: 0 times such an element is NaN, and so is the sum."""
-    if not tensor.dtype.is_floating_point or tensor.numel() == 0:
-        return True
-    total = float((tensor.detach() * 0.0).sum().item())
-    return total == 0.0
-
-
-def count_nonfinite(tensor: Tensor) -> int:
-    """How many elements are NaN or infinite; slow, for messages only."""
-    computed = tensor.detach().to(tensor.dtype.computed)
-    values: Any = bytes_of(computed)
-    values = values.cast(computed.dtype.format)
-    return sum(1 for value in values if not math.isfinite(value))
-
-
 def nonfinite_weights(model: nn.Module) -> dict[str, int]:
     """The weights that hold NaN or infinity, and how many."""
     return {
-        name: count_nonfinite(tensor)
+        name: count_nonfinite(tensor.array)
         for name, tensor in weights(model).items()
-        if not finite(tensor)
+        if not finite(tensor.array)
     }
