@@ -41,10 +41,10 @@ def build(config: Config, dataset: LoadedData | None = None) -> Job:
 
     dataset = with_targets(dataset)
     dataset = replace(dataset, notes=(*dataset.notes, *target_notes(dataset)))
-    return replace(_seeded(config, dataset), fresh=lambda: _seeded(config, dataset))
+    return replace(_job(config, dataset), fresh=lambda: _job(config, dataset))
 
 
-def _seeded(config: Config, dataset: LoadedData) -> Job:
+def _job(config: Config, dataset: LoadedData) -> Job:
     engine.manual_seed(config.train.seed)
     return job_of(config, dataset)
 

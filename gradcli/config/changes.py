@@ -22,7 +22,7 @@ def changes(overrides: Sequence[str], run: Path) -> set[str]:
     forks = set()
     for override in overrides:
         key = override.partition("=")[0].strip()
-        path, mark = _marked(key)
+        path, mark = _mark_of(key)
         if mark is None:
             raise _refusal(override, key, run)
         if mark.forks:
@@ -30,7 +30,7 @@ def changes(overrides: Sequence[str], run: Path) -> set[str]:
     return forks
 
 
-def _marked(key: str) -> tuple[str, Changeable | None]:
+def _mark_of(key: str) -> tuple[str, Changeable | None]:
     """The path under which a change of this key is recorded, and its mark."""
     for path, mark in changeable().items():
         section, _, inner = key.partition(f"{path}.")

@@ -170,7 +170,7 @@ class _Loading:
         layers = self._model(root, facts, loss, code)
         source = data[0].made if data else None
         if source and facts and loss and layers:
-            source = target_scale.settled(root, source, facts, loss, layers, report)
+            source = target_scale.with_scale(root, source, facts, loss, layers, report)
         if train:
             target_scale.figures_lint(root, source, train, expect, report)
         if facts and train and schedule:

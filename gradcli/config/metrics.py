@@ -52,13 +52,13 @@ def choose_metrics(
                 notes=("two of a kind need names of their own: {f1: {name: f1_macro, ...}}",),
             )
         elif values is not None:
-            metric = _made(table[kind], values, name, task, place, report)
+            metric = _metric(table[kind], values, name, task, place, report)
             if metric is not None:
                 chosen[name] = Chosen(kind, values, metric)
     return chosen
 
 
-def _made(
+def _metric(
     make: Callable[..., Metric],
     values: Mapping[str, Any],
     name: str,

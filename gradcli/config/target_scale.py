@@ -28,7 +28,7 @@ BOUNDED = frozenset(
 RESHAPING = frozenset({"flatten", "reshape", "dropout", "identity"})
 
 
-def settled(
+def with_scale(
     root: Node,
     source: Source,
     facts: Facts,

@@ -117,11 +117,8 @@ class DataFacts(Facts):
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the input columns of a table."""
-        numeric, category = (
-            (column.name for column in self.numeric),
-            (c.name for c in self.category),
-        )
-        return (*numeric, *category)
+        numeric = tuple(column.name for column in self.numeric)
+        return numeric + tuple(column.name for column in self.category)
 
     def as_json(self) -> dict[str, Any]:
         """As plain values."""

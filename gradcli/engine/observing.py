@@ -45,7 +45,7 @@ def by(observer: Observer | None) -> Iterator[None]:
         _current.reset(token)
 
 
-def told_of(ops: Any) -> None:
+def tell_of(ops: Any) -> None:
     """While somebody observes, tell of each call of an op of this class."""
     plain = ops._called
 

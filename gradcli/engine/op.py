@@ -354,7 +354,7 @@ class Op(Generic[Result]):
         return Node(self, parents, kept, self.visible or len(made), saved, options)
 
 
-observing.told_of(Op)
+observing.tell_of(Op)
 
 Declared = TypeVar("Declared", bound=Op[Any])
 

@@ -122,17 +122,17 @@ class Origins:
                 given = list(_floats(inputs))
                 odd = [one for one in given if not finite(one)]
                 new = _kinds(bad) - _kinds(odd) - call.asked
-                origin = self._handed_on(odd, new) or self._begun(call, given, odd, bad, new)
+                origin = self._earlier(odd, new) or self._beginning(call, given, odd, bad, new)
                 self._of.update((one.storage, origin) for one in bad)
             self._made.update(one.storage for one in made)
 
-    def _handed_on(self, odd: Sequence[Array], new: frozenset[str]) -> Origin | None:
+    def _earlier(self, odd: Sequence[Array], new: frozenset[str]) -> Origin | None:
         """Where it began before this call; None if it begins here."""
         found = [self._of[one.storage] for one in odd if one.storage in self._of]
         first = min(found, key=_rank, default=None)
         return None if first is None or (first.purpose and new) else first
 
-    def _begun(
+    def _beginning(
         self,
         call: _Call,
         given: Sequence[Array],

@@ -28,7 +28,7 @@ SHOWN = 5  # samples
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedStep:
     """A step that was ended because its loss or its gradients are not finite; none is applied.
 
     Attributes:
@@ -42,7 +42,7 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Explained:
+class Explanation:
     """Why a step was ended; whether its batch, or the weights before it, were not finite."""
 
     error: NumericsError
@@ -50,7 +50,7 @@ class Explained:
     in_weights: bool
 
 
-def explain(job: Job, step: TrainingStep, refused: Refused) -> Explained:
+def explain(job: Job, step: TrainingStep, refused: RefusedStep) -> Explanation:
     """The error for a step whose buffers are put back, which names where it went wrong."""
     data, weights = _batch(step, refused), _weights(job)
     place = _place(job, step, refused, data or weights)
@@ -60,20 +60,20 @@ def explain(job: Job, step: TrainingStep, refused: Refused) -> Explained:
     cures = [f"look at these samples, or {SKIP}"] if in_data else [SLOWER, f"or {SKIP}"]
     notes += ["nothing of this step was applied", *cures]
     error = NumericsError(f"{_what(refused)}; {place}", notes=tuple(notes))
-    return Explained(error, in_data, in_weights)
+    return Explanation(error, in_data, in_weights)
 
 
-def _what(refused: Refused) -> str:
+def _what(refused: RefusedStep) -> str:
     loss, norm = refused.figures.loss, refused.figures.norm
     if norm is None:
         return f"the loss of step {refused.step} is {loss}"
     return f"the gradient norm of step {refused.step} is {norm}, with a loss of {loss:.4g}"
 
 
-def _place(job: Job, step: TrainingStep, refused: Refused, given: str) -> str:
+def _place(job: Job, step: TrainingStep, refused: RefusedStep, before: str) -> str:
     """The call in which it began, or what was not finite before the step was made."""
     origins = _InModel()
-    with _told_of_layers(job.model, origins), observing.by(origins):
+    with _telling_layers(job.model, origins), observing.by(origins):
         loss = step.again(refused.step, refused.indices, origins.around(job.loss))
     origin = origins.first(backward=True)
     if not finite(loss.array):
@@ -82,8 +82,8 @@ def _place(job: Job, step: TrainingStep, refused: Refused, given: str) -> str:
         return _finite_again(step, loss)
     if origin is not None and not origin.already:
         return f"it began in {_call(origin)}"
-    if given:
-        return given if origin is None else f"{given}; the first to read it is {_call(origin)}"
+    if before:
+        return before if origin is None else f"{before}; the first to read it is {_call(origin)}"
     if origin is not None:
         return f"it began in {_call(origin)}; {origin.already} numbers of its inputs were so before"
     odd = [
@@ -102,7 +102,7 @@ def _finite_again(step: TrainingStep, loss: Tensor) -> str:
     )
 
 
-def _batch(step: TrainingStep, refused: Refused) -> str:
+def _batch(step: TrainingStep, refused: RefusedStep) -> str:
     """What of the batch is not finite, and in which samples."""
     batch = step.batch(refused.step, refused.indices)
     for name, tensor in zip(("inputs", "targets"), batch, strict=True):
@@ -140,17 +140,17 @@ class _InModel(Origins):
     def around(self, loss: Loss) -> Loss:
         """The loss, whose calls are its own."""
 
-        def told(outputs: Tensor, targets: Tensor) -> Tensor:
+        def of_loss(outputs: Tensor, targets: Tensor) -> Tensor:
             self.enter("the loss")
-            found = loss(outputs, targets)
+            result = loss(outputs, targets)
             self.leave()
-            return found
+            return result
 
-        return told
+        return of_loss
 
 
 @contextmanager
-def _told_of_layers(model: nn.Module, origins: Origins) -> Iterator[None]:
+def _telling_layers(model: nn.Module, origins: Origins) -> Iterator[None]:
     """While the block lasts, hooks of the model's layers say whose the calls are."""
     with ExitStack() as handles:
         for module, title in _titles(model):

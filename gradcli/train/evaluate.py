@@ -44,7 +44,7 @@ class Evaluation:
         """`{name.loss: ..., name.accuracy: ...}` over the split, or its first `limit` samples."""
         size = min(self._size, limit or self._size)
         job = self._job
-        loss, states = 0.0, Merged(job.metrics)
+        loss, states = 0.0, States(job.metrics)
         job.model.eval()
         try:
             for rows in stretches(size, job.settings.batch):
@@ -62,7 +62,7 @@ class Evaluation:
         return {name: one for name, one in named.items() if not isinstance(one, list)}
 
 
-class Merged:
+class States:
     """The state of each metric over the batches so far."""
 
     def __init__(self, metrics: Mapping[str, Metric]) -> None:

@@ -123,7 +123,7 @@ def resume(
         )
     source = str(directory.checkpoints / name)
     path, before = directory.path, of_run(directory.path)
-    forks = with_changes(before, found.meta.step, _changed(found.meta, job, before, keys))
+    forks = with_changes(before, found.meta.step, _changes_of(found.meta, job, before, keys))
     notes += check_same(found.meta, job, source, forks, allow_data_change=allow_data_change)
     notes += changes(found.meta.origin, job)
     job = job.as_fitted(found.meta.facts, source)
@@ -137,13 +137,13 @@ def resume(
     if forks != before:
         notes += [str(fork) for fork in forks if fork not in before]
         directory.write_fork(found.meta.step, manifest_with(path, forks))
-    directory.write_config([], _renewed(job, keys))
+    directory.write_config([], _config_from_here(job, keys))
     for note in notes:
         reporter.note(note)
     return trainer.run()
 
 
-def _renewed(job: Job, keys: Collection[str]) -> dict[str, Any]:
+def _config_from_here(job: Job, keys: Collection[str]) -> dict[str, Any]:
     """resolved.yaml as the run goes on: what it said, with the job's values of these keys.
 
     A run of an older version stays without the keys that it did not know, as its checkpoints are.
@@ -157,7 +157,7 @@ _OF_THE_WEIGHTS = (
 )
 
 
-def _changed(meta: Meta, job: Job, forks: Sequence[Fork], keys: Collection[str]) -> Fork:
+def _changes_of(meta: Meta, job: Job, forks: Sequence[Fork], keys: Collection[str]) -> Fork:
     """What the job has at some keys, and what the run had there."""
     old, new = (values_at(one, keys) for one in (config_of(meta, forks), job.resolved))
     return Fork(meta.step, sorted(keys), old, new)

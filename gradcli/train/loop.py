@@ -15,7 +15,7 @@ from gradcli.errors import CheckpointError, GradcliError, Interrupted, Stopped
 from gradcli.train.baseline import baseline_of
 from gradcli.train.checkpoint import Best, Checkpoint, Meta, file_name, read
 from gradcli.train.compare import config_sha256, places_of
-from gradcli.train.diagnose import Explained, Refused, explain
+from gradcli.train.diagnose import Explanation, RefusedStep, explain
 from gradcli.train.evaluate import Cancelled, Evaluation
 from gradcli.train.expectations import missed
 from gradcli.train.job import steps_per_epoch, total_steps
@@ -165,23 +165,23 @@ class Trainer:
         if figures is None:
             raise made.error
         self._step.put_back()
-        explained = explain(self.job, self._step, Refused(step, indices, figures))
+        explanation = explain(self.job, self._step, RefusedStep(step, indices, figures))
         row = self.meta.skipped_in_a_row + 1
         skips = self.job.settings.on_nonfinite == "skip" and row < SKIPS
-        why = {"skipped": explained.error.message} if skips else {}
+        why = {"skipped": explanation.error.message} if skips else {}
         epoch, rate = self.meta.step // self.per_epoch, self._step.rates(step)[0]
         line = {"epoch": epoch, "loss": figures.loss, "lr": rate, "seconds": self._seconds()}
         self._log("step", step, **line, **why)
         if not skips:
-            if explained.in_data and self._saved != self.meta.step:
+            if explanation.in_data and self._saved != self.meta.step:
                 self._save()
-            raise self._began_before(explained, step) or explained.error
+            raise self._began_before(explanation, step) or explanation.error
         self._enter(step, self.meta.skipped + 1, row)
-        self.reporter.skipped(step, explained.error.message)
+        self.reporter.skipped(step, explanation.error.message)
 
-    def _began_before(self, explained: Explained, step: int) -> GradcliError | None:
+    def _began_before(self, explanation: Explanation, step: int) -> GradcliError | None:
         """The error for an earlier step whose gradients nobody looked at, if it was one."""
-        if not explained.in_weights or self._step.looks:
+        if not explanation.in_weights or self._step.looks:
             return None
         where, note = self.directory.checkpoints, self.reporter.note
         return first_refused(

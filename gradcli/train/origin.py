@@ -69,9 +69,7 @@ def _with_gpu(source: str) -> str:
 def gradcli_commit() -> str | None:
     """The commit of gradcli itself, "-dirty" behind it where files differ; None if installed."""
     root = PACKAGE.parent
-    if not (
-        root / ".git"
-    ).exists():  # not that of a project which has gradcli in a folder of its own
+    if not (root / ".git").exists():  # git would take that of a project around it
         return None
     return git("-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gradcli.errors import CheckpointError, NumericsError
 from gradcli.train.average import Average
 from gradcli.train.checkpoint import names, read
-from gradcli.train.diagnose import Refused, explain
+from gradcli.train.diagnose import RefusedStep, explain
 from gradcli.train.state import nonfinite_weights, restore, tensors_of
 from gradcli.train.step import Order, TrainingStep
 
@@ -54,7 +54,7 @@ def first_refused(
             if made.refused is None:
                 return None
             step.put_back()
-            refused = Refused(done + 1, indices[made.done], made.refused)
+            refused = RefusedStep(done + 1, indices[made.done], made.refused)
             return explain(job, step, refused).error
     return None
 

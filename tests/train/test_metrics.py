@@ -11,7 +11,7 @@ import pytest
 from gradcli import engine
 from gradcli.data.samples import Samples
 from gradcli.engine import nn
-from gradcli.train.evaluate import Evaluation, Merged
+from gradcli.train.evaluate import Evaluation, States
 from gradcli.train.job import Settings
 from gradcli.train.metrics import METRICS, Metric, better, direction_of
 
@@ -23,7 +23,7 @@ def figure(name: str, outputs: list[Any], targets: list[Any], *cuts: int, **keys
     metric: Metric = METRICS[name](**keys)
     kind = engine.int64 if metric.targets == "labels" else engine.float32
     wanted, given = engine.tensor(targets, dtype=kind), engine.tensor(outputs, dtype=engine.float32)
-    merged = Merged({name: metric})
+    merged = States({name: metric})
     for begin, end in zip((0, *cuts), (*cuts, len(targets)), strict=True):
         state = metric.state(given[begin:end], wanted[begin:end])
         stacked = {
