@@ -28,7 +28,7 @@ def _percent(ctx: click.Context, parameter: click.Parameter, value: str | None) 
 
 
 @click.command("bench")
-@click.argument("config", required=False, type=click.Path(path_type=Path))
+@click.argument("config", required=False, type=options.path)
 @options.count("--steps", "N", "Measurements of each item, of which the median counts.", 30)
 @options.count("--top", "N", "How many of the longest kernel calls to list.", 15, least=0)
 @click.option(
@@ -38,7 +38,7 @@ def _percent(ctx: click.Context, parameter: click.Parameter, value: str | None) 
 )
 @click.option(
     "--against",
-    type=click.Path(path_type=Path),
+    type=options.path,
     metavar="FILE",
     help="Compare with what --json printed earlier; exit code 6 where it has become slower.",
 )

@@ -19,7 +19,7 @@ SHOWN = 4  # names of frozen parameters on a line
 
 
 @click.command("check")
-@click.argument("configs", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("configs", nargs=-1, type=options.path)
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of configs, for editors.")
 @click.option(
     "--markdown",

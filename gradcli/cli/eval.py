@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--data",
-    type=click.Path(path_type=Path),
+    type=options.path,
     metavar="FILE|FOLDER",
     help="Measure on new data with targets, in the format of the training data, which is not "
     "needed.",

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import click
 
 from gradcli import __version__
-from gradcli.errors import DeviceError, ErrorGroup, GradcliError, RunError
+from gradcli.errors import ConfigError, DeviceError, ErrorGroup, GradcliError, RunError
 from gradcli.free_memory import is_refusal, used_up
 from gradcli.registry import did_you_mean
 
@@ -133,6 +133,8 @@ def _ended(error: Exception, arguments: list[str]) -> int:
         problem.notes += (f"called in own code, {where}",) if where else ()
     elif is_refusal(error):
         problem = DeviceError(used_up(), code="E402")
+    elif isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        problem = ConfigError(f"no file can be called {_begin(error.filename)}: it is too long")
     elif isinstance(error, OSError) and error.errno in UNWRITABLE:
         where = f" {error.filename}" if error.filename else ""
         problem = RunError(f"cannot write{where}: {error.strerror}", code="E703")
@@ -143,6 +145,11 @@ def _ended(error: Exception, arguments: list[str]) -> int:
     errors = problem.errors if isinstance(problem, ErrorGroup) else [problem]
     output.errors(errors, problem.exit_code, "--json" in arguments)
     return problem.exit_code
+
+
+def _begin(name: object) -> str:
+    """The first letters of a name, for a sentence."""
+    return f"{str(name)[:40]!a}..."
 
 
 if __name__ == "__main__":

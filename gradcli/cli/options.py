@@ -22,6 +22,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 MAX_THREADS = 256
 
 
+class _Named(click.Path):
+    """A path that is not empty: Path("") is the current folder, which nobody asked for."""
+
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """The path; a usage error where it is empty, as of a shell's variable that is not set."""
+        if value == "":
+            self.fail("an empty text names no file or folder", parameter, ctx)
+        return super().convert(value, parameter, ctx)
+
+
+path = _Named(path_type=Path)
+
+
 def _threads(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
     if value is None:
         return None
@@ -125,7 +140,7 @@ isa = click.option(
 )
 runs = click.option(
     "--runs",
-    type=click.Path(path_type=Path),
+    type=path,
     default=Path("runs"),
     metavar="DIR",
     help="The folder of all runs.  [default: runs]",
@@ -170,7 +185,7 @@ def trained(function: Callable[..., Any]) -> Any:
     ) -> Any:
         def open_run(with_data: bool) -> Trained:
             from gradcli.config.trained import open_trained
-            from gradcli.train.directory import find
+            from gradcli.train.run_name import find
 
             path, which = find(runs, run, checkpoint)
             compute_on(device, threads)

@@ -21,11 +21,11 @@ OF_PROMPT = ("tokens", "temperature", "top_k", "top_p", "seed")
 
 @click.command("predict")
 @click.argument("run")
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, type=options.path)
 @options.count("--top", "K", "Name the K most probable classes.", 1)
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=options.path,
     metavar="FILE",
     help="Write the predictions to FILE.jsonl (one JSON object a line) or FILE.csv.",
 )

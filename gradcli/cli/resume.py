@@ -48,8 +48,9 @@ def command(
     the steps to come (optim.lr, schedule, train.clip and others) is recorded as a fork.
     """
     from gradcli.train import directory as directories
+    from gradcli.train.run_name import find
 
-    path, which = directories.find(runs, run)
+    path, which = find(runs, run)
     if which is not None:
         directories.check_newest(path, which)
     with directories.RunDirectory(path) as directory:

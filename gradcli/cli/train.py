@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("train")
-@click.argument("path", metavar="CONFIG", type=click.Path(path_type=Path))
+@click.argument("path", metavar="CONFIG", type=options.path)
 @click.option("--name", metavar="NAME", help="The run's name, in place of the config's.")
 @options.count(
     "--max-steps", "N", "Stop after N steps; `gradcli resume` goes on from there.", least=0

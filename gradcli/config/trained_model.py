@@ -13,9 +13,9 @@ from gradcli.data.facts import DataFacts, data_facts
 from gradcli.data.transforms import HERE, Transforms
 from gradcli.engine import nn
 from gradcli.engine.kind import Count, Kind
-from gradcli.train.directory import find
 from gradcli.train.generate import Sampling, continued
 from gradcli.train.predict import Predictor
+from gradcli.train.run_name import find
 
 
 def load(

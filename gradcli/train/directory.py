@@ -1,4 +1,4 @@
-"""A run is its directory: made once, written by one process, found by path, name or `last`."""
+"""A run is its directory: made once, written by one process."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
-from gradcli.errors import CheckpointError, ConfigError, GradcliError, RunError
-from gradcli.registry import did_you_mean
+from gradcli.errors import CheckpointError, ConfigError, RunError
 from gradcli.train import checkpoint
 from gradcli.train.atomic import remove_stale, sync_directory, write_text
 from gradcli.train.checkpoint import Checkpoint, Meta
@@ -22,7 +21,6 @@ from gradcli.train.safetensors_file import Stored
 from gradcli.train.yaml_text import to_yaml
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-RUN_ID = re.compile(r"\d{8}-\d{6}-\d{3}")
 STEP = re.compile(r"[0-9]{1,12}")
 BEFORE_FORK = re.compile(rf"resolved-({STEP.pattern})\.yaml")
 POINTERS = ("last", "best")
@@ -220,77 +218,6 @@ def best_and_last(path: Path) -> tuple[int | None, int | None]:
     """The steps that the pointers of a run name; None where one names no checkpoint."""
     best, last = (checkpoint.step_of(read_pointer(path, each) or "") for each in ("best", "last"))
     return best, last
-
-
-class Choice(NamedTuple):
-    """What RUN[@W] names: a run, and which of its checkpoints; None where that is left open."""
-
-    path: Path
-    which: str | None
-
-
-def find(runs: Path, text: str, option: str | None = None) -> Choice:
-    """What RUN[@W] names: RUN is a path, a run's name (its newest) or `last`.
-
-    W is `best`, `last` or a step, as of the `option` --checkpoint. A path that has an `@` in it and
-    is a run is that run.
-    """
-    run, at, which = text.rpartition("@")
-    if not at or "/" in which or is_run(Path(text)):
-        return Choice(_find(runs, text), option)
-    if option not in (None, which):
-        raise ConfigError(
-            f"{ascii(text)[1:-1]} names the checkpoint {which!a}, and --checkpoint names "
-            f"{option!a}; keep one of them"
-        )
-    return Choice(_find(runs, run), which)
-
-
-def _find(runs: Path, text: str) -> Path:
-    """The run that a path, a name or `last` means."""
-    path = Path(text)
-    if is_run(path):
-        return path
-    candidates = _all(runs)
-    if text != "last":
-        candidates = [one for one in candidates if one.parent.name == text or one.name == text]
-    if candidates:
-        return max(candidates, key=lambda one: (one.name, one.parent.name))
-    raise _not_found(runs, text)
-
-
-def _not_found(runs: Path, text: str) -> GradcliError:
-    names = sorted({one.parent.name for one in _all(runs)})
-    quote = ascii(text)[1:-1]
-    if Path(text).is_dir():
-        lacks = "checkpoints" if (Path(text) / "resolved.yaml").is_file() else "resolved.yaml"
-        return RunError(f"{quote} is not a run: it has no {lacks}")
-    if not names:
-        return RunError(f"no run '{quote}': {runs} holds no runs yet; `gradcli train` makes one")
-    cure = did_you_mean(text, names, f"known: {', '.join(names[:10])}, last")
-    return RunError(f"no run '{quote}' in {runs}; {cure}")
-
-
-def is_run(path: Path) -> bool:
-    """Whether a directory holds a run."""
-    return (path / "resolved.yaml").is_file() and (path / "checkpoints").is_dir()
-
-
-def _all(runs: Path) -> list[Path]:
-    """Every run below `runs`; links are not followed."""
-    try:
-        return [
-            run for name in _folders(runs, NAME) for run in _folders(name, RUN_ID) if is_run(run)
-        ]
-    except OSError as error:
-        raise RunError(f"cannot read {runs}: {error.strerror}") from error
-
-
-def _folders(path: Path, pattern: re.Pattern[str]) -> list[Path]:
-    if not path.is_dir():
-        return []
-    entries = (one for one in path.iterdir() if pattern.fullmatch(one.name))
-    return [one for one in entries if one.is_dir() and not one.is_symlink()]
 
 
 def checkpoint_name(path: Path, which: str | None) -> str | None:

@@ -12,7 +12,8 @@ from gradcli import engine
 from gradcli.errors import CheckpointError, GradcliError, RunError
 from gradcli.registry import did_you_mean
 from gradcli.train import checkpoint
-from gradcli.train.directory import checkpoint_file, find
+from gradcli.train.directory import checkpoint_file
+from gradcli.train.run_name import find
 from gradcli.train.safetensors_file import Stored, read
 from gradcli.train.state import MODEL, OPTIMIZER, as_evaluated, as_tensor, dtype_name, readable
 

@@ -9,7 +9,7 @@ from points import gradcli
 
 from gradcli import engine
 from gradcli.config.trained import open_trained
-from gradcli.train.directory import find
+from gradcli.train.run_name import find
 
 __all__ = ["gradcli"]
 

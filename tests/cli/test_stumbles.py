@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from points import gradcli
+from points import gradcli, only_run
 
 __all__ = ["gradcli"]
 
@@ -154,3 +154,64 @@ def test_data_without_classes_says_what_it_has(gradcli) -> None:
     ended = gradcli("check", "houses.yaml")
     assert ended.code == 2
     assert "^^^ its targets are values; classes are whole numbers or names" in ended.err
+
+
+@pytest.mark.parametrize("command", ["resume", "eval", "predict"])
+def test_what_is_no_run_names_the_run_meant(gradcli, command: str) -> None:
+    assert gradcli("train", "dots.yaml").code == 0
+    run = only_run()
+    checkpoint = run / "checkpoints" / (run / "last").read_text().strip()
+    files = ["dots.yaml"] if command == "predict" else []
+    names = f"the newest run in it: say dots, or {run}\n"
+    for text, cure in (
+        ("runs/dots", names),
+        ("runs", names),
+        (f"{Path.cwd()}/runs/dots@last", "the newest run in it: say dots, or "),
+        (str(run / "checkpoints"), f"it is of a run: say {run}\n"),
+        (str(run / "resolved.yaml"), f"it is of a run: say {run}\n"),
+        (str(checkpoint), f"it is of a run: say {run}@18\n"),
+        ("", "no run '': a run is named by its path, its name or `last`"),
+        ("@best", "no run '': a run is named by its path, its name or `last`"),
+        ("dots.yaml", "no run 'dots.yaml' in runs; did you mean 'dots'?"),
+        ("x" * 300, "no run 'xxx"),
+    ):
+        ended = gradcli(command, text, *files)
+        assert ended.code == 7, (text, ended.err)
+        assert cure in ended.err
+    Path("emptied/runs").mkdir(parents=True)
+    assert "say" not in gradcli(command, "emptied", *files).err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["predict", "dots", "NAME"],
+        ["predict", "dots", "dots.yaml", "--out", "NAME.csv"],
+        ["eval", "dots", "--runs", "NAME"],
+        ["train", "NAME"],
+        ["check", "NAME"],
+        ["train", "dots.yaml", "--from", "NAME"],
+    ],
+)
+def test_a_name_that_no_file_can_have_is_refused(gradcli, arguments: list[str]) -> None:
+    assert gradcli("train", "dots.yaml").code == 0
+    ended = gradcli(*(text.replace("NAME", "x" * 300) for text in arguments))
+    assert ended.code in (2, 3, 7), ended.err
+    assert "bug" not in ended.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", ""],
+        ["check", ""],
+        ["predict", "dots", ""],
+        ["predict", "dots", "dots.yaml", "--out", ""],
+        ["eval", "dots", "--data", ""],
+        ["resume", "dots", "--runs", ""],
+    ],
+)
+def test_an_empty_name_is_not_the_current_folder(gradcli, arguments: list[str]) -> None:
+    ended = gradcli(*arguments)
+    assert ended.code == 2
+    assert "an empty text names no file or folder" in ended.err

@@ -19,11 +19,11 @@ from gradcli.train.checkpoint import Best, Meta
 from gradcli.train.directory import (
     RunDirectory,
     create,
-    find,
     find_checkpoint,
     read_pointer,
     read_status,
 )
+from gradcli.train.run_name import find
 from gradcli.train.safetensors_file import Stored
 from gradcli.train.yaml_text import to_yaml
 
@@ -176,6 +176,7 @@ from pathlib import Path
 from gradcli.errors import CheckpointError, RunError
 from gradcli.train.checkpoint import Meta
 from gradcli.train.directory import RunDirectory
+from gradcli.train.run_name import find
 from gradcli.train.safetensors_file import Stored
 meta = Meta(step=2, epoch=0, seed=1, optimizer="sgd", config_sha256="")
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))

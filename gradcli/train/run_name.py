@@ -1,0 +1,120 @@
+"""What RUN[@W] means: a run by its path, its name or `last`, and one of its checkpoints."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from gradcli.errors import ConfigError, GradcliError, RunError
+from gradcli.registry import did_you_mean
+from gradcli.train.checkpoint import step_of
+from gradcli.train.directory import NAME
+
+RUN_ID = re.compile(r"\d{8}-\d{6}-\d{3}")
+
+
+class Choice(NamedTuple):
+    """What RUN[@W] names: a run, and which of its checkpoints; None where that is left open."""
+
+    path: Path
+    which: str | None
+
+
+def find(runs: Path, text: str, option: str | None = None) -> Choice:
+    """What RUN[@W] names: RUN is a path, a run's name (its newest) or `last`.
+
+    W is `best`, `last` or a step, as of the `option` --checkpoint. A path that has an `@` in it and
+    is a run is that run.
+    """
+    run, at, which = text.rpartition("@")
+    if not at or "/" in which or is_run(Path(text)):
+        return Choice(_find(runs, text), option)
+    if option not in (None, which):
+        raise ConfigError(
+            f"{ascii(text)[1:-1]} names the checkpoint {which!a}, and --checkpoint names "
+            f"{option!a}; keep one of them"
+        )
+    return Choice(_find(runs, run), which)
+
+
+def _find(runs: Path, text: str) -> Path:
+    """The run that a path, a name or `last` means."""
+    path = Path(text)
+    if text and is_run(path):
+        return path
+    candidates = _all(runs)
+    if text != "last":
+        candidates = [one for one in candidates if one.parent.name == text or one.name == text]
+    if candidates:
+        return max(candidates, key=_age)
+    raise _not_found(runs, text)
+
+
+def _not_found(runs: Path, text: str) -> GradcliError:
+    names = sorted({one.parent.name for one in _all(runs)})
+    quote = ascii(text)[1:-1]
+    if not text:
+        return RunError("no run '': a run is named by its path, its name or `last`")
+    near = _runs_near(runs, Path(text))
+    if os.path.isdir(text):  # noqa: PTH112 -- false, and no OSError, for a name that is too long
+        lacks = "checkpoints" if (Path(text) / "resolved.yaml").is_file() else "resolved.yaml"
+        return RunError(f"{quote} is not a run: it has no {lacks}", notes=near)
+    if near:
+        return RunError(f"{quote} is not a run", notes=near)
+    if not names:
+        return RunError(f"no run '{quote}': {runs} holds no runs yet; `gradcli train` makes one")
+    cure = did_you_mean(text, names, f"known: {', '.join(names[:10])}, last")
+    return RunError(f"no run '{quote}' in {runs}; {cure}")
+
+
+def _runs_near(runs: Path, path: Path) -> tuple[str, ...]:
+    """How to name the run that a path which is none lies in, or the newest run that lies in it."""
+    for outer in path.parents:
+        if is_run(outer):
+            step = step_of(path.name)
+            return (f"it is of a run: say {outer}{'' if step is None else f'@{step}'}",)
+    try:
+        inner = [one for one in _folders(path, RUN_ID) if is_run(one)] or _all(path)
+    except (OSError, RunError):
+        return ()
+    if not inner:
+        return ()
+    newest = max(inner, key=_age)
+    if newest.parent.parent.resolve() == runs.resolve():
+        return (f"the newest run in it: say {newest.parent.name}, or {newest}",)
+    return (f"the newest run in it: say {newest}",)
+
+
+def _age(run: Path) -> tuple[str, str]:
+    """What orders runs, the newest last."""
+    return run.name, run.parent.name
+
+
+def is_run(path: Path) -> bool:
+    """Whether a directory holds a run; a name that no file can have holds none."""
+    try:
+        return (path / "resolved.yaml").is_file() and (path / "checkpoints").is_dir()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return False
+        raise
+
+
+def _all(runs: Path) -> list[Path]:
+    """Every run below `runs`; links are not followed."""
+    try:
+        return [
+            run for name in _folders(runs, NAME) for run in _folders(name, RUN_ID) if is_run(run)
+        ]
+    except OSError as error:
+        raise RunError(f"cannot read {runs}: {error.strerror}") from error
+
+
+def _folders(path: Path, pattern: re.Pattern[str]) -> list[Path]:
+    if not path.is_dir():
+        return []
+    entries = (one for one in path.iterdir() if pattern.fullmatch(one.name))
+    return [one for one in entries if one.is_dir() and not one.is_symlink()]
