@@ -17,7 +17,7 @@ from points import Ended, only_run
 from refusals import begin, finish, gradcli
 
 import gradcli as package
-from gradcli.train import atomic, loop, step
+from gradcli.train import atomic, launch, loop, step
 
 __all__ = ["gradcli"]
 
@@ -96,7 +96,7 @@ def strike(patch: pytest.MonkeyPatch, owner: Any, name: str, number: int, when: 
 
 
 MOMENTS: dict[str, tuple[Any, str, int]] = {
-    "the first try": (points.PointsSplit, "batch", 2),  # after the plan of its memory
+    "the first try": (launch, "preflight", 1),
     "a step": (step.OneStep, "gradients", 2),
     "an update": (step.OneStep, "update", 2),
     "an evaluation": (loop.Trainer, "_evaluate", 2),
@@ -153,7 +153,7 @@ def test_ctrl_c_in_a_reading_command_changes_nothing(
     before = {path: path.read_bytes() for path in only_run().rglob("*") if path.is_file()}
     # The model is there by then: the evaluation or prediction itself is struck.
     strike(monkeypatch, points.PointsSplit, "batch", signal.SIGINT, 1)
-    strike(monkeypatch, points.Points, "read", signal.SIGINT, 1)
+    strike(monkeypatch, points.Points, "new_inputs", signal.SIGINT, 1)
     ended = gradcli(command, "last", *(["new.txt"] if command == "predict" else []))
     assert (ended.code, ended.out) == (130, "")
     assert {path: path.read_bytes() for path in only_run().rglob("*") if path.is_file()} == before

@@ -142,7 +142,6 @@ def x() -> engine.Tensor:
         ({"a": None}, None, "tensors['a'] must be Tensor, got NoneType"),
         ({"__metadata__": x()}, None, "nothing in tensors can be called '__metadata__'"),
         ({"\ud800": x()}, None, "nothing in tensors can be called '\\ud800'"),
-        ({"a": engine.ones(2).to("meta")}, None, "tensors['a'] lies on meta, which has no values"),
         ({}, {"epoch": 3}, "metadata['epoch'] must be str, got int; json.dumps(x) makes a text"),
         ({}, {3: "a"}, "a name in metadata must be str, got int 3"),
         ({}, {"a": "\udfff"}, "metadata['a'] holds half a surrogate pair"),
@@ -157,6 +156,12 @@ def test_what_the_format_cannot_hold_is_refused(
     assert says in str(caught.value)
     assert isinstance(caught.value, TypeError) == ("must be" in says)
     assert not [*tmp_path.iterdir()]
+
+
+def test_a_tensor_without_values_is_refused(tmp_path: Path) -> None:
+    nowhere = {"a": engine.ones(2).to("meta")}
+    with pytest.raises(OptionError, match=r"tensors\['a'\] lies on meta, which has no values"):
+        gradcli.save_tensors(tmp_path / "a", nowhere)
 
 
 def test_an_array_is_told_how_to_become_a_tensor(tmp_path: Path) -> None:
