@@ -41,6 +41,10 @@ def test_metrics_are_those_of_the_cpu(tmp_path: Path) -> None:
     CASES.metrics_are_those_of_the_cpu(tmp_path)
 
 
+def test_predictions_are_those_of_the_cpu(tmp_path: Path) -> None:
+    CASES.predictions_are_those_of_the_cpu(tmp_path)
+
+
 def test_a_run_goes_on_with_the_same_bits_and_moves_between_devices(tmp_path: Path) -> None:
     CASES.a_run_goes_on_with_the_same_bits_and_moves_between_devices(tmp_path)
 

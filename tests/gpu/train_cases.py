@@ -105,3 +105,17 @@ class TrainCases:
             assert len(here["metrics"]) > 4
             assert there["metrics"] == pytest.approx(here["metrics"], rel=1e-4)
             assert there.get("tables") == here.get("tables")
+
+    def predictions_are_those_of_the_cpu(self, runs: Path) -> None:
+        """Captured, and eagerly."""
+        new = str(CONFIGS.parent / "datasets" / "penguins" / "penguins.csv")
+        for capture in ("true", "false"):
+            run = self.train(runs, PENGUINS, "cpu", *SHORT, "-s", f"train.capture={capture}")["run"]
+            there, here = (
+                result(self.gradcli("predict", run, new, "--json", "--device", device))
+                for device in (self.device, "cpu")
+            )
+            assert len(here["predictions"]) > 300
+            for one, other in zip(there["predictions"], here["predictions"], strict=True):
+                assert one["label"] == other["label"]
+                assert one["probabilities"] == pytest.approx(other["probabilities"], abs=1e-5)
