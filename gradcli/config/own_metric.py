@@ -38,6 +38,12 @@ class OwnMetric(Row):
                 dataclasses.dataclass(frozen=True)(cls), leave=("targets", "direction")
             )
             assert self.parameters is not None  # an unknown type is found here
+        if "name" in self.keys:
+            raise ConfigError(
+                f"{path}: {self.name} has a field 'name', and in YAML that key says what the figure "
+                "is called; rename the field",
+                code="E104",
+            )
 
     def _problem(self, cls: type) -> str:
         """What is wrong with the class itself."""

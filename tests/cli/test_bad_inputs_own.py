@@ -84,6 +84,11 @@ class Own:
         ('return state["near"] / ', "return None, ", "Own.finish must give one number, got "),
         ("argmax(1)", "argmax(3)", "own.py:9: argmax"),
         ("class Own", "class Accuracy", "the name 'accuracy' is taken; rename the class"),
+        (
+            "\n    def state",
+            "    name: str = ''\n\n    def state",
+            "has a field 'name', and in YAML",
+        ),
         ('"higher"', '"neither"', "train.best: metric 'own' is better neither higher nor lower"),
     ],
 )
