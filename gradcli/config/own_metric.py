@@ -40,8 +40,8 @@ class OwnMetric(Row):
             assert self.parameters is not None  # an unknown type is found here
         if "name" in self.keys:
             raise ConfigError(
-                f"{path}: {self.name} has a field 'name', and in YAML that key says what the figure "
-                "is called; rename the field",
+                f"{path}: {self.name} has a field 'name', and in YAML that key says what the "
+                "figure is called; rename the field",
                 code="E104",
             )
 
