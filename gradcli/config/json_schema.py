@@ -74,12 +74,7 @@ def _layer_list() -> Json:
 def _layer(definitions: Json) -> Json:
     """A layer: a name, or a map with the name as its only key."""
     rows: Mapping[str, Callable[..., Any]] = {**LAYERS, **CONTAINERS}
-    # A name that is no layer's may be that of one of the file's blocks.
-    block: Json = {"not": {"enum": list(rows)}}
-    forms: list[Json] = [
-        {"type": "string", **block},
-        {"type": "object", "propertyNames": block, "minProperties": 1, "maxProperties": 1},
-    ]
+    forms = _others(rows)  # the file's blocks, and own layers
     bare = []
     again = _keys(schema_of(recomputed), definitions)
     for kind, make in rows.items():
@@ -102,6 +97,15 @@ def _layer(definitions: Json) -> Json:
     return {"anyOf": [{"enum": bare}, *forms]}
 
 
+def _others(rows: Mapping[str, Any]) -> list[Json]:
+    """A name that is in no table, or a map with it as its only key."""
+    name: Json = {"not": {"enum": list(rows)}}
+    return [
+        {"type": "string", **name},
+        {"type": "object", "propertyNames": name, "minProperties": 1, "maxProperties": 1},
+    ]
+
+
 def _under_its_name(kind: str, make: Callable[..., Any], values: list[Json]) -> Json:
     return {
         "type": "object",
@@ -114,7 +118,7 @@ def _under_its_name(kind: str, make: Callable[..., Any], values: list[Json]) -> 
 
 def _metric(definitions: Json) -> Json:
     """A metric: a name, or a map with the name as its only key."""
-    forms: list[Json] = []
+    forms = _others(METRICS)  # own metrics
     for kind, make in METRICS.items():
         fields = _map(schema_of(make), definitions)
         fields["properties"]["name"] = {"type": "string"}

@@ -10,6 +10,7 @@ from typing import Any
 from gradcli.config.json_schema import json_schema
 from gradcli.config.load import Config, load
 from gradcli.errors import GradcliError
+from gradcli.train.metrics import METRICS
 
 Write = Callable[..., Path]
 PIECES = [
@@ -115,6 +116,8 @@ def test_the_json_schema_accepts_what_the_reader_accepts(config_file: Write) -> 
     assert "relu" in layers[0]["enum"]
     assert "linear" not in layers[0]["enum"]
     assert any("conv" in form.get("properties", {}) for form in layers)
+    of_own_code = {"type": "string", "not": {"enum": list(METRICS)}}
+    assert of_own_code in schema["properties"]["metrics"]["items"]["anyOf"]
     train = schema["properties"]["train"]
     assert train["required"] == ["batch"]
     assert train["additionalProperties"] is False
