@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -35,6 +36,19 @@ class _Named(click.Path):
 
 
 path = _Named(path_type=Path)
+
+
+class Finite(click.FloatRange):
+    """A number in a range; NaN is in none, and infinity is no number to compute with."""
+
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number, or a usage error."""
+        number: float = super().convert(value, parameter, ctx)
+        if not math.isfinite(number):
+            self.fail(f"expected a finite number, got {value}", parameter, ctx)
+        return number
 
 
 def _threads(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int | None:

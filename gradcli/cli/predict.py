@@ -34,7 +34,7 @@ OF_PROMPT = ("tokens", "temperature", "top_k", "top_p", "seed")
 @options.count("--tokens", "N", "How many characters or bytes follow the prompt.", 300)
 @click.option(
     "--temperature",
-    type=click.FloatRange(min=0),
+    type=options.Finite(min=0),
     default=1.0,
     metavar="T",
     help="Below 1 what is probable is picked more often, at 0 always.  [default: 1]",
@@ -42,7 +42,7 @@ OF_PROMPT = ("tokens", "temperature", "top_k", "top_p", "seed")
 @options.count("--top-k", "K", "Pick among the K most probable ones.")
 @click.option(
     "--top-p",
-    type=click.FloatRange(min=0, max=1, min_open=True),
+    type=options.Finite(min=0, max=1, min_open=True),
     metavar="P",
     help="Pick among the fewest that have the probability P together.",
 )
@@ -90,7 +90,9 @@ def command(
         return
     if top > 1 and trained.job.dataset.facts.classes is None:
         raise ConfigError(f"--top {top}: this run predicts values, there are no classes to rank")
-    records = Predictor(trained.job).files(files, top, output.say_aside)
+    predictor = Predictor(trained.job)
+    predictions.check_apart(out, predictor, files)
+    records = predictor.files(files, top, output.say_aside)
     if out is not None:
         count = predictions.write(out, records)
         if as_json:

@@ -11,11 +11,14 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli.data.files import shown
 from gradcli.errors import ConfigError, RunError
 from gradcli.train.atomic import write_file
+
+if TYPE_CHECKING:
+    from gradcli.train.predict import Predictor
 
 FORMAT = 1  # of what --json prints and of each line of a .jsonl file; docs/data.md has its keys
 
@@ -81,6 +84,15 @@ def check_target(out: Path, overwrite: bool) -> None:
     if out.exists() and not (overwrite and out.is_file()):
         cure = "--overwrite replaces it" if out.is_file() else "it is no regular file"
         raise ConfigError(f"--out {shown(out)}: there is such a file already; {cure}")
+
+
+def check_apart(out: Path | None, predictor: Predictor, files: Iterable[Path]) -> None:
+    """Refuse to write over one of the files that are read."""
+    if out is not None and predictor.reads(out, files):
+        raise ConfigError(
+            f"--out {shown(out)}: that is one of the files to predict, and would be lost; give "
+            "another name"
+        )
 
 
 def write(out: Path, records: Iterable[Record]) -> int:

@@ -27,6 +27,7 @@ ZIP = b"PK\x03\x04"
 LONGEST = 10_000  # bytes of a header; what NumPy itself reads without being asked twice
 _MAX_DIMS = 8
 _MAX_BYTES = 4 << 30
+TEXT = ("U", "S", "a", "T")  # codes of text in NumPy
 # What stands for a type in the header -> its name, and its code for array.
 TYPES = {
     "b1": ("bool", "B"),
@@ -151,9 +152,15 @@ def _type(entry: re.Match[str], source: str) -> tuple[str, bool]:
         _refuse(
             source,
             "it holds Python objects, which only pickle could read; save numbers, "
-            "such as numpy.save(file, array.astype('float32'))",
+            "such as numpy.save(file, array.astype('float32')), or of texts their numbers, "
+            "numpy.unique(array, return_inverse=True)[1]",
         )
     if kind not in TYPES or order not in "<>|=" or (order == "|" and kind[1] != "1"):
+        if kind[:1] in TEXT:
+            _refuse(
+                source,
+                "it holds texts; save their numbers, numpy.unique(array, return_inverse=True)[1]",
+            )
         known = ", ".join(name for name, _ in TYPES.values())
         _refuse(source, f"its type is '{written}'; read are {known}")
     other = ">" if sys.byteorder == "little" else "<"

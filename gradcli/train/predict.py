@@ -73,6 +73,11 @@ class Predictor:
                 else:
                     yield _ranked(values, labels_of(job), top)
 
+    def reads(self, file: Path, paths: Iterable[Path]) -> bool:
+        """Whether a file is one of these, or one that is read in a folder among them."""
+        files = self._expanded(paths, lambda note: None)
+        return file.exists() and any(one.exists() and one.samefile(file) for one in files)
+
     def _expanded(self, paths: Iterable[Path], note: Callable[[str], None]) -> Iterator[Path]:
         for path in paths:
             if not path.is_dir():

@@ -122,3 +122,24 @@ def test_a_name_that_is_no_utf8_is_escaped_in_a_table(tmp_path: Path) -> None:
 def test_numbers_that_json_lacks_are_refused() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         list(predictions.json_lines([{"file": "a", "index": 0, "values": {"y": float("nan")}}]))
+
+
+@pytest.mark.parametrize("out", ["points.csv", "folder/points.csv", "./folder/../points.csv"])
+def test_a_file_to_predict_is_never_overwritten(gradcli, trained, out: str) -> None:
+    Path("folder").mkdir()
+    for file in (Path("points.csv"), Path("folder/points.csv")):
+        file.write_text("0.9 0.1\n")
+    ended = gradcli("predict", "last", "points.csv", "folder", "--out", out, "--overwrite")
+    assert ended.code == 2
+    assert "that is one of the files to predict, and would be lost" in ended.err
+    assert Path(out).read_text() == "0.9 0.1\n"
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--temperature", "nan"), ("--temperature", "inf"), ("--top-p", "nan")]
+)
+def test_a_number_that_is_none_names_its_option(gradcli, trained, option: str, value: str) -> None:
+    ended = gradcli("predict", "last", "--prompt", "a", option, value)
+    assert ended.code == 2
+    assert f"'{option}': " in ended.err
+    assert f"got {value}" in ended.err
