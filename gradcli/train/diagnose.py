@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
 OUTSIDE = "the step"  # around model and loss: the batch, and sums of micro-batches
 SKIP = "leave such steps out: train.on_nonfinite: skip"
-SLOWER = (
-    "go on from the last checkpoint with a lower rate or a clip: "
-    "gradcli resume RUN -s optim.lr=1e-4 -s train.clip=1.0"
-)
 SHOWN = 5  # samples
 
 
@@ -57,10 +53,23 @@ def explain(job: Job, step: TrainingStep, refused: RefusedStep) -> Explanation:
     before = [f"{norm:.3g} at step {number}" for number, norm in step.norms.items()]
     notes = [f"gradient norms before: {', '.join(before)}"] if before else []
     in_data, in_weights = (bool(text) and place.startswith(text) for text in (data, weights))
-    cures = [f"look at these samples, or {SKIP}"] if in_data else [SLOWER, f"or {SKIP}"]
-    notes += ["nothing of this step was applied", *cures]
+    notes += ["nothing of this step was applied", *_cures(job, in_data)]
     error = NumericsError(f"{_what(refused)}; {place}", notes=tuple(notes))
     return Explanation(error, in_data, in_weights)
+
+
+def _cures(job: Job, in_data: bool) -> list[str]:
+    """What may help, without what the job does already."""
+    settings, rate = job.settings, job.optimizer.defaults["lr"] / 10
+    skip = [] if settings.on_nonfinite == "skip" else [f"or {SKIP}"]
+    if in_data:
+        return [", ".join(["look at these samples", *skip])]
+    ways, words = ["a lower rate"], [f"-s optim.lr={rate:g}"]
+    if settings.clip is None:
+        ways.append("a clip")
+        words.append("-s train.clip=1.0")
+    again = f"go on from the last checkpoint with {' or '.join(ways)}"
+    return [f"{again}: gradcli resume RUN {' '.join(words)}", *skip]
 
 
 def _what(refused: RefusedStep) -> str:

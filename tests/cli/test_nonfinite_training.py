@@ -293,6 +293,8 @@ def test_ten_skipped_steps_in_a_row_end_the_run_as_one_does_elsewhere(gradcli: C
     ended = gradcli("train", written(data="at: 64"), *SKIP)
     assert ended.code == 5
     assert "loss of step 10 is nan; it is in the data" in " ".join(ended.err.split())
+    assert "look at these samples\n" in ended.err
+    assert "or leave such steps out" not in ended.err
     lines = log()
     assert [line["step"] for line in lines if "skipped" in line] == [*range(1, 10)]
     assert (lines[-1]["step"], lines[-1]["loss"]) == (10, None)
@@ -301,6 +303,20 @@ def test_ten_skipped_steps_in_a_row_end_the_run_as_one_does_elsewhere(gradcli: C
     again = gradcli("resume", "last")
     assert again.code == 5
     assert "loss of step 10 is nan" in again.err
+
+
+@pytest.mark.parametrize(
+    ("words", "cure"),
+    [
+        ((), "a lower rate or a clip: gradcli resume RUN -s optim.lr=1e+29 -s train.clip=1.0\n"),
+        (("-s", "train.clip=2"), "a lower rate: gradcli resume RUN -s optim.lr=1e+29\n"),
+    ],
+)
+def test_a_cure_is_none_that_the_run_has_already(gradcli: Command, words, cure: str) -> None:
+    ended = gradcli("train", written(), "-s", "optim.lr=1e30", *words)
+    assert ended.code == 5
+    assert f"go on from the last checkpoint with {cure}" in ended.err
+    assert "or leave such steps out: train.on_nonfinite: skip" in ended.err
 
 
 def test_a_stop_leaves_a_checkpoint_as_before_the_step(gradcli: Command) -> None:
