@@ -1,4 +1,4 @@
-"""Classes of a table that are numbers: `task: regression` may have been forgotten."""
+"""Labels that are numbers: values to predict, or classes that do not count from 0."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def may_be_values(root: Node, facts: Facts) -> bool:
 
 
 def lint(root: Node, facts: Facts, report: Report) -> None:
-    """Warn of many classes with few samples each, all of them numbers."""
+    """Warn of numbers that are hardly meant as the classes that they are taken for."""
+    if facts.first_label:
+        _lint_first(root, facts, report)
     classes, samples = len(facts.labels), sum(facts.sizes.values())
     if classes > FEW_CLASSES and classes * FEW_SAMPLES > samples and may_be_values(root, facts):
         report.warn(
@@ -36,3 +38,16 @@ def lint(root: Node, facts: Facts, report: Report) -> None:
             place_of(root, "data", "target"),
             caret=CURE,
         )
+
+
+def _lint_first(root: Node, facts: Facts, report: Report) -> None:
+    """Warn of classes below the first label; the model would have outputs for them."""
+    first, classes = facts.first_label, facts.classes
+    below = "class 0 has" if first == 1 else f"classes 0 to {first - 1} have"
+    key = next((key for key in ("targets", "labels") if key in root.map()["data"].map()), "name")
+    report.warn(
+        "W109",
+        f"the labels begin at {first}: {below} no sample, and the model gets {classes} outputs",
+        place_of(root, "data", key),
+        caret=f"labels count from 0: subtract {first}, or write data.classes: {classes}",
+    )

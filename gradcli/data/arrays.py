@@ -90,15 +90,17 @@ class Arrays(ScaledTargets, OwnPictures):
             self._same(heads["train"], heads["test"])
             sizes["test"] = heads["test"][0].shape[0]
         values = targets is not None and is_float(targets)
+        first, classes = (0, None) if values or targets is None else self._label_range()
         width = _width(targets) if targets is not None else ()
         return Facts(
             input=sample_shape(inputs),
             input_kind="float",
             target=width if values else (),
-            classes=None if values or targets is None else self.classes or self._count_classes(),
+            classes=classes,
             vocab=None,
             labels=(),
             sizes=sizes,
+            first_label=first,
         )
 
     def _heads(self, inputs: str, targets: str | None) -> tuple[Header, Header | None]:
@@ -127,14 +129,17 @@ class Arrays(ScaledTargets, OwnPictures):
                     f"the test split holds {theirs}, which does not go with {ours}", code="E305"
                 )
 
-    def _count_classes(self) -> int:
-        highest, opened = 0, dict[Path, Loaded]()
+    def _label_range(self) -> tuple[int, int]:
+        """The first class that has a label, and how many classes there are."""
+        if self.classes:
+            return 0, self.classes
+        labels, opened = set[int](), dict[Path, Loaded]()
         for _, targets in self._pairs().values():
             if targets is not None:
                 numbers = self.array(targets, opened).numbers
                 check_labels(numbers, None, self.named(targets))
-                highest = max(highest, *numbers, 0)
-        return highest + 1
+                labels |= set(numbers)
+        return min(labels), max(labels) + 1
 
     def stored_types(self) -> tuple[str, str, float, Statistic, Statistic]:
         """As the headers say; zeros where there are no targets."""

@@ -25,6 +25,7 @@ class Facts:
         sizes: samples by the name of the split.
         mixed: while training, a label is probabilities of the classes.
         values: names of the numbers in a target; () if they have none.
+        first_label: the lowest label, where classes were counted by their labels.
     """
 
     input: tuple[int, ...]
@@ -36,6 +37,7 @@ class Facts:
     sizes: dict[str, int]
     mixed: bool = False
     values: tuple[str, ...] = ()
+    first_label: int = 0
 
 
 @dataclass(frozen=True)

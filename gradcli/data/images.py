@@ -49,21 +49,22 @@ class IdxSource(OwnPictures):
             test = self._headers(self.test_images, self.test_labels)
             same_samples(train, test, self.images, self.test_images)
             sizes["test"] = test.shape[0]
-        classes = self.classes or self._count_classes()
-        return Facts(sample_shape(train), "float", (), classes, None, (), sizes)
+        first, classes = (0, self.classes) if self.classes else self._label_range()
+        shape = sample_shape(train)
+        return Facts(shape, "float", (), classes, None, (), sizes, first_label=first)
 
     def _headers(self, images: str, labels: str) -> Header:
         header = read_header(Path(images))
         check_pair(header, read_header(Path(labels)), images, labels)
         return header
 
-    def _count_classes(self) -> int:
-        highest = 0
+    def _label_range(self) -> tuple[int, int]:
+        """The first class that has a label, and how many classes there are."""
+        labels = set[int]()
         for path in (self.labels, self.test_labels):
             if path is not None:
-                numbers = label_numbers(read_idx(Path(path))[0], path)
-                highest = max(highest, *numbers, 0)
-        return highest + 1
+                labels |= set(label_numbers(read_idx(Path(path))[0], path))
+        return max(min(labels), 0), max(*labels, 0) + 1
 
     def stored_types(self) -> tuple[str, str, float, Statistic, Statistic]:
         """As the headers say."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import numpy
 import pytest
 from points import gradcli, only_run
 
@@ -215,3 +216,29 @@ def test_an_empty_name_is_not_the_current_folder(gradcli, arguments: list[str]) 
     ended = gradcli(*arguments)
     assert ended.code == 2
     assert "an empty text names no file or folder" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("labels", "more", "warning"),
+    [
+        ([1, 2, 3], "", "the labels begin at 1: class 0 has no sample, and the model gets 4 outp"),
+        ([5, 6], "", "the labels begin at 5: classes 0 to 4 have no sample, and the model gets 7"),
+        ([0, 2], "", None),
+        ([1, 2, 3], ", classes: 4", None),
+    ],
+)
+def test_labels_that_do_not_begin_at_0_are_told_at_check(
+    gradcli, labels: list[int], more: str, warning: str | None
+) -> None:
+    numpy.savez("x.npz", x=numpy.zeros((30, 2), "f4"), y=numpy.resize(labels, 30))
+    Path("x.yaml").write_text(
+        f"gradcli: 1\ndata: {{name: npz, file: x.npz, inputs: x, targets: y{more}}}\n"
+        "model: [linear: $data.classes]\nloss: cross_entropy\noptim: adam\n"
+        "train: {epochs: 1, batch: 10}\n"
+    )
+    ended = gradcli("check", "x.yaml")
+    assert ended.code == 0
+    assert ("W109" in ended.err) == (warning is not None)
+    if warning:
+        assert f"warning[W109] {warning}" in ended.err
+        assert f"subtract {labels[0]}, or write data.classes: {labels[-1] + 1}" in ended.err
