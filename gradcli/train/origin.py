@@ -91,7 +91,7 @@ def changes(theirs: Mapping[str, Any], job: Job) -> list[str]:
     `theirs` is empty in checkpoints of older versions, of which nothing is known.
     """
     ours = origin_of(job)
-    other_group = bool(theirs) and theirs.get("group") != ours["group"]
+    other_group = bool(theirs) and _group(theirs, job) != ours["group"]
     was, now = _computer(theirs), _computer(ours)
     found = [f"{was}, now {now}"] if other_group else []
     found += _other_build(theirs, ours) if theirs else []
@@ -103,6 +103,14 @@ def changes(theirs: Mapping[str, Any], job: Job) -> list[str]:
         f"warning: the steps so far were computed by {'; '.join(found)}: the bits {verb} others "
         f"than those of an uninterrupted run{cure}"
     ]
+
+
+def _group(theirs: Mapping[str, Any], job: Job) -> object:
+    """The group of what computed a checkpoint at the precision of the job: forks change that."""
+    isa = theirs.get("isa")
+    if theirs.get("device") == "cpu" and isa in LIKE_AVX2["float32"]:
+        return group_of(str(isa), job.settings.precision)
+    return theirs.get("group")
 
 
 def _other_build(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Iterator[str]:
@@ -126,7 +134,8 @@ def _cure(theirs: Mapping[str, Any], ours: Mapping[str, Any], job: Job) -> str:
     if device != "cpu":
         return f"resume with --device {_brief(device)} for the same bits"
     usable = cpu.usable_isas()
-    alike = [n for n in usable if group_of(n, job.settings.precision) == theirs.get("group")]
+    group = _group(theirs, job)
+    alike = [n for n in usable if group_of(n, job.settings.precision) == group]
     if not alike:
         return f"this machine cannot give the same bits (it has {', '.join(usable)})"
     isa = theirs["isa"] if theirs.get("isa") in alike else alike[0]

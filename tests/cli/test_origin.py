@@ -136,6 +136,17 @@ def test_another_instruction_set_of_the_group_is_not_named(gradcli) -> None:
     assert (ended.code, "computed by" in ended.err) == (0, False)
 
 
+@pytest.mark.skipif("avx512bf16" not in USABLE, reason="needs a group of bf16 alone")
+def test_a_fork_to_another_precision_is_no_other_computer(gradcli) -> None:
+    stopped(gradcli, "--isa", "avx512bf16")
+    arguments = ("-s", "train.precision=bf16", "--device", "cpu", "--isa")
+    assert "so far were computed" not in gradcli("resume", "last", *arguments, "avx512bf16").err
+    stopped(gradcli, "--isa", "avx2")
+    ended = gradcli("resume", "last", *arguments, "avx512bf16")
+    assert "computed by avx2, now avx512bf16: the bits are others" in ended.err
+    assert "resume with --isa avx2 for the same bits" in ended.err
+
+
 def test_another_build_is_named(gradcli, monkeypatch) -> None:
     stopped(gradcli)
     compiler = origin.BUILD.compiler
