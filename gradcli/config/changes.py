@@ -5,9 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_type_hints
 
 from gradcli.config.sections import top
 from gradcli.errors import ConfigError
+from gradcli.registry import did_you_mean
 from gradcli.train.changeable import Changeable, marks
 from gradcli.train.job import Settings
 
@@ -51,5 +53,17 @@ def _refusal(override: str, key: str, run: Path) -> ConfigError:
     return ConfigError(
         f"-s {override}: that is a new run; a resumed one can only change {', '.join(said)}",
         code="E125",
-        notes=(f"a new run with these weights: {shlex.join(begin)}",),
+        notes=(_slip(key) or f"a new run with these weights: {shlex.join(begin)}",),
     )
+
+
+def _slip(key: str) -> str:
+    """The key that was meant, where this is none of `train` or of the top; else nothing."""
+    known = {*get_type_hints(top), *(f"train.{name}" for name in get_type_hints(Settings))}
+    if key in known or (key.partition(".")[0] in known and not key.startswith("train.")):
+        return ""
+    return "" if key.startswith(TAKES_KEYS) else did_you_mean(key, changeable())
+
+
+# Sections of `train`, which have keys of their own.
+TAKES_KEYS = ("train.ema.", "train.early_stop.")

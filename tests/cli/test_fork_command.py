@@ -339,3 +339,24 @@ def test_the_config_of_a_forked_run_is_read_as_configs_are(gradcli, stopped: Pat
     file.write_text(f"gradcli: {'[' * 3000}\n")
     ended = gradcli("eval", "last")
     assert (ended.code, "nested deeper than" in ended.err) == (2, True), ended.err
+
+
+@pytest.mark.parametrize(
+    ("override", "meant"),
+    [
+        ("train.epoch=4", "train.epochs"),
+        ("train.onnonfinite=skip", "train.on_nonfinite"),
+        ("epochs=4", "train.epochs"),
+        ("shedule=cosine", "schedule"),
+        ("train.batch=4", None),
+        ("train.ema.warmup=true", None),
+        ("freeze=[bias]", None),
+    ],
+)
+def test_a_key_that_is_mistyped_is_no_new_run(
+    gradcli, stopped: Path, override: str, meant: str | None
+) -> None:
+    ended = gradcli("resume", "last", "-s", override)
+    assert ended.code == 2
+    assert (f"did you mean '{meant}'?" in ended.err) == (meant is not None)
+    assert ("a new run with these weights" in ended.err) == (meant is None)
