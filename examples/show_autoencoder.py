@@ -14,7 +14,7 @@ import grey_png
 from gradcli import engine
 from gradcli.config.trained import open_trained
 from gradcli.errors import GradcliError
-from gradcli.train.directory import find
+from gradcli.train.run_name import find
 
 
 def pairs(run: Path, checkpoint: str | None, across: int, rows: int) -> engine.Tensor:
