@@ -55,7 +55,8 @@ class Table:
             if twice is not None
             else f"no column is called {', '.join(map(repr, missing))}"
         )
-        near = did_you_mean(missing[0], self.header) if len(missing) == 1 else ""
+        others = [name for name in self.header if name not in columns]
+        near = did_you_mean(missing[0], others) if len(missing) == 1 else ""
         what += f"; {shown(near)}" if near else ""
         raise DataError(
             f"{self.source}: {what}",

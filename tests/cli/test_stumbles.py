@@ -242,3 +242,17 @@ def test_labels_that_do_not_begin_at_0_are_told_at_check(
     if warning:
         assert f"warning[W109] {warning}" in ended.err
         assert f"subtract {labels[0]}, or write data.classes: {labels[-1] + 1}" in ended.err
+
+
+@pytest.mark.parametrize(("header", "meant"), [("area,garages", "garages"), ("area,x", None)])
+def test_a_column_that_is_asked_for_anyway_is_not_offered(
+    gradcli, header: str, meant: str | None
+) -> None:
+    Path("t.csv").write_text(f"{header},price\n" + "1,2,3\n" * 30)
+    text = CONFIG.replace("houses.csv", "t.csv").replace("[area]", "[area, garage]")
+    Path("t.yaml").write_text(text.replace("category: [city]", "category: []"))
+    ended = gradcli("check", "t.yaml")
+    assert ended.code == 3
+    assert "no column is called 'garage'" in ended.err
+    assert (f"did you mean '{meant}'?" if meant else "file has: area") in ended.err
+    assert "'area'?" not in ended.err
