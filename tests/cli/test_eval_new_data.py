@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy
 import pytest
 from points import Ended, gradcli
-from tiny_data import CASES, idx
+from tiny_data import CASES, idx, numpy
 
 __all__ = ["gradcli"]
 

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy
 import pytest
 from points import Ended, gradcli
-from tiny_data import CASES
+from tiny_data import CASES, numpy
 
 import gradcli as package
 from gradcli import engine

@@ -9,19 +9,21 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy
 import pytest
+
+numpy: Any = pytest.importorskip("numpy", reason="of the extra 'parity'")
 
 TRAIN = "optim: {name: adam, lr: 0.01}\ntrain: {epochs: 1, batch: 8, log_every: 100}\n"
 
 
-def idx(numbers: numpy.ndarray) -> bytes:
+def idx(numbers: Any) -> bytes:
     shape = b"".join(size.to_bytes(4, "big") for size in numbers.shape)
     return bytes([0, 0, 8, numbers.ndim]) + shape + numbers.tobytes()
 
 
-def write_mnist(folder: Path, draw: numpy.random.Generator) -> None:
+def write_mnist(folder: Path, draw: Any) -> None:
     folder.mkdir(parents=True)
     for name, count in (("train", 40), ("t10k", 16)):
         pixels = draw.integers(0, 256, (count, 28, 28), dtype=numpy.uint8)
@@ -44,7 +46,7 @@ def write_rows(path: Path, count: int, seed: int) -> None:
     path.write_text(text.getvalue())
 
 
-def write_pictures(folder: Path, draw: numpy.random.Generator) -> None:
+def write_pictures(folder: Path, draw: Any) -> None:
     image = pytest.importorskip("PIL.Image", reason="image_folder needs the extra `images`")
     for name, low in (("dark", 0), ("light", 120)):
         (folder / name).mkdir(parents=True)
@@ -53,7 +55,7 @@ def write_pictures(folder: Path, draw: numpy.random.Generator) -> None:
             image.fromarray(pixels).save(folder / name / f"{i}.png")
 
 
-def write_arrays(path: Path, draw: numpy.random.Generator, count: int) -> None:
+def write_arrays(path: Path, draw: Any, count: int) -> None:
     x = draw.normal(2.0, 3.0, (count, 5)).astype(numpy.float32)
     numpy.savez(path, x=x, y=(x[:, 0] > 2).astype(numpy.int64))
 
