@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from gradcli.errors import ConfigError, ErrorGroup
 if TYPE_CHECKING:
     from gradcli.config.trained import Trained
     from gradcli.data import Split
+    from gradcli.train.job import Job
 
 
 @click.command("eval")
@@ -44,7 +45,6 @@ def command(
     """Measure RUN (a path, a run's name or `last`, with @best, @last or @STEP) on a split."""
     if data is not None and options.is_written(ctx, "split"):
         raise click.UsageError("--split is of the training data; it does not go with --data", ctx)
-    from gradcli.data.targets import absent_classes
     from gradcli.train.baseline import baseline_of
     from gradcli.train.evaluate import Evaluation
     from gradcli.train.report import Result
@@ -70,9 +70,18 @@ def command(
         tables=evaluation.tables,
         classes=trained.job.dataset.facts.labels,
         baseline=baseline_of(trained.job, metrics, {split: measured}),
-        absent=absent_classes(trained.job.dataset.facts, {split: measured}),
+        absent=_absent(trained.job, split, measured),
     )
     say_result(result, as_json)
+
+
+def _absent(job: Job, split: str, measured: Split) -> Mapping[str, Sequence[str]]:
+    """The classes of which the split has no sample; of the run's own splits that is known."""
+    from gradcli.data.targets import absent_classes
+
+    if split in job.dataset.splits:
+        return {name: classes for name, classes in job.absent.items() if name == split}
+    return absent_classes(job.dataset.facts, {split: measured})
 
 
 def _with_its_data(open_run: Callable[[bool], Trained]) -> Trained:

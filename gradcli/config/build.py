@@ -17,7 +17,7 @@ from gradcli.config.planned import PlannedLayer, build_all
 from gradcli.config.selection import select, select_state
 from gradcli.config.target_scale import scale_of
 from gradcli.data import LoadedData
-from gradcli.data.targets import target_notes, with_targets
+from gradcli.data.targets import absent_classes, target_notes, with_targets
 from gradcli.engine import nn, optim
 from gradcli.errors import ConfigError, DeviceError, ErrorGroup, GradcliError, OptionError
 from gradcli.train.job import Job, as_they_are
@@ -40,8 +40,9 @@ def build(config: Config, dataset: LoadedData | None = None) -> Job:
         dataset = own_code.beside_data(dataset, config.code)
 
     dataset = with_targets(dataset)
-    dataset = replace(dataset, notes=(*dataset.notes, *target_notes(dataset)))
-    return replace(_job(config, dataset), fresh=lambda: _job(config, dataset))
+    absent = absent_classes(dataset.facts, dataset.splits)
+    dataset = replace(dataset, notes=(*dataset.notes, *target_notes(dataset, absent)))
+    return replace(_job(config, dataset), absent=absent, fresh=lambda: _job(config, dataset))
 
 
 def _job(config: Config, dataset: LoadedData) -> Job:

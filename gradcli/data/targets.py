@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -51,23 +51,23 @@ def absent_classes(facts: Facts | None, splits: Mapping[str, Split]) -> dict[str
     if facts is None or facts.classes is None or facts.target:
         return {}
     names = facts.labels or [str(number) for number in range(facts.classes)]
-    counts = {name: class_counts(split, facts.classes) for name, split in splits.items()}
-    return {
-        split: [name for name, count in zip(names, found, strict=True) if not count]
-        for split, found in counts.items()
-        if 0 in found
-    }
+    absent = {}
+    for name, split in splits.items():
+        fitted = _fitted(facts).counts if name == "train" else ()
+        counts = fitted or class_counts(split, facts.classes)
+        absent[name] = [label for label, count in zip(names, counts, strict=True) if not count]
+    return {name: labels for name, labels in absent.items() if labels}
 
 
-def target_notes(dataset: LoadedData) -> Iterator[str]:
+def target_notes(dataset: LoadedData, absent: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """A warning for each split without some of the classes, and for values that are too alike."""
-    for split, classes in absent_classes(dataset.facts, dataset.splits).items():
+    for split, classes in absent.items():
         named = ", ".join(map(repr, classes[:NAMED])) + (", ..." if len(classes) > NAMED else "")
         yield (
             f"warning: the split '{split}' has no sample of {len(classes)} of "
             f"{dataset.facts.classes} classes: {named}"
         )
-    fitted = getattr(dataset.facts, "targets", None) or TargetFacts()
+    fitted = _fitted(dataset.facts)
     for number, (mean, std) in enumerate(zip(fitted.mean, fitted.std, strict=True)):
         step = abs(mean) * FLOAT32_STEP
         if step > std / 100:
@@ -76,6 +76,11 @@ def target_notes(dataset: LoadedData) -> Iterator[str]:
                 f"warning: target '{name}' lies around {mean:.6g}, where float32 knows numbers to "
                 f"{step:.2g} only, too coarse for what it differs by; take an offset off the data"
             )
+
+
+def _fitted(facts: Facts) -> TargetFacts:
+    """What is known of the training split's targets; nothing of an own dataset's."""
+    return getattr(facts, "targets", None) or TargetFacts()
 
 
 def fit_targets(dataset: LoadedData) -> TargetFacts:

@@ -229,6 +229,7 @@ class Job:
         sources: the config file and the files it extends, as written; the config itself first.
         code: own Python files by name; copied into the run, where they are run again.
         begin: gives a new run its pretrained weights, and says so in a line.
+        absent: the classes of which a split has no sample, by its name.
         fresh: makes the job once more, with its first weights.
         model_layers: one line a layer, as shown by `check`.
     """
@@ -251,6 +252,7 @@ class Job:
     sources: Sequence[tuple[Path, str]] = ()
     code: Mapping[str, str] = field(default_factory=dict)
     begin: Callable[[], str] | None = None
+    absent: Mapping[str, Sequence[str]] = field(default_factory=dict)
     fresh: Callable[[], Job] | None = None
     model_layers: Sequence[str] = ()
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcli import __version__
-from gradcli.data.targets import absent_classes
 from gradcli.errors import CheckpointError, ConfigError, NumericsError
 from gradcli.registry import did_you_mean
 from gradcli.train import directory as directories
@@ -215,7 +214,7 @@ def finished(path: Path, job: Job) -> Result | None:
         weights_sha256=status.get("weights_sha256", ""),
         measured_step=status.get("measured_step", status["step"]),
         baseline=read_baseline(status.get("baseline")),
-        absent=absent_classes(job.dataset.facts, job.dataset.splits),
+        absent=job.absent,
         skipped=status.get("skipped", 0),
     )
 

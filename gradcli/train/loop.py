@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcli.data.facts import data_facts
-from gradcli.data.targets import absent_classes
 from gradcli.errors import CheckpointError, GradcliError, Interrupted, Stopped
 from gradcli.train.baseline import baseline_of
 from gradcli.train.checkpoint import Best, Checkpoint, Meta, file_name, read
@@ -291,7 +290,7 @@ class Trainer:
             weights_sha256=sha256,
             measured_step=step,
             baseline=baseline,
-            absent=absent_classes(self.job.dataset.facts, self.job.dataset.splits),
+            absent=self.job.absent,
             skipped=self.meta.skipped,
         )
         self._status(

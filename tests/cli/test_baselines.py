@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from points import gradcli
 
+from gradcli.data import targets as target_facts
+
 __all__ = ["gradcli"]
 
 HEAD = "gradcli: 1\nname: base\n"
@@ -217,3 +219,18 @@ def test_a_class_that_a_split_lacks_is_named(gradcli) -> None:
     measured = gradcli("eval", "last", "--split", "val", "--json")
     assert measured.json["absent_classes"] == {"val": ["3"]}
     assert "warning: the split 'val'" in measured.err
+
+
+def test_classes_of_a_split_are_counted_once(gradcli, monkeypatch):
+    counted = []
+    whole = target_facts.class_counts
+    monkeypatch.setattr(
+        target_facts,
+        "class_counts",
+        lambda split, kinds: counted.append(split) or whole(split, kinds),
+    )
+    assert gradcli("train", "dots.yaml").code == 0
+    assert len(counted) == 3  # train, val and test
+    counted.clear()
+    assert gradcli("eval", "last").code == 0
+    assert len(counted) <= 3
