@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,26 +28,28 @@ class Progress:
         self._quiet = as_json
         self._bar: Any = None
         self._device = device
-        self._run = ""
         self._total = 0
+        self._per_epoch = 1
         self._spoke = time.monotonic()
 
-    def started(self, run: str, step: int, total: int) -> None:
+    def started(self, run: str, step: int, total: int, per_epoch: int) -> None:
         """The run's directory, and the bar where there is a terminal."""
-        self._run, self._total = run, total
+        self._total, self._per_epoch = total, per_epoch
         self.note(f"run {run}: step {step} of {total}, on {self._device}")
         if not self._quiet and sys.stderr.isatty():
             from tqdm import tqdm
 
-            self._bar = tqdm(total=total, initial=step, unit="step", dynamic_ncols=True)
+            epoch = self._epoch(step + 1)
+            self._bar = tqdm(desc=epoch, total=total, initial=step, unit="step", dynamic_ncols=True)
 
     def step(self, step: int, loss: float, rate: float) -> None:
         """The bar moves on; without one, a line every few seconds."""
         if self._bar is not None:
+            self._bar.set_description(self._epoch(step), refresh=False)
             self._bar.set_postfix_str(f"loss {loss:.4g}, lr {rate:.3g}", refresh=False)
             self._bar.update(1)
         elif time.monotonic() - self._spoke > QUIET_SECONDS:
-            self.note(f"step {step}/{self._total}  loss {loss:.4g}  lr {rate:.3g}")
+            self.note(f"{self._position(step)}  loss {loss:.4g}  lr {rate:.3g}")
 
     def skipped(self, step: int, why: str) -> None:
         """The bar moves on, beside a line that says why."""
@@ -56,7 +59,7 @@ class Progress:
 
     def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
         """The figures of a split, on a line of their own."""
-        self.note(f"step {step}/{self._total}  {figures(metrics)}")
+        self.note(f"{self._position(step)}  {figures(metrics)}")
 
     def saved(self, step: int, path: str) -> None:
         """Nothing: the end and the run's directory say where checkpoints are."""
@@ -75,6 +78,16 @@ class Progress:
     def finished(self, result: Result) -> None:
         """The bar ends; the result itself goes to stdout."""
         self.close()
+
+    def _epoch(self, step: int) -> str:
+        """`epoch 3/10`: the one that this step is of."""
+        epochs = max(1, math.ceil(self._total / self._per_epoch))
+        epoch = math.ceil(step / self._per_epoch)
+        return f"epoch {min(max(epoch, 1), epochs)}/{epochs}"
+
+    def _position(self, step: int) -> str:
+        """`epoch 3/10  step 1204/4300`."""
+        return f"{self._epoch(step)}  step {step}/{self._total}"
 
     def close(self) -> None:
         """Leave the terminal in order, whatever happened."""

@@ -101,7 +101,8 @@ class Trainer:
         """Train to the end; an error or a signal is written into status.json and raised."""
         with self._true_status():
             self._status("running")
-            self.reporter.started(str(self.directory.path), self.meta.step, self.total)
+            run, step = str(self.directory.path), self.meta.step
+            self.reporter.started(run, step, self.total, self.per_epoch)
             self._train()
             return self._finish()
 

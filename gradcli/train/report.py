@@ -41,8 +41,8 @@ class Result:
 class Reporter(Protocol):
     """Called as the training goes on; must return soon and must not raise."""
 
-    def started(self, run: str, step: int, total: int) -> None:
-        """The run directory stands and everything was tried once."""
+    def started(self, run: str, step: int, total: int, per_epoch: int) -> None:
+        """The run directory stands and everything was tried once; `step` of `total` are made."""
 
     def step(self, step: int, loss: float, rate: float) -> None:
         """An update was made; `rate` is the learning rate used."""

@@ -27,7 +27,7 @@ class Closed(io.StringIO):
 
 
 def follow(reporter: Progress) -> None:
-    reporter.started("runs/a/1", 0, 3)
+    reporter.started("runs/a/1", 0, 3, 2)
     for step in (1, 2, 3):
         reporter.step(step, 0.25, 1e-3)
     reporter.evaluated(3, {"val.loss": 0.125})
@@ -41,6 +41,8 @@ def test_a_terminal_gets_a_bar_with_loss_rate_and_time(monkeypatch) -> None:
     follow(Progress())
     text = screen.getvalue()
     assert "3/3" in text
+    assert "epoch 1/2" in text
+    assert "epoch 2/2" in text
     assert "loss 0.25, lr 0.001" in text
     assert "val.loss 0.1250" in text
     assert "something to know" in text
@@ -52,12 +54,12 @@ def test_elsewhere_lines_come_at_most_every_few_seconds(capsys, monkeypatch) -> 
     assert quiet.out == ""
     assert quiet.err.splitlines() == [
         "run runs/a/1: step 0 of 3, on cpu",
-        "step 3/3  val.loss 0.1250",
+        "epoch 2/2  step 3/3  val.loss 0.1250",
         "something to know",
     ]
     monkeypatch.setattr(progress, "QUIET_SECONDS", -1.0)
     follow(Progress())
-    assert "step 2/3  loss 0.25  lr 0.001" in capsys.readouterr().err
+    assert "epoch 1/2  step 2/3  loss 0.25  lr 0.001" in capsys.readouterr().err
 
 
 def test_json_keeps_both_streams_clean(capsys) -> None:
