@@ -1,0 +1,123 @@
+"""Text as a terminal shows it: in cells, of which a wide character takes two.
+
+A width of None is no terminal: nothing is wrapped or cut there, for scripts read it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+CUT = "…"
+# A line that must not be broken, shown where there is no terminal.
+READABLE = 160
+_TAB = "    "
+# With less room than this beside an indent, the indent is given up.
+_LEAST_ROOM = 16
+
+
+def cells(text: str) -> int:
+    """How many cells printable text takes: 2 for a wide character, 0 for a combining one."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_cells, text))
+
+
+def _cells(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def printable(text: str, encoding: str = "utf-8") -> str:
+    """The text with an escape for what would move the cursor, or what `encoding` lacks."""
+    if text.isascii() and text.isprintable():
+        return text
+    seen = "".join(c if c.isprintable() or c == "\t" else repr(c)[1:-1] for c in text)
+    return seen.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def wrapped(text: str, width: int | None, indent: int = 2) -> list[str]:
+    """The line, broken between words where it is wider; further lines are indented.
+
+    Of a line with wide gaps, such as figures, what stands between two of them stays together if it
+    can. A word that is wider than the screen stays whole.
+    """
+    text = text if width is None else text.expandtabs()
+    if width is None or cells(text) <= width:
+        return [text]
+    margin = " " * (indent if width - indent >= _LEAST_ROOM else min(2, indent))
+    lines = [""]
+
+    def put(gap: str, piece: str) -> None:
+        if lines[-1].strip() and cells(lines[-1] + gap + piece) > width:
+            lines.append(margin + piece)
+        else:
+            lines[-1] += gap + piece
+
+    for gap, unit in re.findall(r"(^\s*|\s{2,})(\S+(?:\s\S+)*)", text):
+        if cells(margin + unit) <= width:
+            put(gap, unit)
+            continue
+        for number, word in enumerate(unit.split()):
+            put(" " if number else gap, word)
+    return lines
+
+
+def shortened(text: str, width: int) -> str:
+    """The text, its end replaced by … where it is wider."""
+    if cells(text) <= width:
+        return text
+    while text and cells(text) > width - 1:
+        text = text[:-1]
+    return text + CUT
+
+
+@dataclass(frozen=True)
+class Window:
+    """A part of a source line, and the cells in it that a caret points at."""
+
+    text: str
+    start: int
+    size: int
+
+
+def window(line: str, column: int, size: int, width: int | None, encoding: str = "utf-8") -> Window:
+    """The part of `line` around the `size` characters from `column`, with … at the cut ends."""
+    cut = CUT if printable(CUT, encoding) == CUT else "..."
+    # A tab has no width of its own, so that the caret would miss its character.
+    pieces = [_TAB if c == "\t" else printable(c, encoding) for c in line]
+    sizes = [cells(piece) for piece in pieces]
+    column = min(max(column, 0), len(pieces))
+    first, last = 0, len(pieces)
+    room = READABLE if width is None else width
+    if sum(sizes) > room:
+        first, last = _around(sizes, column, min(column + max(size, 1), last), room, len(cut))
+    marked = sum(sizes[column : min(column + size, last)])
+    before, after = cut if first else "", cut if last < len(pieces) else ""
+    text = before + "".join(pieces[first:last]) + after
+    return Window(text, len(before) + sum(sizes[first:column]), max(marked, 1))
+
+
+def _around(sizes: Sequence[int], begin: int, end: int, room: int, cut: int) -> tuple[int, int]:
+    """From where to where to show: what is marked, then as much to the left as to the right."""
+    used = 2 * cut
+    last = begin
+    while last < end and used + sizes[last] <= room:
+        used += sizes[last]
+        last += 1
+    first, grew = begin, True
+    while grew:
+        # An end that is reached needs no room for its cut.
+        left = first > 0 and used + sizes[first - 1] <= room + cut * (last == len(sizes))
+        if left:
+            first -= 1
+            used += sizes[first]
+        right = last < len(sizes) and used + sizes[last] <= room + cut * (first == 0)
+        if right:
+            used += sizes[last]
+            last += 1
+        grew = left or right
+    return first, last
