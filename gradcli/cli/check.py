@@ -52,7 +52,7 @@ def command(
     if markdown is not None:
         from gradcli.config.reference import renewed
 
-        output.say(renewed(markdown.read_text(encoding="utf-8")).rstrip("\n"))
+        output.say_as_is(renewed(markdown.read_text(encoding="utf-8")).rstrip("\n"))
         return
     if not configs:
         raise click.UsageError("check needs a config file, or --schema", ctx)
@@ -122,7 +122,7 @@ def _show(checked: Checked, resolved: bool) -> None:
     if resolved:
         from gradcli.train.yaml_text import to_yaml
 
-        output.say(to_yaml(config.resolved).rstrip("\n"))
+        output.say_as_is(to_yaml(config.resolved).rstrip("\n"))
         return
     from gradcli.config.build import layer_lines
     from gradcli.config.room import shown

@@ -32,7 +32,7 @@ def command(name: str | None, markdown: bool, stub: str | None, as_json: bool) -
 
     if markdown or stub:
         text = stubs.STUBS[stub]() if stub else describe.markdown()
-        output.say(text.rstrip("\n"))
+        output.say_as_is(text.rstrip("\n"))
         return
     rows = {row.name: row for row in describe.facts()}
     if name is not None and name not in rows:

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
+import shutil
 import sys
 import traceback as tracebacks
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
 from gradcli import own
+from gradcli.cells import cells, printable, window, wrapped
 from gradcli.errors import ConfigError, GradcliError, Interrupted, Place, ShapeError, Stopped
 
-MAX_LINE = 160
+
+def width(stream: TextIO | None) -> int | None:
+    """The cells of a line where `stream` is a terminal; None elsewhere, where programs read."""
+    try:
+        if stream is None or not stream.isatty():
+            return None
+    except ValueError:  # closed
+        return None
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):  # a terminal only by its own word
+        columns = 0
+    return columns or shutil.get_terminal_size().columns
 
 
 def never_fail_on_characters() -> None:
@@ -26,8 +41,13 @@ def never_fail_on_characters() -> None:
             reconfigure(errors="backslashreplace")
 
 
-def say(text: str = "") -> None:
-    """A line of the result, on stdout."""
+def say(text: str = "", indent: int = 2) -> None:
+    """Lines of the result, on stdout; a terminal gets them broken between words."""
+    print(_fitted(text, width(sys.stdout), indent))
+
+
+def say_as_is(text: str) -> None:
+    """A text for a file or another program, on stdout: never broken, wherever it goes."""
     print(text)
 
 
@@ -42,11 +62,21 @@ def say_json(value: object) -> None:
 
 
 def say_aside(text: str) -> None:
-    """A line beside the result, on stderr; where nobody listens, nothing is lost."""
+    """Lines beside the result, on stderr; a terminal gets them broken between words."""
+    _say_aside_as_is(_fitted(text, width(sys.stderr)))
+
+
+def _say_aside_as_is(text: str) -> None:
     if sys.stderr is None:  # closed by the caller; print would take stdout instead
         return
-    with contextlib.suppress(BrokenPipeError):
+    with contextlib.suppress(BrokenPipeError):  # where nobody listens, nothing is lost
         print(text, file=sys.stderr, flush=True)
+
+
+def _fitted(text: str, columns: int | None, indent: int = 2) -> str:
+    if columns is None:
+        return text
+    return "\n".join(part for line in text.split("\n") for part in wrapped(line, columns, indent))
 
 
 def traceback(error: BaseException) -> None:
@@ -96,17 +126,22 @@ def errors(problems: Iterable[GradcliError], exit_code: int, as_json: bool) -> N
     """Errors, all at once, on stderr."""
     if as_json:
         rows = [as_object(problem) for problem in problems]
-        say_aside(json.dumps({"errors": rows, "exit_code": exit_code}, ensure_ascii=False))
+        _say_aside_as_is(json.dumps({"errors": rows, "exit_code": exit_code}, ensure_ascii=False))
         return
     for problem in problems:
         stopped = isinstance(problem, Stopped | Interrupted)
-        say_aside(rendered(problem, "stopped" if stopped else "error"))
+        _say_problem(problem, "stopped" if stopped else "error")
 
 
 def warnings(problems: Iterable[GradcliError]) -> None:
     """Warnings, on stderr."""
     for problem in problems:
-        say_aside(rendered(problem, "warning"))
+        _say_problem(problem, "warning")
+
+
+def _say_problem(problem: GradcliError, kind: str) -> None:
+    encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+    _say_aside_as_is(rendered(problem, kind, width(sys.stderr), encoding))
 
 
 def as_object(problem: GradcliError) -> dict[str, Any]:
@@ -123,37 +158,45 @@ def as_object(problem: GradcliError) -> dict[str, Any]:
     }
 
 
-def rendered(problem: GradcliError, kind: str = "error") -> str:
-    """The message, its place with the source line and a caret, and the ways out."""
-    lines = [f"{kind}[{problem.code}] {problem.message}"]
+def rendered(
+    problem: GradcliError, kind: str = "error", columns: int | None = None, encoding: str = "utf-8"
+) -> str:
+    """The message, its place with the source line and a caret, and the ways out.
+
+    With `columns` every line fits them: prose is broken between words, and of the source line a
+    part around the caret is shown.
+    """
+
+    def prose(line: str, indent: int) -> list[str]:
+        return wrapped(printable(line, encoding), columns, indent)
+
+    lines = prose(f"{kind}[{problem.code}] {problem.message}", 2)
     place = problem.place
     margin = " "
     if place:
-        lines.append(f"  --> {place}")
+        lines += prose(f"  --> {place}", 6)
         if place.text:
             margin = " " * len(str(place.line))
-            lines += _source(place, problem.caret, margin)
+            lines += _source(place, printable(problem.caret, encoding), columns, encoding)
         elif problem.caret:
-            lines.append(f"  {margin} {problem.caret}")
-    lines += [f"{margin} = {note}" for note in problem.notes]
-    return "\n".join(_visible(line) for line in lines)
+            lines += prose(f"  {margin} {problem.caret}", 4)
+    for note in problem.notes:
+        lines += prose(f"{margin} = {note}", len(margin) + 3)
+    return "\n".join(lines)
 
 
-def _source(place: Place, caret: str, margin: str) -> list[str]:
-    """The source line and what points at the mistake, cut to a readable width."""
-    text, column = place.text, max(place.column - 1, 0)
-    if len(text) > MAX_LINE:
-        start = max(0, column - MAX_LINE // 2)
-        text, column = text[start : start + MAX_LINE], column - start
-    width = max(1, min(place.width, len(text) - column))
-    # Tabs stay tabs in the line below, so that the caret stands under its character.
-    indent = "".join("\t" if c == "\t" else " " for c in text[:column])
-    return [
-        f"{place.line} | {text}",
-        f"{margin} | {indent}{'^' * width}{' ' + caret if caret else ''}",
-    ]
-
-
-def _visible(line: str) -> str:
-    """No character of a file may move the cursor of a terminal."""
-    return "".join(c if c.isprintable() or c == "\t" else repr(c)[1:-1] for c in line)
+def _source(place: Place, caret: str, columns: int | None, encoding: str) -> list[str]:
+    """The source line, or what a terminal can show of it, and what points at the mistake."""
+    margin = " " * len(str(place.line))
+    room = columns and max(columns - len(margin) - 3, 1)
+    part = window(place.text, place.column - 1, place.width, room, encoding)
+    pointer = " " * part.start + "^" * part.size
+    lines = [f"{place.line} | {part.text}", f"{margin} | {pointer}"]
+    if not caret:
+        return lines
+    beside = part.start + part.size + 1 + cells(caret)
+    if room is None or beside <= room:
+        return [lines[0], f"{lines[1]} {caret}"]
+    # Below the caret, as far to the right as it fits.
+    remark = " " * max(0, min(part.start, room - cells(caret))) + caret
+    return [*lines, *(f"{margin} | {line}" for line in wrapped(remark, room, 0))]
