@@ -30,7 +30,7 @@ SHOWN = 4  # names of frozen parameters on a line
 @click.option("--resolved", is_flag=True, help="Print the config with every default as YAML.")
 @options.overrides
 @options.json
-@options.debug
+@options.basic
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -128,7 +128,8 @@ def _show(checked: Checked, resolved: bool) -> None:
     from gradcli.config.room import shown
 
     samples = ", ".join(f"{split} {size}" for split, size in config.facts.sizes.items())
-    output.say(f"{checked.path}: {config.name}, {samples} samples, {config.steps} steps")
+    head = f"{checked.path}: {config.name}, {samples} samples, {config.steps} steps"
+    output.say(head, "heading")
     for line in layer_lines(config.model):
         output.say(line)
     total = sum(layer.parameters for layer in config.model)

@@ -33,7 +33,7 @@ TOLERANCE = 1e-6
 @click.command("doctor")
 @options.compared_device("A GPU to run every op on, and to compare with the CPU.")
 @options.json
-@options.debug
+@options.basic
 @click.pass_context
 def command(ctx: click.Context, device: str, as_json: bool) -> None:
     """Show compiler, instruction set, threads, memory, devices and versions; test the kernels."""

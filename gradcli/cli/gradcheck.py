@@ -22,7 +22,7 @@ EXIT_WRONG = 5
 @click.option("--twice", is_flag=True, help="Check the gradients of gradients instead.")
 @options.compared_device("Compare results and gradients on a GPU with float64 on the CPU instead.")
 @options.json
-@options.debug
+@options.basic
 @click.pass_context
 def command(
     ctx: click.Context, names: tuple[str, ...], twice: bool, device: str, as_json: bool

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import click
 
 from gradcli import __version__
+from gradcli.cli import options, output
 from gradcli.errors import ConfigError, DeviceError, ErrorGroup, GradcliError, RunError
 from gradcli.free_memory import is_refusal, used_up
 from gradcli.registry import did_you_mean
@@ -73,6 +74,7 @@ class CommandTable(click.Group):
     "5 numbers, 6 an expectation missed, 7 checkpoint or run, 75 stopped with a checkpoint, "
     "130 interrupted.",
 )
+@options.color
 @click.version_option(__version__, prog_name="gradcli", message="%(prog)s %(version)s")
 def cli() -> None:
     """Train neural networks from YAML, over a small deep-learning engine of its own."""
@@ -80,10 +82,9 @@ def cli() -> None:
 
 def run(args: Sequence[str]) -> int:
     """Carry out one command line; every way in which it ends becomes an exit code here."""
-    from gradcli.cli import output
-
     output.never_fail_on_characters()
     arguments = list(args)
+    output.choose_color(arguments)
     try:
         if not arguments:
             output.say_aside(cli.get_help(click.Context(cli, info_name="gradcli")))
@@ -119,8 +120,6 @@ def _drop_output() -> None:
 
 
 def _ended(error: Exception, arguments: list[str]) -> int:
-    from gradcli.cli import output
-
     problem: GradcliError
     if "--debug" in arguments:
         output.traceback(error)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     help="Print gradcli/engine/tensor.pyi, or table.pyi.",
 )
 @options.json
-@options.debug
+@options.basic
 def command(name: str | None, markdown: bool, stub: str | None, as_json: bool) -> None:
     """List the declared ops, or show the one called NAME."""
     from gradcli.engine import describe, stubs

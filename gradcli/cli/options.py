@@ -124,9 +124,16 @@ def why_not(device: str) -> str:
 json = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object instead of text."
 )
-# Read by main before the command starts.
-debug = click.option(
+# These two are read by main before the command starts.
+_debug = click.option(
     "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."
+)
+color = click.option(
+    "--color",
+    type=click.Choice(output.COLORS),
+    metavar="|".join(output.COLORS),
+    expose_value=False,
+    help="Whether the screen has colour; `auto` asks the terminal, and NO_COLOR.  [default: auto]",
 )
 threads = click.option(
     "--threads",
@@ -169,9 +176,14 @@ overrides = click.option(
 )
 
 
+def basic(function: F) -> F:
+    """The options of every command: --color, --debug."""
+    return color(_debug(function))
+
+
 def common(function: F) -> F:
-    """The options of every command that computes: --json, --debug, --threads, --device."""
-    return json(debug(threads(device(function))))
+    """The options of every command that computes: --json, --threads, --device, and the basic."""
+    return json(basic(threads(device(function))))
 
 
 def count(

@@ -9,8 +9,8 @@ import re
 import shutil
 import sys
 import traceback as tracebacks
-from collections.abc import Iterable
-from typing import Any, TextIO
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, TextIO
 
 import click
 
@@ -18,19 +18,69 @@ from gradcli import own
 from gradcli.cells import cells, printable, window, wrapped
 from gradcli.errors import ConfigError, GradcliError, Interrupted, Place, ShapeError, Stopped
 
+COLORS = ("auto", "always", "never")
+Ink = Literal["error", "warning", "good", "heading"]
+INKS: dict[Ink, dict[str, Any]] = {
+    "error": {"fg": "red", "bold": True},
+    "warning": {"fg": "yellow", "bold": True},
+    "good": {"fg": "green", "bold": True},
+    "heading": {"bold": True},
+}
+CHOICE = re.compile(rf"\0--color[=\0]({'|'.join(COLORS)})(?=\0|$)")
+FIRST_WORD = re.compile(r"\s*\S+")
+CARETS = re.compile(r"( +\|\s*)(\^.*)")  # a source line begins with its number
+_color = "auto"
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person reads what is written there."""
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False
+
 
 def width(stream: TextIO | None) -> int | None:
     """The cells of a line where `stream` is a terminal; None elsewhere, where programs read."""
-    try:
-        if stream is None or not stream.isatty():
-            return None
-    except ValueError:  # closed
+    if stream is None or not is_terminal(stream):
         return None
     try:
         columns = os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):  # a terminal only by its own word
         columns = 0
     return columns or shutil.get_terminal_size().columns
+
+
+def choose_color(arguments: Sequence[str]) -> None:
+    """Take --color from a command line before it is parsed: complaints of that have colour too.
+
+    With --json nothing has.
+    """
+    global _color
+    choices = CHOICE.findall("\0".join(["", *arguments]))
+    _color = "never" if "--json" in arguments else ["auto", *choices][-1]
+
+
+def has_color(stream: TextIO | None) -> bool:
+    """Whether what is written there may have colour; --color decides, else what the stream is."""
+    if _color != "auto" or os.environ.get("NO_COLOR"):
+        return _color == "always"
+    if any(
+        os.environ.get(name, "0") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")
+    ):
+        return True
+    return os.environ.get("TERM") != "dumb" and is_terminal(stream)
+
+
+def painted(text: str, ink: Ink | None, stream: TextIO | None) -> str:
+    """The text with its first word in colour, where the stream has it.
+
+    Measure and break a text before: what this adds takes no cells.
+    """
+    if ink is None or not has_color(stream):
+        return text
+    end = word.end() if (word := FIRST_WORD.match(text)) else 0
+    return click.style(text[:end], **INKS[ink]) + text[end:]
 
 
 def never_fail_on_characters() -> None:
@@ -41,9 +91,9 @@ def never_fail_on_characters() -> None:
             reconfigure(errors="backslashreplace")
 
 
-def say(text: str = "", indent: int = 2) -> None:
+def say(text: str = "", ink: Ink | None = None, indent: int = 2) -> None:
     """Lines of the result, on stdout; a terminal gets them broken between words."""
-    print(_fitted(text, width(sys.stdout), indent))
+    print(painted(_fitted(text, width(sys.stdout), indent), ink, sys.stdout))
 
 
 def say_as_is(text: str) -> None:
@@ -61,9 +111,15 @@ def say_json(value: object) -> None:
     print(json.dumps(value, ensure_ascii=False, allow_nan=False, default=str))
 
 
-def say_aside(text: str) -> None:
+def aside(text: str, ink: Ink | None = None) -> str:
+    """Lines beside the result as stderr shows them: what begins with `warning:` stands out."""
+    ink = "warning" if text.startswith("warning:") else ink
+    return painted(_fitted(text, width(sys.stderr)), ink, sys.stderr)
+
+
+def say_aside(text: str, ink: Ink | None = None) -> None:
     """Lines beside the result, on stderr; a terminal gets them broken between words."""
-    _say_aside_as_is(_fitted(text, width(sys.stderr)))
+    _say_aside_as_is(aside(text, ink))
 
 
 def _say_aside_as_is(text: str) -> None:
@@ -129,19 +185,32 @@ def errors(problems: Iterable[GradcliError], exit_code: int, as_json: bool) -> N
         _say_aside_as_is(json.dumps({"errors": rows, "exit_code": exit_code}, ensure_ascii=False))
         return
     for problem in problems:
-        stopped = isinstance(problem, Stopped | Interrupted)
-        _say_problem(problem, "stopped" if stopped else "error")
+        if isinstance(problem, Stopped | Interrupted):
+            _say_problem(problem, "stopped", "warning")
+        else:
+            _say_problem(problem, "error", "error")
 
 
 def warnings(problems: Iterable[GradcliError]) -> None:
     """Warnings, on stderr."""
     for problem in problems:
-        _say_problem(problem, "warning")
+        _say_problem(problem, "warning", "warning")
 
 
-def _say_problem(problem: GradcliError, kind: str) -> None:
+def _say_problem(problem: GradcliError, kind: str, ink: Ink) -> None:
+    """A problem with its kind and its carets in colour."""
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
-    _say_aside_as_is(rendered(problem, kind, width(sys.stderr), encoding))
+    text = rendered(problem, kind, width(sys.stderr), encoding)
+    first, *others = painted(text, ink, sys.stderr).split("\n")
+    _say_aside_as_is("\n".join([first, *(_with_carets(line, ink) for line in others)]))
+
+
+def _with_carets(line: str, ink: Ink) -> str:
+    """The line; if carets stand in it, with them and what is said beside them in colour."""
+    parts = CARETS.fullmatch(line)
+    if parts is None or not has_color(sys.stderr):
+        return line
+    return parts[1] + click.style(parts[2], **INKS[ink])
 
 
 def as_object(problem: GradcliError) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class Progress:
             if self._bar is None:
                 output.say_aside(text)
             else:
-                self._bar.write(text, file=sys.stderr)
+                self._bar.write(output.aside(text), file=sys.stderr)
 
     def finished(self, result: Result) -> None:
         """The bar ends; the result itself goes to stdout."""
@@ -137,7 +137,8 @@ def _tables(result: Result) -> dict[str, object]:
 def say_result(result: Result, as_json: bool) -> None:
     """How a training or an evaluation ended, on stdout."""
     if not as_json:
-        output.say(f"{result.status}: {result.run}, {result.steps} steps, {result.seconds:.1f} s")
+        ending = f"{result.status}: {result.run}, {result.steps} steps, {result.seconds:.1f} s"
+        output.say(ending, "warning" if result.status == "stopped" else "good")
         if result.measured_step not in (None, result.steps):
             output.say(f"measured: the best checkpoint, step {result.measured_step}")
         if result.skipped:
