@@ -16,7 +16,8 @@ from gradcli.train import checkpoint
 from gradcli.train.atomic import remove_stale, sync_directory, write_text
 from gradcli.train.checkpoint import Checkpoint, Meta
 from gradcli.train.lock import Lock
-from gradcli.train.log import Log, cut, strict
+from gradcli.train.log import Log, strict
+from gradcli.train.log_recovery import recover as recover_log
 from gradcli.train.safetensors_file import Stored
 from gradcli.train.yaml_text import to_yaml
 
@@ -24,6 +25,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 STEP = re.compile(r"[0-9]{1,12}")
 BEFORE_FORK = re.compile(rf"resolved-({STEP.pattern})\.yaml")
 POINTERS = ("last", "best")
+LOG = "log.jsonl"
 
 
 def check_name(name: str) -> str:
@@ -54,9 +56,13 @@ class RunDirectory:
 
     def close(self) -> None:
         """Close the log and let go of the lock."""
+        self._close_log()
+        self._lock.release()
+
+    def _close_log(self) -> None:
         if self._log is not None:
             self._log.close()
-        self._lock.release()
+            self._log = None
 
     # Written once.
 
@@ -109,7 +115,7 @@ class RunDirectory:
     def log(self, record: dict[str, object]) -> None:
         """One more line of log.jsonl."""
         if self._log is None:
-            self._log = Log(self.path / "log.jsonl")
+            self._log = Log(self.path / LOG)
         self._log.write(record)
 
     def status(self, record: dict[str, Any]) -> None:
@@ -147,9 +153,8 @@ class RunDirectory:
             stale = remove_stale(self.checkpoints) + remove_stale(self.path)
             notes = [f"removed {name}, left by a killed run" for name in stale]
             name, newest, skipped = checkpoint.newest_valid(self.checkpoints)
-            lines = cut(self.path / "log.jsonl", newest.meta.step, newest.meta.evaluated)
-        if lines:
-            notes.append(f"cut {lines} lines of log.jsonl after step {newest.meta.step}")
+            self._close_log()
+            notes += recover_log(self.path / LOG, newest.meta.step, newest.meta.evaluated)
         return name, newest, skipped + notes
 
     def discard_if_empty(self) -> None:
