@@ -59,6 +59,10 @@ class RunDirectory:
         self._close_log()
         self._lock.release()
 
+    def _flush_log(self) -> None:
+        if self._log is not None:
+            self._log.flush()
+
     def _close_log(self) -> None:
         if self._log is not None:
             self._log.close()
@@ -128,10 +132,13 @@ class RunDirectory:
             record = {**record, "metrics": strict(dict(metrics))}
         now = datetime.now().astimezone().isoformat(timespec="seconds")
         ended = record["status"] != "running"
+        if ended:
+            self._flush_log()
         self.write_json("status.json", {**strict(record), "updated": now}, flush=ended)
 
     def save(self, meta: Meta, tensors: Mapping[str, Stored], keep: int) -> Path:
         """A new checkpoint; the pointers move after it stands, and only then old ones go."""
+        self._flush_log()  # a checkpoint that counts has its lines
         path = checkpoint.write(self.checkpoints, meta, tensors)
         best = checkpoint.file_name(meta.best.step) if meta.best else None
         with _writing(self.path):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.errors import RunError
+from gradcli.train.atomic import sync_directory
 
 
 def strict(record: dict[str, object]) -> dict[str, Any]:
@@ -33,6 +34,7 @@ class Log:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._named = False  # on the disk
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
             self._handle = os.open(path, flags, 0o644)
@@ -49,45 +51,18 @@ class Log:
         if written != len(line):
             raise RunError(f"cannot write {self.path}: {written} of {len(line)} bytes; disk full?")
 
+    def flush(self) -> None:
+        """Make the lines so far last through a power cut, and the file's name with them."""
+        try:
+            os.fsync(self._handle)
+            if not self._named:
+                sync_directory(self.path.parent)
+        except OSError as error:
+            raise RunError(f"cannot write {self.path}: {error.strerror}") from error
+        self._named = True
+
     def close(self) -> None:
         """Close the file; a closed log stays closed."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
-
-
-def cut(path: Path, step: int, evaluated: int) -> int:
-    """Cut a torn last line and every record after `step`; gives the number of lines removed.
-
-    A resumed run makes those steps again, evaluates again after `evaluated` and tests again at
-    its end, so that no record comes twice and steps rise.
-    """
-    if path.is_symlink() or not path.is_file():
-        return 0
-    data = path.read_bytes()
-    good = 0
-    for line in data.splitlines(keepends=True):
-        if not _belongs(line, step, evaluated):
-            break
-        good += len(line)
-    if good < len(data):
-        os.truncate(path, good)
-    return len(data[good:].splitlines())
-
-
-def _belongs(line: bytes, step: int, evaluated: int) -> bool:
-    record = _parsed(line)
-    if record is None or type(record.get("step")) is not int:
-        return False
-    last = {"eval": evaluated, "test": -1}.get(str(record.get("event")), step)
-    return bool(record["step"] <= min(step, last))
-
-
-def _parsed(line: bytes) -> dict[str, Any] | None:
-    if not line.endswith(b"\n"):
-        return None
-    try:
-        record = json.loads(line)
-    except ValueError:
-        return None
-    return record if isinstance(record, dict) else None
