@@ -13,6 +13,7 @@ import click
 from gradcli.cli import output
 from gradcli.devices import DEVICES, parsed, shown
 from gradcli.errors import DeviceError, OptionError
+from gradcli.numerals import SMALLEST, becomes_zero
 
 if TYPE_CHECKING:  # imported when a command needs it
     from gradcli.config.room import Room
@@ -45,10 +46,16 @@ class Finite(click.FloatRange):
         self, value: Any, parameter: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """The number, or a usage error."""
-        number: float = super().convert(value, parameter, ctx)
+        number: float = click.FLOAT.convert(value, parameter, ctx)
         if not math.isfinite(number):
             self.fail(f"expected a finite number, got {value}", parameter, ctx)
-        return number
+        if becomes_zero(str(value), number):
+            self.fail(
+                f"{value} is too small: numbers begin at {SMALLEST}, so it would be 0",
+                parameter,
+                ctx,
+            )
+        return float(super().convert(number, parameter, ctx))
 
 
 def _threads(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int | None:

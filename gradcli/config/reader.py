@@ -18,6 +18,7 @@ import yaml
 
 from gradcli.config.node import Node, Report, Scalar
 from gradcli.errors import ConfigError, Place
+from gradcli.numerals import SMALLEST, becomes_zero
 from gradcli.registry import closest
 
 MAX_BYTES = 1_000_000
@@ -273,11 +274,16 @@ def _plain_value(text: str) -> Scalar:
     if _INTEGER.fullmatch(text):
         return _integer(text)
     if _OTHER_INTEGER.fullmatch(text):
-        return int(text[: MAX_DIGITS + 2], 0)
+        _check_length(text, text[2:])
+        return int(text, 0)
     if _FLOAT.fullmatch(text):
         value = float(text)
         if math.isinf(value):
             raise ValueError(f"{_short(text)} is too large: numbers end at 1.8e308, so not finite")
+        if becomes_zero(text, value):
+            raise ValueError(
+                f"{_short(text)} is too small: numbers begin at {SMALLEST}, so it would be 0"
+            )
         return value
     return text
 
@@ -288,9 +294,13 @@ def _integer(text: str) -> int:
         raise ValueError(
             f"{_short(text)} has a leading zero; write {digits.lstrip('0') or '0'}, or quote it"
         )
+    _check_length(text, digits)
+    return int(text)
+
+
+def _check_length(text: str, digits: str) -> None:
     if len(digits) > MAX_DIGITS:
         raise ValueError(f"{_short(text)} has {len(digits)} digits; at most {MAX_DIGITS} are read")
-    return int(text)
 
 
 def _short(text: str) -> str:

@@ -16,6 +16,7 @@ from gradcli.config.schema import check, schema_of, suggestion
 from gradcli.config.selection import Patterns
 from gradcli.engine.kind import Bound
 from gradcli.errors import GradcliError
+from gradcli.numerals import SMALLEST, becomes_zero
 from gradcli.train.changeable import FORKS, Changeable
 from gradcli.train.job import COMPARISONS, Expectation, Settings
 
@@ -212,6 +213,13 @@ def expectations(node: Node | None, report: Report) -> tuple[Expectation, ...]:
         value = _number(match.group(2)) if match else None
         if match and value is not None:
             found.append(Expectation(metric, match.group(1), value))
+        elif match:
+            report.error(
+                "E104",
+                f"expect.{metric}: {match.group(2)} is no number that float64 holds; those are 0 "
+                f"and {SMALLEST} to 1.8e308",
+                item.place,
+            )
         elif isinstance(item.value, str):
             report.error(
                 "E104",
@@ -227,4 +235,4 @@ def _number(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if math.isfinite(value) else None
+    return value if math.isfinite(value) and not becomes_zero(text, value) else None

@@ -30,6 +30,7 @@ ROWS: list[tuple[str, tuple[str, str], int, str]] = [
     ("9 inf", ("lr: 0.1", "lr: .inf"), 2, "finite number >= 0, got inf"),
     ("9 negative", ("lr: 0.1", "lr: -0.1"), 2, "got -0.1"),
     ("9 overflow", ("lr: 0.1", "lr: 1e400"), 2, "1e400 is too large"),
+    ("9 underflow", ("lr: 0.1", "lr: 1e-400"), 2, "1e-400 is too small"),
     ("10 zero", ("batch: 10", "batch: 0"), 2, "whole number from 1 to 1000000, got 0"),
     ("10 negative", ("batch: 10", "batch: -4"), 2, "got -4"),
     ("10 fraction", ("batch: 10", "batch: 2.5"), 2, "got 2.5"),

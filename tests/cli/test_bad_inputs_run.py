@@ -63,7 +63,17 @@ def test_wrong_usage_is_refused(refused: Refused, arguments: tuple[str, ...], me
 
 
 @pytest.mark.parametrize(
-    "text", ["train.lr=abc", "train.lr.x=1", "=", "train.batch", "optim.lr=abc", "optim.lr.x=1"]
+    "text",
+    [
+        "optim.lr=1e-400",
+        "optim.lr=1e400",
+        "train.lr=abc",
+        "train.lr.x=1",
+        "=",
+        "train.batch",
+        "optim.lr=abc",
+        "optim.lr.x=1",
+    ],
 )
 def test_a_wrong_override_is_shown(refused: Refused, text: str) -> None:
     refused(2, f"--> -s {text}", "train", "dots.yaml", "-s", text)

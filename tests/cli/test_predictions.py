@@ -136,10 +136,23 @@ def test_a_file_to_predict_is_never_overwritten(gradcli, trained, out: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("--temperature", "nan"), ("--temperature", "inf"), ("--top-p", "nan")]
+    ("option", "value"),
+    [
+        ("--temperature", "nan"),
+        ("--temperature", "inf"),
+        ("--top-p", "nan"),
+        ("--temperature", "1e400"),
+    ],
 )
 def test_a_number_that_is_none_names_its_option(gradcli, trained, option: str, value: str) -> None:
     ended = gradcli("predict", "last", "--prompt", "a", option, value)
     assert ended.code == 2
     assert f"'{option}': " in ended.err
     assert f"got {value}" in ended.err
+
+
+@pytest.mark.parametrize("option", ["--temperature", "--top-p"])
+def test_a_number_that_would_be_0_names_its_option(gradcli, trained, option: str) -> None:
+    ended = gradcli("predict", "last", "--prompt", "a", option, "1e-400")
+    assert (ended.code, "1e-400 is too small" in ended.err) == (2, True)
+    assert f"'{option}': " in ended.err

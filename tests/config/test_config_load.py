@@ -117,6 +117,7 @@ def test_every_mistake_is_reported_at_its_place(config_file: Write) -> None:
             "unknown key 'warm_up' in train.ema [did you mean 'warmup'?]",
         ),
         ('">= 0.5"', "0.5", "expect must be a map such as"),
+        ('">= 0.5"', '"> 1e-400"', "expect.test.accuracy: 1e-400 is no number that float64 holds"),
         ('">= 0.5"', '"about 0.5"', "must be a comparison (>=, <=, >, <) and a number"),
         ("metrics: [accuracy]", "metrics: [mse]", "'mse' is for values, this data has labels"),
         ("metrics: [accuracy]", "metrics: accuracy", "metrics must be a list of metric names"),
