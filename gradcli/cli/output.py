@@ -29,6 +29,7 @@ INKS: dict[Ink, dict[str, Any]] = {
 CHOICE = re.compile(rf"\0--color[=\0]({'|'.join(COLORS)})(?=\0|$)")
 FIRST_WORD = re.compile(r"\s*\S+")
 CARETS = re.compile(r"( +\|\s*)(\^.*)")  # a source line begins with its number
+LABEL = 11  # cells for the label of a row
 _color = "auto"
 
 
@@ -111,15 +112,21 @@ def say_json(value: object) -> None:
     print(json.dumps(value, ensure_ascii=False, allow_nan=False, default=str))
 
 
-def aside(text: str, ink: Ink | None = None) -> str:
+def aside(text: str, ink: Ink | None = None, indent: int = 2) -> str:
     """Lines beside the result as stderr shows them: what begins with `warning:` stands out."""
     ink = "warning" if text.startswith("warning:") else ink
-    return painted(_fitted(text, width(sys.stderr)), ink, sys.stderr)
+    return painted(_fitted(text, width(sys.stderr), indent), ink, sys.stderr)
 
 
-def say_aside(text: str, ink: Ink | None = None) -> None:
+def say_aside(text: str, ink: Ink | None = None, indent: int = 2) -> None:
     """Lines beside the result, on stderr; a terminal gets them broken between words."""
-    _say_aside_as_is(aside(text, ink))
+    _say_aside_as_is(aside(text, ink, indent))
+
+
+def say_rows_aside(rows: Iterable[tuple[str, str]]) -> None:
+    """Labels and what belongs to each, on stderr, aligned."""
+    for label, text in rows:
+        say_aside(f"{label:<{LABEL}}{text}", "heading", LABEL)
 
 
 def _say_aside_as_is(text: str) -> None:

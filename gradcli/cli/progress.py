@@ -7,49 +7,90 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli.cli import output
 from gradcli.cli.options import compute_on
 
 if TYPE_CHECKING:
+    from gradcli.cli.header import Header
     from gradcli.train.job import Job
     from gradcli.train.metrics import Table
     from gradcli.train.report import Reporter, Result
     from gradcli.train.signals import Signals
 
 QUIET_SECONDS = 5.0
+# Where nothing is evaluated, so many epochs have a line each; of more, one a second at most.
+FEW_EPOCHS = 20
+EPOCH_SECONDS = 1.0
+
+
+class Update(NamedTuple):
+    """A step that was made, with its loss and learning rate."""
+
+    step: int
+    loss: float
+    rate: float
 
 
 class Progress:
-    """The reporter of `train` and `resume`; nothing it does can end a training."""
+    """The reporter of `train` and `resume`; nothing it does can end a training.
 
-    def __init__(self, as_json: bool = False, device: str = "cpu") -> None:
+    `evaluates` says that figures of a split come as the training goes on.
+    """
+
+    def __init__(
+        self, as_json: bool = False, header: Header | None = None, evaluates: bool = True
+    ) -> None:
         self._quiet = as_json
+        self._header = header
+        self._evaluates = evaluates
         self._bar: Any = None
-        self._device = device
         self._total = 0
         self._per_epoch = 1
+        self._latest: Update | None = None
+        self._reported = -1  # the step whose loss stands in a line
         self._spoke = time.monotonic()
 
     def started(self, run: str, step: int, total: int, per_epoch: int) -> None:
-        """The run's directory, and the bar where there is a terminal."""
+        """The header, and the bar where there is a terminal."""
         self._total, self._per_epoch = total, per_epoch
-        self.note(f"run {run}: step {step} of {total}, on {self._device}")
-        if not self._quiet and sys.stderr.isatty():
+        self._spoke = time.monotonic()
+        if self._quiet:
+            return
+        if self._header is not None:
+            with contextlib.suppress(OSError):
+                output.say_rows_aside(self._header.rows(run, step, total, per_epoch))
+        if output.is_terminal(sys.stderr):
             from tqdm import tqdm
 
-            epoch = self._epoch(step + 1)
-            self._bar = tqdm(desc=epoch, total=total, initial=step, unit="step", dynamic_ncols=True)
+            self._bar = tqdm(
+                desc=self._epoch(step + 1),
+                total=total,
+                initial=step,
+                unit="step",
+                dynamic_ncols=True,
+                colour="green" if output.has_color(sys.stderr) else None,
+            )
 
     def step(self, step: int, loss: float, rate: float) -> None:
-        """The bar moves on; without one, a line every few seconds."""
+        """The bar moves on; without one, a line where it is time for one."""
+        self._latest = Update(step, loss, rate)
         if self._bar is not None:
             self._bar.set_description(self._epoch(step), refresh=False)
             self._bar.set_postfix_str(f"loss {loss:.4g}, lr {rate:.3g}", refresh=False)
             self._bar.update(1)
-        elif time.monotonic() - self._spoke > QUIET_SECONDS:
-            self.note(f"{self._position(step)}  loss {loss:.4g}  lr {rate:.3g}")
+        elif self._line_due(step):
+            self._say_latest()
+
+    def _line_due(self, step: int) -> bool:
+        """Whether a step has a line: the first one, an epoch's last, one every few seconds."""
+        idle = time.monotonic() - self._spoke
+        if self._reported < 0 or idle > QUIET_SECONDS:
+            return True
+        few = self._total <= FEW_EPOCHS * self._per_epoch
+        ends_epoch = step % self._per_epoch == 0 and not self._evaluates
+        return ends_epoch and (few or idle > EPOCH_SECONDS)
 
     def skipped(self, step: int, why: str) -> None:
         """The bar moves on, beside a line that says why."""
@@ -59,7 +100,7 @@ class Progress:
 
     def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
         """The figures of a split, on a line of their own."""
-        self.note(f"{self._position(step)}  {figures(metrics)}")
+        self.note(f"{self._position(step)}{self._loss_of(step)}  {figures(metrics)}")
 
     def saved(self, step: int, path: str) -> None:
         """Nothing: the end and the run's directory say where checkpoints are."""
@@ -79,6 +120,20 @@ class Progress:
         """The bar ends; the result itself goes to stdout."""
         self.close()
 
+    def _say_latest(self) -> None:
+        """A line for the latest step, unless there is one."""
+        if self._latest is not None and self._latest.step != self._reported:
+            self.note(f"{self._position(self._latest.step)}{self._loss_of(self._latest.step)}")
+
+    def _loss_of(self, step: int) -> str:
+        """The training loss of the latest step, the first time it is asked for; the bar has lr."""
+        latest = self._latest
+        if latest is None or latest.step != step or step == self._reported:
+            return ""
+        self._reported = step
+        rate = f"  lr {latest.rate:.3g}" if self._bar is None else ""
+        return f"  loss {latest.loss:.4g}{rate}"
+
     def _epoch(self, step: int) -> str:
         """`epoch 3/10`: the one that this step is of."""
         epochs = max(1, math.ceil(self._total / self._per_epoch))
@@ -90,11 +145,13 @@ class Progress:
         return f"{self._epoch(step)}  step {step}/{self._total}"
 
     def close(self) -> None:
-        """Leave the terminal in order, whatever happened."""
-        if self._bar is not None:
+        """Leave the terminal in order, and the last loss in a line, whatever happened."""
+        if self._bar is None:
+            self._say_latest()
+        else:
             with contextlib.suppress(OSError):
                 self._bar.close()
-            self._bar = None
+            self._bar, self._latest = None, None
 
 
 def figures(metrics: Mapping[str, float]) -> str:
@@ -181,13 +238,14 @@ def carry_out(
 
     `training` takes it there, the number of threads, who watches, and what asks for an end.
     """
+    from gradcli.cli.header import Header
     from gradcli.train.expectations import check_expectations
     from gradcli.train.signals import Signals
 
     thread_count = compute_on(device, threads)
     for note in job.dataset.notes:
         output.say_aside(note)
-    progress = Progress(as_json, device)
+    progress = Progress(as_json, Header(job, device, thread_count), "val" in job.dataset.splits)
     job = job.to(device)
     try:
         with Signals() as signals:

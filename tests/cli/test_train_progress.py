@@ -48,18 +48,61 @@ def test_a_terminal_gets_a_bar_with_loss_rate_and_time(monkeypatch) -> None:
     assert "something to know" in text
 
 
-def test_elsewhere_lines_come_at_most_every_few_seconds(capsys, monkeypatch) -> None:
+LINES = [
+    "epoch 1/2  step 1/3  loss 0.25  lr 0.001",
+    "epoch 2/2  step 3/3  loss 0.25  lr 0.001  val.loss 0.1250",
+    "something to know",
+]
+
+
+def test_elsewhere_there_are_lines(capsys) -> None:
     follow(Progress())
     quiet = capsys.readouterr()
     assert quiet.out == ""
-    assert quiet.err.splitlines() == [
-        "run runs/a/1: step 0 of 3, on cpu",
-        "epoch 2/2  step 3/3  val.loss 0.1250",
-        "something to know",
-    ]
+    assert quiet.err.splitlines() == LINES
+
+
+def test_elsewhere_a_line_comes_every_few_seconds(capsys, monkeypatch) -> None:
     monkeypatch.setattr(progress, "QUIET_SECONDS", -1.0)
     follow(Progress())
-    assert "epoch 1/2  step 2/3  loss 0.25  lr 0.001" in capsys.readouterr().err
+    lines = capsys.readouterr().err.splitlines()
+    assert "epoch 1/2  step 2/3  loss 0.25  lr 0.001" in lines
+
+
+def test_without_evaluations_an_epoch_has_a_line(capsys) -> None:
+    reporter = Progress(evaluates=False)
+    reporter.started("runs/a/1", 0, 7, 2)
+    for step in range(1, 8):
+        reporter.step(step, 1 / step, 1e-3)
+    reporter.finished(RESULT)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[3] for line in lines] == ["1/7", "2/7", "4/7", "6/7", "7/7"]
+    assert lines[-1] == "epoch 4/4  step 7/7  loss 0.1429  lr 0.001"
+
+
+def test_many_short_epochs_are_no_flood(capsys) -> None:
+    reporter = Progress(evaluates=False)
+    reporter.started("runs/a/1", 0, 3000, 3)
+    for step in range(1, 3001):
+        reporter.step(step, 0.5, 1e-3)
+    reporter.finished(RESULT)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("epoch 1/1000  step 1/3000")
+    assert lines[-1].startswith("epoch 1000/1000  step 3000/3000")
+    assert len(lines) < 20
+
+
+def test_an_end_that_comes_early_has_the_last_loss(capsys) -> None:
+    reporter = Progress()
+    reporter.started("runs/a/1", 4, 100, 10)
+    for step in (5, 6, 7):
+        reporter.step(step, 1 / step, 1e-3)
+    reporter.close()
+    reporter.close()
+    assert [line.split("  ")[1] for line in capsys.readouterr().err.splitlines()] == [
+        "step 5/100",
+        "step 7/100",
+    ]
 
 
 def test_json_keeps_both_streams_clean(capsys) -> None:

@@ -1,0 +1,80 @@
+"""What stands above the bar of a training: what is trained, on what, by what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gradcli.engine import nn
+from gradcli.engine.device import cpu
+from gradcli.engine.device.gpu import opened
+
+if TYPE_CHECKING:
+    from gradcli.train.job import Job
+
+
+@dataclass(frozen=True)
+class Header:
+    """A job, and what computes it."""
+
+    job: Job
+    device: str
+    threads: int
+
+    def rows(self, run: str, step: int, total: int, per_epoch: int) -> Iterator[tuple[str, str]]:
+        """A label and a text for each line, of a run that stands at a step."""
+        yield "run", run
+        if step:
+            yield "resumed", f"from step {step} of {total}"
+        yield "model", self._model()
+        yield "data", self._data()
+        yield "training", self._training(total, per_epoch)
+        yield "computing", self._computing()
+
+    def _model(self) -> str:
+        parameters = list(self.job.model.parameters())
+        frozen = sum(one.numel() for one in parameters if not one.requires_grad)
+        total = sum(one.numel() for one in parameters)
+        text = f"{_count(_layers(self.job.model), 'layer')}, {_count(total, 'parameter')}"
+        return text + (f", {frozen:,} of them frozen" if frozen else "")
+
+    def _data(self) -> str:
+        splits = self.job.dataset.splits.items()
+        sizes = ", ".join(f"{split.size:,} {name}" for name, split in splits)
+        return f"{_name(self.job.resolved.get('data'))}: {sizes}"
+
+    def _training(self, total: int, per_epoch: int) -> str:
+        settings = self.job.settings
+        if settings.steps is None:
+            length = f"{_count(settings.epochs or 0, 'epoch')} of {_count(per_epoch, 'step')}"
+        else:
+            length = f"{_count(total, 'step')}, {per_epoch} an epoch"
+        parts = f", micro_batch {settings.micro_batch}" if settings.micro_batch else ""
+        return f"{length}, batch {settings.batch}{parts}"
+
+    def _computing(self) -> str:
+        gpu = opened.device(self.device)
+        if gpu is None:
+            where = f"{cpu.isa()}, {_count(self.threads, 'thread')}"
+        else:
+            where = gpu.driver.describe().partition(",")[0]  # its name
+        settings = self.job.settings
+        return f"{self.device} ({where}), {settings.precision}, seed {settings.seed}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def _name(data: Any) -> str:
+    """What the config calls the kind of its data."""
+    return str(data.get("name", "data")) if isinstance(data, dict) else "data"
+
+
+def _layers(model: nn.Module) -> int:
+    """The layers of a config's model as often as they are made, without what only holds others."""
+    layers = [one for one in model.modules() if "layer_title" in vars(one)]
+    return sum(
+        not any("layer_title" in vars(inner) for inner in list(one.modules())[1:]) for one in layers
+    )
