@@ -17,7 +17,8 @@ def main(flags: list[str]) -> None:
     """Compile what device/build.py compiles, with `flags` in the place of its -O3."""
     plain = runpy.run_path(str(ROOT / "gradcli" / "engine" / "device" / "build.py"))
     compiled = [flag for flag in plain["FLAGS"] if flag != "-O3"] + flags
-    builder = plain["builder"](compiled, [f for f in flags if f.startswith("-fsanitize")])
+    linked = [flag for flag in flags if flag.startswith(("-fsanitize", "--coverage"))]
+    builder = plain["builder"](compiled, linked)
     builder.compile(tmpdir=str(ROOT))
 
 

@@ -1,7 +1,8 @@
 """Run spoilt calls in a process of their own: `python mutate.py --count 100000 --seconds 600`.
 
 A crash, an endless loop or a request for all memory ends that process only; the call in progress is
-known, and counts as a failure. `--only N` runs the one call of that number here.
+known, and counts as a failure. `--only N` runs the one call of that number here. `--free` sets no
+limit to memory, of which sanitizers take more than there is.
 """
 
 from __future__ import annotations
@@ -42,7 +43,6 @@ class Report:
 
 def work(first: int, end: int, until: float, notes: str) -> None:
     """Run calls, note each number before its call, and write down what came of them."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     with Path(notes).open("r+b") as file, mmap.mmap(file.fileno(), 8) as note:
         for number in range(first, end):
             if time.monotonic() > until:
@@ -52,8 +52,11 @@ def work(first: int, end: int, until: float, notes: str) -> None:
             sys.stdout.flush()
 
 
-def mutated(first: int, end: int, seconds: float, program: str = __file__) -> Report:
+def mutated(
+    first: int, end: int, seconds: float, program: str = __file__, *, free: bool = False
+) -> Report:
     """Run the calls of these numbers in processes of a program, until the time is over."""
+    limit = ["--free"] if free else []
     report, until = Report(), time.monotonic() + seconds
     with tempfile.NamedTemporaryFile() as notes:
         while first < end and time.monotonic() < until:
@@ -61,7 +64,9 @@ def mutated(first: int, end: int, seconds: float, program: str = __file__) -> Re
             notes.write(first.to_bytes(8, "little"))
             notes.flush()
             arguments = [str(first), str(end), str(until), notes.name]
-            for result in _worker([sys.executable, program, "--work", *arguments], notes.name):
+            for result in _worker(
+                [sys.executable, program, *limit, "--work", *arguments], notes.name
+            ):
                 report.add(result)
                 first = result.number + 1
     return report
@@ -99,16 +104,25 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=3600.0)
     parser.add_argument("--only", type=int)
+    parser.add_argument("--free", action="store_true", help="set no limit to memory")
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     parser.add_argument("--work", nargs=4, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.work:
+        if not given.free:
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         first, end, until, notes = given.work
         work(int(first), int(end), float(until), notes)
         return
     if given.only is not None:
         sys.stdout.write(f"{run(given.only)}\n")
         return
-    report = mutated(given.first, given.first + given.count, given.seconds)
+    end = given.first + given.count
+    report = mutated(given.first, end, given.seconds, free=given.free)
+    if given.json:
+        wrong = [str(result) for result in report.wrong]
+        sys.stdout.write(json.dumps({"counts": report.counts, "wrong": wrong}) + "\n")
+        return
     lines = [*map(str, report.wrong), str(dict(report.counts))]
     sys.stdout.write("\n".join(lines) + "\n")
 

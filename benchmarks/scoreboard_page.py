@@ -1,0 +1,108 @@
+"""docs/scoreboard.md, from the newest result of `python -m benchmarks scoreboard`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from benchmarks.scoreboard import ROWS, shown
+
+ERRORS = ("largest", "each", "backward")
+WORST = 20  # ops in the table of rounding
+INTRODUCTION = """\
+# Scoreboard
+
+What was tried to break gradcli, and what came of it. `python -m benchmarks scoreboard` runs every
+command and writes this page; `python -m benchmarks scoreboard kills rounding` runs these two and
+keeps the other figures. All of it takes hours, so it is no part of the continuous checks, which run
+a share of each.
+"""
+ROUNDING = """
+## Rounding
+
+The largest difference between an op's float32 result and the float64 result of the same inputs, in
+units in the last place (ulp) of float32 at the largest result of the call, or at 1 where that is
+larger. A result that is rounded once has at most 0.5. `each` is in ulp of the very element: where
+large terms cancel, what is left has few digits, in every library. `backward` is of the gradients.
+The {count} worst of {all}:
+
+| op | results | largest | each | backward |
+|---|---|---|---|---|
+"""
+PARSERS = """
+## Parsers
+
+Inputs are mutated by seed. A fault is an end in anything but a value or a sentence, or one after
+more than 10 s or with more than 1 GB.
+
+| parser | inputs | refused | accepted | slowest | peak memory | faults |
+|---|---|---|---|---|---|---|
+"""
+MUTANTS = """
+## Mutants of kernels
+
+Each is one change of one place in the C of the CPU's kernels. These survived:
+
+"""
+
+
+def page(rows: Mapping[str, Any]) -> str:
+    """The whole page; a row that was never run says so."""
+    lines = ["| tried | outcome | command | of |", "|---|---|---|---|"]
+    for name, row in ROWS.items():
+        result = rows.get(name)
+        outcome = row.say(result["figures"]) if result else "not run yet"
+        of = f"{result['commit']}, {result['date']}, {_time(result['seconds'])}" if result else ""
+        lines.append(f"| {row.what} | {outcome} | `{shown(row)}` | {of} |")
+    parts = [INTRODUCTION, "\n".join(lines) + "\n"]
+    for name, write in PARTS.items():
+        if name in rows:
+            parts.append(write(rows[name]["figures"]))
+    return "\n".join(parts[:2]) + "".join(parts[2:])
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def _table(head: str, rows: Iterable[Iterable[str]]) -> str:
+    return head + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _rounding(figures: Mapping[str, Any]) -> str:
+    worst = sorted(figures.items(), key=lambda item: (-float(item[1]["largest"]), item[0]))[:WORST]
+    return _table(
+        ROUNDING.format(count=len(worst), all=len(figures)),
+        (
+            (f"`{name}`", f"{of['elements']:,}", *(_ulp(of[key]) for key in ERRORS))
+            for name, of in worst
+        ),
+    )
+
+
+def _ulp(error: float | None) -> str:
+    return "-" if error is None else f"{error:,.0f}" if error >= 100 else f"{error:.1f}"
+
+
+def _parsers(figures: Mapping[str, Any]) -> str:
+    return _table(
+        PARSERS,
+        (
+            (
+                row["parser"],
+                *(f"{row[key]:,}" for key in ("inputs", "refused", "accepted")),
+                f"{row['slowest_s']:.2f} s",
+                f"{row['peak_mb']:,.0f} MB",
+                str(row["faults"]),
+            )
+            for row in figures["parsers"]
+        ),
+    )
+
+
+def _mutants(figures: Mapping[str, Any]) -> str:
+    survivors = "".join(f"- `{one}`\n" for one in figures["survivors"])
+    return MUTANTS + (survivors or "none.\n")
+
+
+PARTS = {"rounding": _rounding, "parsers": _parsers, "mutants": _mutants}
