@@ -32,7 +32,7 @@ class Rounding:
 
     Attributes:
         elements: how many results were compared.
-        each: the largest error, in ulp of that very result.
+        each: the largest error, in ulp of that very result; results of 0 have no such scale.
         largest: the largest error, in ulp of the largest result of its call, or of 1 where that is
             larger: where terms cancel, as in a sum, a small result bears the rounding of its terms.
         backward: as `largest`, of the gradients.
@@ -47,7 +47,7 @@ class Rounding:
 
 def ulp(x: float) -> float:
     """The gap between neighbours among float32 numbers at x."""
-    return math.ldexp(1.0, max(math.frexp(x)[1] - DIGITS, LEAST))
+    return math.ldexp(1.0, max(math.frexp(x)[1] - DIGITS, LEAST) if x else LEAST)
 
 
 def of_op(op: Row, draws: int = DRAWS) -> Rounding | None:
@@ -105,7 +105,7 @@ def _errors(single: Tensor, double: Tensor) -> tuple[float, float, int]:
     if any(a != b and not (math.isnan(a) and math.isnan(b)) for a, b in odd):
         return math.inf, math.inf, len(pairs)
     gap = ulp(max(1.0, *(abs(b) for _, b in finite)) if finite else 1.0)
-    each = max((abs(a - b) / ulp(b) for a, b in finite), default=0.0)
+    each = max((abs(a - b) / ulp(b) for a, b in finite if b), default=0.0)
     return each, max((abs(a - b) / gap for a, b in finite), default=0.0), len(pairs)
 
 
