@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
@@ -35,7 +36,8 @@ def write_file(
             verify(aside)
         aside.replace(path)
     except BaseException:
-        aside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a resume removes it; the reason matters more
+            aside.unlink()
         raise
     if flush:
         sync_directory(path.parent)
@@ -56,8 +58,15 @@ def sync_directory(path: Path) -> None:
 
 
 def remove_stale(directory: Path) -> list[str]:
-    """Remove what a killed writer left behind, by our own pattern only; gives the names."""
-    stale = sorted(entry for entry in directory.iterdir() if TEMPORARY.fullmatch(entry.name))
-    for entry in stale:
-        entry.unlink(missing_ok=True)
-    return [entry.name for entry in stale]
+    """Remove what a killed writer left behind, by our own pattern only; gives a note on each."""
+    notes = []
+    for entry in sorted(directory.iterdir()):
+        if not TEMPORARY.fullmatch(entry.name):
+            continue
+        try:
+            entry.unlink(missing_ok=True)
+        except OSError as error:
+            notes.append(f"warning: cannot remove {entry.name} of a killed run: {error.strerror}")
+        else:
+            notes.append(f"removed {entry.name}, left by a killed run")
+    return notes

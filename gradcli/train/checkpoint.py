@@ -264,8 +264,13 @@ def newest_valid(directory: Path) -> tuple[str, Checkpoint, list[str]]:
 
 
 def prune(directory: Path, keep: int, best: str | None) -> list[str]:
-    """Remove all but the newest `keep` (at least 2) and the best; gives the removed names."""
-    old = [name for name in names(directory)[max(keep, 2) :] if name != best]
-    for name in old:
-        (directory / name).unlink(missing_ok=True)
-    return old
+    """Remove all but the newest `keep` (at least 2) and the best; gives what hinders it."""
+    troubles = []
+    for name in names(directory)[max(keep, 2) :]:
+        if name == best:
+            continue
+        try:
+            (directory / name).unlink(missing_ok=True)
+        except OSError as error:
+            troubles.append(f"{name}: {error.strerror}")
+    return troubles

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -47,6 +47,7 @@ class RunDirectory:
         self.checkpoints = path / "checkpoints"
         self._lock = Lock(path / "lock")
         self._log: Log | None = None
+        self._noted = False  # that old checkpoints cannot be removed
 
     def __enter__(self) -> RunDirectory:
         return self
@@ -136,8 +137,17 @@ class RunDirectory:
             self._flush_log()
         self.write_json("status.json", {**strict(record), "updated": now}, flush=ended)
 
-    def save(self, meta: Meta, tensors: Mapping[str, Stored], keep: int) -> Path:
-        """A new checkpoint; the pointers move after it stands, and only then old ones go."""
+    def save(
+        self,
+        meta: Meta,
+        tensors: Mapping[str, Stored],
+        keep: int,
+        note: Callable[[str], None] | None = None,
+    ) -> Path:
+        """A new checkpoint; the pointers move after it stands, and only then old ones go.
+
+        Old ones that cannot go are noted, once, and tried again at the next save.
+        """
         self._flush_log()  # a checkpoint that counts has its lines
         path = checkpoint.write(self.checkpoints, meta, tensors)
         best = checkpoint.file_name(meta.best.step) if meta.best else None
@@ -145,7 +155,13 @@ class RunDirectory:
             self._point("last", path.name)
             if best is not None and (self.checkpoints / best).exists():
                 self._point("best", best)
-            checkpoint.prune(self.checkpoints, keep, best)
+            troubles = checkpoint.prune(self.checkpoints, keep, best)
+        if troubles and note is not None and not self._noted:
+            self._noted = True
+            note(
+                f"warning: an old checkpoint cannot be removed: {troubles[0]}; the training goes "
+                "on, and each save tries it again"
+            )
         return path
 
     def _point(self, pointer: str, name: str) -> None:
@@ -157,25 +173,28 @@ class RunDirectory:
         if not self.checkpoints.is_dir():
             raise CheckpointError(f"{self.path} has no checkpoint; start the training anew")
         with _writing(self.path):
-            stale = remove_stale(self.checkpoints) + remove_stale(self.path)
-            notes = [f"removed {name}, left by a killed run" for name in stale]
+            notes = remove_stale(self.checkpoints) + remove_stale(self.path)
             name, newest, skipped = checkpoint.newest_valid(self.checkpoints)
             self._close_log()
             notes += recover_log(self.path / LOG, newest.meta.step, newest.meta.evaluated)
         return name, newest, skipped + notes
 
     def discard_if_empty(self) -> None:
-        """Remove a run that failed before its first checkpoint; it has nothing to keep."""
-        if any(self.checkpoints.iterdir()):
-            return
-        self.close()
-        self.checkpoints.rmdir()
-        for entry in self.path.iterdir():
-            entry.unlink()
-        self.path.rmdir()
+        """Remove a run that failed before its first checkpoint; it has nothing to keep.
+
+        What cannot be removed stays: why the run failed matters more.
+        """
+        with contextlib.suppress(OSError):
+            if any(self.checkpoints.iterdir()):
+                return
+            self.close()
+            self.checkpoints.rmdir()
+            for entry in self.path.iterdir():
+                entry.unlink()
+            self.path.rmdir()
 
 
-@contextmanager
+@contextlib.contextmanager
 def _writing(path: Path) -> Iterator[None]:
     """Turns an OSError into one sentence with the directory and the reason."""
     try:
@@ -189,16 +208,29 @@ def _writing(path: Path) -> Iterator[None]:
 def create(runs: Path, name: str) -> RunDirectory:
     """A new directory runs/<name>/<date-time-number>, never one that exists."""
     parent = runs / check_name(name)
+    new = [folder for folder in (parent, runs) if not folder.exists()]
     try:
         parent.mkdir(parents=True, exist_ok=True)
         if parent.resolve().parent != runs.resolve():
             raise RunError(f"{parent} is a link that leads out of {runs}")
         path = _exclusive(parent)
-        (path / "checkpoints").mkdir()
+        new = [path / "checkpoints", path, *new]
+        new[0].mkdir()
         sync_directory(parent)
-    except OSError as error:
+        return RunDirectory(path)
+    except (OSError, RunError) as error:
+        _remove_empty(new)
+        if isinstance(error, RunError):
+            raise
         raise RunError(f"cannot make a run in {parent}: {error.strerror}") from error
-    return RunDirectory(path)
+
+
+def _remove_empty(folders: Iterable[Path]) -> None:
+    """Take back what was made, innermost first; a folder in which something lies stays."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            (folder / "lock").unlink(missing_ok=True)
+            folder.rmdir()
 
 
 def _exclusive(parent: Path) -> Path:

@@ -262,7 +262,7 @@ class Trainer:
     def _save(self) -> None:
         meta = replace(self.meta, seconds=self._seconds())
         tensors = tensors_of(self.job.model, self.job.optimizer, self._step.average)
-        path = self.directory.save(meta, tensors, self.job.settings.keep)
+        path = self.directory.save(meta, tensors, self.job.settings.keep, self.reporter.note)
         self._saved = meta.step
         self.reporter.saved(meta.step, str(path))
         self._status("running")

@@ -199,7 +199,7 @@ def test_only_our_own_temporary_files_are_removed(tmp_path: Path) -> None:
     others = [tmp_path / "x.tmp", tmp_path / ".gradcli-short.tmp", tmp_path / "notes.txt"]
     for path in (ours, *others):
         path.write_text("x")
-    assert remove_stale(tmp_path) == [ours.name]
+    assert remove_stale(tmp_path) == [f"removed {ours.name}, left by a killed run"]
     assert sorted(tmp_path.iterdir()) == sorted(others)
 
 
