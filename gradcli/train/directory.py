@@ -15,9 +15,11 @@ from gradcli.errors import CheckpointError, ConfigError, RunError
 from gradcli.train import checkpoint
 from gradcli.train.atomic import remove_stale, sync_directory, write_text
 from gradcli.train.checkpoint import Checkpoint, Meta
+from gradcli.train.json_file import read_json
 from gradcli.train.lock import Lock
 from gradcli.train.log import Log, strict
 from gradcli.train.log_recovery import recover as recover_log
+from gradcli.train.run_start import MOST, next_start
 from gradcli.train.safetensors_file import Stored
 from gradcli.train.yaml_text import to_yaml
 
@@ -213,7 +215,7 @@ def create(runs: Path, name: str) -> RunDirectory:
         parent.mkdir(parents=True, exist_ok=True)
         if parent.resolve().parent != runs.resolve():
             raise RunError(f"{parent} is a link that leads out of {runs}")
-        path = _exclusive(parent)
+        path = _exclusive(runs, parent)
         new = [path / "checkpoints", path, *new]
         new[0].mkdir()
         sync_directory(parent)
@@ -233,17 +235,18 @@ def _remove_empty(folders: Iterable[Path]) -> None:
             folder.rmdir()
 
 
-def _exclusive(parent: Path) -> Path:
+def _exclusive(runs: Path, parent: Path) -> Path:
     """Two starts in one second each get their own: mkdir fails where a directory stands."""
-    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    for number in range(1, 1000):
-        path = parent / f"{stamp}-{number:03d}"
+    start = next_start(runs, parent.name)
+    for _ in range(MOST):
+        path = parent / start.folder
         try:
             path.mkdir()
         except FileExistsError:
+            start = start.next()
             continue
         return path
-    raise RunError(f"{parent} already has 999 runs of this second")
+    raise RunError(f"{parent} already has {MOST} runs of this second")
 
 
 def read_pointer(path: Path, pointer: str) -> str | None:
@@ -335,17 +338,9 @@ def _others(directory: Path, name: str) -> tuple[str, ...]:
 
 def read_status(path: Path) -> dict[str, Any]:
     """status.json as it stands, empty if it cannot be read."""
-    return _read_json(path / "status.json")
+    return read_json(path / "status.json")
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
     """manifest.json as it stands, empty if it cannot be read."""
-    return _read_json(path / "manifest.json")
-
-
-def _read_json(file: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+    return read_json(path / "manifest.json")

@@ -12,8 +12,7 @@ from gradcli.errors import ConfigError, GradcliError, RunError
 from gradcli.registry import did_you_mean
 from gradcli.train.checkpoint import step_of
 from gradcli.train.directory import NAME
-
-RUN_ID = re.compile(r"\d{8}-\d{6}-\d{3}")
+from gradcli.train.run_start import RUN_ID, newest
 
 
 class Choice(NamedTuple):
@@ -48,8 +47,9 @@ def _find(runs: Path, text: str) -> Path:
     candidates = _all(runs)
     if text != "last":
         candidates = [one for one in candidates if one.parent.name == text or one.name == text]
-    if candidates:
-        return max(candidates, key=_age)
+    run = newest(candidates)
+    if run is not None:
+        return run
     raise _not_found(runs, text)
 
 
@@ -80,17 +80,12 @@ def _runs_near(runs: Path, path: Path) -> tuple[str, ...]:
         inner = [one for one in _folders(path, RUN_ID) if is_run(one)] or _all(path)
     except (OSError, RunError):
         return ()
-    if not inner:
+    last = newest(inner)
+    if last is None:
         return ()
-    newest = max(inner, key=_age)
-    if newest.parent.parent.resolve() == runs.resolve():
-        return (f"the newest run in it: say {newest.parent.name}, or {newest}",)
-    return (f"the newest run in it: say {newest}",)
-
-
-def _age(run: Path) -> tuple[str, str]:
-    """What orders runs, the newest last."""
-    return run.name, run.parent.name
+    if last.parent.parent.resolve() == runs.resolve():
+        return (f"the newest run in it: say {last.parent.name}, or {last}",)
+    return (f"the newest run in it: say {last}",)
 
 
 def is_run(path: Path) -> bool:
