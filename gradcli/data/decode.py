@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import io
 import warnings
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from gradcli.data import png
+from gradcli.data import modes, png
 from gradcli.data.foreign import kind_of
 from gradcli.errors import DataError
 
 COLORS = {"rgb": ("RGB", 3), "gray": ("L", 1)}  # Pillow's name of the mode, and its channels
 MOST_PIXELS = 178_956_970  # of one picture; Pillow reads no more either
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture as channels of size x size bytes, and what of the file is not in them."""
+
+    planes: bytes
+    losses: tuple[str, ...] = ()
 
 
 def require_pillow() -> None:
@@ -25,7 +34,12 @@ def require_pillow() -> None:
 
 
 def planes(data: bytes, size: int, color: str, source: str) -> bytes:
-    """The picture as channels of size x size bytes.
+    """The channels of a picture in a file; see `picture_of`."""
+    return picture_of(data, size, color, source).planes
+
+
+def picture_of(data: bytes, size: int, color: str, source: str) -> Picture:
+    """A picture from the bytes of a PNG or JPEG file; `source` names it in errors.
 
     Its shorter side is made `size` long, bilinear, and the middle of the longer one is kept. Of 16
     bits the upper 8 are taken.
@@ -39,10 +53,7 @@ def planes(data: bytes, size: int, color: str, source: str) -> bytes:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about damaged metadata that is not looked at
             with Image.open(io.BytesIO(data), formats=("PNG", "JPEG")) as opened:
-                _check_pixels(opened.width, opened.height, source)
-                if opened.format == "PNG":
-                    png.check(data)
-                return planes_of(opened, size, color)
+                return _of_file(opened, data, size, color, source)
     except DataError:
         raise
     except Image.DecompressionBombError:
@@ -56,10 +67,28 @@ def planes(data: bytes, size: int, color: str, source: str) -> bytes:
         ) from None
 
 
-def planes_of(picture: Any, size: int, color: str) -> bytes:
-    """The same of a picture that Pillow has opened."""
+def _of_file(opened: Any, data: bytes, size: int, color: str, source: str) -> Picture:
+    _check_pixels(opened.width, opened.height, source)
+    bits = 8
+    if opened.format == "PNG":
+        png.check(data)
+        bits = png.bits_of(data)
+    return Picture(_planes(opened, size, color), modes.losses(opened, bits))
+
+
+def planes_of(picture: Any, size: int, color: str, source: str = "the picture") -> bytes:
+    """The channels of a picture that Pillow has opened."""
+    try:
+        return _planes(picture, size, color)
+    except (ValueError, OSError) as error:
+        raise DataError(f"{source}: a picture that is not read: {error}", code="E302") from None
+
+
+def _planes(picture: Any, size: int, color: str) -> bytes:
     mode, channels = COLORS[color]
-    pixels = _square(_of_bytes(picture).convert(mode), size).tobytes()
+    of_png = picture.format == "PNG"
+    plain = modes.of_bytes(picture, mode, of_png=of_png)
+    pixels = _square(plain, size).convert(mode).tobytes()
     return b"".join(pixels[channel::channels] for channel in range(channels))
 
 
@@ -68,21 +97,6 @@ def _check_pixels(width: int, height: int, source: str) -> None:
         raise DataError(
             f"{source}: {width} x {height} pixels; at most {MOST_PIXELS} are read", code="E302"
         )
-
-
-def _of_bytes(picture: Any) -> Any:
-    """The picture with 8 bits a channel: Pillow makes white of every gray of 16 bits above 255.
-
-    A PNG of 16 bits is in mode I where Pillow is older; in memory that has numbers of any range.
-    """
-    of_file = picture.format == "PNG"
-    if picture.mode.startswith("I;16") or (picture.mode == "I" and of_file):
-        return picture.convert("I").point(lambda gray: gray * (1 / 256)).convert("L")
-    if of_file and picture.mode == "P":
-        colors = len(picture.palette.palette) // len(picture.palette.mode)
-        if picture.getextrema()[1] >= colors:
-            raise ValueError("it has a colour that is not in its palette")
-    return picture
 
 
 def _square(picture: Any, size: int) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
-from gradcli.data.decode import COLORS, planes, planes_of, require_pillow
+from gradcli.data.decode import COLORS, Picture, picture_of, planes, planes_of, require_pillow
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import as_text, expanded, read, shown
 from gradcli.data.images import check_shape, unseen
@@ -127,9 +128,9 @@ class ImageFolder(Pictures):
         classes, found = self._found()
         facts = self._stored(classes, found)
         folders = {"train": self.dir, "test": self.test_dir or ""}
-        whole, hashes = {}, {}
+        whole, hashes, losses = {}, {}, Counter[str]()
         for name, each in found.items():
-            whole[name], hashes[name] = self._samples(each, folders[name])
+            whole[name], hashes[name] = self._samples(each, folders[name], losses)
         train = whole.pop("train")
         splits = {name: train.part(part) for name, part in self._cuts(train.size).items()}
         mean, std = self._statistics()
@@ -140,12 +141,15 @@ class ImageFolder(Pictures):
             splits={**splits, **whole},
             sha256=hashes,
             files={name: folders[name] for name in hashes},
-            notes=_notes(left_out),
+            notes=_notes(left_out, losses),
         )
         return self.shown(stored)
 
-    def _samples(self, found: Listed, folder: str) -> tuple[Samples, str]:
-        """The pictures as tensors, and one hash of all files with their names."""
+    def _samples(self, found: Listed, folder: str, losses: Counter[str]) -> tuple[Samples, str]:
+        """The pictures as tensors, and one hash of all files with their names.
+
+        What of them is lost is counted in `losses`.
+        """
         total = len(found.paths) * self._bytes
         if total > MOST:
             raise DataError(
@@ -157,8 +161,9 @@ class ImageFolder(Pictures):
         pixels, digest = bytearray(), hashlib.sha256()
         with ThreadPoolExecutor() as pool:
             made = pool.map(self._picture, (found.paths[i] for i in order))
-            for i, (data, file_hash) in zip(order, made, strict=True):
-                pixels += data
+            for i, (picture, file_hash) in zip(order, made, strict=True):
+                pixels += picture.planes
+                losses.update(picture.losses)
                 name = found.paths[i].relative_to(folder).as_posix()
                 digest.update(f"{file_hash}  {name}\n".encode("utf-8", "surrogateescape"))
         inputs = tensor_of(memoryview(pixels), (len(order), *self._shape))
@@ -170,9 +175,11 @@ class ImageFolder(Pictures):
         channels, height, width = self._shape
         return channels * height * width
 
-    def _picture(self, path: Path) -> tuple[bytes, str]:
+    def _picture(self, path: Path) -> tuple[Picture, str]:
         data = read(path)
-        return planes(data, self.size, self.color, shown(path)), hashlib.sha256(data).hexdigest()
+        return picture_of(data, self.size, self.color, shown(path)), hashlib.sha256(
+            data
+        ).hexdigest()
 
     def reads(self, path: Path) -> bool:
         """Whether a file in a folder is one of pictures."""
@@ -181,7 +188,7 @@ class ImageFolder(Pictures):
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """One picture."""
         check_shape(self._shape, facts, shown(path))
-        made = tensor_of(self._picture(path)[0], (1, *self._shape))
+        made = tensor_of(self._picture(path)[0].planes, (1, *self._shape))
         return replace(unseen(made, 255.0, facts, path), names=[path.name])
 
     def new_pictures(self, pictures: Sequence[Any], facts: DataFacts, source: str) -> Tensor:
@@ -190,7 +197,7 @@ class ImageFolder(Pictures):
         pixels = b"".join(
             planes(one, self.size, self.color, source)
             if isinstance(one, bytes)
-            else planes_of(one, self.size, self.color)
+            else planes_of(one, self.size, self.color, source)
             for one in pictures
         )
         return scaled(
@@ -200,9 +207,10 @@ class ImageFolder(Pictures):
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
         """The pictures of another folder of class folders."""
         found = self._known_pictures(path, facts.labels)
-        samples, _ = self._samples(found, str(path))
+        losses = Counter[str]()
+        samples, _ = self._samples(found, str(path), losses)
         made = self.new_samples(samples.inputs, samples.targets, samples.scale, facts)
-        return replace(made, notes=_notes(found.left_out))
+        return replace(made, notes=_notes(found.left_out, losses))
 
     def _known_pictures(self, folder: Path, classes: tuple[str, ...]) -> Listed:
         """The pictures of a folder that has no class but these."""
@@ -217,8 +225,13 @@ class ImageFolder(Pictures):
         return pictures(folders, classes or tuple(folders))
 
 
-def _notes(left_out: int) -> tuple[str, ...]:
-    return (f"{left_out} files are no .png or .jpg and are left out",) if left_out else ()
+def _notes(left_out: int, losses: Counter[str]) -> tuple[str, ...]:
+    others = (f"{left_out} files are no .png or .jpg and are left out",) if left_out else ()
+    return (*others, *(_loss(count, loss) for loss, count in sorted(losses.items())))
+
+
+def _loss(count: int, loss: str) -> str:
+    return f"{count} pictures are {loss}" if count > 1 else f"1 picture is {loss}"
 
 
 def class_folders(folder: Path) -> dict[str, Path]:

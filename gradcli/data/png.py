@@ -47,6 +47,11 @@ def check_header(data: bytes) -> tuple[int, int]:
     return width, height
 
 
+def bits_of(data: bytes) -> int:
+    """The bits of a channel of a file whose header was checked."""
+    return data[len(SIGNATURE) + 16]
+
+
 def check(data: bytes) -> None:
     """Raise a ValueError with the reason where a PNG file is not whole.
 

@@ -87,6 +87,16 @@ def test_pictures_of_every_kind_are_read_alike(gradcli: Refused, pets: None) -> 
     assert gradcli(*TRAIN, "--json").json["weights_sha256"] == weights
 
 
+def test_what_is_lost_of_pictures_is_told_once(gradcli: Refused, pets: None) -> None:
+    for name in ("cat/1.png", "dog/1.png", "dog/2.png"):
+        Path("pets", name).write_bytes(drawn(depth=16))
+    note = "3 pictures are of 16 bits, of which the upper 8 are taken"
+    assert gradcli(*TRAIN).err.count(note) == 1
+    Path("pets/cat/2.png").write_bytes(png(4, 4, 4, 8, rows_of([[[9, 0]] * 4] * 4, 8)))
+    ended = gradcli("eval", "last", "--data", "pets")
+    assert note in ended.err and "1 picture is transparent in places, where" in ended.err
+
+
 def test_hidden_files_are_passed_over(gradcli: Refused, pets: None) -> None:
     weights = gradcli(*TRAIN, "--json").json["weights_sha256"]
     Path("pets/.git").mkdir()
