@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import io
+import threading
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from gradcli.data import modes, png
+from gradcli.data import jpeg, modes, png
 from gradcli.data.foreign import kind_of
+from gradcli.data.inflate import BOMB_RATIO, BOMB_SIZE
 from gradcli.errors import DataError
 
 COLORS = {"rgb": ("RGB", 3), "gray": ("L", 1)}  # Pillow's name of the mode, and its channels
 MOST_PIXELS = 178_956_970  # of one picture; Pillow reads no more either
+_RESIZED = 1 << 22  # pixels of a resized picture, before its middle is cut out
+_LARGE = threading.Lock()  # of large pictures one is unpacked at a time
 
 
 @dataclass(frozen=True)
@@ -69,11 +74,21 @@ def picture_of(data: bytes, size: int, color: str, source: str) -> Picture:
 
 def _of_file(opened: Any, data: bytes, size: int, color: str, source: str) -> Picture:
     _check_pixels(opened.width, opened.height, source)
-    bits = 8
-    if opened.format == "PNG":
-        png.check(data)
-        bits = png.bits_of(data)
-    return Picture(_planes(opened, size, color), modes.losses(opened, bits))
+    unpacked = opened.width * opened.height * (1 if opened.mode in modes.GRAYS else 4)
+    if unpacked > max(BOMB_SIZE, BOMB_RATIO * len(data)):
+        raise DataError(
+            f"{source}: {opened.width} x {opened.height} pixels unpack to {unpacked} bytes, more "
+            f"than {BOMB_RATIO} for each of the file's {len(data)}; save it smaller",
+            code="E302",
+        )
+    with _LARGE if unpacked > BOMB_SIZE else nullcontext():
+        bits = 8
+        if opened.format == "PNG":
+            png.check(data)
+            bits = png.bits_of(data)
+        else:
+            jpeg.check(data)
+        return Picture(_planes(opened, size, color), modes.losses(opened, bits))
 
 
 def planes_of(picture: Any, size: int, color: str, source: str = "the picture") -> bytes:
@@ -87,7 +102,7 @@ def planes_of(picture: Any, size: int, color: str, source: str = "the picture") 
 def _planes(picture: Any, size: int, color: str) -> bytes:
     mode, channels = COLORS[color]
     of_png = picture.format == "PNG"
-    plain = modes.of_bytes(picture, mode, of_png=of_png)
+    plain = modes.of_bytes(_middle(picture, size), mode, of_png=of_png)
     pixels = _square(plain, size).convert(mode).tobytes()
     return b"".join(pixels[channel::channels] for channel in range(channels))
 
@@ -97,6 +112,19 @@ def _check_pixels(width: int, height: int, source: str) -> None:
         raise DataError(
             f"{source}: {width} x {height} pixels; at most {MOST_PIXELS} are read", code="E302"
         )
+
+
+def _middle(picture: Any, size: int) -> Any:
+    """Of a very long picture the stretch in the middle, from which the square will be cut.
+
+    One of 1 x 20,000 pixels would otherwise be resized to 224 x 4,480,000 before that.
+    """
+    longest = min(picture.size) * max(4, _RESIZED // size**2)
+    if max(picture.size) <= longest:
+        return picture
+    width, height = (min(side, longest) for side in picture.size)
+    left, top = (picture.width - width) // 2, (picture.height - height) // 2
+    return picture.crop((left, top, left + width, top + height))
 
 
 def _square(picture: Any, size: int) -> Any:

@@ -26,6 +26,7 @@ PASSES = (
     (0, 1, 1, 2),
 )
 _PIECE = 1 << 20
+_MOST_CHUNKS = 100_000
 
 
 def is_png(data: bytes) -> bool:
@@ -72,7 +73,7 @@ def check(data: bytes) -> None:
 def _chunks(data: bytes) -> Iterator[tuple[bytes, memoryview]]:
     """Kind and content of each chunk up to IEND."""
     view, at, kind = memoryview(data), len(SIGNATURE), b""
-    while kind != b"IEND":
+    for _ in range(_MOST_CHUNKS):
         if at + 12 > len(data):
             raise ValueError(f"it ends at byte {len(data)}, before its last chunk")
         length = int.from_bytes(view[at : at + 4])
@@ -82,7 +83,10 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, memoryview]]:
         if zlib.crc32(view[at + 4 : end]) != int.from_bytes(view[end : end + 4]):
             raise ValueError(f"the checksum of its chunk {_shown(kind)} at byte {at} is wrong")
         yield kind, view[at + 8 : end]
+        if kind == b"IEND":
+            return
         at = end + 4
+    raise ValueError(f"it has more than {_MOST_CHUNKS} chunks")
 
 
 def _shown(kind: bytes) -> str:

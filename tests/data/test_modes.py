@@ -8,9 +8,9 @@ import struct
 from typing import Any
 
 import pytest
-from png_bytes import png, rows_of
+from png_bytes import SIGNATURE, chunk, png, rows_of
 
-from gradcli.data import decode, modes
+from gradcli.data import decode, jpeg, modes
 from gradcli.errors import DataError
 
 Image = pytest.importorskip("PIL.Image")
@@ -147,3 +147,51 @@ def test_a_gray_picture_is_resized_to_the_same_bits_as_its_rgb(mode: str) -> Non
         picture = Image.frombytes("RGB", size, content).convert(mode)
         rgb = decode.planes_of(picture.convert("RGB"), 7, "rgb")
         assert decode.planes_of(picture, 7, "rgb") == rgb
+
+
+@pytest.mark.parametrize(("width", "height"), [(1, 20_000), (20_000, 1), (3, 60_000)])
+def test_of_a_very_long_picture_the_middle_is_kept(width: int, height: int) -> None:
+    picture = Image.new("L", (width, height), 10)
+    long = max(width, height)
+    middle = (0, long // 2 - 200, width, long // 2 + 200)
+    picture.paste(99, middle if height > width else (middle[1], 0, middle[3], height))
+    assert set(decode.planes_of(picture, 224, "gray")) == {99}
+
+
+def test_pictures_of_common_shapes_are_resized_whole() -> None:
+    """No bit of a trained model depends on how long a picture may be."""
+    for size, shape in ((32, (4096, 1)), (224, (83, 1)), (1024, (4, 1)), (4096, (4, 1))):
+        picture = Image.new("L", shape)
+        assert decode._middle(picture, size) is picture
+        assert decode._middle(picture.resize((shape[0] + 2, 1)), size).size == shape
+
+
+def test_a_jpeg_of_too_many_scans_is_refused() -> None:
+    data = encoded(Image.new("RGB", (16, 16)), "JPEG", progressive=True)
+    scan = data[data.rindex(b"\xff\xda") : -2]
+    most = jpeg.MOST_SCANS - data.count(b"\xff\xda")
+    assert len(first(data[:-2] + scan * most + b"\xff\xd9")) == 3
+    with pytest.raises(DataError, match="it has more than 64 scans"):
+        first(data[:-2] + scan * (most + 1) + b"\xff\xd9")
+
+
+def test_what_lies_behind_a_jpeg_is_not_counted() -> None:
+    """Telephones append a film to a picture, and put a smaller picture into it."""
+    data = encoded(Image.new("RGB", (8, 8)), "JPEG", exif=b"Exif\0\0" + b"\xff\xda" * 100)
+    assert len(first(data + b"\xff\xda" * 100)) == 3
+
+
+def test_a_png_of_too_many_chunks_is_refused() -> None:
+    whole = plain(0, 8, [1])
+    at = len(SIGNATURE) + 25
+    with pytest.raises(DataError, match="it has more than 100000 chunks"):
+        first(whole[:at] + chunk(b"abCd", b"") * 100_001 + whole[at:])
+
+
+def test_a_picture_that_unpacks_to_much_more_than_its_file_is_refused() -> None:
+    wide = png(8200, 8200, 0, 1, bytes(8200 * 1026))
+    with pytest.raises(
+        DataError, match=r"x: 8200 x 8200 pixels unpack to 67240000 bytes, more than 200 for each"
+    ):
+        decode.planes(wide, 4, "gray", "x")
+    assert len(decode.planes(wide + bytes(1 << 20), 4, "gray", "x")) == 16
