@@ -106,7 +106,7 @@ def _check_data(path: Path) -> None:
         dataset = own_code.beside_data(config.data.load(), config.code)
     except GradcliError:
         return
-    check_same_data(found.meta, dataset, allowed=False)
+    check_same_data(found.meta.data, found.meta.format, dataset, allowed=False)
 
 
 def open_trained(

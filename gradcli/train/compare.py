@@ -88,7 +88,7 @@ def check_same(
                 "and `gradcli train --from` begins another training with these weights",
             ),
         )
-    return check_same_data(meta, job.dataset, allow_data_change)
+    return check_same_data(meta.data, meta.format, job.dataset, allow_data_change)
 
 
 def _differences(theirs: dict[str, object], ours: dict[str, object]) -> list[str]:
@@ -103,10 +103,16 @@ def _shown(values: dict[str, object], key: str) -> str:
     return json.dumps(values[key]) if key in values else "nothing"
 
 
-def check_same_data(meta: Meta, dataset: LoadedData, allowed: bool) -> list[str]:
-    """Raise unless the data is that of the checkpoint; gives a note on each allowed change."""
-    theirs = dict(meta.data)
-    ours, files = data_of(dataset, meta.format)
+def check_same_data(
+    data: Mapping[str, str],
+    written: int,
+    dataset: LoadedData,
+    allowed: bool,
+    since: str = "the checkpoint",
+) -> list[str]:
+    """Raise unless the hashes of format `written` are the data's; gives a note on each change."""
+    theirs = dict(data)
+    ours, files = data_of(dataset, written)
     changes = [
         f"{shown(files.get(role, role))}: sha256 was {theirs.get(role)}, is {ours.get(role)}"
         for role in {**ours, **theirs}
@@ -114,8 +120,8 @@ def check_same_data(meta: Meta, dataset: LoadedData, allowed: bool) -> list[str]
     ]
     if changes and not allowed:
         raise CheckpointError(
-            f"the data changed since the checkpoint: {changes[0]}",
+            f"the data changed since {since}: {changes[0]}",
             code="E706",
             notes=(*changes[1:], "resume with --allow-data-change to go on regardless"),
         )
-    return changes + unknown_data(dataset, meta.format)
+    return changes + unknown_data(dataset, written)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -175,11 +176,19 @@ class RunDirectory:
         if not self.checkpoints.is_dir():
             raise CheckpointError(f"{self.path} has no checkpoint; start the training anew")
         with _writing(self.path):
-            notes = remove_stale(self.checkpoints) + remove_stale(self.path)
+            notes = self._without_stale()
             name, newest, skipped = checkpoint.newest_valid(self.checkpoints)
-            self._close_log()
             notes += recover_log(self.path / LOG, newest.meta.step, newest.meta.evaluated)
         return name, newest, skipped + notes
+
+    def recover_start(self) -> list[str]:
+        """After a kill before the first checkpoint: stale files away, the log empty."""
+        with _writing(self.path):
+            return self._without_stale() + recover_log(self.path / LOG, 0, -1)
+
+    def _without_stale(self) -> list[str]:
+        self._close_log()
+        return remove_stale(self.checkpoints) + remove_stale(self.path)
 
     def discard_if_empty(self) -> None:
         """Remove a run that failed before its first checkpoint; it has nothing to keep.
@@ -249,6 +258,15 @@ def _exclusive(runs: Path, parent: Path) -> Path:
     raise RunError(f"{parent} already has {MOST} runs of this second")
 
 
+def is_unsaved(path: Path) -> bool:
+    """Whether a run never had a checkpoint: it has only just begun, or was killed before."""
+    return not checkpoint.names(path / "checkpoints") and not os.path.lexists(path / "last")
+
+
+def _from_start(path: Path) -> tuple[str, ...]:
+    return (f"`gradcli resume {path}` goes on from step 0",) if is_unsaved(path) else ()
+
+
 def read_pointer(path: Path, pointer: str) -> str | None:
     """The bare checkpoint name in `last` or `best`; anything else in there counts as nothing."""
     file = path / pointer
@@ -280,6 +298,8 @@ def checkpoint_name(path: Path, which: str | None) -> str | None:
     else:
         name = checkpoint.file_name(int(which)) if STEP.fullmatch(which) else which
     if name is None and which == "last":
+        if is_unsaved(path):
+            raise CheckpointError(f"{path} has no checkpoint yet", notes=_from_start(path))
         return None
     directory = path / "checkpoints"
     if name is None or checkpoint.step_of(name) is None or not (directory / name).exists():
@@ -288,7 +308,8 @@ def checkpoint_name(path: Path, which: str | None) -> str | None:
         if which == "best":
             notes = ("a best one is kept where train.best names a figure, or train.early_stop",)
         raise CheckpointError(
-            f"{path} has no checkpoint {which!a}; steps: {steps or 'none'}", notes=notes
+            f"{path} has no checkpoint {which!a}; steps: {steps or 'none'}",
+            notes=notes + _from_start(path),
         )
     return name
 

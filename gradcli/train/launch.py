@@ -19,13 +19,14 @@ from gradcli.train import directory as directories
 from gradcli.train import precision
 from gradcli.train.baseline import read_baseline
 from gradcli.train.checkpoint import FORMAT, newest_valid
-from gradcli.train.compare import check_same, config_of
+from gradcli.train.compare import check_same, check_same_data, config_of
 from gradcli.train.directory import RunDirectory
 from gradcli.train.evaluate import Evaluation, metric_names
 from gradcli.train.forks import Fork, manifest_with, of_run, values_at, with_changes, with_forks
 from gradcli.train.job import steps_per_epoch, total_steps
 from gradcli.train.loop import Trainer
 from gradcli.train.metrics import direction_of
+from gradcli.train.old_runs import format_of
 from gradcli.train.origin import changes, git, origin_of
 from gradcli.train.report import Result
 from gradcli.train.state import nonfinite_weights
@@ -87,9 +88,9 @@ def start(
     preflight(job)
     with directories.create(runs, job.name) as directory:
         try:
-            directory.write_config(job.sources, job.resolved, job.code)
             directory.write_json("manifest.json", manifest(job, circumstances))
             directory.write_json("plan.json", plan(job))
+            directory.write_config(job.sources, job.resolved, job.code)  # now it is a run
             trainer = Trainer(job, directory, reporter, signals, max_steps)
             return trainer.run()
         finally:
@@ -108,8 +109,11 @@ def resume(
 ) -> Result:
     """Go on from the newest valid checkpoint, exactly as if the run had never stopped.
 
-    These keys may have other values in the job than before: that is a fork.
+    These keys may have other values in the job than before: that is a fork. A run that never had a
+    checkpoint goes on from step 0.
     """
+    if directories.is_unsaved(directory.path):
+        return _begin_again(job, directory, reporter, signals, keys, allow_data_change)
     _remark(job, reporter)
     preflight(job)
     name, found, notes = directory.recover()
@@ -140,6 +144,42 @@ def resume(
     for note in notes:
         reporter.note(note)
     return trainer.run()
+
+
+def _begin_again(
+    job: Job,
+    directory: RunDirectory,
+    reporter: Reporter,
+    signals: Signals,
+    keys: Collection[str],
+    allow_data_change: bool,
+) -> Result:
+    """Begin a run that was killed before its first checkpoint, as it began then.
+
+    New values at these keys are no fork, for no step was made with the old ones.
+    """
+    path = directory.path
+    changed = _changed_data(job, path, allow_data_change)
+    if job.begin is not None:
+        reporter.note(job.begin())
+    _remark(job, reporter)
+    preflight(job)
+    notes = [f"{path} has no checkpoint yet: it goes on from step 0", *changed]
+    notes += directory.recover_start()
+    directory.write_config([], _config_from_here(job, keys))
+    for note in notes:
+        reporter.note(note)
+    return Trainer(job, directory, reporter, signals).run()
+
+
+def _changed_data(job: Job, path: Path, allowed: bool) -> list[str]:
+    """Raise if the data is not that of the manifest, where it says what that is."""
+    data = directories.read_manifest(path).get("data")
+    if not isinstance(data, dict):
+        return []
+    return check_same_data(
+        data, format_of(path), job.dataset, allowed, since="the start of the run"
+    )
 
 
 def _config_from_here(job: Job, keys: Collection[str]) -> dict[str, Any]:
