@@ -29,6 +29,23 @@ def test_multiply_adds_reach_their_fixed_point(isa: str, dtype: DType, multiply_
         assert 1.0 < found[0] <= 2.75
 
 
+VECTOR_BYTES = {"baseline": 16, "neon": 16, "avx2": 32, "avx512": 64}
+CHAINS = 12
+
+
+@pytest.mark.parametrize("dtype", [engine.float32, engine.float64], ids=str)
+@pytest.mark.parametrize("multiply_adds", [0, 1, 191, 192, 193, 9_600])
+def test_no_fewer_multiply_adds_are_made_than_are_counted(
+    isa: str, dtype: DType, multiply_adds: int
+) -> None:
+    """s = s * 1 + 1 counts the rounds; a round is a multiply-add of every lane of every chain."""
+    x, y = engine.ones(2, dtype=dtype).array, empty((5,), dtype)
+    run("fma_rate", x, y, sizes=(multiply_adds,))
+    at_once = CHAINS * VECTOR_BYTES[isa] // dtype.size
+    beginning = (CHAINS - 1) / 2
+    assert y.tolist() == [beginning + multiply_adds // at_once] * 5
+
+
 def test_a_copy_copies_every_row() -> None:
     x = engine.arange(12, dtype=engine.float32).reshape(3, 4)
     y = empty((3, 4), engine.float32)
