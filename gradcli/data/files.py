@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 from gradcli.data.inflate import inflate, is_gzip
+from gradcli.data.sums import SUMS, Sums, parsed
 from gradcli.errors import DataError
 
 FILE_LIMIT = 4 << 30
 UNPACKED_LIMIT = 256 << 20  # for formats that do not say how long they are: text and tables
-SUMS = "SHA256SUMS"
 _TITLES = {
     "mnist": "MNIST",
     "fashion_mnist": "Fashion-MNIST",
     "cifar10": "CIFAR-10",
     "cifar100": "CIFAR-100",
 }
-_SUM_LINE = re.compile(r"([0-9a-f]{64})[ ][ *]([A-Za-z0-9._-]+)")
 
 
 def shown(path: Path | str) -> str:
@@ -134,11 +132,13 @@ class Loaded:
     Attributes:
         data: the bytes as they lie in the file.
         sha256: their hash, already compared with SHA256SUMS where that lists the file.
+        elsewhere: a file of this name in another folder, which SHA256SUMS lists in its place.
     """
 
     path: Path
     data: bytes
     sha256: str
+    elsewhere: str | None = None
 
     def unpacked(self) -> bytes:
         """The content: gzip is recognised by its first bytes, under any name."""
@@ -147,8 +147,12 @@ class Loaded:
         return bytes(inflate(self.data, UNPACKED_LIMIT, shown(self.path)))
 
     def notes(self) -> tuple[str, ...]:
-        """What is worth telling: gzip under a name that does not say so."""
-        return _gzip_notes(self.path, self.data)
+        """What is worth telling: gzip under a name that does not say so, a hash not compared."""
+        notes = _gzip_notes(self.path, self.data)
+        if self.elsewhere is None:
+            return notes
+        name, elsewhere = shown(self.path.name), shown(self.elsewhere)
+        return (*notes, f"{name} is not checked: {SUMS} beside it lists '{elsewhere}' instead")
 
 
 def gzip_notes(path: Path) -> tuple[str, ...]:
@@ -166,7 +170,8 @@ def load(path: Path) -> Loaded:
     """A file whole, hashed, and checked against the SHA256SUMS beside it."""
     data = read(path)
     found = hashlib.sha256(data).hexdigest()
-    listed = listed_sums(path.parent).get(path.name)
+    sums = sums_in(path.parent)
+    listed = sums.files.get(path.name)
     if listed is not None and listed != found:
         raise DataError(
             f"{shown(path)} is not the file that {SUMS} beside it lists: "
@@ -174,7 +179,8 @@ def load(path: Path) -> Loaded:
             code="E303",
             notes=(f"restore the file; or, if the change is meant, renew its line in {SUMS}",),
         )
-    return Loaded(path, data, found)
+    elsewhere = sums.elsewhere.get(path.name) if listed is None else None
+    return Loaded(path, data, found, elsewhere)
 
 
 def text_of(content: bytes, source: str, cure: str = "") -> str:
@@ -190,21 +196,10 @@ def text_of(content: bytes, source: str, cure: str = "") -> str:
         ) from None
 
 
-def listed_sums(folder: Path) -> dict[str, str]:
-    """File name -> sha256 from the SHA256SUMS in `folder`; empty where there is none."""
+def sums_in(folder: Path) -> Sums:
+    """What the SHA256SUMS in a folder says; nothing where there is none."""
     path = folder / SUMS
-    if not path.exists():
-        return {}
-    sums: dict[str, str] = {}
-    for number, line in enumerate(read(path).decode("utf-8", "replace").splitlines(), 1):
-        match = _SUM_LINE.fullmatch(line)
-        if match is None:
-            raise DataError(
-                f"{shown(path)}:{number}: expected 64 hex digits, two spaces and a bare file name",
-                code="E303",
-            )
-        sums[match[2]] = match[1]
-    return sums
+    return parsed(read(path), folder, shown(path)) if path.exists() else Sums()
 
 
 def _both_names(path: Path, written: str) -> str:

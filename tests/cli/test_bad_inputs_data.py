@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 import struct
 from collections.abc import Callable
@@ -241,3 +242,32 @@ def test_new_data_are_no_pipe_either(gradcli: Refused, refused: Refused) -> None
     for command in (("predict", "last", "new.csv"), ("eval", "last", "--data", "new.csv")):
         refused(3, "'new.csv' is a pipe, not a regular file", *command)
     refused(7, "there is no file new.csv", *train_on(CSV), "-s", "pretrained.from=new.csv")
+
+
+# 40: SHA256SUMS beside the data.
+
+
+def sums_beside(line: str) -> tuple[str, str]:
+    """The command line, in a folder with this list; {0} is the right hash, {1} the folder."""
+    command = train_on(CSV)
+    text = line.format(hashlib.sha256(TABLE).hexdigest(), Path.cwd().name)
+    Path("SHA256SUMS").write_text(text)
+    return command
+
+
+@pytest.mark.parametrize("line", ["{0}  {1}/table.csv\r\n", "{0} *./table.csv\n"])
+def test_sums_with_paths_are_compared(gradcli: Refused, line: str) -> None:
+    assert gradcli(*sums_beside(line)).code == 0
+    ended = gradcli(*sums_beside(line.replace("{0}", "0" * 64)))
+    assert (ended.code, "is not the file that SHA256SUMS beside it lists" in ended.err) == (3, True)
+
+
+def test_sums_of_a_file_elsewhere_are_noted(gradcli: Refused) -> None:
+    ended = gradcli(*sums_beside("0" * 64 + "  /old/table.csv\n"))
+    assert ended.code == 0
+    assert "table.csv is not checked: SHA256SUMS beside it lists '/old/table.csv'" in ended.err
+
+
+@pytest.mark.parametrize("line", ["{0}", "{0}  table.csv\n{0}0  x", "d41d8c  table.csv"])
+def test_sums_that_are_none_are_refused(refused: Refused, line: str) -> None:
+    refused(3, "expected 64 hex digits, two spaces and the name of a file", *sums_beside(line))

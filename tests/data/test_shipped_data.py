@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.data.csv import CsvSource
-from gradcli.data.files import listed_sums
+from gradcli.data.files import sums_in
 from gradcli.data.idx import read_idx
 from gradcli.data.mnist import MEAN, STD, Mnist
 from gradcli.data.text import TextSource
@@ -28,8 +28,8 @@ MD5 = {
 def test_every_data_file_is_listed_with_its_hash(name: str) -> None:
     folder = ROOT / "datasets" / name
     files = {p.name for p in folder.iterdir() if p.suffix in (".gz", ".csv")}
-    assert set(listed_sums(folder)) == files
-    for file, digest in listed_sums(folder).items():
+    assert set(sums_in(folder).files) == files
+    for file, digest in sums_in(folder).files.items():
         assert hashlib.sha256((folder / file).read_bytes()).hexdigest() == digest
 
 
