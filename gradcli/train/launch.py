@@ -16,7 +16,7 @@ from gradcli import __version__
 from gradcli.errors import CheckpointError, ConfigError, NumericsError
 from gradcli.registry import did_you_mean
 from gradcli.train import directory as directories
-from gradcli.train import precision
+from gradcli.train import git_folder, precision
 from gradcli.train.baseline import read_baseline
 from gradcli.train.checkpoint import FORMAT, newest_valid
 from gradcli.train.compare import check_same, check_same_data, config_of
@@ -27,7 +27,7 @@ from gradcli.train.job import steps_per_epoch, total_steps
 from gradcli.train.loop import Trainer
 from gradcli.train.metrics import direction_of
 from gradcli.train.old_runs import format_of
-from gradcli.train.origin import changes, git, origin_of
+from gradcli.train.origin import changes, origin_of
 from gradcli.train.report import Result
 from gradcli.train.state import nonfinite_weights
 
@@ -269,7 +269,7 @@ def manifest(job: Job, circumstances: Circumstances) -> dict[str, Any]:
         "host": socket.gethostname(),
         "versions": versions(),
         "origin": origin_of(job),
-        "git": git("rev-parse", "HEAD"),
+        "git": git_folder.head(Path.cwd()),
         "device": circumstances.device,
         "threads": circumstances.threads,
         "seed": job.settings.seed,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import platform
-import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import cache
@@ -16,6 +15,7 @@ from gradcli.data.files import shown
 from gradcli.devices import kind_of
 from gradcli.engine.device import cpu
 from gradcli.engine.device.kernels import BUILD
+from gradcli.train import git_folder
 
 if TYPE_CHECKING:
     from gradcli.train.job import Job, Precision
@@ -68,21 +68,7 @@ def _with_gpu(source: str) -> str:
 @cache
 def gradcli_commit() -> str | None:
     """The commit of gradcli itself, "-dirty" behind it where files differ; None if installed."""
-    root = PACKAGE.parent
-    if not (root / ".git").exists():  # git would take that of a project around it
-        return None
-    return git("-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
-
-
-def git(*arguments: str) -> str | None:
-    """What a command of git answers; None where it fails or there is no git."""
-    try:
-        done = subprocess.run(
-            ["git", *arguments], capture_output=True, text=True, timeout=5, check=False
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip() or None if done.returncode == 0 else None
+    return git_folder.commit(PACKAGE.parent)
 
 
 def changes(theirs: Mapping[str, Any], job: Job) -> list[str]:

@@ -1,0 +1,118 @@
+"""What a checkout says of its commit, read from the files in .git: no process is started for it.
+
+The formats are git's own: gitrepository-layout(5) and gitformat-index(5), versions 2 and 3. What
+cannot be read is not known, and no error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_STAT = struct.Struct(">10I")  # of an entry: times, device, inode, mode, owners, size
+_MODE, _SIZE, _SECONDS, _NANOSECONDS = 6, 9, 2, 3
+_REGULAR = 0o100000
+_EXTENDED, _LENGTH = 0x4000, 0x0FFF  # of an entry's flags
+
+
+def head(folder: Path) -> str | None:
+    """The commit that is checked out in a folder, or in the nearest one above it."""
+    root = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+    try:
+        return _head(_inside(root)) if root else None
+    except (OSError, ValueError):
+        return None
+
+
+def commit(root: Path) -> str | None:
+    """The commit of the checkout in `root`, "-dirty" behind it where files differ from the index.
+
+    What is staged and not yet committed is not noticed: that stands in packed objects.
+    """
+    try:
+        inside = _inside(root)
+        name = _head(inside)
+        return f"{name}-dirty" if name and _changed(root, inside / "index", len(name)) else name
+    except (OSError, ValueError, struct.error):
+        return None
+
+
+def _inside(root: Path) -> Path:
+    """The folder of a checkout's own files; in a further worktree .git is a file that names it."""
+    git = root / ".git"
+    return git if git.is_dir() else root / git.read_text().removeprefix("gitdir:").strip()
+
+
+def _head(inside: Path) -> str | None:
+    name = (inside / "HEAD").read_text().strip()
+    if not name.startswith("ref: "):
+        return name if _HASH.fullmatch(name) else None
+    name = name.removeprefix("ref: ")
+    shared = inside / "commondir"  # where a further worktree finds the branches
+    folders = (inside, inside / shared.read_text().strip()) if shared.exists() else (inside,)
+    hashes = (text for folder in folders for text in _branch(folder, name))
+    return next(filter(_HASH.fullmatch, hashes), None)
+
+
+def _branch(folder: Path, name: str) -> Iterator[str]:
+    """What a folder says of a branch: in a file of its own, or packed with the others."""
+    if (folder / name).is_file():
+        yield (folder / name).read_text().strip()
+    packed = folder / "packed-refs"
+    if packed.is_file():
+        lines = packed.read_text().splitlines()
+        yield from (line.partition(" ")[0] for line in lines if line.endswith(f" {name}"))
+
+
+class _Entry(NamedTuple):
+    """A file of the index: its name, what stat said of it, and the hash of its content."""
+
+    name: str
+    stat: tuple[int, ...]
+    content: bytes
+
+
+def _changed(root: Path, index: Path, digits: int) -> bool:
+    """Whether a file is not as the index has it."""
+    written, entries = index.stat().st_mtime_ns, _entries(index, digits)
+    return any(_differs(f"{root}/{entry.name}", entry, written) for entry in entries)
+
+
+def _entries(index: Path, digits: int) -> Iterator[_Entry]:
+    data = index.read_bytes()
+    mark, version, count = struct.unpack_from(">4s2I", data)
+    if mark != b"DIRC" or version not in (2, 3):
+        raise ValueError("an index of another version")
+    start = 12
+    for _ in range(count):
+        at = start + _STAT.size + digits // 2
+        (flags,) = struct.unpack_from(">H", data, at)
+        name = at + (4 if flags & _EXTENDED else 2)
+        end = data.index(b"\0", name + (flags & _LENGTH))
+        content = data[start + _STAT.size : at]
+        yield _Entry(data[name:end].decode(), _STAT.unpack_from(data, start), content)
+        start += (end - start + 8) // 8 * 8
+
+
+def _differs(path: str, entry: _Entry, written: int) -> bool:
+    """Whether a regular file has another content; it is read where its times do not say so."""
+    if entry.stat[_MODE] & 0o170000 != _REGULAR:
+        return False
+    try:
+        now = os.stat(path)  # noqa: PTH116 -- of a thousand files, at each start
+    except OSError:
+        return True
+    if now.st_size != entry.stat[_SIZE]:
+        return True
+    changed = entry.stat[_SECONDS] * 10**9 + entry.stat[_NANOSECONDS]
+    if now.st_mtime_ns == changed < written:  # one as old as the index may have changed after it
+        return False
+    data = Path(path).read_bytes()
+    kind = hashlib.sha1 if len(entry.content) == 20 else hashlib.sha256
+    return kind(b"blob %d\0" % len(data) + data, usedforsecurity=False).digest() != entry.content
