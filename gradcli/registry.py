@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from importlib import import_module
 from typing import Generic, TypeVar
 
 from gradcli.errors import GradcliError
@@ -50,6 +51,36 @@ class Registry(Mapping[str, T], Generic[T]):
             hint = did_you_mean(name, self._rows, f"known: {', '.join(sorted(self._rows))}")
             raise GradcliError(f"no {self.kind} is called '{name}'; {hint}", code="E102")
         return self._rows[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+class Late(MutableMapping[str, T], Generic[T]):
+    """A table whose rows are imported when they are first looked up: written "module:object"."""
+
+    def __init__(self, rows: Mapping[str, str]) -> None:
+        self._rows: dict[str, T | str] = dict(rows)
+
+    def __getitem__(self, name: str) -> T:
+        row = self._rows[name]
+        if isinstance(row, str):
+            module, _, attribute = row.partition(":")
+            row = getattr(import_module(module), attribute)
+            self[name] = row
+        return row
+
+    def __setitem__(self, name: str, row: T) -> None:
+        self._rows[name] = row
+
+    def __delitem__(self, name: str) -> None:
+        del self._rows[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -213,9 +214,11 @@ class _Loading:
 
     def _pretrained(self, node: Node | None) -> Pretrained | None:
         """Where first weights come from; that must be there, unless the run has begun."""
+        if node is None:
+            return None
         schema = schema_of(Pretrained)
-        values = check(node, schema, "pretrained.", self.report) if node else None
-        if values is None or node is None:
+        values = check(node, schema, "pretrained.", self.report)
+        if values is None:
             return None
         section = Pretrained(**{schema.names[key]: value for key, value in values.items()})
         file = self.path.parent / section.from_
@@ -239,7 +242,8 @@ class _Loading:
     def _data(self, root: Node, code: OwnCode) -> tuple[Chosen, Facts] | None:
         """The data source with its paths, and what it says about itself."""
         node = root.map().get("data")
-        chosen = choose("data", node, {**DATASETS, **code.datasets}, self.report)
+        table = ChainMap[str, Any](dict(code.datasets), DATASETS)
+        chosen = choose("data", node, table, self.report)
         if chosen is None or node is None:
             return None
         if self.facts is not None:

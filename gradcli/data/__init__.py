@@ -1,37 +1,19 @@
 """Datasets by name, and the names of torch.utils.data for loops of one's own (loader/).
 
-A reader is one file with a frozen dataclass, and one line in the table DATASETS.
+A reader is one file with a frozen dataclass, and one line in the table DATASETS (table.py). Nothing
+is imported before it is asked for: files are read while the engine is being loaded (ahead.py).
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gradcli.data.arrays import NpySource, NpzSource
-from gradcli.data.cifar import Cifar10, Cifar100
-from gradcli.data.csv import CsvSource
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Source, Split, Unseen
-from gradcli.data.facts import DataFacts
-from gradcli.data.folder import ImageFolder
-from gradcli.data.images import IdxSource
-from gradcli.data.mnist import FashionMnist, Mnist
-from gradcli.data.text import TextSource
-
 if TYPE_CHECKING:
+    from gradcli.data.dataset import Facts, Labelled, LoadedData, Source, Split, Unseen
+    from gradcli.data.facts import DataFacts
     from gradcli.data.loader import *
-
-DATASETS: dict[str, type[Source]] = {
-    "mnist": Mnist,
-    "fashion_mnist": FashionMnist,
-    "cifar10": Cifar10,
-    "cifar100": Cifar100,
-    "idx": IdxSource,
-    "image_folder": ImageFolder,
-    "npy": NpySource,
-    "npz": NpzSource,
-    "csv": CsvSource,
-    "text": TextSource,
-}
+    from gradcli.data.table import DATASETS
 
 __all__ = [
     "BatchSampler",
@@ -63,10 +45,16 @@ __all__ = [
 ]
 
 
+# Where a name lies; the others are the loader's, which needs `multiprocessing`.
+_PLACES = {
+    "DATASETS": "table",
+    "DataFacts": "facts",
+    **dict.fromkeys(("Facts", "Labelled", "LoadedData", "Source", "Split", "Unseen"), "dataset"),
+}
+
+
 def __getattr__(name: str) -> Any:
-    """The loader's names; it needs `multiprocessing`, and no config needs it."""
+    """A name that is looked up when it is first asked for."""
     if name not in __all__:
         raise AttributeError(f"gradcli.data has no '{name}'")
-    from gradcli.data import loader
-
-    return getattr(loader, name)
+    return getattr(import_module(f"gradcli.data.{_PLACES.get(name, 'loader')}"), name)
