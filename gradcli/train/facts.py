@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -12,7 +13,6 @@ from gradcli.data.facts import VERSION, DataFacts
 from gradcli.engine.kind import shown
 from gradcli.errors import CheckpointError
 
-_ADAPTER = TypeAdapter(DataFacts)
 EXPECTED = {
     "int_type": "a whole number",
     "float_type": "a number",
@@ -26,6 +26,11 @@ EXPECTED = {
 }
 
 
+@cache
+def _adapter() -> TypeAdapter[DataFacts]:
+    return TypeAdapter(DataFacts)
+
+
 def facts_of(value: object, source: str) -> DataFacts:
     """DataFacts from their JSON; the first field that is wrong is named with its checkpoint."""
     version = value.get("version") if isinstance(value, Mapping) else VERSION
@@ -36,7 +41,7 @@ def facts_of(value: object, source: str) -> DataFacts:
             notes=("use the gradcli that wrote it, or a newer one",),
         )
     try:
-        facts = _ADAPTER.validate_json(json.dumps(value))
+        facts = _adapter().validate_json(json.dumps(value))
     except RecursionError:
         raise _unusable(source, (), "it is nested too deep") from None
     except ValidationError as error:
