@@ -11,6 +11,9 @@ NO_MEMORY = 4
 def main() -> None:
     """Carry out the command line of this process and leave with its exit code."""
     try:
+        from gradcli.cli import garbage
+
+        garbage.seldom()
         from gradcli.cli.main import run
 
         code = run(sys.argv[1:])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gradcli.cli import output
+from gradcli.cli import garbage, output
 from gradcli.devices import DEVICES, parsed, shown
 from gradcli.errors import DeviceError, OptionError
 from gradcli.numerals import SMALLEST, becomes_zero
@@ -255,6 +255,7 @@ def compute_on(device: str, threads: int | None) -> int:
     """
     if device != "cpu":
         output.say_aside(f"computing on {device}")
+    garbage.usual()
     from gradcli.engine.device import cpu
 
     wanted = threads or min(cpu.available_threads(), MAX_THREADS)
