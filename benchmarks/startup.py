@@ -86,17 +86,25 @@ def _first_steps(file: Path) -> dict[str, Command]:
     }
 
 
+def _training(runs: Path) -> dict[str, Command]:
+    """The command line from a config to the first step, each time in a run of its own."""
+    command = ("-m", "gradcli", "train", "configs/mnist.yaml", "--max-steps", "1")
+    arguments = (*command, "--device", "cpu", "--runs", str(runs))
+    return {"gradcli train, one step": Command(arguments, ("gradcli",))}
+
+
 def _chosen(commands: dict[str, Command], only: Iterable[str]) -> dict[str, Command]:
     wanted = set(only)
     return {n: c for n, c in commands.items() if not wanted or set(c.needs) <= wanted}
 
 
 def startup(quick: bool, only: Iterable[str], say: Say) -> dict[str, Any]:
-    """Import, help, and the first step of W2, each a process of its own, in turns."""
+    """Import, help, a training of one step, the first step of W2: processes, one after another."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "W2"
         course.write(course.WORKLOADS["W2"], file)
-        commands = _chosen({**_imports(), **_first_steps(file)}, only)
+        every = {**_imports(), **_training(Path(folder) / "runs"), **_first_steps(file)}
+        commands = _chosen(every, only)
         rows = {n: {"missing": c.missing()} for n, c in commands.items() if c.missing()}
         taking = {name: c for name, c in commands.items() if name not in rows}
         found = _in_turns(

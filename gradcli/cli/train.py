@@ -19,8 +19,17 @@ if TYPE_CHECKING:
     from gradcli.train.signals import Signals
 
 
+def _read_ahead(ctx: click.Context, parameter: click.Parameter, config: Path) -> Path:
+    """Begin with the data before anything else: it takes as long as the imports that follow."""
+    from gradcli.data import ahead, idx
+
+    ahead.begin(config)
+    ctx.call_on_close(idx.forget)
+    return config
+
+
 @click.command("train")
-@click.argument("path", metavar="CONFIG", type=options.path)
+@click.argument("path", metavar="CONFIG", type=options.path, callback=_read_ahead, is_eager=True)
 @click.option("--name", metavar="NAME", help="The run's name, in place of the config's.")
 @options.count(
     "--max-steps", "N", "Stop after N steps; `gradcli resume` goes on from there.", least=0

@@ -20,6 +20,7 @@ _TITLES = {
     "cifar10": "CIFAR-10",
     "cifar100": "CIFAR-100",
 }
+KNOWN_SETS = _TITLES.keys()
 
 
 def shown(path: Path | str) -> str:

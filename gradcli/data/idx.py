@@ -12,6 +12,7 @@ from array import array
 from dataclasses import dataclass
 from pathlib import Path
 
+from gradcli.data.background import Background
 from gradcli.data.files import Loaded, load, read, shown
 from gradcli.data.inflate import RATIO, inflate, is_gzip, peek
 from gradcli.errors import DataError
@@ -131,8 +132,26 @@ def read_header(path: Path) -> Header:
     return header
 
 
+_ahead: dict[Path, Background[tuple[Idx, Loaded]]] = {}
+
+
+def read_ahead(path: Path) -> None:
+    """Begin to read a file that `read_idx` will probably be asked for, in a thread."""
+    _ahead[path] = Background(lambda: _read(path))
+
+
+def forget() -> None:
+    """Keep nothing of what was read ahead and not asked for."""
+    _ahead.clear()
+
+
 def read_idx(path: Path) -> tuple[Idx, Loaded]:
     """A file parsed, and the file as it was loaded."""
+    begun = _ahead.pop(path, None)
+    return _read(path) if begun is None else begun.result()
+
+
+def _read(path: Path) -> tuple[Idx, Loaded]:
     loaded = load(path)
     return parse(loaded.data, shown(path)), loaded
 

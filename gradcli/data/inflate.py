@@ -10,7 +10,9 @@ MAGIC = b"\x1f\x8b"
 RATIO = 1032  # deflate cannot pack better: 258 bytes in 2 bits
 # What is packed more tightly than this, and is longer, is no data but a bomb.
 BOMB_RATIO, BOMB_SIZE = 200, 64 << 20
-_PIECE = 64 << 10  # packed; its content is still in the cache when it is copied to its place
+# Packed. After each piece a thread waits for the others to pause, which load modules meanwhile; and
+# its content is still in the cache when it is copied to its place.
+_PIECE = 256 << 10
 _MEMBERS = 4096
 
 
