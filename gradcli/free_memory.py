@@ -7,6 +7,8 @@ import os
 import resource
 from pathlib import Path
 
+from gradcli.wording import quantity
+
 # What the loader says of a library that finds no room, and Python of a thread.
 _REFUSALS = ("cannot allocate memory", "failed to map segment", "can't start new thread")
 
@@ -29,8 +31,11 @@ def used_up() -> str:
     free, limit = free_memory(), _limit()
     sentence = "the memory of this machine is used up"
     if limit is not None:
-        sentence = f"the memory of this process is used up: `ulimit -v` allows {limit:,} bytes"
-    return sentence if free is None else f"{sentence}; free: {free:,} bytes"
+        sentence = (
+            "the memory of this process is used up: `ulimit -v` allows "
+            f"{quantity(limit, 'byte', form=',')}"
+        )
+    return sentence if free is None else f"{sentence}; free: {quantity(free, 'byte', form=',')}"
 
 
 def _of_machine() -> int | None:

@@ -21,6 +21,7 @@ from gradcli.engine.graph import (
 from gradcli.engine.tensor import Tensor, parents_of
 from gradcli.engine.walk import RecordedWalk, Walk, Wanted, detect_anomaly
 from gradcli.errors import AutogradError, DTypeError, OptionError
+from gradcli.wording import quantity
 
 __all__ = [
     "Function",
@@ -54,7 +55,9 @@ def _roots(name: str, outputs: object, grads: object, recorded: bool) -> list[tu
     starts = _listed(name, outputs)
     given = [None] * len(starts) if grads is None else _listed(name, grads, type(None))
     if len(given) != len(starts):
-        raise OptionError(f"{name}: {len(given)} gradients for {len(starts)} tensors")
+        raise OptionError(
+            f"{name}: {quantity(len(given), 'gradient')} for {quantity(len(starts), 'tensor')}"
+        )
     roots = []
     for y, first in zip(starts, given, strict=True):
         edge = parents_of([y])[0]

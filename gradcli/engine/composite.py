@@ -31,6 +31,7 @@ from gradcli.errors import (
     ShapeError,
 )
 from gradcli.registry import Registry
+from gradcli.wording import quantity
 
 F = TypeVar("F", bound=Callable[..., Any])
 IN_PLACE = "it writes over its input, and refuses where a gradient would be lost"
@@ -146,7 +147,7 @@ class Composite:
                 last = i
             else:
                 values.append(slot.default)
-        assert not rest, f"{self.name}: {len(rest)} inputs more than it takes"
+        assert not rest, f"{self.name}: {quantity(len(rest), 'input')} more than it takes"
         args: list[Any] = []
         for slot, value in zip(self.slots[:last], values, strict=False):
             args += value if slot.starred else [value]

@@ -14,6 +14,7 @@ from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, parents_of
 from gradcli.engine.twice import as_tuple
 from gradcli.errors import AutogradError, DTypeError, OptionError, ShapeError
+from gradcli.wording import quantity
 
 
 class Context:
@@ -183,7 +184,8 @@ class _Rule:
         count = len(kept.inputs)
         if len(grads) < count or any(g is not None for g in grads[count:]):
             raise OptionError(
-                f"{self.name}: backward gave {len(grads)} gradients for {count} arguments"
+                f"{self.name}: backward gave {quantity(len(grads), 'gradient')} for "
+                f"{quantity(count, 'argument')}"
             )
         return [self._one(g, like) for g, like in zip(grads, kept.inputs, strict=False)]
 

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, ge
 from gradcli.engine.dtype import DType
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, GradcliError, OptionError, OptionTypeError
+from gradcli.wording import quantity
 
 
 class Unfit(Exception):  # noqa: N818 -- becomes a GradcliError where the argument's name is known
@@ -45,7 +46,7 @@ def shown(value: object) -> str:
     if isinstance(value, Tensor):
         return f"a {value.dtype} Tensor of shape {value.shape}"
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        return f"a number of {value.bit_length()} bits"
+        return f"a number of {quantity(value.bit_length(), 'bit')}"
     if value is None or isinstance(value, (bool, int, float, str, DType)):
         text = repr(value)
         return text if len(text) <= 60 else f"{text[:57]}..."

@@ -25,6 +25,7 @@ from gradcli.engine.sample import Sample, Shares, Wrong, with_empty
 from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor, install, parents_of
 from gradcli.errors import AutogradError, DTypeError, GradcliError, OptionError
+from gradcli.wording import quantity
 
 Forward = Callable[..., Any]
 Result = TypeVar("Result", covariant=True)
@@ -294,7 +295,9 @@ class Op(Generic[Result]):
             one = len(rest) == 1 and isinstance(rest[0], (tuple, list))
             args = (*args[:inputs_given], tuple(rest[0] if one else rest))
         if len(args) > len(names):
-            raise OptionError(f"{self.name}: {len(args)} arguments for {self.signature()}")
+            raise OptionError(
+                f"{self.name}: {quantity(len(args), 'argument')} for {self.signature()}"
+            )
         given = dict(zip(names, args, strict=False))
         for name, value in named.items():
             # torch calls the first tensor `input`; formulas read better with x.

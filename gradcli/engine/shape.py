@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, TypeVar, cast
 
 from gradcli.errors import OptionError, RangeError, ShapeError
+from gradcli.wording import quantity
 
 Shape = tuple[int, ...]
 MAX_DIMS = 8
@@ -147,7 +148,7 @@ def infer(shape: Sequence[int], count: int, op: str) -> Shape:
     known = prod(size for size in shape if size != -1)
     fits = known == count if not unknown else known != 0 and count % known == 0
     if not fits:
-        raise ShapeError(f"{op}: shape {tuple(shape)} does not hold {count} elements")
+        raise ShapeError(f"{op}: shape {tuple(shape)} does not hold {quantity(count, 'element')}")
     return checked([count // known if size == -1 else size for size in shape], op)
 
 

@@ -86,7 +86,7 @@ def test_backward_with_inputs_leaves_other_leaves_alone() -> None:
         (lambda x: engine.grad(engine.ones(1), x), "depends on nothing"),
         (lambda x: engine.grad(x.expand(3), x), "grad: shape .3,. is not one number"),
         (lambda x: engine.grad(x * 2, x, engine.ones(2)), "grad: gradient of shape .2,."),
-        (lambda x: engine.grad(x * 2, x, [None, None]), "2 gradients for 1 tensors"),
+        (lambda x: engine.grad(x * 2, x, [None, None]), "2 gradients for 1 tensor"),
         (lambda x: engine.grad(3.0, x), "grad: outputs must be a Tensor"),
         (lambda x: (x * 2).backward(inputs=[x * 1]), "inputs must be leaves"),
     ],
@@ -208,7 +208,7 @@ def test_forward_may_leave_the_context_to_setup_context() -> None:
 @pytest.mark.parametrize(
     ("gives", "said"),
     [
-        (lambda grad: (grad, grad), "Wrong: backward gave 2 gradients for 1 arguments"),
+        (lambda grad: (grad, grad), "Wrong: backward gave 2 gradients for 1 argument"),
         (lambda grad: (), "backward gave 0 gradients"),
         (lambda grad: grad.sum(), r"gave a gradient of \(\) for \(2,\)"),
         (lambda grad: 1.0, "must give Tensors or None, got float"),

@@ -154,7 +154,7 @@ def test_a_captured_step_takes_each_new_rate():
         (
             lambda: kinds.StepLR(sgd(), 3).load_state_dict({"last_epoch": 3, "base_lrs": [1, 2]}),
             OptionError,
-            "is for 1 groups, the state for 2",
+            "is for 1 group, the state for 2",
         ),
     ],
 )
@@ -166,7 +166,7 @@ def test_impossible_schedulers_are_refused(make, error, says):
 def test_a_sequence_needs_one_milestone_less_and_no_figures():
     optimizer = sgd()
     parts = [kinds.StepLR(optimizer, 3), kinds.ExponentialLR(optimizer, 0.5)]
-    with pytest.raises(OptionError, match="2 schedulers need 1 milestones, got 2"):
+    with pytest.raises(OptionError, match="2 schedulers need 1 milestone, got 2"):
         kinds.SequentialLR(optimizer, parts, [3, 5])
     with pytest.raises(OptionError, match="ReduceLROnPlateau needs figures"):
         kinds.SequentialLR(optimizer, [kinds.ReduceLROnPlateau(optimizer)], [])

@@ -170,7 +170,7 @@ def test_a_plateau_that_saw_nothing_has_no_best():
         (lambda: plateau(threshold_mode="no"), "threshold_mode must be 'rel' or 'abs'"),
         (
             lambda: Sequential(total=9, parts=(Constant(total=9),), at=(3,)),
-            "1 parts need 0 rising steps",
+            "1 part needs 0 rising steps",
         ),
         (lambda: Constant(total=-1), "total must be a whole number >= 0"),
         (lambda: Linear(total=3, warmup=-1), "warmup must be a whole number >= 0"),

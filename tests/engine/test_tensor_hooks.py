@@ -252,7 +252,7 @@ def test_several_results_arrive_together() -> None:
 def test_a_backward_hook_that_gives_the_wrong_thing_is_refused() -> None:
     x = engine.ones(1, 2).requires_grad_()
     for made, error, said in (
-        (lambda g: (g[0], g[0]), ShapeError, "must give 1 gradients or None, it gave 2"),
+        (lambda g: (g[0], g[0]), ShapeError, "must give 1 gradient or None, it gave 2"),
         (lambda g: 3, DTypeError, "must give Tensors, got int"),
         (lambda g: g[0].sum(), ShapeError, r"gave a gradient of \(\) for \(1, 2\)"),
     ):

@@ -102,4 +102,4 @@ def test_checks_name_a_gpu_that_is_not_there(command: str) -> None:
 def test_the_second_gpu_is_checked_by_itself() -> None:
     done = gradcli("gradcheck", "relu", "--device", "cuda:1", devices=2)
     assert done.returncode == 0, done.stderr
-    assert "gradcheck --device cuda:1: 1 ops" in done.stdout
+    assert "gradcheck --device cuda:1: 1 op" in done.stdout

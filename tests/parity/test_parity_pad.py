@@ -65,7 +65,7 @@ def test_whole_numbers_get_borders_too(agree: Any) -> None:
     ("shape", "pad", "options", "error", "text"),
     [
         ((3, 4), (1,), {}, OptionError, "two whole numbers for each of at most 2 dimensions"),
-        ((3,), (1, 1, 1, 1), {}, OptionError, "at most 1 dimensions"),
+        ((3,), (1, 1, 1, 1), {}, OptionError, "at most 1 dimension"),
         ((3, 4), (-3, -2), {}, ShapeError, "leave nothing of dimension 1"),
         ((3, 4), (4, 0), {"mode": "reflect"}, ShapeError, "can have 3 elements, got 4 and 0"),
         ((3, 4), (5, 0), {"mode": "circular"}, ShapeError, "can have 4 elements"),

@@ -20,6 +20,7 @@ from gradcli.errors import (
     ShapeError,
 )
 from gradcli.free_memory import free_memory
+from gradcli.wording import quantity
 
 KERNELS = {name: facts.number for name, facts in FACTS.items()}
 INSTRUCTION_SETS = ("avx512bf16", "avx512", "avx2", "neon", "baseline")  # best first
@@ -53,7 +54,10 @@ def allocate(nbytes: int) -> Storage:
     if data == _NULL:
         size = f"{nbytes:,}" if nbytes < 1 << 80 else f"2^{nbytes.bit_length() - 1}"
         free = free_memory() or 0
-        raise DeviceError(f"no memory for {size} bytes on the CPU; free: {free:,} bytes")
+        raise DeviceError(
+            f"no memory for {quantity(size, 'byte')} on the CPU; free: "
+            f"{quantity(free, 'byte', form=',')}"
+        )
     return Storage(ffi.gc(data, lib.gc_free, nbytes), nbytes)
 
 

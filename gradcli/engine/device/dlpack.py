@@ -10,6 +10,8 @@ import ctypes
 from dataclasses import dataclass
 from typing import Any
 
+from gradcli.wording import quantity
+
 CPU = 1  # kDLCPU
 FRESH, USED = b"dltensor", b"used_dltensor"
 KINDS = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 6}
@@ -128,7 +130,9 @@ class Loan:
         """What the struct says."""
         t = _Managed.from_address(self._pointer).tensor
         names = {code: name for name, code in KINDS.items()}
-        kind = names.get(t.code, f"type code {t.code}") if t.lanes == 1 else f"{t.lanes} lanes"
+        kind = (
+            names.get(t.code, f"type code {t.code}") if t.lanes == 1 else quantity(t.lanes, "lane")
+        )
         return Lent(
             address=(t.data or 0) + t.byte_offset,
             device=t.device_type,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gradcli.wording import quantity
+
 __all__ = ["MultiheadAttention"]
 
 import math
@@ -23,7 +25,7 @@ from gradcli.errors import DTypeError, OptionError, ShapeError
 def check_heads(name: str, width: int, heads: int) -> int:
     """Numbers of a head; heads must share the width evenly."""
     if width % heads:
-        raise OptionError(f"{name}: {heads} heads must divide the width {width} evenly")
+        raise OptionError(f"{name}: {quantity(heads, 'head')} must divide the width {width} evenly")
     return width // heads
 
 

@@ -14,6 +14,7 @@ from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.tensor import Tensor, parents_of
 from gradcli.engine.twice import as_tuple
 from gradcli.errors import DTypeError, ShapeError
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.engine.nn.module import Module
@@ -114,7 +115,8 @@ def _replaced(made: object, grads: Tensors) -> Tensors:
     given = as_tuple(made)
     if len(given) != len(grads):
         raise ShapeError(
-            f"a backward hook must give {len(grads)} gradients or None, it gave {len(given)}"
+            f"a backward hook must give {quantity(len(grads), 'gradient')} or None, it gave "
+            f"{len(given)}"
         )
     for new, old in zip(given, grads, strict=True):
         if new is not None and not isinstance(new, Tensor):

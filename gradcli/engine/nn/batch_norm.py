@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gradcli.wording import quantity
+
 __all__ = ["BatchNorm1d", "BatchNorm2d"]
 
 from typing import ClassVar
@@ -74,8 +76,8 @@ class RunningNorm(Norm):
         if given.ndim not in self.ranks or x.shape[1] != self.num_features:
             ranks = " or ".join(str(rank) for rank in self.ranks)
             raise ShapeError(
-                f"{type(self).__name__}: expects {ranks} dimensions with {self.num_features} "
-                f"channels second, got shape {given.shape}"
+                f"{type(self).__name__}: expects {quantity(ranks, 'dimension')} with "
+                f"{quantity(self.num_features, 'channel')} second, got shape {given.shape}"
             )
 
 

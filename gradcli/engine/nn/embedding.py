@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gradcli.wording import quantity
+
 __all__ = ["Embedding"]
 
 from typing import Any
@@ -71,7 +73,8 @@ class Embedding(Module):
         super().__init__()
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise OptionError(
-                f"Embedding: padding_idx {padding_idx} is outside the {num_embeddings} rows"
+                f"Embedding: padding_idx {padding_idx} is outside the "
+                f"{quantity(num_embeddings, 'row')}"
             )
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim

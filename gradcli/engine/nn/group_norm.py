@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gradcli.wording import quantity
+
 __all__ = ["GroupNorm", "RMSNorm", "LocalResponseNorm"]
 
 from collections.abc import Sequence
@@ -41,7 +43,8 @@ class GroupNorm(Norm):
         super().__init__()
         if num_channels % num_groups:
             raise OptionError(
-                f"GroupNorm: num_groups={num_groups} must divide the {num_channels} channels"
+                f"GroupNorm: num_groups={num_groups} must divide the "
+                f"{quantity(num_channels, 'channel')}"
             )
         self.num_groups = num_groups
         self.num_channels = num_channels

@@ -17,6 +17,7 @@ from gradcli.engine.random import Generator
 from gradcli.engine.shape import numel
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
+from gradcli.wording import quantity
 
 _GAINS = {
     "linear": 1.0,
@@ -127,7 +128,9 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 def _dimensions(name: str, tensor: Tensor, fitting: tuple[int, ...]) -> None:
     if tensor.ndim not in fitting:
         wanted = " or ".join(map(str, fitting))
-        raise ShapeError(f"{name}: the tensor must have {wanted} dimensions, got {tensor.shape}")
+        raise ShapeError(
+            f"{name}: the tensor must have {quantity(wanted, 'dimension')}, got {tensor.shape}"
+        )
 
 
 def _fan(name: str, tensor: Tensor, mode: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gradcli.wording import quantity, verb
+
 __all__ = ["StatefulModule", "KeyValueCache"]
 
 from collections import Counter
@@ -172,7 +174,10 @@ class KeyValueCache:
             )
         end = self._length + steps
         if end > self.steps:
-            raise ShapeError(f"KeyValueCache: {end} steps are more than the {self.steps} it keeps")
+            raise ShapeError(
+                f"KeyValueCache: {quantity(end, 'step')} {verb(end)} more than the {self.steps} "
+                "it keeps"
+            )
         return steps
 
     # -- what layers ask for -------------------------------------------------------------------

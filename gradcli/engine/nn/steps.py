@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gradcli.wording import quantity
+
 __all__ = ["step_by_step"]
 
 from collections.abc import Callable, Iterator, Sequence
@@ -73,7 +75,11 @@ def unless_features(dim: int | None) -> str:
 
 def unless_last(shape: Shape) -> str:
     """Why a norm over dimensions of this shape does not work step by step; "" where it does."""
-    return "" if len(shape) == 1 else f"normalizes over the last {len(shape)} dimensions at once"
+    return (
+        ""
+        if len(shape) == 1
+        else f"normalizes over the last {quantity(len(shape), 'dimension')} at once"
+    )
 
 
 def unless_random(module: Any, p: float) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gradcli.wording import quantity
+
 __all__ = ["TransformerEncoder", "TransformerDecoder", "Transformer"]
 
 import copy
@@ -166,7 +168,7 @@ class Transformer(Module):
         if not alike or src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise ShapeError(
                 f"Transformer: src {src.shape} and tgt {tgt.shape} must have one batch and "
-                f"{self.d_model} numbers a step"
+                f"{quantity(self.d_model, 'number')} a step"
             )
         memory = self.encoder(
             src,

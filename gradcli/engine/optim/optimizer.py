@@ -15,6 +15,7 @@ from gradcli.engine.kind import shown
 from gradcli.engine.ops.creation.creation import zeros
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
+from gradcli.wording import quantity
 
 Group = dict[str, Any]
 First = Callable[[str, Tensor], Tensor]
@@ -300,7 +301,9 @@ class Optimizer:
         there = [len(group["params"]) for group in groups]
         if here != there:
             raise OptionError(
-                f"load_state_dict: {self._name} has groups of {here} parameters, the state {there}"
+                f"load_state_dict: {self._name} has groups of {quantity(str(here), 'parameter')}, "
+                "the "
+                f"state {there}"
             )
         numbers = [number for group in groups for number in group["params"]]
         copies: list[tuple[Tensor, Any]] = []

@@ -27,6 +27,7 @@ from gradcli.engine.optim.curves import (
     straight,
 )
 from gradcli.errors import OptionError
+from gradcli.wording import quantity, verb
 
 _STATE = ("best", "bad", "resting", "falls")  # of a Patience: what checkpoints keep
 
@@ -268,7 +269,9 @@ class Sequential(Schedule):
     def __post_init__(self) -> None:
         if len(self.at) != len(self.parts) - 1 or list(self.at) != sorted(set(self.at)):
             raise OptionError(
-                f"Sequential: {len(self.parts)} parts need {len(self.parts) - 1} rising steps "
+                f"Sequential: {quantity(len(self.parts), 'part')} "
+                f"{verb(len(self.parts), 'needs', 'need')} "
+                f"{quantity(len(self.parts) - 1, 'rising step')} "
                 f"between them, got {list(self.at)}"
             )
 

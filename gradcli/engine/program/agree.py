@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from gradcli.engine.device.program import copy
 from gradcli.engine.program.record import Buffer, Call, Recording
+from gradcli.wording import quantity
 
 
 def difference(first: Recording, second: Recording) -> str:
     """Why the second cannot stand for all that come; empty when it can."""
     if len(first.calls) != len(second.calls):
         return (
-            f"it made {len(first.calls)} kernel calls the first time "
+            f"it made {quantity(len(first.calls), 'kernel call')} the first time "
             f"and {len(second.calls)} the second"
         )
     pairs: dict[Buffer, Buffer] = {}

@@ -20,6 +20,7 @@ from gradcli.engine.program.transfers import alias_large, feeds_from, takes_into
 from gradcli.engine.program.values import Pattern, leaves, rebuilt, same
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import CaptureError, GradcliError
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.engine.program.on_device import DeviceProgram
@@ -154,7 +155,9 @@ class Entry:
         wrong = [b for b, data in after.items() if b.storage and copy(b.storage) != data]
         if wrong:
             _put_back(after)
-            return f"a replay gave other bits than the step itself in {len(wrong)} tensors"
+            return (
+                f"a replay gave other bits than the step itself in {quantity(len(wrong), 'tensor')}"
+            )
         self.program = program
         every = enumerate(zip(*self.loans, strict=True))
         self.private = [i for i, loans in every if all(loan() is None for loan in loans)]

@@ -6,19 +6,24 @@ from collections.abc import Iterable
 
 from gradcli.engine.device.gpu.driver import Ready
 from gradcli.errors import DeviceError
+from gradcli.wording import quantity
 
 _MOST_NAMES = 6  # of kernels in one error
 
 
 def no_memory(nbytes: int, product: str, free: int) -> DeviceError:
     """A block does not fit into the memory that is free."""
-    return DeviceError(f"no memory for {nbytes:,} bytes on {product}; free: {free:,} bytes")
+    return DeviceError(
+        f"no memory for {quantity(nbytes, 'byte', form=',')} on {product}; free: "
+        f"{quantity(free, 'byte', form=',')}"
+    )
 
 
 def no_launch(ready: Ready) -> str:
     """The beginning of why a launch is refused."""
     grid = " x ".join(str(size) for size in ready.grid)
-    return f"kernel '{ready.kernel}' cannot be launched on {grid} blocks of {ready.threads} threads"
+    blocks, threads = quantity(grid, "block"), quantity(ready.threads, "thread")
+    return f"kernel '{ready.kernel}' cannot be launched on {blocks} of {threads}"
 
 
 def no_module(driver: str, key: str, log: str, reason: str) -> DeviceError:
@@ -44,5 +49,7 @@ def _one_of(names: list[str]) -> str:
     if len(names) < 2:
         return f"kernel '{names[0]}'" if names else "a kernel"
     first = ", ".join(f"'{name}'" for name in names[:_MOST_NAMES])
-    others = f" and {len(names) - _MOST_NAMES} others" if len(names) > _MOST_NAMES else ""
+    others = (
+        f" and {quantity(len(names) - _MOST_NAMES, 'other')}" if len(names) > _MOST_NAMES else ""
+    )
     return f"one of the kernels {first}{others}"

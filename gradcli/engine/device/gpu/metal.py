@@ -24,6 +24,7 @@ from gradcli.engine.device.gpu.metal_replay import Encoded, Indirect, Prepared
 from gradcli.engine.device.gpu.source import module_text, prelude_text
 from gradcli.engine.device.gpu.staging import Ring
 from gradcli.errors import DeviceError
+from gradcli.wording import quantity
 
 STAGING = 32 << 20  # bytes of the ring
 BATCH = 50  # launches that are committed together
@@ -202,7 +203,9 @@ class Metal:
                 places.append((arg.handle.buffer, arg.offset, index))
             else:
                 data = value_bytes(arg)
-                assert len(data) <= _MOST_BYTES, f"{ready.kernel}: {len(data)} bytes by value"
+                assert len(data) <= _MOST_BYTES, (
+                    f"{ready.kernel}: {quantity(len(data), 'byte')} by value"
+                )
                 values.append((data, len(data), index))
         size = Mtl.MTLSizeMake(*ready.grid), Mtl.MTLSizeMake(ready.threads, 1, 1)
         return Prepared(ready.kernel, pipeline, tuple(places), tuple(values), *size)

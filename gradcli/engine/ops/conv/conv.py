@@ -16,6 +16,7 @@ from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
+from gradcli.wording import quantity, verb
 
 
 class Plan(NamedTuple):
@@ -92,13 +93,16 @@ def _check(space: Space, x: Array, weight: Array, bias: Array | None, groups: in
     check_filters(space, weight, "filters, channels / groups")
     if weight.shape[0] % groups:
         raise ShapeError(
-            f"{space.name}: {groups} groups do not divide {weight.shape[0]} filters; "
+            f"{space.name}: {quantity(groups, 'group')} "
+            f"{verb(groups, 'does', 'do')} not divide "
+            f"{quantity(weight.shape[0], 'filter')}; "
             f"input {x.shape}, weight {weight.shape}"
         )
     channels, expected = space.batched(x.shape)[1], weight.shape[1] * groups
     if channels != expected:
         raise ShapeError(
-            f"{space.name}: input has {channels} channels, the filters expect {expected}; "
+            f"{space.name}: input has {quantity(channels, 'channel')}, the filters expect "
+            f"{expected}; "
             f"input {x.shape}, weight {weight.shape}, groups {groups}"
         )
     check_bias(space, bias, weight.shape[0], weight)

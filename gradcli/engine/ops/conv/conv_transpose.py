@@ -15,6 +15,7 @@ from gradcli.engine.ops.elementwise.family import map_binary
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
+from gradcli.wording import quantity
 
 
 def _check(space: Space, x: Array, weight: Array, bias: Array | None, groups: int) -> None:
@@ -25,8 +26,9 @@ def _check(space: Space, x: Array, weight: Array, bias: Array | None, groups: in
     channels = space.batched(x.shape)[1]
     if channels != weight.shape[0] or channels % groups:
         raise ShapeError(
-            f"{space.name}: input has {channels} channels, which must be those of the weight and "
-            f"divide into {groups} groups; input {x.shape}, weight {weight.shape}"
+            f"{space.name}: input has {quantity(channels, 'channel')}, which must be those of the "
+            "weight and "
+            f"divide into {quantity(groups, 'group')}; input {x.shape}, weight {weight.shape}"
         )
     check_bias(space, bias, weight.shape[1] * groups, weight)
 

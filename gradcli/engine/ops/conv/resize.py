@@ -18,6 +18,7 @@ from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
+from gradcli.wording import quantity
 
 Factor = float | Sequence[float] | None
 # How csrc/cpu/conv/resize.h finds the place of an output; the last for align_corners.
@@ -193,7 +194,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     *front, channels, h, w = input.shape
     if channels % (r * r):
         raise ShapeError(
-            f"pixel_shuffle: the {channels} channels of {input.shape} must be a multiple of {r * r}"
+            f"pixel_shuffle: the {quantity(channels, 'channel')} of {input.shape} must be a "
+            f"multiple of {r * r}"
         )
     apart = input.reshape(*front, channels // (r * r), r, r, h, w)
     n = len(front)

@@ -21,6 +21,7 @@ from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, refuse_recorded
 from gradcli.errors import DTypeError, OptionError, OptionTypeError, ShapeError
+from gradcli.wording import quantity, verb
 
 MADE = "it is made from plain numbers"
 SHAPED = "it takes no more than the shape and the type of its input"
@@ -121,7 +122,10 @@ def frombuffer(buffer: Any, *, dtype: DType) -> Tensor:
     except (TypeError, BufferError) as error:
         raise OptionTypeError(f"frombuffer: buffer must be a buffer of bytes: {error}") from None
     if view.nbytes % dtype.size:
-        raise ShapeError(f"frombuffer: {view.nbytes} bytes are no whole number of {dtype}")
+        raise ShapeError(
+            f"frombuffer: {quantity(view.nbytes, 'byte')} {verb(view.nbytes)} no whole number of "
+            f"{dtype}"
+        )
     storage = cpu.borrow(buffer) if view.nbytes else cpu.allocate(0)
     if cpu.address(storage) % dtype.size:
         raise ShapeError(f"frombuffer: the memory is not aligned for {dtype}; copy it first")

@@ -26,6 +26,7 @@ from gradcli.engine.sample import SHAPES, Sample, away_from, sample, wrong
 from gradcli.engine.shape import dim_index
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
+from gradcli.wording import quantity
 
 Cap = Annotated[
     float, Bound("a finite number above 0", lambda cap: 0 < cap < inf, limits=(("gt", 0),))
@@ -203,7 +204,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     channels = input.shape[1] if input.ndim > 1 else 1
     if weight.ndim > 1 or weight.numel() not in (1, channels):
         raise ShapeError(
-            f"prelu: weight must hold 1 or {channels} numbers, got shape {weight.shape}"
+            f"prelu: weight must hold 1 or {quantity(channels, 'number')}, got shape {weight.shape}"
         )
     if input.ndim > 1:
         weight = weight.reshape(1, -1, *[1] * (input.ndim - 2))

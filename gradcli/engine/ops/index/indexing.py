@@ -27,6 +27,7 @@ from gradcli.engine.sample import sample, truth
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
+from gradcli.wording import quantity
 
 EVERYTHING = slice(None)
 
@@ -205,7 +206,10 @@ def _spelled_out(name: str, parts: list[object], shape: Shape) -> list[Any]:
     """Ellipsis, or the end, replaced by the full slices it stands for."""
     used = sum(_used(part) for part in parts)
     if used > len(shape):
-        raise RangeError(f"{name}: {used} indices for {len(shape)} dimension(s) of shape {shape}")
+        raise RangeError(
+            f"{name}: {quantity(used, 'index', 'indices')} for {len(shape)} dimension(s) of shape "
+            f"{shape}"
+        )
     places = [i for i, part in enumerate(parts) if part is Ellipsis]
     if len(places) > 1:
         raise OptionError(f"{name}: only one Ellipsis is possible")

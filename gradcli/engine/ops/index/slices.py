@@ -13,6 +13,7 @@ from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
+from gradcli.wording import quantity
 
 # Shapes, an index into each, and the shape of the part.
 PARTS: list[tuple[Shape, Any, Shape]] = [
@@ -54,7 +55,10 @@ def basic_view(x: Array, index: object, name: str = "getitem") -> Array:
     parts = index if isinstance(index, tuple) else (index,)
     used = sum(part is not None and part is not Ellipsis for part in parts)
     if used > x.ndim:
-        raise RangeError(f"{name}: {used} indices for {x.ndim} dimension(s) of shape {x.shape}")
+        raise RangeError(
+            f"{name}: {quantity(used, 'index', 'indices')} for {x.ndim} dimension(s) of shape "
+            f"{x.shape}"
+        )
     shape: list[int] = []
     strides: list[int] = []
     offset, d = x.offset, 0

@@ -16,6 +16,7 @@ from gradcli.engine.ops.loss.regression import reduced, reduction_code
 from gradcli.engine.sample import index, none, positive, sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
+from gradcli.wording import quantity
 
 
 def _classes(name: str, x: Array, target: Array, weight: Array | None) -> Along:
@@ -30,12 +31,13 @@ def _classes(name: str, x: Array, target: Array, weight: Array | None) -> Along:
         raise DTypeError(f"{name}: target must hold class numbers, got {target.dtype.name}")
     if target.shape != wanted:
         raise ShapeError(
-            f"{name}: x {x.shape} has {x.shape[at]} classes in dimension {at} and needs "
+            f"{name}: x {x.shape} has {quantity(x.shape[at], 'class')} in dimension {at} and needs "
             f"a target of shape {wanted}, got {target.shape}"
         )
     if weight is not None and weight.shape != x.shape[at : at + 1]:
         raise ShapeError(
-            f"{name}: x {x.shape} has {x.shape[at]} classes, weight has shape {weight.shape}"
+            f"{name}: x {x.shape} has {quantity(x.shape[at], 'class')}, weight has shape "
+            f"{weight.shape}"
         )
     return along(x.shape, (at,))
 

@@ -18,6 +18,7 @@ from gradcli.engine.ops.shape.reshape import own_memory, reshape
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
+from gradcli.wording import quantity
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,9 @@ def _split(equation: str, count: int) -> tuple[list[str], str | None]:
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     if len(terms) != count:
-        raise OptionError(f"einsum: '{equation:.60}' names {len(terms)} operands, got {count}")
+        raise OptionError(
+            f"einsum: '{equation:.60}' names {quantity(len(terms), 'operand')}, got {count}"
+        )
     for term in (*terms, right):
         if "." in term.replace("...", "", 1):
             raise OptionError(f"einsum: '{term}' has dots that are no single ellipsis")

@@ -14,6 +14,7 @@ from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.twice import sum_to
 from gradcli.errors import ShapeError
+from gradcli.wording import quantity
 
 
 def _turned(x: Array) -> Array:
@@ -51,7 +52,7 @@ def _check(a: Array, b: Array) -> None:
     if a.shape[-1] != rows:
         raise ShapeError(
             f"matmul: shapes {a.shape} and {b.shape} do not fit: "
-            f"{a.shape[-1]} columns against {rows} rows"
+            f"{quantity(a.shape[-1], 'column')} against {quantity(rows, 'row')}"
         )
     shapes.broadcast(a.shape[:-2], b.shape[:-2], "matmul")
 
@@ -213,7 +214,9 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 def _exactly(name: str, ndim: int, a: Tensor, b: Tensor) -> Tensor:
     if a.ndim != ndim or b.ndim != ndim:
-        raise ShapeError(f"{name}: both need {ndim} dimensions, got {a.shape} and {b.shape}")
+        raise ShapeError(
+            f"{name}: both need {quantity(ndim, 'dimension')}, got {a.shape} and {b.shape}"
+        )
     return table.matmul(a, b)
 
 

@@ -15,6 +15,7 @@ from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
+from gradcli.wording import quantity
 
 _VECTORS = [sample((5,), (5,)), sample((1,), (1,)), sample((0,), (0,))]
 
@@ -172,7 +173,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Contracted = 2) -> Tensor:
 def _contracted(a: Tensor, b: Tensor, dims: Contracted) -> tuple[list[int], list[int]]:
     if isinstance(dims, int):
         if not 0 <= dims <= min(a.ndim, b.ndim):
-            raise OptionError(f"tensordot: {dims} dims of shapes {a.shape} and {b.shape}")
+            raise OptionError(
+                f"tensordot: {quantity(dims, 'dim')} of shapes {a.shape} and {b.shape}"
+            )
         return list(range(a.ndim - dims, a.ndim)), list(range(dims))
     if not isinstance(dims, (tuple, list)) or len(dims) != 2:
         raise OptionError(f"tensordot: dims must be a number or two lists, got {dims!r}")

@@ -13,6 +13,7 @@ from gradcli.engine.ops.order import OptionSecond
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
+from gradcli.wording import quantity
 
 
 def _composed_group_norm(
@@ -28,7 +29,8 @@ def _composed_group_norm(
 def _check(x: Array, num_groups: int) -> None:
     if num_groups < 1 or x.shape[1] % num_groups:
         raise OptionError(
-            f"group_norm: num_groups {num_groups} must divide the {x.shape[1]} channels "
+            f"group_norm: num_groups {num_groups} must divide the "
+            f"{quantity(x.shape[1], 'channel')} "
             f"of x {x.shape}"
         )
     if x.numel == num_groups:

@@ -9,6 +9,7 @@ from gradcli.engine.array import Array, empty, nothing, run
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
+from gradcli.wording import quantity
 
 Gradients = tuple[Array | None, ...]
 
@@ -20,7 +21,8 @@ def by_channel(op: str, x: Array | Tensor, **vectors: Array | Tensor | None) -> 
     for name, vector in vectors.items():
         if vector is not None and vector.shape != x.shape[1:2]:
             raise ShapeError(
-                f"{op}: x {x.shape} has {x.shape[1]} channels, {name} has {vector.shape}"
+                f"{op}: x {x.shape} has {quantity(x.shape[1], 'channel')}, {name} has "
+                f"{vector.shape}"
             )
     return (*x.shape[:2], shapes.numel(x.shape[2:]))
 

@@ -18,6 +18,7 @@ from gradcli.engine.sample import SHAPES, away_from, index, positive, sample, un
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, refuse_recorded
 from gradcli.errors import DTypeError, OptionError, ShapeError
+from gradcli.wording import quantity
 
 
 @function(
@@ -143,7 +144,7 @@ def _check_weights(weights: Tensor, count: int, replacement: bool) -> None:
         raise OptionError("multinomial: weights must be finite and not negative")
     least = 1 if replacement else count
     if table.sum(table.sum(weights > 0, -1) < least).item():
-        raise OptionError(f"multinomial: a row has fewer than {least} weights above 0")
+        raise OptionError(f"multinomial: a row has fewer than {quantity(least, 'weight')} above 0")
 
 
 @function(

@@ -13,6 +13,7 @@ from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
+from gradcli.wording import quantity
 
 
 @op(
@@ -64,7 +65,9 @@ def _shifts(
     by = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     along_dims = (dims,) if isinstance(dims, int) else tuple(dims)
     if len(by) != len(along_dims):
-        raise OptionError(f"roll: {len(by)} shifts for {len(along_dims)} dims")
+        raise OptionError(
+            f"roll: {quantity(len(by), 'shift')} for {quantity(len(along_dims), 'dim')}"
+        )
     dims_of_shifts = [shape_rules.dim_index(d, len(x), "roll") for d in along_dims]
     return [(d, s) for d, s in zip(dims_of_shifts, by, strict=True) if x]
 

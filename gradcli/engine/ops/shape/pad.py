@@ -16,6 +16,7 @@ from gradcli.engine.ops.index.slices import getitem
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
+from gradcli.wording import quantity
 
 
 def _reflect(front: int, size: int, behind: int) -> Tensor:
@@ -48,7 +49,8 @@ def _borders(x: Tensor, pad: Sequence[int]) -> list[tuple[int, int, int]]:
     """(dimension, in front, behind), from the last dimension on."""
     if len(pad) % 2 or len(pad) > 2 * x.ndim or not all(type(n) is int for n in pad):
         raise OptionError(
-            f"pad: needs two whole numbers for each of at most {x.ndim} dimensions, got {pad!r}"
+            f"pad: needs two whole numbers for each of at most {quantity(x.ndim, 'dimension')}, "
+            f"got {pad!r}"
         )
     pairs = [(x.ndim - 1 - i // 2, pad[i], pad[i + 1]) for i in range(0, len(pad), 2)]
     for d, front, behind in pairs:
@@ -113,7 +115,8 @@ def _bordered(x: Tensor, mode: str, d: int, front: int, behind: int) -> Tensor:
     size = x.shape[d]
     if limit is not None and max(front, behind) > max(size + limit, 0):
         raise ShapeError(
-            f"pad: {mode} borders of dimension {d} can have {max(size + limit, 0)} elements, "
+            f"pad: {mode} borders of dimension {d} can have "
+            f"{quantity(max(size + limit, 0), 'element')}, "
             f"got {front} and {behind} for shape {x.shape}"
         )
     if not size and max(front, behind) > 0:

@@ -18,6 +18,7 @@ from gradcli.engine.sample import index, sample, unit, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
+from gradcli.wording import quantity
 
 
 def _repeated(x: Tensor, outer: int, times: int, inner: int, shape: Shape) -> Tensor:
@@ -39,7 +40,9 @@ def repeat(input: Tensor, *repeats: Sizes) -> Tensor:
     """The whole input as often as told along each dimension; more numbers add dims in front."""
     times = shape_rules.checked(listed("repeat", "repeats", repeats), "repeat")
     if len(times) < input.ndim:
-        raise OptionError(f"repeat: {len(times)} numbers for {input.ndim} dimensions")
+        raise OptionError(
+            f"repeat: {quantity(len(times), 'number')} for {quantity(input.ndim, 'dimension')}"
+        )
     shape = (*(1,) * (len(times) - input.ndim), *input.shape)
     x = reshape(input, shape).clone()
     for d, count in enumerate(times):

@@ -12,6 +12,7 @@ from gradcli.engine.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from gradcli.engine.optim.lr_scheduler.scheduler import Epoch, LRScheduler
 from gradcli.engine.optim.optimizer import Optimizer
 from gradcli.errors import OptionError
+from gradcli.wording import quantity, verb
 
 
 class SequentialLR(LRScheduler):
@@ -29,8 +30,9 @@ class SequentialLR(LRScheduler):
             raise OptionError("SequentialLR: ReduceLROnPlateau needs figures; it cannot be a part")
         if len(milestones) != len(schedulers) - 1:
             raise OptionError(
-                f"SequentialLR: {len(schedulers)} schedulers need {len(schedulers) - 1} "
-                f"milestones, got {len(milestones)}"
+                f"SequentialLR: {quantity(len(schedulers), 'scheduler')} "
+                f"{verb(len(schedulers), 'needs', 'need')} "
+                f"{quantity(len(schedulers) - 1, 'milestone')}, got {len(milestones)}"
             )
         self._schedulers = list(schedulers)
         self._milestones = list(milestones)
@@ -126,7 +128,8 @@ def _load_parts(
     states = state_dict.get("_schedulers", [])
     if len(states) != len(schedulers):
         raise OptionError(
-            f"load_state_dict: {owner} has {len(schedulers)} schedulers, the state {len(states)}"
+            f"load_state_dict: {owner} has {quantity(len(schedulers), 'scheduler')}, the state "
+            f"{len(states)}"
         )
     for one, state in zip(schedulers, states, strict=True):
         one.load_state_dict(state)

@@ -9,6 +9,7 @@ from gradcli.engine.optim.curves import Anneal, Cycle
 from gradcli.engine.optim.lr_scheduler.scheduler import Epoch, LRScheduler, each_group
 from gradcli.engine.optim.optimizer import Group, Optimizer
 from gradcli.errors import OptionError, RangeError
+from gradcli.wording import quantity
 
 
 class OneCycleLR(LRScheduler):
@@ -59,7 +60,8 @@ class OneCycleLR(LRScheduler):
         """The rates between the ends of the phase."""
         if epoch > self.total_steps:
             raise RangeError(
-                f"OneCycleLR: was made for {self.total_steps} steps, this is step {epoch}"
+                f"OneCycleLR: was made for {quantity(self.total_steps, 'step')}, this is step "
+                f"{epoch}"
             )
         return [
             self._cycle().at(epoch, base, peak, base / self.final_div_factor)

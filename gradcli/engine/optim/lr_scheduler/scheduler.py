@@ -10,6 +10,7 @@ from gradcli.engine.constructor import Declared, check_library_constructor, chec
 from gradcli.engine.kind import within
 from gradcli.engine.optim.optimizer import Optimizer
 from gradcli.errors import OptionError
+from gradcli.wording import quantity
 
 Epoch = Annotated[int, within("a whole number >= -1", ge=-1)]
 
@@ -110,7 +111,7 @@ class LRScheduler:
             raise OptionError(f"load_state_dict: {self._name} has no '{missing[0]}' in its state")
         if len(state_dict["base_lrs"]) != len(self.base_lrs):
             raise OptionError(
-                f"load_state_dict: {self._name} is for {len(self.base_lrs)} groups, "
+                f"load_state_dict: {self._name} is for {quantity(len(self.base_lrs), 'group')}, "
                 f"the state for {len(state_dict['base_lrs'])}"
             )
         for name in LRScheduler.state_dict(self).keys() & state_dict.keys():

@@ -24,7 +24,7 @@ REFUSED: list[tuple[str, Callable[[], Any], str]] = [
     ("tensor_split", lambda: Z(5).tensor_split(0), "indices_or_sections must be from 1 to"),
     ("meshgrid", lambda: engine.meshgrid(Z(2, 2)), "needs vectors"),
     ("meshgrid", lambda: engine.meshgrid(Z(2), indexing="yx"), "indexing must be 'ij' or 'xy'"),
-    ("repeat", lambda: Z(2, 3).repeat(2), "1 numbers for 2 dimensions"),
+    ("repeat", lambda: Z(2, 3).repeat(2), "1 number for 2 dimensions"),
     ("repeat", lambda: Z(2).repeat(-1), "a size cannot be negative"),
     ("repeat_interleave", lambda: Z(2).repeat_interleave(-1), "must not be negative"),
     (

@@ -1,0 +1,32 @@
+"""Words that depend on a number, and lists that are cut; the one place for both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+# How many names a sentence lists before it says that there are more.
+MANY = 10
+
+
+def quantity(number: float | str, noun: str, plural: str = "", form: str = "") -> str:
+    """`1 file`, `2 files`, `0 files`, `2 or 3 files`; `form` formats the number, such as `,`."""
+    return f"{number:{form}} {noun if number == 1 else plural or _plural(noun)}"
+
+
+def verb(number: float, one: str = "is", many: str = "are") -> str:
+    """The verb behind a quantity: `is` for 1, `are` else."""
+    return one if number == 1 else many
+
+
+def _plural(noun: str) -> str:
+    if noun.endswith(("s", "x", "ch", "sh")):
+        return noun + "es"
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return noun[:-1] + "ies"
+    return noun + "s"
+
+
+def listed(names: Iterable[str], most: int = MANY, joint: str = ", ") -> str:
+    """The names with commas between them, and `...` where there are more than `most`."""
+    first = list(names)
+    return joint.join([*first[:most], "..."] if len(first) > most else first)
