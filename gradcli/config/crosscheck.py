@@ -15,6 +15,7 @@ from gradcli.errors import ConfigError, Place
 from gradcli.registry import closest
 from gradcli.train.job import Expectation, Settings, steps_per_epoch, total_steps
 from gradcli.train.metrics import direction_of
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.data import Facts
@@ -69,7 +70,8 @@ def _lone_sample(
         report.error(
             "E109",
             f"layer {alone[0].index}, {alone[0].title}: a batch of 1 sample has no variance; "
-            f"{samples} training samples in batches of {settings.batch} leave one of 1",
+            f"batches of {settings.batch} from {quantity(samples, 'training sample')} leave one "
+            "of 1",
             place,
             notes=("set train.drop_last to true", "or choose another train.batch"),
         )
@@ -87,7 +89,7 @@ def _plan_fits(root: Node, title: str, plan: Plan, total: int, report: Report) -
     if warm > total:
         report.error(
             "E109",
-            f"{title}.warmup takes {warm} steps, {whole} has {total}",
+            f"{title}.warmup takes {quantity(warm, 'step')}, {whole} has {total}",
             place_of(root, "schedule", "warmup" if title == "schedule" else "parts"),
         )
     marks = [steps_of(mark, total) for mark in plan.marks]

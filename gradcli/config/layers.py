@@ -16,6 +16,7 @@ from gradcli.config.signal import shape_text
 from gradcli.engine import nn
 from gradcli.engine.kind import Count, Finite, Positive, Share
 from gradcli.errors import ShapeError
+from gradcli.wording import quantity
 
 Sample = tuple[int, ...]
 
@@ -24,7 +25,7 @@ def reshape(sample: Sample, shape: Shape) -> nn.Module:
     """The values of a sample in another shape, in the same order."""
     if prod(sample) != prod(shape):
         raise ShapeError(
-            f"the input {shape_text(sample)} has {prod(sample)} values, "
+            f"the input {shape_text(sample)} has {quantity(prod(sample), 'value')}, "
             f"{shape_text(shape)} has {prod(shape)}"
         )
     return nn.Sequential(nn.Flatten(), nn.Unflatten(1, shape))
@@ -151,7 +152,8 @@ def _along(kind: type[nn.Module]) -> Layer:
     def make(sample: Sample, dim: int = -1) -> nn.Module:
         if not -len(sample) <= dim < len(sample):
             raise ShapeError(
-                f"dim {dim} is not one of the {len(sample)} dimensions of {shape_text(sample)}"
+                f"dim {dim} is not one of the {quantity(len(sample), 'dimension')} of "
+                f"{shape_text(sample)}"
             )
         return kind(dim + 1 if dim >= 0 else dim)  # type: ignore[call-arg]
 

@@ -11,6 +11,7 @@ from gradcli.config.planned import PlannedLayer
 from gradcli.config.sections import Chosen
 from gradcli.config.signal import Signal
 from gradcli.errors import ShapeError
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.data import Facts
@@ -62,7 +63,9 @@ def output_fits(
         notes = ("put flatten before the linear layers",)
     report.errors.append(
         ShapeError(
-            f"layer {last.index}, {last.title}, the last one, gives {output} values a sample; "
+            f"layer {last.index}, {last.title}, the last one, gives "
+            f"{quantity(str(output), 'value')} a "
+            "sample; "
             f"{has}",
             place=last.place,
             notes=notes,
@@ -88,7 +91,7 @@ def _wrong_kind(loss: Chosen, facts: Facts) -> tuple[str, str] | None:
     """A loss for other targets than the data has, and the cure."""
     kind, classes = target_kind(facts), classes_of(facts)
     if kind not in loss.made.targets:
-        has = f" ({classes} classes)" if kind == "labels" else ""
+        has = f" ({quantity(classes or 0, 'class')})" if kind == "labels" else ""
         cure = "use cross_entropy" if kind == "labels" else "use mse"
         if loss.made.attempt is not None:
             cure = f'if it takes them, write targets = "{kind}" in its class'
@@ -121,7 +124,10 @@ def _wrong_weights(loss: Chosen, facts: Facts) -> tuple[str, str] | None:
         wanted, what = classes_of(facts) or 0, "classes"
     if given is None or given == wanted:
         return None
-    return f"loss '{loss.name}' has {given} weights for {wanted} {what}", f"give {wanted}"
+    return (
+        f"loss '{loss.name}' has {quantity(given, 'weight')} for {wanted} {what}",
+        f"give {wanted}",
+    )
 
 
 def end_lint(root: Node, loss: Chosen, last: PlannedLayer, report: Report) -> None:

@@ -16,6 +16,7 @@ from gradcli.engine.device import cpu, meta
 from gradcli.engine.program.planned import arena_bytes
 from gradcli.errors import CaptureError, DeviceError, ErrorGroup, ShapeError
 from gradcli.train.step import OneStep
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.config.load import Config
@@ -102,7 +103,8 @@ def _least(config: Config) -> int:
     values = [portion * math.prod(leaf.output.shape) for leaf in leaves]
     if 8 * (count + sum(values)) > MAX_BYTES:
         sentence = (
-            f"the model has {count} parameters and {sum(values)} values a batch; "
+            f"the model has {quantity(count, 'parameter')} and {quantity(sum(values), 'value')} a "
+            "batch; "
             "their bytes overflow 64 bits"
         )
         raise ErrorGroup([ShapeError(sentence, place=place_of(config.written, "model"))])
@@ -118,7 +120,7 @@ def _too_large(config: Config, needed: str, room: Room, free: int) -> ErrorGroup
         code="E402",
         place=place_of(config.written, "model"),
         notes=(
-            f"{count} parameters, {config.optim.name}, batches of {batch}",
+            f"{quantity(count, 'parameter')}, {config.optim.name}, batches of {batch}",
             "make the largest layer, train.batch or train.micro_batch smaller",
         ),
     )

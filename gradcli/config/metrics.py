@@ -14,6 +14,7 @@ from gradcli.config.schema import check, schema_of, suggestion
 from gradcli.config.sections import Chosen, listed
 from gradcli.errors import Place, ShapeError
 from gradcli.train.metrics import METRICS, Metric, Task
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.data import Facts
@@ -128,7 +129,8 @@ def _not_a_metric(node: Node, report: Report) -> None:
     inner = ", ".join(f"{key}: ..." for key in keys[1:])
     report.error(
         "E104",
-        f"a metric is a name, name: value or name: {{keys}}, got a map of {len(keys)} keys",
+        f"a metric is a name, name: value or name: {{keys}}, got a map of "
+        f"{quantity(len(keys), 'key')}",
         node.place,
         notes=(f"keys go inside: {keys[0]}: {{{inner}}}",) if keys else (),
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gradcli.config.crosscheck import place_of
 from gradcli.config.node import Node, Report
 from gradcli.data.columns import number_of
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.data import Facts
@@ -33,7 +34,8 @@ def lint(root: Node, facts: Facts, report: Report) -> None:
     if classes > FEW_CLASSES and classes * FEW_SAMPLES > samples and may_be_values(root, facts):
         report.warn(
             "W107",
-            f"data.target has {classes} different numbers in {samples} rows, each a class of its "
+            f"data.target has {quantity(classes, 'different number')} in "
+            f"{quantity(samples, 'row')}, each a class of its "
             "own",
             place_of(root, "data", "target"),
             caret=CURE,
@@ -47,7 +49,8 @@ def _lint_first(root: Node, facts: Facts, report: Report) -> None:
     key = next((key for key in ("targets", "labels") if key in root.map()["data"].map()), "name")
     report.warn(
         "W109",
-        f"the labels begin at {first}: {below} no sample, and the model gets {classes} outputs",
+        f"the labels begin at {first}: {below} no sample, and the model gets "
+        f"{quantity(classes or 0, 'output')}",
         place_of(root, "data", key),
         caret=f"labels count from 0: subtract {first}, or write data.classes: {classes}",
     )

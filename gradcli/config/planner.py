@@ -19,6 +19,7 @@ from gradcli.config.sections import Chosen
 from gradcli.config.signal import Signal
 from gradcli.config.ties import Ties
 from gradcli.errors import ConfigError, GradcliError, Place, ShapeError
+from gradcli.wording import quantity
 
 MAX_LAYERS = 10_000
 # Rows of deviation 1 would drown the positions beside them, and make the first attention one-hot.
@@ -181,7 +182,11 @@ class Planner:
         self.report.error(
             "E104",
             f"layer {index} must be a name, name: value or name: {{fields}}, got "
-            + (f"a map of {len(keys)} keys" if isinstance(node.value, dict) else describe(node)),
+            + (
+                f"a map of {quantity(len(keys), 'key')}"
+                if isinstance(node.value, dict)
+                else describe(node)
+            ),
             node.place,
             notes=notes,
         )

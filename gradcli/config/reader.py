@@ -20,6 +20,7 @@ from gradcli.config.node import Node, Report, Scalar
 from gradcli.errors import ConfigError, Place
 from gradcli.numerals import SMALLEST, becomes_zero
 from gradcli.registry import closest
+from gradcli.wording import listed, quantity
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 32
@@ -53,7 +54,8 @@ def read_file(path: Path) -> str:
             raise ConfigError(f"{path} is not a regular file")
         if status.st_size > MAX_BYTES:
             raise ConfigError(
-                f"{path} has {status.st_size} bytes; a config has at most {MAX_BYTES} bytes"
+                f"{path} has {quantity(status.st_size, 'byte')}; a config has at most {MAX_BYTES} "
+                "bytes"
             )
         data = path.read_bytes()
     except FileNotFoundError:
@@ -83,7 +85,7 @@ def _yaml_files(folder: Path) -> tuple[str, ...]:
         names = sorted(p.name for p in folder.iterdir() if p.suffix in (".yaml", ".yml"))
     except OSError:
         return ()
-    return (f"YAML files in {folder}: {', '.join(names[:8])}",) if names else ()
+    return (f"YAML files in {folder}: {listed(names, 8)}",) if names else ()
 
 
 def _near_files(path: Path) -> tuple[str, ...]:
@@ -300,7 +302,9 @@ def _integer(text: str) -> int:
 
 def _check_length(text: str, digits: str) -> None:
     if len(digits) > MAX_DIGITS:
-        raise ValueError(f"{_short(text)} has {len(digits)} digits; at most {MAX_DIGITS} are read")
+        raise ValueError(
+            f"{_short(text)} has {quantity(len(digits), 'digit')}; at most {MAX_DIGITS} are read"
+        )
 
 
 def _short(text: str) -> str:

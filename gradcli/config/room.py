@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from gradcli.free_memory import free_memory
+from gradcli.wording import quantity
 
 
 class Room(NamedTuple):
@@ -20,7 +21,7 @@ def shown(count: int) -> str:
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size:
             return f"{count / size:,.1f} {unit}"
-    return f"{count} bytes"
+    return quantity(count, "byte")
 
 
 HERE = Room("this machine", free_memory)

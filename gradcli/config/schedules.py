@@ -19,6 +19,7 @@ from gradcli.engine.kind import Bound, Portion, Share
 from gradcli.engine.optim import schedule as kinds
 from gradcli.errors import OptionError
 from gradcli.train.job import Figure
+from gradcli.wording import quantity, verb
 
 Points = Annotated[list[StepsOrPercent], Bound("a list of numbers of steps or shares such as 30%")]
 Parts = Annotated[list[Any], Field(min_length=1), Bound("a list of schedules")]
@@ -115,7 +116,9 @@ def sequential(parts: Parts, at: Points, *, warmup: StepsOrPercent = 0) -> Plan:
     made = tuple(_part(part) for part in parts)
     if len(at) != len(made) - 1:
         raise OptionError(
-            f"{len(made)} parts need {len(made) - 1} points between them, at has {len(at)}"
+            f"{quantity(len(made), 'part')} {verb(len(made), 'needs', 'need')} "
+            f"{quantity(len(made) - 1, 'point')} between them, at has "
+            f"{len(at)}"
         )
     if any(part.metric for part in made):
         raise OptionError("a plateau watches the whole run, it cannot be a part")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gradcli.errors import ShapeError
+from gradcli.wording import quantity
 
 Shape = tuple[int, ...]
 
@@ -39,5 +40,5 @@ def floats(x: Signal, least: int = 1) -> Signal:
     if x.vocab is not None:
         raise ShapeError(f"needs numbers, got indices below {x.vocab}; begin with an embed layer")
     if len(x.shape) < least:
-        raise ShapeError(f"needs at least {least} dimensions a sample, got {x}")
+        raise ShapeError(f"needs at least {quantity(least, 'dimension')} a sample, got {x}")
     return x

@@ -10,6 +10,7 @@ from gradcli.config.layer import Make, Trial
 from gradcli.config.signal import Signal
 from gradcli.engine import nn
 from gradcli.errors import ShapeError
+from gradcli.wording import quantity
 
 
 @dataclass
@@ -50,8 +51,8 @@ class Ties:
         out = trial.output.shape[-1]
         if (out, features) != (embed.rows, embed.dim):
             raise ShapeError(
-                f"tied to '{name}', which has {embed.rows} rows of {embed.dim}: needs "
-                f"{embed.dim} features and out {embed.rows}, got {features} and {out}"
+                f"tied to '{name}', which has {quantity(embed.rows, 'row')} of {embed.dim}: needs "
+                f"{quantity(embed.dim, 'feature')} and out {embed.rows}, got {features} and {out}"
             )
         return embed
 

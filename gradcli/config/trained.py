@@ -23,6 +23,7 @@ from gradcli.train.directory import best_and_last, find_checkpoint
 from gradcli.train.facts import misfit
 from gradcli.train.job import Job
 from gradcli.train.state import nonfinite_weights, restore
+from gradcli.wording import quantity
 
 NO_DATA = "E301"
 
@@ -128,7 +129,7 @@ def open_trained(
     skipped = restore(found.tensors, job.model, None, name, partial=partial)
     notes += [f"skipped: {line}" for line in skipped]
     notes += [
-        f"warning: weight {weight} of {name} holds {count} non-finite values"
+        f"warning: weight {weight} of {name} holds {quantity(count, 'non-finite value')}"
         for weight, count in nonfinite_weights(job.model).items()
     ]
     return Trained(path, device, job.to(device), found.meta, notes)

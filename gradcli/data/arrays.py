@@ -18,6 +18,7 @@ from gradcli.data.samples import Samples, tensor_of
 from gradcli.data.targets import ScaledTargets
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
+from gradcli.wording import quantity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,7 +231,8 @@ class NpySource(Arrays):
         size = regular_size(path)
         if size != found.total:
             raise DataError(
-                f"{shown(path)}: expected {found.total} bytes from the header ({found}), "
+                f"{shown(path)}: expected {quantity(found.total, 'byte')} from the header "
+                f"({found}), "
                 f"got {size}",
                 code="E302",
             )

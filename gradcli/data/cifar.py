@@ -21,6 +21,7 @@ from gradcli.data.samples import Samples, tensor_of
 from gradcli.data.split import cut
 from gradcli.engine import Tensor
 from gradcli.errors import DataError
+from gradcli.wording import quantity, verb
 
 SHAPE = (3, 32, 32)
 PIXELS = 3 * 32 * 32
@@ -145,7 +146,9 @@ def rows_in(length: int, marks: int, source: str) -> int:
     rows, rest = divmod(length, marks + PIXELS)
     if rest or not rows:
         raise DataError(
-            f"{source}: {length} bytes are no whole number of rows of {marks} + {PIXELS} bytes, "
+            f"{source}: {quantity(length, 'byte')} {verb(length)} no whole number of rows of "
+            f"{marks} + "
+            f"{PIXELS} bytes, "
             "as the binary version of CIFAR has them",
             code="E302",
         )

@@ -14,6 +14,7 @@ from gradcli.data.facts import CategoryColumn, DataFacts, NumericColumn
 from gradcli.data.files import shown
 from gradcli.errors import DataError
 from gradcli.registry import did_you_mean
+from gradcli.wording import listed, quantity, verb
 
 MARKS = frozenset({"", "NA"})
 FIRST_ROW = 2  # the header is row 1
@@ -115,8 +116,11 @@ def without_gaps(table: Table, columns: Sequence[str]) -> tuple[Table, tuple[str
         )
     if not dropped:
         return table, ()
-    note = f"{Path(table.source).name}: {dropped} of {len(table.rows)} rows lack a value"
-    return table.only(keep), (f"{note} and are left out (missing: drop)",)
+    note = (
+        f"{Path(table.source).name}: {dropped} of {quantity(len(table.rows), 'row')} "
+        f"{verb(dropped, 'lacks', 'lack')} a value and {verb(dropped)} left out (missing: drop)"
+    )
+    return table.only(keep), (note,)
 
 
 def numbers(table: Table, name: str, allowed: bool) -> list[float | None]:
@@ -207,7 +211,7 @@ class Encoder:
         known = self.category[name]
         for index, cell in enumerate(cells):
             if cell is not None and cell not in known:
-                what = f"unknown category {_short(cell)}; known: {', '.join(known)}"
+                what = f"unknown category {_short(cell)}; known: {listed(known)}"
                 table.refuse(index, name, what)
 
     def columns(self) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from gradcli.data.split import cut, shuffled
 from gradcli.data.targets import ScaledTargets
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
+from gradcli.wording import listed
 
 DEFAULT_SPLIT: dict[str, int | str] = {"train": "80%", "val": "10%", "test": "10%"}
 
@@ -214,7 +215,7 @@ def known_classes(
     number = {label: i for i, label in enumerate(facts.labels)}
     for index, cell in enumerate(cells):
         if cell not in number:
-            what = f"the model knows no class {cell!r}; known: {', '.join(facts.labels)}"
+            what = f"the model knows no class {cell!r}; known: {listed(facts.labels)}"
             table.refuse(index, target, what)
     return array("q", [number[cell] for cell in cells if cell is not None])
 

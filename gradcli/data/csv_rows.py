@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from gradcli.data.files import text_of
 from gradcli.errors import DataError
+from gradcli.wording import quantity
 
 FIELD_LIMIT = 1 << 20  # characters in one cell
 COLUMN_LIMIT = 16384
@@ -47,7 +48,7 @@ class _Parser:
             if rows and blank:
                 self.refuse(number - blank, 1, "an empty line inside the table")
             if rows and len(row) != len(rows[0]):
-                what = f"{len(row)} cells, the header has {len(rows[0])}"
+                what = f"{quantity(len(row), 'cell')}, the header has {len(rows[0])}"
                 self.refuse(number, min(len(row), len(rows[0])) + 1, what)
             rows.append(row)
         return rows

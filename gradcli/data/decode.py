@@ -14,6 +14,7 @@ from gradcli.data import jpeg, modes, png
 from gradcli.data.foreign import kind_of
 from gradcli.data.inflate import BOMB_RATIO, BOMB_SIZE
 from gradcli.errors import DataError
+from gradcli.wording import quantity
 
 COLORS = {"rgb": ("RGB", 3), "gray": ("L", 1)}  # Pillow's name of the mode, and its channels
 MOST_PIXELS = 178_956_970  # of one picture; Pillow reads no more either
@@ -110,7 +111,8 @@ def _planes(picture: Any, size: int, color: str) -> bytes:
 def _check_pixels(width: int, height: int, source: str) -> None:
     if width * height > MOST_PIXELS:
         raise DataError(
-            f"{source}: {width} x {height} pixels; at most {MOST_PIXELS} are read", code="E302"
+            f"{source}: {width} x {quantity(height, 'pixel')}; at most {MOST_PIXELS} are read",
+            code="E302",
         )
 
 

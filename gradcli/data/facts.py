@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
+from gradcli.wording import quantity
+
 VERSION = 1  # of DataFacts
 _STRICT = {"strict": True, "extra": "forbid", "allow_inf_nan": False}  # for whoever reads the JSON
 
@@ -159,7 +161,7 @@ def _of_sizes(facts: DataFacts) -> Iterator[tuple[str, str]]:
         if count is not None and count < 1:
             yield name, "expected at least 1"
     if facts.labels and len(facts.labels) != facts.classes:
-        yield "labels", f"expected one for each of {facts.classes} classes"
+        yield "labels", f"expected one for each of {quantity(facts.classes or 0, 'class')}"
     if (facts.input_kind == "index") != (facts.vocab is not None):
         yield "vocab", "expected a number where inputs are indices, and only there"
 
@@ -171,7 +173,10 @@ def _of_targets(facts: DataFacts, targets: TargetFacts) -> Iterator[tuple[str, s
     columns = math.prod(facts.target)
     for numbers in (targets.mean, targets.std):
         if numbers and len(numbers) != columns:
-            yield "targets", f"expected a mean and a deviation for each of {columns} values"
+            yield (
+                "targets",
+                f"expected a mean and a deviation for each of {quantity(columns, 'value')}",
+            )
     if min(targets.std, default=1.0) <= 0 or len(targets.std) != len(targets.mean):
         yield "targets", "expected deviations above 0, one for each mean"
 

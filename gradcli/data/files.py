@@ -11,6 +11,7 @@ from pathlib import Path
 from gradcli.data.inflate import inflate, is_gzip
 from gradcli.data.sums import SUMS, Sums, parsed
 from gradcli.errors import DataError
+from gradcli.wording import quantity
 
 FILE_LIMIT = 4 << 30
 UNPACKED_LIMIT = 256 << 20  # for formats that do not say how long they are: text and tables
@@ -108,7 +109,7 @@ def read(path: Path, count: int | None = None) -> bytes:
     size = regular_size(path)
     if size > FILE_LIMIT:
         raise DataError(
-            f"data file '{shown(path)}' has {size} bytes; at most {FILE_LIMIT} are read"
+            f"data file '{shown(path)}' has {quantity(size, 'byte')}; at most {FILE_LIMIT} are read"
         )
     wanted = size if count is None else min(count, size)
     try:

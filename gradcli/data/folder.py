@@ -22,6 +22,7 @@ from gradcli.data.samples import Samples, scaled, tensor_of
 from gradcli.data.split import cut, shuffled
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
+from gradcli.wording import listed, quantity, verb
 
 SUFFIXES = (".png", ".jpg", ".jpeg")
 MOST = 4 << 30  # bytes of all pictures together
@@ -153,7 +154,8 @@ class ImageFolder(Pictures):
         total = len(found.paths) * self._bytes
         if total > MOST:
             raise DataError(
-                f"{shown(folder)}: {len(found.paths)} pictures of {self._shape} are {total} bytes; "
+                f"{shown(folder)}: {quantity(len(found.paths), 'picture')} of {self._shape} take "
+                f"{quantity(total, 'byte')}; "
                 f"at most {MOST} are read; use a smaller size",
                 code="E305",
             )
@@ -219,19 +221,20 @@ class ImageFolder(Pictures):
         if odd and classes:
             raise DataError(
                 f"{shown(folder)} has the class '{shown(min(odd))}', which the model does not "
-                f"know; known: {shown(', '.join(classes))}",
+                f"know; known: {shown(listed(classes))}",
                 code="E305",
             )
         return pictures(folders, classes or tuple(folders))
 
 
 def _notes(left_out: int, losses: Counter[str]) -> tuple[str, ...]:
-    others = (f"{left_out} files are no .png or .jpg and are left out",) if left_out else ()
+    number, be = quantity(left_out, "file"), verb(left_out)
+    others = (f"{number} {be} no .png or .jpg and {be} left out",) if left_out else ()
     return (*others, *(_loss(count, loss) for loss, count in sorted(losses.items())))
 
 
 def _loss(count: int, loss: str) -> str:
-    return f"{count} pictures are {loss}" if count > 1 else f"1 picture is {loss}"
+    return f"{quantity(count, 'picture')} {verb(count)} {loss}"
 
 
 def class_folders(folder: Path) -> dict[str, Path]:

@@ -16,6 +16,7 @@ from gradcli.data.background import Background
 from gradcli.data.files import Loaded, load, read, shown
 from gradcli.data.inflate import RATIO, inflate, is_gzip, peek
 from gradcli.errors import DataError
+from gradcli.wording import quantity
 
 TYPES = {
     0x08: "uint8",
@@ -79,14 +80,20 @@ def parse_header(start: bytes, source: str) -> Header:
         _refuse(source, f"unknown IDX type {start[2]:02x} (known: {known}) in header {dump}")
     count = start[3]
     if not 1 <= count <= _MAX_DIMS:
-        _refuse(source, f"IDX header {dump} has {count} dimensions; 1 to {_MAX_DIMS} are read")
+        _refuse(
+            source,
+            f"IDX header {dump} has {quantity(count, 'dimension')}; 1 to {_MAX_DIMS} are read",
+        )
     length = 4 + 4 * count
     if len(start) < length:
-        _refuse(source, f"IDX header of {length} bytes is cut off at byte {len(start)}: {dump}")
+        _refuse(
+            source,
+            f"IDX header of {quantity(length, 'byte')} is cut off at byte {len(start)}: {dump}",
+        )
     shape = tuple(int.from_bytes(start[at : at + 4], "big") for at in range(4, length, 4))
     header = Header(TYPES[start[2]], shape, length)
     if header.total > _MAX_BYTES:
-        what = f"IDX header {dump} promises {header}, {header.total} bytes"
+        what = f"IDX header {dump} promises {header}, {quantity(header.total, 'byte')}"
         _refuse(source, f"{what}; at most {_MAX_BYTES} are read")
     return header
 
@@ -98,13 +105,13 @@ def parse(data: bytes, source: str) -> Idx:
         header = parse_header(peek(data, _LONGEST_HEADER, source), source)
         # A header cannot make us allocate more than the packed bytes can hold.
         if header.total > len(data) * RATIO + _LONGEST_HEADER:
-            what = f"header promises {header}, {header.total} bytes"
-            _refuse(source, f"{what}; {len(data)} bytes of gzip cannot hold that")
+            what = f"header promises {header}, {quantity(header.total, 'byte')}"
+            _refuse(source, f"{what}; {quantity(len(data), 'byte')} of gzip cannot hold that")
         content = inflate(data, header.total, source)
     else:
         header = parse_header(data[:_LONGEST_HEADER], source)
     if len(content) != header.total:
-        what = f"expected {header.total} bytes from the header ({header})"
+        what = f"expected {quantity(header.total, 'byte')} from the header ({header})"
         _refuse(source, f"{what}, got {len(content)}")
     return Idx(header, _numbers(memoryview(content)[header.length :], header))
 
@@ -127,7 +134,7 @@ def read_header(path: Path) -> Header:
     header = parse_header(start[:_LONGEST_HEADER], source)
     size = path.stat().st_size
     if size != header.total:
-        what = f"expected {header.total} bytes from the header ({header})"
+        what = f"expected {quantity(header.total, 'byte')} from the header ({header})"
         _refuse(source, f"{what}, got {size}")
     return header
 

@@ -19,6 +19,7 @@ from gradcli.data.pictures import OwnPictures, Statistic, padded
 from gradcli.data.samples import Samples, scaled, tensor_of
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
+from gradcli.wording import quantity
 
 
 @dataclass(frozen=True)
@@ -240,8 +241,8 @@ def check_pair(images: Header, labels: Header, images_name: str, labels_name: st
         )
     if images.shape[0] != labels.shape[0]:
         raise DataError(
-            f"{images.shape[0]} images in {shown(images_name)}, but "
-            f"{labels.shape[0]} labels in {shown(labels_name)}",
+            f"{quantity(images.shape[0], 'image')} in {shown(images_name)}, but "
+            f"{quantity(labels.shape[0], 'label')} in {shown(labels_name)}",
             code="E305",
         )
 
@@ -268,7 +269,9 @@ def check_labels(labels: Any, classes: int | None, source: str) -> None:
     if all(0 <= label < limit for label in set(labels)):
         return
     index = next(i for i, label in zip(count(), labels, strict=False) if not 0 <= label < limit)
-    allowed = "0 or more" if classes is None else f"0 to {classes - 1} ({classes} classes)"
+    allowed = (
+        "0 or more" if classes is None else f"0 to {classes - 1} ({quantity(classes, 'class')})"
+    )
     raise DataError(
         f"{shown(source)}: sample {index} has label {labels[index]}, expected {allowed}",
         code="E305",

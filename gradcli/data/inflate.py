@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 
 from gradcli.errors import DataError
+from gradcli.wording import quantity
 
 MAGIC = b"\x1f\x8b"
 RATIO = 1032  # deflate cannot pack better: 258 bytes in 2 bits
@@ -59,7 +60,10 @@ class _Stream:
         start = self.position
         self.members += 1
         if self.data[start : start + 2] != MAGIC:
-            self.refuse(f"{len(self.data) - start} bytes after the gzip data end at byte {start}")
+            self.refuse(
+                f"{quantity(len(self.data) - start, 'byte')} after the gzip data end at byte "
+                f"{start}"
+            )
         if self.members > _MEMBERS:
             self.refuse(f"more than {_MEMBERS} gzip members")
         unpacker = zlib.decompressobj(wbits=31)
@@ -74,7 +78,10 @@ class _Stream:
             self.position += len(piece) - len(unpacker.unused_data) - len(unpacker.unconsumed_tail)
             self.content += out
             if len(self.content) > self.limit:
-                self.refuse(f"gzip data unpacks to more than the {self.limit} bytes allowed here")
+                self.refuse(
+                    f"gzip data unpacks to more than the {quantity(self.limit, 'byte')} allowed "
+                    "here"
+                )
 
     def refuse(self, what: str) -> None:
         raise DataError(f"{self.source}: {what}", code="E302")

@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 from gradcli.data.inflate import RATIO
 from gradcli.errors import DataError
+from gradcli.wording import quantity
 
 MAGIC = b"\x93NUMPY"
 ZIP = b"PK\x03\x04"
@@ -107,7 +108,9 @@ def parse_header(start: bytes, source: str) -> Header:
     length = int.from_bytes(start[8 : 8 + width], "little")
     begin = 8 + width
     if length > LONGEST or len(start) < begin + length:
-        _refuse(source, f"its header of {length} bytes is cut off or longer than {LONGEST}")
+        _refuse(
+            source, f"its header of {quantity(length, 'byte')} is cut off or longer than {LONGEST}"
+        )
     entries = _entries(start[begin : begin + length].decode("latin-1"), source)
     if set(entries) != {"descr", "fortran_order", "shape"}:
         _refuse(
@@ -124,7 +127,10 @@ def parse_header(start: bytes, source: str) -> Header:
         begin + length,
     )
     if header.total > _MAX_BYTES:
-        _refuse(source, f"header promises {header}, {header.total} bytes; {_MAX_BYTES} are read")
+        _refuse(
+            source,
+            f"header promises {header}, {quantity(header.total, 'byte')}; {_MAX_BYTES} are read",
+        )
     return header
 
 
@@ -179,7 +185,7 @@ def _shape(entry: re.Match[str], source: str) -> tuple[int, ...]:
         _refuse(source, "shape in its header is no tuple of whole numbers")
     sizes = tuple(int(size) for size in written.split(",") if size.strip())
     if len(sizes) > _MAX_DIMS:
-        _refuse(source, f"it has {len(sizes)} dimensions; at most {_MAX_DIMS} are read")
+        _refuse(source, f"it has {quantity(len(sizes), 'dimension')}; at most {_MAX_DIMS} are read")
     return sizes
 
 
@@ -187,7 +193,7 @@ def parse(data: bytes | memoryview, source: str) -> Npy:
     """A whole .npy file."""
     header = parse_header(bytes(data[: LONGEST + 12]), source)
     if len(data) != header.total:
-        what = f"expected {header.total} bytes from the header ({header})"
+        what = f"expected {quantity(header.total, 'byte')} from the header ({header})"
         _refuse(source, f"{what}, got {len(data)}")
     payload = memoryview(data)[header.length :]
     if header.type in ("u1", "b1"):
@@ -229,7 +235,10 @@ def unpack(data: bytes, key: str, source: str) -> Npy:
         start = _member(archive, key, LONGEST + 12, source)
         header = parse_header(start, f"{source}, {key}")
         if header.total > len(data) * RATIO + LONGEST:
-            _refuse(source, f"{len(data)} packed bytes cannot hold the {header.total} of '{key}'")
+            _refuse(
+                source,
+                f"{quantity(len(data), 'packed byte')} cannot hold the {header.total} of '{key}'",
+            )
         return parse(_member(archive, key, header.total + 1, source), f"{source}, {key}")
 
 

@@ -16,6 +16,7 @@ from gradcli.data.samples import Samples
 from gradcli.data.targets import ScaledTargets
 from gradcli.engine import Tensor
 from gradcli.errors import DataError
+from gradcli.wording import quantity
 
 SPLITS = ("train", "val", "test")
 
@@ -115,7 +116,8 @@ def _samples(name: str, pair: object) -> Samples:
     inputs, targets = (tensor.detach().contiguous() for tensor in pair)
     if inputs.shape[0] != targets.shape[0] or not inputs.shape[0]:
         raise DataError(
-            f"split '{name}' has {inputs.shape[0]} inputs and {targets.shape[0]} targets; it needs "
+            f"split '{name}' has {quantity(inputs.shape[0], 'input')} and "
+            f"{quantity(targets.shape[0], 'target')}; it needs "
             "as many of both, and at least one"
         )
     whole = not inputs.dtype.is_floating_point

@@ -5,6 +5,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator
 
+from gradcli.wording import quantity
+
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 PALETTE = 3
 # By the kind of colour: how many numbers a pixel has, and the bits that each may have.
@@ -41,10 +43,12 @@ def check_header(data: bytes) -> tuple[int, int]:
         raise ValueError("it does not begin with the chunk IHDR of 13 bytes")
     width, height = int.from_bytes(content[:4]), int.from_bytes(content[4:8])
     if not width or not height:
-        raise ValueError(f"it has {width} x {height} pixels")
+        raise ValueError(f"it has {width} x {quantity(height, 'pixel')}")
     depth, color, interlaced = content[8], content[9], content[12]
     if color not in COLORS or depth not in COLORS[color][1] or interlaced > 1:
-        raise ValueError(f"no PNG has {depth} bits, colour {color} and interlacing {interlaced}")
+        raise ValueError(
+            f"no PNG has {quantity(depth, 'bit')}, colour {color} and interlacing {interlaced}"
+        )
     return width, height
 
 
@@ -67,7 +71,7 @@ def check(data: bytes) -> None:
         there += count
         if there >= needed:
             return
-    raise ValueError(f"its rows need {needed} bytes, {there} are there")
+    raise ValueError(f"its rows need {quantity(needed, 'byte')}, {there} are there")
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, memoryview]]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from gradcli.errors import ConfigError, DataError
+from gradcli.wording import quantity
 
 NAMES = ("train", "val", "test")
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")
@@ -29,12 +30,14 @@ def cut(
     counts = ", ".join(f"{name} {len(part)}" for name, part in ranges.items())
     if ends[-1] > total:
         raise DataError(
-            f"split asks for {ends[-1]} samples ({counts}), the data has {total}", code="E305"
+            f"split asks for {quantity(ends[-1], 'sample')} ({counts}), the data has {total}",
+            code="E305",
         )
     empty = next((name for name, part in ranges.items() if not part), None)
     if empty:
         raise DataError(
-            f"split leaves {empty} empty: {counts} of {total} samples; every part needs one",
+            f"split leaves {empty} empty: {counts} of {quantity(total, 'sample')}; every part "
+            "needs one",
             code="E305",
         )
     return ranges

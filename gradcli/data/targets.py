@@ -12,6 +12,7 @@ from gradcli import engine
 from gradcli.data.facts import Facts, TargetFacts, data_facts
 from gradcli.data.samples import tensor_of
 from gradcli.engine import Tensor
+from gradcli.wording import listed, quantity
 
 if TYPE_CHECKING:
     from gradcli.data.dataset import LoadedData, Split
@@ -62,10 +63,10 @@ def absent_classes(facts: Facts | None, splits: Mapping[str, Split]) -> dict[str
 def target_notes(dataset: LoadedData, absent: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """A warning for each split without some of the classes, and for values that are too alike."""
     for split, classes in absent.items():
-        named = ", ".join(map(repr, classes[:NAMED])) + (", ..." if len(classes) > NAMED else "")
+        named = listed(map(repr, classes), NAMED)
         yield (
             f"warning: the split '{split}' has no sample of {len(classes)} of "
-            f"{dataset.facts.classes} classes: {named}"
+            f"{quantity(dataset.facts.classes or 0, 'class')}: {named}"
         )
     fitted = _fitted(dataset.facts)
     for number, (mean, std) in enumerate(zip(fitted.mean, fitted.std, strict=True)):

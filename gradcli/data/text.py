@@ -17,6 +17,7 @@ from gradcli.data.samples import Windows, tensor_of, windows
 from gradcli.data.split import cut
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
+from gradcli.wording import quantity, verb
 
 ANY_FILE = "; `unit: bytes` reads any file"
 DEFAULT_SPLIT: dict[str, int | str] = {"train": "90%", "val": "10%"}
@@ -122,8 +123,8 @@ class TextSource:
         short = next((name for name, size in sizes.items() if size == 0), None)
         if short is not None:
             raise DataError(
-                f"{source}: the {short} split has {len(parts[short])} tokens; a context of "
-                f"{self.context} needs at least {self.context + 1}",
+                f"{source}: the {short} split has {quantity(len(parts[short]), 'token')}; a "
+                f"context of {self.context} needs at least {self.context + 1}",
                 code="E305",
             )
         return sizes
@@ -145,7 +146,7 @@ class TextSource:
         """Windows of another text, end to end, as far as they are whole."""
         tokens, (width,) = _tokens(path, facts), facts.input
         if len(tokens) <= width:
-            what = f"{len(tokens)} tokens are too few: a context of {width} needs {width + 1}"
+            what = f"{_too_few(tokens)}: a context of {width} needs {width + 1}"
             raise DataError(f"{shown(path)}: {what}", code="E305")
         return Labelled(Windows(tensor_of(tokens, (len(tokens),)), width, width))
 
@@ -156,11 +157,15 @@ def windows_of(
     """A text cut into samples, and where each begins; the last one ends where the text ends."""
     (width,) = facts.input
     if len(tokens) < width:
-        what = f"{len(tokens)} tokens are too few: the model reads {width}"
+        what = f"{_too_few(tokens)}: the model reads {width}"
         raise DataError(f"{source}: {what}", code="E305")
     starts = [*range(0, len(tokens) - width, width), len(tokens) - width]
     flat = array("q", (token for at in starts for token in tokens[at : at + width]))
     return tensor_of(flat, (len(starts), width)), starts
+
+
+def _too_few(tokens: Sequence[int]) -> str:
+    return f"{quantity(len(tokens), 'token')} {verb(len(tokens))} too few"
 
 
 def _tokens(path: Path, facts: DataFacts) -> bytes | array[int]:

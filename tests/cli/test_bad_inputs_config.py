@@ -229,7 +229,7 @@ def test_an_epoch_without_a_step_shows_counts_and_two_ways_out(
 
 def test_batchnorm_and_a_last_batch_of_one(refused: Refused, config_file: Write) -> None:
     path = config_file(("relu", "batchnorm"), ("batch: 10", "batch: 11"))
-    message = "100 training samples in batches of 11 leave one of 1"
+    message = "batches of 11 from 100 training samples leave one of 1"
     ended = refused(2, message, "train", path)
     assert "set train.drop_last to true" in ended.err
     assert "or choose another train.batch" in ended.err

@@ -149,8 +149,8 @@ def test_two_gzip_members_and_one_sample_are_accepted(gradcli: Refused) -> None:
 BAD_TABLES = {
     "32 empty": (b"", "the table is empty"),
     "32 only a header": (b"y,n\n", "the table is empty"),
-    "32 one row for three splits": (b"y,n\na,1\n", "of 1 samples; every part needs one"),
-    "33 ragged": (b"y,n\na,1\nb\n", "row 3, column 2: 1 cells, the header has 2"),
+    "32 one row for three splits": (b"y,n\na,1\n", "of 1 sample; every part needs one"),
+    "33 ragged": (b"y,n\na,1\nb\n", "row 3, column 2: 1 cell, the header has 2"),
     "33 unclosed quote": (b'y,n\na,"1\n', "row 2, column 2: a quote is opened and never closed"),
     "33 NUL": (b"y,n\na,1\0\n", "row 2, column 2: a NUL character"),
     "33 field of 100 MB": (b"y,n\na," + b"1" * 100_000_000, "row 2, column 2: a cell of more than"),

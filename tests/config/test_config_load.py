@@ -135,7 +135,7 @@ def test_every_mistake_is_reported_at_its_place(config_file: Write) -> None:
             "rise must be from 0 to 0.5",
         ),
         ("cosine, warmup: 5%", "sequential, at: [5], parts: [cosin, linear]", "mean 'cosine'?"),
-        ("cosine, warmup: 5%", "sequential, at: [5], parts: [linear]", "1 parts need 0 points"),
+        ("cosine, warmup: 5%", "sequential, at: [5], parts: [linear]", "1 part needs 0 points"),
         ("cosine, warmup: 5%", "sequential, at: [5], parts: [linear, plateau]", "cannot be a part"),
         (
             "cosine, warmup: 5%",

@@ -37,7 +37,7 @@ def test_good_tables(text: bytes, rows: list[list[str]]) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"a,b\n1,2\n3\n", "row 3, column 2: 1 cells, the header has 2"),
+        (b"a,b\n1,2\n3\n", "row 3, column 2: 1 cell, the header has 2"),
         (b"a,b\n1,2,3\n", "row 2, column 3: 3 cells, the header has 2"),
         (b'a,b\n1,"2\n', "row 2, column 2: a quote is opened and never closed"),
         (b"a,b\n1,2\0\n", "row 2, column 2: a NUL character"),

@@ -130,7 +130,7 @@ def test_gzip_cut_anywhere_is_refused() -> None:
 
 
 def test_bytes_after_gzip_are_refused() -> None:
-    with pytest.raises(DataError, match="1 bytes after the gzip data"):
+    with pytest.raises(DataError, match="1 byte after the gzip data"):
         inflate(gzip.compress(b"x") + b"!", 100, "f")
 
 

@@ -118,7 +118,7 @@ def test_a_test_folder_is_the_test_split(tmp_path: Path) -> None:
 def test_other_files_are_left_out_and_told(tmp_path: Path) -> None:
     pets(filled(tmp_path, cat__notes_dot_txt=b"", cat___dot_hidden=b""))
     loaded = source(tmp_path).load()
-    assert loaded.notes == ("1 files are no .png or .jpg and are left out",)
+    assert loaded.notes == ("1 file is no .png or .jpg and is left out",)
     assert loaded.facts.sizes == {"train": 5}
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from gradcli.data.loader import wire, worker
 from gradcli.data.loader.worker import Work
 from gradcli.errors import WorkerError
+from gradcli.wording import quantity
 
 _GONE = ("gone", -1, -1)
 _PATIENCE = 1.0  # seconds for a worker to end by itself
@@ -50,7 +51,8 @@ class Crew:
                 (kind, of, _), value = member.inbox.get(timeout=timeout or None)
             except queue.Empty:
                 raise WorkerError(
-                    f"DataLoader: worker {number} gave no batch within {timeout:g} seconds"
+                    f"DataLoader: worker {number} gave no batch within "
+                    f"{quantity(timeout, 'second', form='g')}"
                 ) from None
             if kind == "gone":
                 raise WorkerError(f"DataLoader: worker {number} {member.ending()}", notes=_GUARD)

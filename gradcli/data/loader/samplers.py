@@ -14,6 +14,7 @@ from gradcli.engine import Generator
 from gradcli.engine.constructor import check_library_constructor
 from gradcli.engine.kind import Count
 from gradcli.errors import OptionError
+from gradcli.wording import quantity
 
 T = TypeVar("T", covariant=True)
 
@@ -139,8 +140,8 @@ class WeightedRandomSampler(_Drawn):
         possible = sum(weight > 0 for weight in self.weights)
         if not replacement and num_samples > possible:
             raise OptionError(
-                f"WeightedRandomSampler: {num_samples} draws without replacement from {possible} "
-                "samples with a weight above 0"
+                f"WeightedRandomSampler: {quantity(num_samples, 'draw')} without replacement from "
+                f"{quantity(possible, 'sample')} with a weight above 0"
             )
 
     def __len__(self) -> int:

@@ -14,6 +14,7 @@ from gradcli.engine.argument import checked
 from gradcli.engine.constructor import checked_constructor
 from gradcli.engine.kind import shown
 from gradcli.errors import OptionError, OptionTypeError, RangeError, ShapeError
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.data.dataset import Split
@@ -90,7 +91,7 @@ class ConcatDataset(Dataset[Any]):
     def __getitem__(self, index: int) -> Any:
         at = index + len(self) if index < 0 else index
         if not 0 <= at < len(self):
-            raise RangeError(f"ConcatDataset: index {index} of {len(self)} samples")
+            raise RangeError(f"ConcatDataset: index {index} of {quantity(len(self), 'sample')}")
         which = bisect_right(self.cumulative_sizes, at)
         return self.datasets[which][at - (self.cumulative_sizes[which - 1] if which else 0)]
 
@@ -137,7 +138,7 @@ def _positions(what: str, indices: Sequence[int], size: int) -> Tensor:
     """Indices as positions from 0 on."""
     for index in indices:
         if not -size <= index < size:
-            raise RangeError(f"{what}: index {index} of {size} samples")
+            raise RangeError(f"{what}: index {index} of {quantity(size, 'sample')}")
     return engine.tensor([i + size if i < 0 else i for i in indices], dtype=engine.int64)
 
 
@@ -173,6 +174,7 @@ def _counts(lengths: Sequence[int | float], total: int) -> list[int]:
         return counts
     if sum(lengths) != total or any(not isinstance(each, int) for each in lengths):
         raise OptionError(
-            f"random_split: lengths {list(lengths)} must add up to the {total} samples, or to 1"
+            f"random_split: lengths {list(lengths)} must add up to the "
+            f"{quantity(total, 'sample')}, or to 1"
         )
     return [int(each) for each in lengths]
