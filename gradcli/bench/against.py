@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.errors import ConfigError, ExpectationError
+from gradcli.wording import quantity
 
 FORMAT = "gradcli bench 1"
 LARGEST = 1 << 24  # bytes of a file that is read
@@ -109,7 +110,8 @@ def check(path: Path, figures: list[Figure], inside: list[Figure], tolerance: fl
     worst = sorted(inside, key=lambda figure: figure.before - figure.now)
     notes = [*slower[1:], *(figure for figure in worst if figure.percent > tolerance)]
     raise ExpectationError(
-        f"{len(slower)} of {len(figures)} times more than {tolerance:g}% above {path}: {slower[0]}",
+        f"{len(slower)} of {quantity(len(figures), 'time')} more than {tolerance:g}% above "
+        f"{path}: {slower[0]}",
         notes=tuple(str(figure) for figure in notes),
     )
 

@@ -14,6 +14,7 @@ from gradcli.bench.step import Steps
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import opened
 from gradcli.errors import CaptureError
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.config.planned import PlannedLayer
@@ -64,7 +65,8 @@ def disturbed(found: Mapping[str, Any]) -> str:
     if found["load"] <= BUSY * cores:
         return ""
     return (
-        f"warning: the load of this machine was {found['load']:g} on {cores} cores before anything "
+        f"warning: the load of this machine was {found['load']:g} on {quantity(cores, 'core')} "
+        "before anything "
         "was measured; other work makes times longer, and ratios to PyTorch meaningless"
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from gradcli.wording import quantity
+
 Row = Mapping[str, Any]
 BOUNDS = {"compute": " c", "memory": " m", None: ""}
 KIB, MIB = 1 << 10, 1 << 20
@@ -79,8 +81,8 @@ def _calls(found: Row) -> Iterator[str]:
     yield ""
     program = found["program"]
     yield (
-        f"captured: {program['calls']} calls in {program['waves']} waves, "
-        f"of {program['eager_calls']} calls recorded"
+        f"captured: {quantity(program['calls'], 'call')} in {quantity(program['waves'], 'wave')}, "
+        f"of {quantity(program['eager_calls'], 'call')} recorded"
     )
     yield _line(f"{'call':<28}", ("ms", "GFLOP/s", "GB/s", "of ceiling"))
     for row in rows:

@@ -11,6 +11,7 @@ import click
 
 from gradcli.cli import options, output
 from gradcli.errors import ErrorGroup
+from gradcli.wording import quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.config import Config
@@ -128,8 +129,9 @@ def _show(checked: Checked, resolved: bool) -> None:
     from gradcli.config.room import shown
 
     samples = ", ".join(f"{split} {size}" for split, size in config.facts.sizes.items())
-    head = f"{checked.path}: {config.name}, {samples} samples, {config.steps} steps"
-    output.say(head, "heading")
+    samples += verb(max(config.facts.sizes.values()), " sample", " samples")
+    steps = quantity(config.steps, "step")
+    output.say(f"{checked.path}: {config.name}, {samples}, {steps}", "heading")
     for line in layer_lines(config.model):
         output.say(line)
     total = sum(layer.parameters for layer in config.model)

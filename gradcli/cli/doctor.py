@@ -20,6 +20,7 @@ from gradcli.cli.gpu_report import gpu_report, show
 from gradcli.devices import DEVICES
 from gradcli.errors import DeviceError
 from gradcli.free_memory import free_memory
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.engine import DType
@@ -105,7 +106,7 @@ def _why_threads() -> str:
     from gradcli.engine.device import cpu
 
     may_use = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    why = f"{os.cpu_count()} cores, {may_use} for this process"
+    why = f"{quantity(os.cpu_count() or 1, 'core')}, {may_use} for this process"
     if cpu.available_threads() != may_use:
         why += f", {cpu.available_threads()} by the container's quota"
     return why

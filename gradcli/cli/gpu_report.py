@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli.cli import output
 from gradcli.errors import GradcliError
+from gradcli.wording import quantity
 
 SHOWN = 20  # differences; the rest is counted
 
@@ -50,7 +51,10 @@ def show(report: dict[str, Any]) -> None:
         output.say(f"{'problem':<10} {report['problem']}")
         return
     count = report["kernels"] - len(report["never_launched"])
-    kernels = f"launched {count} of {report['kernels']} kernels in {report['modules']} modules"
+    kernels = (
+        f"launched {count} of {quantity(report['kernels'], 'kernel')} in "
+        f"{quantity(report['modules'], 'module')}"
+    )
     output.say(f"{'kernels':<10} {kernels}")
     failed = report["failed"]
     for line in failed[:SHOWN]:
@@ -58,6 +62,9 @@ def show(report: dict[str, Any]) -> None:
     if len(failed) > SHOWN:
         output.say(f"{'':<10} and {len(failed) - SHOWN} more; --json lists all")
     verdict = f"{len(failed)} differ from the CPU" if failed else "all as on the CPU"
-    tried = f"{report['ops']} in {report['cases']} cases, {report['calls']} calls of kernels"
+    tried = (
+        f"{report['ops']} in {quantity(report['cases'], 'case')}, "
+        f"{quantity(report['calls'], 'call')} of kernels"
+    )
     output.say(f"{'ops':<10} {tried}; {verdict}")
     output.say(f"{'took':<10} {report['seconds']} s")

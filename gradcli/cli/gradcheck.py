@@ -9,6 +9,7 @@ import click
 from gradcli.cli import options, output
 from gradcli.errors import ConfigError
 from gradcli.registry import did_you_mean
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.engine.devicecheck import Difference
@@ -37,7 +38,9 @@ def command(
         for failure in report.failed:
             output.say(str(failure))
         verdict = f"{len(report.failed)} wrong" if report.failed else "all right"
-        output.say(f"{what}: {report.ops} ops, {report.cases} cases, {verdict}")
+        output.say(
+            f"{what}: {quantity(report.ops, 'op')}, {quantity(report.cases, 'case')}, {verdict}"
+        )
     ctx.exit(EXIT_WRONG if report.failed else 0)
 
 

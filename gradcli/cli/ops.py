@@ -9,6 +9,7 @@ import click
 from gradcli.cli import options, output
 from gradcli.errors import ConfigError
 from gradcli.registry import did_you_mean
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.engine import describe
@@ -54,7 +55,7 @@ def _show_all(rows: list[describe.Facts]) -> None:
             output.say(("" if not family else "\n") + row.family)
             family = row.family
         output.say(f"  {row.name:<22} {row.meaning}")
-    output.say(f"\n{len(rows)} ops; `gradcli ops NAME` shows one of them")
+    output.say(f"\n{quantity(len(rows), 'op')}; `gradcli ops NAME` shows one of them")
 
 
 def _show_one(row: describe.Facts) -> None:

@@ -14,6 +14,7 @@ from gradcli.cli import garbage, output
 from gradcli.devices import DEVICES, parsed, shown
 from gradcli.errors import DeviceError, OptionError
 from gradcli.numerals import SMALLEST, becomes_zero
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:  # imported when a command needs it
     from gradcli.config.room import Room
@@ -261,7 +262,9 @@ def compute_on(device: str, threads: int | None) -> int:
     wanted = threads or min(cpu.available_threads(), MAX_THREADS)
     granted = cpu.threads() if threads is None else cpu.set_threads(threads)
     if granted < wanted:
-        output.say_aside(f"warning: {wanted} threads were asked for, the machine grants {granted}")
+        output.say_aside(
+            f"warning: asked for {quantity(wanted, 'thread')}, the machine grants {granted}"
+        )
     return granted
 
 

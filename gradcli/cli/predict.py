@@ -10,6 +10,7 @@ import click
 
 from gradcli.cli import options, output
 from gradcli.errors import ConfigError
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.config.trained import Trained
@@ -98,7 +99,7 @@ def command(
         if as_json:
             output.say_json({"format": predictions.FORMAT, "out": str(out), "samples": count})
         else:
-            output.say(f"{count} samples in {out}")
+            output.say(f"{quantity(count, 'sample')} in {out}")
     elif as_json:
         output.say_json({**_head(trained), "predictions": list(records)})
     else:

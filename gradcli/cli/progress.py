@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli.cli import output
 from gradcli.cli.options import compute_on
+from gradcli.wording import quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.cli.header import Header
@@ -194,12 +195,16 @@ def _tables(result: Result) -> dict[str, object]:
 def say_result(result: Result, as_json: bool) -> None:
     """How a training or an evaluation ended, on stdout."""
     if not as_json:
-        ending = f"{result.status}: {result.run}, {result.steps} steps, {result.seconds:.1f} s"
+        steps = quantity(result.steps, "step")
+        ending = f"{result.status}: {result.run}, {steps}, {result.seconds:.1f} s"
         output.say(ending, "warning" if result.status == "stopped" else "good")
         if result.measured_step not in (None, result.steps):
             output.say(f"measured: the best checkpoint, step {result.measured_step}")
         if result.skipped:
-            output.say(f"skipped: {result.skipped} of {result.steps} steps were not finite")
+            output.say(
+                f"skipped: {result.skipped} of {quantity(result.steps, 'step')} "
+                f"{verb(result.skipped, 'was', 'were')} not finite"
+            )
         if result.metrics:
             output.say(figures(result.metrics))
         _say_baseline(result)

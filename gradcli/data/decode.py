@@ -77,8 +77,9 @@ def _of_file(opened: Any, data: bytes, size: int, color: str, source: str) -> Pi
     _check_pixels(opened.width, opened.height, source)
     unpacked = opened.width * opened.height * (1 if opened.mode in modes.GRAYS else 4)
     if unpacked > max(BOMB_SIZE, BOMB_RATIO * len(data)):
+        pixels = quantity(f"{opened.width} x {opened.height}", "pixel")
         raise DataError(
-            f"{source}: {opened.width} x {opened.height} pixels unpack to {unpacked} bytes, more "
+            f"{source}: {pixels} unpack to {quantity(unpacked, 'byte')}, more "
             f"than {BOMB_RATIO} for each of the file's {len(data)}; save it smaller",
             code="E302",
         )
@@ -111,7 +112,7 @@ def _planes(picture: Any, size: int, color: str) -> bytes:
 def _check_pixels(width: int, height: int, source: str) -> None:
     if width * height > MOST_PIXELS:
         raise DataError(
-            f"{source}: {width} x {quantity(height, 'pixel')}; at most {MOST_PIXELS} are read",
+            f"{source}: {quantity(f'{width} x {height}', 'pixel')}; at most {MOST_PIXELS} are read",
             code="E302",
         )
 

@@ -43,7 +43,7 @@ def check_header(data: bytes) -> tuple[int, int]:
         raise ValueError("it does not begin with the chunk IHDR of 13 bytes")
     width, height = int.from_bytes(content[:4]), int.from_bytes(content[4:8])
     if not width or not height:
-        raise ValueError(f"it has {width} x {quantity(height, 'pixel')}")
+        raise ValueError(f"it has {quantity(f'{width} x {height}', 'pixel')}")
     depth, color, interlaced = content[8], content[9], content[12]
     if color not in COLORS or depth not in COLORS[color][1] or interlaced > 1:
         raise ValueError(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.engine import observing
 from gradcli.engine.origins import Origin, Origins, count_nonfinite, finite
 from gradcli.errors import NumericsError
+from gradcli.wording import listed, quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor, nn
@@ -94,7 +95,10 @@ def _place(job: Job, step: TrainingStep, refused: RefusedStep, before: str) -> s
     if before:
         return before if origin is None else f"{before}; the first to read it is {_call(origin)}"
     if origin is not None:
-        return f"it began in {_call(origin)}; {origin.already} numbers of its inputs were so before"
+        return (
+            f"it began in {_call(origin)}; {quantity(origin.already, 'number')} of its inputs "
+            f"{verb(origin.already, 'was', 'were')} so before"
+        )
     odd = [
         n
         for n, p in job.model.named_parameters()
@@ -118,9 +122,10 @@ def _batch(step: TrainingStep, refused: RefusedStep) -> str:
         if not finite(tensor.array):
             rows = zip(refused.indices.tolist(), tensor, strict=True)
             odd = [str(index) for index, row in rows if not finite(row.array)]
-            shown = ", ".join(odd[:SHOWN]) + (", ..." if len(odd) > SHOWN else "")
+            shown = listed(odd, SHOWN)
             return (
-                f"it is in the data: the {name} of the batch have {_of(tensor)} values that are "
+                f"it is in the data: the {name} of the batch have "
+                f"{quantity(_of(tensor), 'value')} that are "
                 f"not finite, in training samples {shown} (counted from 0)"
             )
     return ""
@@ -189,7 +194,9 @@ def _hooks(module: nn.Module, title: str, origins: Origins) -> Iterator[Removabl
 def _call(origin: Origin) -> str:
     way = "backward" if origin.backward else "forward"
     return (
-        f"{origin.layer}, op {origin.op}, {way}: {origin.count} of {origin.size} values are not "
+        f"{origin.layer}, op {origin.op}, {way}: {origin.count} of "
+        f"{quantity(origin.size, 'value')} "
+        f"{verb(origin.count)} not "
         f"finite, the largest |input| is {origin.largest:.4g}"
     )
 

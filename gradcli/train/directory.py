@@ -23,6 +23,7 @@ from gradcli.train.log_recovery import recover as recover_log
 from gradcli.train.run_start import MOST, next_start
 from gradcli.train.safetensors_file import Stored
 from gradcli.train.yaml_text import to_yaml
+from gradcli.wording import listed
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 STEP = re.compile(r"[0-9]{1,12}")
@@ -354,7 +355,7 @@ def _others(directory: Path, name: str) -> tuple[str, ...]:
     steps = [str(checkpoint.step_of(one)) for one in checkpoint.names(directory) if one != name]
     if not steps:
         return ()
-    return (f"other checkpoints: --checkpoint {' or '.join(steps[:5])}",)
+    return (f"other checkpoints: --checkpoint {listed(steps, 5, ' or ')}",)
 
 
 def read_status(path: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from gradcli.engine import nn
 from gradcli.errors import CheckpointError
 from gradcli.train.safetensors_file import Stored, read
 from gradcli.train.state import as_tensor, dtype_name, readable
+from gradcli.wording import quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor
@@ -41,7 +42,8 @@ def load_gpt2(model: nn.Module, file: Path) -> None:
     problems = _problems(given, wanted)
     if problems:
         raise CheckpointError(
-            f"{file} is no GPT-2 of this model's shape: {len(problems)} tensors do not fit",
+            f"{file} is no GPT-2 of this model's shape: {quantity(len(problems), 'tensor')} "
+            f"{verb(len(problems), 'does', 'do')} not fit",
             code="E704",
             notes=tuple(problems),
         )

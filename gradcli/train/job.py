@@ -12,6 +12,7 @@ from gradcli.data.targets import TargetScale
 from gradcli.engine.kind import Bound, Count, NotNegative, Positive, Share, Whole, within
 from gradcli.errors import CheckpointError, ConfigError
 from gradcli.train.changeable import ANYTIME, FORKS
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.data import LoadedData
@@ -175,7 +176,8 @@ def steps_per_epoch(settings: Settings, samples: int) -> int:
     steps = batches + (1 if rest and not settings.drop_last else 0)
     if steps == 0:
         raise ConfigError(
-            f"an epoch has no step: {samples} training samples, batch {settings.batch}, "
+            f"an epoch has no step: {quantity(samples, 'training sample')}, batch "
+            f"{settings.batch}, "
             f"drop_last {str(settings.drop_last).lower()}",
             code="E122",
             notes=(

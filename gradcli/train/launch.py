@@ -30,6 +30,7 @@ from gradcli.train.old_runs import format_of
 from gradcli.train.origin import changes, origin_of
 from gradcli.train.report import Result
 from gradcli.train.state import nonfinite_weights
+from gradcli.wording import listed, quantity
 
 if TYPE_CHECKING:
     from gradcli.train.checkpoint import Meta
@@ -69,7 +70,7 @@ def _check_metric_names(job: Job) -> None:
     during = [(key, name, val) for key, name in wanted]
     for key, name, names in [*during, *(("expect", one.metric, known) for one in job.expect)]:
         if name is not None and name not in names:
-            cure = did_you_mean(name, names, f"known: {', '.join(names) or 'none'}")
+            cure = did_you_mean(name, names, f"known: {listed(names) or 'none'}")
             raise ConfigError(f"{key}: no metric '{name}' in this run; {cure}", code="E124")
 
 
@@ -211,7 +212,7 @@ def _remark(job: Job, reporter: Reporter) -> None:
 def _nonfinite(job: Job, name: str, allowed: bool) -> list[str]:
     """A warning for each weight that holds NaN or infinity; an error unless that is allowed."""
     found = [
-        f"weight {weight} of {name} holds {count} non-finite values"
+        f"weight {weight} of {name} holds {quantity(count, 'non-finite value')}"
         for weight, count in nonfinite_weights(job.model).items()
     ]
     if found and not allowed:

@@ -10,6 +10,7 @@ from typing import Any
 
 from gradcli.errors import RunError
 from gradcli.train.atomic import sync_directory
+from gradcli.wording import quantity
 
 
 def strict(record: dict[str, object]) -> dict[str, Any]:
@@ -49,7 +50,9 @@ class Log:
         except OSError as error:
             raise RunError(f"cannot write {self.path}: {error.strerror}") from error
         if written != len(line):
-            raise RunError(f"cannot write {self.path}: {written} of {len(line)} bytes; disk full?")
+            raise RunError(
+                f"cannot write {self.path}: {written} of {quantity(len(line), 'byte')}; disk full?"
+            )
 
     def flush(self) -> None:
         """Make the lines so far last through a power cut, and the file's name with them."""

@@ -24,6 +24,7 @@ from gradcli.train.report import Reporter, Result
 from gradcli.train.rewind import first_refused
 from gradcli.train.state import restore, tensors_of, weights_sha256
 from gradcli.train.step import Order, Progress, TrainingStep, next_due
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor
@@ -274,9 +275,10 @@ class Trainer:
     def _finish(self) -> Result:
         """The test split, the hash of the weights, and the last status."""
         if self._stale():
-            self.reporter.note(f"stopped early: no better for {self.meta.stale} evaluations")
+            stale = quantity(self.meta.stale, "evaluation")
+            self.reporter.note(f"stopped early: no better for {stale}")
         elif self.end < self.total:
-            self.reporter.note(f"stopped by --max-steps at {self.meta.step} of {self.total} steps")
+            self.reporter.note(f"stopped by --max-steps at step {self.meta.step} of {self.total}")
         elif self.total == 0:
             self.reporter.note(f"no steps to make: wrote the initial weights, {file_name(0)}")
         sha256 = weights_sha256(self.job.model)

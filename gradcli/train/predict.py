@@ -14,6 +14,7 @@ from gradcli.data.dataset import readable_in
 from gradcli.data.files import as_text, shown
 from gradcli.errors import ConfigError, NumericsError
 from gradcli.train import precision
+from gradcli.wording import listed, quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor
@@ -85,9 +86,9 @@ class Predictor:
                 continue
             fit, others = readable_in(path, self._job.dataset.source)
             if others:
-                names = ", ".join(shown(one.name) for one in others[:3])
-                more = ", ..." if len(others) > 3 else ""
-                note(f"{shown(path)}: {len(others)} files are left out: {names}{more}")
+                names = listed((shown(one.name) for one in others), 3)
+                left_out = f"{quantity(len(others), 'file')} {verb(len(others))} left out"
+                note(f"{shown(path)}: {left_out}: {names}")
             yield from fit
 
 

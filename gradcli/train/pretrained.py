@@ -16,6 +16,7 @@ from gradcli.train.directory import checkpoint_file
 from gradcli.train.run_name import find
 from gradcli.train.safetensors_file import Stored, read
 from gradcli.train.state import MODEL, OPTIMIZER, as_evaluated, as_tensor, dtype_name, readable
+from gradcli.wording import quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor, nn, optim
@@ -96,7 +97,8 @@ def take_over(
     wanted = {name: one for name, one in model.state_dict().items() if name in names}
     problems = _problems(wanted, source.model)
     if problems:
-        said = f"{len(problems)} of {len(wanted)} weights do not come from {file}"
+        share = f"{len(problems)} of {quantity(len(wanted), 'weight')}"
+        said = f"{share} {verb(len(problems), 'does', 'do')} not come from {file}"
         cure = "pretrained.layers names the layers whose weights are there"
         raise _refusal(said, problems, cure)
     memory = {} if state is None else state.optimizer.state_tensors()
@@ -109,10 +111,14 @@ def take_over(
             tensor.copy_(as_tensor(source.model[name]))
         for name, tensor in memory.items():
             tensor.copy_(as_tensor(source.optimizer[name]))
+    begun = f"{quantity(len(wanted), 'weight')} {verb(len(wanted), 'begins', 'begin')}"
     if state is None or source.meta is None:
-        return f"{len(wanted)} weights begin as in {file}"
-    after = f"the optimizer's state after {source.meta.step} steps"
-    return f"{len(wanted)} weights and {after} begin as in {file}; the schedule begins anew"
+        return f"{begun} as in {file}"
+    after = f"the optimizer's state after {quantity(source.meta.step, 'step')}"
+    return (
+        f"{quantity(len(wanted), 'weight')} and {after} begin as in {file}; the schedule begins "
+        "anew"
+    )
 
 
 def _refusal(said: str, problems: list[str], cure: str) -> CheckpointError:

@@ -13,6 +13,7 @@ from gradcli.registry import did_you_mean
 from gradcli.train.checkpoint import step_of
 from gradcli.train.directory import NAME
 from gradcli.train.run_start import RUN_ID, newest
+from gradcli.wording import listed
 
 
 class Choice(NamedTuple):
@@ -66,7 +67,7 @@ def _not_found(runs: Path, text: str) -> GradcliError:
         return RunError(f"{quote} is not a run", notes=near)
     if not names:
         return RunError(f"no run '{quote}': {runs} holds no runs yet; `gradcli train` makes one")
-    cure = did_you_mean(text, names, f"known: {', '.join(names[:10])}, last")
+    cure = did_you_mean(text, names, f"known: {listed(names)}, last")
     return RunError(f"no run '{quote}' in {runs}; {cure}")
 
 

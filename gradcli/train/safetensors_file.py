@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from gradcli.data.files import shown
 from gradcli.data.foreign import kind_of
 from gradcli.errors import CheckpointError
+from gradcli.wording import quantity, verb
 
 METADATA = "__metadata__"
 MAX_HEADER = 100_000_000
@@ -132,13 +133,14 @@ def _header_length(view: memoryview, source: str) -> int:
 def _start_problem(view: memoryview, length: int) -> str | None:
     size = len(view)
     if size < 8:
-        return f"the file has {size} bytes, a safetensors file has at least 8"
+        return f"the file has {quantity(size, 'byte')}, a safetensors file has at least 8"
     if size > 8 and view[8] != ord("{"):
         return "the header does not begin with '{': not a safetensors file"
     if length > MAX_HEADER:
-        return f"the header claims {length} bytes, the limit is {MAX_HEADER}"
+        return f"the header claims {quantity(length, 'byte')}, the limit is {MAX_HEADER}"
     if length < 2 or length > size - 8:
-        return f"the header claims {length} bytes, {size - 8} bytes follow"
+        rest = f"{quantity(size - 8, 'byte')} {verb(size - 8, 'follows', 'follow')}"
+        return f"the header claims {quantity(length, 'byte')}, {rest}"
     return None
 
 
@@ -179,7 +181,7 @@ def _constant(word: str) -> NoReturn:
 
 def _integer(digits: str) -> int:
     if len(digits) > 20:
-        raise ValueError(f"an integer of {len(digits)} digits")
+        raise ValueError(f"an integer of {quantity(len(digits), 'digit')}")
     return int(digits)
 
 
@@ -236,13 +238,14 @@ def _row(name: str, row: object, source: str) -> tuple[str, tuple[int, ...], int
     begin, end = offsets
     size = math.prod(shape) * SIZES[dtype]
     if size > MAX_COUNT:
-        _refuse(source, f"tensor '{shown}' would have {size} bytes")
+        _refuse(source, f"tensor '{shown}' would have {quantity(size, 'byte')}")
     if end < begin:
         _refuse(source, f"tensor '{shown}' ends at {end}, before its begin {begin}")
     if size != end - begin:
         _refuse(
             source,
-            f"tensor '{shown}' {dtype}{shape} needs {size} bytes, its range has {end - begin}",
+            f"tensor '{shown}' {dtype}{shape} needs {quantity(size, 'byte')}, its range has "
+            f"{end - begin}",
         )
     return dtype, tuple(shape), begin, end
 
@@ -262,12 +265,20 @@ def _covered(ranges: list[tuple[int, int, str]], size: int, source: str) -> None
     for begin, end, raw in sorted(ranges):
         name = _shown(raw)
         if end > size:
-            _refuse(source, f"tensor '{name}' ends at {end}, the file has {size} data bytes")
+            _refuse(
+                source, f"tensor '{name}' ends at {end}, the file has {quantity(size, 'data byte')}"
+            )
         if begin < position:
             _refuse(source, f"tensors '{last}' and '{name}' overlap at byte {begin}")
         if begin > position:
             hole = begin - position
-            _refuse(source, f"{hole} bytes between '{last}' and '{name}' belong to no tensor")
+            _refuse(
+                source,
+                f"{quantity(hole, 'byte')} between '{last}' and '{name}' "
+                f"{verb(hole, 'belongs', 'belong')} to no tensor",
+            )
         position, last = end, name
     if position != size:
-        _refuse(source, f"the tensors end at {position}, the file has {size} data bytes")
+        _refuse(
+            source, f"the tensors end at {position}, the file has {quantity(size, 'data byte')}"
+        )

@@ -11,6 +11,7 @@ from gradcli.engine.dtype import DTYPES
 from gradcli.engine.origins import count_nonfinite, finite
 from gradcli.errors import CheckpointError
 from gradcli.train.safetensors_file import Stored
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor, nn, optim
@@ -145,7 +146,8 @@ def _differences(
     if not (missing or extra or other):
         return None
     return CheckpointError(
-        f"{source} does not fit the model: {len(missing)} tensors missing, {len(extra)} left "
+        f"{source} does not fit the model: {quantity(len(missing), 'tensor')} missing, "
+        f"{len(extra)} left "
         f"over, {len(other)} of another shape or dtype",
         code="E704",
         notes=(*missing, *extra, *other),

@@ -20,6 +20,7 @@ from gradcli.train.safetensors_file import (
     read,
 )
 from gradcli.train.state import ENGINE_DTYPES, NAMES, as_tensor, bytes_of
+from gradcli.wording import quantity
 
 
 class LoadedTensors(dict[str, Tensor]):
@@ -63,7 +64,8 @@ def save_tensors(
     header = encode_header(stored, metadata or {})
     if len(header) - 8 > MAX_HEADER:
         raise OptionError(
-            f"save_tensors: names and metadata take {len(header) - 8} bytes, the format allows "
+            f"save_tensors: names and metadata take {quantity(len(header) - 8, 'byte')}, the "
+            "format allows "
             f"{MAX_HEADER}"
         )
     target = Path(path)

@@ -184,7 +184,7 @@ DOUBLES = Stored("F64", (8,), bytes(64))
 MISFITS: dict[str, tuple[Callable[[Checkpoint], Checkpoint], str, str]] = {
     "missing": (
         lambda found: without(found, "model.0.bias"),
-        "1 tensors missing, 0 left over, 0 of another shape or dtype",
+        "1 tensor missing, 0 left over, 0 of another shape or dtype",
         "missing: model.0.bias F32[8]",
     ),
     "extra": (

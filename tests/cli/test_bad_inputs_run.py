@@ -243,7 +243,7 @@ def test_threads_that_the_machine_refuses_are_a_warning(tmp_path: Path) -> None:
     options = ("--threads", "256", "-s", "train.epochs=1")
     ended = alone(tmp_path, "train", "dots.yaml", *options, before=FEW_THREADS, prefix=BIG_STACKS)
     assert ended.code == 0
-    assert "warning: 256 threads were asked for, the machine grants " in ended.err
+    assert "warning: asked for 256 threads, the machine grants " in ended.err
 
 
 # 61: surroundings.

@@ -53,7 +53,7 @@ def test_gradcheck_twice_checks_the_gradients_of_gradients(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["gradcheck", "--twice", "tanh", "argmax"]) == 0
-    assert capsys.readouterr().out == "gradcheck --twice: 1 ops, 4 cases, all right\n"
+    assert capsys.readouterr().out == "gradcheck --twice: 1 op, 4 cases, all right\n"
     monkeypatch.setattr(OPS["tanh"], "_again", lambda node, grads: (grads[0] * 2,))
     assert run(["gradcheck", "--twice", "tanh"]) == 5
 

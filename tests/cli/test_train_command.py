@@ -78,7 +78,7 @@ def test_a_name_that_leads_elsewhere_is_refused(gradcli, name: str) -> None:
 def test_max_steps_stops_and_says_so(gradcli) -> None:
     ended = gradcli("train", "dots.yaml", "--max-steps", "4")
     assert ended.code == 0
-    assert "stopped by --max-steps at 4 of 18 steps" in ended.err
+    assert "stopped by --max-steps at step 4 of 18" in ended.err
 
 
 def test_a_missed_expectation_is_exit_6_with_the_result(gradcli) -> None:

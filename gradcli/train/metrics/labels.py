@@ -11,6 +11,7 @@ from gradcli import engine
 from gradcli.engine.kind import Count
 from gradcli.engine.nn import functional as F
 from gradcli.train.metrics.metric import Mean, State, Task
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor
@@ -58,7 +59,10 @@ class TopK(Mean):
         if super().misfit(task) or self.k < task.classes:
             return super().misfit(task)
         cure = f"a k below {task.classes}" if task.classes > 2 else "accuracy"
-        return f"with k {self.k} is always 1, this data has {task.classes} classes", f"use {cure}"
+        return (
+            f"with k {self.k} is always 1, this data has {quantity(task.classes, 'class')}",
+            f"use {cure}",
+        )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,155 @@
+"""Words that depend on a number agree with it, in every sentence of the sources."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import gradcli
+from gradcli.data.folder import _notes
+from gradcli.wording import listed, quantity, verb
+
+SOURCES = Path(gradcli.__file__).parent
+# Verbs that end like plurals; the value before them is a name, not a number.
+VERBS = {
+    "as",
+    "begins",
+    "changes",
+    "comes",
+    "compares",
+    "compiles",
+    "computes",
+    "counts",
+    "declares",
+    "does",
+    "ends",
+    "expects",
+    "fits",
+    "gives",
+    "goes",
+    "grants",
+    "has",
+    "holds",
+    "is",
+    "its",
+    "keeps",
+    "knows",
+    "lacks",
+    "leads",
+    "lies",
+    "makes",
+    "needs",
+    "pads",
+    "points",
+    "predicts",
+    "promises",
+    "reaches",
+    "reads",
+    "repeats",
+    "returns",
+    "says",
+    "shows",
+    "stands",
+    "takes",
+    "this",
+    "wants",
+    "was",
+}
+# Plurals behind what is no number: a shape, a list, a name, a size with its unit, a measured ratio.
+NO_NUMBER = {
+    ("bench/against.py", "ms"),
+    ("bench/tables.py", "times"),
+    ("cli/check.py", "weights"),
+    ("data/files.py", "files"),
+    ("data/loader/collate.py", "parts"),
+    ("engine/interop.py", "backwards"),
+    ("engine/ops/index/scatter.py", "indices"),
+    ("engine/ops/random/distributions.py", "rows"),
+    ("engine/ops/reduce/count.py", "numbers"),
+    ("engine/ops/reduce/count.py", "weights"),
+    ("engine/ops/shape/pad.py", "borders"),
+    ("engine/ops/shape/reshape.py", "strides"),
+    ("engine/optim/optimizer.py", "strides"),
+    ("engine/shape.py", "names"),
+    ("train/origin.py", "others"),
+    ("train/run_name.py", "names"),
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((0, "file"), "0 files"),
+        ((1, "file"), "1 file"),
+        ((2, "file"), "2 files"),
+        ((1, "class"), "1 class"),
+        ((2, "class"), "2 classes"),
+        ((2, "entry"), "2 entries"),
+        ((2, "key"), "2 keys"),
+        ((1, "index", "indices"), "1 index"),
+        ((2, "index", "indices"), "2 indices"),
+        (("2 or 3", "dimension"), "2 or 3 dimensions"),
+        ((1024, "byte", "", ","), "1,024 bytes"),
+    ],
+)
+def test_a_noun_agrees_with_its_number(arguments: tuple[int, str], text: str) -> None:
+    assert quantity(*arguments) == text
+
+
+def test_a_verb_agrees_with_its_number() -> None:
+    assert [verb(number) for number in (0, 1, 2)] == ["are", "is", "are"]
+    assert [verb(number, "lacks", "lack") for number in (0, 1, 2)] == ["lack", "lacks", "lack"]
+
+
+def test_a_list_that_is_cut_says_so() -> None:
+    assert listed("abc", 3) == "a, b, c"
+    assert listed("abcd", 3) == "a, b, c, ..."
+    assert listed("abcd", 2, " or ") == "a or b or ..."
+    assert listed(()) == ""
+
+
+@pytest.mark.parametrize(
+    ("number", "notes"),
+    [
+        (0, ()),
+        (1, ("1 file is no .png or .jpg and is left out",)),
+        (2, ("2 files are no .png or .jpg and are left out",)),
+    ],
+)
+def test_files_that_are_left_out_are_counted_in_english(
+    number: int, notes: tuple[str, ...]
+) -> None:
+    assert _notes(number, Counter()) == notes
+
+
+def plurals(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and word of each plural that stands right behind a value in an f-string."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        for value, text in zip(node.values, node.values[1:], strict=False):
+            if not isinstance(value, ast.FormattedValue) or not isinstance(text, ast.Constant):
+                continue
+            limit = ast.unparse(value.value).split(".")[-1].isupper()  # a constant is never 1
+            counted = "quantity" in ast.unparse(value.value)
+            word = re.match(r" (?:[a-z-]+ )??([a-z]+s)\b", str(text.value))
+            if word and not limit and not counted:
+                yield value.lineno, word[1]
+
+
+def test_no_sentence_has_a_plural_that_may_stand_behind_1() -> None:
+    wrong, used = [], set()
+    for path in sorted(SOURCES.rglob("*.py")):
+        name = path.relative_to(SOURCES).as_posix()
+        for line, word in plurals(path):
+            if (name, word) in NO_NUMBER:
+                used.add((name, word))
+            elif word not in VERBS and not word.endswith("ss"):
+                wrong.append(f"{name}:{line}: write quantity(..., '{word}') of gradcli/wording.py")
+    assert wrong == []
+    assert used == NO_NUMBER
