@@ -259,7 +259,7 @@ def main() -> None:
     parser.add_argument("--at-once", type=int, default=2)
     parser.add_argument("--near", action="store_true", help="ask the tests of its file only")
     parser.add_argument("--objects", type=Path, help="a folder where objects are kept for later")
-    parser.add_argument("--json", type=Path, help="write the counts to this file")
+    parser.add_argument("--json", type=Path, nargs="?", help="write the last line to this file too")
     options = parser.parse_args()
     sources, report = texts(), Report(options.seed)
     parts = drawings(sources, options)
@@ -276,9 +276,10 @@ def main() -> None:
             left = [mutant for mutant in pool.map(trials.draw, parts) if mutant]
             report.say(f"{len(left)} are not noticed by the tests of their files")
             list(pool.map(trials.survive if options.near else trials.ask_all, left))
-    report.say(json.dumps(report.counts(), indent=2))
+    counts = json.dumps(report.counts())
+    report.say(counts)
     if options.json:
-        options.json.write_text(json.dumps(report.counts(), indent=2) + "\n", encoding="utf-8")
+        options.json.write_text(counts + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
