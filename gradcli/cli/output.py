@@ -78,10 +78,10 @@ def painted(text: str, ink: Ink | None, stream: TextIO | None) -> str:
 
     Measure and break a text before: what this adds takes no cells.
     """
-    if ink is None or not has_color(stream):
+    word = FIRST_WORD.match(text)
+    if ink is None or word is None or not has_color(stream):
         return text
-    end = word.end() if (word := FIRST_WORD.match(text)) else 0
-    return click.style(text[:end], **INKS[ink]) + text[end:]
+    return click.style(word[0], **INKS[ink]) + text[word.end() :]
 
 
 def never_fail_on_characters() -> None:
@@ -129,9 +129,19 @@ def say_rows_aside(rows: Iterable[tuple[str, str]]) -> None:
         say_aside(f"{label:<{LABEL}}{text}", "heading", LABEL)
 
 
+def say_commands_aside(label: str, commands: Iterable[str]) -> None:
+    """Command lines below each other behind a label, on stderr; whole, for they are copied."""
+    for command in commands:
+        _say_aside_as_is(f"{painted(f'{label:<{LABEL}}', 'heading', sys.stderr)}{command}")
+        label = ""
+
+
 def _say_aside_as_is(text: str) -> None:
     if sys.stderr is None:  # closed by the caller; print would take stdout instead
         return
+    if sys.stdout is not None:  # what both go to has them in the order they were said
+        with contextlib.suppress(OSError):  # it is said again when the command ends
+            sys.stdout.flush()
     with contextlib.suppress(BrokenPipeError):  # where nobody listens, nothing is lost
         print(text, file=sys.stderr, flush=True)
 

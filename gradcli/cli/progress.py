@@ -79,7 +79,7 @@ class Progress:
         self._latest = Update(step, loss, rate)
         if self._bar is not None:
             self._bar.set_description(self._epoch(step), refresh=False)
-            self._bar.set_postfix_str(f"loss {loss:.4g}, lr {rate:.3g}", refresh=False)
+            self._bar.set_postfix_str(f"loss {_short(loss)}, lr {rate:.3g}", refresh=False)
             self._bar.update(1)
         elif self._line_due(step):
             self._say_latest()
@@ -133,17 +133,17 @@ class Progress:
             return ""
         self._reported = step
         rate = f"  lr {latest.rate:.3g}" if self._bar is None else ""
-        return f"  loss {latest.loss:.4g}{rate}"
+        return f"  loss {_short(latest.loss)}{rate}"
 
     def _epoch(self, step: int) -> str:
         """`epoch 3/10`: the one that this step is of."""
         epochs = max(1, math.ceil(self._total / self._per_epoch))
-        epoch = math.ceil(step / self._per_epoch)
-        return f"epoch {min(max(epoch, 1), epochs)}/{epochs}"
+        epoch = min(max(math.ceil(step / self._per_epoch), 1), epochs)
+        return f"epoch {epoch:>{len(str(epochs))}}/{epochs}"
 
     def _position(self, step: int) -> str:
         """`epoch 3/10  step 1204/4300`."""
-        return f"{self._epoch(step)}  step {step}/{self._total}"
+        return f"{self._epoch(step)}  step {step:>{len(str(self._total))}}/{self._total}"
 
     def close(self) -> None:
         """Leave the terminal in order, and the last loss in a line, whatever happened."""
@@ -153,6 +153,11 @@ class Progress:
             with contextlib.suppress(OSError):
                 self._bar.close()
             self._bar, self._latest = None, None
+
+
+def _short(loss: float) -> str:
+    """As many digits as the figures of an evaluation have; a tiny one as a power of ten."""
+    return f"{loss:.4f}" if loss == 0 or 1e-3 <= abs(loss) < 1e4 else f"{loss:.3g}"
 
 
 def figures(metrics: Mapping[str, float]) -> str:
@@ -244,6 +249,7 @@ def carry_out(
     `training` takes it there, the number of threads, who watches, and what asks for an end.
     """
     from gradcli.cli.header import Header
+    from gradcli.cli.way_on import say_way_on
     from gradcli.train.expectations import check_expectations
     from gradcli.train.signals import Signals
 
@@ -258,4 +264,6 @@ def carry_out(
     finally:
         progress.close()
     say_result(result, as_json)
+    if not as_json:
+        say_way_on(job, result)
     check_expectations(job, result)

@@ -43,14 +43,14 @@ def test_a_terminal_gets_a_bar_with_loss_rate_and_time(monkeypatch) -> None:
     assert "3/3" in text
     assert "epoch 1/2" in text
     assert "epoch 2/2" in text
-    assert "loss 0.25, lr 0.001" in text
+    assert "loss 0.2500, lr 0.001" in text
     assert "val.loss 0.1250" in text
     assert "something to know" in text
 
 
 LINES = [
-    "epoch 1/2  step 1/3  loss 0.25  lr 0.001",
-    "epoch 2/2  step 3/3  loss 0.25  lr 0.001  val.loss 0.1250",
+    "epoch 1/2  step 1/3  loss 0.2500  lr 0.001",
+    "epoch 2/2  step 3/3  loss 0.2500  lr 0.001  val.loss 0.1250",
     "something to know",
 ]
 
@@ -66,7 +66,7 @@ def test_elsewhere_a_line_comes_every_few_seconds(capsys, monkeypatch) -> None:
     monkeypatch.setattr(progress, "QUIET_SECONDS", -1.0)
     follow(Progress())
     lines = capsys.readouterr().err.splitlines()
-    assert "epoch 1/2  step 2/3  loss 0.25  lr 0.001" in lines
+    assert "epoch 1/2  step 2/3  loss 0.2500  lr 0.001" in lines
 
 
 def test_without_evaluations_an_epoch_has_a_line(capsys) -> None:
@@ -87,9 +87,26 @@ def test_many_short_epochs_are_no_flood(capsys) -> None:
         reporter.step(step, 0.5, 1e-3)
     reporter.finished(RESULT)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith("epoch 1/1000  step 1/3000")
+    assert lines[0].startswith("epoch    1/1000  step    1/3000  loss 0.5000")  # one column each
     assert lines[-1].startswith("epoch 1000/1000  step 3000/3000")
     assert len(lines) < 20
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        (0.0, "0.0000"),
+        (2.30258, "2.3026"),
+        (0.001, "0.0010"),
+        (1e-7, "1e-07"),
+        (123456.0, "1.23e+05"),
+    ],
+)
+def test_a_loss_of_any_size_is_short(loss: float, expected: str, capsys) -> None:
+    reporter = Progress()
+    reporter.started("runs/a/1", 0, 3, 2)
+    reporter.step(1, loss, 0.1)
+    assert capsys.readouterr().err == f"epoch 1/2  step 1/3  loss {expected}  lr 0.1\n"
 
 
 def test_an_end_that_comes_early_has_the_last_loss(capsys) -> None:
@@ -99,9 +116,9 @@ def test_an_end_that_comes_early_has_the_last_loss(capsys) -> None:
         reporter.step(step, 1 / step, 1e-3)
     reporter.close()
     reporter.close()
-    assert [line.split("  ")[1] for line in capsys.readouterr().err.splitlines()] == [
-        "step 5/100",
-        "step 7/100",
+    assert capsys.readouterr().err.splitlines() == [
+        "epoch  1/10  step   5/100  loss 0.2000  lr 0.001",
+        "epoch  1/10  step   7/100  loss 0.1429  lr 0.001",
     ]
 
 
