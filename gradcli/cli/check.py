@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -48,7 +49,7 @@ def command(
     if schema:
         from gradcli.config.json_schema import json_schema
 
-        output.say_json(json_schema())
+        output.say_as_is(json.dumps(json_schema(), ensure_ascii=False))
         return
     if markdown is not None:
         from gradcli.config.reference import renewed

@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 import traceback as tracebacks
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TextIO
 
 import click
@@ -17,6 +17,7 @@ import click
 from gradcli import own
 from gradcli.cells import cells, printable, window, wrapped
 from gradcli.errors import ConfigError, GradcliError, Interrupted, Place, ShapeError, Stopped
+from gradcli.train.json_file import FORMAT
 
 COLORS = ("auto", "always", "never")
 Ink = Literal["error", "warning", "good", "heading"]
@@ -107,9 +108,10 @@ def say_part(text: str) -> None:
     print(text, end="", flush=True)
 
 
-def say_json(value: object) -> None:
+def say_json(value: Mapping[str, object]) -> None:
     """The one JSON object of a command with --json, on stdout."""
-    print(json.dumps(value, ensure_ascii=False, allow_nan=False, default=str))
+    report = {"format": FORMAT, **value}  # bench has a format of its own, which --against knows
+    print(json.dumps(report, ensure_ascii=False, allow_nan=False, default=str))
 
 
 def aside(text: str, ink: Ink | None = None, indent: int = 2) -> str:
@@ -199,7 +201,8 @@ def errors(problems: Iterable[GradcliError], exit_code: int, as_json: bool) -> N
     """Errors, all at once, on stderr."""
     if as_json:
         rows = [as_object(problem) for problem in problems]
-        _say_aside_as_is(json.dumps({"errors": rows, "exit_code": exit_code}, ensure_ascii=False))
+        report = {"format": FORMAT, "errors": rows, "exit_code": exit_code}
+        _say_aside_as_is(json.dumps(report, ensure_ascii=False))
         return
     for problem in problems:
         if isinstance(problem, Stopped | Interrupted):

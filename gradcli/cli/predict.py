@@ -97,7 +97,7 @@ def command(
     if out is not None:
         count = predictions.write(out, records)
         if as_json:
-            output.say_json({"format": predictions.FORMAT, "out": str(out), "samples": count})
+            output.say_json({"out": str(out), "samples": count})
         else:
             output.say(f"{quantity(count, 'sample')} in {out}")
     elif as_json:
@@ -108,10 +108,8 @@ def command(
 
 
 def _head(trained: Trained) -> dict[str, Any]:
-    """What an answer in JSON begins with: its format, and which weights gave it."""
-    from gradcli.cli.predictions import FORMAT
-
-    return {"format": FORMAT, "run": str(trained.path), "step": trained.meta.step}
+    """What an answer in JSON begins with: which weights gave it."""
+    return {"run": str(trained.path), "step": trained.meta.step}
 
 
 def _check_usage(ctx: click.Context, files: bool, prompt: bool) -> None:

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 from gradcli.data.files import shown
 from gradcli.errors import ConfigError, RunError
 from gradcli.train.atomic import write_file
+from gradcli.train.json_file import FORMAT
 
 if TYPE_CHECKING:
     from gradcli.train.predict import Predictor
-
-FORMAT = 1  # of what --json prints and of each line of a .jsonl file; docs/data.md has its keys
 
 Record = Mapping[str, Any]
 

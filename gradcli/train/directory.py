@@ -16,7 +16,7 @@ from gradcli.errors import CheckpointError, ConfigError, RunError
 from gradcli.train import checkpoint
 from gradcli.train.atomic import remove_stale, sync_directory, write_text
 from gradcli.train.checkpoint import Checkpoint, Meta
-from gradcli.train.json_file import read_json
+from gradcli.train.json_file import FORMAT, read_json
 from gradcli.train.lock import Lock
 from gradcli.train.log import Log, strict
 from gradcli.train.log_recovery import recover as recover_log
@@ -139,7 +139,8 @@ class RunDirectory:
         ended = record["status"] != "running"
         if ended:
             self._flush_log()
-        self.write_json("status.json", {**strict(record), "updated": now}, flush=ended)
+        report = {"format": FORMAT, **strict(record), "updated": now}
+        self.write_json("status.json", report, flush=ended)
 
     def save(
         self,

@@ -1,10 +1,14 @@
-"""The JSON files beside a run's checkpoints, which anybody may have changed."""
+"""JSON that scripts read, and the files of it in a run, which anybody may have changed."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 from typing import Any
+
+# Of status.json, of what each --json prints and of each line of predict's .jsonl. It is raised when
+# a key changes its meaning or goes; docs/runs.md lists the keys.
+FORMAT = 1
 
 
 def read_json(file: Path) -> dict[str, Any]:

@@ -28,6 +28,7 @@ def test_a_run_has_its_files_and_says_how_it_ended(gradcli) -> None:
 def test_json_is_one_object_on_stdout(gradcli) -> None:
     ended = gradcli("train", "dots.yaml", "--json")
     assert set(ended.json) == {
+        "format",
         "run",
         "status",
         "steps",
