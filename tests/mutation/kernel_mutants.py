@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import mutant_build
 from c_mutants import Mutant, mutants_of
@@ -47,6 +48,7 @@ class Report:
     survivors: list[str] = field(default_factory=list)
     equivalent: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
+    earlier: int = 0  # caught in the run that this one goes on from
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def say(self, text: str) -> None:
@@ -55,12 +57,19 @@ class Report:
             sys.stdout.write(text + "\n")
             sys.stdout.flush()
 
+    def go_on(self, counts: dict[str, Any]) -> None:
+        """Count what an earlier run has caught and left out too."""
+        self.seed, self.earlier, self.equivalent = (
+            counts[name] for name in ("seed", "caught", "equivalent")
+        )
+        self.left_out.update(counts["left_out"])
+
     def counts(self) -> dict[str, object]:
         """What docs/scoreboard.md needs."""
         return {
             "seed": self.seed,
-            "mutants": len(self.catches) + len(self.survivors),
-            "caught": len(self.catches),
+            "mutants": self.earlier + len(self.catches) + len(self.survivors),
+            "caught": self.earlier + len(self.catches),
             "equivalent": self.equivalent,
             "left_out": dict(self.left_out),
             "survivors": sorted(self.survivors),
@@ -243,6 +252,10 @@ def isa_here() -> str:
 def drawings(sources: dict[str, str], options: argparse.Namespace) -> list[Iterator[Mutant]]:
     """What is drawn from each part of the lines, or the mutants of the line that is named."""
     every = places(sources)
+    if options.again:
+        keys = json.loads(options.again.read_text(encoding="utf-8"))["survivors"]
+        listed = (m for place in every for some in place.mutants.values() for m in some)
+        return [iter([m]) for m in listed if m.key(sources[m.file]) in keys]
     if options.only:
         file, _, line = options.only.rpartition(":")
         near = [p for p in every if p.file.endswith(file) and p.line == int(line)]
@@ -255,6 +268,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", help="all mutants of one line, as FILE:LINE")
+    parser.add_argument("--again", type=Path, help="the survivors of a run that wrote this --json")
     parser.add_argument("--list", action="store_true", help="say what is drawn, and try nothing")
     parser.add_argument("--at-once", type=int, default=2)
     parser.add_argument("--near", action="store_true", help="ask the tests of its file only")
@@ -263,6 +277,8 @@ def main() -> None:
     options = parser.parse_args()
     sources, report = texts(), Report(options.seed)
     parts = drawings(sources, options)
+    if options.again:
+        report.go_on(json.loads(options.again.read_text(encoding="utf-8")))
     if options.list:
         for draw in parts:
             mutant = next(one for one in draw if admits(one, sources[one.file], report))

@@ -43,7 +43,16 @@ RULES = (
 )
 
 # A mutant as c_mutants.Mutant.key has it, and why no test can notice it.
-EQUIVALENT: dict[str, str] = {}
+_CPU = "gradcli/csrc/cpu/"
+EQUIVALENT = {
+    _CPU + "matmul/gemm.h: return stride * (int64_t)sizeof(REAL) < 2048; | product: * -> +": (
+        "it decides whether tiles read a matrix where it lies or a packed copy of it, which is the "
+        "same numbers in the same order"
+    ),
+    _CPU + "memory.c: give_back(0); | number: 0 -> 1": (
+        "no room that is kept is smaller than 64 KiB, so that 1 byte kept is none"
+    ),
+}
 
 
 def rule_of(mutant: Mutant, text: str) -> str:

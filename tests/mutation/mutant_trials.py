@@ -24,7 +24,7 @@ SILENT = "hangs"
 ENGINE = {
     "elementwise": "test_chain test_maths test_composed",
     "norm": "ops/loss test_nn_layers",
-    "optim": "test_optim",
+    "optim": "test_optim test_optim_formulas",
     "random": "test_random test_draw",
     "sequence": "test_nn_recurrent test_nn_attention",
     "index": "ops/sort",

@@ -132,3 +132,17 @@ def test_what_is_left_out_is_counted_by_reason(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(kernel_mutants, "EQUIVALENT", {plain.key("n = 2;\n"): "a reason"})
     assert not kernel_mutants.admits(plain, "n = 2;\n", report)
     assert report.counts()["equivalent"] == 1
+
+
+def test_a_run_goes_on_from_the_survivors_of_another() -> None:
+    report = Report(seed=0)
+    report.catches.append("caught")
+    report.survivors += ["one", "another"]
+    report.left_out["no valid C"] += 3
+    later = Report(seed=5)
+    later.go_on(report.counts())
+    later.catches.append("one")
+    later.survivors.append("another")
+    counts = later.counts()
+    assert (counts["seed"], counts["mutants"], counts["caught"]) == (0, 3, 2)
+    assert counts["left_out"] == {"no valid C": 3}
