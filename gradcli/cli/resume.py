@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gradcli.cli import options, output
+from gradcli.cli.launchers import refuse_several
 from gradcli.cli.progress import carry_out
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def command(
     -s may change the length and how often is logged and saved: -s train.epochs=20. What changes
     the steps to come (optim.lr, schedule, train.clip and others) is recorded as a fork.
     """
+    refuse_several()
     from gradcli.train import directory as directories
     from gradcli.train.run_name import find
 

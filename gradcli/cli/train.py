@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gradcli.cli import options, output
+from gradcli.cli.launchers import refuse_several
 from gradcli.cli.progress import carry_out
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def command(
     device: str,
 ) -> None:
     """Train a new run from CONFIG; it lies in DIR/<name>/<date-time-number>."""
+    refuse_several()
     from gradcli.config import build, load
     from gradcli.train.directory import check_name
 
