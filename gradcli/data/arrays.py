@@ -167,6 +167,7 @@ class Arrays(ScaledTargets, OwnPictures):
             splits={**splits, **whole},
             sha256={role: opened[Path(path)].sha256 for role, path in files.items()},
             files=files,
+            notes=tuple(note for file in opened.values() for note in file.notes()),
         )
         return self.shown(stored)
 

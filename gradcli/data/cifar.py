@@ -104,6 +104,7 @@ class Cifar10(KnownPictures):
             splits={**splits, "test": _samples(*test).normalised(mean, std)},
             sha256={role: files[name].sha256 for role, name in roles.items()},
             files={role: str(files[name].path) for role, name in roles.items()},
+            notes=tuple(note for file in files.values() for note in file.notes()),
         )
         return self.shown(dataset)
 
