@@ -96,6 +96,14 @@ def config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...
 
 
 @pytest.fixture(scope="session", autouse=True)
+def trust_lies_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Trainings of own code note it in a folder of the tests, and not in that of the user."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def signals_are_heard() -> None:
     """Processes that tests start inherit what is ignored, as under nohup or in the background."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

@@ -1,0 +1,95 @@
+"""Which own code may be run: what this user's trainings ran before, or what is allowed by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from gradcli.config import trust_list
+from gradcli.data.files import shown
+from gradcli.errors import ConfigError
+
+DIGITS = 16  # of a hash, in a line; errors and manifest.json have all of them
+UNKNOWN_CODE = "E128"
+
+
+def _unheard(line: str) -> None:
+    del line
+
+
+class Trust:
+    """Decides on each file of own code before it is run, and names it.
+
+    Attributes:
+        everything: unknown files are run too.
+        say: gets a line for each file that is run, and why the list cannot be used.
+    """
+
+    def __init__(
+        self,
+        *,
+        everything: bool = False,
+        remember: bool = False,
+        say: Callable[[str], None] = _unheard,
+    ) -> None:
+        """With `remember` files are put into the list of what is trusted, as `train` does."""
+        self.everything = everything
+        self.say = say
+        self._remember = remember
+        self._hashes: frozenset[str] | None = None
+        self._files: set[tuple[Path, str]] = set()
+
+    def admit(self, path: Path, sha256: str) -> None:
+        """Name a file that is about to be run, or refuse it; the hash is of the bytes to be run.
+
+        Raises:
+            ConfigError: it is unknown, and `everything` is not allowed.
+        """
+        if (path, sha256) in self._files:
+            return
+        if not self.everything and sha256 not in self._known():
+            raise _refusal(path, sha256)
+        self._files.add((path, sha256))
+        self.say(f"runs own code {shown(path)}, sha256 {sha256[:DIGITS]}")
+        if self._remember:
+            self._add(path, sha256)
+
+    def _known(self) -> frozenset[str]:
+        """What the list has, read once."""
+        if self._hashes is None:
+            self._hashes = frozenset()
+            file = trust_list.place()
+            try:
+                self._hashes = frozenset() if file is None else trust_list.hashes(file)
+            except OSError as error:
+                self.say(f"warning: nothing is trusted: {_reason(file, error)}")
+        return self._hashes
+
+    def _add(self, path: Path, sha256: str) -> None:
+        """Into the list; where that cannot be, the training goes on without it."""
+        file = trust_list.place()
+        try:
+            if file is None:
+                raise OSError("no home folder is known; XDG_STATE_HOME names one")
+            if trust_list.add(file, sha256, path.name):
+                self.say(f"it is trusted from now on: {shown(file)}")
+        except OSError as error:
+            reason = _reason(file, error)
+            self.say(f"warning: own code is not remembered as trusted: {reason}")
+
+
+def _reason(file: Path | None, error: OSError) -> str:
+    said = error.strerror or str(error)
+    return said if file is None else f"{shown(file)}: {said}"
+
+
+def _refusal(path: Path, sha256: str) -> ConfigError:
+    return ConfigError(
+        f"own code {shown(path)} was not run: it is none that your trainings ran before",
+        code=UNKNOWN_CODE,
+        caret="may do whatever you may do",
+        notes=(
+            f"sha256 {sha256}",
+            "read it; where you trust it, add --trust-code (in Python: trust_code=True)",
+        ),
+    )
