@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import importlib.abc
 import importlib.util
 import inspect
 import re
@@ -11,7 +12,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from gradcli import own
@@ -33,7 +34,7 @@ class OwnCode:
 
     Attributes:
         broken: a file could not be run, so that names may be missing.
-        files: name and text of each file, as it is copied into the run.
+        files: name and text of each file, as it is copied into the run, byte for byte.
     """
 
     broken: bool = False
@@ -45,7 +46,10 @@ class OwnCode:
 
 
 def read(
-    node: Node | None, root: Path, known: Mapping[str, Collection[str]], report: Report
+    node: Node | None,
+    root: Path,
+    known: Mapping[str, Collection[str]],
+    report: Report,
 ) -> OwnCode:
     """Run the files that `code:` names, relative to `root`, and collect what they mark.
 
@@ -70,9 +74,12 @@ def _add(code: OwnCode, item: Node, root: Path, known: Mapping[str, Collection[s
     path = root / item.value
     if path.name in code.files:
         raise ConfigError(f"two files of own code are called {path.name}", code="E106")
-    module = _run(path)
+    if not path.is_file():
+        raise ConfigError(f"there is no file {path}", code="E301")
     with one_sentence(path):
-        code.files[path.name] = path.read_text(encoding="utf-8")  # type: ignore[index]
+        data = path.read_bytes()
+        code.files[path.name] = data.decode("utf-8")  # type: ignore[index]
+    module = _run(path, data)
     classes = [value for value in vars(module).values() if _is_marked(value, module)]
     if not classes:
         *marks, last = (f"@gradcli.{kind}" for kind in KINDS)
@@ -88,15 +95,30 @@ def _add(code: OwnCode, item: Node, root: Path, known: Mapping[str, Collection[s
         table[name] = make(cls, path)
 
 
-def _run(path: Path) -> ModuleType:
-    """The file as a module of its own; whatever it raises is told with its line."""
+class _Loader(importlib.abc.InspectLoader):
+    """Runs the bytes that were hashed: neither a file read again nor what Python compiled once."""
+
+    def __init__(self, data: bytes, file: Path) -> None:
+        self.data = data
+        self.file = file
+
+    def get_source(self, fullname: str) -> str:
+        """The text, for tracebacks."""
+        return self.data.decode("utf-8")
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The text compiled."""
+        return self.source_to_code(self.data, str(self.file))
+
+
+def _run(path: Path, data: bytes) -> ModuleType:
+    """The bytes of a file as a module of its own; whatever it raises is told with its line."""
     name = own.MODULE + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
-    spec = importlib.util.spec_from_file_location(name, path)
+    file = path.absolute()
+    spec = importlib.util.spec_from_file_location(name, file, loader=_Loader(data, file))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # where type hints are looked up
-    if not path.is_file():
-        raise ConfigError(f"there is no file {path}", code="E301")
     with one_sentence(path):
         spec.loader.exec_module(module)
     return module
@@ -162,5 +184,10 @@ def beside_data(dataset: LoadedData, files: Mapping[str, str]) -> LoadedData:
 
     Its role is "code/" and its name.
     """
-    hashes = {f"code/{n}": hashlib.sha256(t.encode()).hexdigest() for n, t in files.items()}
-    return replace(dataset, sha256={**dataset.sha256, **hashes})
+    own_files = {f"code/{name}": sha256 for name, sha256 in hashes(files).items()}
+    return replace(dataset, sha256={**dataset.sha256, **own_files})
+
+
+def hashes(files: Mapping[str, str]) -> dict[str, str]:
+    """The hash of each file of own code, by its name."""
+    return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}

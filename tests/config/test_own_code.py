@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import py_compile
 import re
 import shutil
 from pathlib import Path
@@ -94,6 +96,30 @@ def test_a_run_is_evaluated_and_resumed_by_its_own_copy(folder: Path, gradcli) -
     code, measured = gradcli("eval", "whole", "--split", "val", *runs)
     assert code == 0, measured
     assert sha256(measured) == sha256(whole)
+
+
+@pytest.mark.parametrize("ends", ["\r\n", "\r", "\n"])
+def test_the_copy_in_a_run_is_the_same_file(folder: Path, gradcli, ends: str) -> None:
+    (folder / "gates.py").write_bytes(CODE.replace("\n", ends).encode("utf-8-sig"))
+    runs = ("--runs", str(folder / "runs"))
+    code, said = gradcli("train", str(folder / "rings.yaml"), *SHORT, *runs, "--max-steps", "1")
+    assert code == 0, said
+    [copy] = (folder / "runs").glob("*/*/gates.py")
+    assert copy.read_bytes() == (folder / "gates.py").read_bytes()
+    assert gradcli("eval", "last", "--split", "val", *runs)[0] == 0
+
+
+def test_what_python_compiled_before_is_not_run(folder: Path, gradcli) -> None:
+    """A planted cache says that it need not be compared with the source."""
+    runs = ("--runs", str(folder / "runs"))
+    gradcli("train", str(folder / "rings.yaml"), *SHORT, *runs, "--max-steps", "1")
+    [copy] = (folder / "runs").glob("*/*/gates.py")
+    (folder / "planted.py").write_text(f"open({str(folder / 'marker')!r}, 'w').close()\n{CODE}")
+    cache = importlib.util.cache_from_source(str(copy))
+    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    py_compile.compile(str(folder / "planted.py"), cache, invalidation_mode=unchecked, doraise=True)
+    assert gradcli("eval", "last", "--split", "val", *runs)[0] == 0
+    assert not (folder / "marker").exists()
 
 
 def test_resuming_with_changed_code_is_refused(folder: Path, gradcli) -> None:
