@@ -49,6 +49,7 @@ def _percent(ctx: click.Context, parameter: click.Parameter, value: str | None) 
     help="How much slower is still as fast, for --against.  [default: 5%]",
 )
 @options.overrides
+@options.trust_code
 @options.common
 def command(
     config: Path | None,
@@ -58,6 +59,7 @@ def command(
     against: Path | None,
     tolerance: float | None,
     overrides: tuple[str, ...],
+    trust_code: bool,
     as_json: bool,
     threads: int | None,
     device: str,
@@ -78,7 +80,7 @@ def command(
         _same_conditions(against, before, found)
         found |= report.of_kernels(steps, device)
     else:
-        planned, job = _built(config, overrides, device)
+        planned, job = _built(config, overrides, device, trust_code)
         found |= report.facts(str(config), job)
         _same_conditions(against, before, found)
         found |= report.of_config(
@@ -112,10 +114,12 @@ def _check_usage(
         raise click.UsageError("--tolerance is for --against FILE, which is not given")
 
 
-def _built(path: Path, overrides: tuple[str, ...], device: str) -> tuple[Any, Job]:
+def _built(
+    path: Path, overrides: tuple[str, ...], device: str, trust_code: bool
+) -> tuple[Any, Job]:
     from gradcli.config import build, load
 
-    config = load(path, overrides, options.room(device))
+    config = load(path, overrides, options.room(device), trust=options.trust(trust_code))
     output.warnings(config.warnings)
     return config.model, build(config)
 

@@ -16,6 +16,7 @@ from gradcli.wording import quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.config import Config
+    from gradcli.config.trust import Trust
 
 SHOWN = 4  # names of frozen parameters on a line
 
@@ -31,6 +32,7 @@ SHOWN = 4  # names of frozen parameters on a line
 )
 @click.option("--resolved", is_flag=True, help="Print the config with every default as YAML.")
 @options.overrides
+@options.trust_code
 @options.json
 @options.basic
 @click.pass_context
@@ -41,6 +43,7 @@ def command(
     markdown: Path | None,
     resolved: bool,
     overrides: tuple[str, ...],
+    trust_code: bool,
     as_json: bool,
 ) -> None:
     """Find every mistake in CONFIGS; print the layers of each one that is right."""
@@ -58,7 +61,8 @@ def command(
         return
     if not configs:
         raise click.UsageError("check needs a config file, or --schema", ctx)
-    results = [_checked(path, overrides) for path in configs]
+    trust = options.trust(trust_code)
+    results = [_checked(path, overrides, trust) for path in configs]
     code = next((one.error.exit_code for one in results if one.error), 0)
     if as_json:
         output.say_json({"configs": [_as_object(one) for one in results], "exit_code": code})
@@ -78,11 +82,11 @@ class Checked:
     error: ErrorGroup | None = None
 
 
-def _checked(path: Path, overrides: tuple[str, ...]) -> Checked:
+def _checked(path: Path, overrides: tuple[str, ...], trust: Trust) -> Checked:
     from gradcli.config import check_patterns, load
 
     try:
-        config = load(path, overrides)
+        config = load(path, overrides, trust=trust)
         return Checked(path, config, check_patterns(config))
     except ErrorGroup as error:
         return Checked(path, error=error)
@@ -94,6 +98,10 @@ def _as_object(checked: Checked) -> dict[str, Any]:
     if error:
         found["errors"] = [output.as_object(each) for each in error.errors]
     if config:
+        if config.code:
+            from gradcli.config.own_code import hashes
+
+            found["code"] = hashes(config.code)
         found["frozen"] = list(checked.frozen)
         found["warnings"] = [output.as_object(each) for each in config.warnings]
         found["parameters"] = sum(layer.parameters for layer in config.model)

@@ -19,6 +19,7 @@ from gradcli.wording import quantity
 if TYPE_CHECKING:  # imported when a command needs it
     from gradcli.config.room import Room
     from gradcli.config.trained import Trained
+    from gradcli.config.trust import Trust
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -182,6 +183,12 @@ overrides = click.option(
     metavar="KEY=VALUE",
     help="Replace a value of the config, such as optim.lr=3e-4.",
 )
+# The command gets a bool, of which `trust` makes who decides.
+trust_code = click.option(
+    "--trust-code",
+    is_flag=True,
+    help="Run own code (`code:`) too that none of your trainings ran: it may do whatever you may.",
+)
 
 
 def basic(function: F) -> F:
@@ -213,6 +220,7 @@ def trained(function: Callable[..., Any]) -> Any:
         runs: Path,
         checkpoint: str | None,
         partial: bool,
+        trust_code: bool,
         threads: int | None,
         device: str,
         **others: Any,
@@ -223,7 +231,14 @@ def trained(function: Callable[..., Any]) -> Any:
 
             path, which = find(runs, run, checkpoint)
             compute_on(device, threads)
-            trained = open_trained(path, which, device, partial=partial, with_data=with_data)
+            trained = open_trained(
+                path,
+                which,
+                device,
+                partial=partial,
+                with_data=with_data,
+                trust=trust(trust_code),
+            )
             for note in trained.notes:
                 output.say_aside(note)
             return trained
@@ -241,7 +256,14 @@ def trained(function: Callable[..., Any]) -> Any:
         is_flag=True,
         help="Use the tensors that fit the model, and list what is skipped.",
     )
-    return which(whole(runs(common(command))))
+    return which(whole(trust_code(runs(common(command)))))
+
+
+def trust(everything: bool, *, remember: bool = False) -> Trust:
+    """Decides on own code and names it on stderr; `remember` it as this user's."""
+    from gradcli.config.trust import Trust
+
+    return Trust(everything=everything, remember=remember, say=output.say_aside)
 
 
 def is_written(ctx: click.Context, name: str) -> bool:

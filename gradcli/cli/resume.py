@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     help="Go on although the checkpoint's weights hold NaN or infinity.",
 )
 @options.overrides
+@options.trust_code
 @options.runs
 @options.common
 @options.isa
@@ -38,6 +39,7 @@ def command(
     allow_data_change: bool,
     allow_nonfinite: bool,
     overrides: tuple[str, ...],
+    trust_code: bool,
     runs: Path,
     as_json: bool,
     threads: int | None,
@@ -61,7 +63,8 @@ def command(
         from gradcli.config.trained import load_to_resume
 
         keys = changes(overrides, path)
-        config = load_to_resume(path, overrides, options.room(device), allow_data_change)
+        room, trust = options.room(device), options.trust(trust_code)
+        config = load_to_resume(path, overrides, room, allow_data_change, trust)
         job = build(config)
 
         from gradcli.train.launch import finished, resume

@@ -47,6 +47,7 @@ def _read_ahead(ctx: click.Context, parameter: click.Parameter, config: Path) ->
     help="And with its optimizer's state: -s pretrained.optimizer=true.",
 )
 @options.overrides
+@options.trust_code
 @options.runs
 @options.common
 @options.isa
@@ -57,21 +58,27 @@ def command(
     source: str | None,
     from_optimizer: bool,
     overrides: tuple[str, ...],
+    trust_code: bool,
     runs: Path,
     as_json: bool,
     threads: int | None,
     device: str,
 ) -> None:
-    """Train a new run from CONFIG; it lies in DIR/<name>/<date-time-number>."""
+    """Train a new run from CONFIG; it lies in DIR/<name>/<date-time-number>.
+
+    Own code of CONFIG is trusted from now on; that of a config in a run has to be already.
+    """
     refuse_several()
     from gradcli.config import build, load
     from gradcli.train.directory import check_name
+    from gradcli.train.run_name import is_run
 
     if name is not None:
         check_name(name)
     first = [f"pretrained.from={json.dumps(source)}"] if source is not None else []
     first += ["pretrained.optimizer=true"] if from_optimizer else []
-    config = load(path, (*overrides, *first), options.room(device), runs)
+    trust = options.trust(trust_code or not is_run(path.parent), remember=True)
+    config = load(path, (*overrides, *first), options.room(device), runs, trust=trust)
     output.warnings(config.warnings)
     job = build(config)
 

@@ -36,6 +36,7 @@ from gradcli.config.sections import (
     top,
 )
 from gradcli.config.signal import Signal
+from gradcli.config.trust import Trust
 from gradcli.data import DATASETS, Facts, Source
 from gradcli.errors import ErrorGroup, GradcliError, Place
 from gradcli.train import pretrained
@@ -100,19 +101,21 @@ def load(
     room: Room | None = HERE,
     runs: Path | None = Path("runs"),
     facts: Facts | None = None,
+    trust: Trust | None = None,
 ) -> Config:
     """The config in `path` with `overrides` (KEY=VALUE) laid over it; `room` is where it runs.
 
     Without a room it is not to be trained, and may need any memory. `pretrained.from` may name a
     run in the folder `runs`; of a run that has begun, None, it need not be there any more. With
-    the facts of its data, the data need not be there.
+    the facts of its data, the data need not be there. `trust` decides on own code; without it
+    only that of this user's trainings is run.
 
     Raises:
         ErrorGroup: every mistake in it, in the order of the file.
     """
     report = Report()
     try:
-        config = _Loading(path, report, runs, facts).load(overrides)
+        config = _Loading(path, report, runs, facts, trust or Trust()).load(overrides)
     except ErrorGroup:
         raise
     except GradcliError as error:
@@ -139,17 +142,21 @@ def _ordered(errors: list[GradcliError]) -> list[GradcliError]:
 class _Loading:
     """One config on its way from text to values."""
 
-    def __init__(self, path: Path, report: Report, runs: Path | None, facts: Facts | None) -> None:
+    def __init__(
+        self, path: Path, report: Report, runs: Path | None, facts: Facts | None, trust: Trust
+    ) -> None:
         self.path = path
         self.runs = runs
         self.report = report
         self.facts = facts
+        self.trust = trust
         self.reading = Reading(report)
 
     def load(self, overrides: Sequence[str]) -> Config | None:
         report = self.report
         written = override(self.reading.file(self.path), overrides, report)
-        code = own_code.read(written.map().get("code"), self.path.parent, TAKEN, report)
+        files = written.map().get("code")
+        code = own_code.read(files, self.path.parent, TAKEN, report, self.trust)
         written = blocks.expand(written, {**LAYERS, **CONTAINERS, **code.layers}, report)
         references = References(written, report)
         root = references.resolve(written)

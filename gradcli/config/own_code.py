@@ -23,6 +23,7 @@ from gradcli.config.own_metric import OwnMetric
 from gradcli.config.own_sentence import one_sentence
 from gradcli.config.row import typed_parameters
 from gradcli.config.signal import Signal
+from gradcli.config.trust import Trust
 from gradcli.data import LoadedData, Source
 from gradcli.data.own import OwnDataset
 from gradcli.errors import ConfigError, DeviceError, GradcliError
@@ -50,10 +51,11 @@ def read(
     root: Path,
     known: Mapping[str, Collection[str]],
     report: Report,
+    trust: Trust,
 ) -> OwnCode:
     """Run the files that `code:` names, relative to `root`, and collect what they mark.
 
-    `known` has the names that are taken, by kind.
+    `known` has the names that are taken, by kind. What `trust` refuses is not run.
     """
     code = OwnCode()
     if node is None or node.broken:
@@ -61,14 +63,16 @@ def read(
     before = len(report.errors)
     for item in node.list() if isinstance(node.value, list) else [node]:
         try:
-            _add(code, item, root, known)
+            _add(code, item, root, known, trust)
         except GradcliError as error:
             error.place = error.place or item.place
             report.errors.append(error)
     return replace(code, broken=len(report.errors) > before)
 
 
-def _add(code: OwnCode, item: Node, root: Path, known: Mapping[str, Collection[str]]) -> None:
+def _add(
+    code: OwnCode, item: Node, root: Path, known: Mapping[str, Collection[str]], trust: Trust
+) -> None:
     if not isinstance(item.value, str) or not item.value.endswith(".py"):
         raise ConfigError(f"code names Python files, got {describe(item)}", code="E104")
     path = root / item.value
@@ -79,6 +83,7 @@ def _add(code: OwnCode, item: Node, root: Path, known: Mapping[str, Collection[s
     with one_sentence(path):
         data = path.read_bytes()
         code.files[path.name] = data.decode("utf-8")  # type: ignore[index]
+    trust.admit(path, hashlib.sha256(data).hexdigest())
     module = _run(path, data)
     classes = [value for value in vars(module).values() if _is_marked(value, module)]
     if not classes:

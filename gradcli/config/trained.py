@@ -13,6 +13,7 @@ from gradcli.config.load import Config, load
 from gradcli.config.node import Report
 from gradcli.config.reader import read_file, read_yaml
 from gradcli.config.room import Room
+from gradcli.config.trust import Trust
 from gradcli.data import Facts, LoadedData
 from gradcli.data.dataset import misfits
 from gradcli.errors import ConfigError, ErrorGroup, GradcliError
@@ -52,15 +53,17 @@ def load_run(
     overrides: Sequence[str] = (),
     room: Room | None = None,
     facts: Facts | None = None,
+    trust: Trust | None = None,
 ) -> Config:
     """The config of the run in `path`; where its data is needed and gone, the error says so.
 
     To go on with it, the training has to fit into a room. With facts its data is not needed.
+    `trust` decides on its own code.
     """
     resolved = path / "resolved.yaml"
     try:
         changes = (*_unwritten(path, overrides), *overrides)
-        return load(resolved, changes, room, facts=facts, runs=None)
+        return load(resolved, changes, room, facts=facts, runs=None, trust=trust)
     except ErrorGroup as group:
         for error in group.errors:
             if error.code == NO_DATA:
@@ -88,22 +91,22 @@ def _unwritten(path: Path, overrides: Sequence[str]) -> list[str]:
 
 
 def load_to_resume(
-    path: Path, overrides: Sequence[str], room: Room, allow_data_change: bool
+    path: Path, overrides: Sequence[str], room: Room, allow_data_change: bool, trust: Trust
 ) -> Config:
     """The config of a run that goes on: changed data is named before whatever it does not fit."""
     try:
-        return load_run(path, overrides, room)
+        return load_run(path, overrides, room, trust=trust)
     except ErrorGroup:
         if not allow_data_change:
-            _check_data(path)
+            _check_data(path, trust)
         raise
 
 
-def _check_data(path: Path) -> None:
+def _check_data(path: Path, trust: Trust) -> None:
     """Raise if the data of a run can be read and is not that of its newest checkpoint."""
     try:
         _, found, _ = newest_valid(path / "checkpoints")
-        config = load_run(path, facts=found.meta.facts)
+        config = load_run(path, facts=found.meta.facts, trust=trust)
         dataset = own_code.beside_data(config.data.load(), config.code)
     except GradcliError:
         return
@@ -111,16 +114,23 @@ def _check_data(path: Path) -> None:
 
 
 def open_trained(
-    path: Path, which: str | None, device: str, *, partial: bool = False, with_data: bool = True
+    path: Path,
+    which: str | None,
+    device: str,
+    *,
+    partial: bool = False,
+    with_data: bool = True,
+    trust: Trust | None = None,
 ) -> Trained:
     """The run in `path` with the checkpoint `best`, `last` or a step, on a device; without a lock.
 
     None means the best where the run keeps one. With `partial` tensors that do not fit are left at
     their first values, and noted. Without its data the job has no splits, and serves new files.
+    `trust` decides on own code.
     """
     best, last = best_and_last(path)
     name, found = find_checkpoint(path, which)
-    job = (_job_with_data if with_data else _job_without_data)(path, found.meta, name)
+    job = (_job_with_data if with_data else _job_without_data)(path, found.meta, name, trust)
     notes = list(job.dataset.notes)
     if which is None and best is not None and best != last:
         notes.append(f"the best checkpoint, step {best}; --checkpoint last is step {last}")
@@ -135,19 +145,19 @@ def open_trained(
     return Trained(path, device, job.to(device), found.meta, notes)
 
 
-def _job_with_data(path: Path, meta: Meta, source: str) -> Job:
+def _job_with_data(path: Path, meta: Meta, source: str, trust: Trust | None) -> Job:
     """The job on its own data; new files are read as the checkpoint says."""
-    job = build(load_run(path)).as_fitted(meta.facts, source)
+    job = build(load_run(path, trust=trust)).as_fitted(meta.facts, source)
     if meta.facts is not None or not meta.state:
         return job
     facts = old_runs.facts_with_state(job.dataset.facts, meta.state, source)
     return replace(job, dataset=replace(job.dataset, facts=facts))
 
 
-def _job_of_old_run(path: Path, meta: Meta, source: str) -> Job:
+def _job_of_old_run(path: Path, meta: Meta, source: str, trust: Trust | None) -> Job:
     """The job on its own data, for new files; where its data is gone, the error says why."""
     try:
-        return _job_with_data(path, meta, source)
+        return _job_with_data(path, meta, source, trust)
     except ErrorGroup as group:
         for error in group.errors:
             if error.code == NO_DATA:
@@ -158,12 +168,12 @@ def _job_of_old_run(path: Path, meta: Meta, source: str) -> Job:
         raise
 
 
-def _job_without_data(path: Path, meta: Meta, source: str) -> Job:
+def _job_without_data(path: Path, meta: Meta, source: str, trust: Trust | None) -> Job:
     """The job on no data; of a checkpoint of format 1, which has no facts, on its own."""
     if meta.facts is None:
-        return _job_of_old_run(path, meta, source)
+        return _job_of_old_run(path, meta, source, trust)
     try:
-        config = load_run(path, facts=meta.facts)
+        config = load_run(path, facts=meta.facts, trust=trust)
     except ErrorGroup as group:
         for error in group.errors:
             error.notes += (f"what it says of the data are the facts in {source}",)

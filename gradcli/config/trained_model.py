@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gradcli import engine
 from gradcli.config.trained import Trained, open_trained
+from gradcli.config.trust import Trust
 from gradcli.data.facts import DataFacts, data_facts
 from gradcli.data.transforms import HERE, Transforms
 from gradcli.engine import nn
@@ -23,23 +25,28 @@ def load(
     *,
     runs: str | os.PathLike[str] = "runs",
     device: str = "cpu",
+    trust_code: bool = False,
 ) -> TrainedModel:
     """The model of RUN[@best|@last|@STEP]: a path, a run's name in the folder `runs`, or `last`.
 
     The data that it was trained on need not be there. Without an `@` it is the best checkpoint
-    where the run keeps one, else the last.
+    where the run keeps one, else the last. Own code that none of your trainings ran is run with
+    `trust_code` only, for it may do whatever you may do.
 
     Raises:
+        ErrorGroup: its config cannot be used; E128 where own code is not trusted.
         RunError: there is no such run.
         CheckpointError: it has no such checkpoint, or that is damaged.
     """
     path, which = find(Path(runs), os.fspath(run))
+    lines: list[str] = []
+    trust = Trust(everything=trust_code, say=lines.append)
     before = engine.get_rng_state()
     try:
-        trained = open_trained(path, which, device, with_data=False)
+        trained = open_trained(path, which, device, with_data=False, trust=trust)
     finally:
         engine.set_rng_state(before)  # first weights were drawn
-    return TrainedModel(trained)
+    return TrainedModel(replace(trained, notes=[*lines, *trained.notes]))
 
 
 class TrainedModel:
@@ -51,7 +58,8 @@ class TrainedModel:
         model: the module, in evaluation mode.
         facts: what is known of the data that it was trained on.
         transforms: makes the model's inputs of rows, arrays, texts or files.
-        notes: what the user should know, such as weights that are not finite.
+        notes: what the user should know, such as own code that was run, or weights that are not
+            finite.
     """
 
     def __init__(self, trained: Trained) -> None:

@@ -9,11 +9,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+from trusting import load
 
 from gradcli import engine
 from gradcli.cli.main import run
-from gradcli.config import build, load
+from gradcli.config import build
 from gradcli.config.planned import build_all
+from gradcli.config.trust import Trust
 from gradcli.engine import nn
 from gradcli.engine.nn.generation import cache_obstacle
 from gradcli.errors import ErrorGroup
@@ -119,6 +121,19 @@ def test_what_python_compiled_before_is_not_run(folder: Path, gradcli) -> None:
     unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
     py_compile.compile(str(folder / "planted.py"), cache, invalidation_mode=unchecked, doraise=True)
     assert gradcli("eval", "last", "--split", "val", *runs)[0] == 0
+    assert not (folder / "marker").exists()
+
+
+def test_the_bytes_that_were_admitted_are_those_that_run(folder: Path) -> None:
+    """However the file changes meanwhile."""
+
+    class Swapping(Trust):
+        def admit(self, path: Path, sha256: str) -> None:
+            super().admit(path, sha256)
+            path.write_text(f"open({str(folder / 'marker')!r}, 'w').close()\n{CODE}")
+
+    config = load(folder / "rings.yaml", trust=Swapping(everything=True))
+    assert config.code == {"gates.py": CODE}
     assert not (folder / "marker").exists()
 
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from trusting import load
 
 from gradcli import engine
 from gradcli.cli.main import run
-from gradcli.config.load import load
 from gradcli.config.losses import LOSSES
 from gradcli.errors import ErrorGroup
 

@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from trusting import load
 
 from gradcli import engine
-from gradcli.config import build, load
+from gradcli.config import build
 from gradcli.config.memory import Memory, program_memory
 from gradcli.data import LoadedData
 from gradcli.engine.device import meta, place

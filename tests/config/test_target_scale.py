@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trusting import load
 
-from gradcli.config import load
 from gradcli.errors import ErrorGroup
 
 CONFIG = """\
