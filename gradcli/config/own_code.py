@@ -10,12 +10,14 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
 from gradcli import own
+from gradcli.config import neighbours
 from gradcli.config.layer import FOLLOWING, LEFT_OUT, Layer, Make, Trial, run
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.own_loss import OwnLoss
@@ -84,7 +86,8 @@ def _add(
         data = path.read_bytes()
         code.files[path.name] = data.decode("utf-8")  # type: ignore[index]
     trust.admit(path, hashlib.sha256(data).hexdigest())
-    module = _run(path, data)
+    with nullcontext() if trust.everything else neighbours.refused(path.parent):
+        module = _run(path, data)
     classes = [value for value in vars(module).values() if _is_marked(value, module)]
     if not classes:
         *marks, last = (f"@gradcli.{kind}" for kind in KINDS)

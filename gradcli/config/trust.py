@@ -85,7 +85,7 @@ def _reason(file: Path | None, error: OSError) -> str:
 
 def _refusal(path: Path, sha256: str) -> ConfigError:
     return ConfigError(
-        f"own code {shown(path)} was not run: it is none that your trainings ran before",
+        f"own code {shown(path)} was not run: none of your trainings ran it before",
         code=UNKNOWN_CODE,
         caret="may do whatever you may do",
         notes=(

@@ -205,3 +205,35 @@ def test_a_changed_copy_is_unknown_and_then_changed_data(gradcli: Command, run: 
     assert "error[E128]" in gradcli("resume", str(run)).err
     ended = gradcli("resume", str(run), "-s", "train.epochs=4", "--trust-code")
     assert (ended.code, "error[E706]" in ended.err) == (7, True)
+
+
+IMPORTING = """\
+import sys
+from pathlib import Path
+
+here = Path(__file__).parent
+sys.path[:0] = [str(here), str(here / "lib")]
+try:
+    import beside_own_code
+finally:
+    del sys.path[:2]
+    sys.modules.pop("beside_own_code", None)
+"""
+
+
+@pytest.mark.parametrize("planted", ["{}.py", "{}/__init__.py", "lib/{}.py"])
+def test_a_module_beside_known_code_is_not_run(gradcli: Command, run: Path, planted: str) -> None:
+    """The hash of a file says nothing of what it imports from its folder."""
+    planted = planted.format("beside_own_code")
+    Path("loss.py").write_text(IMPORTING + LOSS)
+    Path("beside_own_code.py").write_text("")
+    trained = gradcli("train", "own.yaml", "--json")
+    assert trained.code == 0, trained.err
+    own = Path(trained.json["run"])
+    (own / planted).parent.mkdir(exist_ok=True)
+    (own / planted).write_text(marking("", "planted"))
+    ended = gradcli("eval", str(own))
+    assert (ended.code, Path("planted").exists()) == (2, False), ended.err
+    assert f"{own.name}/{planted} lies beside it" in ended.err
+    assert gradcli("eval", str(own), "--trust-code").code == 0
+    assert Path("planted").exists()
