@@ -138,6 +138,17 @@ def test_foreign_libraries_are_loaded_in_two_places_and_late() -> None:
     }
 
 
+def test_own_code_is_run_in_one_place_behind_one_door() -> None:
+    """What runs the text of a file asks config/trust.py before."""
+    running = re.compile(r"exec_module|source_to_code|load_module|run_path|run_module")
+    assert [named(p) for p in PYTHON if running.search(p.read_text())] == [
+        "gradcli/config/own_code.py"
+    ]
+    text = (PACKAGE / "config" / "own_code.py").read_text()
+    assert text.count("_run(path, data)") == text.count("trust.admit(") == 1
+    assert text.index("trust.admit(") < text.index("= _run(path, data)")
+
+
 def imported(tree: ast.AST) -> set[str]:
     """First parts of the modules that a file imports."""
     names: set[str] = set()
