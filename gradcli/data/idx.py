@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gradcli.data.background import Background
 from gradcli.data.files import Loaded, load, read, shown
-from gradcli.data.inflate import RATIO, inflate, is_gzip, peek
+from gradcli.data.inflate import RATIO, inflate, is_gzip, peek, refuse_bomb
 from gradcli.errors import DataError
 from gradcli.wording import quantity
 
@@ -107,6 +107,7 @@ def parse(data: bytes, source: str) -> Idx:
         if header.total > len(data) * RATIO + _LONGEST_HEADER:
             what = f"header promises {header}, {quantity(header.total, 'byte')}"
             _refuse(source, f"{what}; {quantity(len(data), 'byte')} of gzip cannot hold that")
+        refuse_bomb(len(data), header.total, source)
         content = inflate(data, header.total, source)
     else:
         header = parse_header(data[:_LONGEST_HEADER], source)

@@ -14,6 +14,7 @@ BOMB_RATIO, BOMB_SIZE = 200, 64 << 20
 # Packed. After each piece a thread waits for the others to pause, which load modules meanwhile; and
 # its content is still in the cache when it is copied to its place.
 _PIECE = 256 << 10
+_MOST_OUT = 4 << 20  # of a piece at once
 _MEMBERS = 4096
 
 
@@ -22,12 +23,25 @@ def is_gzip(data: bytes) -> bool:
     return data[:2] == MAGIC
 
 
-def inflate(data: bytes, limit: int, source: str) -> bytearray:
-    """The content of gzip bytes, at most `limit` bytes of it; `source` names the file in errors."""
-    stream = _Stream(data, limit, source)
+def inflate(data: bytes, limit: int, source: str, trusted: int = BOMB_SIZE) -> bytearray:
+    """The content of gzip bytes, at most `limit` bytes of it; `source` names the file in errors.
+
+    Beyond `trusted` bytes it is refused as soon as it proves to be a bomb, whatever the limit.
+    """
+    stream = _Stream(data, limit, source, trusted)
     while stream.position < len(data):
         stream.member()
     return stream.content
+
+
+def refuse_bomb(packed: int, unpacked: int, source: str, trusted: int = BOMB_SIZE) -> None:
+    """Refuse what is packed so tightly that it can hold no data worth its memory."""
+    if unpacked > max(trusted, BOMB_RATIO * packed):
+        raise DataError(
+            f"{source}: {packed} packed bytes unpack to more than {trusted >> 20} MiB and to more "
+            f"than {BOMB_RATIO} times as many; if these are data, name the unpacked file",
+            code="E302",
+        )
 
 
 def peek(data: bytes, count: int, source: str) -> bytes:
@@ -47,7 +61,8 @@ def peek(data: bytes, count: int, source: str) -> bytes:
 class _Stream:
     """Where we are: `position` in the packed bytes, and the content up to there."""
 
-    def __init__(self, data: bytes, limit: int, source: str) -> None:
+    def __init__(self, data: bytes, limit: int, source: str, trusted: int) -> None:
+        self.trusted = trusted
         self.data = data
         self.view = memoryview(data)
         self.limit = limit
@@ -72,11 +87,13 @@ class _Stream:
             if not piece:
                 self.refuse(f"gzip data ends early, at byte {len(self.data)}")
             try:
-                out = unpacker.decompress(piece, self.limit + 1 - len(self.content))
+                room = self.limit + 1 - len(self.content)
+                out = unpacker.decompress(piece, min(room, _MOST_OUT))
             except zlib.error as error:
                 raise DataError(_damaged(self.source, start, error), code="E302") from None
             self.position += len(piece) - len(unpacker.unused_data) - len(unpacker.unconsumed_tail)
             self.content += out
+            refuse_bomb(len(self.data), len(self.content), self.source, self.trusted)
             if len(self.content) > self.limit:
                 self.refuse(
                     f"gzip data unpacks to more than the {quantity(self.limit, 'byte')} allowed "

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from gradcli.data.inflate import RATIO
+from gradcli.data.inflate import RATIO, refuse_bomb
 from gradcli.errors import DataError
 from gradcli.wording import quantity
 
@@ -50,9 +50,10 @@ _ENTRY = re.compile(
      |(?P<truth>True|False)
      |\((?P<sizes>[\d,\s]{0,400})\)
      |(?P<fields>\[[^\]]{0,8000}\]))\s*(?:,|(?=\}))""",
-    re.VERBOSE,
+    re.VERBOSE | re.ASCII,
 )
-_SIZES = re.compile(r"\s*(?:\d{1,19}\s*,\s*)*(?:\d{1,19}\s*)?")
+# Of white space and digits only those that `int` takes too: it refuses \x1c, which \s would match.
+_SIZES = re.compile(r"\s*(?:\d{1,19}\s*,\s*)*(?:\d{1,19}\s*)?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,8 @@ def parse(data: bytes | memoryview, source: str) -> Npy:
 def _plain(header: Header, numbers: array[Any], source: str) -> array[Any]:
     """Numbers of a type that tensors are made of: half floats as floats, large whole ones int64."""
     if header.type == "f2":
-        return array("f", (x for (x,) in struct.iter_unpack("=e", numbers.tobytes())))
+        halves = struct.unpack("=65536e", array("H", range(1 << 16)).tobytes())
+        return array("f", map(halves.__getitem__, numbers))
     if header.type in ("u4", "u8"):
         if numbers and max(numbers) >> 63:
             _refuse(source, f"its number {max(numbers)} is beyond int64")
@@ -239,6 +241,7 @@ def unpack(data: bytes, key: str, source: str) -> Npy:
                 source,
                 f"{quantity(len(data), 'packed byte')} cannot hold the {header.total} of '{key}'",
             )
+        refuse_bomb(len(data), header.total, f"{source}, {key}")
         return parse(_member(archive, key, header.total + 1, source), f"{source}, {key}")
 
 

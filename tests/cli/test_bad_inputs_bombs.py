@@ -5,10 +5,14 @@ Each command runs in a process of its own, whose CPU seconds and memory are coun
 
 from __future__ import annotations
 
+import gzip
 import io
 import struct
+import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from costs import assert_cheap, cost_of
@@ -73,4 +77,66 @@ def test_a_picture_costs_no_more_than_a_small_file(tmp_path: Path, name: str) ->
         file.write_bytes(make() if place == "dog/2.png" else DOT)
     cost = cost_of(tmp_path, "train", "pets.yaml")
     assert (cost.code, message in cost.err) == (3 if message else 0, True), cost
+    assert_cheap(cost)
+
+
+TABLE = "{name: csv, file: it, target: y, numeric: [n]}"
+TEXT = "{name: text, file: it}"
+ARRAYS = "{name: npz, file: it, inputs: x, targets: y}"
+IDX = "{name: idx, images: it, labels: labels}"
+PACKED = 200 << 20  # bytes of each, unpacked
+
+
+def packed(begin: bytes, line: bytes) -> bytes:
+    """A gzip file of one line over and over."""
+    file = io.BytesIO()
+    with gzip.open(file, "wb") as out:
+        write(out, begin, line)
+    return file.getvalue()
+
+
+def write(out: BinaryIO, begin: bytes, line: bytes) -> None:
+    out.write(begin)
+    for _ in range(PACKED >> 20):
+        out.write(line * ((1 << 20) // len(line)))
+
+
+def archive() -> bytes:
+    """An archive of two arrays of zeros."""
+    file, rows = io.BytesIO(), PACKED >> 4
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as into:
+        for name, shape in (("x", f"({rows}, 16)"), ("y", f"({rows},)")):
+            header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}}}".encode()
+            begin = b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header
+            with into.open(f"{name}.npy", "w") as out:
+                if name == "x":
+                    write(out, begin, bytes(1))
+                else:
+                    out.write(begin + bytes(rows))
+    return file.getvalue()
+
+
+GZIP_BOMBS: dict[str, tuple[str, Callable[[], bytes]]] = {
+    "a table": (TABLE, lambda: packed(b"y,n\n", b"1,a\n")),
+    "a text": (TEXT, lambda: packed(b"", b"abcdefg\n")),
+    "bytes": (TEXT.replace("}", ", unit: bytes}"), lambda: packed(b"", bytes(1))),
+    "images": (IDX, lambda: packed(b"\0\0\x08\2" + struct.pack(">II", PACKED >> 4, 16), bytes(1))),
+    "an archive": (ARRAYS, archive),
+}
+
+
+@needs_proc
+@pytest.mark.parametrize("name", GZIP_BOMBS)
+def test_what_unpacks_to_200_times_itself_is_refused(tmp_path: Path, name: str) -> None:
+    data, make = GZIP_BOMBS[name]
+    model = "[embed: 4, linear: $data.vocab]" if "text" in data else "[flatten, linear: 1]"
+    (tmp_path / "bomb.yaml").write_text(
+        f"gradcli: 1\nname: bomb\ndata: {data}\nmodel: {model}\nloss: cross_entropy\n"
+        "optim: {name: sgd, lr: 0.1}\ntrain: {epochs: 1, batch: 4}\n"
+    )
+    (tmp_path / "it").write_bytes(make())
+    labels = struct.pack(">BBBBI", 0, 0, 8, 1, PACKED >> 4) + bytes(PACKED >> 4)
+    (tmp_path / "labels").write_bytes(gzip.compress(labels))
+    cost = cost_of(tmp_path, "train", "bomb.yaml")
+    assert (cost.code, "MiB and to more than 200 times as many" in cost.err) == (3, True), cost
     assert_cheap(cost)

@@ -133,6 +133,18 @@ def test_a_label_outside_the_classes_names_the_first_sample(
     refused(3, f"sample 1 has label {value}, expected 0", *train_on(data, labels=labels))
 
 
+@pytest.mark.parametrize("space", ["\x1c", "\x1d", "\x1e", "\x1f", "\x85", "\xa0"])
+def test_odd_spaces_in_the_header_of_an_array_are_refused(refused: Refused, space: str) -> None:
+    """Python's `\\s` takes them for white space, and its `int` does not."""
+    for number, written in enumerate(("({}4,)", "(4{},)", "({}{}4,)")):
+        shape = written.format(space, space)
+        header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".encode("latin-1")
+        name = f"x{number}.npy"
+        content = b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header + bytes(16)
+        arguments = train_on(f"{{name: npy, inputs: {name}, targets: {name}}}", **{name: content})
+        refused(3, f"{name}: its header is no dict of descr, fortran_order and shape", *arguments)
+
+
 def test_a_bomb_among_tables_is_refused(refused: Refused, monkeypatch) -> None:
     monkeypatch.setattr(files, "UNPACKED_LIMIT", 1 << 20)
     table = gzip.compress(TABLE + b"a,1\n" * (1 << 18))
