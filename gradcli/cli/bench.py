@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli import options, output
+from gradcli.cli import completion, options, output
 
 if TYPE_CHECKING:
     from gradcli.train.job import Job
@@ -28,7 +28,7 @@ def _percent(ctx: click.Context, parameter: click.Parameter, value: str | None) 
 
 
 @click.command("bench")
-@click.argument("config", required=False, type=options.path)
+@click.argument("config", required=False, type=options.path, shell_complete=completion.configs)
 @options.count("--steps", "N", "Measurements of each item, of which the median counts.", 30)
 @options.count("--top", "N", "How many of the longest kernel calls to list.", 15, least=0)
 @click.option(

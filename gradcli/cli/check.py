@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli import options, output
+from gradcli.cli import completion, options, output
 from gradcli.errors import ErrorGroup
 from gradcli.wording import quantity, verb
 
@@ -22,7 +22,7 @@ SHOWN = 4  # names of frozen parameters on a line
 
 
 @click.command("check")
-@click.argument("configs", nargs=-1, type=options.path)
+@click.argument("configs", nargs=-1, type=options.path, shell_complete=completion.configs)
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of configs, for editors.")
 @click.option(
     "--markdown",

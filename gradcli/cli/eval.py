@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli import options, output
+from gradcli.cli import completion, options, output
 from gradcli.cli.progress import say_result
 from gradcli.errors import ConfigError, ErrorGroup
 
@@ -20,9 +20,13 @@ if TYPE_CHECKING:
 
 
 @click.command("eval")
-@click.argument("run")
+@click.argument("run", shell_complete=completion.runs)
 @click.option(
-    "--split", default="test", metavar="NAME", help="train, val or test.  [default: test]"
+    "--split",
+    shell_complete=completion.choices("train", "val", "test"),
+    default="test",
+    metavar="NAME",
+    help="train, val or test.  [default: test]",
 )
 @click.option(
     "--data",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli import options, output
+from gradcli.cli import completion, options, output
 from gradcli.errors import ConfigError
 from gradcli.registry import did_you_mean
 from gradcli.wording import quantity
@@ -19,7 +19,7 @@ EXIT_WRONG = 5
 
 
 @click.command("gradcheck")
-@click.argument("names", nargs=-1, metavar="[OP]...")
+@click.argument("names", nargs=-1, metavar="[OP]...", shell_complete=completion.ops)
 @click.option("--twice", is_flag=True, help="Check the gradients of gradients instead.")
 @options.compared_device("Compare results and gradients on a GPU with float64 on the CPU instead.")
 @options.json

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from gradcli.errors import ConfigError
+from gradcli.wording import quantity
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
@@ -52,7 +53,11 @@ def refuse_several(environment: Mapping[str, str] = os.environ) -> None:
         return
     value = environment[first.name]
     names = " ".join(f"-u {mark.name}" for mark in MARKS if mark.name in environment)
-    which = f"process {value}, counted from 0," if first.own_number else f"one of {value} processes"
+    which = (
+        f"process {value}, counted from 0,"
+        if first.own_number
+        else f"one of {quantity(value, 'process')}"
+    )
     raise ConfigError(
         f"{first.name}={value}: this is {which} of {first.launcher}, and each would train a whole "
         "run of its own: a training cannot be divided among processes yet",

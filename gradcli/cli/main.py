@@ -12,9 +12,10 @@ import sys
 from collections.abc import Sequence
 
 import click
+from click.shell_completion import CompletionItem
 
 from gradcli import __version__
-from gradcli.cli import options, output
+from gradcli.cli import completion, options, output
 from gradcli.errors import ConfigError, DeviceError, ErrorGroup, GradcliError, RunError
 from gradcli.free_memory import is_refusal, used_up
 from gradcli.registry import did_you_mean
@@ -50,6 +51,9 @@ class CommandTable(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"gradcli.cli.{cmd_name}").command
+        if ctx.resilient_parsing:  # a shell completes a line: nothing is tried out
+            for parameter in command.params:
+                parameter.callback = None
         return command
 
     def resolve_command(
@@ -60,6 +64,12 @@ class CommandTable(click.Group):
             hint = did_you_mean(args[0], COMMANDS, f"commands: {', '.join(COMMANDS)}")
             raise click.UsageError(f"there is no command '{args[0]}'; {hint}", ctx)
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The table and the options, without importing any command."""
+        names = [name for name in COMMANDS if name.startswith(incomplete)]
+        commands = [CompletionItem(name, help=COMMANDS[name]) for name in names]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The table, without importing any command."""
@@ -82,6 +92,8 @@ def cli() -> None:
 
 def run(args: Sequence[str]) -> int:
     """Carry out one command line; every way in which it ends becomes an exit code here."""
+    if completion.VARIABLE in os.environ:
+        return completion.answer(cli)
     output.never_fail_on_characters()
     arguments = list(args)
     output.choose_color(arguments)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli import options, output
+from gradcli.cli import completion, options, output
 from gradcli.errors import ConfigError
 from gradcli.registry import did_you_mean
 from gradcli.wording import quantity
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("ops")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completion.ops)
 @click.option("--markdown", is_flag=True, help="Print docs/ops.md.")
 @click.option(
     "--stub",

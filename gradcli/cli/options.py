@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gradcli.cli import garbage, output
+from gradcli.cli import completion, garbage, output
 from gradcli.devices import DEVICES, parsed, shown
 from gradcli.errors import DeviceError, OptionError
 from gradcli.numerals import SMALLEST, becomes_zero
@@ -154,6 +154,7 @@ threads = click.option(
 device = click.option(
     "--device",
     metavar="|".join(("auto", *DEVICES)),
+    shell_complete=completion.choices("auto", *DEVICES),
     default="auto",
     callback=_device,
     help="Where to compute; `auto` takes a GPU where one can be used, and says so; `cuda:1` "
@@ -181,6 +182,7 @@ overrides = click.option(
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
+    shell_complete=completion.keys,
     help="Replace a value of the config, such as optim.lr=3e-4.",
 )
 # The command gets a bool, of which `trust` makes who decides.
@@ -248,6 +250,7 @@ def trained(function: Callable[..., Any]) -> Any:
     which = click.option(
         "--checkpoint",
         metavar="best|last|STEP",
+        shell_complete=completion.checkpoints,
         help="Which checkpoint; RUN@best says the same.  "
         "[default: best where the run keeps one, else last]",
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli import options, output
+from gradcli.cli import completion, options, output
 from gradcli.errors import ConfigError
 from gradcli.wording import quantity
 
@@ -21,7 +21,7 @@ OF_PROMPT = ("tokens", "temperature", "top_k", "top_p", "seed")
 
 
 @click.command("predict")
-@click.argument("run")
+@click.argument("run", shell_complete=completion.runs)
 @click.argument("files", nargs=-1, type=options.path)
 @options.count("--top", "K", "Name the K most probable classes.", 1)
 @click.option(

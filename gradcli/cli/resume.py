@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli import options, output
+from gradcli.cli import completion, options, output
 from gradcli.cli.launchers import refuse_several
 from gradcli.cli.progress import carry_out
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("resume")
-@click.argument("run")
+@click.argument("run", shell_complete=completion.runs)
 @click.option(
     "--allow-data-change",
     is_flag=True,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli import options, output
+from gradcli.cli import completion, options, output
 from gradcli.cli.launchers import refuse_several
 from gradcli.cli.progress import carry_out
 
@@ -30,7 +30,14 @@ def _read_ahead(ctx: click.Context, parameter: click.Parameter, config: Path) ->
 
 
 @click.command("train")
-@click.argument("path", metavar="CONFIG", type=options.path, callback=_read_ahead, is_eager=True)
+@click.argument(
+    "path",
+    metavar="CONFIG",
+    type=options.path,
+    shell_complete=completion.configs,
+    callback=_read_ahead,
+    is_eager=True,
+)
 @click.option("--name", metavar="NAME", help="The run's name, in place of the config's.")
 @options.count(
     "--max-steps", "N", "Stop after N steps; `gradcli resume` goes on from there.", least=0
@@ -39,6 +46,7 @@ def _read_ahead(ctx: click.Context, parameter: click.Parameter, config: Path) ->
     "--from",
     "source",
     metavar="RUN[@W]",
+    shell_complete=completion.runs,
     help="Begin with the weights of a run or of a file: -s pretrained.from=RUN[@W].",
 )
 @click.option(
