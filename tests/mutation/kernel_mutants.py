@@ -170,11 +170,13 @@ class Trials:
         return other
 
     def ask_all(self, mutant: Mutant) -> None:
-        """Ask the other tests, and then the sanitizers."""
+        """Ask the sanitizers, and then the other tests."""
         bench, tree = self.free.get()
         try:
-            self._builds(bench, tree, mutant)
-            how = self._catch(bench, tree, mutant, far) or self._by_sanitizer(tree, mutant)
+            how = self._by_sanitizer(tree, mutant)
+            if not how:
+                self._builds(bench, tree, mutant)
+                how = self._catch(bench, tree, mutant, far)
             self._enter(mutant, how)
         finally:
             self.free.put((bench, tree))

@@ -57,12 +57,14 @@ class Bench:
     def __post_init__(self) -> None:
         self.objects.mkdir(parents=True, exist_ok=True)
         shutil.copytree(ROOT / "gradcli" / "csrc", self.folder / "gradcli" / "csrc")
-        ffi = PLAIN["builder"](self._flags(), ())
+        ffi = PLAIN["builder"](self._flags(MODULE), ())
         with contextlib.redirect_stdout(io.StringIO()):
             ffi.emit_c_code(str(self.folder / MODULE))
 
-    def _flags(self) -> list[str]:
-        return [flag for flag in PLAIN["FLAGS"] if flag not in ("-O3", "-g0")] + [*self.flags]
+    def _flags(self, name: str) -> list[str]:
+        """Those of a file: other processors' kernels are compiled once, as no mutant is in them."""
+        own = self.flags if name in (*parts(self.isa), MODULE) else ("-O0",)
+        return [flag for flag in PLAIN["FLAGS"] if flag not in ("-O3", "-g0")] + [*own]
 
     def build(self, file: str, text: str, library: Path) -> bool:
         """Link the library with `text` as this file; False where no object changes."""
@@ -92,7 +94,7 @@ class Bench:
             place.write_text(before, encoding="utf-8")
 
     def _object(self, name: str) -> Path:
-        digest = hashlib.sha256(" ".join(self._flags()).encode())
+        digest = hashlib.sha256(" ".join(self._flags(name)).encode())
         for part in sorted(self._closure(name)):
             digest.update(part.encode() + (self.folder / part).read_bytes())
         kept = self.objects / f"{Path(name).stem}-{digest.hexdigest()[:24]}.o"
@@ -104,7 +106,17 @@ class Bench:
 
     def _compile(self, name: str, target: Path) -> None:
         include = ["-Igradcli/csrc", f"-I{sysconfig.get_paths()['include']}"]
-        command = ["gcc", *self._flags(), "-w", "-fPIC", *include, "-c", name, "-o", str(target)]
+        command = [
+            "gcc",
+            *self._flags(name),
+            "-w",
+            "-fPIC",
+            *include,
+            "-c",
+            name,
+            "-o",
+            str(target),
+        ]
         answer = subprocess.run(
             command, cwd=self.folder, capture_output=True, text=True, timeout=SECONDS, check=False
         )

@@ -49,6 +49,10 @@ EQUIVALENT = {
         "it decides whether tiles read a matrix where it lies or a packed copy of it, which is the "
         "same numbers in the same order"
     ),
+    _CPU + "program.c: if (p->worker_bytes == 0 || threads <= p->threads) | order: <= -> <": (
+        "for as many threads as before it takes the same scratch anew, in which no kernel expects "
+        "to find something"
+    ),
     _CPU + "memory.c: give_back(0); | number: 0 -> 1": (
         "no room that is kept is smaller than 64 KiB, so that 1 byte kept is none"
     ),
