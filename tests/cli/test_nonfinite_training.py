@@ -252,7 +252,7 @@ def test_a_step_that_is_skipped_changes_nothing_but_the_step(gradcli: Command, m
     config = poisoned(train=train)
     ended = gradcli("train", config, *LONG, *SKIP, "-s", "optim.name=adam")
     assert ended.code == 0, ended.err
-    assert "skipped: 1 of 100 steps were not finite" in ended.out
+    assert "skipped: 1 of 100 steps was not finite" in ended.out
     assert "skipped step 50: the loss of step 50 is nan" in ended.err
     assert "eagerly" not in ended.err
     assert same(stored(49), stored(50))
