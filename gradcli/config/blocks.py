@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.config.fields import Layers
 from gradcli.config.merge import without
-from gradcli.config.node import Node, Report, describe
+from gradcli.config.node import MAX_VALUES, Node, Report, describe
 from gradcli.config.references import is_reference
 from gradcli.config.schema import check, schema_of, suggestion
 from gradcli.errors import ConfigError
@@ -33,6 +33,7 @@ class _Block:
     layers: Node
     params: Mapping[str, Node]
     recompute: Node | None
+    size: int  # values in its layers
 
 
 def expand(root: Node, taken: Mapping[str, object], report: Report) -> Node:
@@ -61,7 +62,8 @@ def _declared(node: Node, taken: Mapping[str, object], report: Report) -> dict[s
         elif not written.broken and check(written, schema_of(form), f"blocks.{name}.", report):
             keys = written.map()
             params = keys["params"].map() if "params" in keys else {}
-            blocks[name] = _Block(keys["layers"], params, keys.get("recompute"))
+            size = sum(1 for _ in keys["layers"].walk())
+            blocks[name] = _Block(keys["layers"], params, keys.get("recompute"), size)
     return blocks
 
 
@@ -72,6 +74,7 @@ class _Expansion:
     blocks: Mapping[str, _Block]
     report: Report
     uses: int = 0
+    values: int = 0
 
     def inside(self, node: Node, trail: tuple[str, ...]) -> Node:
         """`node` with every use of a block in one of its lists replaced."""
@@ -91,6 +94,10 @@ class _Expansion:
             message = f"a model uses blocks at most {MAX_USES} times"
             raise ConfigError(message, place=item.place)
         block = self.blocks[name]
+        self.values += block.size
+        if self.values > MAX_VALUES:
+            message = f"the uses of blocks put in more than {MAX_VALUES} values"
+            raise ConfigError(message, place=item.place)
         if not isinstance(given.value, dict) and block.params:
             first = next(iter(block.params))  # name: value, as for a layer
             given = Node({first: given}, given.place, {first: given.place})

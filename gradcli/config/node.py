@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import Any
 
 from gradcli.errors import ConfigError, GradcliError, Place
@@ -11,6 +12,7 @@ from gradcli.errors import ConfigError, GradcliError, Place
 Scalar = None | bool | int | float | str
 Path = tuple[str | int, ...]
 MAX_MISTAKES = 50
+MAX_VALUES = 1 << 16  # of all files of a config together; what uses of blocks put in comes on top
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,12 @@ class Node:
     def with_items(self, change: Callable[[Node], Node]) -> Node:
         """The same list or map with each item changed; of anything else, the same."""
         if isinstance(self.value, dict):
-            return replace(self, value={key: change(item) for key, item in self.value.items()})
+            entries = {key: change(item) for key, item in self.value.items()}
+            same = all(map(is_, entries.values(), self.value.values()))
+            return self if same else replace(self, value=entries)
         if isinstance(self.value, list):
-            return replace(self, value=[change(item) for item in self.value])
+            items = [change(item) for item in self.value]
+            return self if all(map(is_, items, self.value)) else replace(self, value=items)
         return self
 
     def plain(self) -> Any:
@@ -91,6 +96,13 @@ class Report:
     def __init__(self) -> None:
         self.errors: list[GradcliError] = []
         self.warnings: list[GradcliError] = []
+        self._values = 0
+
+    def count(self, values: int, place: Place) -> None:
+        """Note so many more values; too many of them end the reading."""
+        self._values += values
+        if self._values > MAX_VALUES:
+            raise ConfigError(f"a config has at most {MAX_VALUES} values", place=place)
 
     def error(
         self,

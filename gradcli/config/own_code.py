@@ -19,7 +19,7 @@ from typing import Any
 from gradcli import own
 from gradcli.config import neighbours
 from gradcli.config.layer import FOLLOWING, LEFT_OUT, Layer, Make, Trial, run
-from gradcli.config.node import Node, Report, describe
+from gradcli.config.node import MAX_MISTAKES, Node, Report, describe
 from gradcli.config.own_loss import OwnLoss
 from gradcli.config.own_metric import OwnMetric
 from gradcli.config.own_sentence import one_sentence
@@ -69,6 +69,8 @@ def read(
         except GradcliError as error:
             error.place = error.place or item.place
             report.errors.append(error)
+        if len(report.errors) > MAX_MISTAKES:
+            break  # more are not shown
     return replace(code, broken=len(report.errors) > before)
 
 

@@ -25,6 +25,7 @@ from gradcli.wording import listed, quantity
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 32
 MAX_DIGITS = 300
+_COUNTED = 256  # values at a time
 
 _LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 # Everything YAML calls unprintable; surrogates reach us through the bytes of an argument.
@@ -163,6 +164,7 @@ class _Builder:
         self.events = events
         self.place = place
         self.report = report
+        self.values = 0
 
     def document(self) -> Node:
         """The only document of the stream."""
@@ -188,6 +190,9 @@ class _Builder:
             raise ConfigError(
                 f"nested deeper than {MAX_DEPTH} levels", code="E105", place=self._at(event)
             )
+        self.values += 1
+        if self.values % _COUNTED == 0:
+            self.report.count(_COUNTED, self._at(event))
         if isinstance(event, yaml.AliasEvent):
             self._refuse(event, "YAML aliases (*) are not allowed; write $a.b, or use vars:")
             return Node(None, self._at(event), broken=True)

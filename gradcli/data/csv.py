@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -64,7 +65,7 @@ class CsvSource(ScaledTargets):
         if not inputs:
             raise ConfigError("input columns are needed: numeric, category or both", code="E104")
         named = (*inputs, self.target)
-        twice = next((c for c in named if named.count(c) > 1), None)
+        twice = next((c for c, times in Counter(named).items() if times > 1), None)
         if twice is not None:
             raise ConfigError(f"the column '{twice}' is named twice", code="E104")
 

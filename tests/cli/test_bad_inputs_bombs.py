@@ -140,3 +140,27 @@ def test_what_unpacks_to_200_times_itself_is_refused(tmp_path: Path, name: str) 
     cost = cost_of(tmp_path, "train", "bomb.yaml")
     assert (cost.code, "MiB and to more than 200 times as many" in cost.err) == (3, True), cost
     assert_cheap(cost)
+
+
+CONFIG = "gradcli: 1\nname: bomb\n{}optim: {{name: sgd, lr: 0.1}}\ntrain: {{epochs: 1, batch: 4}}\n"
+MANY = "a config has at most 65536 values"
+CONFIG_BOMBS = {
+    "a list of maps": ("model:\n  - linear: [" + "{}," * 290_000 + "]\n", MANY),
+    "layers": ("model:\n" + "  - linear: {out: -1, foo: 2}\n" * 27_000, MANY),
+    "columns": ("data: {name: csv, numeric: [" + "c," * 400_000 + "]}\n", MANY),
+    "uses of a block": (
+        f"blocks:\n  b: {{layers: [{'relu,' * 20_000}]}}\nmodel: [{'b,' * 20_000}]\n",
+        "the uses of blocks put in more than 65536 values",
+    ),
+    "files of code": ("code: [" + "x.py," * 60_000 + "]\n", "there is no file"),
+}
+
+
+@needs_proc
+@pytest.mark.parametrize("name", CONFIG_BOMBS)
+def test_a_config_of_too_many_values_is_refused(tmp_path: Path, name: str) -> None:
+    text, message = CONFIG_BOMBS[name]
+    (tmp_path / "bomb.yaml").write_text(CONFIG.format(text))
+    cost = cost_of(tmp_path, "check", "bomb.yaml")
+    assert (cost.code in (2, 3), message in cost.err) == (True, True), cost
+    assert_cheap(cost)
