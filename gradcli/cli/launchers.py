@@ -61,7 +61,7 @@ def refuse_several(environment: Mapping[str, str] = os.environ) -> None:
     raise ConfigError(
         f"{first.name}={value}: this is {which} of {first.launcher}, and each would train a whole "
         "run of its own: a training cannot be divided among processes yet",
-        code="E128",
+        code="E129",
         notes=(
             f"start it once, without {first.launcher.partition(' of ')[0]}: it takes all cores",
             "where each process is to train something else, take away what says that they belong "

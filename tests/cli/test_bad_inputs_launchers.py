@@ -62,7 +62,7 @@ def test_several_processes_of_a_launcher_are_refused(
     message = f"{first}={variables[first]}: this is "
     for command in (("train", "dots.yaml"), ("resume", "last")):
         said = refused(2, message, *command).err
-        assert "error[E128]" in said
+        assert "error[E129]" in said
         names = [mark.name for mark in MARKS if mark.name in variables]
         assert f"env -u {' -u '.join(names)} gradcli" in said
         assert refused(2, "cannot be divided among processes", *command).err == said
