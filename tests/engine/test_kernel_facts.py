@@ -237,3 +237,14 @@ def test_such_a_list_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path.parent.mkdir(parents=True)
     path.write_text("READ = {'copy': 1, 'fill': 2, 'adam_step': 3}\nTWO = ('copy', 'fill')\n")
     assert lists_of_kernels(path) == [1]
+
+
+def test_the_instruction_set_that_is_asked_for_is_the_one_that_computes() -> None:
+    before = cpu.isa()
+    try:
+        chosen = {name: cpu.isa() for name in cpu.INSTRUCTION_SETS if cpu.set_isa(name)}
+        assert not cpu.set_isa("none of these")
+    finally:
+        cpu.set_isa(before)
+    assert chosen == {name: name for name in chosen}
+    assert {"baseline", before} <= set(chosen)
