@@ -38,8 +38,9 @@ def refuse_bomb(packed: int, unpacked: int, source: str, trusted: int = BOMB_SIZ
     """Refuse what is packed so tightly that it can hold no data worth its memory."""
     if unpacked > max(trusted, BOMB_RATIO * packed):
         raise DataError(
-            f"{source}: {packed} packed bytes unpack to more than {trusted >> 20} MiB and to more "
-            f"than {BOMB_RATIO} times as many; if these are data, name the unpacked file",
+            f"{source}: {quantity(packed, 'packed byte')} unpack to more than "
+            f"{trusted >> 20} MiB and to more than {BOMB_RATIO} times as many; if these are data, "
+            "name the unpacked file",
             code="E302",
         )
 
