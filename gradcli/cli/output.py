@@ -17,6 +17,7 @@ import click
 from gradcli import own
 from gradcli.cells import cells, printable, window, wrapped
 from gradcli.errors import ConfigError, GradcliError, Interrupted, Place, ShapeError, Stopped
+from gradcli.registry import closest
 from gradcli.train.json_file import FORMAT
 
 COLORS = ("auto", "always", "never")
@@ -165,6 +166,11 @@ def usage_error(error: click.ClickException, command: str) -> GradcliError:
     context = getattr(error, "ctx", None)
     if context is not None:
         notes = [*context.get_usage().splitlines(), f"help: {context.command_path} --help"]
+    if isinstance(error, click.NoSuchOption) and error.possibilities:
+        # Without the dashes, which make any two options alike.
+        names = {name.lstrip("-"): name for name in error.possibilities}
+        near = closest(error.option_name.lstrip("-"), names)
+        error.possibilities = [names[near]] if near else []
     message = error.format_message()
     message = re.sub(r"is not a valid integer( range)?\.", "is not a whole number.", message)
     message = re.sub(r"is not a valid float( range)?\.", "is not a number.", message)

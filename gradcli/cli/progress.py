@@ -160,6 +160,15 @@ def _short(loss: float) -> str:
     return f"{loss:.4f}" if loss == 0 or 1e-3 <= abs(loss) < 1e4 else f"{loss:.3g}"
 
 
+def bar_format(columns: int | None) -> str | None:
+    """What stands beside the bar; a narrow terminal goes without speed, then counts, then time."""
+    if columns is None or columns >= 110:
+        return None
+    if columns >= 76:
+        return "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{remaining}{postfix}]"
+    return "{desc} |{bar}| {remaining}{postfix}" if columns >= 54 else "{desc} |{bar}|{postfix}"
+
+
 def figures(metrics: Mapping[str, float]) -> str:
     """`val.loss 0.1234  val.accuracy 0.9750`."""
     return "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())

@@ -11,8 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tqdm import tqdm
 
 from gradcli.cells import cells
+from gradcli.cli.progress import bar_format
 from tests.cli.terminal import in_terminal
 
 WIDTHS = (40, 60, 80, 200)
@@ -76,3 +78,29 @@ def test_a_long_sentence_is_broken_between_words(tmp_path: Path) -> None:
     assert screen.widest() <= 40
     words = " ".join(line.strip() for line in screen.lines)
     assert "no-such-run" in words
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 100, 200])
+def test_the_bar_is_whole(columns: int) -> None:
+    text = tqdm.format_meter(
+        1204,
+        4300,
+        12.0,
+        ncols=columns,
+        prefix="epoch 3/10: ",
+        unit="step",
+        bar_format=bar_format(columns),
+        postfix="loss 0.1234, lr 0.001",
+    )
+    assert len(text) <= columns
+    assert "loss 0.1234, lr 0.001" in text
+    assert text.count("|") == 2
+    if columns >= 60:
+        assert len(text.split("|")[1]) >= 8
+
+
+def test_only_a_near_option_is_offered(tmp_path: Path) -> None:
+    far = in_terminal(80, ["predict", "last", "--data", "x"], tmp_path).text
+    assert "Did you mean" not in far
+    near = in_terminal(80, ["predict", "last", "--partal"], tmp_path).text
+    assert "Did you mean '--partial'?" in near
