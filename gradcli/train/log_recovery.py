@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from gradcli.train.atomic import sync_directory, write_file
+from gradcli.wording import listed, quantity, verb
 
 BEGIN = b'{"event": "'  # of every line that Log.write writes
 ASCII = re.compile(rb"[ -~]*")
@@ -126,17 +127,16 @@ def _cut_note(path: Path, lines: _Sorted, step: int) -> str:
     if not lines.later:
         return f"cut the torn last line of {path.name}"
     count = lines.later + lines.torn
-    return f"cut {count} line{'s' if count > 1 else ''} of {path.name} after step {step}"
+    return f"cut {quantity(count, 'line')} of {path.name} after step {step}"
 
 
 def _damage_note(path: Path, lines: _Sorted, copy: Path) -> str:
-    numbers = ", ".join(map(str, lines.damaged[:SHOWN]))
-    more = ", ..." if len(lines.damaged) > SHOWN else ""
-    one, good = len(lines.damaged) == 1, len(lines.good)
+    numbers, count = listed(map(str, lines.damaged), SHOWN), len(lines.damaged)
+    no_records = f"{verb(count, 'is no record', 'are no records')} of this run"
     return (
-        f"warning: {path.name} is damaged: {'line' if one else 'lines'} {numbers}{more} "
-        f"{'is no record' if one else 'are no records'} of this run; the whole file is "
-        f"{copy.name} now, and {path.name} goes on with {good} good line{'' if good == 1 else 's'}"
+        f"warning: {path.name} is damaged: {verb(count, 'line', 'lines')} {numbers} {no_records}; "
+        f"the whole file is {copy.name} now, and {path.name} goes on with "
+        f"{quantity(len(lines.good), 'good line')}"
     )
 
 
