@@ -87,10 +87,11 @@ def start(
         reporter.note(job.begin())
     _remark(job, reporter)
     preflight(job)
+    origins, layers = manifest(job, circumstances), plan(job)
     with directories.create(runs, job.name) as directory:
         try:
-            directory.write_json("manifest.json", manifest(job, circumstances))
-            directory.write_json("plan.json", plan(job))
+            directory.write_json("manifest.json", origins)
+            directory.write_json("plan.json", layers)
             directory.write_config(job.sources, job.resolved, job.code)  # now it is a run
             trainer = Trainer(job, directory, reporter, signals, max_steps)
             return trainer.run()
