@@ -170,7 +170,8 @@ def usage_error(error: click.ClickException, command: str) -> GradcliError:
         # Without the dashes, which make any two options alike.
         names = {name.lstrip("-"): name for name in error.possibilities}
         near = closest(error.option_name.lstrip("-"), names)
-        error.possibilities = [names[near]] if near else []
+        offered = [names[near]] if near else []
+        error = click.NoSuchOption(error.option_name, error.message, offered, error.ctx)
     message = error.format_message()
     message = re.sub(r"is not a valid integer( range)?\.", "is not a whole number.", message)
     message = re.sub(r"is not a valid float( range)?\.", "is not a number.", message)
