@@ -49,19 +49,20 @@ def command(
     """Measure RUN (a path, a run's name or `last`, with @best, @last or @STEP) on a split."""
     if data is not None and options.is_written(ctx, "split"):
         raise click.UsageError("--split is of the training data; it does not go with --data", ctx)
+    from gradcli.cli.weights import weights
     from gradcli.train.baseline import baseline_of
     from gradcli.train.evaluate import Evaluation
-    from gradcli.train.report import Result
+    from gradcli.train.report import Measured, Result
     from gradcli.train.state import weights_sha256
 
     began = time.monotonic()
     if data is None:
         trained = _with_its_data(open_run)
-        measured = _split(trained, split)
+        samples = _split(trained, split)
     else:
         trained = open_run(False)
-        split, measured = "data", _new_split(trained, data)
-    evaluation = Evaluation(trained.job, measured, split)
+        split, samples = "data", _new_split(trained, data)
+    evaluation = Evaluation(trained.job, samples, split)
     metrics = evaluation.run()
     result = Result(
         run=str(trained.path),
@@ -73,8 +74,9 @@ def command(
         measured_step=trained.meta.step,
         tables=evaluation.tables,
         classes=trained.job.dataset.facts.labels,
-        baseline=baseline_of(trained.job, metrics, {split: measured}),
-        absent=_absent(trained.job, split, measured),
+        baseline=baseline_of(trained.job, metrics, {split: samples}),
+        absent=_absent(trained.job, split, samples),
+        measured=Measured(weights(trained), split, samples.size, str(data or "")),
     )
     say_result(result, as_json)
 

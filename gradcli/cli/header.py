@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.engine import nn
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import opened
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.train.job import Job
@@ -36,7 +37,8 @@ class Header:
         parameters = list(self.job.model.parameters())
         frozen = sum(one.numel() for one in parameters if not one.requires_grad)
         total = sum(one.numel() for one in parameters)
-        text = f"{_count(_layers(self.job.model), 'layer')}, {_count(total, 'parameter')}"
+        layers = quantity(_layers(self.job.model), "layer")
+        text = f"{layers}, {quantity(total, 'parameter', form=',')}"
         return text + (f", {frozen:,} of them frozen" if frozen else "")
 
     def _data(self) -> str:
@@ -47,24 +49,21 @@ class Header:
     def _training(self, total: int, per_epoch: int) -> str:
         settings = self.job.settings
         if settings.steps is None:
-            length = f"{_count(settings.epochs or 0, 'epoch')} of {_count(per_epoch, 'step')}"
+            epochs = quantity(settings.epochs or 0, "epoch", "epochs")
+            length = f"{epochs} of {quantity(per_epoch, 'step')}"
         else:
-            length = f"{_count(total, 'step')}, {per_epoch} an epoch"
+            length = f"{quantity(total, 'step')}, {per_epoch} an epoch"
         parts = f", micro_batch {settings.micro_batch}" if settings.micro_batch else ""
         return f"{length}, batch {settings.batch}{parts}"
 
     def _computing(self) -> str:
         gpu = opened.device(self.device)
         if gpu is None:
-            where = f"{cpu.isa()}, {_count(self.threads, 'thread')}"
+            where = f"{cpu.isa()}, {quantity(self.threads, 'thread')}"
         else:
             where = gpu.driver.describe().partition(",")[0]  # its name
         settings = self.job.settings
         return f"{self.device} ({where}), {settings.precision}, seed {settings.seed}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def _name(data: Any) -> str:

@@ -84,6 +84,7 @@ def command(
     if out is not None:
         predictions.check_target(out, overwrite)
     trained = open_run(False)
+    _say_weights(trained, as_json)
     if prompt is not None:
         from gradcli.train.generate import Sampling
 
@@ -105,6 +106,14 @@ def command(
     else:
         for record in records:
             output.say(predictions.line(record))
+
+
+def _say_weights(trained: Trained, as_json: bool) -> None:
+    """Whose answers follow; an answer in JSON has it in itself."""
+    from gradcli.cli.weights import weights
+
+    if not as_json:
+        output.say_aside(f"{trained.path}: {weights(trained)}")
 
 
 def _head(trained: Trained) -> dict[str, Any]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gradcli.cli.header import Header
     from gradcli.train.job import Job
     from gradcli.train.metrics import Table
-    from gradcli.train.report import Reporter, Result
+    from gradcli.train.report import Measured, Reporter, Result
     from gradcli.train.signals import Signals
 
 QUIET_SECONDS = 5.0
@@ -206,6 +206,10 @@ def _tables(result: Result) -> dict[str, object]:
     return {"tables": dict(result.tables), "classes": list(result.classes)}
 
 
+def _samples(measured: Measured) -> dict[str, object]:
+    return {"split": measured.split, "samples": measured.samples}
+
+
 def say_result(result: Result, as_json: bool) -> None:
     """How a training or an evaluation ended, on stdout."""
     if not as_json:
@@ -214,6 +218,8 @@ def say_result(result: Result, as_json: bool) -> None:
         output.say(ending, "warning" if result.status == "stopped" else "good")
         if result.measured_step not in (None, result.steps):
             output.say(f"measured: the best checkpoint, step {result.measured_step}")
+        if result.measured is not None:
+            output.say(f"measured: {result.measured}")
         if result.skipped:
             output.say(
                 f"skipped: {result.skipped} of {quantity(result.steps, 'step')} "
@@ -240,6 +246,7 @@ def say_result(result: Result, as_json: bool) -> None:
             "metrics": strict(dict(result.metrics)),
             "baseline": result.baseline and result.baseline.as_json(),
             "absent_classes": dict(result.absent),
+            **(_samples(result.measured) if result.measured else {}),
             **(_tables(result) if result.tables else {}),
             "weights_sha256": result.weights_sha256,
         }

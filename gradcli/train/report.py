@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.train.baseline import Baseline
     from gradcli.train.metrics import Table
+
+
+class Measured(NamedTuple):
+    """What an evaluation is of: which weights, the split, its samples, and the file of new data."""
+
+    weights: str
+    split: str
+    samples: int
+    file: str = ""
+
+    def __str__(self) -> str:
+        where = self.file or f"split {self.split}"
+        return f"{self.weights}, {where}, {quantity(self.samples, 'sample', form=',')}"
 
 
 @dataclass(frozen=True)
@@ -17,6 +32,7 @@ class Result:
 
     Attributes:
         steps: that were made; `weights_sha256` is of the weights after them.
+        measured: what the metrics of an evaluation are of; None for a training.
         skipped: those of the steps that were left out, because their figures were not finite.
         measured_step: whose weights the metrics are of: those of the best checkpoint, or the last.
         tables: metrics that are more than one number, by `classes` where those have names.
@@ -36,6 +52,7 @@ class Result:
     baseline: Baseline | None = None
     absent: Mapping[str, Sequence[str]] = field(default_factory=dict)
     skipped: int = 0
+    measured: Measured | None = None
 
 
 class Reporter(Protocol):

@@ -40,7 +40,7 @@ def test_predict_uses_the_best_and_says_so(gradcli, run: Path) -> None:
     best, last = best_and_last(run)
     said = gradcli("predict", "dots", "new.txt")
     assert f"the best checkpoint, step {best}; --checkpoint last is step {last}" in said.err
-    assert gradcli("predict", "dots@best", "new.txt").err == ""
+    assert gradcli("predict", "dots@best", "new.txt").err == f"{run}: step {best} (best)\n"
     used = answers(gradcli, "dots", "new.txt")
     assert used == answers(gradcli, "dots@best", "new.txt")
     assert used == answers(gradcli, "dots", "new.txt", "--checkpoint", str(best))

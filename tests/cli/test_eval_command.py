@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from points import gradcli
+from points import gradcli, only_run
 
 from gradcli.train import checkpoint
 from gradcli.train.compare import config_sha256
@@ -45,6 +45,21 @@ def test_the_best_is_measured_unless_the_last_is_asked_for(gradcli) -> None:
     }
     assert figures[""]["metrics"] == figures["best"]["metrics"]
     assert figures[""]["measured_step"] < 18
+
+
+def test_it_says_what_was_measured(gradcli) -> None:
+    gradcli("train", "dots.yaml", "-s", "train.best=null", "-s", "train.keep=9")
+    for arguments, expected in (
+        (("eval", "last"), "step 18 (last), split test, 12 samples"),
+        (("eval", "dots@12", "--split", "val"), "step 12, split val, 20 samples"),
+    ):
+        ended = gradcli(*arguments)
+        assert ended.out.splitlines()[1] == f"measured: {expected}"
+        assert ended.out.startswith(f"evaluated: {only_run()}, ")
+        found = gradcli(*arguments, "--json").json
+        assert f"split {found['split']}, {found['samples']} samples" in expected
+    gradcli("train", "dots.yaml", "-s", "train.best=val.loss", "--max-steps", "6")
+    assert "measured: step 6 (best and last), split test" in gradcli("eval", "last").out
 
 
 @pytest.mark.parametrize("which", ["best", "last", "12"])

@@ -144,3 +144,6 @@ def test_an_autoencoder_is_measured_on_inputs_alone(gradcli: Command) -> None:
     assert gradcli("train", "again.yaml").code == 0
     ended = gradcli("eval", "last", "--data", "new/x.npy", "--json")
     assert (ended.code, set(ended.json["metrics"])) == (0, {"data.loss", "data.mae"})
+    samples = ended.json["samples"]
+    said = gradcli("eval", "last", "--data", "new/x.npy").out
+    assert f"measured: step 2 (last), new/x.npy, {samples} samples\n" in said

@@ -46,7 +46,8 @@ def test_predict_answers_as_before(gradcli: Command, run: Path, case: str) -> No
     assert lines.out.count("\n") >= 2
     copy = carry_off(run)
     again = gradcli("predict", str(copy), *files)
-    assert (again.code, again.out, again.err) == (0, lines.out, lines.err)
+    said = lines.err.replace(f"{run}: step", f"{copy}: step")  # whose answers these are
+    assert (again.code, again.out, again.err) == (0, lines.out, said)
     found = gradcli("predict", str(copy), *files, "--json").json
     assert found["predictions"] == as_json.json["predictions"]
 
@@ -112,8 +113,9 @@ def test_a_dataset_of_one_s_own_reads_new_files_without_its_data(gradcli: Comman
     copy = str(carry_off(Path(trained["run"])))
     ended = gradcli("predict", copy, "new.txt")
     assert (ended.code, ended.out) == (0, before)
-    [line] = ended.err.splitlines()
-    assert line.startswith(f"runs own code {copy}/signs.py, sha256 ")
+    own, weights = ended.err.splitlines()
+    assert own.startswith(f"runs own code {copy}/signs.py, sha256 ")
+    assert weights == f"{copy}: step 24 (last)"
     found = gradcli("eval", copy, "--data", "new.txt", "--json").json["metrics"]
     assert found["data.accuracy"] == trained["metrics"]["test.accuracy"]
 
