@@ -44,16 +44,17 @@ TYPES = {
     "f4": ("float32", "f"),
     "f8": ("float64", "d"),
 }
+_SPACE = " \t\n\r\f"  # what stands between parts of Python; `\s` and str.strip() take more
 _ENTRY = re.compile(
-    r"""\s*(?P<q>['"])(?P<key>\w{1,20})(?P=q)\s*:\s*
-    (?:(?P<t>['"])(?P<text>[^'"\\]{0,100})(?P=t)
+    rf"""[{_SPACE}]*(?P<q>['"])(?P<key>\w{{1,20}})(?P=q)[{_SPACE}]*:[{_SPACE}]*
+    (?:(?P<t>['"])(?P<text>[^'"\\]{{0,100}})(?P=t)
      |(?P<truth>True|False)
-     |\((?P<sizes>[\d,\s]{0,400})\)
-     |(?P<fields>\[[^\]]{0,8000}\]))\s*(?:,|(?=\}))""",
+     |\((?P<sizes>[0-9,{_SPACE}]{{0,400}})\)
+     |(?P<fields>\[[^\]]{{0,8000}}\]))[{_SPACE}]*(?:,|(?=\}}))""",
     re.VERBOSE | re.ASCII,
 )
-# Of white space and digits only those that `int` takes too: it refuses \x1c, which \s would match.
-_SIZES = re.compile(r"\s*(?:\d{1,19}\s*,\s*)*(?:\d{1,19}\s*)?", re.ASCII)
+_SIZE = rf"[{_SPACE}]*(?:0|[1-9][0-9]{{0,18}})[{_SPACE}]*"
+_SIZES = re.compile(rf"[{_SPACE}]*|(?:{_SIZE},)+(?:{_SIZE})?[{_SPACE}]*")  # (3) is no tuple
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def parse_header(start: bytes, source: str) -> Header:
 
 def _entries(text: str, source: str) -> dict[str, re.Match[str]]:
     """The entries of the dict, each as it was matched."""
-    text = text.strip()
+    text = text.strip(_SPACE)
     found: dict[str, re.Match[str]] = {}
     at = 1
     while text[:1] == "{" and (match := _ENTRY.match(text, at)):
@@ -147,7 +148,7 @@ def _entries(text: str, source: str) -> dict[str, re.Match[str]]:
             _refuse(source, "it holds records of several fields; save one array of plain numbers")
         found[match["key"]] = match
         at = match.end()
-    if text[:1] != "{" or text[at:].strip() != "}":
+    if text[:1] != "{" or text[at:].strip(_SPACE) != "}":
         _refuse(source, f"its header is no dict of descr, fortran_order and shape: {text[:80]!r}")
     return found
 
@@ -262,6 +263,11 @@ def _archive(data: Any, source: str) -> Iterator[zipfile.ZipFile]:
     """The archive while it is open; what zipfile raises over damaged bytes becomes a DataError."""
     try:
         with zipfile.ZipFile(data) as archive:
+            # zipfile passes over anything in front of an archive; NumPy does not.
+            file: Any = archive.fp
+            file.seek(0)
+            if file.read(4) != ZIP:
+                _refuse(source, "not an .npz archive: it does not begin with 50 4b 03 04 (PK)")
             yield archive
     except DataError:
         raise

@@ -90,6 +90,11 @@ GOOD = "{'descr': '<i2', 'fortran_order': False, 'shape': (2,), }\n"
         (header(GOOD.replace("(2,)", "(-2,)")), "is no dict"),
         (header(GOOD.replace("(2,)", "(2 2)")), "no tuple of whole numbers"),
         (header(GOOD.replace("(2,)", "'a'")), "no tuple of whole numbers"),
+        (header(GOOD.replace("(2,)", "(2)")), "no tuple of whole numbers"),
+        (header(GOOD.replace("(2,)", "(02,)")), "no tuple of whole numbers"),
+        *((header(GOOD.replace("(2,)", f"(2{c},)")), "is no dict") for c in "\x0b\x1c\x1f"),
+        (header(GOOD.replace(": (", ":\x1c(")), "is no dict"),
+        (header(GOOD.replace("}\n", "}\x1d\n"), bytes(4)), "is no dict"),
         (header(GOOD.replace("(2,)", "(99999999999, 99999999999)")), "header promises int16"),
         (header(GOOD.replace("False", "0")), "is no dict"),
         (header(GOOD.replace("'<i2'", "True")), "its type is ''; read"),
@@ -104,6 +109,16 @@ def test_headers_that_are_wrong_are_named(data: bytes, message: str) -> None:
     with pytest.raises(DataError) as caught:
         npy.parse(data, "f")
     assert message in caught.value.message
+
+
+def test_what_stands_in_front_of_an_archive_is_refused_as_numpy_does() -> None:
+    file = io.BytesIO()
+    numpy.savez(file, x=numpy.arange(3))
+    data = file.getvalue()
+    assert npy.unpack(data, "x", "f").header.shape == (3,)
+    for front in (b"junk" + data, b"\0" + data[1:]):
+        with pytest.raises(DataError, match="it does not begin with 50 4b 03 04"):
+            npy.unpack(front, "x", "f")
 
 
 def test_bytes_are_images_and_the_rest_of_the_split_is_left(tmp_path: Path) -> None:
