@@ -46,7 +46,8 @@ def read_baseline(written: object) -> Baseline | None:
     if not isinstance(metrics, Mapping) or not isinstance(unbeaten, list):
         return None
     known = {name: value for name, value in metrics.items() if type(value) is float}
-    return Baseline(str(answer), known, tuple(name for name in unbeaten if name in known))
+    names = (name for name in unbeaten if isinstance(name, str) and name in known)
+    return Baseline(str(answer), known, tuple(names))
 
 
 def baseline_of(

@@ -231,16 +231,29 @@ def _typed(values: dict[str, Any], path: Path, written: int) -> Meta:
     none: dict[str, Any] = {"schedule": {}, "origin": {}, "facts": None}
     values = {**none, "skipped": 0, "skipped_in_a_row": 0, **values}
     for name, kind in TYPES.items():
-        if name not in values or not isinstance(values[name], kind):
+        if name not in values or not _usable(values[name], kind):
             raise CheckpointError(f"{path}: the metadata has no usable '{name}'")
     known = {name: values[name] for name in TYPES if name != "best"}
     best = values["best"]
     try:
         found = Best(str(best["metric"]), float(best["value"]), int(best["step"])) if best else None
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise CheckpointError(f"{path}: the metadata has no usable 'best'") from error
     facts = None if values["facts"] is None else facts_of(values["facts"], str(path))
     return Meta(best=found, format=written, facts=facts, **known)
+
+
+def _usable(value: object, kind: type | tuple[type, ...]) -> bool:
+    """Whether a value is of this type and can be written again: JSON's own, and of 64 bits."""
+    if isinstance(value, bool) or not isinstance(value, kind):
+        return False
+    if isinstance(value, int):
+        return abs(value) < 1 << 63
+    try:
+        json.dumps(value, allow_nan=False)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def names(directory: Path) -> list[str]:

@@ -15,6 +15,7 @@ def read_json(file: Path) -> dict[str, Any]:
     """The object in a file, empty if it cannot be read."""
     try:
         value = json.loads(file.read_text(encoding="utf-8"))
+        json.dumps(value, allow_nan=False)  # NaN, and what is beyond doubles and loads as inf
     except (OSError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

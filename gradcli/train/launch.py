@@ -234,9 +234,9 @@ def finished(path: Path, job: Job) -> Result | None:
 
     One whose last checkpoint is damaged or gone has to make it again.
     """
-    status = directories.read_status(path)
+    status = _written_end(path)
     length = total_steps(job.settings, job.dataset.splits["train"].size)
-    if status.get("status") != "finished" or status.get("steps") != length:
+    if status is None or status["steps"] != length:
         return None
     try:
         _, found, _ = newest_valid(path / "checkpoints")
@@ -246,19 +246,37 @@ def finished(path: Path, job: Job) -> Result | None:
     ended = found.meta.step == length or (stop and found.meta.stale >= stop.patience)
     if not ended or found.meta.step != status["step"]:
         return None
-    metrics = status.get("metrics", {})
+    metrics = status["metrics"].items()
     return Result(
         run=str(path),
         status="finished",
         steps=status["step"],
         seconds=status["seconds"],
-        metrics={name: value for name, value in metrics.items() if type(value) is float},
-        weights_sha256=status.get("weights_sha256", ""),
-        measured_step=status.get("measured_step", status["step"]),
+        metrics={name: value for name, value in metrics if type(value) is float},
+        weights_sha256=status["weights_sha256"],
+        measured_step=status["measured_step"],
         baseline=read_baseline(status.get("baseline")),
         absent=job.absent,
-        skipped=status.get("skipped", 0),
+        skipped=status["skipped"],
     )
+
+
+def _written_end(path: Path) -> dict[str, Any] | None:
+    """What status.json says of a finished run; None where it says anything else, or nothing usable.
+
+    Those of older versions lack some keys.
+    """
+    status = directories.read_status(path)
+    optional = {"metrics": {}, "weights_sha256": "", "skipped": 0}
+    status = {**optional, "measured_step": status.get("step"), **status}
+    types = {
+        **dict.fromkeys(("step", "steps", "measured_step", "skipped"), int),
+        "seconds": float,
+        "metrics": dict,
+        "weights_sha256": str,
+    }
+    usable = all(type(status.get(key)) is kind for key, kind in types.items())
+    return status if usable and status.get("status") == "finished" else None
 
 
 def manifest(job: Job, circumstances: Circumstances) -> dict[str, Any]:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from points import Ended, gradcli
+from sealed import metadata, rewrite
 from tiny_data import CASES
 
 from gradcli.train import checkpoint
-from gradcli.train.safetensors_file import decode, encode_header, layout
 
 __all__ = ["gradcli"]
 
@@ -131,22 +129,12 @@ def changed(facts: Any, path: str, value: Any) -> Any:
     return facts
 
 
-def rewrite(path: Path, told: dict[str, Any]) -> None:
-    """The checkpoint with other metadata and a right seal."""
-    tensors = decode(memoryview(path.read_bytes()), str(path)).tensors
-    blank = encode_header(tensors, {"gradcli": json.dumps({**told, "sha256": "0" * 64})})
-    bodies = b"".join(bytes(tensors[name].data) for name in layout(tensors))
-    digest = hashlib.sha256(blank + bodies).hexdigest().encode()
-    path.write_bytes(blank.replace(b"0" * 64, digest, 1) + bodies)
-
-
 @pytest.mark.parametrize("case", KINDS)
 def test_odd_facts_are_refused_with_their_field(gradcli: Command, case: str) -> None:
     Path("moved.yaml").write_text(CASES[case].config())
     run = Path(gradcli("train", "moved.yaml", "--json").json["run"])
     path = run / "checkpoints" / checkpoint.names(run / "checkpoints")[0]
-    contents = decode(memoryview(path.read_bytes()), str(path))
-    told = json.loads(contents.metadata["gradcli"])
+    told = metadata(path.read_bytes())
     assert gradcli("predict", str(run), *CASES[case].files).code == 0
     for keys, value, field in [*EVERYWHERE, *KINDS[case]]:
         rewrite(path, {**told, "facts": changed(told["facts"], keys, value)})
@@ -163,7 +151,7 @@ def test_a_number_that_json_has_not_is_refused(gradcli: Command) -> None:
     Path("moved.yaml").write_text(CASES["mnist"].config())
     run = Path(gradcli("train", "moved.yaml", "--json").json["run"])
     path = run / "checkpoints" / checkpoint.names(run / "checkpoints")[0]
-    told = json.loads(decode(memoryview(path.read_bytes()), str(path)).metadata["gradcli"])
+    told = metadata(path.read_bytes())
     for value in (float("nan"), float("inf")):
         rewrite(path, {**told, "facts": {**told["facts"], "mean": value}})
         ended = gradcli("predict", str(run), *CASES["mnist"].files)

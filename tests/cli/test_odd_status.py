@@ -1,0 +1,73 @@
+"""A finished run whose status.json says what no run writes: it goes on, or has nothing to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from points import Ended, gradcli, only_run
+from sealed import metadata, rewrite
+
+__all__ = ["gradcli"]
+
+Command = Callable[..., Ended]
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"metrics": []},
+        {"metrics": {"val.loss": None, "": 1}},
+        {"seconds": "long"},
+        {"seconds": None},
+        {"seconds": float("nan")},
+        {"seconds": HUGE},
+        {"step": None},
+        {"step": "16"},
+        {"skipped": []},
+        {"weights_sha256": {}},
+        {"measured_step": True},
+        {"baseline": {"answer": 1, "metrics": {}, "unbeaten": [[], {}]}},
+        {"steps": HUGE},
+        {"status": []},
+    ],
+    ids=repr,
+)
+def test_a_resume_passes_over_it(gradcli: Command, odd: dict[str, Any]) -> None:
+    assert gradcli("train", "dots.yaml").code == 0
+    path = only_run() / "status.json"
+    right = json.loads(path.read_text())
+    path.write_text(json.dumps({**right, **odd}))
+    ended = gradcli("resume", str(only_run()), "--json")
+    assert (ended.code, ended.json["steps"]) == (0, right["steps"]), ended.err
+    assert ended.json["weights_sha256"] in (right["weights_sha256"], "")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("state", {"x": float("nan")}),
+        ("schedule", {"best": float("inf")}),
+        ("metrics", {"val.loss": float("nan")}),
+        ("seconds", float("inf")),
+        ("seconds", HUGE),
+        ("watched", HUGE),
+        ("stale", HUGE),
+        ("evaluated", True),
+        ("best", {"metric": "val.accuracy", "value": HUGE, "step": 5}),
+        ("best", {"metric": "val.accuracy", "value": float("nan"), "step": 5}),
+    ],
+)
+def test_a_checkpoint_with_what_cannot_be_written_again_is_refused(
+    gradcli: Command, field: str, value: object
+) -> None:
+    assert gradcli("train", "dots.yaml").code == 0
+    for path in (only_run() / "checkpoints").iterdir():
+        rewrite(path, {**metadata(path.read_bytes()), field: value})
+    for command in (("resume", "-s", "train.epochs=4"), ("eval", "--split", "val")):
+        ended = gradcli(command[0], str(only_run()), *command[1:])
+        assert ended.code == 7
+        assert f"the metadata has no usable '{field}'" in ended.err
