@@ -1,0 +1,33 @@
+"""Ten seconds of spoilt inputs for each parser: every one is read, or refused in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fuzz
+import pytest
+from parsing import input_of
+
+FIRST = 1_000_000  # other numbers than those of a run by hand, which begin at 0
+SECONDS = 10
+FLOOR = 10  # inputs that the slowest parser reads in that time on a busy machine
+
+
+@pytest.mark.parametrize("name", fuzz.PARSERS)
+def test_ten_seconds_of_spoilt_inputs_end_in_words(name: str) -> None:
+    if name == "pictures":
+        pytest.importorskip("PIL", reason="it reads them")
+    report = fuzz.fuzz(name, SECONDS, FIRST)
+    assert [str(fault) for fault in report.causes.values()] == []
+    assert report.inputs >= FLOOR
+    assert 0 < report.inputs - report.accepted - report.faults == report.refused
+
+
+OF_RUNS = ("checkpoint", "log", "run-files")  # each run that is trained for them has other times
+
+
+@pytest.mark.parametrize("name", sorted(fuzz.PARSERS.keys() - OF_RUNS))
+def test_a_number_makes_the_same_input_each_time(name: str, tmp_path: Path) -> None:
+    one, other = (fuzz.begun(name, tmp_path / folder) for folder in ("one", "other"))
+    for number in range(5):
+        assert input_of(one, name, number) == input_of(other, name, number)
