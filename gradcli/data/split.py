@@ -27,13 +27,15 @@ def cut(
     ends = _ends([split[name] for name in order], total)
     starts = [0, *ends[:-1]]
     ranges = {name: range(a, b) for name, a, b in zip(order, starts, ends, strict=True)}
-    counts = ", ".join(f"{name} {len(part)}" for name, part in ranges.items())
+    # Not by len(), which ends at 64 bits: a count may be of any length.
+    sizes = {name: part.stop - part.start for name, part in ranges.items()}
+    counts = ", ".join(f"{name} {size}" for name, size in sizes.items())
     if ends[-1] > total:
         raise DataError(
             f"split asks for {quantity(ends[-1], 'sample')} ({counts}), the data has {total}",
             code="E305",
         )
-    empty = next((name for name, part in ranges.items() if not part), None)
+    empty = next((name for name, size in sizes.items() if not size), None)
     if empty:
         raise DataError(
             f"split leaves {empty} empty: {counts} of {quantity(total, 'sample')}; every part "

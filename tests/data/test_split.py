@@ -55,6 +55,11 @@ def test_an_impossible_split_is_a_config_error(split: dict[str, int | str], mess
         cut(split, 10)
 
 
+def test_a_count_beyond_64_bits_is_refused_with_counts() -> None:
+    with pytest.raises(DataError, match=f"split asks for .* samples .train {10**30}, val 2."):
+        cut({"train": 10**30, "val": 2}, 20)
+
+
 def test_the_shuffle_depends_on_the_seed_alone() -> None:
     assert shuffled(10, 0) == [9, 6, 4, 5, 2, 8, 3, 1, 7, 0]
     assert sorted(shuffled(100, 1)) == list(range(100))
