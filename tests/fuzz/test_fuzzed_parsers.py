@@ -20,7 +20,8 @@ def test_ten_seconds_of_spoilt_inputs_end_in_words(name: str) -> None:
     report = fuzz.fuzz(name, SECONDS, FIRST)
     assert [str(fault) for fault in report.causes.values()] == []
     assert report.inputs >= FLOOR
-    assert 0 < report.inputs - report.accepted - report.faults == report.refused
+    assert report.accepted > 0
+    assert (report.refused > 0) == (name != "log")  # a damaged log ends no resume
 
 
 OF_RUNS = ("checkpoint", "log", "run-files")  # each run that is trained for them has other times
