@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gradcli.train.atomic import remove_stale, write_file
+from gradcli.train.small_file import read_small
 
 LINE = re.compile(rb"[0-9a-f]{64}  [!-~]+")  # SHA-256 and the name of the file
 MOST_BYTES = 16 << 20
@@ -65,16 +66,10 @@ def add(file: Path, sha256: str, name: str) -> bool:
 
 def _contents(file: Path) -> bytes:
     try:
-        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        data = read_small(file, MOST_BYTES, follow=False, check=_check_private)
     except FileNotFoundError:
         return b""
-    with open(handle, "rb") as opened:  # noqa: PTH123 -- a handle is no path
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError("it is no regular file")
-        _check_private(status)
-        _check_private(file.parent.stat())
-        data = opened.read(MOST_BYTES + 1)
+    _check_private(file.parent.stat())
     _check_lines(data)
     return data
 
@@ -88,8 +83,6 @@ def _check_private(status: os.stat_result) -> None:
 
 
 def _check_lines(data: bytes) -> None:
-    if len(data) > MOST_BYTES:
-        raise OSError(f"it has more than {MOST_BYTES} bytes")
     if data and not data.endswith(b"\n"):
         raise OSError("its last line is torn")
     for number, line in enumerate(data.split(b"\n")[:-1], 1):

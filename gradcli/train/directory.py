@@ -22,6 +22,7 @@ from gradcli.train.log import Log, strict
 from gradcli.train.log_recovery import recover as recover_log
 from gradcli.train.run_start import MOST, next_start
 from gradcli.train.safetensors_file import Stored
+from gradcli.train.small_file import read_small
 from gradcli.train.yaml_text import to_yaml
 from gradcli.wording import listed
 
@@ -275,7 +276,7 @@ def read_pointer(path: Path, pointer: str) -> str | None:
     try:
         if file.is_symlink():
             return None
-        name = file.read_text(encoding="utf-8").removesuffix("\n")
+        name = read_small(file).decode("utf-8").removesuffix("\n")
     except (OSError, UnicodeDecodeError):
         return None
     return name if checkpoint.step_of(name) is not None else None

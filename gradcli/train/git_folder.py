@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from gradcli.train.small_file import read_small
+
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _STAT = struct.Struct(">10I")  # of an entry: times, device, inode, mode, owners, size
 _MODE, _SIZE, _SECONDS, _NANOSECONDS = 6, 9, 2, 3
@@ -23,8 +25,9 @@ _EXTENDED, _LENGTH = 0x4000, 0x0FFF  # of an entry's flags
 
 def head(folder: Path) -> str | None:
     """The commit that is checked out in a folder, or in the nearest one above it."""
-    root = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
     try:
+        here = folder.absolute()  # fails where the current folder was removed
+        root = next((one for one in (here, *here.parents) if (one / ".git").exists()), None)
         return _head(_inside(root)) if root else None
     except (OSError, ValueError):
         return None
@@ -43,19 +46,23 @@ def commit(root: Path) -> str | None:
         return None
 
 
+def _text(file: Path) -> str:
+    return os.fsdecode(read_small(file))
+
+
 def _inside(root: Path) -> Path:
     """The folder of a checkout's own files; in a further worktree .git is a file that names it."""
     git = root / ".git"
-    return git if git.is_dir() else root / git.read_text().removeprefix("gitdir:").strip()
+    return git if git.is_dir() else root / _text(git).removeprefix("gitdir:").strip()
 
 
 def _head(inside: Path) -> str | None:
-    name = (inside / "HEAD").read_text().strip()
+    name = _text(inside / "HEAD").strip()
     if not name.startswith("ref: "):
         return name if _HASH.fullmatch(name) else None
     name = name.removeprefix("ref: ")
     shared = inside / "commondir"  # where a further worktree finds the branches
-    folders = (inside, inside / shared.read_text().strip()) if shared.exists() else (inside,)
+    folders = (inside, inside / _text(shared).strip()) if shared.exists() else (inside,)
     hashes = (text for folder in folders for text in _branch(folder, name))
     return next(filter(_HASH.fullmatch, hashes), None)
 
@@ -63,10 +70,10 @@ def _head(inside: Path) -> str | None:
 def _branch(folder: Path, name: str) -> Iterator[str]:
     """What a folder says of a branch: in a file of its own, or packed with the others."""
     if (folder / name).is_file():
-        yield (folder / name).read_text().strip()
+        yield _text(folder / name).strip()
     packed = folder / "packed-refs"
     if packed.is_file():
-        lines = packed.read_text().splitlines()
+        lines = _text(packed).splitlines()
         yield from (line.partition(" ")[0] for line in lines if line.endswith(f" {name}"))
 
 
@@ -96,7 +103,7 @@ def _entries(index: Path, digits: int) -> Iterator[_Entry]:
         name = at + (4 if flags & _EXTENDED else 2)
         end = data.index(b"\0", name + (flags & _LENGTH))
         content = data[start + _STAT.size : at]
-        yield _Entry(data[name:end].decode(), _STAT.unpack_from(data, start), content)
+        yield _Entry(os.fsdecode(data[name:end]), _STAT.unpack_from(data, start), content)
         start += (end - start + 8) // 8 * 8
 
 

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from gradcli.train.small_file import read_small
+
 # Of status.json, of what each --json prints and of each line of predict's .jsonl. It is raised when
 # a key changes its meaning or goes; docs/runs.md lists the keys.
 FORMAT = 1
@@ -14,7 +16,7 @@ FORMAT = 1
 def read_json(file: Path) -> dict[str, Any]:
     """The object in a file, empty if it cannot be read."""
     try:
-        value = json.loads(file.read_text(encoding="utf-8"))
+        value = json.loads(read_small(file))
         json.dumps(value, allow_nan=False)  # NaN, and what is beyond doubles and loads as inf
     except (OSError, ValueError, RecursionError):
         return {}

@@ -289,7 +289,7 @@ def manifest(job: Job, circumstances: Circumstances) -> dict[str, Any]:
         "host": socket.gethostname(),
         "versions": versions(),
         "origin": origin_of(job),
-        "git": git_folder.head(Path.cwd()),
+        "git": git_folder.head(Path()),
         "device": circumstances.device,
         "threads": circumstances.threads,
         "seed": job.settings.seed,

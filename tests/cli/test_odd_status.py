@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +18,15 @@ __all__ = ["gradcli"]
 
 Command = Callable[..., Ended]
 HUGE = 10**400
+LINE = """\
+gradcli: 1
+name: dots
+data: {name: csv, file: line.csv, target: y, numeric: [x], task: regression}
+model: [linear: 1]
+loss: mse
+optim: {name: sgd, lr: 0.001}
+train: {epochs: 1, batch: 8}
+"""
 
 
 @pytest.mark.parametrize(
@@ -44,6 +57,19 @@ def test_a_resume_passes_over_it(gradcli: Command, odd: dict[str, Any]) -> None:
     ended = gradcli("resume", str(only_run()), "--json")
     assert (ended.code, ended.json["steps"]) == (0, right["steps"]), ended.err
     assert ended.json["weights_sha256"] in (right["weights_sha256"], "")
+
+
+@pytest.mark.parametrize("name", ["status.json", "manifest.json", "best", "last"])
+def test_a_pipe_in_place_of_a_file_of_a_run_is_not_waited_for(gradcli: Command, name: str) -> None:
+    Path("line.csv").write_text("x,y\n" + "".join(f"{x},{x}\n" for x in range(40)))
+    Path("line.yaml").write_text(LINE)
+    assert gradcli("train", "line.yaml").code == 0
+    (only_run() / name).unlink(missing_ok=True)
+    os.mkfifo(only_run() / name)
+    for command in ("eval", "resume"):  # in processes of their own, which can be killed
+        line = [sys.executable, "-m", "gradcli", command, str(only_run()), "--device", "cpu"]
+        ended = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+        assert ended.returncode == 0, ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -88,3 +88,19 @@ def expected(checkout: Path) -> tuple[str, str]:
     """What may be said of a cut index: it still has a head."""
     name = git(checkout, "rev-parse", "HEAD")
     return name, f"{name}-dirty"
+
+
+def test_a_folder_that_is_gone_or_closed_has_no_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert git_folder.head(Path()) is None
+
+    def closed(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", closed)  # as until Python 3.13 in a folder without rights
+    assert git_folder.head(tmp_path) is None
