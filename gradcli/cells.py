@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from gradcli.dataclass import dataclass
 
 CUT = "…"
 # A line that must not be broken, shown where there is no terminal.

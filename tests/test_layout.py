@@ -98,6 +98,12 @@ def test_architecture_names_every_file_of_the_engine() -> None:
     assert not files - listed
 
 
+def test_dataclasses_are_those_that_cost_a_start_little() -> None:
+    slow = re.compile(r"^from dataclasses import .*\bdataclass\b", re.M)
+    theirs = [named(p) for p in PYTHON if slow.search(p.read_text())]
+    assert theirs == []
+
+
 BANNED_CALLS = {
     "eval",
     "exec",

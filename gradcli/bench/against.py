@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gradcli.dataclass import dataclass
 from gradcli.errors import ConfigError, ExpectationError
 from gradcli.wording import quantity
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gradcli.bench import counting, timing
 from gradcli.bench.layers import ELSEWHERE, Turn, Turns
+from gradcli.dataclass import dataclass
 from gradcli.engine import recording
 from gradcli.engine.array import Array
 from gradcli.engine.device.kernels import FACTS, NAMES

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from gradcli import engine
 from gradcli.bench import timing
+from gradcli.dataclass import dataclass
 from gradcli.engine.array import empty, run
 from gradcli.engine.device import cpu
 

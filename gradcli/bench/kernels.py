@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.bench import launches, rates, timing
+from gradcli.dataclass import dataclass
 
 if TYPE_CHECKING:
     from gradcli.bench.ceilings import Ceilings

@@ -5,9 +5,11 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from typing import Any
+
+from gradcli.dataclass import dataclass
 
 WARM_UP = 3
 TURN = 10  # measurements of one contender before the next one's turn

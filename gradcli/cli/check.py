@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gradcli.cli import completion, options, output
+from gradcli.dataclass import dataclass
 from gradcli.errors import ErrorGroup
 from gradcli.wording import quantity, verb
 

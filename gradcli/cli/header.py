@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gradcli.dataclass import dataclass
 from gradcli.engine import nn
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import opened

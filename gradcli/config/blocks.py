@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from gradcli.config.fields import Layers
@@ -11,6 +11,7 @@ from gradcli.config.merge import without
 from gradcli.config.node import MAX_VALUES, Node, Report, describe
 from gradcli.config.references import is_reference
 from gradcli.config.schema import check, schema_of, suggestion
+from gradcli.dataclass import dataclass
 from gradcli.errors import ConfigError
 
 MAX_USES = 10_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from gradcli import engine
@@ -13,6 +12,7 @@ from gradcli.config.node import Node, Report
 from gradcli.config.planned import PlannedLayer, build, build_all, written_layers
 from gradcli.config.schema import Schema, schema_of
 from gradcli.config.signal import Signal, floats
+from gradcli.dataclass import dataclass
 from gradcli.engine import nn
 from gradcli.engine.kind import Count
 from gradcli.errors import GradcliError, Place, ShapeError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,7 @@ from gradcli.config.row import REQUIRED, Row
 from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import Chosen, choose
 from gradcli.config.selection import Patterns, select
+from gradcli.dataclass import dataclass
 from gradcli.engine.kind import Bound
 from gradcli.errors import OptionError
 from gradcli.registry import closest

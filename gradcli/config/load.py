@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from gradcli.config.sections import (
 from gradcli.config.signal import Signal
 from gradcli.config.trust import Trust
 from gradcli.data import DATASETS, Facts, Source
+from gradcli.dataclass import dataclass
 from gradcli.errors import ErrorGroup, GradcliError, Place
 from gradcli.train import pretrained
 from gradcli.train.job import Expectation, Settings

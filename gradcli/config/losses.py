@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from gradcli import engine
 from gradcli.config.fields import Weights
+from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.engine.kind import NotNegative, Portion, Positive
 from gradcli.engine.nn import functional as F

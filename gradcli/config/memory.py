@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradcli import engine
@@ -12,6 +11,7 @@ from gradcli.config.build import job_of
 from gradcli.config.crosscheck import place_of
 from gradcli.config.room import Room, shown
 from gradcli.data import LoadedData
+from gradcli.dataclass import dataclass
 from gradcli.engine.device import cpu, meta
 from gradcli.engine.program.planned import arena_bytes
 from gradcli.errors import CaptureError, DeviceError, ErrorGroup, ShapeError

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from operator import is_
 from typing import Any
 
+from gradcli.dataclass import dataclass
 from gradcli.errors import ConfigError, GradcliError, Place
 
 Scalar = None | bool | int | float | str

@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -28,6 +28,7 @@ from gradcli.config.signal import Signal
 from gradcli.config.trust import Trust
 from gradcli.data import LoadedData, Source
 from gradcli.data.own import OwnDataset
+from gradcli.dataclass import dataclass
 from gradcli.errors import ConfigError, DeviceError, GradcliError
 
 

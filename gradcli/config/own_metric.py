@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 from gradcli import engine
 from gradcli.config.own_sentence import one_sentence
 from gradcli.config.row import Row
+from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor, recording
 from gradcli.engine.kind import shown
 from gradcli.errors import ConfigError, ShapeError
@@ -34,9 +33,7 @@ class OwnMetric(Row):
         if problem:
             raise ConfigError(f"{path}: {self.name} {problem}", code="E104")
         with one_sentence(path):
-            super().__init__(
-                dataclasses.dataclass(frozen=True)(cls), leave=("targets", "direction")
-            )
+            super().__init__(dataclass(frozen=True)(cls), leave=("targets", "direction"))
             assert self.parameters is not None  # an unknown type is found here
         if "name" in self.keys:
             raise ConfigError(

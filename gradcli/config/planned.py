@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from gradcli.config.schema import Schema
 from gradcli.config.signal import Signal
+from gradcli.dataclass import dataclass
 from gradcli.engine import nn
 from gradcli.engine.nn.hooks import recompute
 from gradcli.errors import Place

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
 from pydantic import Field
@@ -15,6 +14,7 @@ from gradcli.config.node import Node, Report
 from gradcli.config.row import REQUIRED, Row
 from gradcli.config.schema import schema_of
 from gradcli.config.sections import Chosen, choose
+from gradcli.dataclass import dataclass
 from gradcli.engine.kind import Bound, Portion, Share
 from gradcli.engine.optim import schedule as kinds
 from gradcli.errors import OptionError

@@ -8,7 +8,6 @@ import json
 import re
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, get_args
 
@@ -25,6 +24,7 @@ from pydantic import (
 from gradcli.config.fields import expected, in_yaml
 from gradcli.config.node import Node, Path, Report, describe
 from gradcli.config.row import Row
+from gradcli.dataclass import dataclass
 from gradcli.registry import closest, did_you_mean
 
 # Words from other tools, by gradcli's own; of several rows the first whose name exists counts.

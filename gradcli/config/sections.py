@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -14,6 +14,7 @@ from gradcli.config.merge import full, without
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.schema import check, schema_of, suggestion
 from gradcli.config.selection import Patterns
+from gradcli.dataclass import dataclass
 from gradcli.engine.kind import Bound
 from gradcli.errors import GradcliError
 from gradcli.numerals import SMALLEST, becomes_zero

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from gradcli.dataclass import dataclass
 from gradcli.errors import ShapeError
 from gradcli.wording import quantity
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from weakref import ref
 
 from gradcli.config.layer import Make, Trial
 from gradcli.config.signal import Signal
+from gradcli.dataclass import dataclass
 from gradcli.engine import nn
 from gradcli.errors import ShapeError
 from gradcli.wording import quantity

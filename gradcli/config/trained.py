@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from gradcli.config import own_code
@@ -16,6 +16,7 @@ from gradcli.config.room import Room
 from gradcli.config.trust import Trust
 from gradcli.data import Facts, LoadedData
 from gradcli.data.dataset import misfits
+from gradcli.dataclass import dataclass
 from gradcli.errors import ConfigError, ErrorGroup, GradcliError
 from gradcli.train import forks, old_runs
 from gradcli.train.checkpoint import Meta, newest_valid

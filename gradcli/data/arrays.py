@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +15,7 @@ from gradcli.data.npy import Header, Npy
 from gradcli.data.pictures import OwnPictures, Statistic
 from gradcli.data.samples import Samples, tensor_of
 from gradcli.data.targets import ScaledTargets
+from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 from gradcli.wording import quantity

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from gradcli import engine
 from gradcli.data.augment import Mixup, Transform
 from gradcli.data.samples import Samples
+from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 
 PURPOSE = "augment"  # of the generator whose step is the epoch and whose draw is the sample

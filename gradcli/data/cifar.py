@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,6 +18,7 @@ from gradcli.data.images import check_labels, unseen
 from gradcli.data.pictures import KnownPictures, Statistic
 from gradcli.data.samples import Samples, tensor_of
 from gradcli.data.split import cut
+from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import DataError
 from gradcli.wording import quantity, verb

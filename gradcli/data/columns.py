@@ -6,12 +6,12 @@ import math
 import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from gradcli.data.facts import CategoryColumn, DataFacts, NumericColumn
 from gradcli.data.files import shown
+from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
 from gradcli.registry import did_you_mean
 from gradcli.wording import listed, quantity, verb

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -28,6 +28,7 @@ from gradcli.data.foreign import kind_of
 from gradcli.data.samples import Samples, outlined, tensor_of
 from gradcli.data.split import cut, shuffled
 from gradcli.data.targets import ScaledTargets
+from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 from gradcli.wording import listed

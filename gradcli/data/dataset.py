@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from gradcli.data.facts import DataFacts, Facts, data_facts
 from gradcli.data.files import files_below, gzip_notes, shown
+from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import DataError
 

@@ -6,13 +6,13 @@ import io
 import threading
 import warnings
 from contextlib import nullcontext
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 from gradcli.data import jpeg, modes, png
 from gradcli.data.foreign import kind_of
 from gradcli.data.inflate import BOMB_RATIO, BOMB_SIZE
+from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
 from gradcli.wording import quantity
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, ClassVar, Literal, Self
 
+from gradcli.dataclass import dataclass
 from gradcli.wording import quantity
 
 VERSION = 1  # of DataFacts

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
 from gradcli.data.inflate import inflate, is_gzip
 from gradcli.data.sums import SUMS, Sums, parsed
+from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
 from gradcli.wording import quantity
 

@@ -8,7 +8,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -20,6 +20,7 @@ from gradcli.data.images import check_shape, unseen
 from gradcli.data.pictures import Pictures, Statistic, normalization
 from gradcli.data.samples import Samples, scaled, tensor_of
 from gradcli.data.split import cut, shuffled
+from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 from gradcli.wording import listed, quantity, verb

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import sys
 from array import array
-from dataclasses import dataclass
 from pathlib import Path
 
 from gradcli.data.background import Background
 from gradcli.data.files import Loaded, load, read, shown
 from gradcli.data.inflate import RATIO, inflate, is_gzip, peek, refuse_bomb
+from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
 from gradcli.wording import quantity
 

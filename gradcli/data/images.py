@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +16,7 @@ from gradcli.data.files import Loaded, shown
 from gradcli.data.idx import Header, Idx, read_header, read_idx
 from gradcli.data.pictures import OwnPictures, Statistic, padded
 from gradcli.data.samples import Samples, scaled, tensor_of
+from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 from gradcli.wording import quantity

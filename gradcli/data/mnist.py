@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ from gradcli.data.facts import DataFacts
 from gradcli.data.files import regular_size
 from gradcli.data.images import IdxSource, holds_samples, read_images, unseen
 from gradcli.data.pictures import KnownPictures, Statistic
+from gradcli.dataclass import dataclass
 
 FILES = {
     "images": "train-images-idx3-ubyte",

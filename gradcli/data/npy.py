@@ -16,10 +16,10 @@ import zlib
 from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from gradcli.data.inflate import RATIO, refuse_bomb
+from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
 from gradcli.wording import quantity
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +14,7 @@ from gradcli.data.dataset import Facts, Labelled, LoadedData, Split, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.samples import Samples
 from gradcli.data.targets import ScaledTargets
+from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import DataError
 from gradcli.wording import quantity
@@ -21,7 +22,7 @@ from gradcli.wording import quantity
 SPLITS = ("train", "val", "test")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class OwnDataset(ScaledTargets):
     """A Source made from `splits()`, which a subclass has; any method may be its own."""
 
@@ -32,7 +33,7 @@ class OwnDataset(ScaledTargets):
     @property
     def PLACES(self) -> tuple[str, ...]:  # noqa: N802 -- a constant of other sources
         """The fields that hold a Path."""
-        names = (f.name for f in dataclasses.fields(self))
+        names = (f.name for f in fields(self))
         return tuple(name for name in names if isinstance(getattr(self, name), Path))
 
     def locate(self, root: Path) -> Self:
@@ -40,7 +41,7 @@ class OwnDataset(ScaledTargets):
         paths: dict[str, Any] = {
             name: (root / getattr(self, name)).absolute() for name in self.PLACES
         }
-        return dataclasses.replace(self, **paths)
+        return replace(self, **paths)
 
     @cached_property
     def _samples_by_split(self) -> dict[str, Samples]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -16,6 +16,7 @@ from gradcli.data.facts import DataFacts
 from gradcli.data.files import expanded, locate, nearest
 from gradcli.data.samples import Samples, outlined
 from gradcli.data.split import cut
+from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gradcli import engine
 from gradcli.data.dataset import Facts
+from gradcli.dataclass import dataclass
 from gradcli.engine import DType, Tensor
 
 Statistic = float | Sequence[float]

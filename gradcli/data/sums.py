@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePath
 
+from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
 
 SUMS = "SHA256SUMS"

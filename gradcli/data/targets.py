@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from gradcli import engine
 from gradcli.data.facts import Facts, TargetFacts, data_facts
 from gradcli.data.samples import tensor_of
+from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.wording import listed, quantity
 

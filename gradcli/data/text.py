@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -15,6 +15,7 @@ from gradcli.data.facts import DataFacts
 from gradcli.data.files import Loaded, load, locate, shown, text_of
 from gradcli.data.samples import Windows, tensor_of, windows
 from gradcli.data.split import cut
+from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 from gradcli.wording import quantity, verb

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+from gradcli.dataclass import dataclass
 from gradcli.engine import graph, table
 from gradcli.engine.argument import checked_as
 from gradcli.engine.array import Array

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, wraps
 from typing import Any, Literal, TypeVar, cast, get_args
 
+from gradcli.dataclass import dataclass
 from gradcli.engine import table
 from gradcli.engine.argument import Arguments, beyond, too_large
 from gradcli.engine.array import Array

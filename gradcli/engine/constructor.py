@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, field
 from functools import wraps
 from inspect import signature
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.argument import Arguments, hints_of, too_large
 
 Class = TypeVar("Class", bound=type)

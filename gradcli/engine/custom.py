@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from gradcli.dataclass import dataclass
 from gradcli.engine import graph
 from gradcli.engine.array import Array, full
 from gradcli.engine.dtype import DType

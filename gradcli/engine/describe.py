@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from gradcli.dataclass import dataclass
 from gradcli.devices import DEVICES
 from gradcli.engine.accepted import accepted, shown
 from gradcli.engine.composite import Composite

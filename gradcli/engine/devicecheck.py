@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
+from gradcli.dataclass import dataclass
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import graph
 from gradcli.engine.device.gpu import opened

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import isfinite
 
+from gradcli.dataclass import dataclass
 from gradcli.errors import DTypeError, OptionError
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, TypeVar
 
+from gradcli.dataclass import dataclass
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import graph
 from gradcli.engine import shape as shapes

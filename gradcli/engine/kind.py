@@ -10,12 +10,13 @@ from __future__ import annotations
 import operator
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from math import isfinite
 from numbers import Real
 from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, get_origin
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.dtype import DType
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, GradcliError, OptionError, OptionTypeError

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary, WeakSet
 
+from gradcli.dataclass import dataclass
 from gradcli.engine import observing, table
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocast

@@ -8,9 +8,9 @@ and in any order.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from threading import RLock
 
+from gradcli.dataclass import dataclass
 from gradcli.errors import OptionError
 
 _BITS_64 = (1 << 64) - 1

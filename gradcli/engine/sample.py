@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.shape import Shape, numel
 
 # Whose memory the results of an op lie in. Nothing said: their own, of which each element has a

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.data.targets import column_means
+from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor, nn
 from gradcli.train.evaluate import Evaluation
 from gradcli.train.metrics import better, direction_of

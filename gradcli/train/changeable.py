@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from gradcli.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from safetensors import SafetensorError, deserialize
 
 from gradcli.data.facts import DataFacts
+from gradcli.dataclass import dataclass
 from gradcli.errors import CheckpointError
 from gradcli.train.atomic import write_file
 from gradcli.train.facts import facts_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gradcli.dataclass import dataclass
 from gradcli.engine import observing
 from gradcli.engine.origins import Origin, Origins, count_nonfinite, finite
 from gradcli.errors import NumericsError

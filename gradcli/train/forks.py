@@ -9,12 +9,13 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from gradcli.dataclass import dataclass
 from gradcli.errors import RunError
 from gradcli.train.directory import read_manifest
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradcli import engine
 from gradcli.data.facts import DataFacts
+from gradcli.dataclass import dataclass
 from gradcli.engine.nn.generation import cache_obstacle, generate
 from gradcli.errors import ConfigError, DataError
 from gradcli.train import precision

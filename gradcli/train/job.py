@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeAlias
 
 from gradcli.data.targets import TargetScale
+from gradcli.dataclass import dataclass
 from gradcli.engine.kind import Bound, Count, NotNegative, Positive, Share, Whole, within
 from gradcli.errors import CheckpointError, ConfigError
 from gradcli.train.changeable import ANYTIME, FORKS

@@ -6,13 +6,13 @@ import platform
 import socket
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcli import __version__
+from gradcli.dataclass import dataclass
 from gradcli.errors import CheckpointError, ConfigError, NumericsError
 from gradcli.registry import did_you_mean
 from gradcli.train import directory as directories

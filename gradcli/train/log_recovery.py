@@ -7,10 +7,11 @@ import os
 import re
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import NoReturn
 
+from gradcli.dataclass import dataclass
 from gradcli.train.atomic import sync_directory, write_file
 from gradcli.wording import listed, quantity, verb
 

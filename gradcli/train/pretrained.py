@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
+from gradcli.dataclass import dataclass
 from gradcli.errors import CheckpointError, GradcliError, RunError
 from gradcli.registry import did_you_mean
 from gradcli.train import checkpoint

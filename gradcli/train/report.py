@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from gradcli.dataclass import dataclass
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:

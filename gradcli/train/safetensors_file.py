@@ -11,12 +11,12 @@ import math
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from gradcli.data.files import shown
 from gradcli.data.foreign import kind_of
+from gradcli.dataclass import dataclass
 from gradcli.errors import CheckpointError
 from gradcli.wording import quantity, verb
 

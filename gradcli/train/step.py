@@ -10,11 +10,12 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.data.augmented import Augmented, epoch_state
+from gradcli.dataclass import dataclass
 from gradcli.engine import optim
 from gradcli.engine.array import copy_into
 from gradcli.engine.optim import clip

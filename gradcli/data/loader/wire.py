@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from gradcli import engine
+from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.engine.dtype import DTYPES
 

@@ -6,7 +6,6 @@ import random
 import signal
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from multiprocessing.connection import Connection
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from gradcli import engine
 from gradcli.data.loader import wire
 from gradcli.data.loader.sets import IterableDataset
+from gradcli.dataclass import dataclass
 from gradcli.engine.device import cpu
 
 

@@ -7,9 +7,9 @@ once; a capsule that nobody takes calls it itself when it dies.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from typing import Any
 
+from gradcli.dataclass import dataclass
 from gradcli.wording import quantity
 
 CPU = 1  # kDLCPU

@@ -5,9 +5,9 @@ Whoever must know what a kernel is asks here; no other module has a list of kern
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from gradcli.dataclass import dataclass
 from gradcli.errors import DeviceError
 from gradcli.free_memory import is_refusal, used_up
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.device import cpu
 from gradcli.engine.device.cpu import ERRORS_OF_VALUES, Storage
 from gradcli.engine.device.kernels import ffi, lib

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from gradcli.dataclass import dataclass
 from gradcli.engine import recording
 from gradcli.engine.array import Array
 from gradcli.engine.device import cpu

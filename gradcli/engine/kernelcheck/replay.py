@@ -6,8 +6,8 @@ import math
 import struct
 from array import array as packed
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from gradcli.dataclass import dataclass
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array
 from gradcli.engine.device import cpu

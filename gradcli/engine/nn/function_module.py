@@ -12,10 +12,10 @@ its tensors.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from inspect import signature
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.argument import hints_of
 from gradcli.engine.constructor import checked_constructor
 from gradcli.engine.kind import members

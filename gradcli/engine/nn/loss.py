@@ -30,9 +30,10 @@ __all__ = [
 ]
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from typing import Literal
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.kind import NotNegative, Portion, Positive, Reduction
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.function_module import FunctionModule, calls

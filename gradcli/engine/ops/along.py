@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from gradcli.dataclass import dataclass
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty
 from gradcli.engine.dtype import DType

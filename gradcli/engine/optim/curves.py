@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from gradcli.dataclass import dataclass
 
 Measure = Literal["rel", "abs"]
 RELATIVE: Measure = "rel"

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, dataclass_transform
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.constructor import checked_constructor, in_library
 from gradcli.engine.kind import Count, NotNegative, Portion, Positive, Share, Whole
 from gradcli.engine.optim.curves import (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.device.kernels import FACTS, NAMES
 
 INPUTS, OUTPUTS, STEPS, SCRATCH, PAIRS = 5, 3, 15, 8, 4

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from gradcli.dataclass import dataclass
 from gradcli.engine import recording
 from gradcli.engine.array import Array, copy_into, empty, empty_beside
 from gradcli.engine.device import cpu

@@ -7,8 +7,8 @@ elementwise call puts its result in the place of an input that nobody needs any 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.device.program import CallPlan
 from gradcli.engine.program import chain

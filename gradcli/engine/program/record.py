@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, NoReturn
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.array import Array
 from gradcli.engine.device import meta, program
 from gradcli.engine.device.cpu import Storage

@@ -8,8 +8,9 @@ it waits for the calls that come before it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.device.program import CallPlan
 from gradcli.engine.program.record import Buffer, Call, View
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from gradcli import engine
+from gradcli.dataclass import dataclass
 from gradcli.train.metrics.labels import label_rows
 from gradcli.train.metrics.metric import State, Table, Task, Totals
 

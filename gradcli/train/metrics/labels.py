@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradcli import engine
+from gradcli.dataclass import dataclass
 from gradcli.engine.kind import Count
 from gradcli.engine.nn import functional as F
 from gradcli.train.metrics.metric import Mean, State, Task

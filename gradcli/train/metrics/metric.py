@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from gradcli import engine
+from gradcli.dataclass import dataclass
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradcli import engine
+from gradcli.dataclass import dataclass
 from gradcli.train.metrics.labels import label_rows
 from gradcli.train.metrics.metric import Metric, State
 

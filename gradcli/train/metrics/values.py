@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
+from gradcli.dataclass import dataclass
 from gradcli.train.metrics.metric import Mean, Metric, State
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ import weakref
 from array import array as packed
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.device import cpu, place
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.gpu import launches, source

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from gradcli.dataclass import dataclass
 
 Handle = Any  # of a block of device memory
 

@@ -6,8 +6,8 @@ They are written, or a row of scalar_ops.h is applied to them first, with the bi
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.device.gpu.launch import Arg, CallSpec, tensors
 from gradcli.engine.device.kernels import FACTS, NAMES
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.device.gpu.launch import KernelModule
 from gradcli.engine.device.gpu.source import module_text
 

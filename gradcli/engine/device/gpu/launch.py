@@ -8,11 +8,12 @@ checks of a call are those of the CPU (csrc/cpu/check.c and the plans), made bef
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import wraps
 from hashlib import sha256
 from typing import NamedTuple, Protocol
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.device.gpu.driver import Place, Ready
 from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DType

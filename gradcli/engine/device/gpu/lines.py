@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.device.gpu.launch import THREADS, Operand
 
 _LINES = struct.Struct("6I")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import Metal as Mtl
 import objc
+
+from gradcli.dataclass import dataclass
 
 if TYPE_CHECKING:
     from gradcli.engine.device.gpu.metal import Metal

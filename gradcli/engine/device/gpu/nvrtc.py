@@ -11,13 +11,13 @@ import json
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from cuda.bindings import nvrtc
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.device.gpu.blame import no_module
 from gradcli.errors import DeviceError
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.device.gpu.ends import End
 from gradcli.engine.device.gpu.launch import THREADS, Arg, CallSpec, Draft, over, tensors
 

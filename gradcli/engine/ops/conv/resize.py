@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from gradcli.dataclass import dataclass
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.composite import function

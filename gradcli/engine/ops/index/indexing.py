@@ -8,10 +8,10 @@ where the dimensions they pick from are no neighbours. The result is a copy.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+from gradcli.dataclass import dataclass
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.composite import function

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.argument import listed
 from gradcli.engine.composite import function
 from gradcli.engine.ops.elementwise.arithmetic import mul

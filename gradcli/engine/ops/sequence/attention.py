@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
+from gradcli.dataclass import dataclass
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import graph, table
 from gradcli.engine import shape as shapes

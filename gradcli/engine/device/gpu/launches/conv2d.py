@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd
 
+from gradcli.dataclass import dataclass
 from gradcli.engine.device.gpu.ends import End, row_behind, store
 from gradcli.engine.device.gpu.launch import Arg, CallSpec, Draft, launches, over, tensors
 from gradcli.engine.device.gpu.tiles import Bias, cut_of, divisor, join, launch_product, pieces

@@ -1,0 +1,108 @@
+"""gradcli's dataclass against that of the standard library."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import field
+from math import nan
+from typing import Any
+
+import pytest
+
+from gradcli.dataclass import dataclass
+
+MAKERS = {"ours": dataclass, "theirs": dataclasses.dataclass}
+OPTIONS = [{}, {"frozen": True}, {"eq": False}, {"repr": False}, {"frozen": True, "kw_only": True}]
+FIELDS: list[list[Any]] = [
+    [],
+    [("a", float)],
+    [("a", float), ("b", list[int], field(default_factory=list))],
+    [
+        ("a", float),
+        ("b", str, field(default="x", compare=False)),
+        ("c", int, field(default=0, repr=False)),
+    ],
+]
+
+
+def built(make: Any, fields: list[Any], options: dict[str, Any]) -> Any:
+    """A class of these fields, declared as in a file."""
+    defaults = {one[0]: one[2] for one in fields if len(one) == 3}
+    types = {one[0]: one[1] for one in fields}
+    return make(**options)(type("Row", (), {"__annotations__": types, **defaults}))
+
+
+def behaviour(kind: Any) -> list[object]:
+    """What its rows say, and how they compare and hash."""
+    count = len(dataclasses.fields(kind))
+    values = [{}] if not count else [{"a": 1.0}, {"a": 1.0}, {"a": 2.0}, {"a": nan}]
+    if count == 3:
+        values += [{"a": 1.0, "b": "other"}, {"a": 1.0, "c": 3}]
+    rows = [kind(**one) for one in values]
+    texts = [repr(row).rpartition(" object at ")[0] or repr(row) for row in rows]
+    equal = [one == other for one in rows for other in (*rows, values, None)]
+    return [texts, equal, [hashable(row) for row in rows], kind.__hash__ is None]
+
+
+def hashable(row: object) -> object:
+    """Whether rows that are equal have one hash; None where there is none."""
+    try:
+        return hash(row) == hash(dataclasses.replace(row))  # type: ignore[type-var]
+    except TypeError:
+        return None
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("fields", FIELDS, ids=len)
+def test_rows_say_compare_and_hash_as_the_librarys(fields: Any, options: dict[str, Any]) -> None:
+    ours, theirs = (behaviour(built(make, fields, options)) for make in MAKERS.values())
+    assert ours == theirs
+
+
+def test_what_a_class_writes_itself_stays() -> None:
+    @dataclass(frozen=True)
+    class Row:
+        a: int
+
+        def __repr__(self) -> str:
+            return "row"
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        def __hash__(self) -> int:
+            return 7
+
+    assert (repr(Row(1)), Row(1) == Row(2), hash(Row(1))) == ("row", True, 7)
+
+
+def test_rows_of_a_subclass_are_others_and_compare_all_fields() -> None:
+    @dataclass(frozen=True)
+    class One:
+        a: int
+
+    @dataclass(frozen=True)
+    class Two(One):
+        b: int = 0
+
+    assert One(1) != Two(1) and Two(1) != Two(1, 2) and Two(1, 2) == Two(1, 2)
+
+
+def test_a_row_that_holds_itself_has_a_text() -> None:
+    @dataclass
+    class Row:
+        rows: list[Any]
+
+    row = Row([])
+    row.rows.append(row)
+    assert repr(row).endswith("Row(rows=[...])")
+
+
+def test_a_frozen_row_stays_as_it_is() -> None:
+    @dataclass(frozen=True)
+    class Row:
+        a: int
+
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Row(1).a = 2  # type: ignore[misc]
+    assert dataclasses.asdict(dataclasses.replace(Row(1), a=3)) == {"a": 3}
