@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ def choose_metrics(
     node: Node | None, task: Task | None, report: Report, own: Table | None = None
 ) -> dict[str, Chosen]:
     """Each metric by the name of its figure."""
-    table: Table = {**METRICS, **(own or {})}
+    table: Table = ChainMap[str, Any](dict(own or {}), METRICS)
     chosen: dict[str, Chosen] = {}
     for item in node.list() if node else []:
         written = _written(item, table, report)

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from gradcli.train.metrics.counts import F1, Confusion, Precision, Recall
-from gradcli.train.metrics.labels import (
-    Accuracy,
-    BitsPerCharacter,
-    Brier,
-    LogLoss,
-    Perplexity,
-    TopK,
-    label_rows,
-)
+from gradcli.registry import Late
+from gradcli.train.metrics.labels import label_rows
 from gradcli.train.metrics.metric import (
     Direction,
     Metric,
@@ -22,28 +14,28 @@ from gradcli.train.metrics.metric import (
     better,
     direction_of,
 )
-from gradcli.train.metrics.ranks import RocAuc
-from gradcli.train.metrics.values import MAE, MAPE, MSE, R2, RMSE, MedianError
 
-METRICS: dict[str, type[Metric]] = {
-    "accuracy": Accuracy,
-    "top_k": TopK,
-    "precision": Precision,
-    "recall": Recall,
-    "f1": F1,
-    "roc_auc": RocAuc,
-    "log_loss": LogLoss,
-    "brier": Brier,
-    "confusion": Confusion,
-    "perplexity": Perplexity,
-    "bits_per_character": BitsPerCharacter,
-    "mse": MSE,
-    "rmse": RMSE,
-    "mae": MAE,
-    "mape": MAPE,
-    "median_error": MedianError,
-    "r2": R2,
-}
+METRICS: Late[type[Metric]] = Late(
+    {
+        "accuracy": "gradcli.train.metrics.labels:Accuracy",
+        "top_k": "gradcli.train.metrics.labels:TopK",
+        "precision": "gradcli.train.metrics.counts:Precision",
+        "recall": "gradcli.train.metrics.counts:Recall",
+        "f1": "gradcli.train.metrics.counts:F1",
+        "roc_auc": "gradcli.train.metrics.ranks:RocAuc",
+        "log_loss": "gradcli.train.metrics.labels:LogLoss",
+        "brier": "gradcli.train.metrics.labels:Brier",
+        "confusion": "gradcli.train.metrics.counts:Confusion",
+        "perplexity": "gradcli.train.metrics.labels:Perplexity",
+        "bits_per_character": "gradcli.train.metrics.labels:BitsPerCharacter",
+        "mse": "gradcli.train.metrics.values:MSE",
+        "rmse": "gradcli.train.metrics.values:RMSE",
+        "mae": "gradcli.train.metrics.values:MAE",
+        "mape": "gradcli.train.metrics.values:MAPE",
+        "median_error": "gradcli.train.metrics.values:MedianError",
+        "r2": "gradcli.train.metrics.values:R2",
+    }
+)
 
 __all__ = [
     "METRICS",

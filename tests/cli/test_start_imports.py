@@ -1,0 +1,45 @@
+"""What a training does not load: each module is paid for at every start."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# Of tables, the rows that the config does not name; of the engine, what only Python code calls.
+NEEDLESS = {
+    "gradcli.bench",
+    "gradcli.data.csv",
+    "gradcli.data.folder",
+    "gradcli.data.loader",
+    "gradcli.data.text",
+    "gradcli.engine.describe",
+    "gradcli.engine.gradcheck",
+    "gradcli.engine.optim.lr_scheduler",
+    "gradcli.engine.stubs",
+    "gradcli.train.metrics.counts",
+    "gradcli.train.metrics.ranks",
+    "gradcli.train.metrics.values",
+}
+
+
+def test_a_training_loads_only_what_its_config_names(tmp_path: Path) -> None:
+    program = (
+        "import sys; from gradcli.cli.main import run; code = run(sys.argv[1:]);"
+        "print(*sys.modules, file=sys.stderr); sys.exit(code)"
+    )
+    words = ["train", "configs/mnist.yaml", "--max-steps", "1", "--runs", str(tmp_path)]
+    child = subprocess.run(
+        [sys.executable, "-c", program, *words], cwd=ROOT, capture_output=True, text=True
+    )
+    assert child.returncode == 0, child.stderr
+    modules = set(child.stderr.splitlines()[-1].split())
+    assert "gradcli.train.metrics.labels" in modules
+    assert not NEEDLESS & modules
+
+
+def test_what_is_loaded_late_has_its_name() -> None:
+    program = "from gradcli.engine import optim; print(optim.lr_scheduler.StepLR.__name__)"
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert child.stdout == "StepLR\n"
