@@ -145,7 +145,7 @@ def _say_aside_as_is(text: str) -> None:
     if sys.stdout is not None:  # what both go to has them in the order they were said
         with contextlib.suppress(OSError):  # it is said again when the command ends
             sys.stdout.flush()
-    with contextlib.suppress(BrokenPipeError):  # where nobody listens, nothing is lost
+    with contextlib.suppress(OSError):  # a full disk, a terminal that is gone: the exit code stays
         print(text, file=sys.stderr, flush=True)
 
 

@@ -222,6 +222,16 @@ def test_a_closed_stderr_never_moves_messages_to_stdout() -> None:
     assert done.stdout == "2\n"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize(("arguments", "code"), [("xyz", 2), ("xyz --json", 2), ("", 2)])
+def test_a_stderr_that_is_full_keeps_the_exit_code(arguments: str, code: int) -> None:
+    command = f"{sys.executable} -m gradcli {arguments} 2> /dev/full; echo $?"
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], capture_output=True, text=True, cwd=Path(__file__).parents[2]
+    )
+    assert done.stdout == f"{code}\n"
+
+
 def test_the_message_has_place_line_caret_and_notes() -> None:
     line = "optim: {name: adamw, lr: 1e-3, weight_decy: 0.01}"
     problem = GradcliError(
