@@ -258,9 +258,11 @@ def _usable(value: object, kind: type | tuple[type, ...]) -> bool:
 
 
 def names(directory: Path) -> list[str]:
-    """The checkpoints in a directory, newest first."""
+    """The checkpoints in a directory, newest first; none where it does not exist."""
     try:
         found = [entry.name for entry in directory.iterdir() if step_of(entry.name) is not None]
+    except FileNotFoundError:
+        return []
     except OSError as error:
         raise CheckpointError(f"cannot read {directory}: {error.strerror}") from error
     return sorted(found, key=lambda name: step_of(name) or 0, reverse=True)

@@ -187,6 +187,7 @@ class RunDirectory:
     def recover_start(self) -> list[str]:
         """After a kill before the first checkpoint: stale files away, the log empty."""
         with _writing(self.path):
+            self.checkpoints.mkdir(exist_ok=True)  # an empty one may be lost in a copy
             return self._without_stale() + recover_log(self.path / LOG, 0, -1)
 
     def _without_stale(self) -> list[str]:

@@ -61,8 +61,7 @@ def _not_found(runs: Path, text: str) -> GradcliError:
         return RunError("no run '': a run is named by its path, its name or `last`")
     near = _runs_near(runs, Path(text))
     if os.path.isdir(text):  # noqa: PTH112 -- false, and no OSError, for a name that is too long
-        lacks = "checkpoints" if (Path(text) / "resolved.yaml").is_file() else "resolved.yaml"
-        return RunError(f"{quote} is not a run: it has no {lacks}", notes=near)
+        return RunError(f"{quote} is not a run: it has no resolved.yaml", notes=near)
     if near:
         return RunError(f"{quote} is not a run", notes=near)
     if not names:
@@ -90,9 +89,12 @@ def _runs_near(runs: Path, path: Path) -> tuple[str, ...]:
 
 
 def is_run(path: Path) -> bool:
-    """Whether a directory holds a run; a name that no file can have holds none."""
+    """Whether a directory holds a run; a name that no file can have holds none.
+
+    Its folder of checkpoints may be missing: git and archives leave out an empty one.
+    """
     try:
-        return (path / "resolved.yaml").is_file() and (path / "checkpoints").is_dir()
+        return (path / "resolved.yaml").is_file()
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             return False

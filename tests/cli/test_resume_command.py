@@ -91,7 +91,7 @@ def test_a_folder_is_told_what_it_lacks_to_be_a_run(gradcli, tmp_path: Path) -> 
     folder.mkdir()
     assert "it has no resolved.yaml" in gradcli("resume", str(folder)).err
     (folder / "resolved.yaml").touch()
-    assert "it has no checkpoints" in gradcli("resume", str(folder)).err
+    assert "resolved.yaml is empty" in gradcli("resume", str(folder)).err
 
 
 @pytest.mark.parametrize(

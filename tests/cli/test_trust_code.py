@@ -122,6 +122,15 @@ def test_a_strangers_code_is_not_run(gradcli: Command, strangers: Path, name: st
     assert not Path("nobody").exists()
 
 
+def test_a_strangers_run_without_checkpoints_is_no_config_of_this_user(
+    gradcli: Command, strangers: Path
+) -> None:
+    shutil.rmtree(strangers / "checkpoints")
+    ended = gradcli("train", str(strangers / "resolved.yaml"))
+    assert not Path("marker").exists()
+    assert (ended.code, ended.err.count("error[E128]")) == (2, 2), ended.err
+
+
 @OPENING
 def test_it_is_run_where_that_is_asked_for(gradcli: Command, strangers: Path, name: str) -> None:
     ended = call(gradcli, name, strangers, "--trust-code")

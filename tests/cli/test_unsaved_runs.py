@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -75,6 +76,17 @@ def test_killed_again_it_still_goes_on(gradcli: Command) -> None:
         gradcli("resume", "last", "--json").json["weights_sha256"]
         == (whole(gradcli)["weights_sha256"])
     )
+
+
+@pytest.mark.parametrize("how", ["dots", "path"])
+def test_a_copy_without_the_empty_folder_of_checkpoints_goes_on(gradcli: Command, how: str) -> None:
+    kill()
+    run = only_run()
+    shutil.rmtree(run / "checkpoints")
+    argument = how if how == "dots" else str(run)
+    assert f"`gradcli resume {run}` goes on from step 0" in gradcli("eval", argument).err
+    ended = gradcli("resume", argument, "--json")
+    assert ended.json["weights_sha256"] == whole(gradcli)["weights_sha256"]
 
 
 def test_a_folder_that_is_no_run_yet_is_passed_over(gradcli: Command) -> None:
