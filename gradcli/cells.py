@@ -59,7 +59,7 @@ def wrapped(text: str, width: int | None, indent: int = 2) -> list[str]:
             lines[-1] += gap + piece
 
     for gap, unit in re.findall(r"(^\s*|\s{2,})(\S+(?:\s\S+)*)", text):
-        if cells(margin + unit) <= width:
+        if cells((margin if lines[-1].strip() else gap) + unit) <= width:
             put(gap, unit)
             continue
         for number, word in enumerate(unit.split()):
@@ -67,13 +67,16 @@ def wrapped(text: str, width: int | None, indent: int = 2) -> list[str]:
     return lines
 
 
-def shortened(text: str, width: int) -> str:
-    """The text, its end replaced by … where it is wider."""
+def shortened(text: str, width: int, with_end: bool = False) -> str:
+    """The text, its end (or, with its end, its middle) replaced by … where it is wider."""
     if cells(text) <= width:
         return text
-    while text and cells(text) > width - 1:
+    end = ""
+    while with_end and cells(end) < (width - 1) // 2:
+        text, end = text[:-1], text[-1] + end
+    while text and cells(text) + cells(end) > width - 1:
         text = text[:-1]
-    return text + CUT
+    return text + CUT + end
 
 
 @dataclass(frozen=True)

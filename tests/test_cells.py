@@ -49,6 +49,9 @@ class TestWrapped:
         assert wrapped(text, 20) == [text]
         assert wrapped(text * 40, None) == [text * 40]
 
+    def test_a_wide_indent_is_no_reason_to_be_wider(self) -> None:
+        assert wrapped("        99 kB of a step", 20) == ["        99 kB of a", "  step"]
+
     def test_counts_cells(self) -> None:
         assert wrapped("日本語 日本語 日本語", 14) == ["日本語 日本語", "  日本語"]
 
@@ -56,6 +59,13 @@ class TestWrapped:
 @pytest.mark.parametrize(("width", "text"), [(9, "日本語abc"), (7, "日本語…"), (6, "日本…")])
 def test_shortened_counts_cells(width: int, text: str) -> None:
     assert shortened("日本語abc", width) == text
+
+
+@pytest.mark.parametrize("width", range(3, 12))
+def test_shortened_with_its_end_keeps_both(width: int) -> None:
+    text = shortened("class-of-日本-7", width, with_end=True)
+    assert cells(text) in (width - 1, width)
+    assert (text[0], text[-1]) == ("c", "7")
 
 
 class TestWindow:
