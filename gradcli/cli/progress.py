@@ -63,9 +63,9 @@ class Progress:
             with contextlib.suppress(OSError):
                 output.say_rows_aside(self._header.rows(run, step, total, per_epoch))
         if output.is_terminal(sys.stderr):
-            from tqdm import tqdm
+            from gradcli.cli.bar import Bar
 
-            self._bar = tqdm(
+            self._bar = Bar(
                 desc=self._epoch(step + 1),
                 total=total,
                 initial=step,
@@ -158,15 +158,6 @@ class Progress:
 def _short(loss: float) -> str:
     """As many digits as the figures of an evaluation have; a tiny one as a power of ten."""
     return f"{loss:.4f}" if loss == 0 or 1e-3 <= abs(loss) < 1e4 else f"{loss:.3g}"
-
-
-def bar_format(columns: int | None) -> str | None:
-    """What stands beside the bar; a narrow terminal goes without speed, then counts, then time."""
-    if columns is None or columns >= 110:
-        return None
-    if columns >= 76:
-        return "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{remaining}{postfix}]"
-    return "{desc} |{bar}| {remaining}{postfix}" if columns >= 54 else "{desc} |{bar}|{postfix}"
 
 
 def figures(metrics: Mapping[str, float]) -> str:

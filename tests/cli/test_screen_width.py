@@ -5,16 +5,17 @@ What a program reads is never broken.
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from tqdm import tqdm
 
 from gradcli.cells import cells
-from gradcli.cli.progress import bar_format
+from gradcli.cli.bar import Bar
 from tests.cli.terminal import in_terminal
 
 WIDTHS = (40, 60, 80, 200)
@@ -82,21 +83,29 @@ def test_a_long_sentence_is_broken_between_words(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 100, 200])
 def test_the_bar_is_whole(columns: int) -> None:
-    text = tqdm.format_meter(
-        1204,
-        4300,
-        12.0,
-        ncols=columns,
-        prefix="epoch 3/10: ",
-        unit="step",
-        bar_format=bar_format(columns),
-        postfix="loss 0.1234, lr 0.001",
-    )
+    bar = Bar(total=4300, initial=1204, file=io.StringIO(), ncols=columns, unit="step")
+    bar.set_description("epoch 3/10")
+    bar.set_postfix_str("loss 0.1234, lr 0.001")
+    text = str(bar)
     assert len(text) <= columns
-    assert "loss 0.1234, lr 0.001" in text
+    assert ("loss 0.1234, lr 0.001" if columns > 40 else "loss 0.1234") in text
+    assert "|, " not in text
+    assert ": :" not in text
     assert text.count("|") == 2
-    if columns >= 60:
-        assert len(text.split("|")[1]) >= 8
+    assert len(text.split("|")[1]) >= (8 if columns >= 60 else 3)
+
+
+@pytest.mark.parametrize("columns", [40, 60])
+def test_the_bar_of_a_training_is_whole(columns: int, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{x},{x}\n" for x in range(40)))
+    data = "gradcli: 1\ndata: {name: csv, file: a.csv, target: y, numeric: [x], task: regression}\n"
+    (tmp_path / "a.yaml").write_text(data + REST)
+    screen = in_terminal(columns, ["train", "a.yaml"], tmp_path, NO_COLOR="1")
+    drawn = [part for part in re.split(r"[\r\n]", screen.text) if re.match(r"epoch .*\|", part)]
+    assert drawn
+    for part in drawn:
+        assert cells(part) <= columns
+        assert part.count("|") == 2
 
 
 def test_only_a_near_option_is_offered(tmp_path: Path) -> None:
