@@ -5,29 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from gradcli.table import Column, lines
 from gradcli.wording import quantity
 
 Row = Mapping[str, Any]
 BOUNDS = {"compute": " c", "memory": " m", None: ""}
 KIB, MIB = 1 << 10, 1 << 20
+# Of time, rates and share; a narrow terminal goes without rates first.
+_FIGURES = (Column(10), Column(10, rank=2), Column(10, rank=3), Column(10, rank=1))
+_HEADS = ("ms", "GFLOP/s", "GB/s", "of ceiling")
 
 
-def of_kernels(found: Row) -> Iterator[str]:
-    """The kernels by themselves."""
+def of_kernels(found: Row, width: int | None = None) -> Iterator[str]:
+    """The kernels by themselves; tables fit the `width` of a terminal."""
     yield f"medians; {_where(found)}"
-    yield _line(f"{'':<32}", ("ms", "GFLOP/s", "GB/s", "of ceiling"))
-    for item in found["items"]:
-        yield _line(f"{item['name']:<32}", _figures(item))
+    rows = [("", *_HEADS), *((item["name"], *_figures(item)) for item in found["items"])]
+    yield from lines((Column(32, "label", gap=0), *_FIGURES), rows, width)
     yield from _ceilings(found)
 
 
-def of_config(found: Row) -> Iterator[str]:
+def of_config(found: Row, width: int | None = None) -> Iterator[str]:
     """The step of a config, its layers, its longest calls, memory, and what they are held to."""
     yield f"{found['config']}: {found['name']}, batch {found['batch']}; {_where(found)}"
-    yield from _steps(found)
+    yield from _steps(found, width)
     if "program" in found:
-        yield from _layers(found)
-        yield from _calls(found)
+        yield from _layers(found, width)
+        yield from _calls(found, width)
     if "why_no_parts" in found:
         yield found["why_no_parts"]
     yield _memory(found["memory"])
@@ -40,16 +43,13 @@ def _where(found: Row) -> str:
     return f"{found['device']}, {found['instruction_set']}, threads {found['threads']}"
 
 
-def _line(name: str, cells: Sequence[str]) -> str:
-    return f"{name} {' '.join(f'{cell:>10}' for cell in cells)}".rstrip()
-
-
-def _steps(found: Row) -> Iterator[str]:
+def _steps(found: Row, width: int | None) -> Iterator[str]:
     yield ""
-    yield _line(f"{'step':<16}", ("median ms", "from", "to", "samples/s"))
+    rows = [("step", "median ms", "from", "to", "samples/s")]
     for name, row in found["steps"].items():
-        times = (f"{row[key]:.4f}" for key in ("ms", "low", "high"))
-        yield _line(f"{name:<16}", (*times, f"{found['samples_per_second'][name]:,.0f}"))
+        median, low, high = (f"{row[key]:.4f}" for key in ("ms", "low", "high"))
+        rows.append((name, median, low, high, f"{found['samples_per_second'][name]:,.0f}"))
+    yield from lines((Column(16, "label", gap=0), *[Column(10)] * 4), rows, width)
     for row in (found, found.get("torch", {})):
         yield from (row[key] for key in ("why_not_captured", "why_not_compiled") if row.get(key))
     if "torch" in found:
@@ -64,33 +64,35 @@ def _ratios(torch: Row) -> Iterator[str]:
     yield f"first loss {losses['gradcli']:.6f}, in PyTorch {losses['torch']:.6f}"
 
 
-def _layers(found: Row) -> Iterator[str]:
+def _layers(found: Row, width: int | None) -> Iterator[str]:
     yield ""
-    heads = ("calls", "forward ms", "backward ms", "GFLOP/s", "GB/s", "of ceiling")
-    yield _line(f"{'layer':<28}", heads)
+    rows: list[Sequence[str]] = [("layer", "calls", "forward ms", "backward ms", *_HEADS[1:])]
     for row in found["layers"]:
         times = (f"{row[key]:.4f}" if row[key] else "" for key in ("forward_ms", "backward_ms"))
-        yield _line(f"{row['name']:<28}", (str(row["calls"]), *times, *_figures(row)[1:]))
+        rows.append((row["name"], str(row["calls"]), *times, *_figures(row)[1:]))
     program = found["program"]
     both = (str(program["calls"]), "", f"{program['ms']:.4f}", *_figures(program)[1:])
-    yield _line(f"{'all, one after another':<28}", both)
+    rows.append(("all, one after another", *both))
+    columns = (Column(28, "label", gap=0), *[Column(10)] * 3, *_FIGURES[1:])
+    yield from lines(columns, rows, width)
 
 
-def _calls(found: Row) -> Iterator[str]:
-    rows = found["calls"]
+def _calls(found: Row, width: int | None) -> Iterator[str]:
     yield ""
     program = found["program"]
     yield (
         f"captured: {quantity(program['calls'], 'call')} in {quantity(program['waves'], 'wave')}, "
         f"of {quantity(program['eager_calls'], 'call')} recorded"
     )
-    yield _line(f"{'call':<28}", ("ms", "GFLOP/s", "GB/s", "of ceiling"))
-    for row in rows:
+    rows: list[Sequence[str]] = [("call", *_HEADS, "")]
+    for row in found["calls"]:
         back = ", backward" if row["backward"] else ""
         kernel, _, more = row["kernel"].partition(" ")
         more = f" ({more})" if more else ""
-        where = f"  {row['layer']}{back}{more}: {row['shapes']}"
-        yield _line(f"{kernel:<28}", _figures(row)) + where
+        where = f"{row['layer']}{back}{more}: {row['shapes']}"
+        rows.append((kernel, *_figures(row), where))
+    columns = (Column(28, "label", gap=0), *_FIGURES, Column(0, "text", gap=2))
+    yield from lines(columns, rows, width)
 
 
 def _figures(row: Row) -> list[str]:

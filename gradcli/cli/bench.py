@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +93,8 @@ def command(
     if as_json:
         output.say_json(found)
     else:
-        for line in tables.of_kernels(found) if config is None else tables.of_config(found):
+        shown = tables.of_kernels if config is None else tables.of_config
+        for line in shown(found, output.width(sys.stdout)):
             output.say(line)
     if before and against:
         inside = earlier.layers(before, found)

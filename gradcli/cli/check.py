@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, field
 from pathlib import Path
@@ -142,10 +143,8 @@ def _show(checked: Checked, resolved: bool) -> None:
     samples += verb(max(config.facts.sizes.values()), " sample", " samples")
     steps = quantity(config.steps, "step")
     output.say(f"{checked.path}: {config.name}, {samples}, {steps}", "heading")
-    for line in layer_lines(config.model):
+    for line in layer_lines(config.model, total=True, width=output.width(sys.stdout)):
         output.say(line)
-    total = sum(layer.parameters for layer in config.model)
-    output.say(f"{'total':>5}  {'':<28} {'':>14} {total:>14,}")
     if checked.frozen:
         names = list(checked.frozen)
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
@@ -154,5 +153,7 @@ def _show(checked: Checked, resolved: bool) -> None:
         )
     if config.memory:
         persistent, arena = shown(config.memory.persistent), shown(config.memory.arena)
-        output.say(f"memory: {persistent} of weights, their gradients, the optimizer and data")
-        output.say(f"        {arena} of a step's intermediates")
+        output.say(
+            f"memory: {persistent} of weights, their gradients, the optimizer and data", indent=8
+        )
+        output.say(f"        {arena} of a step's intermediates", indent=8)

@@ -172,4 +172,4 @@ def _show_kernels(report: dict[str, Any]) -> None:
 
 
 def _line(label: str, text: str) -> None:
-    output.say(f"{label:<10} {text}")
+    output.say(f"{label:<10} {text}", indent=11)

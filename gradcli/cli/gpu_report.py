@@ -9,6 +9,7 @@ from gradcli.cli import output
 from gradcli.errors import GradcliError
 from gradcli.wording import quantity
 
+LABEL = 11  # cells for the label of a row
 SHOWN = 20  # differences; the rest is counted
 
 
@@ -46,25 +47,25 @@ def gpu_report(device: str) -> dict[str, Any]:
 
 def show(report: dict[str, Any]) -> None:
     """The same in lines."""
-    output.say(f"{report['device']:<10} {report.get('is', 'not opened')}")
+    output.say(f"{report['device']:<10} {report.get('is', 'not opened')}", indent=LABEL)
     if "problem" in report:
-        output.say(f"{'problem':<10} {report['problem']}")
+        output.say(f"{'problem':<10} {report['problem']}", indent=LABEL)
         return
     count = report["kernels"] - len(report["never_launched"])
     kernels = (
         f"launched {count} of {quantity(report['kernels'], 'kernel')} in "
         f"{quantity(report['modules'], 'module')}"
     )
-    output.say(f"{'kernels':<10} {kernels}")
+    output.say(f"{'kernels':<10} {kernels}", indent=LABEL)
     failed = report["failed"]
     for line in failed[:SHOWN]:
-        output.say(f"{'wrong':<10} {line}")
+        output.say(f"{'wrong':<10} {line}", indent=LABEL)
     if len(failed) > SHOWN:
-        output.say(f"{'':<10} and {len(failed) - SHOWN} more; --json lists all")
+        output.say(f"{'':<10} and {len(failed) - SHOWN} more; --json lists all", indent=LABEL)
     verdict = f"{len(failed)} differ from the CPU" if failed else "all as on the CPU"
     tried = (
         f"{report['ops']} in {quantity(report['cases'], 'case')}, "
         f"{quantity(report['calls'], 'call')} of kernels"
     )
-    output.say(f"{'ops':<10} {tried}; {verdict}")
-    output.say(f"{'took':<10} {report['seconds']} s")
+    output.say(f"{'ops':<10} {tried}; {verdict}", indent=LABEL)
+    output.say(f"{'took':<10} {report['seconds']} s", indent=LABEL)

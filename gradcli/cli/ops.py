@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -9,6 +10,7 @@ import click
 from gradcli.cli import completion, options, output
 from gradcli.errors import ConfigError
 from gradcli.registry import did_you_mean
+from gradcli.table import Column, lines
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
@@ -49,12 +51,14 @@ def command(name: str | None, markdown: bool, stub: str | None, as_json: bool) -
 
 
 def _show_all(rows: list[describe.Facts]) -> None:
+    columns = (Column(22, "name", gap=2), Column(1, "text"))
+    shown = lines(columns, [(row.name, row.meaning) for row in rows], output.width(sys.stdout))
     family = ""
-    for row in rows:
+    for row, line in zip(rows, shown, strict=True):
         if row.family != family:
             output.say(("" if not family else "\n") + row.family)
             family = row.family
-        output.say(f"  {row.name:<22} {row.meaning}")
+        output.say(line)
     output.say(f"\n{quantity(len(rows), 'op')}; `gradcli ops NAME` shows one of them")
 
 
@@ -72,4 +76,4 @@ def _show_one(row: describe.Facts) -> None:
         ("samples", str(row.samples)),
     ):
         if value:
-            output.say(f"  {label:<9} {value}")
+            output.say(f"  {label:<9} {value}", indent=12)

@@ -105,7 +105,9 @@ def say_as_is(text: str) -> None:
 
 
 def say_part(text: str) -> None:
-    """A piece of a line, on stdout at once."""
+    """A piece of a text, on stdout at once; a terminal gets escapes for what would steer it."""
+    if is_terminal(sys.stdout):
+        text = "\n".join(map(printable, text.split("\n")))
     print(text, end="", flush=True)
 
 
@@ -150,9 +152,11 @@ def _say_aside_as_is(text: str) -> None:
 
 
 def _fitted(text: str, columns: int | None, indent: int = 2) -> str:
+    """The text for a terminal: names out of data must not steer it, and lines fit it."""
     if columns is None:
         return text
-    return "\n".join(part for line in text.split("\n") for part in wrapped(line, columns, indent))
+    lines = map(printable, text.split("\n"))
+    return "\n".join(part for line in lines for part in wrapped(line, columns, indent))
 
 
 def traceback(error: BaseException) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,8 +105,9 @@ def command(
     elif as_json:
         output.say_json({**_head(trained), "predictions": list(records)})
     else:
+        width = output.width(sys.stdout)
         for record in records:
-            output.say(predictions.line(record))
+            output.say(predictions.line(record, width))
 
 
 def _say_weights(trained: Trained, as_json: bool) -> None:

@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradcli.cells import cells
 from gradcli.data.files import shown
 from gradcli.errors import ConfigError, RunError
+from gradcli.table import Column, lines
 from gradcli.train.atomic import write_file
 from gradcli.train.json_file import FORMAT
 
@@ -24,13 +26,24 @@ if TYPE_CHECKING:
 Record = Mapping[str, Any]
 
 
-def line(record: Record) -> str:
-    """file, index, then label and probability of each class named, or the values; by tabs."""
-    cells = [shown(record["file"]), str(record["index"])]
-    for one in record.get("top", []):
-        cells += [shown(one["label"]), f"{one['probability']:.4f}"]
-    cells += [f"{value:.6g}" for value in record.get("values", {}).values()]
-    return "\t".join(cells)
+def line(record: Record, width: int | None = None) -> str:
+    """file, index, then label and probability of each class named, or the values; by tabs.
+
+    A row that is wider than a terminal of `width` is fitted to it.
+    """
+    row = [shown(record["file"]), str(record["index"])]
+    columns = [Column(0, "label", gap=0), Column(0)]
+    for place, one in enumerate(record.get("top", [])):
+        row += [shown(one["label"]), f"{one['probability']:.4f}"]
+        rank = 2 * place
+        columns += [Column(0, "label", gap=2, rank=rank), Column(0, rank=rank and rank + 1)]
+    for rank, value in enumerate(record.get("values", {}).values()):
+        row.append(f"{value:.6g}")
+        columns.append(Column(0, gap=2, rank=rank))
+    text = "\t".join(row)
+    if width is None or cells(text.expandtabs()) <= width:
+        return text
+    return lines(columns, [row], width)[0]
 
 
 def json_lines(records: Iterable[Record]) -> Iterator[str]:

@@ -9,8 +9,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gradcli.cells import cells
 from gradcli.cli import output
 from gradcli.cli.options import compute_on
+from gradcli.table import Column, lines, shown_columns
 from gradcli.wording import quantity, verb
 
 if TYPE_CHECKING:
@@ -172,11 +174,18 @@ def _lines(name: str, table: Table, classes: Sequence[str]) -> Iterator[str]:
         shares = (f"{one} {value:.4f}" for one, value in zip(named, table, strict=True))
         yield f"{name}  {'  '.join(shares)}"
         return
-    yield f"{name}: a row for each class, a column for each answer"
-    longest = max(map(len, named))
-    width = max(len(str(count)) for row in table for count in row)
-    for one, row in zip(named, table, strict=True):
-        yield f"  {one:<{longest}}  {' '.join(f'{count:>{width}}' for count in row)}"
+    width = output.width(sys.stdout)
+    rows = [(one, *map(str, row)) for one, row in zip(named, table, strict=True)]
+    longest = max(len(cell) for row in rows for cell in row[1:])
+    columns = [
+        Column(max(map(cells, named)), "label", gap=2),
+        *(Column(longest, gap=1 + (number == 0), rank=number) for number in range(len(table))),
+    ]
+    answers = shown_columns(columns, rows, width) - 1
+    yield f"{name}: a row for each class, a column for each answer" + (
+        f" (the first {answers} of {len(table)}; --json has all)" if answers < len(table) else ""
+    )
+    yield from lines(columns, rows, width)
 
 
 def _say_baseline(result: Result) -> None:

@@ -20,6 +20,7 @@ from gradcli.data import LoadedData
 from gradcli.data.targets import absent_classes, target_notes, with_targets
 from gradcli.engine import nn, optim
 from gradcli.errors import ConfigError, DeviceError, ErrorGroup, GradcliError, OptionError
+from gradcli.table import Column, lines
 from gradcli.train.job import Job, as_they_are
 from gradcli.train.metrics import direction_of
 from gradcli.train.pretrained import State, take_over
@@ -155,15 +156,24 @@ def _taking_over(
     return lambda: take_over(model, Path(section.from_), names, state)
 
 
-def layer_lines(layers: Sequence[PlannedLayer]) -> list[str]:
-    """One line a layer: index, name, output shape, parameters."""
-    shown = list(_shown(layers, 0))
-    width = max((len(layer.index) for layer, _ in shown), default=0)
-    return [
-        f"{layer.index:>{max(width, 5)}}  {'  ' * depth + layer.title:<28} "
-        f"{layer.output!s:>14} {layer.parameters:>14,}"
-        for layer, depth in shown
+def layer_lines(
+    layers: Sequence[PlannedLayer], total: bool = False, width: int | None = None
+) -> list[str]:
+    """One line a layer: index, name, output shape, parameters; their total at the end."""
+    rows = [
+        (layer.index, "  " * depth + layer.title, str(layer.output), f"{layer.parameters:,}")
+        for layer, depth in _shown(layers, 0)
     ]
+    indices = max([5, *(len(row[0]) for row in rows)])
+    if total:
+        rows.append(("total", "", "", f"{sum(layer.parameters for layer in layers):,}"))
+    columns = (
+        Column(indices, gap=0),
+        Column(28, "label", gap=2),
+        Column(14, rank=1),
+        Column(14),
+    )
+    return lines(columns, rows, width)
 
 
 def _shown(layers: Sequence[PlannedLayer], depth: int) -> Iterator[tuple[PlannedLayer, int]]:
