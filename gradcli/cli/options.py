@@ -189,7 +189,7 @@ overrides = click.option(
 trust_code = click.option(
     "--trust-code",
     is_flag=True,
-    help="Run own code (`code:`) too that none of your trainings ran: it may do whatever you may.",
+    help="Run own code (`code:`) that no training of yours ran: it can do whatever you can.",
 )
 
 

@@ -24,7 +24,7 @@ OF_PROMPT = ("tokens", "temperature", "top_k", "top_p", "seed")
 @click.command("predict")
 @click.argument("run", shell_complete=completion.runs)
 @click.argument("files", nargs=-1, type=options.path)
-@options.count("--top", "K", "Name the K most probable classes.", 1)
+@options.count("--top", "K", "Show the K likeliest classes.", 1)
 @click.option(
     "--out",
     type=options.path,
@@ -32,21 +32,21 @@ OF_PROMPT = ("tokens", "temperature", "top_k", "top_p", "seed")
     help="Write the predictions to FILE.jsonl (one JSON object a line) or FILE.csv.",
 )
 @click.option("--overwrite", is_flag=True, help="Let --out replace a file that is there.")
-@click.option("--prompt", metavar="TEXT", help="Go on with TEXT; for models of text.")
-@options.count("--tokens", "N", "How many characters or bytes follow the prompt.", 300)
+@click.option("--prompt", metavar="TEXT", help="Continue TEXT; for models of text.")
+@options.count("--tokens", "N", "How many characters or bytes to write.", 300)
 @click.option(
     "--temperature",
     type=options.Finite(min=0),
     default=1.0,
     metavar="T",
-    help="Below 1 what is probable is picked more often, at 0 always.  [default: 1]",
+    help="Lower is more conservative; 0 always picks the likeliest.  [default: 1]",
 )
-@options.count("--top-k", "K", "Pick among the K most probable ones.")
+@options.count("--top-k", "K", "Sample from the K likeliest characters or bytes.")
 @click.option(
     "--top-p",
     type=options.Finite(min=0, max=1, min_open=True),
     metavar="P",
-    help="Pick among the fewest that have the probability P together.",
+    help="Sample from the fewest whose probabilities add up to P.",
 )
 @click.option(
     "--seed",
@@ -69,14 +69,14 @@ def command(
     as_json: bool,
     **sampling: Any,
 ) -> None:
-    """Apply RUN to FILES: one line a sample. RUN is a path, a run's name or `last`.
+    """Apply RUN to FILES, a line for each sample. RUN is a path, a run's name or `last`.
 
     RUN@best, RUN@last or RUN@STEP names one of its checkpoints.
 
-    A line holds the file, the sample's index in it, the label and its probability; for
-    regression the values; for text the token that follows the sample.
+    A line has the file, the sample's index in it, the label and its probability (for
+    regression, the values; for text, the token that follows the sample).
 
-    With --prompt a model of text writes on, character by character.
+    With --prompt, a model of text continues TEXT, character by character.
     """
     _check_usage(ctx, bool(files), prompt is not None)
     from gradcli.cli import predictions

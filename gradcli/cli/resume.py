@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 @click.option(
     "--allow-data-change",
     is_flag=True,
-    help="Go on although data files are not those of the checkpoint.",
+    help="Continue even if the data files are not those of the checkpoint.",
 )
 @click.option(
     "--allow-nonfinite",
     is_flag=True,
-    help="Go on although the checkpoint's weights hold NaN or infinity.",
+    help="Continue even if the checkpoint's weights hold NaN or infinity.",
 )
 @options.overrides
 @options.trust_code
@@ -45,10 +45,11 @@ def command(
     threads: int | None,
     device: str,
 ) -> None:
-    """Go on with RUN: a path, a run's name (its newest) or `last`.
+    """Continue RUN: a path, a run's name (the newest of that name) or `last`.
 
-    -s may change the length and how often is logged and saved: -s train.epochs=20. What changes
-    the steps to come (optim.lr, schedule, train.clip and others) is recorded as a fork.
+    -s may change the length of the training, and how often it logs and saves: -s
+    train.epochs=20. What changes the steps to come (optim.lr, schedule, train.clip and others)
+    is recorded as a fork.
     """
     refuse_several()
     from gradcli.train import directory as directories

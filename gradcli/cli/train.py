@@ -40,7 +40,7 @@ def _read_ahead(ctx: click.Context, parameter: click.Parameter, config: Path) ->
 )
 @click.option("--name", metavar="NAME", help="The run's name, in place of the config's.")
 @options.count(
-    "--max-steps", "N", "Stop after N steps; `gradcli resume` goes on from there.", least=0
+    "--max-steps", "N", "Stop after N steps; `gradcli resume` continues from there.", least=0
 )
 @click.option(
     "--from",
@@ -72,9 +72,10 @@ def command(
     threads: int | None,
     device: str,
 ) -> None:
-    """Train a new run from CONFIG; it lies in DIR/<name>/<date-time-number>.
+    """Train CONFIG. Results go to DIR/<name>/<date-time-number>.
 
-    Own code of CONFIG is trusted from now on; that of a config in a run has to be already.
+    Own code (`code:`) of CONFIG is trusted from now on; that of a config inside a run must be
+    trusted already.
     """
     refuse_several()
     from gradcli.config import build, load

@@ -93,8 +93,8 @@ def bce() -> Loss:
 def bce_with_logits(pos_weight: Positive | Weights = 1.0) -> Loss:
     """Binary cross-entropy of sigmoid(outputs); targets of 1 count pos_weight times.
 
-    For values from 0 to 1, with a list of pos_weight one for each; or for labels of two classes
-    with one output, which is above 0 for the second.
+    For values from 0 to 1, with a list of pos_weight one for each; or for two-class labels
+    with a single output: positive means the second class.
     """
     many = len(pos_weight) if isinstance(pos_weight, tuple) else None
     options: dict[str, Any] = {} if pos_weight == 1 else {"pos_weight": pos_weight}

@@ -1321,7 +1321,7 @@ def tril_indices(row: Whole, col: Whole, offset: builtins.int=0, *, device: str 
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: builtins.float=1.0, p: builtins.float=2.0, eps: builtins.float=1e-06, swap: builtins.bool=False, reduction: str='mean') -> Tensor:
     """max(0, margin + distance to positive - distance to negative) (Schroff et al. 2015)."""
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None=None, margin: builtins.float=1.0, swap: builtins.bool=False, reduction: str='mean') -> Tensor:
-    """triplet_margin_loss with a distance of one's own, such as 1 - cosine_similarity."""
+    """triplet_margin_loss with any distance function, such as 1 - cosine_similarity."""
 @overload
 def triu(x: Tensor, diagonal: builtins.int=0) -> Tensor:
     """The elements on and above a diagonal (counted from the main one, upwards), 0 below it."""

@@ -113,7 +113,7 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """triplet_margin_loss with a distance of one's own, such as 1 - cosine_similarity."""
+    """triplet_margin_loss with any distance function, such as 1 - cosine_similarity."""
     three, distance = (anchor, positive, negative), distance_function or pairwise_distance
     name = "triplet_margin_with_distance_loss"
     return _triplets(name, three, distance, margin, swap, reduction)
