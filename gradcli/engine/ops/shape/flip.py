@@ -96,7 +96,7 @@ def _rolled(x: Array, d: int, shift: int) -> Array:
         sample((1, 3), shifts=2, dims=0),
     ],
     wrong=[
-        wrong(sample((2, 3), shifts=(1, 2), dims=0), "roll: 2 shifts for 1 dims"),
+        wrong(sample((2, 3), shifts=(1, 2), dims=0), "roll: 2 shifts for 1 dim"),
         wrong(sample((2, 3), shifts=(1, 2)), "roll: without dims one shift is wanted, got (1, 2)"),
     ],
 )
