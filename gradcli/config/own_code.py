@@ -23,6 +23,7 @@ from gradcli.config.node import MAX_MISTAKES, Node, Report, describe
 from gradcli.config.own_loss import OwnLoss
 from gradcli.config.own_metric import OwnMetric
 from gradcli.config.own_sentence import one_sentence
+from gradcli.config.reader import MAX_BYTES
 from gradcli.config.row import typed_parameters
 from gradcli.config.signal import Signal
 from gradcli.config.trust import Trust
@@ -30,6 +31,7 @@ from gradcli.data import LoadedData, Source
 from gradcli.data.own import OwnDataset
 from gradcli.dataclass import dataclass
 from gradcli.errors import ConfigError, DeviceError, GradcliError
+from gradcli.train.small_file import read_small
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,12 @@ def _add(
         raise ConfigError(f"two files of own code are called {path.name}", code="E106")
     if not path.is_file():
         raise ConfigError(f"there is no file {path}", code="E301")
+    try:
+        data = read_small(path, MAX_BYTES)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ConfigError(f"own code {path} cannot be read: {reason}") from None
     with one_sentence(path):
-        data = path.read_bytes()
         code.files[path.name] = data.decode("utf-8")  # type: ignore[index]
     trust.admit(path, hashlib.sha256(data).hexdigest())
     with nullcontext() if trust.everything else neighbours.refused(path.parent):

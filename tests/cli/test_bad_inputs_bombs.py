@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import struct
 import zipfile
 import zlib
@@ -162,5 +163,17 @@ def test_a_config_of_too_many_values_is_refused(tmp_path: Path, name: str) -> No
     text, message = CONFIG_BOMBS[name]
     (tmp_path / "bomb.yaml").write_text(CONFIG.format(text))
     cost = cost_of(tmp_path, "check", "bomb.yaml")
+    assert (cost.code in (2, 3), message in cost.err) == (True, True), cost
+    assert_cheap(cost)
+
+
+@needs_proc
+@pytest.mark.parametrize("command", ["check", "train"])
+def test_own_code_of_a_gigabyte_is_not_read(tmp_path: Path, command: str) -> None:
+    (tmp_path / "bomb.yaml").write_text(CONFIG.format("code: huge.py\nmodel: [linear: 2]\n"))
+    (tmp_path / "huge.py").touch()
+    os.truncate(tmp_path / "huge.py", 1 << 30)
+    cost = cost_of(tmp_path, command, "bomb.yaml")
+    message = "own code huge.py cannot be read: it has more than 1000000 bytes"
     assert (cost.code in (2, 3), message in cost.err) == (True, True), cost
     assert_cheap(cost)
