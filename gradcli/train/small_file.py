@@ -7,6 +7,8 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+from gradcli.wording import quantity
+
 MOST_BYTES = 16 << 20
 
 
@@ -33,5 +35,5 @@ def read_small(
             check(status)
         data = stream.read(most + 1)
     if len(data) > most:
-        raise OSError(f"it has more than {most} bytes")
+        raise OSError(f"it has more than {quantity(most, 'byte')}")
     return data
