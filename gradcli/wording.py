@@ -10,7 +10,7 @@ MANY = 10
 
 def quantity(number: float | str, noun: str, plural: str = "", form: str = "") -> str:
     """`1 file`, `2 files`, `0 files`, `2 or 3 files`; `form` formats the number, such as `,`."""
-    return f"{number:{form}} {noun if number == 1 else plural or _plural(noun)}"
+    return f"{number:{form}} {noun if number in (1, '1') else plural or _plural(noun)}"
 
 
 def verb(number: float, one: str = "is", many: str = "are") -> str:
@@ -19,7 +19,7 @@ def verb(number: float, one: str = "is", many: str = "are") -> str:
 
 
 def _plural(noun: str) -> str:
-    if noun.endswith(("s", "x", "ch", "sh")):
+    if noun.endswith(("s", "x", "ch", "sh")) and not noun.endswith("epoch"):  # its ch is a k
         return noun + "es"
     if noun.endswith("y") and noun[-2] not in "aeiou":
         return noun[:-1] + "ies"

@@ -49,7 +49,7 @@ class Header:
     def _training(self, total: int, per_epoch: int) -> str:
         settings = self.job.settings
         if settings.steps is None:
-            epochs = quantity(settings.epochs or 0, "epoch", "epochs")
+            epochs = quantity(settings.epochs or 0, "epoch")
             length = f"{epochs} of {quantity(per_epoch, 'step')}"
         else:
             length = f"{quantity(total, 'step')}, {per_epoch} an epoch"
