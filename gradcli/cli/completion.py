@@ -86,13 +86,12 @@ def _words() -> list[str]:
 
 
 def _run(runs: Path, name: str) -> Path | None:
-    """The newest run of a name, or of all; names of runs rise with time."""
+    """The newest run of a name, or of all."""
     if "/" in name:
         return Path(name)
-    folders = sorted(
-        runs.glob("*/*/" if name == "last" else f"{name}/*/"), key=lambda run: run.name
-    )
-    return folders[-1] if folders else None
+    from gradcli.train.run_start import newest
+
+    return newest(runs.glob("*/*/" if name == "last" else f"{name}/*/"))
 
 
 def _checkpoints(run: Path | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -79,6 +80,16 @@ def offered(place: Path, line: str) -> list[str]:
 )
 def test_a_line_is_completed(place: Path, line: str, names: list[str]) -> None:
     assert offered(place, line) == names
+
+
+def test_the_newest_run_is_that_of_the_commands(place: Path) -> None:
+    for folder, step in (("20260201-090000Z-001", 1), ("20260201-003000-001", 2)):
+        checkpoints = place / "runs" / "mnist" / folder / "checkpoints"
+        checkpoints.mkdir(parents=True)
+        (checkpoints / f"step-{step:08d}.safetensors").write_bytes(b"")
+    manifest = {"created": "2026-02-01T00:30:00-10:00"}  # an old name, of a later time in UTC
+    (checkpoints.parent / "manifest.json").write_text(json.dumps(manifest))
+    assert offered(place, "gradcli eval mnist@") == ["best", "last", "2"]
 
 
 @pytest.mark.parametrize(
