@@ -13,7 +13,7 @@ DIGITS = 16  # of a hash, in a line; errors and manifest.json have all of them
 UNKNOWN_CODE = "E128"
 
 
-def _unheard(line: str) -> None:
+def _ignore(line: str) -> None:
     del line
 
 
@@ -30,7 +30,7 @@ class Trust:
         *,
         everything: bool = False,
         remember: bool = False,
-        say: Callable[[str], None] = _unheard,
+        say: Callable[[str], None] = _ignore,
     ) -> None:
         """With `remember` files are put into the list of what is trusted, as `train` does."""
         self.everything = everything
@@ -79,8 +79,8 @@ class Trust:
 
 
 def _reason(file: Path | None, error: OSError) -> str:
-    said = error.strerror or str(error)
-    return said if file is None else f"{shown(file)}: {said}"
+    reason = error.strerror or str(error)
+    return reason if file is None else f"{shown(file)}: {reason}"
 
 
 def _refusal(path: Path, sha256: str) -> ConfigError:

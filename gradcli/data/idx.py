@@ -155,8 +155,8 @@ def forget() -> None:
 
 def read_idx(path: Path) -> tuple[Idx, Loaded]:
     """A file parsed, and the file as it was loaded."""
-    begun = _ahead.pop(path, None)
-    return _read(path) if begun is None else begun.result()
+    early = _ahead.pop(path, None)
+    return _read(path) if early is None else early.result()
 
 
 def _read(path: Path) -> tuple[Idx, Loaded]:

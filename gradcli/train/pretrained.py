@@ -99,22 +99,23 @@ def take_over(
     problems = _problems(wanted, source.model)
     if problems:
         share = f"{len(problems)} of {quantity(len(wanted), 'weight')}"
-        said = f"{share} {verb(len(problems), 'does', 'do')} not come from {file}"
+        message = f"{share} {verb(len(problems), 'does', 'do')} not come from {file}"
         cure = "pretrained.layers names the layers whose weights are there"
-        raise _refusal(said, problems, cure)
+        raise _refusal(message, problems, cure)
     memory = {} if state is None else state.optimizer.state_tensors()
     problems = [] if state is None else list(_misfits(state, memory, model, source))
     if problems:
-        said = f"the optimizer's state does not come from {file}"
-        raise _refusal(said, problems, "without pretrained.optimizer the weights alone are taken")
+        message = f"the optimizer's state does not come from {file}"
+        cure = "without pretrained.optimizer the weights alone are taken"
+        raise _refusal(message, problems, cure)
     with engine.no_grad():
         for name, tensor in wanted.items():
             tensor.copy_(as_tensor(source.model[name]))
         for name, tensor in memory.items():
             tensor.copy_(as_tensor(source.optimizer[name]))
-    begun = f"{quantity(len(wanted), 'weight')} {verb(len(wanted), 'begins', 'begin')}"
+    beginning = f"{quantity(len(wanted), 'weight')} {verb(len(wanted), 'begins', 'begin')}"
     if state is None or source.meta is None:
-        return f"{begun} as in {file}"
+        return f"{beginning} as in {file}"
     after = f"the optimizer's state after {quantity(source.meta.step, 'step')}"
     return (
         f"{quantity(len(wanted), 'weight')} and {after} begin as in {file}; the schedule begins "
@@ -122,9 +123,9 @@ def take_over(
     )
 
 
-def _refusal(said: str, problems: list[str], cure: str) -> CheckpointError:
+def _refusal(message: str, problems: list[str], cure: str) -> CheckpointError:
     return CheckpointError(
-        f"pretrained: {said}: {problems[0]}", code="E704", notes=(*problems[1:], cure)
+        f"pretrained: {message}: {problems[0]}", code="E704", notes=(*problems[1:], cure)
     )
 
 
