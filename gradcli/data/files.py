@@ -14,6 +14,7 @@ from gradcli.errors import DataError
 from gradcli.wording import quantity
 
 FILE_LIMIT = 4 << 30
+SUMS_LIMIT = 16 << 20  # of a list of hashes: some 100,000 files
 UNPACKED_LIMIT = 256 << 20  # for formats that do not say how long they are: text and tables
 _TRUSTED = 4 << 20  # of those, however tightly packed: a cell takes up to 32 times its bytes
 _TITLES = {
@@ -202,7 +203,14 @@ def text_of(content: bytes, source: str, cure: str = "") -> str:
 def sums_in(folder: Path) -> Sums:
     """What the SHA256SUMS in a folder says; nothing where there is none."""
     path = folder / SUMS
-    return parsed(read(path), folder, shown(path)) if path.exists() else Sums()
+    if not path.exists():
+        return Sums()
+    if regular_size(path) > SUMS_LIMIT:
+        raise DataError(
+            f"{shown(path)} has more than {SUMS_LIMIT} bytes; keep the lines of these data files",
+            code="E303",
+        )
+    return parsed(read(path), folder, shown(path))
 
 
 def _both_names(path: Path, written: str) -> str:

@@ -168,6 +168,18 @@ def test_a_config_of_too_many_values_is_refused(tmp_path: Path, name: str) -> No
 
 
 @needs_proc
+def test_a_list_of_hashes_of_gigabytes_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "line.csv").write_text("x,y\n" + "".join(f"{x},{x}\n" for x in range(40)))
+    data = "data: {name: csv, file: line.csv, target: y, numeric: [x], task: regression}\n"
+    (tmp_path / "bomb.yaml").write_text(CONFIG.format(data + "model: [linear: 1]\nloss: mse\n"))
+    (tmp_path / "SHA256SUMS").touch()
+    os.truncate(tmp_path / "SHA256SUMS", 3 << 30)
+    cost = cost_of(tmp_path, "train", "bomb.yaml")
+    assert (cost.code, "SHA256SUMS has more than 16777216 bytes" in cost.err) == (3, True), cost
+    assert_cheap(cost)
+
+
+@needs_proc
 @pytest.mark.parametrize("command", ["check", "train"])
 def test_own_code_of_a_gigabyte_is_not_read(tmp_path: Path, command: str) -> None:
     (tmp_path / "bomb.yaml").write_text(CONFIG.format("code: huge.py\nmodel: [linear: 2]\n"))
