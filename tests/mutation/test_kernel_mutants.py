@@ -79,21 +79,27 @@ class ToyBench:
         return True
 
 
+TOY_FILES = ("test_toy.py", "tests/test_ops.py")
+
+
 class ToyTree(mutant_trials.Tree):
-    """A folder with the toy's test and nothing else."""
+    """A folder with the toy's tests and nothing else."""
 
     def __post_init__(self) -> None:
         text = TOY_TEST.format(library=mutant_trials.LIBRARY)
-        (self.folder / "test_toy.py").write_text(text, encoding="utf-8")
+        (self.folder / "tests").mkdir(exist_ok=True)
+        for name in TOY_FILES:
+            (self.folder / name).write_text(text, encoding="utf-8")
         (self.folder / "pytest.ini").write_text("[pytest]\nmarkers = parity\n", encoding="utf-8")
 
 
 @needs_gcc
+@pytest.mark.parametrize("file", TOY_FILES)
 def test_a_caught_mutant_is_told_from_one_that_survives(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for stage in ("near", "far"):
-        monkeypatch.setattr(kernel_mutants, stage, lambda *_: {"toy": ["test_toy.py"]})
+        monkeypatch.setattr(kernel_mutants, stage, lambda *_: {"toy": [file]})
     report = Report(seed=0)
     trials = Trials(tmp_path, tmp_path, report, {"toy.c": TOY}, "")
     trials.free.put((ToyBench(), ToyTree(tmp_path)))  # type: ignore[arg-type]
@@ -102,7 +108,7 @@ def test_a_caught_mutant_is_told_from_one_that_survives(
     left = [trials.draw(iter([by_key[name]])) for name in tried]
     assert left == [None, by_key[tried[1]]]
     trials.ask_all(by_key[tried[1]])
-    assert trials.failing == ["test_toy.py::test_that_always_fails"]
+    assert trials.failing == [f"{file}::test_that_always_fails"]
     assert [key.partition("| ")[2] for key in report.catches] == [tried[0]]
     assert [key.partition("| ")[2] for key in report.survivors] == [tried[1]]
     counts: Any = report.counts()
