@@ -7,6 +7,7 @@ import hashlib
 import importlib.abc
 import importlib.util
 import inspect
+import os
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping
@@ -86,7 +87,7 @@ def _add(
     if path.name in code.files:
         raise ConfigError(f"two files of own code are called {path.name}", code="E106")
     if not path.is_file():
-        raise ConfigError(f"there is no file {path}", code="E301")
+        raise _no_file(path)
     try:
         data = read_small(path, MAX_BYTES)
     except OSError as error:
@@ -110,6 +111,13 @@ def _add(
         if name in known[kind] or name in table:
             raise ConfigError(f"{path}: the name '{name}' is taken; rename the class", code="E106")
         table[name] = make(cls, path)
+
+
+def _no_file(path: Path) -> ConfigError:
+    """Own code that is not there. It is no data, which may have moved."""
+    if os.path.lexists(path):
+        return ConfigError(f"{path} is no regular file; code names Python files", code="E104")
+    return ConfigError(f"there is no file {path}, own code that `code:` names")
 
 
 class _Loader(importlib.abc.InspectLoader):

@@ -5,6 +5,7 @@ It decides only whether a file of code is run without being asked for, never wha
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -69,6 +70,10 @@ def _contents(file: Path) -> bytes:
         data = read_small(file, MOST_BYTES, follow=False, check=_check_private)
     except FileNotFoundError:
         return b""
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # "Too many levels of symbolic links" is no help
+            raise OSError("it is a symbolic link") from error
+        raise
     _check_private(file.parent.stat())
     _check_lines(data)
     return data

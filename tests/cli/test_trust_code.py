@@ -131,6 +131,16 @@ def test_a_strangers_run_without_checkpoints_is_no_config_of_this_user(
     assert (ended.code, ended.err.count("error[E128]")) == (2, 2), ended.err
 
 
+@pytest.mark.parametrize("name", ["resume", "eval", "predict"])
+def test_code_that_a_run_lost_is_not_called_data(gradcli: Command, run: Path, name: str) -> None:
+    (run / "layer.py").unlink()
+    ended = call(gradcli, name, run)
+    assert ended.code == 2
+    assert f"error[E101] there is no file {run}/layer.py, own code" in ended.err
+    assert "data has moved" not in ended.err
+    assert "other data" not in ended.err
+
+
 @OPENING
 def test_it_is_run_where_that_is_asked_for(gradcli: Command, strangers: Path, name: str) -> None:
     ended = call(gradcli, name, strangers, "--trust-code")

@@ -210,7 +210,9 @@ def test_names_are_not_missed_where_own_code_cannot_be_run(folder: Path) -> None
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("missing.py", "there is no file"),
+        ("missing.py", "missing.py, own code that `code:` names"),
+        ("folder.py", "folder.py is no regular file; code names Python files"),
+        ("dangling.py", "dangling.py is no regular file"),
         ("rings.yaml", "code names Python files"),
         ("[gates.py, other/gates.py]", "two files of own code are called gates.py"),
         ("empty.py", "has no class with @gradcli.layer, @gradcli.dataset, @gradcli.loss or"),
@@ -218,6 +220,8 @@ def test_names_are_not_missed_where_own_code_cannot_be_run(folder: Path) -> None
 )
 def test_a_wrong_file_is_told(folder: Path, code: str, message: str) -> None:
     (folder / "empty.py").write_text("")
+    (folder / "folder.py").mkdir()
+    (folder / "dangling.py").symlink_to("nowhere")
     (folder / "other").mkdir()
     shutil.copy(folder / "gates.py", folder / "other")
     (folder / "rings.yaml").write_text(CONFIG.replace("code: gates.py", f"code: {code}"))

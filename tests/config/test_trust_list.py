@@ -134,6 +134,12 @@ def link(file: Path) -> None:
     file.symlink_to("elsewhere")
 
 
+def test_a_link_is_called_one(file: Path) -> None:
+    file.parent.mkdir(mode=0o700, parents=True)
+    link(file)
+    assert lines_of()[0].endswith("trusted: it is a symbolic link")
+
+
 @pytest.mark.parametrize("make", [link, os.mkfifo, Path.mkdir])
 def test_what_is_no_file_is_not_believed(file: Path, make: Callable[[Path], None]) -> None:
     file.parent.mkdir(mode=0o700, parents=True)
