@@ -52,7 +52,8 @@ def configs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> 
     folder, _, begin = incomplete.rpartition("/")
     shown = incomplete[: len(incomplete) - len(begin)]
     names = []
-    for entry in os.scandir(folder or ("/" if incomplete.startswith("/") else ".")):
+    place = os.path.expanduser(folder)  # noqa: PTH111 -- no home is no error here
+    for entry in os.scandir(place or ("/" if incomplete.startswith("/") else ".")):
         hidden = entry.name.startswith(".") and not begin.startswith(".")
         if hidden or not entry.name.startswith(begin):
             continue

@@ -53,6 +53,14 @@ def offered(place: Path, line: str) -> list[str]:
     return [row.partition(",")[2] for row in ended.stdout.splitlines() if row]
 
 
+def test_a_path_may_begin_with_the_home_folder(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(place))
+    assert offered(place / "more", "gradcli train ~/a") == ["~/a.yaml"]
+    assert offered(place, "gradcli check ~/more/") == ["~/more/b.yml"]
+
+
 @pytest.mark.parametrize(
     ("line", "names"),
     [
