@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from gradcli.dataclass import dataclass
 
 CUT = "…"
+# A line of a million characters is cut to so many times the room before it is measured.
+_REACH = 4
 # A line that must not be broken, shown where there is no terminal.
 READABLE = 160
 _TAB = "    "
@@ -91,16 +93,19 @@ class Window:
 def window(line: str, column: int, size: int, width: int | None, encoding: str = "utf-8") -> Window:
     """The part of `line` around the `size` characters from `column`, with … at the cut ends."""
     cut = CUT if printable(CUT, encoding) == CUT else "..."
+    room = READABLE if width is None else width
+    column = min(max(column, 0), len(line))
+    begin, end = max(column - _REACH * room, 0), column + _REACH * room
+    more = end < len(line)
+    line, column = line[begin:end], column - begin
     # A tab has no width of its own, so that the caret would miss its character.
     pieces = [_TAB if c == "\t" else printable(c, encoding) for c in line]
     sizes = [cells(piece) for piece in pieces]
-    column = min(max(column, 0), len(pieces))
     first, last = 0, len(pieces)
-    room = READABLE if width is None else width
     if sum(sizes) > room:
         first, last = _around(sizes, column, min(column + max(size, 1), last), room, len(cut))
     marked = sum(sizes[column : min(column + size, last)])
-    before, after = cut if first else "", cut if last < len(pieces) else ""
+    before, after = cut if begin + first else "", cut if more or last < len(pieces) else ""
     text = before + "".join(pieces[first:last]) + after
     return Window(text, len(before) + sum(sizes[first:column]), max(marked, 1))
 

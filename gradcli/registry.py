@@ -15,6 +15,9 @@ T = TypeVar("T")
 def closest(name: str, names: Iterable[str]) -> str | None:
     """The known name most like `name`, or None when nothing is near."""
     by_lower = {candidate.lower(): candidate for candidate in sorted(names)}
+    # Of a name 7/3 as long as all others 60 % cannot be theirs; a name may have a million letters.
+    if 3 * len(name) > 7 * max(map(len, by_lower), default=0):
+        return None
     typed = name.lower()
     found = difflib.get_close_matches(typed, by_lower, n=3, cutoff=0.6)
     # 'tahn' is 'tanh' before it is 'tan': two letters that changed places are one slip.

@@ -16,7 +16,7 @@ from gradcli.config.losses import LOSSES
 from gradcli.config.memory import Memory, fitting
 from gradcli.config.merge import Reading, full, override
 from gradcli.config.metrics import choose_metrics, task_of, written_metrics
-from gradcli.config.node import Node, Report
+from gradcli.config.node import MAX_VALUES, RUN_VALUES, Node, Report
 from gradcli.config.own_code import OwnCode
 from gradcli.config.planned import PlannedLayer, written_layers
 from gradcli.config.planner import Planner
@@ -114,7 +114,7 @@ def load(
     Raises:
         ErrorGroup: every mistake in it, in the order of the file.
     """
-    report = Report()
+    report = Report(RUN_VALUES if runs is None else MAX_VALUES)
     try:
         config = _Loading(path, report, runs, facts, trust or Trust()).load(overrides)
     except ErrorGroup:

@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from gradcli.config.node import Node, Report, describe
-from gradcli.config.reader import read_file, read_value, read_yaml
+from gradcli.config.reader import MAX_DEPTH, read_file, read_value, read_yaml
 from gradcli.errors import ConfigError, Place
 from gradcli.registry import did_you_mean
 
 NAMED_SECTIONS = ("data", "loss", "optim", "schedule")
 MAX_FILES = 64
+MAX_OVERRIDES = 1000
 
 
 class Reading:
@@ -152,6 +153,9 @@ def layer_names(model: Node) -> list[str]:
 
 def override(root: Node, texts: Sequence[str], report: Report) -> Node:
     """`root` with the `-s KEY=VALUE` of the command line laid over it."""
+    if len(texts) > MAX_OVERRIDES:
+        count = f"{MAX_OVERRIDES} overrides, got {len(texts)}"
+        raise ConfigError(f"a command has at most {count}; write them into a file")
     seen: dict[str, str] = {}
     for text in texts:
         shown = text if len(text) <= 200 else text[:197] + "..."
@@ -162,6 +166,9 @@ def override(root: Node, texts: Sequence[str], report: Report) -> Node:
         steps = [step.strip() for step in key.split(".", depth)]
         if not equals or not all(steps):
             report.error("E108", f"an override is KEY=VALUE, got {shown!r}", place)
+            continue
+        if len(steps) > MAX_DEPTH:
+            report.error("E108", f"an override reaches at most {MAX_DEPTH} levels down", place)
             continue
         if steps[0] == "extends":
             report.error("E108", "extends stands in a file, it cannot be overridden", place)

@@ -13,7 +13,9 @@ from gradcli.errors import ConfigError, GradcliError, Place
 Scalar = None | bool | int | float | str
 Path = tuple[str | int, ...]
 MAX_MISTAKES = 50
-MAX_VALUES = 1 << 16  # of all files of a config together; what uses of blocks put in comes on top
+_LONGEST = 2000  # characters of a sentence that quotes a name of any length
+RUN_VALUES = 1 << 16  # of a resolved config: it says each default of each layer
+MAX_VALUES = 1 << 14  # of all files of a config together; what uses of blocks put in comes on top
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,8 @@ class Node:
 class Report:
     """Collects the errors and warnings of one config, so that all are shown at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = MAX_VALUES) -> None:
+        self.limit = limit
         self.errors: list[GradcliError] = []
         self.warnings: list[GradcliError] = []
         self._values = 0
@@ -102,8 +105,8 @@ class Report:
     def count(self, values: int, place: Place) -> None:
         """Note so many more values; too many of them end the reading."""
         self._values += values
-        if self._values > MAX_VALUES:
-            raise ConfigError(f"a config has at most {MAX_VALUES} values", place=place)
+        if self._values > self.limit:
+            raise ConfigError(f"a config has at most {self.limit} values", place=place)
 
     def error(
         self,
@@ -120,6 +123,7 @@ class Report:
         if len(self.errors) >= MAX_MISTAKES:
             more = f"there are more than {MAX_MISTAKES} mistakes; the rest is not shown"
             raise ConfigError(more, place=place)
+        message = message if len(message) <= _LONGEST else message[: _LONGEST - 3] + "..."
         self.errors.append(ConfigError(message, code=code, place=place, caret=caret, notes=notes))
 
     def warn(self, code: str, message: str, place: Place | None, caret: str = "") -> None:

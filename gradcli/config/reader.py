@@ -25,6 +25,7 @@ from gradcli.wording import listed, quantity
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 32
 MAX_DIGITS = 300
+MAX_KEY = 1024  # characters, as YAML itself says of keys without a question mark
 _COUNTED = 256  # values at a time
 
 _LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
@@ -248,6 +249,9 @@ class _Builder:
             self._node(event, depth + 1)
             return None
         if self._marked(event):
+            return None
+        if len(event.value) > MAX_KEY:
+            self._refuse(event, f"a key has at most {MAX_KEY} characters")
             return None
         if event.value == "<<" and event.implicit[0]:
             self._refuse(event, "YAML merge keys (<<) are not allowed; use extends:")

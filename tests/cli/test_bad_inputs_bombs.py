@@ -144,16 +144,16 @@ def test_what_unpacks_to_200_times_itself_is_refused(tmp_path: Path, name: str) 
 
 
 CONFIG = "gradcli: 1\nname: bomb\n{}optim: {{name: sgd, lr: 0.1}}\ntrain: {{epochs: 1, batch: 4}}\n"
-MANY = "a config has at most 65536 values"
+MANY = "a config has at most 16384 values"
 CONFIG_BOMBS = {
     "a list of maps": ("model:\n  - linear: [" + "{}," * 290_000 + "]\n", MANY),
     "layers": ("model:\n" + "  - linear: {out: -1, foo: 2}\n" * 27_000, MANY),
     "columns": ("data: {name: csv, numeric: [" + "c," * 400_000 + "]}\n", MANY),
     "uses of a block": (
-        f"blocks:\n  b: {{layers: [{'relu,' * 20_000}]}}\nmodel: [{'b,' * 20_000}]\n",
-        "the uses of blocks put in more than 65536 values",
+        f"blocks:\n  b: {{layers: [{'relu,' * 7000}]}}\nmodel: [{'b,' * 7000}]\n",
+        "the uses of blocks put in more than 16384 values",
     ),
-    "files of code": ("code: [" + "x.py," * 60_000 + "]\n", "there is no file"),
+    "files of code": ("code: [" + "x.py," * 15_000 + "]\n", "there is no file"),
 }
 
 
@@ -164,6 +164,27 @@ def test_a_config_of_too_many_values_is_refused(tmp_path: Path, name: str) -> No
     (tmp_path / "bomb.yaml").write_text(CONFIG.format(text))
     cost = cost_of(tmp_path, "check", "bomb.yaml")
     assert (cost.code in (2, 3), message in cost.err) == (True, True), cost
+    assert_cheap(cost)
+
+
+MODEL = "data: mnist\nmodel: [linear: 10]\nloss: cross_entropy\n"
+LONG = {
+    "a key": (f"? {'k' * 900_000}\n: 1\n", [], "a key has at most 1024 characters"),
+    "a name that is unknown": (f"loss: {'k' * 900_000}\n", [], "no loss is called 'kkk"),
+    "overrides": (MODEL, ["train.batch=1"] * 1001, "a command has at most 1000 overrides"),
+    "levels": (MODEL, [f"{'a.' * 60_000}a=1"], "an override reaches at most 32 levels down"),
+}
+
+
+@needs_proc
+@pytest.mark.parametrize("name", LONG)
+def test_names_and_overrides_of_any_length_are_refused(tmp_path: Path, name: str) -> None:
+    text, overrides, message = LONG[name]
+    (tmp_path / "bomb.yaml").write_text(CONFIG.format(text))
+    words = [word for override in overrides for word in ("-s", override)]
+    cost = cost_of(tmp_path, "check", "bomb.yaml", *words)
+    assert (cost.code, message in cost.err) == (2, True), (cost.code, cost.err[:500])
+    assert len(cost.err) < 10_000
     assert_cheap(cost)
 
 
