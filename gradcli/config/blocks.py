@@ -14,7 +14,6 @@ from gradcli.config.schema import check, schema_of, suggestion
 from gradcli.dataclass import dataclass
 from gradcli.errors import ConfigError
 
-MAX_USES = 10_000
 REQUIRED = "required"
 
 
@@ -74,7 +73,6 @@ class _Expansion:
 
     blocks: Mapping[str, _Block]
     report: Report
-    uses: int = 0
     values: int = 0
 
     def inside(self, node: Node, trail: tuple[str, ...]) -> Node:
@@ -90,10 +88,6 @@ class _Expansion:
         if name in trail:
             chain = " -> ".join((*trail[trail.index(name) :], name))
             raise ConfigError(f"blocks go in a circle: {chain}", code="E109", place=item.place)
-        self.uses += 1
-        if self.uses > MAX_USES:
-            message = f"a model uses blocks at most {MAX_USES} times"
-            raise ConfigError(message, place=item.place)
         block = self.blocks[name]
         self.values += block.size
         if self.values > MAX_VALUES:

@@ -9,6 +9,7 @@ from typing import Any
 
 from gradcli.dataclass import dataclass
 from gradcli.errors import ConfigError, GradcliError, Place
+from gradcli.wording import quantity
 
 Scalar = None | bool | int | float | str
 Path = tuple[str | int, ...]
@@ -106,7 +107,7 @@ class Report:
         """Note so many more values; too many of them end the reading."""
         self._values += values
         if self._values > self.limit:
-            raise ConfigError(f"a config has at most {self.limit} values", place=place)
+            raise ConfigError(f"a config has at most {quantity(self.limit, 'value')}", place=place)
 
     def error(
         self,

@@ -131,4 +131,4 @@ def test_blocks_that_double_come_to_an_end(config) -> None:
         f"  {a}: {{layers: [{b}, {b}]}}" for a, b in zip(names, [*names[1:], "relu"], strict=True)
     ]
     text = "blocks:\n" + "\n".join(blocks) + "\nmodel: [b0, linear: 1]\n"
-    assert re.search(r"uses blocks at most \d+ times", mistakes(config, text))
+    assert re.search(r"the uses of blocks put in more than \d+ values", mistakes(config, text))

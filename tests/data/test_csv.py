@@ -59,10 +59,10 @@ def test_bad_tables(text: bytes, message: str) -> None:
 
 @pytest.mark.parametrize("quote", [b"", b'"'], ids=["bare", "quoted"])
 def test_a_giant_cell_is_refused_quickly(quote: bytes) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(DataError, match="row 2, column 2: a cell of more than 1048576 characters"):
         parse_rows(b"a,b\n1," + quote + b"x" * 100_000_000 + quote + b"\n", "f")
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2
 
 
 def table(folder: Path, text: str, **options: Any) -> CsvSource:

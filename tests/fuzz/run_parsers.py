@@ -106,8 +106,8 @@ class RunFiles(Parser):
         only = files.get("command", b"").decode()
         for arguments in [commands[only]] if only else commands.values():
             said = commanded(*arguments)
-            if said:
-                raise RunError(said)
+            if said:  # a command may say many errors, of which none is endless
+                raise RunError(max(said.splitlines(), key=len))
 
     def commands(self, path: str, template: Template) -> dict[str, tuple[str, ...]]:
         """What reads a run; a spoilt one meets one of these, a right one each."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import random
 import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
 from safetensors import deserialize, serialize_file
-from test_safetensors_file import mutate, theirs
+from test_safetensors_file import theirs
 
 import gradcli
 from gradcli import engine
@@ -221,17 +220,18 @@ def test_a_type_that_the_engine_lacks_is_named(tmp_path: Path) -> None:
 
 def test_damaged_files_are_read_or_refused_never_worse(tmp_path: Path) -> None:
     gradcli.save_tensors(tmp_path / "a", every_type(), {"k": "v"})
-    content, rng = (tmp_path / "a").read_bytes(), random.Random(11)
+    content = (tmp_path / "a").read_bytes()
     cut = [content[:length] for length in range(len(content))]
+    flipped = [content[:i] + bytes([content[i] ^ 0x5A]) + content[i + 1 :] for i in range(len(cut))]
     refused = 0
-    for data in [*cut, *(mutate(content, rng) for _ in range(1000))]:
+    for data in [*cut, *flipped]:
         (tmp_path / "b").write_bytes(data)
         try:
             for one in gradcli.load_tensors(tmp_path / "b").values():
                 one.tolist()
         except CheckpointError:
             refused += 1
-    assert len(cut) + 500 < refused < len(cut) + 1000
+    assert len(cut) + 100 < refused < len(cut) + len(flipped)
 
 
 def test_the_package_offers_them() -> None:
