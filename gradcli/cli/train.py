@@ -79,6 +79,7 @@ def command(
     """
     refuse_several()
     from gradcli.config import build, load
+    from gradcli.data import idx
     from gradcli.train.directory import check_name
     from gradcli.train.run_name import is_run
 
@@ -90,6 +91,7 @@ def command(
     config = load(path, (*overrides, *first), options.room(device), runs, trust=trust)
     output.warnings(config.warnings)
     job = build(config)
+    idx.forget()  # what was read ahead by a wrong guess
 
     if name is not None:
         job = replace(job, name=name, resolved={**job.resolved, "name": name})

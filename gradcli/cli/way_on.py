@@ -40,6 +40,8 @@ def _commands(job: Job, result: Result, run: str, which: str) -> Iterator[str]:
     split = next(name for name in ("test", "val", "train") if name in splits)
     checkpoint = shlex.quote(run + which)
     yield f"gradcli eval {checkpoint}" + ("" if split == "test" else f" --split {split}")
+    if not getattr(job.dataset.source, "reads_new_files", True):
+        return
     of_text = getattr(job.dataset.facts, "unit", None) is not None
     yield f"gradcli predict {checkpoint} " + ('--prompt "TEXT"' if of_text else "FILE")
 

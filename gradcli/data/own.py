@@ -86,6 +86,12 @@ class OwnDataset(ScaledTargets):
         del path, state
         raise DataError(f"{type(self).__name__} reads no new files; give it a method read()")
 
+    @property
+    def reads_new_files(self) -> bool:
+        """Whether a subclass says how."""
+        own = type(self)
+        return own.read is not OwnDataset.read or own.new_inputs is not OwnDataset.new_inputs
+
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """As `read` says."""
         return self.read(path, facts.state)

@@ -135,3 +135,34 @@ def test_one_pipe_for_both_has_the_order_of_a_terminal(gradcli, unbuffered: str)
     words = [line.split()[0] for line in done.stdout.splitlines() if line[:1] != " "]
     order = [words.index(each) for each in ("run", "epoch", "finished:", "weights", "best", "next")]
     assert order == sorted(order)
+
+
+OWN = """\
+import gradcli
+from gradcli import engine
+
+
+@gradcli.dataset
+class Ramp:
+    def splits(self):
+        x = engine.arange(8, dtype=engine.float32).reshape(8, 1)
+        return {"train": (x, x.reshape(8))}
+"""
+READ = """
+    def read(self, path, state):
+        raise NotImplementedError
+"""
+
+
+@pytest.mark.parametrize(("code", "offered"), [(OWN, 1), (OWN + READ, 2)])
+def test_predict_is_offered_where_the_data_reads_new_files(
+    gradcli, code: str, offered: int
+) -> None:
+    Path("ramp.py").write_text(code)
+    Path("ramp.yaml").write_text(
+        "gradcli: 1\nname: ramp\ncode: ramp.py\ndata: ramp\nmodel: [linear: 1]\nloss: mse\n"
+        "optim: {name: sgd, lr: 0.01}\ntrain: {epochs: 1, batch: 4}\n"
+    )
+    ended = gradcli("train", "ramp.yaml")
+    assert ended.code == 0, ended.err
+    assert len(commands(ended.err)) == offered
