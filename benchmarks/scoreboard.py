@@ -146,7 +146,10 @@ ROWS = {
     ),
     "kills": Row(
         "Trainings killed with -9 at a random moment, then resumed",
-        ("tests/kill_driver.py", "--config", "configs/mnist.yaml", "--runs", "40"),
+        (
+            *("tests/kill_driver.py", "--config", "configs/mnist.yaml", "--runs", "30"),
+            *("-s", "train.epochs=1"),
+        ),
         equal_runs,
         _equal,
     ),
