@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -124,3 +127,42 @@ def test_a_child_that_was_forked_amid_allocations_has_memory() -> None:
     finally:
         ended.set()
         thread.join()
+
+
+@pytest.mark.usefixtures("keeping")
+def test_a_fresh_block_leaves_what_is_kept_where_there_was_once_room_for_both() -> None:
+    engine.empty(16 * LARGE)
+    engine.empty(LARGE)  # the larger one made way for it
+    kept = cpu.kept()
+    other = engine.empty(4 * LARGE)
+    assert (cpu.kept(), other.numel()) == (kept, 4 * LARGE)
+    assert kept >= 4 * LARGE
+
+
+# Two blocks of 128 MiB are kept, and the system has room for 96 once both are gone.
+SCARCE = """
+import resource
+from pathlib import Path
+from gradcli import engine
+from gradcli.engine.device import cpu
+
+MIB = (1 << 20) // 4
+pair = [engine.empty(128 * MIB) for _ in range(2)]
+del pair
+assert cpu.kept() >= 1 << 28
+status = Path("/proc/self/status").read_text()
+now = int(status.partition("VmSize:")[2].split()[0]) << 10
+hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+resource.setrlimit(resource.RLIMIT_AS, (now - (130 << 20), hard))
+block = engine.empty(96 * MIB)
+assert cpu.kept() == 0
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="it says what memory there is")
+@pytest.mark.usefixtures("keeping")
+def test_all_that_is_kept_goes_before_memory_is_refused() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCARCE], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
