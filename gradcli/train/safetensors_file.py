@@ -182,6 +182,8 @@ def _constant(word: str) -> NoReturn:
 def _integer(digits: str) -> int:
     if len(digits) > 20:
         raise ValueError(f"an integer of {quantity(len(digits), 'digit')}")
+    if digits == "-0":  # a fraction to other readers, and to JSON no whole number of bytes
+        raise ValueError("-0 in place of 0")
     return int(digits)
 
 

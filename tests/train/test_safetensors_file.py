@@ -51,6 +51,10 @@ REFUSED = {
         build(b'{"a": {"dtype":"U8","shape":[' + b"9" * 5000 + b'],"data_offsets":[0,0]}}'),
         "5000 digits",
     ),
+    "negative zero": (
+        build(b'{"a": {"dtype":"U8","shape":[0],"data_offsets":[-0,0]}}'),
+        "-0 in place of 0",
+    ),
     "lone surrogate": (build(b'{"\\ud800": 1}'), "surrogate"),
     "surrogate in metadata": (build(b'{"__metadata__": {"x": "\\ud800"}}'), "__metadata__"),
     "metadata not an object": (build({"__metadata__": [1]}), "__metadata__"),
