@@ -188,7 +188,7 @@ class Trials:
     def _builds(self, bench: Bench, tree: Tree, mutant: Mutant) -> bool:
         text = self.sources[mutant.file]
         try:
-            if bench.build(mutant.file, mutant.applied(text), tree.library):
+            if bench.build(mutant.file, mutant.applied(text), tree.kernels):
                 return True
             self.report.left_out["not compiled for this processor"] += 1
         except NoValidCError:
@@ -203,12 +203,12 @@ class Trials:
             test = how.partition(": ")[2]
             if "::" not in test or test in self.failing:
                 return how
-            bench.build(mutant.file, text, tree.library)
+            bench.build(mutant.file, text, tree.kernels)
             if not tree.failures([test]):
                 return how
             self.report.say(f"fails without a mutant too: {test}")
             self.failing.append(test)
-            bench.build(mutant.file, mutant.applied(text), tree.library)
+            bench.build(mutant.file, mutant.applied(text), tree.kernels)
         return ""
 
     def _enter(self, mutant: Mutant, how: str) -> None:
@@ -228,7 +228,7 @@ class Trials:
 
         def failures(content: str, arguments: Sequence[str]) -> list[str]:
             with self.report.lock:
-                self.sanitized[0].build(mutant.file, content, tree.library)
+                self.sanitized[0].build(mutant.file, content, tree.kernels)
             return tree.failures(
                 arguments,
                 memory=0,

@@ -66,10 +66,10 @@ class Bench:
         own = self.flags if name in (*parts(self.isa), MODULE) else ("-O0",)
         return [flag for flag in PLAIN["FLAGS"] if flag not in ("-O3", "-g0")] + [*own]
 
-    def build(self, file: str, text: str, library: Path) -> bool:
-        """Link the library with `text` as this file; False where no object changes."""
+    def build(self, file: str, text: str, kernels: Path) -> bool:
+        """Link the kernels with `text` as this file; False where no object changes."""
         usual, changed = self._objects(file, text)
-        self._link([*{**usual, **changed}.values()], library)
+        self._link([*{**usual, **changed}.values()], kernels)
         return self._differ(usual, changed)
 
     def changes(self, file: str, text: str) -> bool:
@@ -81,7 +81,7 @@ class Bench:
         return any(changed[name].read_bytes() != usual[name].read_bytes() for name in changed)
 
     def plain(self) -> dict[str, Path]:
-        """The objects of the library as it is."""
+        """The objects of the kernels as they are."""
         return {name: self._object(name) for name in (*PLAIN["sources"](), MODULE)}
 
     def _objects(self, file: str, text: str) -> tuple[dict[str, Path], dict[str, Path]]:
@@ -138,7 +138,7 @@ class Bench:
                 waiting.append(near if near.exists() else self.folder / "gradcli/csrc" / inner)
         return seen
 
-    def _link(self, objects: Sequence[Path], library: Path) -> None:
+    def _link(self, objects: Sequence[Path], kernels: Path) -> None:
         shared = [flag for flag in self.flags if flag.startswith("-fsanitize")]
-        command = ["gcc", "-shared", "-pthread", *shared, "-o", str(library), *map(str, objects)]
+        command = ["gcc", "-shared", "-pthread", *shared, "-o", str(kernels), *map(str, objects)]
         subprocess.run([*command, "-lm"], check=True, timeout=SECONDS)

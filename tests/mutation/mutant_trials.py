@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LIBRARY = "gradcli/engine/device/_cpu.abi3.so"
+KERNELS = "gradcli/engine/device/_cpu.abi3.so"
 MEMORY = 4 << 30  # bytes of address space
 PATIENCE = 120.0  # seconds without a word: a test hangs
 SILENT = "hangs"
@@ -141,9 +141,9 @@ class Tree:
                 shutil.copyfile(source, target)
 
     @property
-    def library(self) -> Path:
+    def kernels(self) -> Path:
         """Where the mutant's kernels belong."""
-        return self.folder / LIBRARY
+        return self.folder / KERNELS
 
     def failures(self, arguments: Sequence[str], memory: int = MEMORY, **more: str) -> list[str]:
         """What fails: names of tests, or one sentence on how the process ended."""

@@ -59,9 +59,9 @@ def test_each_file_is_tried_with_tests_of_its_own() -> None:
 TOY = "int f(int x) {\n  return x < 3 ? x + 1 : 7;\n}\n"
 TOY_TEST = """\
 import ctypes, pathlib
-LIBRARY = str(pathlib.Path({library!r}).resolve())
-def test_small(): assert ctypes.CDLL(LIBRARY).f(1) == 2
-def test_large(): assert ctypes.CDLL(LIBRARY).f(9) == 7
+KERNELS = str(pathlib.Path({kernels!r}).resolve())
+def test_small(): assert ctypes.CDLL(KERNELS).f(1) == 2
+def test_large(): assert ctypes.CDLL(KERNELS).f(9) == 7
 def test_that_always_fails(): assert False
 """
 
@@ -70,10 +70,10 @@ def test_that_always_fails(): assert False
 class ToyBench:
     """Compiles the toy alone."""
 
-    def build(self, file: str, text: str, library: Path) -> bool:
-        library.parent.mkdir(parents=True, exist_ok=True)
-        library.unlink(missing_ok=True)
-        command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(library)]
+    def build(self, file: str, text: str, kernels: Path) -> bool:
+        kernels.parent.mkdir(parents=True, exist_ok=True)
+        kernels.unlink(missing_ok=True)
+        command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(kernels)]
         if subprocess.run(command, input=text.encode(), check=False).returncode:
             raise NoValidCError
         return True
@@ -86,7 +86,7 @@ class ToyTree(mutant_trials.Tree):
     """A folder with the toy's tests and nothing else."""
 
     def __post_init__(self) -> None:
-        text = TOY_TEST.format(library=mutant_trials.LIBRARY)
+        text = TOY_TEST.format(kernels=mutant_trials.KERNELS)
         (self.folder / "tests").mkdir(exist_ok=True)
         for name in TOY_FILES:
             (self.folder / name).write_text(text, encoding="utf-8")
