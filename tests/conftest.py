@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,6 +120,19 @@ def fresh_memory_is_poisoned() -> Iterator[None]:
     cpu.fill_on_alloc(True)
     yield
     cpu.fill_on_alloc(False)
+
+
+@pytest.fixture
+def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """`zone("Asia/Tokyo")` moves the machine there."""
+
+    def move(name: str) -> None:
+        monkeypatch.setenv("TZ", name)
+        time.tzset()
+
+    yield move
+    monkeypatch.undo()
+    time.tzset()
 
 
 @pytest.fixture(params=["baseline", "avx2", "avx512", "neon"])

@@ -180,3 +180,12 @@ def test_the_keys_of_train_are_those_of_its_settings() -> None:
     from gradcli.train.job import Settings
 
     assert {field.name for field in fields(Settings)} == set(completion.TRAIN_KEYS)
+
+
+@pytest.mark.parametrize("step", [0, 7, 12_345_678, 123_456_789_012])
+def test_a_checkpoint_is_known_by_the_name_that_it_is_saved_under(step: int) -> None:
+    from gradcli.train.checkpoint import file_name, step_of
+
+    match = completion.STEP_FILE.fullmatch(file_name(step))
+    assert match is not None
+    assert int(match[1]) == step == step_of(file_name(step))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from points import Ended, gradcli
@@ -11,19 +10,6 @@ from points import Ended, gradcli
 __all__ = ["gradcli"]
 
 Command = Callable[..., Ended]
-
-
-@pytest.fixture
-def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    """`zone("Asia/Tokyo")` moves the machine there."""
-
-    def move(name: str) -> None:
-        monkeypatch.setenv("TZ", name)
-        time.tzset()
-
-    yield move
-    monkeypatch.undo()
-    time.tzset()
 
 
 # Hours to the east of Greenwich have a minus in TZ.

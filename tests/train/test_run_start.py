@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
@@ -32,19 +31,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
         monkeypatch.setattr(run_start, "datetime", Fixed)
 
     return at
-
-
-@pytest.fixture
-def zone(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """`zone("Asia/Tokyo")`."""
-
-    def at(name: str) -> None:
-        monkeypatch.setenv("TZ", name)
-        time.tzset()
-
-    yield at
-    monkeypatch.undo()
-    time.tzset()
 
 
 def begin(runs: Path, name: str = "a") -> Path:
