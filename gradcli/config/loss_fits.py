@@ -64,9 +64,7 @@ def output_fits(
     report.errors.append(
         ShapeError(
             f"layer {last.index}, {last.title}, the last one, gives "
-            f"{quantity(str(output), 'value')} a "
-            "sample; "
-            f"{has}",
+            f"{quantity(str(output), 'value')} a sample; {has}",
             place=last.place,
             notes=notes,
         )

@@ -104,8 +104,7 @@ def _least(config: Config) -> int:
     if 8 * (count + sum(values)) > MAX_BYTES:
         sentence = (
             f"the model has {quantity(count, 'parameter')} and {quantity(sum(values), 'value')} a "
-            "batch; "
-            "their bytes overflow 64 bits"
+            "batch; their bytes overflow 64 bits"
         )
         raise ErrorGroup([ShapeError(sentence, place=place_of(config.written, "model"))])
     return 4 * count + 2 * max(values)

@@ -35,8 +35,7 @@ def lint(root: Node, facts: Facts, report: Report) -> None:
         report.warn(
             "W107",
             f"data.target has {quantity(classes, 'different number')} in "
-            f"{quantity(samples, 'row')}, each a class of its "
-            "own",
+            f"{quantity(samples, 'row')}, each a class of its own",
             place_of(root, "data", "target"),
             caret=CURE,
         )

@@ -117,8 +117,7 @@ def sequential(parts: Parts, at: Points, *, warmup: StepsOrPercent = 0) -> Plan:
     if len(at) != len(made) - 1:
         raise OptionError(
             f"{quantity(len(made), 'part')} {verb(len(made), 'needs', 'need')} "
-            f"{quantity(len(made) - 1, 'point')} between them, at has "
-            f"{len(at)}"
+            f"{quantity(len(made) - 1, 'point')} between them, at has {len(at)}"
         )
     if any(part.metric for part in made):
         raise OptionError("a plateau watches the whole run, it cannot be a part")

@@ -233,8 +233,7 @@ class NpySource(Arrays):
         if size != found.total:
             raise DataError(
                 f"{shown(path)}: expected {quantity(found.total, 'byte')} from the header "
-                f"({found}), "
-                f"got {size}",
+                f"({found}), got {size}",
                 code="E302",
             )
         return found

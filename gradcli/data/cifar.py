@@ -148,9 +148,7 @@ def rows_in(length: int, marks: int, source: str) -> int:
     if rest or not rows:
         raise DataError(
             f"{source}: {quantity(length, 'byte')} {verb(length)} no whole number of rows of "
-            f"{marks} + "
-            f"{PIXELS} bytes, "
-            "as the binary version of CIFAR has them",
+            f"{marks} + {PIXELS} bytes, as the binary version of CIFAR has them",
             code="E302",
         )
     return rows

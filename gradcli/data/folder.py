@@ -156,8 +156,7 @@ class ImageFolder(Pictures):
         if total > MOST:
             raise DataError(
                 f"{shown(folder)}: {quantity(len(found.paths), 'picture')} of {self._shape} take "
-                f"{quantity(total, 'byte')}; "
-                f"at most {MOST} are read; use a smaller size",
+                f"{quantity(total, 'byte')}; at most {MOST} are read; use a smaller size",
                 code="E305",
             )
         order = shuffled(len(found.paths), self.seed)

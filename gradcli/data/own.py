@@ -124,8 +124,7 @@ def _samples(name: str, pair: object) -> Samples:
     if inputs.shape[0] != targets.shape[0] or not inputs.shape[0]:
         raise DataError(
             f"split '{name}' has {quantity(inputs.shape[0], 'input')} and "
-            f"{quantity(targets.shape[0], 'target')}; it needs "
-            "as many of both, and at least one"
+            f"{quantity(targets.shape[0], 'target')}; it needs as many of both, and at least one"
         )
     whole = not inputs.dtype.is_floating_point
     return _Indices(inputs, targets) if whole else Samples(inputs, targets)

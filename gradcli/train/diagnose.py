@@ -124,9 +124,8 @@ def _batch(step: TrainingStep, refused: RefusedStep) -> str:
             odd = [str(index) for index, row in rows if not finite(row.array)]
             shown = listed(odd, SHOWN)
             return (
-                f"it is in the data: the {name} of the batch have "
-                f"{quantity(_of(tensor), 'value')} that are "
-                f"not finite, in training samples {shown} (counted from 0)"
+                f"it is in the data: the {name} of the batch have {quantity(_of(tensor), 'value')} "
+                f"that are not finite, in training samples {shown} (counted from 0)"
             )
     return ""
 
@@ -195,9 +194,8 @@ def _call(origin: Origin) -> str:
     way = "backward" if origin.backward else "forward"
     return (
         f"{origin.layer}, op {origin.op}, {way}: {origin.count} of "
-        f"{quantity(origin.size, 'value')} "
-        f"{verb(origin.count)} not "
-        f"finite, the largest |input| is {origin.largest:.4g}"
+        f"{quantity(origin.size, 'value')} {verb(origin.count)} not finite, the largest |input| is "
+        f"{origin.largest:.4g}"
     )
 
 

@@ -178,8 +178,7 @@ def steps_per_epoch(settings: Settings, samples: int) -> int:
     if steps == 0:
         raise ConfigError(
             f"an epoch has no step: {quantity(samples, 'training sample')}, batch "
-            f"{settings.batch}, "
-            f"drop_last {str(settings.drop_last).lower()}",
+            f"{settings.batch}, drop_last {str(settings.drop_last).lower()}",
             code="E122",
             notes=(
                 f"set train.batch to {max(samples, 1)} or less",

@@ -147,8 +147,7 @@ def _differences(
         return None
     return CheckpointError(
         f"{source} does not fit the model: {quantity(len(missing), 'tensor')} missing, "
-        f"{len(extra)} left "
-        f"over, {len(other)} of another shape or dtype",
+        f"{len(extra)} left over, {len(other)} of another shape or dtype",
         code="E704",
         notes=(*missing, *extra, *other),
     )

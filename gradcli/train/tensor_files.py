@@ -65,8 +65,7 @@ def save_tensors(
     if len(header) - 8 > MAX_HEADER:
         raise OptionError(
             f"save_tensors: names and metadata take {quantity(len(header) - 8, 'byte')}, the "
-            "format allows "
-            f"{MAX_HEADER}"
+            f"format allows {MAX_HEADER}"
         )
     target = Path(path)
     if target.exists() and not target.is_file():

@@ -302,8 +302,7 @@ class Optimizer:
         if here != there:
             raise OptionError(
                 f"load_state_dict: {self._name} has groups of {quantity(str(here), 'parameter')}, "
-                "the "
-                f"state {there}"
+                f"the state {there}"
             )
         numbers = [number for group in groups for number in group["params"]]
         copies: list[tuple[Tensor, Any]] = []

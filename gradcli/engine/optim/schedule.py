@@ -272,8 +272,7 @@ class Sequential(Schedule):
             raise OptionError(
                 f"Sequential: {quantity(len(self.parts), 'part')} "
                 f"{verb(len(self.parts), 'needs', 'need')} "
-                f"{quantity(len(self.parts) - 1, 'rising step')} "
-                f"between them, got {list(self.at)}"
+                f"{quantity(len(self.parts) - 1, 'rising step')} between them, got {list(self.at)}"
             )
 
     def after_warmup(self, step: int) -> float:

@@ -93,17 +93,14 @@ def _check(space: Space, x: Array, weight: Array, bias: Array | None, groups: in
     check_filters(space, weight, "filters, channels / groups")
     if weight.shape[0] % groups:
         raise ShapeError(
-            f"{space.name}: {quantity(groups, 'group')} "
-            f"{verb(groups, 'does', 'do')} not divide "
-            f"{quantity(weight.shape[0], 'filter')}; "
-            f"input {x.shape}, weight {weight.shape}"
+            f"{space.name}: {quantity(groups, 'group')} {verb(groups, 'does', 'do')} not divide "
+            f"{quantity(weight.shape[0], 'filter')}; input {x.shape}, weight {weight.shape}"
         )
     channels, expected = space.batched(x.shape)[1], weight.shape[1] * groups
     if channels != expected:
         raise ShapeError(
             f"{space.name}: input has {quantity(channels, 'channel')}, the filters expect "
-            f"{expected}; "
-            f"input {x.shape}, weight {weight.shape}, groups {groups}"
+            f"{expected}; input {x.shape}, weight {weight.shape}, groups {groups}"
         )
     check_bias(space, bias, weight.shape[0], weight)
 

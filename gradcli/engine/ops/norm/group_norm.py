@@ -30,8 +30,7 @@ def _check(x: Array, num_groups: int) -> None:
     if num_groups < 1 or x.shape[1] % num_groups:
         raise OptionError(
             f"group_norm: num_groups {num_groups} must divide the "
-            f"{quantity(x.shape[1], 'channel')} "
-            f"of x {x.shape}"
+            f"{quantity(x.shape[1], 'channel')} of x {x.shape}"
         )
     if x.numel == num_groups:
         raise OptionError(
