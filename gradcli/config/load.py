@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import ChainMap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, fields, replace
@@ -229,13 +230,14 @@ class _Loading:
         if values is None:
             return None
         section = Pretrained(**{schema.names[key]: value for key, value in values.items()})
-        file = self.path.parent / section.from_
-        if self.runs is not None:
-            try:
-                file = pretrained.locate(section.from_, self.path.parent, self.runs)
-            except GradcliError as error:
-                error.place = node.map()["from"].place
-                self.report.errors.append(error)
+        if self.runs is None:
+            return replace(section, from_=os.path.abspath(self.path.parent / section.from_))  # noqa: PTH100
+        try:
+            file = pretrained.locate(section.from_, self.path.parent, self.runs)
+        except GradcliError as error:
+            error.place = node.map()["from"].place
+            self.report.errors.append(error)
+            return None
         return replace(section, from_=str(file.resolve()))
 
     def _version(self, root: Node) -> None:

@@ -63,14 +63,23 @@ def nearest(name: str, root: Path, given: Path | None) -> Path:
     found = [above / "datasets" / name for above in (folder, *folder.parents)]
     here = Path.cwd() / "datasets" / name
     places = [given] if given else [*found, *([] if here in found else [here])]
+    there = is_folder if given else os.path.isdir  # a folder that is nobody's to read is passed by
     for place in places:
-        if place.is_dir():
+        if there(place):
             return place
     looked = tuple(f"looked in: {shown(place)}" for place in places)
     raise DataError(
         f"the {_TITLES.get(name, name)} files are not there",
         notes=(*looked, f"write data: {{name: {name}, dir: FOLDER}} to say where they are"),
     )
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder is there; a name that cannot be asked for is refused with the reason."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError) as error:
+        raise DataError(f"data folder '{shown(path)}' cannot be read: {_reason(error)}") from None
 
 
 def files_below(folder: Path) -> list[Path]:
@@ -80,11 +89,11 @@ def files_below(folder: Path) -> list[Path]:
     except OSError as error:
         raise DataError(f"{shown(folder)} cannot be read: {_reason(error)}") from None
     open_ones = [path for path in inside if not path.name.startswith(".")]
-    found = [files_below(path) if _is_folder(path) else [path] for path in open_ones]
+    found = [files_below(path) if _is_true_folder(path) else [path] for path in open_ones]
     return [path for several in found for path in several]
 
 
-def _is_folder(path: Path) -> bool:
+def _is_true_folder(path: Path) -> bool:
     """A folder, and no link to one, which may lead in a circle."""
     return path.is_dir() and not path.is_symlink()
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
 from gradcli.data.decode import COLORS, Picture, picture_of, planes, planes_of, require_pillow
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import as_text, expanded, read, shown
+from gradcli.data.files import as_text, expanded, is_folder, read, shown
 from gradcli.data.images import check_shape, unseen
 from gradcli.data.pictures import Pictures, Statistic, normalization
 from gradcli.data.samples import Samples, scaled, tensor_of
@@ -83,7 +83,7 @@ class ImageFolder(Pictures):
         for key in self.PLACES:
             if (written := getattr(self, key)) is not None:
                 folder = Path(os.path.abspath(root / expanded(written)))  # noqa: PTH100
-                if not folder.is_dir():
+                if not is_folder(folder):
                     raise DataError(
                         f"data folder '{shown(written)}' ({shown(folder)}) is no folder"
                     )

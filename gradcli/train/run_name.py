@@ -99,6 +99,8 @@ def is_run(path: Path) -> bool:
         if error.errno == errno.ENAMETOOLONG:
             return False
         raise
+    except ValueError:  # a zero byte
+        return False
 
 
 def _all(runs: Path) -> list[Path]:
