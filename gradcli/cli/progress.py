@@ -194,11 +194,12 @@ def _say_baseline(result: Result) -> None:
     if baseline is None or not baseline.metrics:
         return
     output.say(f"baseline: {figures(baseline.metrics)}  ({baseline.answer})")
-    if baseline.unbeaten:
-        pairs = [
-            f"{name} {result.metrics[name]:.4f} against {baseline.metrics[name]:.4f}"
-            for name in baseline.unbeaten
-        ]
+    pairs = [
+        f"{name} {result.metrics[name]:.4f} against {baseline.metrics[name]:.4f}"
+        for name in baseline.unbeaten
+        if name in result.metrics  # a status.json that somebody changed may lack it
+    ]
+    if pairs:
         output.say_aside(f"warning: the model does not beat the baseline: {', '.join(pairs)}")
 
 

@@ -22,6 +22,7 @@ from gradcli.dataclass import dataclass
 from gradcli.errors import CheckpointError
 from gradcli.train.atomic import write_file
 from gradcli.train.facts import facts_of
+from gradcli.train.json_file import decoded
 from gradcli.train.safetensors_file import Contents, Stored, decode, encode_header, layout
 
 FORMAT = 2  # 1 had other defaults: old_runs.py
@@ -199,7 +200,7 @@ def _zeroed(contents: Contents, path: Path) -> tuple[bytes, str]:
 def _meta(contents: Contents, path: Path) -> Meta:
     """The metadata as a Meta; a newer format is refused before its fields are read."""
     try:
-        values = json.loads(contents.metadata[KEY])
+        values = decoded(contents.metadata[KEY])
         found = values.pop("format")
     except (ValueError, KeyError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"{path}: unreadable metadata: {error}") from error

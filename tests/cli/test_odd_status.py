@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,13 @@ train: {epochs: 1, batch: 8}
         {"weights_sha256": {}},
         {"measured_step": True},
         {"baseline": {"answer": 1, "metrics": {}, "unbeaten": [[], {}]}},
+        {"baseline": {"answer": "a", "metrics": {"val.gone": 1.0}, "unbeaten": ["val.gone"]}},
+        {
+            "baseline": {
+                "answer": "deep",
+                "metrics": reduce(lambda inner, _: [inner], range(300), 1),
+            }
+        },
         {"steps": HUGE},
         {"status": []},
     ],
@@ -57,6 +65,8 @@ def test_a_resume_passes_over_it(gradcli: Command, odd: dict[str, Any]) -> None:
     ended = gradcli("resume", str(only_run()), "--json")
     assert (ended.code, ended.json["steps"]) == (0, right["steps"]), ended.err
     assert ended.json["weights_sha256"] in (right["weights_sha256"], "")
+    path.write_text(json.dumps({**right, **odd}))
+    assert gradcli("resume", str(only_run())).code == 0
 
 
 @pytest.mark.parametrize("name", ["status.json", "manifest.json", "best", "last"])
@@ -97,3 +107,14 @@ def test_a_checkpoint_with_what_cannot_be_written_again_is_refused(
         ended = gradcli(command[0], str(only_run()), *command[1:])
         assert ended.code == 7
         assert f"the metadata has no usable '{field}'" in ended.err
+
+
+def test_metadata_that_is_too_deep_to_be_copied_is_refused(gradcli: Command) -> None:
+    assert gradcli("train", "dots.yaml").code == 0
+    deep = reduce(lambda inner, _: {"in": inner}, range(300), {})
+    for path in (only_run() / "checkpoints").iterdir():
+        rewrite(path, {**metadata(path.read_bytes()), "config": deep})
+    for command in (("resume", "-s", "train.epochs=4"), ("eval", "--split", "val")):
+        ended = gradcli(command[0], str(only_run()), *command[1:])
+        assert ended.code == 7
+        assert "unreadable metadata: nested deeper than 200 levels" in ended.err
