@@ -31,6 +31,7 @@ INKS: dict[Ink, dict[str, Any]] = {
 CHOICE = re.compile(rf"\0--color[=\0]({'|'.join(COLORS)})(?=\0|$)")
 FIRST_WORD = re.compile(r"\s*\S+")
 CARETS = re.compile(r"( +\|\s*)(\^.*)")  # a source line begins with its number
+LONG_WORD = re.compile(r"(\S{500})\S{400,}(\S{100})")  # no name or path that people use
 LABEL = 11  # cells for the label of a row
 _color = "auto"
 
@@ -268,7 +269,7 @@ def rendered(
     """
 
     def prose(line: str, indent: int) -> list[str]:
-        return wrapped(printable(line, encoding), columns, indent)
+        return wrapped(printable(LONG_WORD.sub(r"\1...\2", line), encoding), columns, indent)
 
     lines = prose(f"{kind}[{problem.code}] {problem.message}", 2)
     place = problem.place

@@ -258,6 +258,14 @@ def test_long_lines_are_cut_around_the_caret() -> None:
     assert lines[2][column : column + 3] == "bad"
 
 
+def test_a_name_that_is_too_long_to_read_is_cut_in_every_line() -> None:
+    name, path = "x" * 5000, "/".join(["folder"] * 100)
+    shown = output.rendered(GradcliError(f"no '{name}' in {path}", notes=(f"say {name}",)))
+    assert len(shown) < 2200
+    assert path in shown
+    assert shown.count("xxx...xxx") == 2
+
+
 def test_control_characters_never_reach_the_terminal() -> None:
     shown = output.rendered(GradcliError("bad \x1b[2J name\x07"))
     assert "\x1b" not in shown
