@@ -107,7 +107,7 @@ class RunFiles(Parser):
         for arguments in [commands[only]] if only else commands.values():
             said = commanded(*arguments)
             if said:  # a command may say many errors, of which none is endless
-                raise RunError(max(said.splitlines(), key=len))
+                raise RunError(max(errors_in(said), key=len))
 
     def commands(self, path: str, template: Template) -> dict[str, tuple[str, ...]]:
         """What reads a run; a spoilt one meets one of these, a right one each."""
@@ -188,6 +188,13 @@ def commanded(*arguments: str) -> str:
         cause = f"{bug[1]}{bug[2]}" if bug else said[-300:]
         raise WrongAnswerError(f"exit 1 of {arguments[0]}, {cause}")
     return (said or f"exit {code}") if code else ""
+
+
+def errors_in(said: str) -> list[str]:
+    """What a command said, each error by itself; with --json they are one line."""
+    if not said.startswith("{"):
+        return said.splitlines()
+    return [json.dumps(error) for error in json.loads(said)["errors"]]
 
 
 class CheckpointHeader(RunFiles):
