@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 
 from spoiling import CHARACTERS, spoil_bytes
 
+import gradcli
 from gradcli.cli import output
 from gradcli.data import Source
 from gradcli.errors import ErrorGroup, GradcliError
@@ -133,6 +134,7 @@ def unfit(error: GradcliError) -> str:
 def _cause(error: BaseException) -> str:
     """The error and the two places nearest to it, without what differs from input to input."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [one for one in frames if "gradcli" in one.filename] or frames
+    package = Path(gradcli.__file__).parent
+    ours = [one for one in frames if Path(one.filename).is_relative_to(package)] or frames
     where = " < ".join(f"{Path(one.filename).name}:{one.lineno}" for one in ours[:-3:-1])
     return f"{type(error).__name__} at {where}: {str(error)[:400]}"
