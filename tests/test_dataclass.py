@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import field
+from inspect import signature
 from math import nan
 from typing import Any
 
@@ -57,6 +58,65 @@ def hashable(row: object) -> object:
 def test_rows_say_compare_and_hash_as_the_librarys(fields: Any, options: dict[str, Any]) -> None:
     ours, theirs = (behaviour(built(make, fields, options)) for make in MAKERS.values())
     assert ours == theirs
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("fields", FIELDS, ids=len)
+def test_constructors_are_called_as_the_librarys(fields: Any, options: dict[str, Any]) -> None:
+    ours, theirs = (built(make, fields, options) for make in MAKERS.values())
+    calls: list[tuple[Any, ...]] = [(), (1.0,), (1.0, [2]), (1.0, [2], 3, 4)]
+    answers = [[answer(kind, *call) for call in calls] for kind in (ours, theirs)]
+    assert answers[0] == answers[1]
+    assert ours.__dataclass_params__.init
+    parameters, expected = (signature(kind).parameters for kind in (ours, theirs))
+    assert [(one.name, one.kind, one.annotation) for one in parameters.values()] == [
+        (one.name, one.kind, one.annotation) for one in expected.values()
+    ]
+    assert ours.__init__.__qualname__ == theirs.__init__.__qualname__
+
+
+def answer(kind: Any, *values: object) -> object:
+    """The attributes of a row, or why there is none."""
+    try:
+        return vars(kind(*values))
+    except TypeError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_frozen_row_may_reckon_what_nobody_passes(make: Any) -> None:
+    @make(frozen=True)
+    class Row:
+        a: int
+        rest: list[int] = field(init=False, default_factory=list)
+        double: int = field(init=False)
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "double", 2 * self.a)
+
+    assert vars(Row(4)) == {"a": 4, "rest": [], "double": 8}
+    assert Row(1).rest is not Row(1).rest
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_frozen_row_refuses_every_change(make: Any) -> None:
+    @make(frozen=True)
+    class Row:
+        a: int
+
+    class Free(Row):
+        """A subclass that is no dataclass."""
+
+    for row, name in ((Row(1), "a"), (Row(1), "b"), (Free(1), "a")):
+        with pytest.raises(
+            dataclasses.FrozenInstanceError, match=f"cannot assign to field '{name}"
+        ):
+            setattr(row, name, 2)
+        with pytest.raises(dataclasses.FrozenInstanceError, match=f"cannot delete field '{name}"):
+            delattr(row, name)
+    free = Free(1)
+    free.b = 2  # type: ignore[attr-defined]
+    assert vars(free) == {"a": 1, "b": 2}
 
 
 def test_what_a_class_writes_itself_stays() -> None:

@@ -18,7 +18,7 @@ def checked_constructor(kind: Class) -> Class:
 
     The name in the sentence is that of the class that is made, which may be a subclass.
     """
-    plain = vars(kind)["__init__"]
+    plain = kind.__init__  # type: ignore[misc]
     checks: dict[str, Arguments] = {}
 
     @wraps(plain)
