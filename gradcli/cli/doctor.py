@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 from dataclasses import asdict
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +19,7 @@ from gradcli.cli.gpu_report import gpu_report, show
 from gradcli.devices import DEVICES
 from gradcli.errors import DeviceError
 from gradcli.free_memory import free_memory
+from gradcli.packages import version
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def command(ctx: click.Context, device: str, as_json: bool) -> None:
         "python": f"{platform.python_version()} at {sys.executable}",
         "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
         "compiler": compiler(),
-        "packages": {package: _version(package) for package in PACKAGES},
+        "packages": {package: version(package) or "missing" for package in PACKAGES},
         "devices": {name: options.why_not(name) for name in DEVICES},
     }
     try:
@@ -70,13 +70,6 @@ def compiler() -> str:
             )
             return (done.stdout.splitlines() or [path])[0]
     return ""
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "missing"
 
 
 def kernels() -> dict[str, Any]:

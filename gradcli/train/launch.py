@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import platform
-import socket
 import sys
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcli import __version__
 from gradcli.dataclass import dataclass
 from gradcli.errors import CheckpointError, ConfigError, NumericsError
+from gradcli.packages import version
 from gradcli.registry import did_you_mean
 from gradcli.train import directory as directories
 from gradcli.train import git_folder, precision
@@ -286,7 +285,7 @@ def manifest(job: Job, circumstances: Circumstances) -> dict[str, Any]:
         "name": job.name,
         "argv": list(circumstances.argv),
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),
-        "host": socket.gethostname(),
+        "host": platform.node(),
         "versions": versions(),
         "origin": origin_of(job),
         "git": git_folder.head(Path()),
@@ -302,12 +301,7 @@ def versions() -> dict[str, str]:
     """gradcli, Python, the system and the packages in use."""
     found = {"gradcli": __version__, "python": platform.python_version()}
     found["platform"] = f"{sys.platform} {platform.machine()}"
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            found[package] = "absent"
-    return found
+    return found | {package: version(package) or "absent" for package in PACKAGES}
 
 
 def plan(job: Job) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
-import socket
+import platform
 import time
 from datetime import datetime
 from pathlib import Path
@@ -48,9 +48,7 @@ class Lock:
 
 def _holder() -> bytes:
     started = datetime.now().astimezone().isoformat(timespec="seconds")
-    return json.dumps(
-        {"pid": os.getpid(), "host": socket.gethostname(), "started": started}
-    ).encode()
+    return json.dumps({"pid": os.getpid(), "host": platform.node(), "started": started}).encode()
 
 
 def _described(handle: int) -> str:

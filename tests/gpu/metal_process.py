@@ -9,5 +9,5 @@ from gradcli.engine.device.gpu import installed
 
 if __name__ == "__main__":
     installed._mac = lambda: ("macOS 14.5 arm64", True)
-    installed._package = lambda name: "12.2.2"
+    installed.version = lambda name: "12.2.2"
     sys.exit(main.run(sys.argv[2:]))

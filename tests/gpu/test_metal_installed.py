@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError
 from types import SimpleNamespace
 
 import pytest
@@ -32,15 +31,10 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
         package: str = "",
         device: object = None,
     ) -> None:
-        def version(name: str) -> str:
-            if not package:
-                raise PackageNotFoundError(name)
-            return package
-
         monkeypatch.setattr(platform, "system", lambda: system)
         monkeypatch.setattr(platform, "machine", lambda: processor)
         monkeypatch.setattr(platform, "mac_ver", lambda: (release, ("", "", ""), processor))
-        monkeypatch.setattr(installed, "version", version)
+        monkeypatch.setattr(installed, "version", lambda name: package)
         metal = SimpleNamespace(
             MTLCreateSystemDefaultDevice=lambda: device, MTLGPUFamilyApple7=1007
         )

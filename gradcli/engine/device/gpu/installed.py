@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-from importlib.metadata import PackageNotFoundError, version
 
 from gradcli.devices import too_high
+from gradcli.packages import version
 
 Version = tuple[int, int]
 INSTALL_METAL = "pip install 'gradcli[metal]'"
@@ -24,9 +24,9 @@ _UPDATE = "https://www.nvidia.com/drivers or your system's packages"
 def why_not_cuda(index: int = 0) -> str:
     """Why this GPU cannot be used: what was looked for, what was found, and the cure; or empty."""
     driver = _driver()
-    bindings = _package(BINDINGS)
+    bindings = version(BINDINGS)
     major = _major(bindings) if bindings else _fitting(driver)
-    compiler = _package(COMPILERS[major])
+    compiler = version(COMPILERS[major])
     device = _device() if bindings and driver else "not asked for"
     if bindings and compiler and driver and device.isdigit() and int(device):
         return _too_old(driver, compiler) or too_high(
@@ -77,7 +77,7 @@ def _shown(driver: Version) -> str:
 def why_not_metal(index: int = 0) -> str:
     """Why Metal cannot be used here, as why_not_cuda says it."""
     machine, fits = _mac()
-    package = _package(METAL_PACKAGE) if fits else ""
+    package = version(METAL_PACKAGE) if fits else ""
     device = _metal_device() if package else "not asked for"
     if device == "found":
         return too_high(index, 1, "Metal")
@@ -138,13 +138,6 @@ def _visible() -> str:
     """The variable that chooses among GPUs; nothing where it is not set."""
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
     return "" if chosen is None else f"; CUDA_VISIBLE_DEVICES={chosen!r} says which it shows"
-
-
-def _package(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
 
 
 def _driver() -> Version | None:
