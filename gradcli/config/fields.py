@@ -3,21 +3,62 @@
 from __future__ import annotations
 
 import operator
+import re
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import AfterValidator, Field
-
+from gradcli.dataclass import dataclass
 from gradcli.engine.kind import Bound, Count, NotNegative, Positive, Whole
 
 MAX_INT = 2**31 - 1  # of any whole number with a limit below
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What a value must fulfil besides its type, as a note of Annotated that pydantic reads.
+
+    Attributes:
+        words: pydantic's, with their values: ge, gt, le, lt, min_length, pattern.
+        bound: a test of our own.
+    """
+
+    words: tuple[tuple[str, Any], ...] = ()
+    bound: Bound | None = None
+
+    def allow(self, value: Any) -> bool:
+        """Whether a value of the right type fulfils them."""
+        fulfilled = all(_MEANING[word](value, limit) for word, limit in self.words)
+        return fulfilled and (self.bound is None or _holds(self.bound, value))
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
+        schema = handler(source)
+        if self.bound is None:
+            return schema | dict(self.words)
+        test = {"type": "no-info", "function": partial(_fits, self.bound)}
+        return {"type": "function-after", "function": test, "schema": schema}
+
+
+_MEANING: dict[str, Callable[[Any, Any], bool]] = {
+    "ge": operator.ge,
+    "gt": operator.gt,
+    "le": operator.le,
+    "lt": operator.lt,
+    "min_length": lambda value, length: len(value) >= length,
+    "pattern": lambda value, pattern: re.fullmatch(pattern, value) is not None,
+}
+NOT_EMPTY = Limits((("min_length", 1),))
+
+
+def matching(pattern: str) -> Limits:
+    """Text of a pattern."""
+    return Limits((("pattern", pattern),))
+
+
 Weights = Annotated[tuple[NotNegative, ...], Bound("a list of finite numbers >= 0")]
-Percent = Annotated[str, Field(pattern=r"^(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?)%$")]
+Percent = Annotated[str, matching(r"^(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?)%$")]
 StepsOrPercent = Annotated[Whole | Percent, Bound("a number of steps or a share such as 5%")]
 Sizes = Annotated[
     Count | tuple[Count, Count],
@@ -31,7 +72,7 @@ Padding = Annotated[
     Whole | tuple[Whole, Whole] | Literal["same"],
     Bound("a whole number >= 0, two of them as [height, width], or same"),
 ]
-Shape = Annotated[tuple[Count, ...], Field(min_length=1), Bound("a list of whole numbers >= 1")]
+Shape = Annotated[tuple[Count, ...], NOT_EMPTY, Bound("a list of whole numbers >= 1")]
 LinePadding = Annotated[Whole | Literal["same"], Bound("a whole number >= 0, or same")]
 Border = Annotated[
     Whole | tuple[Whole, Whole] | tuple[Whole, Whole, Whole, Whole],
@@ -45,7 +86,7 @@ Window = Annotated[
     Bound("a whole number >= 1, two of them as [height, width], or global"),
 ]
 Units = Annotated[
-    Count | Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}x$")],
+    Count | Annotated[str, matching(r"^[1-9][0-9]{0,3}x$")],
     Bound("a whole number >= 1, or a multiple of the features such as 4x"),
 ]
 Layers = Annotated[list[Any], Bound("a list of layers")]
@@ -75,15 +116,22 @@ def _notes(kind: Any, note: Any) -> list[Any]:
     if kind is int and "ge" in limits:
         limits = {"le": MAX_INT, **limits}
         most = "2^63 - 1" if limits["le"] == 2**63 - 1 else limits["le"]
-        return [Field(**limits), Bound(f"a whole number from {limits['ge']} to {most}")]
+        return [
+            Limits(tuple(limits.items())),
+            Bound(f"a whole number from {limits['ge']} to {most}"),
+        ]
     one_end = len(limits) < 2
     says = note.says.replace("a number", "a finite number") if one_end else note.says
-    return [Field(**limits) if limits else AfterValidator(partial(_fits, note)), Bound(says)]
+    return [Limits(tuple(limits.items()), None if limits else note), Bound(says)]
+
+
+def _holds(bound: Bound, value: Any) -> bool:
+    assert bound.holds is not None
+    return bound.holds(value)
 
 
 def _fits(bound: Bound, value: Any) -> Any:
-    assert bound.holds is not None
-    if bound.holds(value):
+    if _holds(bound, value):
         return value
     raise ValueError(bound.says)
 

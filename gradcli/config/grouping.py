@@ -7,8 +7,7 @@ from dataclasses import replace
 from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field
-
+from gradcli.config.fields import NOT_EMPTY
 from gradcli.config.merge import full
 from gradcli.config.node import Node, Path, Report
 from gradcli.config.optimizers import OPTIMIZERS
@@ -24,7 +23,7 @@ from gradcli.registry import closest
 if TYPE_CHECKING:
     from gradcli.engine import nn, optim
 
-Some = Annotated[list[str], Field(min_length=1), Bound("a list of patterns such as bias or head")]
+Some = Annotated[list[str], NOT_EMPTY, Bound("a list of patterns such as bias or head")]
 Groups = Annotated[list[Any], Bound("a list of maps such as {match: [head], lr: 1e-3}")]
 
 

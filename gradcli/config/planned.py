@@ -50,7 +50,7 @@ class PlannedLayer:
         if schema.first is None or self.kind in ("residual", "block"):
             return kind
         value = self.fields.get(schema.first)
-        told = value != schema.model.model_fields[schema.first].default
+        told = value != schema.parameters[schema.first].default
         plain = isinstance(value, int | float | str)
         return f"{self.kind} {value}" if plain and told else self.kind
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, cast
 
-from pydantic import Field
-
-from gradcli.config.fields import StepsOrPercent
+from gradcli.config.fields import NOT_EMPTY, StepsOrPercent
 from gradcli.config.merge import full
 from gradcli.config.node import Node, Report
 from gradcli.config.row import REQUIRED, Row
@@ -22,7 +19,7 @@ from gradcli.train.job import Figure
 from gradcli.wording import quantity, verb
 
 Points = Annotated[list[StepsOrPercent], Bound("a list of numbers of steps or shares such as 30%")]
-Parts = Annotated[list[Any], Field(min_length=1), Bound("a list of schedules")]
+Parts = Annotated[list[Any], NOT_EMPTY, Bound("a list of schedules")]
 
 
 def steps_of(value: int | str, total: int) -> int:
@@ -129,7 +126,7 @@ def _part(written: Any) -> Plan:
     keys = {"name": written} if isinstance(written, str) else dict(written)
     make = SCHEDULES[keys.pop("name")]
     schema = schema_of(make)
-    plan: Plan = make(**schema.values(schema.model.model_validate_json(json.dumps(keys))))
+    plan: Plan = make(**schema.values(keys))
     return plan
 
 

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
 import json
 import re
 import types
-from collections.abc import Callable, Mapping
-from functools import cache
-from typing import Annotated, Any, get_args
-
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    create_model,
-)
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, get_args
 
 from gradcli.config.fields import expected, in_yaml
+from gradcli.config.fitting import Doubtful, fitting
 from gradcli.config.node import Node, Path, Report, describe
 from gradcli.config.row import Row
 from gradcli.dataclass import dataclass
 from gradcli.registry import closest, did_you_mean
+
+if TYPE_CHECKING:  # imported for what does not plainly fit
+    from pydantic import BaseModel
 
 # Words from other tools, by gradcli's own; of several rows the first whose name exists counts.
 # Misspellings, and torch's names for keys, are recognised without a row.
@@ -82,17 +77,28 @@ def suggestion(word: str, known: Mapping[str, object]) -> str:
     return synonym(word.lower()) or did_you_mean(plain, known) or synonym(misspelt or "")
 
 
+class Mistakes(Exception):  # noqa: N818 -- said where the place is known
+    """What pydantic finds wrong with values."""
+
+    def __init__(self, mistakes: Sequence[Any]) -> None:
+        super().__init__()
+        self.mistakes = mistakes
+
+
 @dataclass(frozen=True)
 class Schema:
     """What the parameters of one constructor say about the keys in YAML.
 
     Attributes:
+        make: the constructor.
+        parameters: what it takes, by key.
         hints: the type of each key, in order.
         names: what the constructor calls each key.
         doc: what the constructor says of itself, in the words of YAML.
     """
 
-    model: type[BaseModel]
+    make: Callable[..., Any]
+    parameters: Mapping[str, inspect.Parameter]
     hints: dict[str, Any]
     names: dict[str, str]
     doc: str
@@ -102,65 +108,55 @@ class Schema:
         """The field that `name: value` fills."""
         return next(iter(self.hints), None)
 
-    def values(self, model: BaseModel) -> dict[str, Any]:
-        """What a checked section says, by key."""
-        return {key: getattr(model, key) for key in self.hints}
+    @cached_property
+    def model(self) -> type[BaseModel]:
+        """What pydantic makes of it."""
+        from gradcli.config.model import model_of
+
+        return model_of(self)
+
+    def values(self, plain: Any) -> dict[str, Any]:
+        """What a section says, by key; raises Mistakes."""
+        try:
+            text = json.dumps(plain, allow_nan=False, ensure_ascii=False)
+            return self.fitting(json.loads(text.encode()))
+        except (Doubtful, ValueError):
+            from gradcli.config.model import validated
+
+            return validated(self, plain)
+
+    def fitting(self, value: Any) -> dict[str, Any]:
+        """The same where it is plain to see; raises Doubtful elsewhere."""
+        if type(value) is not dict or not value.keys() <= self.hints.keys():
+            raise Doubtful
+        return {
+            key: fitting(hint, value[key], schema_of) if key in value else self._default(key)
+            for key, hint in self.hints.items()
+        }
+
+    def _default(self, key: str) -> Any:
+        factory, parameter = self.factory(key), self.parameters[key]
+        if factory is None and parameter.default is parameter.empty:
+            raise Doubtful
+        if factory is not None:
+            return factory()
+        changeable = isinstance(parameter.default, list | dict)
+        return copy.deepcopy(parameter.default) if changeable else parameter.default
+
+    def factory(self, key: str) -> Callable[[], Any] | None:
+        """What makes the default of a key, where it is a dataclass's own for each object."""
+        fields = dataclasses.fields(self.make) if dataclasses.is_dataclass(self.make) else ()
+        name = self.parameters[key].name
+        factories = (field.default_factory for field in fields if field.name == name)
+        return next((one for one in factories if one is not dataclasses.MISSING), None)
 
 
 @cache
 def schema_of(make: Callable[..., Any]) -> Schema:
     """The schema in the signature of `make`, or of what a row of a table makes."""
     row = make if isinstance(make, Row) else Row(make)
-    parameters = row.fields
-    hints = {key: in_yaml(parameter.annotation) for key, parameter in parameters.items()}
-    fields: dict[str, Any] = {
-        key: (_checked(hint), _field(row.make, parameters[key], hint))
-        for key, hint in hints.items()
-    }
-    config = ConfigDict(
-        extra="forbid",
-        strict=True,
-        frozen=True,
-        allow_inf_nan=False,
-        arbitrary_types_allowed=True,
-        protected_namespaces=(),
-    )
-    model = create_model(row.make.__name__, __config__=config, **fields)
-    return Schema(model, hints, row.keys, row.doc)
-
-
-def _field(make: Callable[..., Any], parameter: inspect.Parameter, hint: Any) -> Any:
-    """The default of a parameter, and what it means: the text among the notes of Annotated."""
-    doc = next((note for note in getattr(hint, "__metadata__", ()) if isinstance(note, str)), None)
-    for field in dataclasses.fields(make) if dataclasses.is_dataclass(make) else ():
-        if field.name == parameter.name and field.default_factory is not dataclasses.MISSING:
-            return Field(default_factory=field.default_factory, description=doc)
-    default: Any = ... if parameter.default is parameter.empty else parameter.default
-    return Field(default=default, description=doc)
-
-
-def _checked(hint: Any) -> Any:
-    """The type for pydantic: a dataclass is checked by its own schema.
-
-    Its attribute ALONE names the key that a bare value fills.
-    """
-    inner = _dataclass_in(hint)
-    if inner is None:
-        return hint
-    schema = schema_of(inner)
-    notes: list[Any] = [AfterValidator(lambda model: inner(**schema.values(model)))]
-    alone = getattr(inner, "ALONE", None)
-    if alone is not None:
-        either = _checked(schema.hints[alone]) | schema.model
-        wrap = BeforeValidator(lambda value: _mapped(value, alone), json_schema_input_type=either)
-        notes.append(wrap)
-    section: Any = Annotated[(schema.model, *notes)]
-    return section if hint is inner else section | None
-
-
-def _mapped(value: object, key: str) -> object:
-    """A value that stands for the map with this key alone."""
-    return value if value is None or isinstance(value, Mapping) else {key: value}
+    hints = {key: in_yaml(parameter.annotation) for key, parameter in row.fields.items()}
+    return Schema(row.make, row.fields, hints, row.keys, row.doc)
 
 
 def check(
@@ -178,14 +174,12 @@ def check(
     """
     broken = {path for path, item in node.walk() if item.broken}
     try:
-        model = schema.model.model_validate_json(json.dumps(node.plain()))
-    except ValidationError as error:
-        for mistake in error.errors(include_url=False, include_context=False):
+        values = schema.values(node.plain())
+    except Mistakes as error:
+        for mistake in error.mistakes:
             _Mistake(node, schema, where, report, title, elsewhere).tell(mistake, broken)
         return None
-    if broken:
-        return None
-    return schema.values(model)
+    return None if broken else values
 
 
 @dataclass(frozen=True)
@@ -253,18 +247,18 @@ class _Mistake:
 def _keys_at(hints: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
     """The keys of the map at `path`; of a map that takes any key, none."""
     for step in path:
-        inner = _dataclass_in(hints.get(str(step)))
+        inner = dataclass_in(hints.get(str(step)))
         if inner is None:
             return {}
         hints = schema_of(inner).hints
     return hints
 
 
-def _dataclass_in(hint: Any) -> type | None:
+def dataclass_in(hint: Any) -> type | None:
     """The dataclass among the choices of a type."""
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return hint
-    return next(filter(None, map(_dataclass_in, get_args(hint))), None)
+    return next(filter(None, map(dataclass_in, get_args(hint))), None)
 
 
 def _hint(node: Node) -> str:

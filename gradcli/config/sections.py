@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Annotated, Any
 
-from pydantic import Field
-
+from gradcli.config.fields import NOT_EMPTY, matching
 from gradcli.config.merge import full, without
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.schema import check, schema_of, suggestion
@@ -25,7 +24,7 @@ VERSION = 1
 
 RunName = Annotated[
     str,
-    Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"),
+    matching(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"),
     Bound("1 to 100 letters, digits, '.', '_' or '-', beginning with a letter or digit"),
 ]
 
@@ -35,9 +34,7 @@ def top(
         int, Bound(f"the version of the config format, {VERSION}"), "what this file is written in"
     ],
     data: Annotated[Any, "a dataset by `name` and its keys; see `data` below"],
-    model: Annotated[
-        list[Any], Field(min_length=1), Bound("a list of at least one layer"), "the layers"
-    ],
+    model: Annotated[list[Any], NOT_EMPTY, Bound("a list of at least one layer"), "the layers"],
     loss: Annotated[Any, "see `Losses` below"],
     optim: Annotated[Any, "the optimizer", Changeable(True, but=("name", "no_decay", "groups"))],
     train: Annotated[Any, "how long, in which portions, what is watched"],

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
-
-from pydantic import TypeAdapter, ValidationError
+from typing import TYPE_CHECKING, Any
 
 from gradcli.data.facts import VERSION, DataFacts
 from gradcli.engine.kind import shown
 from gradcli.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 EXPECTED = {
     "int_type": "a whole number",
@@ -28,11 +29,15 @@ EXPECTED = {
 
 @cache
 def _adapter() -> TypeAdapter[DataFacts]:
+    from pydantic import TypeAdapter
+
     return TypeAdapter(DataFacts)
 
 
 def facts_of(value: object, source: str) -> DataFacts:
     """DataFacts from their JSON; the first field that is wrong is named with its checkpoint."""
+    from pydantic import ValidationError  # late: a new run reads no checkpoint
+
     version = value.get("version") if isinstance(value, Mapping) else VERSION
     if type(version) is int and version > VERSION:
         raise CheckpointError(

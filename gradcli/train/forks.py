@@ -13,8 +13,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from gradcli.dataclass import dataclass
 from gradcli.errors import RunError
 from gradcli.train.directory import read_manifest
@@ -41,13 +39,13 @@ class Fork:
         return f"a fork at step {self.step}: {', '.join(changes)}"
 
 
-_FORKS = TypeAdapter(list[Fork])
-
-
 def of_run(run: Path) -> list[Fork]:
     """The forks of the run in this folder, oldest first; none where it has no manifest."""
+    from pydantic import TypeAdapter, ValidationError  # late: a new run has none
+
+    forks = json.dumps(read_manifest(run).get("forks", []))
     try:
-        return _FORKS.validate_json(json.dumps(read_manifest(run).get("forks", [])), strict=True)
+        return TypeAdapter(list[Fork]).validate_json(forks, strict=True)
     except ValidationError as error:
         raise RunError(
             f"{run / 'manifest.json'}: forks must be a list of {{step, keys, old, new}}: "

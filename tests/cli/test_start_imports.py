@@ -21,6 +21,12 @@ NEEDLESS = {
     "gradcli.train.metrics.counts",
     "gradcli.train.metrics.ranks",
     "gradcli.train.metrics.values",
+    # What a config without mistakes needs no judge for, and what says versions beside folders.
+    "gradcli.config.model",
+    "pydantic",
+    "importlib.metadata",
+    "email",
+    "socket",
 }
 
 

@@ -23,6 +23,7 @@ from gradcli.config.inits import INITS
 from gradcli.config.layers import LAYERS
 from gradcli.config.planned import PlannedLayer, build
 from gradcli.config.planner import layer_schema
+from gradcli.config.schema import Mistakes
 from gradcli.config.signal import Signal
 from gradcli.engine import Tensor, nn
 from gradcli.errors import ErrorGroup, GradcliError
@@ -169,11 +170,11 @@ def refused_by_the_layer(kind: str, x: Signal, fields: dict[str, Any]) -> bool:
     """Whether the keys do not fit their types, or the layer itself takes no such input."""
     schema = layer_schema(kind)
     try:
-        model = schema.model.model_validate_json(json.dumps(fields))
-    except ValueError:
+        values = schema.values(fields)
+    except Mistakes:
         return True
     try:
-        module = LAYERS[kind].maker(x, schema.values(model))()
+        module = LAYERS[kind].maker(x, values)()
         module(numbers(x)).sum().backward()
     except GradcliError:
         return True
