@@ -9,8 +9,16 @@ from pathlib import Path
 
 from gradcli.wording import quantity
 
-# What the loader says of a library that finds no room, and Python of a thread.
-_REFUSALS = ("cannot allocate memory", "failed to map segment", "can't start new thread")
+# What the loader says of a library that finds no room, and Python of a thread and of its compiler.
+_REFUSALS = (
+    "cannot allocate memory",
+    "failed to map segment",
+    "can't start new thread",
+    "error return without exception set",
+)
+# Given back when there is none left, so that this can be said; never touched, so it is only
+# addresses until then.
+_SPARE = [bytes(4 << 20)]
 
 
 def free_memory() -> int | None:
@@ -21,13 +29,14 @@ def free_memory() -> int | None:
 
 def is_refusal(error: Exception) -> bool:
     """Whether an exception says that there is no memory left, also for a thread or a library."""
-    if isinstance(error, (ImportError, RuntimeError)):
+    if isinstance(error, (ImportError, RuntimeError, SystemError)):
         return any(text in str(error).lower() for text in _REFUSALS)
     return isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
 
 
 def used_up() -> str:
     """A sentence for when there is none left."""
+    _SPARE.clear()
     free, limit = free_memory(), _limit()
     sentence = "the memory of this machine is used up"
     if limit is not None:
