@@ -23,14 +23,19 @@ else:
 
         def declared(kind):
             own = set(vars(kind))
+            derived = any("__dataclass_params__" in vars(base) for base in kind.__mro__[1:])
             by_library = dataclasses.dataclass(
-                init=init and not frozen, repr=False, eq=False, kw_only=kw_only
+                init=init and not frozen,
+                repr=False,
+                eq=False,
+                frozen=frozen and derived,  # it looks whether the classes above are frozen as well
+                kw_only=kw_only,
             )
             kind = by_library(kind)
             fields = dataclasses.fields(kind)
-            if frozen:
+            kind.__dataclass_params__.init, kind.__dataclass_params__.frozen = init, frozen
+            if frozen and not derived:
                 kind.__setattr__, kind.__delattr__ = _refusals(kind, {one.name for one in fields})
-                kind.__dataclass_params__.init = init
             if frozen and init and "__init__" not in own:
                 kind.__init__ = _Constructor(kind)
             if repr and "__repr__" not in own:

@@ -119,6 +119,28 @@ def test_a_frozen_row_refuses_every_change(make: Any) -> None:
     assert vars(free) == {"a": 1, "b": 2}
 
 
+@pytest.mark.parametrize("above", MAKERS.values(), ids=MAKERS)
+@pytest.mark.parametrize("below", MAKERS.values(), ids=MAKERS)
+def test_classes_derive_from_each_others(above: Any, below: Any) -> None:
+    @above(frozen=True)
+    class One:
+        a: int
+
+    @below(frozen=True)
+    class Two(One):
+        b: int = 0
+
+    assert vars(Two(1)) == {"a": 1, "b": 0}
+    for name in ("a", "b", "c"):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(Two(1), name, 2)
+    with pytest.raises(TypeError, match="cannot inherit non-frozen dataclass from a frozen one"):
+        below(type("Free", (One,), {}))
+    free = above(type("Free", (), {"__annotations__": {"a": int}}))
+    with pytest.raises(TypeError, match="cannot inherit frozen dataclass from a non-frozen one"):
+        below(frozen=True)(type("Frozen", (free,), {}))
+
+
 def test_what_a_class_writes_itself_stays() -> None:
     @dataclass(frozen=True)
     class Row:
