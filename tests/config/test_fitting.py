@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import Field
@@ -63,6 +64,25 @@ def test_what_is_taken_is_what_pydantic_takes(schema: Schema) -> None:
         judged = validated(schema, plain)
         assert repr(taken) == repr(judged), value
         assert taken == judged
+
+
+@pytest.mark.parametrize(
+    ("hint", "values"),
+    [
+        (float | int, [1, 1.0]),
+        (int | float, [1, 1.0]),
+        (Literal[1, 2], [1, True, 1.0]),
+        (Literal["a"] | str, ["a"]),
+        (tuple[float, ...] | tuple[int, int], [[1, 2]]),
+    ],
+    ids=str,
+)
+def test_of_types_that_share_values_pydantic_chooses(hint: Any, values: list[Any]) -> None:
+    make = replace(schema_of(top), hints={"gradcli": hint})
+    for value in values:
+        with contextlib.suppress(Doubtful):
+            taken = make.fitting({"gradcli": value})
+            assert repr(taken) == repr(validated(make, {"gradcli": value}))
 
 
 @pytest.mark.parametrize("make", ROWS, ids=lambda row: schema_of(row).make.__name__)
