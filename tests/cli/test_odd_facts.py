@@ -60,7 +60,7 @@ EVERYWHERE: list[tuple[str, Any, str]] = [
     ("unit", "words", "facts.unit"),
     ("missing", 3, "facts.missing"),
     ("mean", {"a": 1}, "facts.mean"),
-    ("state", DEEP, "facts"),
+    ("state", DEEP, "metadata"),  # refused before its fields are read
 ]
 TABLE: list[tuple[str, Any, str]] = [
     ("missing", None, "facts.missing"),

@@ -91,7 +91,8 @@ def fail(error: Exception) -> Callable[[], None]:
         (lambda: None, "accepted"),
         (fail(DataError("a sentence")), "refused"),
         (fail(DataError("")), "fault"),
-        (fail(DataError("long" * 9000)), "fault"),
+        (fail(DataError("long " * 9000)), "fault"),
+        (fail(DataError("long" * 9000)), "refused"),  # one long name is cut to fit a screen
         (fail(GradcliError("this is a bug")), "fault"),
         (fail(WrongAnswerError("another number")), "fault"),
         (fail(KeyError("shape")), "fault"),
