@@ -10,15 +10,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcli.data.facts import data_facts
-from gradcli.errors import CheckpointError, GradcliError, Interrupted, Stopped
+from gradcli.errors import GradcliError, Interrupted, Stopped
 from gradcli.train.baseline import baseline_of
-from gradcli.train.checkpoint import Best, Checkpoint, Meta, file_name, read
+from gradcli.train.checkpoint import Checkpoint, Meta, file_name
 from gradcli.train.compare import config_sha256, places_of
 from gradcli.train.diagnose import Explanation, RefusedStep, explain
-from gradcli.train.evaluate import Cancelled, Evaluation
+from gradcli.train.evaluate import Cancelled
 from gradcli.train.expectations import missed
 from gradcli.train.job import steps_per_epoch, total_steps
-from gradcli.train.metrics import better, direction_of
+from gradcli.train.judging import is_stale, judged
+from gradcli.train.measuring import Measuring
 from gradcli.train.origin import origin_of
 from gradcli.train.report import Reporter, Result
 from gradcli.train.rewind import first_refused
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from gradcli.engine import Tensor
     from gradcli.train.directory import RunDirectory
     from gradcli.train.job import Job
-    from gradcli.train.metrics import Table
     from gradcli.train.signals import Signals
 
 SKIPS = 10  # in a row: so many steps that are not finite end a run
@@ -70,11 +70,7 @@ class Trainer:
         self._saved = -1
         self._step = TrainingStep(job, self.split, reporter.note)
         self._order = Order(job.settings.seed, job.settings.batch, self.split.size, self.per_epoch)
-        self._evaluations = {
-            name: Evaluation(job, split, name)
-            for name, split in job.dataset.splits.items()
-            if name != "train"
-        }
+        self._measuring = Measuring(job, self._step.average, lambda: signals.asked is not None)
         self._pace = math.inf  # seconds of a step
         self._began = time.monotonic()
 
@@ -198,57 +194,24 @@ class Trainer:
         if not due or self.meta.evaluated >= step or "val" not in self.job.dataset.splits:
             return
         figures = self._evaluate("val")
-        self._judge(figures)
-        self._log("eval", step, seconds=self._seconds(), **figures, **self._tables("val"))
+        self.meta = judged(self.job, self.meta, figures)
+        self._log("eval", step, seconds=self._seconds(), **figures, **self._measuring.tables("val"))
         self.reporter.evaluated(step, figures)
         self._saved = min(self._saved, step - 1)
         self._status("running")
 
     def _evaluate(self, split: str) -> dict[str, float]:
-        """The split's figures, of the average where there is one; unless a signal comes."""
-        average = self._step.average
+        """The split's figures, unless a signal comes."""
         try:
-            with average.in_place() if average else contextlib.nullcontext():
-                return self._evaluations[split].run(lambda: self.signals.asked is not None)
+            return self._measuring.figures(split)
         except Cancelled:
             if self._saved != self.meta.step:
                 self._save()
             self._leave()
             raise
 
-    def _tables(self, split: str) -> dict[str, Table]:
-        """What the latest evaluation of a split gave beside its figures."""
-        return self._evaluations[split].tables if split in self._evaluations else {}
-
-    def _judge(self, figures: dict[str, float]) -> None:
-        """Enter an evaluation: the best so far, and how long nothing has improved."""
-        settings = self.job.settings
-        self.job.schedule.watch(figures)
-        meta = replace(
-            self.meta,
-            evaluated=self.meta.step,
-            metrics=_nullable(figures),
-            schedule=self.job.schedule.state_dict(),
-        )
-        judge = settings.judge
-        if judge is not None and judge in figures:
-            value = figures[judge]
-            direction = direction_of(judge, self.job.metrics)
-            if better(direction, value, meta.best.value if meta.best else None):
-                meta = replace(meta, best=Best(judge, value, meta.step))
-        if settings.early_stop is not None and settings.early_stop.metric in figures:
-            value = figures[settings.early_stop.metric]
-            margin = settings.early_stop.min_delta
-            direction = direction_of(settings.early_stop.metric, self.job.metrics)
-            if better(direction, value, meta.watched, margin):
-                meta = replace(meta, watched=value, stale=0)
-            else:
-                meta = replace(meta, stale=meta.stale + 1)
-        self.meta = meta
-
     def _stale(self) -> bool:
-        stop = self.job.settings.early_stop
-        return stop is not None and self.meta.stale >= stop.patience
+        return is_stale(self.job, self.meta)
 
     # Saving and leaving.
 
@@ -311,39 +274,17 @@ class Trainer:
 
     def _final_figures(self) -> tuple[dict[str, float], int]:
         """The figures of the best checkpoint where one is kept, else of the last; and its step."""
-        best = self.meta.best
-        metrics = {key: _number(value) for key, value in self.meta.metrics.items()}
-        splits, step, evaluate = ["test"], self.meta.step, self._evaluate
-        if best is not None and best.step != step and self._load(best):
-            splits, step, evaluate = ["val", "test"], best.step, self._evaluate_as_loaded
-        for split in splits:
-            if split in self.job.dataset.splits:
-                metrics.update(evaluate(split))
-        test = {name: value for name, value in metrics.items() if name.startswith("test.")}
-        if test:
-            entry = {"seconds": self._seconds(), **test, **self._tables("test")}
-            self._log("test", self.meta.step, measured_step=step, **entry)
-            self.reporter.evaluated(step, test)
-        return metrics, step
-
-    def _load(self, best: Best) -> bool:
-        """Put the best checkpoint into the model, to be measured; a damaged one is noted."""
-        name = file_name(best.step)
         try:
-            found = read(self.directory.checkpoints / name)
-            restore(found.tensors, self.job.model, None, name)
-        except CheckpointError as error:
-            self.reporter.note(f"warning: the best checkpoint cannot be used: {error.message}")
-            return False
-        return True
-
-    def _evaluate_as_loaded(self, split: str) -> dict[str, float]:
-        """The split's figures of the weights in the model; the last ones are saved."""
-        try:
-            return self._evaluations[split].run(lambda: self.signals.asked is not None)
+            metrics, step = self._measuring.final(self.meta, self.directory, self.reporter.note)
         except Cancelled:
             self._leave()
             raise
+        test = {name: value for name, value in metrics.items() if name.startswith("test.")}
+        if test:
+            entry = {"seconds": self._seconds(), **test, **self._measuring.tables("test")}
+            self._log("test", self.meta.step, measured_step=step, **entry)
+            self.reporter.evaluated(step, test)
+        return metrics, step
 
     # What is written down.
 
@@ -388,12 +329,3 @@ def _ending(error: BaseException) -> str:
     if isinstance(error, Stopped):
         return "stopped"
     return "interrupted" if isinstance(error, Interrupted | KeyboardInterrupt) else "failed"
-
-
-def _nullable(figures: dict[str, float]) -> dict[str, float | None]:
-    """Figures for strict JSON: null where a figure is not finite."""
-    return {key: value if math.isfinite(value) else None for key, value in figures.items()}
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value

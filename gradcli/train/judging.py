@@ -1,0 +1,50 @@
+"""What an evaluation changes: the best so far, and for how long nothing has improved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gradcli.train.checkpoint import Best, Meta
+from gradcli.train.metrics import better, direction_of
+
+if TYPE_CHECKING:
+    from gradcli.train.job import Job
+
+
+def judged(job: Job, before: Meta, figures: Mapping[str, float]) -> Meta:
+    """Where the run stands behind an evaluation; the schedule sees its figures too."""
+    job.schedule.watch(figures)
+    meta = replace(
+        before,
+        evaluated=before.step,
+        metrics=_nullable(figures),
+        schedule=job.schedule.state_dict(),
+    )
+    judge, stop = job.settings.judge, job.settings.early_stop
+    if judge is not None and judge in figures:
+        value = figures[judge]
+        direction = direction_of(judge, job.metrics)
+        if better(direction, value, meta.best.value if meta.best else None):
+            meta = replace(meta, best=Best(judge, value, meta.step))
+    if stop is not None and stop.metric in figures:
+        value = figures[stop.metric]
+        direction = direction_of(stop.metric, job.metrics)
+        if better(direction, value, meta.watched, stop.min_delta):
+            meta = replace(meta, watched=value, stale=0)
+        else:
+            meta = replace(meta, stale=meta.stale + 1)
+    return meta
+
+
+def is_stale(job: Job, meta: Meta) -> bool:
+    """Whether early stopping ends the run here."""
+    stop = job.settings.early_stop
+    return stop is not None and meta.stale >= stop.patience
+
+
+def _nullable(figures: Mapping[str, float]) -> dict[str, float | None]:
+    """Figures for strict JSON: null where a figure is not finite."""
+    return {key: value if math.isfinite(value) else None for key, value in figures.items()}

@@ -1,0 +1,76 @@
+"""What a training measures: its splits as it goes on, and the best weights at its end."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gradcli.errors import CheckpointError
+from gradcli.train.checkpoint import file_name, read
+from gradcli.train.evaluate import Evaluation
+from gradcli.train.state import restore
+
+if TYPE_CHECKING:
+    from gradcli.train.average import Average
+    from gradcli.train.checkpoint import Best, Meta
+    from gradcli.train.directory import RunDirectory
+    from gradcli.train.job import Job
+    from gradcli.train.metrics import Table
+
+
+class Measuring:
+    """The evaluations of a job; `asked` says that one must be dropped, which raises Cancelled."""
+
+    def __init__(self, job: Job, average: Average | None, asked: Callable[[], bool]) -> None:
+        self._job = job
+        self._average = average
+        self._asked = asked
+        self._evaluations = {
+            name: Evaluation(job, split, name)
+            for name, split in job.dataset.splits.items()
+            if name != "train"
+        }
+
+    def figures(self, split: str) -> dict[str, float]:
+        """The split's figures, of the average where there is one."""
+        with self._average.in_place() if self._average else contextlib.nullcontext():
+            return self._evaluations[split].run(self._asked)
+
+    def tables(self, split: str) -> dict[str, Table]:
+        """What the latest evaluation of a split gave beside its figures."""
+        return self._evaluations[split].tables if split in self._evaluations else {}
+
+    def final(
+        self, meta: Meta, directory: RunDirectory, note: Callable[[str], None]
+    ) -> tuple[dict[str, float], int]:
+        """The figures of the best checkpoint where one is kept, else of the last; and its step."""
+        best = meta.best
+        metrics = {key: _number(value) for key, value in meta.metrics.items()}
+        splits, step, figures = ["test"], meta.step, self.figures
+        if best is not None and best.step != step and self._load(best, directory, note):
+            splits, step, figures = ["val", "test"], best.step, self._figures_as_loaded
+        for split in splits:
+            if split in self._job.dataset.splits:
+                metrics.update(figures(split))
+        return metrics, step
+
+    def _load(self, best: Best, directory: RunDirectory, note: Callable[[str], None]) -> bool:
+        """Put the best checkpoint into the model, to be measured; a damaged one is noted."""
+        name = file_name(best.step)
+        try:
+            checkpoint = read(directory.checkpoints / name)
+            restore(checkpoint.tensors, self._job.model, None, name)
+        except CheckpointError as error:
+            note(f"warning: the best checkpoint cannot be used: {error.message}")
+            return False
+        return True
+
+    def _figures_as_loaded(self, split: str) -> dict[str, float]:
+        """The split's figures of the weights in the model."""
+        return self._evaluations[split].run(self._asked)
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
