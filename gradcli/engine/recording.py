@@ -38,6 +38,11 @@ class Recorder(Protocol):
     ) -> None:
         """A kernel is about to run."""
 
+    def outside(
+        self, function: Callable[[], object], inputs: Sequence[Any], outputs: Sequence[Any]
+    ) -> None:
+        """A function of Python is about to read and write these Arrays, as every step does."""
+
     def created(self, storage: Any) -> None:
         """Fresh memory, to be written by kernels."""
 
@@ -85,8 +90,8 @@ def reading() -> None:
 
 
 @contextmanager
-def to(recorder: Recorder) -> Iterator[None]:
-    """Record to this one inside a `with` block."""
+def to(recorder: Recorder | None) -> Iterator[None]:
+    """Record to this one inside a `with` block; to none with None."""
     token = _current.set(recorder)
     _recorders.enter()
     try:

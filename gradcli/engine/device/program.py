@@ -125,6 +125,14 @@ class Transfers:
         """These, with their ends where they are now, and others behind them."""
         return Transfers([*self.structs[0 : self.count], *transfers])
 
+    def in_place(self) -> Transfers:
+        """The same without the copies: only what is read where it lies."""
+        only = self.and_also([])
+        for i in range(only.count):
+            if only.structs[i].to:
+                only.structs[i].nbytes = 0
+        return only
+
     def set_target(self, number: int, target: object) -> None:
         """Move where bytes go to."""
         self.structs[number].to = target

@@ -144,6 +144,11 @@ class Collector:
         if self._kinds[one.key] <= self.most:
             self.calls.setdefault(kernel, []).append(one)
 
+    def outside(
+        self, function: Callable[[], object], inputs: Sequence[Any], outputs: Sequence[Any]
+    ) -> None:
+        """A function of Python is no kernel."""
+
     def varies(self, owner: object, make: Callable[[], recording.Varying]) -> Any:
         """The owner's numbers, made at the first mention."""
         if id(owner) not in self._varying:

@@ -20,16 +20,21 @@ def difference(first: Recording, second: Recording) -> str:
         )
     pairs: dict[Buffer, Buffer] = {}
     for number, (a, b) in enumerate(zip(first.calls, second.calls, strict=True)):
-        if a.kernel != b.kernel:
-            return f"its call {number} was '{a.kernel}' the first time and '{b.kernel}' the second"
+        if a.kernel != b.kernel or a.name != b.name:
+            return f"its call {number} was '{a.name}' the first time and '{b.name}' the second"
+        if a.function != b.function:
+            return (
+                f"its call {number} called another '{a.name}' the second time; "
+                "give outside.call the same function in each step"
+            )
         if (a.sizes, a.options) != (b.sizes, b.options):
             return (
-                f"the options of its call {number}, '{a.kernel}', changed from "
+                f"the options of its call {number}, '{a.name}', changed from "
                 f"{a.sizes} {a.options} to {b.sizes} {b.options}"
             )
         why = _views_differ(a, b, pairs)
         if why:
-            return f"its call {number}, '{a.kernel}', {why}"
+            return f"its call {number}, '{a.name}', {why}"
     return ""
 
 

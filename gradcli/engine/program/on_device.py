@@ -59,6 +59,8 @@ class DeviceProgram:
     ) -> None:
         self.gpu = gpu
         _refuse_others(calls, inputs, gpu)
+        if any(call.function is not None for call in calls):
+            raise CaptureError(f"capture: the step calls a function of Python beside {gpu.name}")
         gpu.trim()  # the eager step's memory, before the program takes its own
         alone = [call for call in calls if not any(_there(view) for view in call.views)]
         self.calls = [call for call in calls if any(_there(view) for view in call.views)]

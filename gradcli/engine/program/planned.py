@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from gradcli.dataclass import dataclass
 from gradcli.engine import recording
 from gradcli.engine.device import meta, place
 from gradcli.engine.device.program import CallList, CallPlan, fields
@@ -13,30 +14,69 @@ from gradcli.engine.program.passes import PASSES, optimized
 from gradcli.engine.program.record import Buffer, Call, Recording
 
 _PAGE = 4096
+OUTSIDE = CallPlan(1, (1,), 0, 0, 1)  # of a function of Python
+
+
+@dataclass(frozen=True)
+class Section:
+    """What C runs of a program in one go: the calls between two functions of Python.
+
+    Attributes:
+        first: the number of the first call in the program.
+        calls: the calls in the order of the recording.
+        listed: the same as C structs, at addresses that nothing has.
+        function: what is called behind them; None behind the last section.
+    """
+
+    first: int
+    calls: Sequence[Call]
+    listed: CallList
+    function: Callable[[], object] | None
+
+    def parts(self, parts: Iterable[schedule.Part]) -> list[tuple[int, int, int]]:
+        """Those of the program's that are its own: call, phase and wave, counted from its first."""
+        own = [part for part in parts if 0 <= part.call - self.first < len(self.calls)]
+        begin = own[0].wave if own else 0
+        return [(part.call - self.first, part.phase, part.wave - begin) for part in own]
 
 
 class Planned:
     """The calls of a program, planned.
 
     Attributes:
-        listed: the calls as C structs, at addresses that nothing has.
+        sections: the calls as C will take them; one, unless the step calls functions of Python.
         plans: what each kernel makes of its call.
         parts: the phases of the calls, and in which wave each runs.
         layout: where intermediates and scratch lie in the arena.
     """
 
     def __init__(self, calls: Sequence[Call]) -> None:
-        self.listed = CallList(len(calls))
-        address = _imagined(calls)
-        for call in calls:
+        self.sections = _sections(calls)
+        self.plans: list[CallPlan] = []
+        for section in self.sections:
+            self.plans += section.listed.plan()
+            if section.function is not None:
+                self.plans.append(OUTSIDE)
+        self.parts = schedule.waves(calls, self.plans)
+        self.layout = plan.layout(calls, self.plans, self.parts)
+
+
+def _sections(calls: Sequence[Call]) -> list[Section]:
+    """The calls, cut at those of functions."""
+    address = _imagined(calls)
+    ends = [number for number, call in enumerate(calls) if call.function is not None]
+    sections = []
+    for first, end in zip([0, *(end + 1 for end in ends)], [*ends, len(calls)], strict=True):
+        listed = CallList(end - first)
+        for call in calls[first:end]:
             tensors = [
                 fields(address[v.buffer], v.buffer.nbytes, v.offset, v.shape, v.strides, v.dtype)
                 for v in call.views
             ]
-            self.listed.add(call.kernel, tensors, call.sizes, call.options)
-        self.plans: list[CallPlan] = self.listed.plan()
-        self.parts = schedule.waves(calls, self.plans)
-        self.layout = plan.layout(calls, self.plans, self.parts)
+            listed.add(call.kernel, tensors, call.sizes, call.options)
+        function = calls[end].function if end < len(calls) else None
+        sections.append(Section(first, calls[first:end], listed, function))
+    return sections
 
 
 def _imagined(calls: Sequence[Call]) -> dict[Buffer, int]:

@@ -95,13 +95,24 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One kernel call: inputs first, then what it writes (and may read, as an optimizer does)."""
+    """One kernel call: inputs first, then what it writes (and may read, as an optimizer does).
+
+    Attributes:
+        function: what is called in place of a kernel (see outside.py), which then has no name. No
+            other call may be moved past it.
+    """
 
     kernel: str
     inputs: tuple[View, ...]
     outputs: tuple[View, ...]
     sizes: tuple[int, ...] = ()
     options: tuple[float, ...] = ()
+    function: Callable[[], object] | None = None
+
+    @property
+    def name(self) -> str:
+        """The kernel's, or the function's."""
+        return self.kernel or getattr(self.function, "__qualname__", repr(self.function))
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -150,17 +161,36 @@ class Recording:
     ) -> None:
         """Write a call down, and what memory held that it is the first to overwrite."""
         views = tuple(self.view(array) for array in arrays)
-        if views[-1].buffer.device is meta.DEVICE:
+        inputs = FACTS[kernel].inputs
+        made = Call(kernel, views[:inputs], views[inputs:], tuple(sizes), tuple(options))
+        self._append(made)
+
+    def outside(
+        self, function: Callable[[], object], inputs: Sequence[Array], outputs: Sequence[Array]
+    ) -> None:
+        """Write the call of a function down: its memory is there before the step and after it."""
+        views = tuple(self.view(array) for array in (*inputs, *outputs))
+        read = len(inputs)
+        made = Call("", views[:read], views[read:], function=function)
+        for number, view in enumerate(views):
+            if view.buffer.made:
+                raise CaptureError(
+                    f"the step is not captured: tensor {number} of outside.call, of shape "
+                    f"{view.shape}, is made by the step itself, and '{made.name}' would find the "
+                    "first step's; copy it into a tensor that is made before (copy_)"
+                )
+        self._append(made)
+
+    def _append(self, made: Call) -> None:
+        if any(view.buffer.device is meta.DEVICE for view in made.views):
             raise CaptureError(
                 "the step is not captured: it computes on 'meta', and nothing is there to replay"
             )
-        inputs = FACTS[kernel].inputs
-        for view in views[inputs:]:
+        for view in made.outputs:
             buffer = view.buffer
             if buffer.storage is not None and not buffer.written:
                 self.remember(buffer)
             buffer.written = True
-        made = Call(kernel, views[:inputs], views[inputs:], tuple(sizes), tuple(options))
         self.calls.append(made)
 
     def remember(self, buffer: Buffer) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from gradcli.engine.array import Array
 from gradcli.engine.device import cpu
-from gradcli.engine.device.program import CallList, Compiled, Transfers
-from gradcli.engine.program.planned import Planned
+from gradcli.engine.device.program import Compiled, Transfers
+from gradcli.engine.program.planned import Planned, Section
 from gradcli.engine.program.record import Buffer, Call, Recording
 from gradcli.engine.recording import Varying
 from gradcli.errors import GradcliError
@@ -33,29 +33,32 @@ class Program:
     ) -> None:
         self.calls = list(calls)
         planned = Planned(self.calls)
-        listed, parts = planned.listed, planned.parts
         self.plans, self.layout = planned.plans, planned.layout
-        self.waves = parts[-1].wave + 1 if parts else 0
+        self.waves = planned.parts[-1].wave + 1 if planned.parts else 0
         self.arena_bytes = self.layout.nbytes
         self._arena = cpu.allocate(self.arena_bytes)
-        self._move(listed)
-        start = cpu.address(self._arena)
-        scratch = [
-            (start + self.layout.scratch.get(i, 0), p.shared_bytes)
-            for i, p in enumerate(self.plans)
+        self._sections = [
+            (self._compile(section, section.parts(planned.parts), inputs), section.function)
+            for section in planned.sections
         ]
-        triples = [(part.call, part.phase, part.wave) for part in parts]
-        self._compiled = Compiled(listed, triples, _ports(self.calls, inputs), scratch)
         outputs = (view.buffer.storage for call in self.calls for view in call.outputs)
         self._changed = list({id(s): s for s in outputs if s is not None}.values())
         self._extents = _merged((cpu.address(s), s.nbytes) for s in self._changed)
         self._varying: list[Varying] = [source for _, source in recording.varying.values()]
         self._recording = recording  # holds what the varying numbers and assumptions belong to
 
-    def _move(self, listed: CallList) -> None:
-        for i, call in enumerate(self.calls):
+    def _compile(
+        self, section: Section, parts: Sequence[tuple[int, int, int]], inputs: Sequence[Array]
+    ) -> Compiled:
+        for i, call in enumerate(section.calls):
             for j, view in enumerate(call.views):
-                listed.move(i, j, self.address(view.buffer))
+                section.listed.move(i, j, self.address(view.buffer))
+        start = cpu.address(self._arena)
+        scratch = [
+            (start + self.layout.scratch.get(number, 0), self.plans[number].shared_bytes)
+            for number in range(section.first, section.first + len(section.calls))
+        ]
+        return Compiled(section.listed, parts, _ports(section.calls, inputs), scratch)
 
     def address(self, buffer: Buffer) -> int:
         """Where a buffer lies."""
@@ -71,13 +74,16 @@ class Program:
 
     def prove(self) -> None:
         """One step on the numbers that the recorded step found."""
-        _, error = self._compiled.replay(0, 1, NOTHING, NOTHING)
+        _, error = self._steps(0, 1, NOTHING, NOTHING)
         if error is not None:
             raise error
 
-    def singly(self) -> list[Callable[[], None]]:
+    def singly(self) -> list[Callable[[], object]]:
         """Each call as a function that runs it by itself, on the program's memory: to measure."""
-        return self._compiled.singly()
+        alone: list[Callable[[], object]] = []
+        for compiled, function in self._sections:
+            alone += [*compiled.singly(), *([] if function is None else [function])]
+        return alone
 
     def replay(
         self, steps: int, feeds: Transfers = NOTHING, takes: Transfers = NOTHING
@@ -105,11 +111,39 @@ class Program:
         done, length = 0, 1
         while True:
             began = time.perf_counter()
-            made, error = self._compiled.replay(done, min(length, steps - done), feeds, takes)
+            made, error = self._steps(done, min(length, steps - done), feeds, takes)
             done += made
             if error is not None or done == steps:
                 return done, error
             length = max(1, int(STRETCH_SECONDS * made / (time.perf_counter() - began)))
+
+    def _steps(
+        self, first: int, steps: int, feeds: Transfers, takes: Transfers
+    ) -> tuple[int, GradcliError | None]:
+        """The steps from this one on: all in one go, unless functions are called in between."""
+        if len(self._sections) == 1:
+            return self._sections[0][0].replay(first, steps, feeds, takes)
+        in_place = feeds.in_place()
+        for step in range(first, first + steps):
+            error = self._one_step(step, feeds, in_place, takes)
+            if error is not None:
+                return step - first, error
+        return steps, None
+
+    def _one_step(
+        self, step: int, feeds: Transfers, in_place: Transfers, takes: Transfers
+    ) -> GradcliError | None:
+        """One step, section by section: what comes with it is copied before the first of them."""
+        for compiled, function in self._sections:
+            _, error = compiled.replay(step, 1, feeds, NOTHING if function else takes)
+            if error is not None or function is None:
+                return error
+            try:
+                function()
+            except GradcliError as error:
+                return error
+            feeds = in_place
+        return None
 
 
 def _ports(calls: Sequence[Call], inputs: Sequence[Array]) -> list[tuple[int, int, int]]:

@@ -2,7 +2,8 @@
 
 A call begins in the first wave in which everything that it reads is written, and everything that
 it overwrites is read. What a checkpoint computes again would be ready at once, and kept in vain:
-it waits for the calls that come before it.
+it waits for the calls that come before it. A function of Python has a wave of its own: what comes
+before it is finished then, and nothing behind it has begun.
 """
 
 from __future__ import annotations
@@ -56,14 +57,17 @@ def waves(calls: Sequence[Call], plans: Sequence[CallPlan]) -> list[Part]:
     uses: dict[Buffer, _Uses] = {}
     parts = []
     checked, last = -1, 0
+    outside = -1  # the wave of the last function
     again: dict[object, int] = {None: 0}  # when each run of a checkpoint's part may begin
     for number, (call, plan) in enumerate(zip(calls, plans, strict=True)):
         views = _touched(call)
         after = [uses[v.buffer].free_after(*v.extent, w) for v, w in views if v.buffer in uses]
         keeps = any(view.buffer.kept for view in call.outputs)
-        start = 1 + max((*after, checked if keeps else -1), default=-1)
+        start = 1 + max((*after, checked if keeps else -1, outside))
         run = next((view.buffer.again for view in call.outputs if view.buffer.again), None)
         start = max(start, again.setdefault(run, last))
+        if call.function is not None:
+            outside = start = last + 1
         if not call.outputs:
             checked = max(checked, start + plan.phases - 1)
         parts += [Part(number, phase, start + phase) for phase in range(plan.phases)]

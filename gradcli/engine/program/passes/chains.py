@@ -37,7 +37,7 @@ def chains(calls: list[Call]) -> list[Call]:
 def may_belong(flow: Flow, i: int) -> bool:
     """Elementwise on one float type, with an output in order."""
     call = flow.calls[i]
-    if not FACTS[call.kernel].elementwise:
+    if call.function is not None or not FACTS[call.kernel].elementwise:
         return False
     (out,) = call.outputs
     alike = all(view.dtype is out.dtype for view in call.inputs)

@@ -33,7 +33,7 @@ def epilogues(calls: list[Call]) -> list[Call]:
 def _fused(flow: Flow, i: int, j: int) -> Call | None:
     """Calls i and j in one, at the place of the first; None when that would change anything."""
     product, row = flow.calls[i], flow.calls[j]
-    if not FACTS[row.kernel].unary and not _small_slope(row):
+    if row.function is not None or not (FACTS[row.kernel].unary or _small_slope(row)):
         return None
     (pre,), grad, kept, (end,) = product.outputs, row.inputs[-1], row.inputs[:-1], row.outputs
     same = pre.dtype is grad.dtype and pre.offset == grad.offset and pre.numel == grad.numel

@@ -17,12 +17,17 @@ class _Use(NamedTuple):
 
 
 class Flow:
-    """The uses of each buffer, by the calls' numbers."""
+    """The uses of each buffer, by the calls' numbers.
+
+    A function of Python (see outside.py) may do anything: nothing is moved from one side of its
+    call to the other.
+    """
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self.calls = list(calls)
         self._uses: dict[Buffer, list[_Use]] = {}
         self._checks = [i for i, call in enumerate(calls) if not call.outputs]
+        self._outside = [i for i, call in enumerate(calls) if call.function is not None]
         for i, call in enumerate(calls):
             self._enter(i, call)
 
@@ -61,8 +66,9 @@ class Flow:
         return sorted({use.call for use in self._uses.get(buffer, []) if use.writes})
 
     def is_written(self, view: View, after: int, before: int) -> bool:
-        """Whether a call between the two writes any of these elements."""
-        return any(use.writes for use in self._between(view, after, before))
+        """Whether a call between the two writes any of these elements, or may."""
+        written = any(use.writes for use in self._between(view, after, before))
+        return written or self._parted(after, before)
 
     def users(self, view: View, after: int, before: int) -> set[int]:
         """The calls between the two that read or write any of these elements."""
@@ -71,6 +77,10 @@ class Flow:
     def checks(self, after: int, before: int) -> bool:
         """Whether a call between the two only checks something: what is kept waits for it."""
         return any(after < i < before for i in self._checks)
+
+    def _parted(self, after: int, before: int) -> bool:
+        """Whether a function is called between the two."""
+        return any(after < i < before for i in self._outside)
 
     def _between(self, view: View, after: int, before: int) -> list[_Use]:
         low, high = view.extent
@@ -87,7 +97,8 @@ class Flow:
         only check something.
         """
         checked = view.buffer.kept and self.checks(earlier, now)
-        return not checked and not self._between(view, earlier, now)
+        free = not checked and not self._parted(earlier, now)
+        return free and not self._between(view, earlier, now)
 
 
 def as_shape(view: View, shape: Shape) -> View | None:
