@@ -25,7 +25,7 @@ parallel = true
 patch = subprocess, fork, _exit
 data_file = {folder}/.coverage
 """
-SUITE = ("-m", "not parity", "-n", "2", "--ignore=tests/gpu")
+SUITE = ("-m", "not parity and not mpi", "-n", "2", "--ignore=tests/gpu")
 
 
 @dataclass(frozen=True)

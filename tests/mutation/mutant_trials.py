@@ -167,7 +167,7 @@ class Tree:
         ]
         environment = {**os.environ, "PYTHONPATH": str(self.folder), **more}
         with subprocess.Popen(
-            [*command, "-m", "not parity", *arguments],
+            [*command, "-m", "not parity and not mpi", *arguments],
             cwd=self.folder,
             env={**environment, "PYTHONDONTWRITEBYTECODE": "1"},
             stdout=subprocess.PIPE,
