@@ -1,7 +1,7 @@
 """outside.call: a step calls a function of Python, also where it is captured.
 
 A captured step runs in C; such a function runs between two parts of it. It is for what kernels
-cannot do, such as an exchange with other processes.
+cannot do, such as an exchange with other processes. What lies on a device comes to the host for it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 from gradcli.engine import recording
 from gradcli.engine.array import Array, writable
 from gradcli.engine.device import meta, place
+from gradcli.engine.dtype import float64
 from gradcli.engine.graph import no_grad
 from gradcli.engine.tensor import Tensor
+from gradcli.errors import DTypeError
 
 
 def call(
@@ -24,7 +26,9 @@ def call(
     calls it once; the step that makes the program calls it once more, for the program's proof. So
     the function must be the same object (or method) in each step, and all tensors memory that
     outlives a step: what the step itself makes is copied into such a tensor first. No gradient
-    goes through it. Tensors on `meta` only stand for memory: the function is not called.
+    goes through it. Of a tensor on a GPU the function uses `host(tensor)`: an input is copied there
+    before, an output from there after. Tensors on `meta` only stand for memory: the function is not
+    called.
 
     Raises:
         CaptureError: while a step is recorded, which then stays eager: a tensor is the step's own.
@@ -41,10 +45,37 @@ def call(
         recorder.outside(function, read, written)
     if _imagined([*read, *written]):
         return
-    with recording.to(None), no_grad():
-        function()
+    run(function, read, written)
     for array in written:
         array.storage.version += 1
+
+
+def host(tensor: Tensor) -> Tensor:
+    """Where the function of a `call` finds a tensor: the same elements on the host.
+
+    On the CPU the tensor itself; of one on a GPU a tensor of the CPU, over memory that stays the
+    same as long as the tensor's.
+    """
+    array = tensor.array
+    device = array.storage.device
+    if device is None or device is meta.DEVICE:
+        return tensor
+    if array.dtype is float64:
+        raise DTypeError(f"outside.host: {device.name} has no float64; use x.float()")
+    block = device.mirror(array.storage)
+    return Tensor(Array(block, array.offset, array.shape, array.strides, array.dtype))
+
+
+def run(function: Callable[[], object], inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    """Call the function on memory of the host, whatever records and remembers."""
+    for array in inputs:
+        if array.storage.device is not None:
+            array.storage.device.fetch(array)
+    with recording.to(None), no_grad():
+        function()
+    for array in outputs:
+        if array.storage.device is not None:
+            array.storage.device.send(array)
 
 
 def _imagined(arrays: Sequence[Array]) -> bool:

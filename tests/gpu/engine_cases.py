@@ -5,13 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
+import outside_cases
 import pytest
 from cuda.bindings import driver
 from cuda_cases import Counts
 
 from gradcli import engine, errors
+from gradcli.engine import outside
+from gradcli.engine.device import cpu
 from gradcli.engine.device.dlpack import Loan
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.device.gpu.device import Memory
@@ -51,6 +55,42 @@ def a_captured_step_is_one_launch() -> None:
         program.replay([], [])
     assert len(program.calls) > 3
     assert (counts.launches - before, counts.graph_launches - graphs) == (0, 10)
+
+
+def a_function_of_python_cuts_it_in_two() -> None:
+    """Two in a step make three launches; the bits are the eager step's."""
+    outside_cases.check_bits("cuda")
+    outside_cases.check_failure("cuda")
+    one = outside_cases.Doubling("cuda")
+    captured = engine.capture(one.step, on_refusal=pytest.fail)
+    rows = engine.rand(5, 3, 4).to("cuda")
+    captured.scan(rows[:2])
+    counts = Counts()
+    graphs, calls = counts.graph_launches, one.calls
+    captured.scan(rows)
+    assert (counts.graph_launches - graphs, one.calls - calls) == (3 * 5, 2 * 5)
+
+
+def pinned_memory_goes_back() -> None:
+    """That of a tensor is one block for as long as somebody has the tensor or the block."""
+    device = opened.device("cuda")
+    assert device is not None
+    free: list[int] = []
+    give_back = driver.cuMemFreeHost
+    driver.cuMemFreeHost = lambda at: free.append(at) or give_back(at)
+    x = engine.tensor([1.0, 2.0, 3.0]).to("cuda")
+    here = outside.host(x)
+    assert outside.host(x[1:]).array.storage is here.array.storage
+    outside.call(partial(here.mul_, 2), [x], [x])
+    assert x.tolist() == [2.0, 4.0, 6.0]
+    at = cpu.address(here.array.storage)
+    del x
+    outside.host(engine.zeros(2).to("cuda"))
+    assert here.tolist() == [2.0, 4.0, 6.0]
+    assert at not in free
+    del here
+    outside.host(engine.zeros(2).to("cuda"))
+    assert at in free
 
 
 def memory_that_nobody_uses_goes_back_to_the_driver() -> None:

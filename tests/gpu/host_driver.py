@@ -12,6 +12,7 @@ from typing import Any
 import host_build
 from host_build import HostModule, ffi
 
+from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import source as sources
 from gradcli.engine.device.gpu.driver import Place, Ready
 from gradcli.errors import DeviceError
@@ -101,6 +102,10 @@ class HostDriver:
     def free_memory(self) -> int:
         """Bytes that could still be allocated."""
         return self._memory - self._held
+
+    def pinned(self, nbytes: int) -> Any:
+        """Memory of the host."""
+        return cpu.allocate(nbytes).data
 
     def write(self, place: Place, data: bytes | memoryview) -> None:
         """Queue a copy of what `data` holds now."""

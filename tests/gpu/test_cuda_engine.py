@@ -11,6 +11,8 @@ import cuda_standin
 CASES: dict[str, dict[str, object]] = {
     "the_engine_computes_on_it": {},
     "a_captured_step_is_one_launch": {},
+    "a_function_of_python_cuts_it_in_two": {"variables": {"STANDIN_CUDA_CHECKED": "0"}},
+    "pinned_memory_goes_back": {},
     "memory_that_nobody_uses_goes_back_to_the_driver": {},
     "a_captured_step_holds_its_memory_once": {},
     "threads_compute_at_the_same_time": {"variables": {"STANDIN_CUDA_CHECKED": "0"}},

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import metal_standin  # noqa: F401 -- before the driver looks for Metal
+import outside_cases
 import pytest
 
 from gradcli import engine
@@ -28,6 +29,11 @@ def test_the_engine_computes_on_it() -> None:
         assert y.device == device
         found.append([value for row in y.tolist() for value in row])
     assert found[1] == pytest.approx(found[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("check", [outside_cases.check_bits, outside_cases.check_failure])
+def test_a_step_calls_a_function_of_python(check: Callable[[str], None]) -> None:
+    check("metal")
 
 
 @pytest.fixture

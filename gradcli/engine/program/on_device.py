@@ -3,18 +3,22 @@
 Calls that touch only the CPU's memory (step counts, learning rates, random states) come first, as a
 program of their own. What the GPU's calls read of that memory lies in one block, which is written
 anew before each step; what never changes was sent once.
+
+A function of Python (see outside.py) cuts the replay in two: it waits for the launches before it,
+and finds its tensors on the host.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gradcli.engine import outside
 from gradcli.engine.array import Array, copy_into, empty, empty_beside
 from gradcli.engine.device import cpu, place
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.gpu.device import GPU, Memory, on_device, on_gpu
-from gradcli.engine.device.gpu.driver import Place, Ready
-from gradcli.engine.device.gpu.launch import CallSpec
+from gradcli.engine.device.gpu.driver import Place, Ready, Replayable
+from gradcli.engine.device.gpu.launch import CallSpec, Plan
 from gradcli.engine.device.kernels import ffi
 from gradcli.engine.device.program import CallPlan
 from gradcli.engine.dtype import DType
@@ -59,11 +63,10 @@ class DeviceProgram:
     ) -> None:
         self.gpu = gpu
         _refuse_others(calls, inputs, gpu)
-        if any(call.function is not None for call in calls):
-            raise CaptureError(f"capture: the step calls a function of Python beside {gpu.name}")
+        _refuse_shared(calls, gpu)
         gpu.trim()  # the eager step's memory, before the program takes its own
-        alone = [call for call in calls if not any(_there(view) for view in call.views)]
-        self.calls = [call for call in calls if any(_there(view) for view in call.views)]
+        alone = [call for call in calls if not _is_of_gpu(call)]
+        self.calls = [call for call in calls if _is_of_gpu(call)]
         _keep_what_is_sent(self.calls)
         self._host = Program(alone, recording)
         self._inputs = {id(array.storage) for array in inputs}
@@ -74,17 +77,18 @@ class DeviceProgram:
         self._sent = self._pieces(written, owned)
         self._block = gpu.allocate(_packed(self._changing))
         self._fixed = gpu.allocate(_packed(self._constant))
-        self._plans = [gpu.planned(self._shapes(call)) for call in self.calls]
+        self._plans = [
+            Plan() if call.function else gpu.planned(self._shapes(call)) for call in self.calls
+        ]
         self.plans = [CallPlan(1, (1,), p.scratch, 0, 1) for p in self._plans]
         parts = schedule.waves(self.calls, self.plans)
         self.waves = parts[-1].wave + 1 if parts else 0
         self.layout = plan.layout(self.calls, self.plans, parts)
         self.arena_bytes = self.layout.nbytes
         self._arena = gpu.allocate(self.arena_bytes)
-        ready = [one for part in parts for one in self._ready(part.call)]
         with gpu.lock:
             self._send()
-            self._recorded = gpu.driver.record(ready)
+            self._sections = self._recorded([part.call for part in parts])
         outputs = (v.buffer.storage for call in self.calls for v in call.outputs)
         self._changed = list({id(s): s for s in outputs if s is not None}.values())
 
@@ -92,7 +96,7 @@ class DeviceProgram:
 
     def _pieces(self, written: set[Buffer], owned: set[int]) -> dict[Buffer, _Sent]:
         views: dict[Buffer, list[View]] = {}
-        for call in self.calls:
+        for call in _kernel_calls(self.calls):
             for view in call.views:
                 if not _there(view):
                     views.setdefault(view.buffer, []).append(view)
@@ -136,6 +140,18 @@ class DeviceProgram:
         scratch = Place(self._arena.handle, self.layout.scratch.get(number, 0))
         return [self.gpu.ready(call.kernel, one, places, scratch) for one in made.launches]
 
+    def _recorded(self, order: Sequence[int]) -> list[tuple[Replayable, Call | None]]:
+        """What is queued with one launch, and the call of a function behind it, if there is one."""
+        sections: list[tuple[Replayable, Call | None]] = []
+        ready: list[Ready] = []
+        for number in order:
+            if self.calls[number].function is None:
+                ready += self._ready(number)
+            else:
+                sections.append((self.gpu.driver.record(ready), self.calls[number]))
+                ready = []
+        return [*sections, (self.gpu.driver.record(ready), None)]
+
     # -- what each step does -------------------------------------------------------------------
 
     def _send(self) -> None:
@@ -155,24 +171,39 @@ class DeviceProgram:
         with self.gpu.lock:
             self._host.prove()
             self._send()
-            self._recorded.replay()
-            self.gpu.driver.synchronize()
-            self.gpu.report.check()
+            self._queue()
+            self._wait()
+
+    def _queue(self) -> None:
+        """The launches, and the functions between them."""
+        for recorded, call in self._sections:
+            recorded.replay()
+            if call is not None and call.function is not None:
+                self._wait()
+                outside.run(call.function, *map(_arrays, (call.inputs, call.outputs)))
+
+    def _wait(self) -> None:
+        """Until all that is queued has run; raises what kernels have refused."""
+        self.gpu.driver.synchronize()
+        self.gpu.report.check()
 
     def replay(self, feeds: Moves, takes: Moves) -> GradcliError | None:
-        """One step, queued; why the CPU's part of it was refused, if it was."""
+        """One step, queued; what ended it: the CPU's part of it, or a function."""
         for own, given in feeds:
             self._move(own, given)
         _, error = self._host.replay(1)
         if error is not None:
             return error
         self._send()
-        self._recorded.replay()
         for storage in self._changed:
             storage.version += 1
+        try:
+            self._queue()
+        except GradcliError as refused:
+            error = refused
         for into, made in takes:
             self._move(into, made)
-        return None
+        return error
 
     def _move(self, to: Array, source: Array) -> None:
         """Bytes from one place to another: both are in order, and on one device or the CPU."""
@@ -206,7 +237,7 @@ class DeviceProgram:
     ) -> tuple[list[Array], int, GradcliError | None]:
         """A step for each row of what is given; results stacked, whole steps, and what ended them.
 
-        What a kernel refused is seen once all of them have run.
+        What a kernel refused is seen once all of them have run, or before a function is called.
         """
         report = self.gpu.report
         results = [_rows_beside(array, count) for array in outputs]
@@ -219,7 +250,8 @@ class DeviceProgram:
                 report.begin(i)
                 error = self.replay(feeds, takes)
                 if error is not None:
-                    return [_rows(array, i + 1) for array in results], i, error
+                    done = report.step if error.of_earlier_op else i
+                    return [_rows(array, done + 1) for array in results], done, error
             self.gpu.driver.synchronize()
             error, step = report.found(), report.step
         if error is None:
@@ -235,6 +267,37 @@ def _there(view: View) -> bool:
     return view.buffer.device is not None
 
 
+def _is_of_gpu(call: Call) -> bool:
+    """Whether a call has its place among the GPU's: those before it wait for it or it for them."""
+    return call.function is not None or any(_there(view) for view in call.views)
+
+
+def _kernel_calls(calls: Sequence[Call]) -> list[Call]:
+    return [call for call in calls if call.function is None]
+
+
+def _arrays(views: Sequence[View]) -> list[Array]:
+    """Memory that outlives the program as the engine sees it."""
+    storages = [view.buffer.storage for view in views]
+    return [
+        Array(storage, view.offset, view.shape, view.strides, view.dtype)
+        for view, storage in zip(views, storages, strict=True)
+        if storage is not None
+    ]
+
+
+def _refuse_shared(calls: Sequence[Call], gpu: GPU) -> None:
+    """The CPU's part of a step comes first: no function stands between two of its calls."""
+    kernels = _kernel_calls(calls)
+    used = {view.buffer for call in kernels for view in call.views if not _there(view)}
+    for call in calls:
+        if call.function is not None and any(view.buffer in used for view in call.views):
+            raise CaptureError(
+                f"capture: '{call.name}' and kernels use the same memory of the CPU in a step "
+                f"of {gpu.name}; keep its tensors there: x.to('{gpu.name}')"
+            )
+
+
 def _refuse_others(calls: Sequence[Call], inputs: Sequence[Array], gpu: GPU) -> None:
     """A program is one device's: no two wait for each other."""
     devices = [view.buffer.device for call in calls for view in call.views]
@@ -247,7 +310,7 @@ def _refuse_others(calls: Sequence[Call], inputs: Sequence[Array], gpu: GPU) -> 
 
 def _keep_what_is_sent(calls: Sequence[Call]) -> None:
     """Memory of the CPU that GPU calls read outlives the CPU's part of the step."""
-    for call in calls:
+    for call in _kernel_calls(calls):
         for view in call.outputs:
             if not _there(view):
                 raise CaptureError(

@@ -166,3 +166,14 @@ API enum status cuMemHostAlloc(void **at, size_t nbytes, uint flags) {
   pinned[npinned++].nbytes = nbytes;
   return OK;
 }
+
+API enum status cuMemFreeHost(void *at) {
+  NEEDS_CONTEXT();
+  for (int i = 0; i < npinned; i++)
+    if (pinned[i].at == at) {
+      free(at);
+      pinned[i] = pinned[--npinned];
+      return OK;
+    }
+  return INVALID_VALUE;
+}

@@ -11,6 +11,7 @@ import os
 import struct
 import threading
 import weakref
+from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from gradcli.engine.device.gpu.driver import Place, Ready, Replayable, value_byt
 from gradcli.engine.device.gpu.staging import Ring
 from gradcli.engine.device.kernels import ffi
 from gradcli.errors import DeviceError
+from gradcli.wording import quantity
 
 STAGING = 32 << 20  # bytes of pinned memory
 _ALWAYS_KEEP = 2**64 - 1  # memory that is free again stays in the pool
@@ -58,6 +60,7 @@ class Cuda:
         self._modules: dict[str, Any] = {}
         self._functions: dict[tuple[str, str], Any] = {}
         self._events: list[Any] = []
+        self._unpinned: deque[Any] = deque()  # memory of the host that nobody holds any more
         self._checked(driver.cuInit(0), "the driver does not start")
         self._device = self._find(index)
         self._context = self._checked(driver.cuDevicePrimaryCtxRetain(self._device), "no context")
@@ -145,6 +148,16 @@ class Cuda:
             + self._pool_bytes(_Pool.CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)
             - self._pool_bytes(_Pool.CU_MEMPOOL_ATTR_USED_MEM_CURRENT)
         )
+
+    def pinned(self, nbytes: int) -> Any:
+        """Memory of the host that stays where it is, so that the device itself copies it."""
+        self._bind()
+        while self._unpinned:
+            self._checked(driver.cuMemFreeHost(_address(self._unpinned.popleft())))
+        said = f"no {quantity(nbytes, 'byte')} of the host's memory could be pinned"
+        at = self._checked(driver.cuMemHostAlloc(max(nbytes, 1), 0), said)
+        # Python may let go of it in the midst of anything: it is given back with the next one.
+        return ffi.gc(ffi.cast("void *", at), self._unpinned.append, nbytes)
 
     def write(self, place: Place, data: bytes | memoryview) -> None:
         """Queue a copy from the host; `data` may change once this returns."""

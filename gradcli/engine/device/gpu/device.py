@@ -45,13 +45,14 @@ _MOST_COUNTED = 1 << 31  # elements that kernels count, and step over
 class Memory(Storage):
     """A block of a GPU's memory; goes back to the device when nobody holds it."""
 
-    __slots__ = ("address", "handle", "size")
+    __slots__ = ("address", "handle", "mirror", "size")
 
     def __init__(self, device: GPU, handle: Handle, nbytes: int, size: int, address: int) -> None:
         super().__init__(None, nbytes, device=device)
         self.handle = handle
         self.size = size  # bytes of the block
         self.address = address  # nobody else's while this lives: what checks of a call are told
+        self.mirror: Storage | None = None  # memory of the CPU that is to hold the same
 
     def __del__(self) -> None:
         self.device.released.append((self.size, self.handle))
@@ -163,6 +164,36 @@ class GPU:
         if len(data):
             with self.lock:
                 self.driver.write(Place(storage.handle, start), data)
+
+    def mirror(self, storage: Storage) -> Storage:
+        """Memory of the CPU for the bytes of a block: the same one each time."""
+        assert isinstance(storage, Memory)
+        if storage.mirror is None:
+            with self.lock:
+                storage.mirror = Storage(self.driver.pinned(storage.nbytes), storage.nbytes)
+        return storage.mirror
+
+    def fetch(self, array: Located) -> None:
+        """Bring an array to its mirror, once everything queued is done; raises what was refused."""
+        place, data = self._both(array)
+        with self.lock:
+            self.driver.read(place, data)
+            self.report.check()
+
+    def send(self, array: Located) -> None:
+        """Put what the mirror holds of an array into the array, after everything queued."""
+        place, data = self._both(array)
+        if len(data):
+            with self.lock:
+                self.driver.write(place, data)
+
+    def _both(self, array: Located) -> tuple[Place, memoryview]:
+        """Where the bytes of an array lie here, and in its mirror."""
+        assert isinstance(array.storage, Memory)
+        size = array.dtype.size
+        low, high = extent(array.offset, array.shape, array.strides)
+        data = cpu.window(self.mirror(array.storage), low * size, (high - low) * size)
+        return Place(array.storage.handle, low * size), data
 
     # -- calls ---------------------------------------------------------------------------------
 

@@ -78,6 +78,10 @@ class Driver(Protocol):
         """Bytes that could still be allocated."""
         ...
 
+    def pinned(self, nbytes: int) -> Any:
+        """A pointer to memory of the host that copies are quick from and to, while it is held."""
+        ...
+
     def write(self, place: Place, data: bytes | memoryview) -> None:
         """Queue a copy from the host; `data` may change once this returns."""
         ...

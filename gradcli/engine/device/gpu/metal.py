@@ -17,6 +17,7 @@ from typing import Any
 import Metal as Mtl
 import objc
 
+from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu.blame import failure, no_launch, no_memory, no_module
 from gradcli.engine.device.gpu.driver import Place, Ready, Replayable, value_bytes
 from gradcli.engine.device.gpu.launch import THREADS, KernelModule, over
@@ -131,6 +132,10 @@ class Metal:
         """Bytes that could still be allocated."""
         most = int(self._device.recommendedMaxWorkingSetSize())
         return max(0, most - int(self._device.currentAllocatedSize()))
+
+    def pinned(self, nbytes: int) -> Any:
+        """Memory of the host: the GPU's is no other."""
+        return cpu.allocate(nbytes).data
 
     def write(self, place: Place, data: bytes | memoryview) -> None:
         """Put bytes there, now or when the GPU has come so far; `data` may change then."""
