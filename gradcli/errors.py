@@ -125,6 +125,18 @@ class DeviceError(GradcliError, RuntimeError):
     code, exit_code = "E401", 4
 
 
+class RankError(GradcliError, RuntimeError):
+    """Processes of one training that do not fit together."""
+
+    code, exit_code = "E801", 2
+
+
+class LostRankError(RankError):
+    """A rank that did not come within the timeout: the run can be continued."""
+
+    code, exit_code = "E806", 75
+
+
 class NumericsError(GradcliError):
     """NaN or infinity where numbers are needed, or a gradient that is wrong."""
 

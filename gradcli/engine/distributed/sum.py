@@ -1,0 +1,125 @@
+"""Sum: rows of all ranks, added along the tree of parts: the bits of any number of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from gradcli.engine import outside
+from gradcli.engine.array import Array, empty, fill, run
+from gradcli.engine.device import place
+from gradcli.engine.device.context import named
+from gradcli.engine.distributed import exact, tree
+from gradcli.engine.distributed.exact import Step
+from gradcli.engine.distributed.group import Group
+from gradcli.engine.dtype import DType, bfloat16, float32
+from gradcli.engine.ops.creation.creation import empty as new
+from gradcli.errors import DTypeError
+
+How = Literal["exact", "library"]
+
+
+class Sum:
+    """out = the sum over all parts of a batch, with equal bits on every rank.
+
+    Exact is the sum along the tree of parts (see tree.py), whatever the number of ranks is.
+    "library" adds up a rank's own nodes and hands that to MPI's all-reduce, in whose order the
+    bits depend on the ranks.
+
+    Attributes:
+        nodes: those of the tree that lie whole in this rank's run of parts; it adds them up itself.
+        source: a row for each of them, (nodes, length); what `sum` reads.
+        out: (length,); what `sum` writes.
+        count: sums so far.
+    """
+
+    def __init__(
+        self,
+        parts: int,
+        length: int,
+        dtype: DType = float32,
+        how: How = "exact",
+        *,
+        group: Group,
+        device: str = "cpu",
+    ) -> None:
+        """Make the memory, which holds nothing yet.
+
+        Args:
+            parts: how many the batch has, on all ranks together.
+            length: numbers in a row.
+            dtype: their type.
+            how: "exact" or "library".
+            group: the ranks.
+            device: where the memory lies.
+
+        Raises:
+            DTypeError: the library has no such type.
+        """
+        if how == "library" and dtype is bfloat16:
+            raise DTypeError("Sum: MPI has no bfloat16; add exactly, or in float32")
+        self.nodes = tree.nodes(parts, tree.runs(parts, group.size)[group.rank])
+        self.count = 0
+        self._there = named(device, "Sum")
+        self._group, self._parts, self._how = group, parts, how
+        self._steps: Sequence[Step] | None = None
+        self.source = new(len(self.nodes), length, dtype=dtype, device=device)
+        self.out = new(length, dtype=dtype, device=device)
+
+    def sum(self) -> None:
+        """Add; all ranks have to. In a captured step no other call passes it.
+
+        Raises:
+            LostRankError: E806, a rank did not come within the group's timeout.
+        """
+        outside.call(self._sum, [self.source], [self.out])
+
+    def _sum(self) -> None:
+        if self._steps is None:
+            self._steps = self._planned()
+        self.count += 1
+        for step in self._steps:
+            step()
+
+    def _planned(self) -> Sequence[Step]:
+        with place.on(None):
+            if self._there is None:
+                return self._between(self.source.array, self.out.array)
+            source = empty(self.source.shape, self.source.dtype)
+            out = empty(self.out.shape, self.out.dtype)
+            steps = self._between(source, out)
+        return [lambda: self._fetch(source), *steps, lambda: self._bring(out)]
+
+    def _fetch(self, rows: Array) -> None:
+        """What another device has summed, in memory of the CPU."""
+        rows.memoryview()[:] = self.source.array.memoryview()
+
+    def _bring(self, out: Array) -> None:
+        assert self._there is not None
+        self._there.write(self.out.array.storage, 0, out.memoryview())
+
+    def _between(self, source: Array, out: Array) -> Sequence[Step]:
+        """The steps from rows to their sum, both on the CPU."""
+        length = out.shape[0]
+        rows = {
+            node: exact.stretch(source, i * length, (i + 1) * length)
+            for i, node in enumerate(self.nodes)
+        }
+        if self._how == "exact":
+            return exact.steps(self._group, self._parts, rows, out)
+        own = empty(out.shape, out.dtype)
+        return [lambda: _accumulate(list(rows.values()), own), self._reduction(own, out)]
+
+    def _reduction(self, own: Array, out: Array) -> Callable[[], None]:
+        source, target, name = own.memoryview(), out.memoryview(), out.dtype.name
+        return lambda: self._group.all_reduce(source, target, name, exact.WHAT)
+
+
+def _accumulate(rows: Sequence[Array], out: Array) -> None:
+    """The sum rows[0] + rows[1] + ..., from the left, into `out`."""
+    if not rows:
+        fill(out, 0.0)
+        return
+    run("copy", rows[0], out)
+    for row in rows[1:]:
+        run("add", out, row, out)
