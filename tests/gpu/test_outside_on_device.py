@@ -12,6 +12,7 @@ from on_host import gpu as gpu
 from gradcli import engine
 from gradcli.engine import outside
 from gradcli.engine.device.gpu.device import GPU
+from gradcli.engine.distributed import ALONE, Sum
 from gradcli.errors import RangeError
 
 
@@ -72,3 +73,30 @@ def test_a_function_that_shares_memory_with_the_cpus_part_stays_eager(gpu: GPU) 
         captured()
     assert "add' and kernels use the same memory of the CPU" in why[0]
     assert count.tolist() == [30.0]
+
+
+def test_a_sum_over_ranks_takes_rows_of_a_device(gpu: GPU) -> None:
+    """It adds on the host, where the rows come once a step."""
+    total = engine.zeros(6).to("cuda")
+    one = Sum(3, 6, group=ALONE, device="cuda")
+    fetched: list[str] = []
+    fetch = gpu.driver.read
+
+    def read(place: Any, into: memoryview) -> None:
+        if into.nbytes == 24:
+            fetched.append(place.handle)
+        fetch(place, into)
+
+    def step(x: Any) -> Any:
+        one.source[0].copy_(x * 2)
+        one.sum()
+        total.add_(one.out)
+        return one.out * 3
+
+    captured = engine.capture(step, on_refusal=outside_cases.refuse)
+    rows = engine.rand(4, 6)
+    captured.scan(rows[:2].to("cuda"))
+    gpu.driver.read = read
+    given = captured.scan(rows.to("cuda"))
+    assert (one.count, len(fetched)) == (3 + 4, 4)
+    assert given.cpu().tolist() == (rows * 6).tolist()

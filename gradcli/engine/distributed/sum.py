@@ -8,7 +8,6 @@ from typing import Literal
 from gradcli.engine import outside
 from gradcli.engine.array import Array, empty, fill, run
 from gradcli.engine.device import place
-from gradcli.engine.device.context import named
 from gradcli.engine.distributed import exact, tree
 from gradcli.engine.distributed.exact import Step
 from gradcli.engine.distributed.group import Group
@@ -60,7 +59,6 @@ class Sum:
             raise DTypeError("Sum: MPI has no bfloat16; add exactly, or in float32")
         self.nodes = tree.nodes(parts, tree.runs(parts, group.size)[group.rank])
         self.count = 0
-        self._there = named(device, "Sum")
         self._group, self._parts, self._how = group, parts, how
         self._steps: Sequence[Step] | None = None
         self.source = new(len(self.nodes), length, dtype=dtype, device=device)
@@ -83,20 +81,7 @@ class Sum:
 
     def _planned(self) -> Sequence[Step]:
         with place.on(None):
-            if self._there is None:
-                return self._between(self.source.array, self.out.array)
-            source = empty(self.source.shape, self.source.dtype)
-            out = empty(self.out.shape, self.out.dtype)
-            steps = self._between(source, out)
-        return [lambda: self._fetch(source), *steps, lambda: self._bring(out)]
-
-    def _fetch(self, rows: Array) -> None:
-        """What another device has summed, in memory of the CPU."""
-        rows.memoryview()[:] = self.source.array.memoryview()
-
-    def _bring(self, out: Array) -> None:
-        assert self._there is not None
-        self._there.write(self.out.array.storage, 0, out.memoryview())
+            return self._between(outside.host(self.source).array, outside.host(self.out).array)
 
     def _between(self, source: Array, out: Array) -> Sequence[Step]:
         """The steps from rows to their sum, both on the CPU."""
