@@ -112,7 +112,10 @@ class Settings:
     )
     seed: Annotated[Seed, "decides every random number"] = 1
     micro_batch: Annotated[
-        Batch | None, "samples of one forward pass; gradients of a batch are added up", FORKS
+        Batch | None,
+        "samples of one forward pass; the gradients of a batch's parts are added up along a binary "
+        "tree that depends on their number alone",
+        FORKS,
     ] = None
     clip: Annotated[Positive | None, "largest norm of all gradients together", FORKS] = None
     clip_value: Annotated[

@@ -23,6 +23,7 @@ from gradcli.errors import NumericsError
 from gradcli.train import precision
 from gradcli.train.average import Average
 from gradcli.train.job import Loss, steps_per_epoch
+from gradcli.train.parts import Gradients, cut
 
 if TYPE_CHECKING:
     from gradcli.data import Split
@@ -158,6 +159,7 @@ class OneStep:
         self.job = job
         self._split = split
         self._parameters = list(job.model.parameters())
+        self._sums = Gradients(self._parameters)
         self._rates = [float(group["lr"]) for group in job.optimizer.param_groups]
         ema = job.settings.ema
         self.average = None if ema is None else Average(job.model, ema)
@@ -211,24 +213,26 @@ class OneStep:
         """The batch's mean loss, with its gradients in the parameters.
 
         A batch cut into micro-batches weighs each by its size, or by what its targets count in
-        the mean, so that the cut changes nothing but rounding.
+        the mean, so that the cut changes nothing but rounding. Their gradients are added up along
+        a tree, their losses in order.
         """
         job = self.job
         job.optimizer.zero_grad()
-        size = indices.shape[0]
-        portion = job.settings.micro_batch or size
-        total: Tensor | None = None
-        parts = [indices[begin : min(begin + portion, size)] for begin in range(0, size, portion)]
-        for part, share in zip(parts, self._shares(parts, state), strict=True):
-            inputs, targets = self.batch(part, state)
+        parts = cut(indices, job.settings.micro_batch)
+        shares = self._shares(parts, state)
+        losses: list[Tensor] = []
+
+        def backward(part: int) -> None:
+            inputs, targets = self.batch(parts[part], state)
             with precision.forward(job.settings):
                 loss = job.loss(job.model(inputs), targets)
-            if portion < size:
-                loss = loss * share
+            if len(parts) > 1:
+                loss = loss * shares[part]
             loss.backward()
-            total = loss.detach() if total is None else total + loss.detach()
-        assert total is not None, "a step has at least one sample"
-        return total
+            losses.append(loss.detach())
+
+        self._sums.add_up(0, len(parts), backward)
+        return sum(losses[1:], losses[0])
 
     def _shares(self, parts: Sequence[Tensor], state: Tensor) -> list[Any]:
         """How much of the batch's mean each part is."""
