@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -12,6 +13,8 @@ from gradcli.cli.launchers import refuse_several
 from gradcli.cli.progress import carry_out
 
 if TYPE_CHECKING:
+    from gradcli.config.trust import Trust
+    from gradcli.train.directory import RunDirectory
     from gradcli.train.job import Job
     from gradcli.train.report import Reporter, Result
     from gradcli.train.signals import Signals
@@ -59,32 +62,60 @@ def command(
     if which is not None:
         directories.check_newest(path, which)
     with directories.RunDirectory(path) as directory:
-        from gradcli.config import build
         from gradcli.config.changes import changes
-        from gradcli.config.trained import load_to_resume
 
-        keys = changes(overrides, path)
-        room, trust = options.room(device), options.trust(trust_code)
-        config = load_to_resume(path, overrides, room, allow_data_change, trust)
-        job = build(config)
+        carry_on(
+            directory,
+            overrides,
+            changes(overrides, path),
+            options.trust(trust_code),
+            Manner(as_json, threads, device, allow_data_change, allow_nonfinite),
+        )
 
-        from gradcli.train.launch import finished, resume
 
-        def go_on(job: Job, thread_count: int, reporter: Reporter, signals: Signals) -> Result:
-            del thread_count
-            result = finished(path, job)
-            if result is None:
-                return resume(
-                    job,
-                    directory,
-                    reporter,
-                    signals,
-                    keys=keys,
-                    allow_data_change=allow_data_change,
-                    allow_nonfinite=allow_nonfinite,
-                )
-            longer = "; with train.epochs or train.steps beside it there is" if keys else ""
-            output.say_aside(f"{path} is finished: nothing to do{longer}")
-            return result
+class Manner(NamedTuple):
+    """How a run goes on: the options of the command that makes it do so."""
 
-        carry_out(go_on, job, as_json, threads, device)
+    as_json: bool
+    threads: int | None
+    device: str
+    allow_data_change: bool = False
+    allow_nonfinite: bool = False
+    max_steps: int | None = None
+
+
+def carry_on(
+    directory: RunDirectory,
+    overrides: Sequence[str],
+    keys: Collection[str],
+    trust: Trust,
+    manner: Manner,
+) -> None:
+    """Go on with a run, its config overridden; at these keys of it that is a fork."""
+    from gradcli.config import build
+    from gradcli.config.trained import load_to_resume
+
+    path, room, allowed = directory.path, options.room(manner.device), manner.allow_data_change
+    job = build(load_to_resume(path, overrides, room, allowed, trust))
+
+    from gradcli.train.launch import finished, resume
+
+    def go_on(job: Job, thread_count: int, reporter: Reporter, signals: Signals) -> Result:
+        del thread_count
+        result = finished(path, job)
+        if result is None:
+            return resume(
+                job,
+                directory,
+                reporter,
+                signals,
+                keys=keys,
+                allow_data_change=allowed,
+                allow_nonfinite=manner.allow_nonfinite,
+                max_steps=manner.max_steps,
+            )
+        longer = "; with train.epochs or train.steps beside it there is" if keys else ""
+        output.say_aside(f"{path} is finished: nothing to do{longer}")
+        return result
+
+    carry_out(go_on, job, manner.as_json, manner.threads, manner.device)

@@ -54,6 +54,12 @@ def _read_ahead(ctx: click.Context, parameter: click.Parameter, config: Path) ->
     is_flag=True,
     help="And with its optimizer's state: -s pretrained.optimizer=true.",
 )
+@click.option(
+    "--continue",
+    "continues",
+    is_flag=True,
+    help="Go on with the newest unfinished run of this config; begin one where there is none.",
+)
 @options.overrides
 @options.trust_code
 @options.runs
@@ -65,6 +71,7 @@ def command(
     max_steps: int | None,
     source: str | None,
     from_optimizer: bool,
+    continues: bool,
     overrides: tuple[str, ...],
     trust_code: bool,
     runs: Path,
@@ -78,10 +85,13 @@ def command(
     trusted already.
     """
     refuse_several()
+    from gradcli.cli.resume import Manner, carry_on
     from gradcli.config import build, load
+    from gradcli.config.changes import sha256_at_start, taken_from
     from gradcli.data import idx
-    from gradcli.train.directory import check_name
+    from gradcli.train.directory import RunDirectory, check_name
     from gradcli.train.run_name import is_run
+    from gradcli.train.unfinished import unfinished_run
 
     if name is not None:
         check_name(name)
@@ -90,6 +100,13 @@ def command(
     trust = options.trust(trust_code or not is_run(path.parent), remember=True)
     config = load(path, (*overrides, *first), options.room(device), runs, trust=trust)
     output.warnings(config.warnings)
+    sha256 = sha256_at_start(config)
+    run = unfinished_run(runs, name or config.name, sha256) if continues else None
+    if run is not None:
+        with RunDirectory(run) as directory:
+            manner = Manner(as_json, threads, device, max_steps=max_steps)
+            carry_on(directory, taken_from(config, run), (), trust, manner)
+        return
     job = build(config)
     idx.forget()  # what was read ahead by a wrong guess
 
@@ -99,7 +116,7 @@ def command(
     from gradcli.train.launch import Circumstances, start
 
     def begin(job: Job, thread_count: int, reporter: Reporter, signals: Signals) -> Result:
-        circumstances = Circumstances(argv=sys.argv, device=device, threads=thread_count)
+        circumstances = Circumstances(sys.argv, device, thread_count, sha256)
         return start(job, runs, circumstances, reporter, signals, max_steps)
 
     carry_out(begin, job, as_json, threads, device)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_type_hints
+from typing import TYPE_CHECKING, get_type_hints
 
+from gradcli.config.node import RUN_VALUES, Report
+from gradcli.config.reader import read_file, read_yaml
 from gradcli.config.sections import top
 from gradcli.errors import ConfigError
 from gradcli.registry import did_you_mean
 from gradcli.train.changeable import Changeable, marks
+from gradcli.train.compare import FREE, config_sha256, place_keys
+from gradcli.train.forks import values_at
 from gradcli.train.job import Settings
+
+if TYPE_CHECKING:
+    from gradcli.config.load import Config
 
 
 def changeable() -> dict[str, Changeable]:
@@ -30,6 +38,29 @@ def changes(overrides: Sequence[str], run: Path) -> set[str]:
         if mark.forks:
             forks.add(path)
     return forks
+
+
+def sha256_at_start(config: Config) -> str:
+    """By which a config and the runs that began from it know each other.
+
+    First weights count by their name as it is written, own code by its text, data not by its place.
+    """
+    stated = {key: config.stated[key] for key in ("pretrained",) if key in config.stated}
+    code = {"code": dict(config.code)} if config.code else {}
+    return config_sha256({**config.resolved, **stated, **code}, place_keys(config.data))
+
+
+def taken_from(config: Config, run: Path) -> list[str]:
+    """As KEY=VALUE, what a run of a config goes on with where that says otherwise by now.
+
+    How long and how often, and where the data lie: the steps are the same with any of them.
+    """
+    file = run / "resolved.yaml"
+    before = read_yaml(read_file(file), str(file), Report(RUN_VALUES)).plain()
+    keys = sorted(FREE | place_keys(config.data))
+    old, new = values_at(before, keys), values_at(config.resolved, keys)
+    changed = [key for key in keys if old.get(key) != new.get(key)]
+    return [f"{key}={json.dumps(new.get(key))}" for key in changed]
 
 
 def _mark_of(key: str) -> tuple[str, Changeable | None]:

@@ -17,7 +17,7 @@ from gradcli.train.job import Settings
 from gradcli.train.old_runs import data_of, unknown_data, upgraded
 
 if TYPE_CHECKING:
-    from gradcli.data import LoadedData
+    from gradcli.data import LoadedData, Source
     from gradcli.train.checkpoint import Meta
     from gradcli.train.job import Job
 
@@ -28,7 +28,12 @@ OUTSIDE = ("name", "expect", "gradcli")
 
 def places_of(job: Job) -> frozenset[str]:
     """The keys of its config that say where data lies, whose contents are compared instead."""
-    return frozenset({"pretrained.from", *(f"data.{key}" for key in places(job.dataset.source))})
+    return frozenset({"pretrained.from", *place_keys(job.dataset.source)})
+
+
+def place_keys(source: Source) -> frozenset[str]:
+    """Those of its data alone, such as data.path."""
+    return frozenset(f"data.{key}" for key in places(source))
 
 
 def flat(

@@ -42,11 +42,17 @@ PACKAGES = ("click", "PyYAML", "cffi", "tqdm", "pydantic", "safetensors")
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What the manifest says beside the job: how, where and on what the run was started."""
+    """What the manifest says beside the job: how, where and on what the run was started.
+
+    Attributes:
+        config_sha256: of the config as it was written, by which `train --continue` knows its runs;
+            what the start fills in, and later forks, change nothing in it.
+    """
 
     argv: Sequence[str]
     device: str
     threads: int
+    config_sha256: str
 
 
 def preflight(job: Job) -> None:
@@ -107,6 +113,7 @@ def resume(
     keys: Collection[str] = (),
     allow_data_change: bool = False,
     allow_nonfinite: bool = False,
+    max_steps: int | None = None,
 ) -> Result:
     """Go on from the newest valid checkpoint, exactly as if the run had never stopped.
 
@@ -114,7 +121,7 @@ def resume(
     checkpoint goes on from step 0.
     """
     if directories.is_unsaved(directory.path):
-        return _begin_again(job, directory, reporter, signals, keys, allow_data_change)
+        return _begin_again(job, directory, reporter, signals, keys, allow_data_change, max_steps)
     _remark(job, reporter)
     preflight(job)
     name, found, notes = directory.recover()
@@ -131,7 +138,7 @@ def resume(
     notes += check_same(found.meta, job, source, forks, allow_data_change=allow_data_change)
     notes += changes(found.meta.origin, job)
     job = job.as_fitted(found.meta.facts, source)
-    trainer = Trainer(job, directory, reporter, signals)
+    trainer = Trainer(job, directory, reporter, signals, max_steps)
     try:
         trainer.restore(found, source)
     except CheckpointError as error:
@@ -154,6 +161,7 @@ def _begin_again(
     signals: Signals,
     keys: Collection[str],
     allow_data_change: bool,
+    max_steps: int | None,
 ) -> Result:
     """Begin a run that was killed before its first checkpoint, as it began then.
 
@@ -170,7 +178,7 @@ def _begin_again(
     directory.write_config([], _config_from_here(job, keys))
     for note in notes:
         reporter.note(note)
-    return Trainer(job, directory, reporter, signals).run()
+    return Trainer(job, directory, reporter, signals, max_steps).run()
 
 
 def _changed_data(job: Job, path: Path, allowed: bool) -> list[str]:
@@ -284,6 +292,7 @@ def manifest(job: Job, circumstances: Circumstances) -> dict[str, Any]:
         "format": FORMAT,
         "name": job.name,
         "argv": list(circumstances.argv),
+        "config_sha256": circumstances.config_sha256,
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),
         "host": platform.node(),
         "versions": versions(),

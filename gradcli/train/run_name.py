@@ -12,7 +12,7 @@ from gradcli.errors import ConfigError, GradcliError, RunError
 from gradcli.registry import did_you_mean
 from gradcli.train.checkpoint import step_of
 from gradcli.train.directory import NAME
-from gradcli.train.run_start import RUN_ID, newest
+from gradcli.train.run_start import RUN_ID, newest, start_of
 from gradcli.wording import listed
 
 
@@ -38,6 +38,11 @@ def find(runs: Path, text: str, option: str | None = None) -> Choice:
             f"{option!a}; keep one of them"
         )
     return Choice(_find(runs, run), which)
+
+
+def runs_of(runs: Path, name: str) -> list[Path]:
+    """All runs of this name, the newest first."""
+    return sorted((one for one in _all(runs) if one.parent.name == name), key=start_of)[::-1]
 
 
 def _find(runs: Path, text: str) -> Path:
