@@ -22,6 +22,8 @@ __all__ = [
     "DataFacts",
     "DataLoader",
     "Dataset",
+    "DistributedBatchSampler",
+    "DistributedSampler",
     "Facts",
     "IterableDataset",
     "Labelled",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from gradcli.data.loader.collate import default_collate, default_convert
 from gradcli.data.loader.dataloader import DataLoader
+from gradcli.data.loader.distributed import DistributedBatchSampler, DistributedSampler
 from gradcli.data.loader.samplers import (
     BatchSampler,
     RandomSampler,
@@ -33,6 +34,8 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedBatchSampler",
+    "DistributedSampler",
     "IterableDataset",
     "RandomSampler",
     "Sampler",

@@ -43,7 +43,7 @@ class SequentialSampler(Sampler[int]):
         return len(self.data_source)
 
 
-class _Drawn(Sampler[int]):
+class Drawn(Sampler[int]):
     """A random order: each pass is the next epoch, `set_epoch` goes to another.
 
     Without a generator the seed is the default generator's, and the order of epoch e is that of
@@ -68,7 +68,7 @@ class _Drawn(Sampler[int]):
         raise NotImplementedError
 
 
-class RandomSampler(_Drawn):
+class RandomSampler(Drawn):
     """All samples in a random order, or `num_samples` draws with replacement."""
 
     def __init__(
@@ -102,7 +102,7 @@ class RandomSampler(_Drawn):
         return order[:count]
 
 
-class SubsetRandomSampler(_Drawn):
+class SubsetRandomSampler(Drawn):
     """The given indices in a random order."""
 
     def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
@@ -117,7 +117,7 @@ class SubsetRandomSampler(_Drawn):
         return [self.indices[i] for i in order]
 
 
-class WeightedRandomSampler(_Drawn):
+class WeightedRandomSampler(Drawn):
     """Indices drawn with probabilities that are proportional to `weights`.
 
     Without replacement the order is that of drawing one after the other (Efraimidis and Spirakis,
