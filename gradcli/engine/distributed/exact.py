@@ -1,7 +1,9 @@
 """The steps of an exact sum: which bytes go where, and what is added, all along the tree of parts.
 
 *Slices*: each rank receives its 1/N of all nodes, adds, and sends the sum to all others.
-That sends the bytes of a ring.
+*Halving and doubling*, for small buffers on N = 2^k ranks: at distances 1, 2, 4, ... two ranks
+exchange halves of what they have and add; then the sums go back the same way. These are 2k rounds
+in place of 2(N - 1) messages. Both send the bytes of a ring, and both add along the tree.
 """
 
 from __future__ import annotations
@@ -13,9 +15,11 @@ from gradcli.engine.array import Array, empty, run
 from gradcli.engine.distributed import tree
 from gradcli.engine.distributed.group import Group, Message
 from gradcli.engine.distributed.tree import Run
+from gradcli.engine.dtype import DType
 
 Step = Callable[[], object]
 WHAT = "the sum over ranks"
+SMALL = 4 << 20  # bytes, up to which halving and doubling is chosen
 _LINE = 16  # numbers, so that slices begin where lines of the cache do
 
 
@@ -28,6 +32,9 @@ def steps(group: Group, parts: int, rows: Mapping[Run, Array], out: Array) -> Se
         rows: the sums of this rank's nodes, each (length,), on the CPU; only read.
         out: (length,), on the CPU.
     """
+    size, nbytes = group.size, out.numel * out.dtype.size
+    if size > 2 and size & (size - 1) == 0 and nbytes <= SMALL:
+        return halving(group, parts, rows, out)
     return slices(group, parts, rows, out)
 
 
@@ -50,13 +57,11 @@ def slices(group: Group, parts: int, rows: Mapping[Run, Array], out: Array) -> S
         sends += [
             _message(rank, stretch(row, *cuts[rank]), tag) for tag, row in enumerate(rows.values())
         ]
-        for tag, node in enumerate(tree.nodes(parts, run_)):
-            table[node] = empty((cuts[own].high - cuts[own].low,), out.dtype)
-            receives.append(_message(rank, table[node], tag))
+        receives += _receives(rank, tree.nodes(parts, run_), cuts[own], out.dtype, table)
     share = stretch(out, *cuts[own])
     return [
         *_exchange(group, sends, receives),
-        *_additions([(Run(0, parts), share)], table),
+        *_additions({Run(0, parts): share}, table),
         *_exchange(
             group,
             [_message(rank, share) for rank in others],
@@ -65,8 +70,61 @@ def slices(group: Group, parts: int, rows: Mapping[Run, Array], out: Array) -> S
     ]
 
 
+def halving(group: Group, parts: int, rows: Mapping[Run, Array], out: Array) -> Sequence[Step]:
+    """As `steps`, for 2^k ranks: in k rounds to the sums and k rounds back."""
+    there: list[Step] = []
+    back: list[Step] = []
+    table, low, high = dict(rows), 0, out.shape[0]
+    distance = 1
+    while distance < group.size:
+        partner = group.rank ^ distance
+        half = low + (high - low) // 2 // _LINE * _LINE
+        keep, give = Run(low, half), Run(half, high)
+        if partner < group.rank:
+            keep, give = give, keep
+        own, other = (_block(parts, group.size, rank, distance) for rank in (group.rank, partner))
+        sends = [
+            _message(partner, stretch(row, give.low - low, give.high - low), tag)
+            for tag, row in enumerate(table.values())
+        ]
+        for node, row in table.items():
+            table[node] = stretch(row, keep.low - low, keep.high - low)
+        receives = _receives(partner, tree.nodes(parts, other), keep, out.dtype, table)
+        there += _exchange(group, sends, receives)
+        distance *= 2
+        share = stretch(out, *keep)
+        both = tree.nodes(parts, Run(min(own.low, other.low), max(own.high, other.high)))
+        if distance == group.size:
+            sums = {Run(0, parts): share}
+        else:
+            sums = {node: empty(share.shape, share.dtype) for node in both if node not in table}
+        there += _additions(sums, table)
+        table = {node: sums[node] if node in sums else table[node] for node in both}
+        back += _exchange(
+            group, [_message(partner, share)], [_message(partner, stretch(out, *give))]
+        )
+        low, high = keep
+    return [*there, *reversed(back)]
+
+
+def _block(parts: int, size: int, rank: int, distance: int) -> Run:
+    """The parts of the `distance` ranks among which this one has exchanged so far."""
+    runs = tree.runs(parts, size)
+    first = rank - rank % distance
+    return Run(runs[first].low, runs[first + distance - 1].high)
+
+
 def _message(rank: int, array: Array, tag: int = 0) -> Message:
     return Message(rank, array.memoryview(), tag)
+
+
+def _receives(
+    rank: int, nodes: Sequence[Run], numbers: Run, dtype: DType, table: dict[Run, Array]
+) -> list[Message]:
+    """Messages with another rank's nodes, whose memory is entered into the table."""
+    for node in nodes:
+        table[node] = empty((numbers.high - numbers.low,), dtype)
+    return [_message(rank, table[node], tag) for tag, node in enumerate(nodes)]
 
 
 def _exchange(group: Group, sends: Sequence[Message], receives: Sequence[Message]) -> list[Step]:
@@ -75,7 +133,7 @@ def _exchange(group: Group, sends: Sequence[Message], receives: Sequence[Message
     return [partial(group.exchange, sends, receives, WHAT)] if sends or receives else []
 
 
-def _additions(targets: Sequence[tuple[Run, Array]], rows: Mapping[Run, Array]) -> list[Step]:
+def _additions(targets: Mapping[Run, Array], rows: Mapping[Run, Array]) -> list[Step]:
     """One step that leaves sums of nodes in their targets; `rows` cover them all."""
     calls: list[tuple[str, tuple[Array, ...]]] = []
     spare: list[Array] = []
@@ -92,7 +150,7 @@ def _additions(targets: Sequence[tuple[Run, Array]], rows: Mapping[Run, Array]) 
         calls.append(("add", (left, right, target)))
         return target
 
-    for node, target in targets:
+    for node, target in targets.items():
         if target.numel and added(node, target, 0) is not target:
             calls.append(("copy", (rows[node], target)))
     return [partial(_run, calls)] if calls else []

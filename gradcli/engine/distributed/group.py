@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, NoReturn
 from gradcli.errors import LostRankError
 from gradcli.wording import listed
 
-NOTE_SECONDS = 30.0  # after which whoever waits says for whom
 ANSWER_SECONDS = 1.0  # for ranks that wait too to say that they live
 _SHORT = 248  # bytes that an all-gather sends with the length, in one round
 _LENGTH = struct.Struct("<q")
@@ -47,10 +46,12 @@ class Group(ABC):
     Attributes:
         members: host and process of each rank.
         timeout: seconds after which a rank that does not come is an error.
-        note: is called with a sentence once an exchange has lasted 30 seconds.
+        note: is called with a sentence once an exchange has lasted `note_seconds`.
         where: what the ranks are at, such as "step 4,211"; stands in both sentences.
         waited: seconds spent in exchanges so far.
     """
+
+    note_seconds = 30.0
 
     def __init__(
         self,
@@ -162,7 +163,7 @@ class Group(ABC):
             time.sleep(min(seconds / 100, _LONGEST_SLEEP))
             if seconds > self.timeout or self.callers():
                 raise self._lost({ranks[i] for i in self.open_requests(requests)}, what)
-            if seconds > NOTE_SECONDS and not noted:
+            if seconds > self.note_seconds and not noted:
                 noted = True
                 self._say({ranks[i] for i in self.open_requests(requests)}, what)
         self.waited += time.perf_counter() - began
@@ -170,7 +171,7 @@ class Group(ABC):
     def _say(self, ranks: Iterable[int], what: str) -> None:
         assert self.note is not None
         self.note(
-            f"{self._place(what)}: nothing from {self._named(ranks)} for {NOTE_SECONDS:g} s; "
+            f"{self._place(what)}: nothing from {self._named(ranks)} for {self.note_seconds:g} s; "
             f"after {self.timeout:g} s the others end"
         )
 
