@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gradcli.train.metrics import Metric
 
 Precision = Literal["float32", "tf32", "bf16"]
+Reduce = Literal["exact", "library"]
 Loss: TypeAlias = "Callable[[Tensor, Tensor], Tensor]"
 OnNonfinite = Literal["stop", "skip"]
 Seed = Annotated[int, within("a whole number from 0 to 2^63 - 1", ge=0, le=2**63 - 1)]
@@ -153,6 +154,12 @@ class Settings:
     checkpoint_every: Annotated[
         Count | None, "steps between checkpoints; after each epoch where left out", ANYTIME
     ] = None
+    checkpoint_minutes: Annotated[
+        Positive | None,
+        "minutes after which a checkpoint is saved where none of the others was; rank 0's clock "
+        "decides, and no bits depend on it",
+        ANYTIME,
+    ] = None
     keep: Annotated[Count, "how many of the newest checkpoints stay, beside the best", ANYTIME] = 2
     log_every: Annotated[Count, "steps between two lines of the log", ANYTIME] = 50
     capture: Annotated[
@@ -161,6 +168,15 @@ class Settings:
         "the same bits",
         FORKS,
     ] = True
+    reduce: Annotated[
+        Reduce,
+        "how several ranks add up their gradients: `exact` gives the same bits on any number of "
+        "them; `library` leaves order and bits to MPI or NCCL",
+        ANYTIME,
+    ] = "exact"
+    timeout: Annotated[
+        Positive, "seconds that ranks wait for one that does not come, before they end", ANYTIME
+    ] = 300.0
     precision: Annotated[
         Precision,
         "`bf16` computes model and loss in bfloat16 where that is safe, with float32 weights; "

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcli.data.facts import data_facts
+from gradcli.engine import distributed
 from gradcli.errors import GradcliError, Interrupted, Stopped
 from gradcli.train.baseline import baseline_of
 from gradcli.train.checkpoint import Checkpoint, Meta, file_name
@@ -21,8 +21,10 @@ from gradcli.train.job import steps_per_epoch, total_steps
 from gradcli.train.judging import is_stale, judged
 from gradcli.train.measuring import Measuring
 from gradcli.train.origin import origin_of
+from gradcli.train.ranks import Ranks
 from gradcli.train.report import Reporter, Result
 from gradcli.train.rewind import first_refused
+from gradcli.train.signals import ending
 from gradcli.train.state import restore, tensors_of, weights_sha256
 from gradcli.train.step import Order, Progress, TrainingStep, next_due
 from gradcli.wording import quantity
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from gradcli.train.signals import Signals
 
 SKIPS = 10  # in a row: so many steps that are not finite end a run
-STRETCH_SECONDS = 0.1  # between two looks at signals and the screen
 
 
 class Trainer:
@@ -51,7 +52,6 @@ class Trainer:
         self.job = job
         self.directory = directory
         self.reporter = reporter
-        self.signals = signals
         self.split = job.dataset.splits["train"]
         self.per_epoch = steps_per_epoch(job.settings, self.split.size)
         self.total = total_steps(job.settings, self.split.size)
@@ -70,8 +70,11 @@ class Trainer:
         self._saved = -1
         self._step = TrainingStep(job, self.split, reporter.note)
         self._order = Order(job.settings.seed, job.settings.batch, self.split.size, self.per_epoch)
-        self._measuring = Measuring(job, self._step.average, lambda: signals.asked is not None)
-        self._pace = math.inf  # seconds of a step
+        group = distributed.group()
+        if group.size > 1:
+            group.note, group.where = reporter.note, self._place
+        self._ranks = Ranks(group, signals, job.settings.checkpoint_minutes)
+        self._measuring = Measuring(job, self._step.average, self._ranks.look)
         self._began = time.monotonic()
 
     def restore(self, found: Checkpoint, source: str) -> None:
@@ -108,11 +111,13 @@ class Trainer:
     def _train(self) -> None:
         """First what is due at this step, then the next step: a resume enters at the top."""
         while True:
+            self._ranks.settle(self.meta.step)
             self._evaluate_if_due()
             ended = self.meta.step >= self.end or self._stale()
             if self._save_due(ended):
                 self._save()
-            if self.signals.asked is not None:
+                self._ranks.look()
+            if self._ranks.asked is not None:
                 self._leave()
             if ended:
                 return
@@ -122,30 +127,35 @@ class Trainer:
         """The steps up to the next thing that is due, unless a loss is not finite."""
         done = self.meta.step
         indices = self._order.rows(done, self._stretch(done))
-        began = time.perf_counter()
+        self._ranks.begin()
         made = self._step.run(done + 1, indices)
-        self._pace = (time.perf_counter() - began) / max(made.done, 1)
+        self._ranks.made(made.done)
         for step, loss in enumerate(made.losses[: made.done], done + 1):
             self._made(step, loss)
         if made.error is not None:
             self._ended(indices[made.done], made)
 
+    def _place(self) -> str:
+        """What the ranks are at, for the sentence on one that does not come."""
+        return f"step {self.meta.step + 1:,}"
+
     def _stretch(self, done: int) -> int:
-        """How many steps may be made before anyone looks up: about a tenth of a second."""
+        """How many steps may be made before anyone looks up."""
         settings = self.job.settings
         periods = [settings.log_every, settings.eval_every or self.per_epoch]
         periods.append(settings.checkpoint_every or self.per_epoch)
         if done == 0:
             return 1  # the first loss is logged
         due = min(next_due(done, periods), self._order.alike(done), self.end - done)
-        return max(1, min(due, int(STRETCH_SECONDS / self._pace)))
+        return max(1, min(due, self._ranks.steps_left(done)))
 
     def _made(self, step: int, loss: float) -> None:
         """Enter a step that was made."""
         rate = self._step.rates(step)[0]
         if step % self.job.settings.log_every == 0 or step == 1:
             epoch = (step - 1) // self.per_epoch
-            self._log("step", step, epoch=epoch, loss=loss, lr=rate, seconds=self._seconds())
+            figures = {"loss": loss, "lr": rate, "seconds": self._seconds()}
+            self._log("step", step, epoch=epoch, **figures, **self._ranks.waiting())
         self._enter(step, self.meta.skipped, 0)
         self.reporter.step(step, loss, rate)
 
@@ -181,9 +191,7 @@ class Trainer:
         if not explanation.in_weights or self._step.looks:
             return None
         where, note = self.directory.checkpoints, self.reporter.note
-        return first_refused(
-            self.job, where, self._order, step, note, lambda: self.signals.asked is not None
-        )
+        return first_refused(self.job, where, self._order, step, note, self._ranks.look)
 
     # Evaluation.
 
@@ -199,6 +207,7 @@ class Trainer:
         self.reporter.evaluated(step, figures)
         self._saved = min(self._saved, step - 1)
         self._status("running")
+        self._ranks.look()
 
     def _evaluate(self, split: str) -> dict[str, float]:
         """The split's figures, unless a signal comes."""
@@ -221,11 +230,13 @@ class Trainer:
             return False
         every = self.job.settings.checkpoint_every or self.per_epoch
         best = self.meta.best is not None and self.meta.best.step == step
-        return step % every == 0 or ended or best or self.signals.asked is not None
+        asked = self._ranks.asked is not None or self._ranks.save
+        return step % every == 0 or ended or best or asked
 
     def _save(self) -> None:
         meta = replace(self.meta, seconds=self._seconds())
         tensors = tensors_of(self.job.model, self.job.optimizer, self._step.average)
+        self._ranks.same_weights(tensors, meta.step)
         path = self.directory.save(meta, tensors, self.job.settings.keep, self.reporter.note)
         self._saved = meta.step
         self.reporter.saved(meta.step, str(path))
@@ -233,7 +244,8 @@ class Trainer:
 
     def _leave(self) -> None:
         """Raise what the signal asked for; the checkpoint of this step stands."""
-        raise self.signals.error(str(self.directory.path), self.meta.step)
+        assert self._ranks.asked is not None
+        raise ending(self._ranks.asked, str(self.directory.path), self.meta.step)
 
     def _finish(self) -> Result:
         """The test split, the hash of the weights, and the last status."""

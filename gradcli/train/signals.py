@@ -45,11 +45,11 @@ class Signals:
             os._exit(130 if number == signal.SIGINT else 128 + number)
         self.asked = signal.Signals(number)
 
-    def error(self, run: str, step: int) -> GradcliError:
-        """What to raise once the checkpoint of `step` stands."""
-        kind = Interrupted if self.asked == signal.SIGINT else Stopped
-        name = self.asked.name if self.asked else "a signal"
-        return kind(
-            f"stopped by {name} after step {step}, with a checkpoint",
-            notes=(f"continue with: gradcli resume {run}",),
-        )
+
+def ending(asked: signal.Signals, run: str, step: int) -> GradcliError:
+    """What to raise where a signal ended a training and the checkpoint of `step` stands."""
+    kind = Interrupted if asked == signal.SIGINT else Stopped
+    return kind(
+        f"stopped by {asked.name} after step {step}, with a checkpoint",
+        notes=(f"continue with: gradcli resume {run}",),
+    )

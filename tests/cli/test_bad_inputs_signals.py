@@ -17,7 +17,7 @@ from points import Ended, only_run
 from refusals import begin, finish, gradcli
 
 import gradcli as package
-from gradcli.train import atomic, launch, loop, step
+from gradcli.train import atomic, launch, loop, measuring, step
 
 __all__ = ["gradcli"]
 
@@ -99,8 +99,8 @@ MOMENTS: dict[str, tuple[Any, str, int]] = {
     "the first try": (launch, "preflight", 1),
     "a step": (step.OneStep, "gradients", 2),
     "an update": (step.OneStep, "update", 2),
-    "an evaluation": (loop.Trainer, "_evaluate", 2),
-    "the test": (loop.Trainer, "_evaluate", 4),
+    "an evaluation": (measuring.Measuring, "figures", 2),
+    "the test": (measuring.Measuring, "figures", 4),
     "a save": (atomic, "sync_directory", 10),
     "the log": (loop.Trainer, "_log", 11),
 }

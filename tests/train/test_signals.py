@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from gradcli.errors import Interrupted, Stopped
-from gradcli.train.signals import Signals
+from gradcli.train.signals import Signals, ending
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_a_signal_sets_the_flag_and_names_the_error(number, kind, code) -> None:
     with Signals() as signals:
         os.kill(os.getpid(), number)
         assert signals.asked == number
-        error = signals.error("runs/a/1", 7)
+        error = ending(signals.asked, "runs/a/1", 7)
     assert type(error) is kind
     assert error.exit_code == code
     assert "resume runs/a/1" in error.notes[0]
@@ -47,7 +47,7 @@ def test_what_was_ignored_before_stays_ignored() -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_second_signal_leaves_at_once(number: int, code: int) -> None:
     script = (
-        "import os, sys; from gradcli.train.signals import Signals\n"
+        "import os, sys; from gradcli.train.signals import Signals, ending\n"
         "with Signals():\n"
         "    os.kill(os.getpid(), int(sys.argv[1]))\n"
         "    os.kill(os.getpid(), int(sys.argv[1]))\n"

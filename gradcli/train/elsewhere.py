@@ -1,0 +1,90 @@
+"""A run whose directory and screen are those of rank 0: on other ranks nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from gradcli.train.checkpoint import Checkpoint, Meta
+from gradcli.train.directory import RunDirectory
+from gradcli.train.report import Result
+from gradcli.train.safetensors_file import Stored
+
+
+class DirectoryElsewhere(RunDirectory):
+    """Knows where the run is, and writes and reads nothing there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.checkpoints = path / "checkpoints"
+
+    def close(self) -> None:
+        """Nothing is open, and nothing locked."""
+
+    def write_config(
+        self,
+        sources: Sequence[tuple[Path, str]],
+        resolved: Mapping[str, object],
+        code: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Rank 0 writes."""
+
+    def write_json(self, name: str, value: Mapping[str, object], *, flush: bool = True) -> None:
+        """Rank 0 writes."""
+
+    def write_fork(self, step: int, manifest: Mapping[str, object]) -> None:
+        """Rank 0 writes."""
+
+    def log(self, record: dict[str, object]) -> None:
+        """Rank 0 writes."""
+
+    def status(self, record: dict[str, Any]) -> None:
+        """Rank 0 writes."""
+
+    def save(
+        self,
+        meta: Meta,
+        tensors: Mapping[str, Stored],
+        keep: int,
+        note: Callable[[str], None] | None = None,
+    ) -> Path:
+        """Where rank 0 saves."""
+        return self.checkpoints
+
+    def recover(self) -> tuple[str, Checkpoint, list[str]]:
+        """Rank 0 recovers, and sends what there is."""
+        raise AssertionError("a rank other than 0 recovers a run")
+
+    def recover_start(self) -> list[str]:
+        """Rank 0 recovers."""
+        return []
+
+    def discard_if_empty(self) -> None:
+        """Rank 0 discards."""
+
+
+class Unseen:
+    """A reporter of a rank that nobody watches."""
+
+    def started(self, run: str, step: int, total: int, per_epoch: int) -> None:
+        """Nothing."""
+
+    def step(self, step: int, loss: float, rate: float) -> None:
+        """Nothing."""
+
+    def skipped(self, step: int, why: str) -> None:
+        """Nothing."""
+
+    def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Nothing."""
+
+    def saved(self, step: int, path: str) -> None:
+        """Nothing."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
+
+    def finished(self, result: Result) -> None:
+        """Nothing."""

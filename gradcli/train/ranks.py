@@ -1,0 +1,187 @@
+"""What the loop asks of the ranks that train together, and what only one of them does.
+
+Every rank makes the same steps and comes to the same decisions. What can differ, a signal or a
+clock, is settled by one small exchange about every tenth of a second. A process without others
+settles by itself, and exchanges nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import signal
+import struct
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from gradcli.errors import GradcliError, NumericsError
+from gradcli.train.elsewhere import DirectoryElsewhere, Unseen
+
+if TYPE_CHECKING:
+    from gradcli.engine.distributed.group import Group
+    from gradcli.train.directory import RunDirectory
+    from gradcli.train.report import Reporter
+    from gradcli.train.safetensors_file import Stored
+    from gradcli.train.signals import Signals
+
+E = TypeVar("E", bound=GradcliError)
+
+SETTLE_SECONDS = 0.1  # between two looks at signals, clocks and the screen
+DIGEST = 16  # bytes of a tensor's hash that are compared
+
+
+class Word(NamedTuple):
+    """What a rank says when all look up.
+
+    Attributes:
+        signal: the number of the one that asks for an end; 0 for none.
+        pace: seconds of a step.
+        busy: seconds of all steps so far in which it waited for nobody.
+        save: whether a checkpoint is due by its clock.
+    """
+
+    signal: int
+    pace: float
+    busy: float
+    save: bool
+
+
+_WORD = struct.Struct("<idd?")
+
+
+class Ranks:
+    """What all ranks of a training have settled, and how long they waited for each other.
+
+    Attributes:
+        asked: the signal that asks for an end, on whichever rank.
+        save: whether a checkpoint is due by the clock of rank 0.
+    """
+
+    def __init__(self, group: Group, signals: Signals, minutes: float | None = None) -> None:
+        self._group = group
+        self._signals = signals
+        self._between = math.inf if minutes is None else 60 * minutes
+        self._saved = time.monotonic()
+        self._horizon = 0  # the step at which all look up next
+        self._began = self._waited_before = 0.0
+        self._pace = math.inf
+        self._seconds = self._waited = 0.0  # of steps since the latest line of the log
+        self._busy = 0.0
+        self._words = [Word(0, math.inf, 0.0, save=False)] * group.size
+        self._logged = self._words
+        self.asked: signal.Signals | None = None
+        self.save = False
+
+    # Decisions.
+
+    def settle(self, step: int) -> None:
+        """Look up together, where it is time for that; `step` is the same on all ranks."""
+        if step >= self._horizon or self._group.size == 1:
+            self.look()
+            pace = max(word.pace for word in self._words)
+            self._horizon = step + max(1, int(SETTLE_SECONDS / pace))
+
+    def look(self) -> bool:
+        """Look up together now: whether a signal asks for an end.
+
+        Every rank calls this as often as the others, and at the same places.
+        """
+        late = time.monotonic() - self._saved > self._between
+        word = Word(self._signals.asked or 0, self._pace, self._busy, late)
+        self._words = [word]
+        if self._group.size > 1:
+            gathered = self._group.all_gather(_WORD.pack(*word), "signals")
+            self._words = [Word(*_WORD.unpack(one)) for one in gathered]
+        number = max(word.signal for word in self._words)
+        self.asked = signal.Signals(number) if number else None
+        self.save = self._words[0].save
+        return self.asked is not None
+
+    def steps_left(self, step: int) -> int:
+        """How many steps come before all look up again."""
+        return self._horizon - step
+
+    # Steps, and waiting.
+
+    def begin(self) -> None:
+        """Steps begin now."""
+        self._began, self._waited_before = time.perf_counter(), self._group.waited
+
+    def made(self, steps: int) -> None:
+        """So many steps were made since."""
+        seconds, waited = (
+            time.perf_counter() - self._began,
+            self._group.waited - self._waited_before,
+        )
+        self._pace = seconds / max(steps, 1)
+        self._seconds += seconds
+        self._waited += waited
+        self._busy += seconds - waited
+
+    def waiting(self) -> dict[str, float]:
+        """For the log: the share of its steps that this rank waited, and the slowest rank.
+
+        Both are of the time since the latest call; nothing where there are no others.
+        """
+        if self._group.size == 1:
+            return {}
+        pairs = zip(self._words, self._logged, strict=True)
+        busy = [now.busy - before.busy for now, before in pairs]
+        share = self._waited / self._seconds if self._seconds else 0.0
+        self._seconds = self._waited = 0.0
+        self._logged = self._words
+        return {"wait_ranks": round(share, 4), "slowest_rank": busy.index(max(busy))}
+
+    # Checkpoints.
+
+    def same_weights(self, tensors: Mapping[str, Stored], step: int) -> None:
+        """Compare what a checkpoint is to have on all ranks; each compares a hash of each tensor.
+
+        Raises:
+            NumericsError: E805, names the first tensor that differs.
+        """
+        self._saved, self.save = time.monotonic(), False
+        if self._group.size == 1:
+            return
+        names = sorted(tensors)
+        digests = (hashlib.sha256(tensors[name].data).digest()[:DIGEST] for name in names)
+        gathered = self._group.all_gather(b"".join(digests), "hashes of the weights")
+        most = Counter(gathered).most_common(1)[0][0]
+        usual, other = gathered.index(most), [one != most for one in gathered]
+        if not any(other):
+            return
+        rank = other.index(True)
+        places = range(0, len(most), DIGEST)
+        first = next(i for i in places if gathered[rank][i : i + DIGEST] != most[i : i + DIGEST])
+        raise shared(
+            NumericsError(
+                f"the weights of step {step} are not the same on all ranks: "
+                f"{self._group.names[rank]} has another '{names[first // DIGEST]}' than "
+                f"{self._group.names[usual]}; nothing is saved",
+                code="E805",
+                notes=("a rank that computes wrongly: look at its memory, its build and its core",),
+            )
+        )
+
+
+def shared(error: E) -> E:
+    """An error that every rank raises at the same place: rank 0 alone says it, and all end."""
+    error.shared = True
+    return error
+
+
+def directory(group: Group, make: Callable[[], RunDirectory]) -> RunDirectory:
+    """The run's directory: rank 0 makes it and writes in it, the others know its path alone."""
+    if group.size == 1:
+        return make()
+    own = make() if group.rank == 0 else None
+    path = group.broadcast(str(own.path).encode() if own else b"", "the run's directory")
+    return own or DirectoryElsewhere(Path(path.decode()))
+
+
+def reporter(group: Group, own: Reporter) -> Reporter:
+    """Who watches the training: on rank 0 as ever, on others nobody."""
+    return own if group.rank == 0 else Unseen()
