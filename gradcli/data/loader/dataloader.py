@@ -140,6 +140,10 @@ class DataLoader:
         own = getattr(getattr(self._indices, "sampler", self._indices), "generator", None)
         return (own or self.generator or engine.default_generator).initial_seed()
 
+    def _seed_of_workers(self) -> int:
+        """Worker i draws with this seed + i."""
+        return self._seed()
+
     @property
     def passes(self) -> int:
         """How many passes this loader has begun."""
@@ -163,7 +167,7 @@ class DataLoader:
                 init=self.worker_init_fn,
                 id=number,
                 count=self.num_workers,
-                seed=self._seed(),
+                seed=self._seed_of_workers(),
             )
             for number in range(self.num_workers)
         ]

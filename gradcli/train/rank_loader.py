@@ -1,0 +1,184 @@
+"""RankLoader: one rank's batches of a DataLoader, and draws that belong to the batch in hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
+from typing import Any
+
+from gradcli.data.loader import (
+    BatchSampler,
+    DataLoader,
+    DistributedBatchSampler,
+    DistributedSampler,
+    IterableDataset,
+)
+from gradcli.dataclass import dataclass
+from gradcli.engine import Tensor, default_generator
+from gradcli.engine.distributed.group import Group
+from gradcli.engine.random import Generator
+from gradcli.errors import OptionError
+
+State = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A batch of a prepared loader: how many samples it has, and its update on all ranks."""
+
+    loader: RankLoader
+    samples: int
+    samples_of_update: int
+
+
+class Passes:
+    """What the passes of prepared loaders share: the newest batch, and whose draws are made.
+
+    Where an update has several parts, a part's draws are named by epoch and part, not by rank:
+    masks are those that one process would make. Once the pass is over, the default generator goes
+    on where it was before, the same on every rank.
+
+    Attributes:
+        newest: the batch in hand; None between passes.
+        begun: is called with each loader of which a pass begins.
+    """
+
+    def __init__(self, begun: Callable[[RankLoader], None]) -> None:
+        self.newest: Part | None = None
+        self.begun = begun
+        self._before: dict[object, State] = {}  # of the passes under way, the outermost first
+
+    @property
+    def common_state(self) -> State:
+        """Of the default generator, without the draws of batches."""
+        return next(iter(self._before.values()), default_generator.get_state())
+
+    def enter(self, key: object, part: Part, epoch: int, number: int) -> None:
+        """A batch is given: number `number` of all ranks in its pass."""
+        self.newest = part
+        if part.loader.shared.parts > 1:
+            self._before.setdefault(key, default_generator.get_state())
+            stream = Generator(default_generator.initial_seed(), purpose="part")
+            default_generator.set_state(stream.key, (epoch << 32) + number, 0)
+
+    def leave(self, key: object) -> None:
+        """A pass is over, and with it those that began within it."""
+        self.newest = None
+        if key in self._before:
+            default_generator.set_state(*self._before[key])
+            while key in self._before:
+                self._before.popitem()
+
+
+class RankLoader(DataLoader):
+    """This rank's share of another loader's batches, as DistributedBatchSampler cuts them.
+
+    `state_dict()` counts samples of all ranks, so that another number of ranks can go on.
+
+    Attributes:
+        shared: how the batches are dealt out.
+    """
+
+    def __init__(
+        self, loader: DataLoader, batches: int, group: Group, device: str, passes: Passes
+    ) -> None:
+        _check(loader)
+        self.shared = DistributedBatchSampler(
+            loader.sampler,
+            loader.batch_size or 1,
+            loader.drop_last,
+            batches=batches,
+            num_replicas=group.size,
+            rank=group.rank,
+        )
+        super().__init__(
+            loader.dataset,
+            batch_sampler=self.shared,
+            num_workers=loader.num_workers,
+            collate_fn=loader.collate_fn,
+            timeout=loader.timeout,
+            worker_init_fn=loader.worker_init_fn,
+            generator=loader.generator,
+            prefetch_factor=loader.prefetch_factor if loader.num_workers else None,
+            persistent_workers=loader.persistent_workers,
+        )
+        self._device = device
+        self._passes_of_all = passes
+
+    def __iter__(self) -> Iterator[Any]:
+        epoch, first = self._next
+        self._passes_of_all.begun(self)
+        return self._given(super().__iter__(), epoch, first)
+
+    def _given(self, batches: Iterator[Any], epoch: int, first: int) -> Iterator[Any]:
+        key, updates = object(), self.shared.updates()
+        try:
+            for i, batch in enumerate(batches, first):
+                update, own = divmod(i, self.shared.batches)
+                number = self.shared.rank * self.shared.batches + own
+                size = self.shared.sizes(updates[update])[number]
+                part = Part(self, size, updates[update])
+                self._passes_of_all.enter(key, part, epoch, update * self.shared.parts + number)
+                yield _on(self._device, batch)
+        finally:
+            self._passes_of_all.leave(key)
+
+    def state_dict(self) -> dict[str, int]:
+        """Where the newest pass stands: seed, epoch, and the samples of its whole updates."""
+        epoch, position = self._at
+        samples = sum(self.shared.updates()[: position // self.shared.batches])
+        return {"seed": self._seed(), "epoch": epoch, "samples": samples}
+
+    def load_state_dict(self, state_dict: Mapping[str, int]) -> None:
+        """The next pass goes on where `state_dict` was taken, with these or other ranks."""
+        if set(state_dict) != {"seed", "epoch", "samples"}:
+            raise OptionError(
+                f"load_state_dict: no state of a prepared DataLoader: {sorted(state_dict)}"
+            )
+        samples = state_dict["samples"]
+        ends = list(accumulate(self.shared.updates(), initial=0))
+        if samples not in ends:
+            raise OptionError(
+                f"load_state_dict: the state is within an update: {samples} samples of a pass, "
+                f"where an update of {self.shared.parts} batches has {ends[1]}; go on with as "
+                "many batches in an update as before"
+            )
+        position = ends.index(samples) * self.shared.batches
+        seed, epoch = state_dict["seed"], state_dict["epoch"]
+        super().load_state_dict({"seed": seed, "epoch": epoch, "position": position})
+
+    def _seed_of_workers(self) -> int:
+        return self._seed() + self.shared.rank * self.num_workers
+
+
+def _check(loader: DataLoader) -> None:
+    """Refuse what cannot be dealt out batch by batch."""
+    if isinstance(loader.dataset, IterableDataset):
+        raise OptionError(
+            "prepare: a DataLoader of an IterableDataset cannot be dealt out; let the dataset "
+            "give each rank its samples (engine.distributed.rank()), and do not prepare its loader"
+        )
+    if isinstance(loader.sampler, DistributedSampler):
+        raise OptionError(
+            "prepare: the DataLoader has a DistributedSampler, so its samples are dealt out "
+            "already; leave one of the two away"
+        )
+    own = loader.batch_sampler
+    if type(own) is not BatchSampler or loader.batch_size is None:
+        raise OptionError(
+            "prepare: only batches of a sampler and a batch_size can be dealt out; the DataLoader "
+            f"has {'no batch_size' if own is None else type(own).__name__}"
+        )
+
+
+def _on(device: str, batch: Any) -> Any:
+    """A batch with its tensors on a device."""
+    if isinstance(batch, Tensor):
+        return batch.to(device)
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*(_on(device, each) for each in batch))
+    if isinstance(batch, list | tuple):
+        return type(batch)(_on(device, each) for each in batch)
+    if isinstance(batch, Mapping):
+        return {key: _on(device, each) for key, each in batch.items()}
+    return batch
