@@ -5,6 +5,10 @@ Every op in the table is an attribute here: `engine.matmul(a, b)`.
 
 from __future__ import annotations
 
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
 from gradcli.engine import autograd, nn, ops, optim, table
 from gradcli.engine.autocast import autocast
 from gradcli.engine.autograd import (
@@ -31,6 +35,17 @@ from gradcli.engine.table import *  # noqa: F403 -- the ops, as its __all__ has 
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.threads import get_num_threads, set_num_threads
 
+if TYPE_CHECKING:
+    from gradcli.engine import distributed as distributed
+else:
+
+    def __getattr__(name: str) -> ModuleType:
+        """Ranks are imported when they are first asked for: most processes are alone."""
+        if name != "distributed":
+            raise AttributeError(f"gradcli.engine has no '{name}'")
+        return import_module(f"{__name__}.{name}")
+
+
 # torch's short names
 float, double, int, long, bool = float32, float64, int32, int64, bool_
 
@@ -51,6 +66,7 @@ __all__ = [
     "default_generator",
     "detect_anomaly",
     "device",
+    "distributed",
     "double",
     "draw",
     "empty",

@@ -1,17 +1,55 @@
 """Ranks: the processes that a launcher such as mpirun or srun has started together.
 
 `join` makes the group of them, once; before that, and without a launcher, `group()` is this process
-alone. Nothing here prints, and mpi4py is imported by `join` only.
+alone. Nothing here prints, and mpi4py is imported by `library` and `join` only.
+
+What ranks give is 1/N of the work each: `all_reduce_` adds their tensors, `all_gather` puts them
+side by side, `broadcast_` hands one round. All ranks call the same functions in the same order.
 """
 
 from __future__ import annotations
 
-from gradcli.engine.distributed.group import ALONE, Group
-from gradcli.engine.distributed.sum import Sum
+from collections.abc import Callable
 
-__all__ = ["ALONE", "Group", "Sum", "barrier", "group", "local_rank", "rank", "size"]
+from gradcli.engine.distributed import tensors
+from gradcli.engine.distributed.group import ALONE, Group
+from gradcli.engine.distributed.mpi import MPIGroup, library
+from gradcli.engine.distributed.sum import Sum
+from gradcli.engine.tensor import Tensor
+
+__all__ = [
+    "ALONE",
+    "Group",
+    "Sum",
+    "all_gather",
+    "all_reduce_",
+    "barrier",
+    "broadcast_",
+    "group",
+    "join",
+    "library",
+    "local_rank",
+    "rank",
+    "size",
+]
 
 _groups: list[Group] = [ALONE]
+
+
+def join(timeout: float = 300.0, note: Callable[[str], None] | None = None) -> Group:
+    """The group of all processes that the launcher has started, from here on `group()`.
+
+    Args:
+        timeout: seconds after which a rank that does not come is an error.
+        note: is called with a sentence when a rank has not come for 30 seconds.
+
+    Raises:
+        ImportError: mpi4py is not installed, or has no MPI to load.
+        LostRankError: E806, a rank did not come.
+    """
+    if group() is ALONE:
+        _groups.append(MPIGroup(timeout, note))
+    return group()
 
 
 def group() -> Group:
@@ -35,5 +73,38 @@ def local_rank() -> int:
 
 
 def barrier() -> None:
-    """Return once every rank has called this."""
+    """Return once every rank has called this.
+
+    Raises:
+        LostRankError: E806, a rank did not come within the group's timeout.
+    """
     group().barrier("a barrier")
+
+
+def broadcast_(tensor: Tensor, source: int = 0) -> Tensor:
+    """Overwrite a tensor with that of rank `source`; returns it.
+
+    Raises:
+        ShapeError: the ranks have other shapes or types.
+        LostRankError: E806, a rank did not come.
+    """
+    return tensors.broadcast_(group(), tensor, source)
+
+
+def all_reduce_(tensor: Tensor) -> Tensor:
+    """Overwrite a tensor with the sum of all ranks' tensors, added along the tree; returns it.
+
+    Raises:
+        ShapeError: the ranks have other shapes or types.
+        LostRankError: E806, a rank did not come.
+    """
+    return tensors.all_reduce_(group(), tensor)
+
+
+def all_gather(tensor: Tensor) -> list[Tensor]:
+    """The tensors of all ranks, in order of ranks; each has its own shape.
+
+    Raises:
+        LostRankError: E806, a rank did not come.
+    """
+    return tensors.all_gather(group(), tensor)

@@ -44,7 +44,7 @@ class Group(ABC):
     """Processes, numbered from 0; `rank` is this one.
 
     Attributes:
-        members: host and process of each rank.
+        members: host and process of each rank; the host is empty until all have said theirs.
         timeout: seconds after which a rank that does not come is an error.
         note: is called with a sentence once an exchange has lasted `note_seconds`.
         where: what the ranks are at, such as "step 4,211"; stands in both sentences.
@@ -75,8 +75,10 @@ class Group(ABC):
     @property
     def names(self) -> tuple[str, ...]:
         """Each rank for people: "rank 1 on node7 (pid 32149)"."""
-        members = enumerate(self.members)
-        return tuple(f"rank {rank} on {host} (pid {pid})" for rank, (host, pid) in members)
+        return tuple(
+            f"rank {rank} on {host} (pid {pid})" if host else f"rank {rank}"
+            for rank, (host, pid) in enumerate(self.members)
+        )
 
     @property
     def local_rank(self) -> int:
@@ -143,14 +145,13 @@ class Group(ABC):
         """
         if sends or receives:
             messages = [*sends, *receives]
-            self.finish(
-                self.start(sends, receives),
-                [message.rank for message in messages],
-                sum(len(message.memory) for message in messages),
-                what,
-            )
+            nbytes = sum(len(message.memory) for message in messages)
+            ranks = [{message.rank} for message in messages]
+            self.finish(self.start(sends, receives), ranks, nbytes, what)
 
-    def finish(self, requests: Sequence[Any], ranks: Sequence[int], nbytes: int, what: str) -> None:
+    def finish(
+        self, requests: Sequence[Any], ranks: Sequence[set[int]], nbytes: int, what: str
+    ) -> None:
         """Look at requests until they end; `ranks` are those that each of them waits for."""
         began = time.perf_counter()
         awake = _AWAKE_SECONDS + nbytes * _SECONDS_PER_BYTE
@@ -162,11 +163,14 @@ class Group(ABC):
                 continue
             time.sleep(min(seconds / 100, _LONGEST_SLEEP))
             if seconds > self.timeout or self.callers():
-                raise self._lost({ranks[i] for i in self.open_requests(requests)}, what)
+                raise self._lost(self._awaited(requests, ranks), what)
             if seconds > self.note_seconds and not noted:
                 noted = True
-                self._say({ranks[i] for i in self.open_requests(requests)}, what)
+                self._say(self._awaited(requests, ranks), what)
         self.waited += time.perf_counter() - began
+
+    def _awaited(self, requests: Sequence[Any], ranks: Sequence[set[int]]) -> set[int]:
+        return set().union(*(ranks[number] for number in self.open_requests(requests)))
 
     def _say(self, ranks: Iterable[int], what: str) -> None:
         assert self.note is not None

@@ -1,0 +1,93 @@
+"""The group over MPI, by mpi4py, which is imported when `library` or `join` first needs it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+from gradcli.engine.distributed.group import Group, Member, Message
+
+_ELEMENTS = {"float32": "FLOAT", "float64": "DOUBLE", "int32": "INT32_T", "int64": "INT64_T"}
+
+
+def library() -> str:
+    """The MPI that mpi4py works with: "MPICH 5.0.2"; loaded, and not begun.
+
+    Raises:
+        ImportError: mpi4py is not installed, or has no MPI to load.
+    """
+    name, version = _mpi().get_vendor()
+    return f"{name} {'.'.join(map(str, version))}"
+
+
+def _mpi() -> Any:
+    """The module mpi4py.MPI. It begins MPI when asked, not when loaded, and ends it at the exit."""
+    rc = import_module("mpi4py").rc
+    rc.initialize, rc.finalize = False, True
+    try:
+        return import_module("mpi4py.MPI")
+    except RuntimeError as error:  # it loads the library itself, and says so in several lines
+        raise ImportError(" ".join(str(error).split())) from None
+
+
+class MPIGroup(Group):
+    """All processes of the launcher."""
+
+    def __init__(self, timeout: float, note: Callable[[str], None] | None) -> None:
+        self._mpi = _mpi()
+        if not self._mpi.Is_initialized():
+            with warnings.catch_warnings():  # of another MPI's launcher; the size tells that too
+                warnings.simplefilter("ignore", RuntimeWarning)
+                self._mpi.Init_thread(self._mpi.THREAD_SERIALIZED)
+        world = self._mpi.COMM_WORLD
+        self._messages, self._calls = world.Dup(), world.Dup()
+        self._callers: set[int] = set()
+        self._called: list[Any] = []
+        super().__init__(world.rank, [Member("", 0)] * world.size, timeout, note)
+        own = f"{os.getpid()} {os.uname().nodename}".encode()
+        members = [one.decode().split(" ", 1) for one in self.all_gather(own, "the start")]
+        self.members = tuple(Member(host, int(pid)) for pid, host in members)
+
+    def start(self, sends: Sequence[Message], receives: Sequence[Message]) -> list[Any]:
+        """Receives first: what comes then has its place."""
+        byte, messages = self._mpi.BYTE, self._messages
+        arriving = [messages.Irecv((memory, byte), rank, tag) for rank, memory, tag in receives]
+        leaving = [messages.Isend((memory, byte), rank, tag) for rank, memory, tag in sends]
+        return leaving + arriving
+
+    def finished(self, requests: Sequence[Any]) -> bool:
+        """Whether all of them have come to their end; MPI moves messages while it is asked."""
+        return bool(self._mpi.Request.Testall(requests))
+
+    def open_requests(self, requests: Sequence[Any]) -> list[int]:
+        """The numbers of those that have not."""
+        return [number for number, request in enumerate(requests) if not request.Test()]
+
+    def call_out(self) -> None:
+        """Send everybody a message without bytes, on lines of its own."""
+        if not self._called:
+            others = (rank for rank in range(self.size) if rank != self.rank)
+            self._called = [self._calls.Isend((b"", self._mpi.BYTE), rank) for rank in others]
+
+    def callers(self) -> set[int]:
+        """The ranks whose message has come."""
+        status = self._mpi.Status()
+        while self._calls.Iprobe(status=status):
+            self._calls.Recv((bytearray(), self._mpi.BYTE), status.source)
+            self._callers.add(status.source)
+        return self._callers
+
+    def all_reduce(self, source: memoryview, out: memoryview, element: str, what: str) -> None:
+        """MPI_Iallreduce, which is told the type: a memoryview is bytes, and it would add those."""
+        kind = getattr(self._mpi, _ELEMENTS[element])
+        request = self._messages.Iallreduce((source, kind), (out, kind), self._mpi.SUM)
+        others = set(range(self.size)) - {self.rank}
+        self.finish([request], [others], len(source), what)
+
+    def abort(self, code: int) -> NoReturn:
+        """MPI_Abort: the launcher ends all processes, and exits with this code if it can."""
+        self._mpi.COMM_WORLD.Abort(code)
+        os._exit(code)
