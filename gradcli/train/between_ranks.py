@@ -1,0 +1,95 @@
+"""What the ranks of an Accelerator tell each other beside gradients: weights, rows and faults."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+from zlib import crc32
+
+from gradcli import engine
+from gradcli.data.loader import DataLoader
+from gradcli.engine import Tensor, nn, optim
+from gradcli.engine.distributed.group import Group
+from gradcli.errors import CheckpointError, GradcliError, OptionError
+from gradcli.train.state import bytes_of
+from gradcli.wording import quantity
+
+
+def agree(group: Group, what: str, text: str) -> None:
+    """Raise E804 on all ranks where one does something else than rank 0; `text` says what."""
+    texts = [each.decode() for each in group.all_gather(text.encode(), what)]
+    for name, other in zip(group.names, texts, strict=True):
+        if other != texts[0]:
+            raise OptionError(f"{what}: {name} has {other}; rank 0 has {texts[0]}", code="E804")
+
+
+def described(one: Any) -> str:
+    """A module, optimizer, scheduler or loader in words that differ where two of them do."""
+    if isinstance(one, nn.Module):
+        tensors = one.state_dict()
+        words = f"of {quantity(len(tensors), 'tensor')}"
+        text = str([(name, t.shape, t.dtype.name) for name, t in tensors.items()])
+    elif isinstance(one, DataLoader):
+        size = len(one.dataset) if hasattr(one.dataset, "__len__") else 0
+        words = f"of {quantity(size, 'sample')} in batches of {one.batch_size}"
+        text = f"{words}, seed {one.state_dict()['seed']}"
+    else:
+        groups = (one if isinstance(one, optim.Optimizer) else one.optimizer).param_groups
+        words = f"of {quantity(len(groups), 'group')}"
+        text = str([{k: v for k, v in group.items() if k != "params"} for group in groups])
+    return f"{type(one).__name__} {words} ({crc32(text.encode()):08x})"
+
+
+def take_weights(group: Group, model: nn.Module) -> None:
+    """Overwrite all parameters and buffers with those of rank 0."""
+    for name, tensor in model.state_dict().items():
+        data = group.broadcast(bytes(bytes_of(tensor)), f"prepare: {name}")
+        if group.rank and data:
+            with engine.no_grad():
+                flat = engine.frombuffer(bytearray(data), dtype=tensor.dtype)
+                tensor.copy_(flat.reshape(tensor.shape).to(tensor.device))
+
+
+def rows_of_all(group: Group, rows: Tensor) -> Tensor:
+    """The rows of all ranks, those of rank 0 first; ranks may have different numbers of them."""
+    what, rest = "gather_for_metrics", rows.shape[1:]
+    agree(group, what, f"rows of {rows.dtype.name} {rest}")
+    data = b"".join(group.all_gather(bytes(bytes_of(rows)), what))
+    if not data or group.size == 1:
+        return rows.detach()
+    whole = engine.frombuffer(bytearray(data), dtype=rows.dtype)
+    return whole.reshape((-1, *rest)).to(rows.device)
+
+
+def from_main(group: Group, what: str, action: Callable[[], bytes]) -> bytes:
+    """What rank 0's action gives, on all ranks; where it raises an error of ours, all do."""
+    data, error = b"", None
+    if group.rank == 0:
+        try:
+            data = action()
+        except GradcliError as raised:
+            error = raised
+    fault = [] if error is None else [error.code, error.message, *error.notes]
+    fault = json.loads(group.broadcast(json.dumps(fault).encode(), what))
+    if error is not None:
+        raise error
+    if fault:
+        code, message, *notes = fault
+        raise CheckpointError(message, code=code, notes=tuple(notes))
+    return group.broadcast(data, what)
+
+
+def end_all_with_one(group: Group) -> None:
+    """Where this rank ends by an exception, say so and end the others, who would wait for it."""
+    earlier = sys.excepthook
+
+    def end(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        sys.stderr.write(f"{group.names[group.rank]}:\n")
+        earlier(kind, error, trace)
+        sys.stderr.flush()
+        group.abort(error.exit_code if isinstance(error, GradcliError) else 1)
+
+    sys.excepthook = end
