@@ -15,7 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from gradcli import __version__
-from gradcli.cli import completion, options, output
+from gradcli.cli import completion, launchers, options, output
 from gradcli.errors import ConfigError, DeviceError, ErrorGroup, GradcliError, RunError
 from gradcli.free_memory import is_refusal, used_up
 from gradcli.registry import did_you_mean
@@ -86,8 +86,10 @@ class CommandTable(click.Group):
 )
 @options.color
 @click.version_option(__version__, prog_name="gradcli", message="%(prog)s %(version)s")
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> None:
     """Train neural networks from YAML, over a small deep-learning engine of its own."""
+    launchers.begin(ctx.invoked_subcommand)
 
 
 def run(args: Sequence[str]) -> int:
@@ -104,10 +106,10 @@ def run(args: Sequence[str]) -> int:
         return _invoked(arguments)
     except BrokenPipeError:
         _drop_output()
-        return BROKEN_PIPE
+        return launchers.leave(BROKEN_PIPE)
     except (KeyboardInterrupt, click.Abort):
         output.say_aside("interrupted")
-        return INTERRUPTED
+        return launchers.leave(INTERRUPTED)
     except Exception as error:  # the last door: nothing may leave as a raw traceback
         return _ended(error, arguments)
 
@@ -153,9 +155,16 @@ def _ended(error: Exception, arguments: list[str]) -> int:
             _drop_output()
     else:
         problem = output.bug(error)
+    return _said(problem, "--json" in arguments)
+
+
+def _said(problem: GradcliError, as_json: bool) -> int:
+    """The exit code of a problem; one that not all ranks have ends the others."""
     errors = problem.errors if isinstance(problem, ErrorGroup) else [problem]
-    output.errors(errors, problem.exit_code, "--json" in arguments)
-    return problem.exit_code
+    if launchers.has_the_word(problem.shared):
+        named = errors if problem.shared else map(launchers.named, errors)
+        output.errors(named, problem.exit_code, as_json)
+    return problem.exit_code if problem.shared else launchers.leave(problem.exit_code)
 
 
 def _begin(name: object) -> str:

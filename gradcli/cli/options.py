@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import wraps
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gradcli.cli import completion, garbage, output
+from gradcli.cli import completion, garbage, launchers, output
 from gradcli.devices import DEVICES, parsed, shown
 from gradcli.errors import DeviceError, OptionError
 from gradcli.numerals import SMALLEST, becomes_zero
@@ -107,12 +108,38 @@ def device_name(ctx: click.Context, parameter: click.Parameter, value: str) -> s
 
 def _device(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     if value.lower() == "auto":
-        return next(name for name in ("cuda", "metal", "cpu") if not why_not(name))
+        return _of_rank(next(name for name in ("cuda", "metal", "cpu") if not why_not(name)))
     name = device_name(ctx, parameter, value)
     reason = why_not(name)
     if reason:
         raise DeviceError(f"device '{name}' cannot be used: {reason}", notes=("use --device cpu",))
-    return name
+    return name if ":" in value else _of_rank(name)
+
+
+def _of_rank(kind: str) -> str:
+    """The GPU of this rank: those of a host belong to its ranks in order.
+
+    Raises:
+        DeviceError: E803, the host has more ranks than GPUs.
+    """
+    group = launchers.ranks()
+    if group is None or kind == "cpu":
+        return kind
+    numbers = takewhile(lambda number: not why_not(f"{kind}:{number}"), range(group.local_size))
+    gpus = len(list(numbers))
+    if gpus < group.local_size:
+        host = group.members[group.rank].host
+        raise DeviceError(
+            f"{host} has {quantity(group.local_size, 'rank')} and {quantity(gpus, 'GPU')} "
+            f"({kind}), and each rank needs one of its own",
+            code="E803",
+            notes=(
+                f"start {gpus} on this host, or all with --device cpu",
+                f"or let ranks share a GPU, or take the one that the launcher lets each see: "
+                f"--device {kind}:0",
+            ),
+        )
+    return shown(kind, group.local_rank)
 
 
 def why_not(device: str) -> str:

@@ -34,6 +34,13 @@ CARETS = re.compile(r"( +\|\s*)(\^.*)")  # a source line begins with its number
 LONG_WORD = re.compile(r"(\S{500})\S{400,}(\S{100})")  # no name or path that people use
 LABEL = 11  # cells for the label of a row
 _color = "auto"
+_only_errors = False
+
+
+def only_errors() -> None:
+    """From here on nothing is said but errors: another process says the rest."""
+    global _only_errors
+    _only_errors = True
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -97,25 +104,27 @@ def never_fail_on_characters() -> None:
 
 def say(text: str = "", ink: Ink | None = None, indent: int = 2) -> None:
     """Lines of the result, on stdout; a terminal gets them broken between words."""
-    print(painted(_fitted(text, width(sys.stdout), indent), ink, sys.stdout))
+    say_as_is(painted(_fitted(text, width(sys.stdout), indent), ink, sys.stdout))
 
 
 def say_as_is(text: str) -> None:
     """A text for a file or another program, on stdout: never broken, wherever it goes."""
-    print(text)
+    if not _only_errors:
+        print(text)
 
 
 def say_part(text: str) -> None:
     """A piece of a text, on stdout at once; a terminal gets escapes for what would steer it."""
     if is_terminal(sys.stdout):
         text = "\n".join(map(printable, text.split("\n")))
-    print(text, end="", flush=True)
+    if not _only_errors:
+        print(text, end="", flush=True)
 
 
 def say_json(value: Mapping[str, object]) -> None:
     """The one JSON object of a command with --json, on stdout."""
     report = {"format": FORMAT, **value}  # bench has a format of its own, which --against knows
-    print(json.dumps(report, ensure_ascii=False, allow_nan=False, default=str))
+    say_as_is(json.dumps(report, ensure_ascii=False, allow_nan=False, default=str))
 
 
 def aside(text: str, ink: Ink | None = None, indent: int = 2) -> str:
@@ -126,7 +135,8 @@ def aside(text: str, ink: Ink | None = None, indent: int = 2) -> str:
 
 def say_aside(text: str, ink: Ink | None = None, indent: int = 2) -> None:
     """Lines beside the result, on stderr; a terminal gets them broken between words."""
-    _say_aside_as_is(aside(text, ink, indent))
+    if not _only_errors:
+        _say_aside_as_is(aside(text, ink, indent))
 
 
 def say_rows_aside(rows: Iterable[tuple[str, str]]) -> None:
@@ -137,7 +147,7 @@ def say_rows_aside(rows: Iterable[tuple[str, str]]) -> None:
 
 def say_commands_aside(label: str, commands: Iterable[str]) -> None:
     """Command lines below each other behind a label, on stderr; whole, for they are copied."""
-    for command in commands:
+    for command in () if _only_errors else commands:
         _say_aside_as_is(f"{painted(f'{label:<{LABEL}}', 'heading', sys.stderr)}{command}")
         label = ""
 
@@ -225,7 +235,7 @@ def errors(problems: Iterable[GradcliError], exit_code: int, as_json: bool) -> N
 
 def warnings(problems: Iterable[GradcliError]) -> None:
     """Warnings, on stderr."""
-    for problem in problems:
+    for problem in () if _only_errors else problems:
         _say_problem(problem, "warning", "warning")
 
 

@@ -267,6 +267,8 @@ def carry_out(
     """
     from gradcli.cli.header import Header
     from gradcli.cli.way_on import say_way_on
+    from gradcli.engine import distributed
+    from gradcli.train import ranks
     from gradcli.train.expectations import check_expectations
     from gradcli.train.signals import Signals
 
@@ -277,7 +279,8 @@ def carry_out(
     job = job.to(device)
     try:
         with Signals() as signals:
-            result = training(job, thread_count, progress, signals)
+            watcher = ranks.reporter(distributed.group(), progress)
+            result = training(job, thread_count, watcher, signals)
     finally:
         progress.close()
     say_result(result, as_json)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from gradcli.cli import completion, options, output
-from gradcli.cli.launchers import refuse_several
 from gradcli.cli.progress import carry_out
 
 if TYPE_CHECKING:
@@ -54,20 +53,24 @@ def command(
     train.epochs=20. What changes the steps to come (optim.lr, schedule, train.clip and others)
     is recorded as a fork.
     """
-    refuse_several()
+    from gradcli.engine import distributed
     from gradcli.train import directory as directories
+    from gradcli.train import ranks
     from gradcli.train.run_name import find
 
-    path, which = find(runs, run)
-    if which is not None:
-        directories.check_newest(path, which)
-    with directories.RunDirectory(path) as directory:
+    def open_run() -> RunDirectory:
+        path, which = find(runs, run)
+        if which is not None:
+            directories.check_newest(path, which)
+        return directories.RunDirectory(path)
+
+    with ranks.directory(distributed.group(), open_run) as directory:
         from gradcli.config.changes import changes
 
         carry_on(
             directory,
             overrides,
-            changes(overrides, path),
+            changes(overrides, directory.path),
             options.trust(trust_code),
             Manner(as_json, threads, device, allow_data_change, allow_nonfinite),
         )

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from gradcli.cli import completion, options, output
-from gradcli.cli.launchers import refuse_several
 from gradcli.cli.progress import carry_out
 
 if TYPE_CHECKING:
@@ -84,11 +83,12 @@ def command(
     Own code (`code:`) of CONFIG is trusted from now on; that of a config inside a run must be
     trusted already.
     """
-    refuse_several()
     from gradcli.cli.resume import Manner, carry_on
     from gradcli.config import build, load
     from gradcli.config.changes import sha256_at_start, taken_from
     from gradcli.data import idx
+    from gradcli.engine import distributed
+    from gradcli.train import ranks
     from gradcli.train.directory import RunDirectory, check_name
     from gradcli.train.run_name import is_run
     from gradcli.train.unfinished import unfinished_run
@@ -97,16 +97,18 @@ def command(
         check_name(name)
     first = [f"pretrained.from={json.dumps(source)}"] if source is not None else []
     first += ["pretrained.optimizer=true"] if from_optimizer else []
-    trust = options.trust(trust_code or not is_run(path.parent), remember=True)
+    trust = options.trust(trust_code or not is_run(path.parent), remember=distributed.rank() == 0)
     config = load(path, (*overrides, *first), options.room(device), runs, trust=trust)
     output.warnings(config.warnings)
     sha256 = sha256_at_start(config)
-    run = unfinished_run(runs, name or config.name, sha256) if continues else None
-    if run is not None:
-        with RunDirectory(run) as directory:
+    if continues:
+        group, title = distributed.group(), name or config.name
+        run = ranks.chosen(group, lambda: unfinished_run(runs, title, sha256))
+        if run is not None:
             manner = Manner(as_json, threads, device, max_steps=max_steps)
-            carry_on(directory, taken_from(config, run), (), trust, manner)
-        return
+            with ranks.directory(group, lambda: RunDirectory(run)) as directory:
+                carry_on(directory, taken_from(config, run), (), trust, manner)
+            return
     job = build(config)
     idx.forget()  # what was read ahead by a wrong guess
 

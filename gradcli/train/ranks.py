@@ -182,6 +182,15 @@ def directory(group: Group, make: Callable[[], RunDirectory]) -> RunDirectory:
     return own or DirectoryElsewhere(Path(path.decode()))
 
 
+def chosen(group: Group, choose: Callable[[], Path | None]) -> Path | None:
+    """A path, or that there is none, which rank 0 chooses for all: disks may differ in time."""
+    path = choose() if group.rank == 0 else None
+    if group.size == 1:
+        return path
+    word = group.broadcast(b"" if path is None else str(path).encode(), "the choice of a run")
+    return Path(word.decode()) if word else None
+
+
 def reporter(group: Group, own: Reporter) -> Reporter:
     """Who watches the training: on rank 0 as ever, on others nobody."""
     return own if group.rank == 0 else Unseen()
