@@ -9,25 +9,30 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.data.augmented import Augmented, epoch_state
 from gradcli.dataclass import dataclass
-from gradcli.engine import optim
+from gradcli.engine import distributed, optim
 from gradcli.engine.array import copy_into
+from gradcli.engine.distributed import ALONE
+from gradcli.engine.nn.batch_norm import BatchStatistics, noting
 from gradcli.engine.optim import clip
 from gradcli.errors import NumericsError
 from gradcli.train import precision
 from gradcli.train.average import Average
 from gradcli.train.job import Loss, steps_per_epoch
-from gradcli.train.parts import Gradients, cut
+from gradcli.train.parts import Gradients, Made, Outline, Shares, cut
 
 if TYPE_CHECKING:
     from gradcli.data import Split
     from gradcli.engine import Tensor, nn
+    from gradcli.engine.distributed import Group
     from gradcli.errors import GradcliError
     from gradcli.train.job import Job
 
@@ -72,13 +77,21 @@ class Progress:
 class TrainingStep:
     """The steps of one job; `note` is told why they run eagerly, where they do.
 
+    The parts of a batch are shared by the ranks of `group`: all that this process has joined.
+
     Attributes:
         norms: of the gradients at the latest steps at which they are known, by step.
     """
 
-    def __init__(self, job: Job, split: Split, note: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        job: Job,
+        split: Split,
+        note: Callable[[str], None],
+        group: Group | None = None,
+    ) -> None:
         self._job = job
-        self._one = OneStep(job, split)
+        self._one = OneStep(job, split, group or distributed.group())
         self.captured = engine.capture(
             self._one,
             on_refusal=lambda why: note(f"the steps run eagerly, one by one: {why}"),
@@ -136,6 +149,7 @@ class TrainingStep:
         engine.manual_seed(self._job.settings.seed, step=step)
         one = copy(self._one)
         one.job = replace(self._job, loss=loss)
+        one.ranks = None  # each rank makes all parts, and sees where it began
         with precision.products(self._job.settings):
             found = one.gradients(indices, engine.get_rng_state())
         self.put_back()
@@ -143,8 +157,7 @@ class TrainingStep:
 
     def put_back(self) -> None:
         """The model's buffers as they were before the latest step that was begun."""
-        for buffer, before in zip(self._one.buffers, self._one.before, strict=True):
-            copy_into(buffer.array, before.array)
+        self._one.put_back()
 
     def batch(self, step: int, indices: Tensor) -> tuple[Tensor, Tensor]:
         """The samples as a step sees them."""
@@ -155,13 +168,14 @@ class TrainingStep:
 class OneStep:
     """What is captured."""
 
-    def __init__(self, job: Job, split: Split) -> None:
+    def __init__(self, job: Job, split: Split, group: Group = ALONE) -> None:
         self.job = job
         self._split = split
         self._parameters = list(job.model.parameters())
         self._sums = Gradients(self._parameters)
         self._rates = [float(group["lr"]) for group in job.optimizer.param_groups]
         ema = job.settings.ema
+        self.ranks: Shares | None = None
         self.average = None if ema is None else Average(job.model, ema)
         self.loss: Tensor | None = None  # of the latest step that Python made
         self.norm: Tensor | None = None
@@ -171,6 +185,26 @@ class OneStep:
         self.looks = skips or job.settings.clip is not None
         # A GPU's kernels go on behind what they refuse, until somebody reads.
         self._reads = skips and self._parameters[0].device != "cpu"
+        if group.size > 1:
+            self.ranks = Shares(self._outline(), group)
+
+    def _outline(self) -> Outline:
+        """What each part does, seen by making one of the first samples."""
+        settings = self.job.settings
+        count = min(settings.micro_batch or settings.batch, self._split.size)
+        first, state = (
+            engine.arange(count, dtype=engine.int64),
+            engine.tensor([settings.seed, 1, 0]),
+        )
+        with precision.products(settings):
+            outline = Outline.of(self._sums, lambda: self._backward(first, state))
+        self.put_back()
+        return outline
+
+    def put_back(self) -> None:
+        """The model's buffers as they were before the latest step that was begun."""
+        for buffer, before in zip(self.buffers, self.before, strict=True):
+            copy_into(buffer.array, before.array)
 
     def __call__(
         self, indices: Tensor, rates: Tensor, state: Tensor, decay: Tensor | None = None
@@ -180,7 +214,6 @@ class OneStep:
         If one of them is not finite, it ends before the update. `decay` is that of the average,
         where there is one.
         """
-        engine.set_rng_state(state)
         self.job.optimizer.take_rates(rates)
         for before, buffer in zip(self.before, self.buffers, strict=True):
             copy_into(before.array, buffer.array)
@@ -219,22 +252,37 @@ class OneStep:
         job = self.job
         job.optimizer.zero_grad()
         parts = cut(indices, job.settings.micro_batch)
-        shares = self._shares(parts, state)
-        losses: list[Tensor] = []
+        weights = self._weights(parts, state)
 
-        def backward(part: int) -> None:
-            inputs, targets = self.batch(parts[part], state)
-            with precision.forward(job.settings):
-                loss = job.loss(job.model(inputs), targets)
-            if len(parts) > 1:
-                loss = loss * shares[part]
-            loss.backward()
-            losses.append(loss.detach())
+        def backward(part: int) -> Made:
+            return self._backward(parts[part], state, weights[part] if len(parts) > 1 else None)
 
-        self._sums.add_up(0, len(parts), backward)
-        return sum(losses[1:], losses[0])
+        if self.ranks is None:
+            engine.set_rng_state(state)
+            made = self._sums.add_up(0, len(parts), backward)
+        else:
+            engine.set_rng_state(_later(state, self.ranks.first_draw(len(parts))))
+            made = self.ranks.add_up(len(parts), backward)
+        for statistics in chain(*(one.statistics for one in made)):
+            statistics.layer.learn(statistics.mean, statistics.var)
+        return sum((one.loss for one in made[1:]), made[0].loss)
 
-    def _shares(self, parts: Sequence[Tensor], state: Tensor) -> list[Any]:
+    def _backward(self, part: Tensor, state: Tensor, weight: Any = None) -> Made:
+        """Add the gradients of a part, of which the batch's mean has a share."""
+        job = self.job
+        inputs, targets = self.batch(part, state)
+        # A batch that is not cut moves the running statistics itself.
+        apart = self.ranks is not None or job.settings.micro_batch is not None
+        notes: AbstractContextManager[list[BatchStatistics]]
+        notes = noting() if apart else nullcontext([])
+        with notes as statistics, precision.forward(job.settings):
+            loss = job.loss(job.model(inputs), targets)
+        if weight is not None:
+            loss = loss * weight
+        loss.backward()
+        return Made(loss.detach(), statistics)
+
+    def _weights(self, parts: Sequence[Tensor], state: Tensor) -> list[Any]:
         """How much of the batch's mean each part is."""
         sizes: list[Any] = [part.shape[0] for part in parts]
         if self.job.mass is not None and len(parts) > 1:
@@ -270,6 +318,11 @@ class OneStep:
         engine.require_finite(figure)
         if self._reads:
             figure.item()
+
+
+def _later(state: Tensor, draws: int) -> Tensor:
+    """The state of random numbers so many draws on."""
+    return state + engine.tensor([0, 0, draws], device="cpu") if draws else state
 
 
 def saved_buffers(model: nn.Module) -> list[Tensor]:

@@ -92,3 +92,14 @@ def test_a_weight_that_some_parts_do_not_use_has_the_sum_of_the_others() -> None
     sums.add_up(0, 5, backward)
     assert used.grad is not None
     assert used.grad.tolist() == [6.0, 6.0, 6.0]
+
+
+def test_running_statistics_take_those_of_all_parts_in_order() -> None:
+    engine.manual_seed(SEED)
+    model = nn.Sequential(nn.BatchNorm1d(2, momentum=0.5), nn.Linear(2, 2))
+    job = tiny_job(model=model, settings={"micro_batch": 4})
+    gradients_of(job, 8)
+    means = [job.dataset.splits["train"].batch(engine.arange(i, i + 4))[0].mean(0) for i in (0, 4)]
+    expected = (means[0] * 0.5 + means[1]) * 0.5
+    assert model[0].running_mean.tolist() == pytest.approx(expected.tolist(), rel=1e-5)
+    assert model[0].num_batches_tracked.item() == 2

@@ -6,7 +6,10 @@ from gradcli.wording import quantity
 
 __all__ = ["BatchNorm1d", "BatchNorm2d"]
 
-from typing import ClassVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import ClassVar, NamedTuple
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
@@ -19,6 +22,37 @@ from gradcli.engine.ops.creation.creation import ones, tensor, zeros
 from gradcli.engine.recompute import repeating
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
+
+
+class BatchStatistics(NamedTuple):
+    """What a layer would have its running statistics learn of one batch."""
+
+    layer: RunningNorm
+    mean: Tensor
+    var: Tensor
+
+
+_notes: ContextVar[list[BatchStatistics] | None] = ContextVar("notes", default=None)
+
+
+@contextmanager
+def noting() -> Iterator[list[BatchStatistics]]:
+    """Inside a `with` block layers leave their running statistics alone.
+
+    What they would learn is in the list instead, in the order of their calls: so that batches which
+    are computed apart can be learnt in order, each by `layer.learn(mean, var)`.
+    """
+    notes: list[BatchStatistics] = []
+    token = _notes.set(notes)
+    try:
+        yield notes
+    finally:
+        _notes.reset(token)
+
+
+def noted() -> bool:
+    """Whether somebody asked for the statistics of batches."""
+    return _notes.get() is not None
 
 
 class RunningNorm(Norm):
@@ -71,6 +105,34 @@ class RunningNorm(Norm):
         self.reset_running_stats()
         super().reset_parameters()
 
+    @no_grad()
+    def learn(self, mean: Tensor, var: Tensor) -> None:
+        """Move the running statistics towards those of a batch."""
+        rate = self._rate()
+        for running, new in zip((self.running_mean, self.running_var), (mean, var), strict=True):
+            assert running is not None
+            running.copy_(running + (new - running) * rate)
+
+    def _rate(self) -> Tensor | float:
+        """How much of the way they go; 0 without a momentum."""
+        return self.momentum or 0.0
+
+    def _fresh(self) -> tuple[Tensor, Tensor]:
+        """What the kernel moves the whole way to a batch's statistics, to have them alone."""
+        assert self.running_mean is not None
+        mean = self.running_mean
+        shape, dtype, device = (self.num_features,), mean.dtype, mean.device
+        first, second = (zeros(shape, dtype=dtype, device=device) for _ in range(2))
+        return first, second
+
+    def _note(self, own: tuple[Tensor, Tensor]) -> None:
+        """A batch's statistics, for whoever asked for them; else they are learnt at once."""
+        notes = _notes.get()
+        if notes is None:
+            self.learn(*own)
+        else:
+            notes.append(BatchStatistics(self, *own))
+
     def _check(self, given: Tensor, x: Tensor) -> None:
         """`x` is what was given with a batch."""
         if given.ndim not in self.ranks or x.shape[1] != self.num_features:
@@ -92,8 +154,11 @@ class _BatchNorm(RunningNorm):
         """The same shape, normalized."""
         self._check(input, input)
         counts = self.training and self.num_batches_tracked is not None and not repeating()
-        if counts and self.momentum is None:
-            return self._averaging(input)
+        if counts and (self.momentum is None or noted()):
+            own = self._fresh()
+            y = self._normalized(input, *own, 1.0)
+            self._note(own)
+            return y
         if counts:
             self._count_batch()
         rate = 0.0 if self.momentum is None else self.momentum
@@ -112,16 +177,12 @@ class _BatchNorm(RunningNorm):
         assert counted is not None
         return counted.copy_(counted + 1)
 
-    def _averaging(self, input: Tensor) -> Tensor:
-        """The running statistics go 1 / batches of the way to those of this batch."""
-        statistics = [x for x in (self.running_mean, self.running_var) if x is not None]
-        own = [zeros(self.num_features, dtype=x.dtype) for x in statistics]
-        y = self._normalized(input, own[0], own[1], 1.0)
-        with no_grad():
-            rate = 1.0 / self._count_batch().to(own[0].dtype)
-            for running, new in zip(statistics, own, strict=True):
-                running.copy_(running + (new - running) * rate)
-        return y
+    def _rate(self) -> Tensor | float:
+        """Counts the batch; without a momentum 1 / batches."""
+        count = self._count_batch()
+        assert self.running_mean is not None
+        dtype = self.running_mean.dtype
+        return 1.0 / count.to(dtype) if self.momentum is None else self.momentum
 
 
 class BatchNorm1d(_BatchNorm):

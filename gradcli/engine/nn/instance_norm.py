@@ -8,7 +8,8 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import NotNegative, Portion, Whole
 from gradcli.engine.nn import functional as F
-from gradcli.engine.nn.batch_norm import RunningNorm
+from gradcli.engine.nn.batch_norm import RunningNorm, noted
+from gradcli.engine.recompute import repeating
 from gradcli.engine.tensor import Tensor
 
 
@@ -38,17 +39,19 @@ class _InstanceNorm(RunningNorm):
         alone = input.ndim == self.ranks[0]
         x = input.unsqueeze(0) if alone else input
         self._check(input, x)
-        y = F.instance_norm(
-            x,
-            self.running_mean,
-            self.running_var,
-            self.weight,
-            self.bias,
-            self.training or not self.track_running_stats,
-            0.0 if self.momentum is None else self.momentum,
-            self.eps,
-        )
+        if self.training and self.running_mean is not None and noted() and not repeating():
+            own = self._fresh()
+            y = self._normalized(x, *own, 1.0)
+            self._note(own)
+        else:
+            y = self._normalized(x, self.running_mean, self.running_var, self.momentum or 0.0)
         return y.squeeze(0) if alone else y
+
+    def _normalized(
+        self, x: Tensor, mean: Tensor | None, var: Tensor | None, rate: float
+    ) -> Tensor:
+        own = self.training or not self.track_running_stats
+        return F.instance_norm(x, mean, var, self.weight, self.bias, own, rate, self.eps)
 
 
 class InstanceNorm1d(_InstanceNorm):

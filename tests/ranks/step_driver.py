@@ -1,0 +1,123 @@
+"""`python step_driver.py RANKS NAME...`: small jobs trained on so many ranks (0: no launcher).
+
+Rank 0 writes one line of JSON: for each job what must not depend on the number of ranks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from gradcli import engine
+from gradcli.config import build, load
+from gradcli.engine import distributed, nn
+from gradcli.engine.device import cpu
+from gradcli.train.job import Job
+from gradcli.train.state import tensors_of
+from gradcli.train.step import Order, TrainingStep
+
+CONFIG = """
+gradcli: 1
+name: tiny
+data: {{name: mnist, split: {{train: 44, val: 30}}{data}}}
+model: [{model}]
+loss: {loss}
+metrics: [accuracy]
+optim: {{name: adamw, lr: 1e-2}}
+train: {{steps: 12, batch: 16, seed: 4, micro_batch: {micro}{train}}}
+"""
+PLAIN = "flatten, {linear: 12}, gelu, {linear: 10}"
+NORM = (
+    "{{conv: {{out: 4, kernel: 3}}}}, {}, relu, {{maxpool: 4}}, flatten, {{dropout: 0.1}}, "
+    "{{linear: 10}}"
+)
+# A batch of 16 has 6 parts, the last of 1 sample; that at the end of an epoch, 12 samples, has 4.
+JOBS: dict[str, dict[str, str]] = {
+    "plain": {},
+    "dropout": {
+        "model": "flatten, {dropout: 0.2}, {linear: 12}, relu, {dropout: 0.5}, {linear: 10}"
+    },
+    "batchnorm": {"model": NORM.format("batchnorm")},
+    "averaged": {"model": NORM.format("batchnorm")},
+    "ema": {
+        "model": NORM.format("batchnorm"),
+        "train": ", ema: 0.9",
+    },
+    "augment": {"data": ", augment: [crop, cutout]"},
+    "mixup": {"data": ", augment: [mixup]"},
+    "clip": {"train": ", clip: 0.5"},
+    "clip_value": {"train": ", clip_value: 0.01"},
+    "bf16": {"train": ", precision: bf16"},
+    "weights": {"loss": "{name: cross_entropy, weight: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}"},
+    "eager": {"train": ", capture: false"},
+    "instancenorm": {"model": NORM.format("instancenorm")},
+    "two_parts": {"micro": "8"},
+}
+
+
+def job_of(name: str) -> Job:
+    values = {
+        "data": "",
+        "model": PLAIN,
+        "loss": "cross_entropy",
+        "train": "",
+        "micro": "3",
+        **JOBS[name],
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tiny.yaml"
+        path.write_text(CONFIG.format(**values))
+        job = build(load(path))
+    for module in job.model.modules():
+        if name == "averaged" and isinstance(module, nn.BatchNorm2d):
+            module.momentum = None
+        if name == "instancenorm" and isinstance(module, nn.InstanceNorm2d):
+            module.track_running_stats = True
+            module.running_mean, module.running_var = engine.zeros(4), engine.ones(4)
+    return job
+
+
+def trained(name: str) -> dict[str, Any]:
+    """What comes of 12 steps, a replay of some among them."""
+    job = job_of(name)
+    split, settings = job.dataset.splits["train"], job.settings
+    notes: list[str] = []
+    step = TrainingStep(job, split, notes.append)
+    order = Order(settings.seed, settings.batch, split.size, -(-split.size // settings.batch))
+    losses: list[float] = []
+    norms: list[float] = []
+    while len(losses) < 12:
+        count = min(order.alike(len(losses)), 12 - len(losses))
+        progress = step.run(len(losses) + 1, order.rows(len(losses), count))
+        if progress.error is not None:
+            raise progress.error
+        losses += progress.losses
+        norms += [*progress.norms, step.norm()]
+    digest = hashlib.sha256()
+    for key, stored in sorted(tensors_of(job.model, job.optimizer, step.average).items()):
+        digest.update(key.encode() + bytes(stored.data))
+    return {
+        "sha256": digest.hexdigest(),
+        "losses": losses,
+        "norms": norms,
+        "notes": notes,
+        "programs": len(step.captured.programs),
+    }
+
+
+def main() -> None:
+    cpu.set_threads(1)
+    ranks, *names = sys.argv[1:]
+    if ranks != "0":
+        assert distributed.join(timeout=20).size == int(ranks)
+    found = {name: trained(name) for name in names or JOBS}
+    if distributed.rank() == 0:
+        sys.stdout.write(json.dumps(found) + "\n")
+
+
+if __name__ == "__main__":
+    main()
