@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradcli import __version__
-from gradcli.cli import options, output
+from gradcli.cli import launchers, options, output, ranks_report
 from gradcli.cli.gpu_report import gpu_report, show
 from gradcli.devices import DEVICES
 from gradcli.errors import DeviceError
@@ -37,7 +37,10 @@ TOLERANCE = 1e-6
 @options.basic
 @click.pass_context
 def command(ctx: click.Context, device: str, as_json: bool) -> None:
-    """Show compiler, instruction set, threads, memory, devices and versions; test the kernels."""
+    """Show compiler, instruction set, threads, memory, devices and versions; test the kernels.
+
+    On ranks (mpirun -n N gradcli doctor) also who they are, and how long a sum over them takes.
+    """
     report: dict[str, Any] = {
         "gradcli": __version__,
         "python": f"{platform.python_version()} at {sys.executable}",
@@ -53,6 +56,9 @@ def command(ctx: click.Context, device: str, as_json: bool) -> None:
     if device != "cpu":
         report["gpu"] = gpu_report(device)
         report["ok"] = report["ok"] and report["gpu"]["ok"]
+    group = launchers.ranks()
+    if group is not None:
+        report |= ranks_report.ranks_report(group, report)
     if as_json:
         output.say_json(report)
     else:
@@ -151,6 +157,8 @@ def _show(report: dict[str, Any]) -> None:
     _line("packages", ", ".join(f"{k} {v}" for k, v in report["packages"].items()))
     if "gpu" in report:
         show(report["gpu"])
+    if "ranks" in report:
+        ranks_report.show(report)
 
 
 def _show_kernels(report: dict[str, Any]) -> None:

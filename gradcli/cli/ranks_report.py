@@ -1,0 +1,101 @@
+"""What `gradcli doctor` tells of ranks: who they are, and how long a sum over them takes."""
+
+from __future__ import annotations
+
+import json
+import time
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from gradcli.cli import output
+from gradcli.devices import GPUS
+from gradcli.wording import quantity
+
+if TYPE_CHECKING:
+    from gradcli.engine.distributed import Group, Sum
+
+SIZES = tuple(1 << power for power in range(10, 27, 2))  # bytes: 1 KiB to 64 MiB
+NUMBER = 4  # bytes of a float32
+# A size is measured so often that about so many bytes are added, within these bounds.
+VOLUME, FEWEST, MOST = 1 << 25, 3, 25
+LABEL = 11  # cells for the label of a row
+
+
+def ranks_report(group: Group, report: dict[str, Any]) -> dict[str, Any]:
+    """The ranks and their sums, the same on all of them; `report` is this rank's own."""
+    from gradcli.engine import distributed
+
+    own = {
+        "instruction_set": report.get("instruction_set", ""),
+        "cores": report.get("threads", 0),
+        "devices": [name for name in ("cpu", *GPUS) if not report["devices"][name]],
+        "gradcli": report["gradcli"],
+        "ok": report["ok"],
+    }
+    gathered = [json.loads(one) for one in group.all_gather(json.dumps(own).encode(), "the report")]
+    ranks = [
+        {"rank": rank, "host": member.host, "pid": member.pid, **facts}
+        for rank, (member, facts) in enumerate(zip(group.members, gathered, strict=True))
+    ]
+    return {
+        "mpi": distributed.library(),
+        "ranks": ranks,
+        "sums": [_measured(group, size) for size in SIZES],
+        "ok": all(one["ok"] for one in gathered),
+    }
+
+
+def _measured(group: Group, size: int) -> dict[str, Any]:
+    """Milliseconds of a sum of so many bytes a rank, along the tree and by MPI itself."""
+    from gradcli.engine.distributed import Sum
+
+    exact = Sum(group.size, size // NUMBER, group=group)
+    library = Sum(group.size, size // NUMBER, how="library", group=group)
+    count = max(FEWEST, min(MOST, VOLUME // size))
+    return {
+        "bytes": size,
+        "exact_ms": _milliseconds(group, exact, count),
+        "library_ms": _milliseconds(group, library, count),
+    }
+
+
+def _milliseconds(group: Group, sums: Sum, count: int) -> float:
+    """The median over the sums of the time that the slowest rank takes."""
+    sums.source.fill_(1.0)
+    sums.sum()
+    times = []
+    for _ in range(count):
+        group.barrier("a sum that is measured")
+        began = time.perf_counter()
+        sums.sum()
+        times.append(time.perf_counter() - began)
+    gathered = group.all_gather(json.dumps(times).encode(), "the times of a sum")
+    slowest = map(max, zip(*map(json.loads, gathered), strict=True))
+    return round(median(slowest) * 1e3, 4)
+
+
+def show(report: dict[str, Any]) -> None:
+    """The same in lines: ranks that are alike on a host share one."""
+    ranks = report["ranks"]
+    hosts: dict[tuple[str, ...], list[int]] = {}
+    for one in ranks:
+        facts = (
+            one["host"],
+            quantity(one["cores"], "core") + " each",
+            one["instruction_set"],
+            ", ".join(one["devices"]),
+            "" if one["ok"] else "its kernels compute wrongly",
+        )
+        hosts.setdefault(facts, []).append(one["rank"])
+    count = quantity(len({one["host"] for one in ranks}), "host")
+    output.say(f"{'ranks':<10} {len(ranks)} on {count}, {report['mpi']}", indent=LABEL)
+    for (host, *facts), numbers in hosts.items():
+        said = ", ".join(fact for fact in facts if fact)
+        several = f"{len(numbers)} ranks from" if len(numbers) > 1 else "rank"
+        output.say(f"{'':<10} {host}: {several} {numbers[0]}, {said}", indent=LABEL)
+    output.say(f"{'sums':<10} {'size':>10} {'exact':>12} {'library':>12}", indent=LABEL)
+    for one in report["sums"]:
+        size = one["bytes"]
+        shown = f"{size >> 20} MiB" if size >> 20 else f"{size >> 10} KiB"
+        times = f"{one['exact_ms']:>9.3f} ms {one['library_ms']:>9.3f} ms"
+        output.say(f"{'':<10} {shown:>10} {times}", indent=LABEL)

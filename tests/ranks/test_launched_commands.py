@@ -1,0 +1,58 @@
+"""Commands under mpirun: who speaks, with which exit code all end, what is left behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from jobs import ROOT, gradcli, is_open_mpi, started
+
+pytestmark = pytest.mark.mpi
+
+
+def test_doctor_knows_the_ranks(tmp_path: Path) -> None:
+    ended = gradcli(2, "doctor", "--json", cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    report = json.loads(ended.out)  # one object: rank 0 alone speaks
+    assert [one["rank"] for one in report["ranks"]] == [0, 1]
+    assert len({one["pid"] for one in report["ranks"]}) == 2
+    assert ("Open MPI" if is_open_mpi() else "MPICH") in report["mpi"]
+    assert [one["bytes"] for one in report["sums"]] == [1 << power for power in range(10, 27, 2)]
+
+
+def test_what_all_ranks_find_wrong_is_said_once(tmp_path: Path) -> None:
+    ended = gradcli(2, "train", "nothing.yaml", cwd=tmp_path)
+    assert ended.code == 2
+    assert ended.err.count("error[E101] rank 0 on ") == ended.err.count("error[") == 1
+    assert "there is no file nothing.yaml" in ended.err
+
+
+def test_the_error_of_one_rank_is_said_by_it_and_ends_all(tmp_path: Path) -> None:
+    """One rank sees another file where the config is."""
+    program = (
+        "import sys\n"
+        "from gradcli.cli import launchers, main\n"
+        "launchers.begin('train')\n"
+        f"there = {str(ROOT / 'configs' / 'mnist.yaml')!r}\n"
+        "config = there if launchers.ranks().rank == 0 else 'nothing.yaml'\n"
+        "sys.exit(main.run(['train', config, '--max-steps', '1', '--threads', '1']))\n"
+    )
+    with started(2, "-c", program, cwd=tmp_path) as job:
+        ended = job.end()
+        assert not job.outlives(5)
+    assert ended.code == 2
+    assert "error[E101] rank 1 on " in ended.err
+    assert not list(tmp_path.glob("runs/*/*/checkpoints/*"))
+
+
+def test_every_other_command_is_refused(tmp_path: Path) -> None:
+    ended = gradcli(2, "check", "configs/mnist.yaml", cwd=tmp_path)
+    assert ended.code == 2
+    assert "error[E807]" in ended.err
+    assert ended.out == ""
+
+
+def test_help_is_shown_once_on_ranks(tmp_path: Path) -> None:
+    ended = gradcli(2, "train", "--help", cwd=tmp_path)
+    assert (ended.code, ended.out.count("Usage:")) == (0, 1)
