@@ -1,5 +1,7 @@
 """`python step_driver.py RANKS NAME...`: small jobs trained on so many ranks (0: no launcher).
 
+The name of a fault plants it and trains the job that it spoils.
+
 Rank 0 writes one line of JSON: for each job what must not depend on the number of ranks.
 """
 
@@ -9,6 +11,7 @@ import hashlib
 import json
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from gradcli import engine
 from gradcli.config import build, load
 from gradcli.engine import distributed, nn
 from gradcli.engine.device import cpu
+from gradcli.train import parts, step
 from gradcli.train.job import Job
 from gradcli.train.state import tensors_of
 from gradcli.train.step import Order, TrainingStep
@@ -86,27 +90,78 @@ def trained(name: str) -> dict[str, Any]:
     job = job_of(name)
     split, settings = job.dataset.splits["train"], job.settings
     notes: list[str] = []
-    step = TrainingStep(job, split, notes.append)
+    steps = TrainingStep(job, split, notes.append)
     order = Order(settings.seed, settings.batch, split.size, -(-split.size // settings.batch))
     losses: list[float] = []
     norms: list[float] = []
     while len(losses) < 12:
         count = min(order.alike(len(losses)), 12 - len(losses))
-        progress = step.run(len(losses) + 1, order.rows(len(losses), count))
+        progress = steps.run(len(losses) + 1, order.rows(len(losses), count))
         if progress.error is not None:
             raise progress.error
         losses += progress.losses
-        norms += [*progress.norms, step.norm()]
+        norms += [*progress.norms, steps.norm()]
     digest = hashlib.sha256()
-    for key, stored in sorted(tensors_of(job.model, job.optimizer, step.average).items()):
+    for key, stored in sorted(tensors_of(job.model, job.optimizer, steps.average).items()):
         digest.update(key.encode() + bytes(stored.data))
     return {
         "sha256": digest.hexdigest(),
         "losses": losses,
         "norms": norms,
         "notes": notes,
-        "programs": len(step.captured.programs),
+        "programs": len(steps.captured.programs),
     }
+
+
+def no_sum() -> None:
+    """Each rank goes on with what it has itself: equal ranks where all have the same."""
+    parts._Buffer.read, whole = lambda self: self._own(), parts._Buffer.read
+
+    def own(self: Any) -> Any:
+        self.sum.out.copy_(self.sum.source.sum(0))
+        return whole(self)
+
+    parts._Buffer._own = own
+
+
+def summed_per_part() -> None:
+    """What a rank has so far is summed behind each part, and once more at the end."""
+    whole = step.OneStep._backward
+
+    def backward(self: Any, *arguments: Any) -> Any:
+        made = whole(self, *arguments)
+        for parameter in self._parameters if self.ranks is not None else ():
+            parameter.grad = distributed.all_reduce_(parameter.grad.clone())
+        return made
+
+    step.OneStep._backward = backward
+
+
+def masks_keyed_by_rank() -> None:
+    """The draws of every rank begin at 0."""
+    parts.Shares.first_draw = lambda *_: 0
+
+
+def statistics_of_one_rank() -> None:
+    """Running statistics learn of a rank's own parts."""
+    whole = parts._Buffer.read
+
+    def read(self: Any) -> Any:
+        own = {part for node in self.sum.nodes for part in range(*node)}
+        return [
+            one if part in own else replace(one, statistics=())
+            for part, one in enumerate(whole(self))
+        ]
+
+    parts._Buffer.read = read
+
+
+FAULTS = {
+    "no_sum": (no_sum, "plain"),
+    "summed_per_part": (summed_per_part, "eager"),
+    "masks_keyed_by_rank": (masks_keyed_by_rank, "dropout"),
+    "statistics_of_one_rank": (statistics_of_one_rank, "batchnorm"),
+}
 
 
 def main() -> None:
@@ -114,6 +169,10 @@ def main() -> None:
     ranks, *names = sys.argv[1:]
     if ranks != "0":
         assert distributed.join(timeout=20).size == int(ranks)
+    if names and names[0] in FAULTS:
+        plant, name = FAULTS[names[0]]
+        plant()
+        names = [name]
     found = {name: trained(name) for name in names or JOBS}
     if distributed.rank() == 0:
         sys.stdout.write(json.dumps(found) + "\n")
