@@ -163,7 +163,7 @@ class Group(ABC):
                 continue
             time.sleep(min(seconds / 100, _LONGEST_SLEEP))
             if seconds > self.timeout or self.callers():
-                raise self._lost(self._awaited(requests, ranks), what)
+                raise self._lost(self._awaited(requests, ranks), seconds, what)
             if seconds > self.note_seconds and not noted:
                 noted = True
                 self._say(self._awaited(requests, ranks), what)
@@ -179,8 +179,14 @@ class Group(ABC):
             f"after {self.timeout:g} s the others end"
         )
 
-    def _lost(self, ranks: set[int], what: str) -> LostRankError:
+    def _lost(self, ranks: set[int], seconds: float, what: str) -> LostRankError:
         """The error that names who does not even answer, or else those that this rank waits for."""
+        place = self._place(what)
+        if seconds < self.timeout / 2:  # others have called out already, and were right
+            return LostRankError(
+                f"{self.names[self.rank]} came too late to {place}: others had waited for "
+                f"{self.timeout:g} s"
+            )
         began = time.perf_counter()
         self.call_out()
         silent = set(range(self.size)) - {self.rank}
@@ -188,8 +194,7 @@ class Group(ABC):
             time.sleep(_LONGEST_SLEEP)
             silent -= self.callers()
         return LostRankError(
-            f"nothing from {self._named(silent or ranks)} for {self.timeout:g} s in "
-            f"{self._place(what)}"
+            f"nothing from {self._named(silent or ranks)} for {self.timeout:g} s in {place}"
         )
 
     def _place(self, what: str) -> str:

@@ -129,3 +129,19 @@ def test_who_waits_long_says_for_whom_once(monkeypatch: pytest.MonkeyPatch) -> N
     assert note == (
         "a test: nothing from rank 1 on node0 (pid 1001) for 0.05 s; after 60 s the others end"
     )
+
+
+def test_a_rank_that_comes_when_all_have_given_up_blames_itself() -> None:
+    """As one does that was stopped, and is woken by the end of the job."""
+
+    def task(group: ThreadGroup) -> str:
+        if group.rank == 1:
+            wait_for(lambda: len(group.callers()) == 2)
+        with pytest.raises(LostRankError) as error:
+            group.barrier("a test")
+        return error.value.message
+
+    messages = on_ranks(3, task, timeout=0.5)
+    late = "rank 1 on node0 (pid 1001)"
+    assert messages[0] == messages[2] == f"nothing from {late} for 0.5 s in a test"
+    assert messages[1] == f"{late} came too late to a test: others had waited for 0.5 s"
