@@ -159,6 +159,10 @@ def _join(launch: Launch, environment: Mapping[str, str]) -> None:
         )
     if joined.rank > 0:
         output.only_errors()
+    from gradcli.train.agreement import meet
+
+    for note in meet(joined):
+        output.say_aside(note)
 
 
 def has_the_word(shared: bool) -> bool:

@@ -165,7 +165,12 @@ def _digest_of_file(path: Path, header_length: int, digest: str) -> str:
 
 def read(path: Path) -> Checkpoint:
     """Read and verify a checkpoint; any fault is a CheckpointError that names it."""
-    view = memoryview(_bytes(path))
+    return checkpoint_of(file_bytes(path), path)
+
+
+def checkpoint_of(data: bytes, path: Path) -> Checkpoint:
+    """Verify the bytes of a checkpoint that lies there."""
+    view = memoryview(data)
     contents = decode(view, str(path))
     header, digest = _zeroed(contents, path)
     if _digest([header, view[len(contents.header) :]]) != digest:
@@ -175,7 +180,7 @@ def read(path: Path) -> Checkpoint:
     return Checkpoint(_meta(contents, path), contents.tensors)
 
 
-def _bytes(path: Path) -> bytes:
+def file_bytes(path: Path) -> bytes:
     """The whole file; not mapped, since a file cut short meanwhile would kill the process."""
     if path.is_symlink() or not path.is_file():
         raise CheckpointError(f"{path}: not a regular file")

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import __version__
 from gradcli.dataclass import dataclass
+from gradcli.engine import distributed
 from gradcli.errors import CheckpointError, ConfigError, NumericsError
 from gradcli.packages import version
 from gradcli.registry import did_you_mean
 from gradcli.train import directory as directories
-from gradcli.train import git_folder, precision
+from gradcli.train import git_folder, precision, ranks
+from gradcli.train.agreement import agree_at_start, take_from_first
 from gradcli.train.baseline import read_baseline
 from gradcli.train.checkpoint import FORMAT, newest_valid
 from gradcli.train.compare import check_same, check_same_data, config_of
@@ -28,10 +30,11 @@ from gradcli.train.metrics import direction_of
 from gradcli.train.old_runs import format_of
 from gradcli.train.origin import changes, origin_of
 from gradcli.train.report import Result
-from gradcli.train.state import nonfinite_weights
+from gradcli.train.state import all_tensors, nonfinite_weights
 from gradcli.wording import listed, quantity
 
 if TYPE_CHECKING:
+    from gradcli.engine.distributed.group import Group
     from gradcli.train.checkpoint import Meta
     from gradcli.train.job import Job
     from gradcli.train.report import Reporter
@@ -88,12 +91,13 @@ def start(
     max_steps: int | None = None,
 ) -> Result:
     """A new run, from its directory to its test figures."""
-    if job.begin is not None:
-        reporter.note(job.begin())
+    group = distributed.group()
+    agree_at_start(group, job, {"--max-steps": max_steps})
+    _first_weights(job, group, reporter)
     _remark(job, reporter)
     preflight(job)
     origins, layers = manifest(job, circumstances), plan(job)
-    with directories.create(runs, job.name) as directory:
+    with ranks.directory(group, lambda: directories.create(runs, job.name)) as directory:
         try:
             directory.write_json("manifest.json", origins)
             directory.write_json("plan.json", layers)
@@ -120,11 +124,13 @@ def resume(
     These keys may have other values in the job than before: that is a fork. A run that never had a
     checkpoint goes on from step 0.
     """
-    if directories.is_unsaved(directory.path):
+    group = distributed.group()
+    agree_at_start(group, job, {"--max-steps": max_steps})
+    if ranks.of_first(group, lambda: directories.is_unsaved(directory.path)):
         return _begin_again(job, directory, reporter, signals, keys, allow_data_change, max_steps)
     _remark(job, reporter)
     preflight(job)
-    name, found, notes = directory.recover()
+    name, found, notes = ranks.recovered(group, directory)
     length = total_steps(job.settings, job.dataset.splits["train"].size)
     if found.meta.step > length:
         raise ConfigError(
@@ -145,6 +151,7 @@ def resume(
         error.notes += (_OF_THE_WEIGHTS,) if keys else ()
         raise
     notes += _nonfinite(job, name, allow_nonfinite)
+    group.barrier("the start")  # all have read what rank 0 may write anew
     if forks != before:
         notes += [str(fork) for fork in forks if fork not in before]
         directory.write_fork(found.meta.step, manifest_with(path, forks))
@@ -168,17 +175,25 @@ def _begin_again(
     New values at these keys are no fork, for no step was made with the old ones.
     """
     path = directory.path
+    group = distributed.group()
     changed = _changed_data(job, path, allow_data_change)
-    if job.begin is not None:
-        reporter.note(job.begin())
+    _first_weights(job, group, reporter)
     _remark(job, reporter)
     preflight(job)
     notes = [f"{path} has no checkpoint yet: it goes on from step 0", *changed]
+    group.barrier("the start")  # all have read what rank 0 may write anew
     notes += directory.recover_start()
     directory.write_config([], _config_from_here(job, keys))
     for note in notes:
         reporter.note(note)
     return Trainer(job, directory, reporter, signals, max_steps).run()
+
+
+def _first_weights(job: Job, group: Group, reporter: Reporter) -> None:
+    """The weights that a run begins with, those of rank 0: it alone needs what they come from."""
+    if job.begin is not None:
+        reporter.note(ranks.of_first(group, job.begin))
+    take_from_first(group, all_tensors(job.model, job.optimizer).values())
 
 
 def _changed_data(job: Job, path: Path, allowed: bool) -> list[str]:
@@ -239,8 +254,16 @@ def _nonfinite(job: Job, name: str, allowed: bool) -> list[str]:
 def finished(path: Path, job: Job) -> Result | None:
     """The result of a run that has nothing left to do for this job, else None.
 
-    One whose last checkpoint is damaged or gone has to make it again.
+    One whose last checkpoint is damaged or gone has to make it again. On ranks other than 0 the
+    result has no figures.
     """
+    group = distributed.group()
+    result = _finished(path, job) if group.rank == 0 else None
+    ended = ranks.of_first(group, lambda: result is not None)
+    return result or (Result(str(path), "finished", 0, 0.0) if ended else None)
+
+
+def _finished(path: Path, job: Job) -> Result | None:
     status = _written_end(path)
     length = total_steps(job.settings, job.dataset.splits["train"].size)
     if status is None or status["steps"] != length:

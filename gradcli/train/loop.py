@@ -21,7 +21,7 @@ from gradcli.train.job import steps_per_epoch, total_steps
 from gradcli.train.judging import is_stale, judged
 from gradcli.train.measuring import Measuring
 from gradcli.train.origin import origin_of
-from gradcli.train.ranks import Ranks
+from gradcli.train.ranks import Ranks, shared
 from gradcli.train.report import Reporter, Result
 from gradcli.train.rewind import first_refused
 from gradcli.train.signals import ending
@@ -182,13 +182,13 @@ class Trainer:
         if not skips:
             if explanation.in_data and self._saved != self.meta.step:
                 self._save()
-            raise self._began_before(explanation, step) or explanation.error
+            raise shared(self._began_before(explanation, step) or explanation.error)
         self._enter(step, self.meta.skipped + 1, row)
         self.reporter.skipped(step, explanation.error.message)
 
     def _began_before(self, explanation: Explanation, step: int) -> GradcliError | None:
         """The error for an earlier step whose gradients nobody looked at, if it was one."""
-        if not explanation.in_weights or self._step.looks:
+        if not explanation.in_weights or self._step.looks or distributed.size() > 1:
             return None
         where, note = self.directory.checkpoints, self.reporter.note
         return first_refused(self.job, where, self._order, step, note, self._ranks.look)

@@ -7,10 +7,13 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from gradcli.engine import distributed
 from gradcli.errors import CheckpointError
+from gradcli.train.agreement import take_from_first
 from gradcli.train.checkpoint import file_name, read
 from gradcli.train.evaluate import Evaluation
-from gradcli.train.state import restore
+from gradcli.train.ranks import of_first
+from gradcli.train.state import all_tensors, restore
 
 if TYPE_CHECKING:
     from gradcli.train.average import Average
@@ -58,6 +61,13 @@ class Measuring:
 
     def _load(self, best: Best, directory: RunDirectory, note: Callable[[str], None]) -> bool:
         """Put the best checkpoint into the model, to be measured; a damaged one is noted."""
+        group = distributed.group()
+        loaded = of_first(group, lambda: self._read(best, directory, note))
+        if loaded:
+            take_from_first(group, all_tensors(self._job.model, None).values())
+        return loaded
+
+    def _read(self, best: Best, directory: RunDirectory, note: Callable[[str], None]) -> bool:
         name = file_name(best.step)
         try:
             checkpoint = read(directory.checkpoints / name)

@@ -8,6 +8,7 @@ settles by itself, and exchanges nothing.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import signal
 import struct
@@ -15,19 +16,22 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from gradcli.errors import GradcliError, NumericsError
+from gradcli.train.checkpoint import checkpoint_of, file_bytes
 from gradcli.train.elsewhere import DirectoryElsewhere, Unseen
 
 if TYPE_CHECKING:
     from gradcli.engine.distributed.group import Group
+    from gradcli.train.checkpoint import Checkpoint
     from gradcli.train.directory import RunDirectory
     from gradcli.train.report import Reporter
     from gradcli.train.safetensors_file import Stored
     from gradcli.train.signals import Signals
 
 E = TypeVar("E", bound=GradcliError)
+Answer = TypeVar("Answer")
 
 SETTLE_SECONDS = 0.1  # between two looks at signals, clocks and the screen
 DIGEST = 16  # bytes of a tensor's hash that are compared
@@ -184,11 +188,30 @@ def directory(group: Group, make: Callable[[], RunDirectory]) -> RunDirectory:
 
 def chosen(group: Group, choose: Callable[[], Path | None]) -> Path | None:
     """A path, or that there is none, which rank 0 chooses for all: disks may differ in time."""
-    path = choose() if group.rank == 0 else None
+    path = of_first(group, lambda: str(choose() or ""))
+    return Path(path) if path else None
+
+
+def recovered(group: Group, directory: RunDirectory) -> tuple[str, Checkpoint, list[str]]:
+    """What a run goes on from, as `RunDirectory.recover` says: rank 0 reads it for all."""
     if group.size == 1:
-        return path
-    word = group.broadcast(b"" if path is None else str(path).encode(), "the choice of a run")
-    return Path(word.decode()) if word else None
+        return directory.recover()
+    name, data = "", b""
+    notes: list[str] = []
+    if group.rank == 0:
+        name, _, notes = directory.recover()
+        data = file_bytes(directory.checkpoints / name)
+    name = group.broadcast(name.encode(), "a checkpoint").decode()
+    data = group.broadcast(data, "a checkpoint")
+    return name, checkpoint_of(data, directory.checkpoints / name), notes
+
+
+def of_first(group: Group, ask: Callable[[], Answer]) -> Answer:
+    """The answer, fit for JSON, that rank 0 has to a question of its files."""
+    if group.size == 1:
+        return ask()
+    answer = ask() if group.rank == 0 else None
+    return cast("Answer", json.loads(group.broadcast(json.dumps(answer).encode(), "the start")))
 
 
 def reporter(group: Group, own: Reporter) -> Reporter:

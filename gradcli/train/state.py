@@ -56,13 +56,14 @@ def tensors_of(
     """Everything a checkpoint stores, as views of the tensors' bytes."""
     return {
         name: Stored(dtype_name(tensor), tuple(tensor.shape), bytes_of(tensor))
-        for name, tensor in _named(model, optimizer, average).items()
+        for name, tensor in all_tensors(model, optimizer, average).items()
     }
 
 
-def _named(
+def all_tensors(
     model: nn.Module, optimizer: optim.Optimizer | None, average: Average | None = None
 ) -> dict[str, Tensor]:
+    """All that a checkpoint stores, by its names there."""
     named = {MODEL + name: tensor for name, tensor in weights(model).items()}
     if optimizer is not None:
         state = optimizer.state_tensors()
@@ -98,7 +99,7 @@ def restore(
     missing, left over and of another shape or dtype is raised; with `partial` what fits is copied
     and the list is given back.
     """
-    wanted = _named(model, optimizer, average)
+    wanted = all_tensors(model, optimizer, average)
     if optimizer is None:
         stored = as_evaluated(stored)
     differences = _differences(stored, wanted, source)

@@ -196,6 +196,9 @@ def refused_value(kernel: str, where: int, value: int, limit: int) -> GradcliErr
     return NumericsError(f"{facts.op}: the number at position {where} is {what}")
 
 
+_sharers = 1
+
+
 def _cgroup_cores() -> float:
     """How many cores the container may use, from cgroup 2 or 1; inf where there is no limit."""
     try:
@@ -212,10 +215,17 @@ def _cgroup_cores() -> float:
     return int(quota) / int(period)
 
 
+def share_cores(processes: int) -> None:
+    """Leave the others their part of the cores, where so many processes compute on them."""
+    global _sharers
+    _sharers = processes
+    set_threads(available_threads())
+
+
 def available_threads() -> int:
-    """Cores this process may use: its affinity, cut by the container's quota."""
+    """Cores this process may use: its affinity, cut by the container's quota, and its part."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, math.ceil(min(cores or 1, _cgroup_cores())))
+    return max(1, math.ceil(min(cores or 1, _cgroup_cores())) // _sharers)
 
 
 def set_threads(threads: int) -> int:

@@ -1,0 +1,228 @@
+"""What all ranks agree on before a training begins, so that their numbers belong together."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gradcli import __version__, engine
+from gradcli.devices import kind_of
+from gradcli.engine.device import cpu
+from gradcli.engine.device.kernels import BUILD
+from gradcli.errors import ConfigError, DataError, DeviceError, GradcliError
+from gradcli.train.compare import places_of
+from gradcli.train.ranks import shared
+from gradcli.train.safetensors_file import Stored
+from gradcli.train.state import as_tensor, bytes_of, dtype_name
+from gradcli.wording import quantity, verb
+
+if TYPE_CHECKING:
+    from gradcli.engine import Tensor
+    from gradcli.engine.distributed.group import Group
+    from gradcli.train.job import Job
+
+
+class Presence(NamedTuple):
+    """What a rank says of its machine.
+
+    Attributes:
+        isas: the instruction sets that it may use, best first.
+        cores: the numbers of those that it may use; `threads` of them at once.
+        offered: the cores of whoever started it, where that is known.
+    """
+
+    version: str
+    machine: str
+    source: str
+    isas: Sequence[str]
+    cores: Sequence[int]
+    threads: int
+    offered: Sequence[int]
+
+
+def meet(group: Group) -> list[str]:
+    """Compare versions and machines, choose the best instruction set of all, share the cores.
+
+    Gives lines for people.
+
+    Raises:
+        ConfigError: E804, a rank has another version or another kind of machine.
+    """
+    present = [Presence(*one) for one in gathered(group, _presence(), "the start")]
+    _same(group, "version", [one.version for one in present])
+    _same(group, "kind of processor", [one.machine for one in present])
+    _same(group, "build of the kernels", [one.source for one in present])
+    cpu.share_cores(len(_neighbours(group, present, group.rank)))
+    return [*_take_common_isa(group, present), *_cores_notes(group, present)]
+
+
+def _presence() -> Presence:
+    usable = cpu.usable_isas()
+    cores = _cores(0)
+    return Presence(
+        __version__,
+        platform.machine().lower(),
+        BUILD.source,
+        usable[usable.index(cpu.isa()) :],
+        cores,
+        cpu.available_threads(),
+        _cores(os.getppid()) or cores,
+    )
+
+
+def _cores(process: int) -> Sequence[int]:
+    """The cores that a process may use; none where the system does not say."""
+    try:
+        return sorted(os.sched_getaffinity(process))
+    except (AttributeError, OSError):
+        return ()
+
+
+def gathered(group: Group, value: object, what: str) -> list[Any]:
+    """What each rank gives, a value fit for JSON."""
+    return [json.loads(one) for one in group.all_gather(json.dumps(value).encode(), what)]
+
+
+def _same(group: Group, what: str, values: Sequence[object]) -> None:
+    """Raise unless a value is the same on all ranks."""
+    for rank, value in enumerate(values):
+        if value != values[0]:
+            difference = f"{_brief(value)}, not {_brief(values[0])}"
+            raise _other(group, ConfigError, rank, what, difference)
+
+
+def _other(
+    group: Group, kind: type[GradcliError], rank: int, what: str, difference: str
+) -> GradcliError:
+    names = group.names
+    return shared(
+        kind(
+            f"{names[rank]} has another {what} than {names[0]}: {difference}",
+            code="E804",
+            notes=("all ranks of a training need the same gradcli, config, own code and data",),
+        )
+    )
+
+
+def _brief(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 64 else f"{text[:61]}..."
+
+
+def _take_common_isa(group: Group, present: Sequence[Presence]) -> Iterable[str]:
+    """Choose the best instruction set that all have; a line where that is less than some have."""
+    best = [one.isas[0] for one in present]
+    common = next(isa for isa in present[0].isas if all(isa in one.isas for one in present))
+    cpu.set_isa(common)
+    if set(best) == {common}:
+        return
+    poor = next(rank for rank, one in enumerate(present) if one.isas[0] == common)
+    rich = next(isa for isa in best if isa != common)
+    yield f"all ranks compute with {common}: {group.names[poor]} lacks {rich}"
+
+
+def _neighbours(group: Group, present: Sequence[Presence], rank: int) -> list[int]:
+    """The ranks that compute on cores of this one, itself among them."""
+    cores, hosts = set(present[rank].cores), [member.host for member in group.members]
+    return [
+        other
+        for other in range(group.size)
+        if hosts[other] == hosts[rank] and (not cores or cores & set(present[other].cores))
+    ]
+
+
+def _cores_notes(group: Group, present: Sequence[Presence]) -> Iterable[str]:
+    """A line for each host with fewer cores than ranks, or with cores that no rank may use."""
+    hosts = [member.host for member in group.members]
+    for host in dict.fromkeys(hosts):
+        here = [rank for rank, one in enumerate(hosts) if one == host]
+        crowd = max((_neighbours(group, present, rank) for rank in here), key=len)
+        cores = present[crowd[0]].threads
+        if len(crowd) > cores:
+            yield (
+                f"warning: {quantity(len(crowd), 'rank')} share {quantity(cores, 'core')} of "
+                f"{host}: they take turns, and fewer ranks would be no slower"
+            )
+        used = {core for rank in here for core in present[rank].cores}
+        idle = len({core for rank in here for core in present[rank].offered} - used)
+        if idle:
+            yield (
+                f"warning: {quantity(idle, 'core')} of {host} {verb(idle, 'is', 'are')} idle: its "
+                f"{quantity(len(here), 'rank')} {verb(len(here), 'is', 'are')} bound to "
+                f"{quantity(len(used), 'core')}; mpirun --bind-to none lets them use all"
+            )
+
+
+def agree_at_start(group: Group, job: Job, options: Mapping[str, object]) -> None:
+    """Raise unless all ranks are about to make the same training on the same kind of device.
+
+    Raises:
+        GradcliError: E804, config, own code or data differ; E803, the kinds of devices do.
+    """
+    if group.size == 1:
+        return
+    group.timeout = job.settings.timeout
+    device = kind_of(next((one.device for one in job.model.parameters()), "cpu"))
+    facts = {
+        "config": {**dict(_flat(job, job.resolved)), **options},
+        "own code": {name: sha256(text.encode()).hexdigest() for name, text in job.code.items()},
+        "data": job.dataset.sha256,
+        "device": device,
+        "instruction set": cpu.isa(),
+    }
+    everyone = gathered(group, facts, "the start")
+    for rank, theirs in enumerate(everyone):
+        for what, kind in (("config", ConfigError), ("own code", ConfigError), ("data", DataError)):
+            _same_table(group, rank, what, kind, theirs[what], everyone[0][what])
+        if theirs["instruction set"] != everyone[0]["instruction set"]:
+            both = f"{theirs['instruction set']}, not {everyone[0]['instruction set']}"
+            raise _other(group, ConfigError, rank, "instruction set", both)
+        if theirs["device"] != everyone[0]["device"]:
+            raise shared(
+                DeviceError(
+                    f"{group.names[rank]} computes on {theirs['device']}, {group.names[0]} on "
+                    f"{everyone[0]['device']}: their bits would differ",
+                    code="E803",
+                    notes=("name one kind with --device, for all ranks",),
+                )
+            )
+
+
+def _flat(job: Job, values: Mapping[str, object], prefix: str = "") -> Iterable[tuple[str, object]]:
+    """Each value of a config by its path, but for the places of data."""
+    places = places_of(job)
+    for key, value in values.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, Mapping) and value:
+            yield from _flat(job, value, f"{path}.")
+        elif path not in places:
+            yield path, value
+
+
+def _same_table(
+    group: Group,
+    rank: int,
+    what: str,
+    kind: type[GradcliError],
+    theirs: Mapping[str, object],
+    first: Mapping[str, object],
+) -> None:
+    for key in dict.fromkeys([*first, *theirs]):
+        if theirs.get(key) != first.get(key):
+            difference = f"{key}: {_brief(theirs.get(key))}, not {_brief(first.get(key))}"
+            raise _other(group, kind, rank, what, difference)
+
+
+def take_from_first(group: Group, tensors: Iterable[Tensor]) -> None:
+    """Overwrite tensors with those of rank 0."""
+    if group.size == 1:
+        return
+    with engine.no_grad():
+        for tensor in tensors:
+            data = group.broadcast(bytes(bytes_of(tensor)) if group.rank == 0 else b"", "weights")
+            if group.rank > 0:
+                tensor.copy_(as_tensor(Stored(dtype_name(tensor), tuple(tensor.shape), data)))
