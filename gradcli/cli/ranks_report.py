@@ -70,7 +70,7 @@ def _milliseconds(group: Group, sums: Sum, count: int) -> float:
         sums.sum()
         times.append(time.perf_counter() - began)
     gathered = group.all_gather(json.dumps(times).encode(), "the times of a sum")
-    slowest = map(max, zip(*map(json.loads, gathered), strict=True))
+    slowest: list[float] = list(map(max, zip(*map(json.loads, gathered), strict=True)))
     return round(median(slowest) * 1e3, 4)
 
 
@@ -89,8 +89,8 @@ def show(report: dict[str, Any]) -> None:
         hosts.setdefault(facts, []).append(one["rank"])
     count = quantity(len({one["host"] for one in ranks}), "host")
     output.say(f"{'ranks':<10} {len(ranks)} on {count}, {report['mpi']}", indent=LABEL)
-    for (host, *facts), numbers in hosts.items():
-        said = ", ".join(fact for fact in facts if fact)
+    for (host, *others), numbers in hosts.items():
+        said = ", ".join(fact for fact in others if fact)
         several = f"{len(numbers)} ranks from" if len(numbers) > 1 else "rank"
         output.say(f"{'':<10} {host}: {several} {numbers[0]}, {said}", indent=LABEL)
     output.say(f"{'sums':<10} {'size':>10} {'exact':>12} {'library':>12}", indent=LABEL)

@@ -51,8 +51,3 @@ def test_every_other_command_is_refused(tmp_path: Path) -> None:
     assert ended.code == 2
     assert "error[E807]" in ended.err
     assert ended.out == ""
-
-
-def test_help_is_shown_once_on_ranks(tmp_path: Path) -> None:
-    ended = gradcli(2, "train", "--help", cwd=tmp_path)
-    assert (ended.code, ended.out.count("Usage:")) == (0, 1)
