@@ -1,4 +1,8 @@
-"""Evaluation: every sample once, in order; states of batches merged, one figure at the end."""
+"""Evaluation: every sample once, in order; states of batches merged, one figure at the end.
+
+Ranks share the batches. What a batch gives goes to all of them, and each merges in the order of the
+batches: nobody pads, and any number of ranks has the figures of one.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
+from gradcli.engine import distributed
 from gradcli.train import precision
+from gradcli.train.stacked import packed, stacked, unpacked
 
 if TYPE_CHECKING:
     from gradcli.data import Split
     from gradcli.engine import Tensor
+    from gradcli.engine.distributed import Group
     from gradcli.train.job import Job
     from gradcli.train.metrics import Metric, State, Table
 
@@ -28,8 +35,10 @@ class Evaluation:
         tables: figures of the latest run that are more than one number.
     """
 
-    def __init__(self, job: Job, split: Split, name: str) -> None:
+    def __init__(self, job: Job, split: Split, name: str, group: Group | None = None) -> None:
+        """Make nothing yet; the batches are shared by the ranks of a group: all that joined."""
         self._job = job
+        self._group = group or distributed.group()
         self._size = split.size
         self._name = name
         self.tables: dict[str, Table] = {}
@@ -47,19 +56,35 @@ class Evaluation:
         loss, states = 0.0, States(job.metrics)
         job.model.eval()
         try:
-            for rows in stretches(size, job.settings.batch):
+            first = 0
+            for rows in stretches(size, job.settings.batch, ROWS * self._group.size):
                 if asked():
                     raise Cancelled
-                batches = self._batch.scan(rows)
-                for value in batches["loss"].tolist():
-                    loss += value * rows.shape[1]
-                states.add(batches["states"], rows.shape[0])
+                batches = self._made(first, rows)
+                for begin in range(0, rows.shape[0], ROWS):
+                    some = _rows(batches, begin, begin + ROWS)
+                    for value in some["loss"].tolist():
+                        loss += value * rows.shape[1]
+                    states.add(some["states"], some["loss"].shape[0])
+                first += rows.shape[0]
         finally:
             job.model.train()
         figures = {"loss": loss / size, **states.finish()}
         named = {f"{self._name}.{metric}": figure for metric, figure in figures.items()}
         self.tables = {name: one for name, one in named.items() if isinstance(one, list)}
         return {name: one for name, one in named.items() if not isinstance(one, list)}
+
+    def _made(self, first: int, rows: Tensor) -> Any:
+        """What batches `first`, `first` + 1, ... give, stacked; rank b mod N makes batch b."""
+        size, rank = self._group.size, self._group.rank
+        if size == 1:
+            return self._batch.scan(rows)
+        begin = (rank - first) % size
+        own = rows[begin::size].contiguous()
+        made = self._batch.scan(own) if own.shape[0] else None
+        pieces = self._group.all_gather(b"" if made is None else packed(made), "an evaluation")
+        order = [pieces[(first + i) % size] for i in range(size)]
+        return stacked([unpacked(one) for one in order if one])
 
 
 class States:
@@ -115,11 +140,18 @@ def _states_of(job: Job, split: Split) -> Callable[[Tensor], dict[str, Any]]:
     return states
 
 
-def stretches(size: int, batch: int) -> Iterator[Tensor]:
-    """Indices 0..size-1 as rows of `batch`, a few rows at a time; a smaller last row by itself."""
+def _rows(batches: Any, begin: int, end: int) -> Any:
+    """Some of the rows of what is stacked."""
+    if isinstance(batches, dict):
+        return {key: _rows(one, begin, end) for key, one in batches.items()}
+    return batches[begin:end] if isinstance(batches, engine.Tensor) else batches
+
+
+def stretches(size: int, batch: int, count: int = ROWS) -> Iterator[Tensor]:
+    """Indices 0..size-1 as rows of `batch`, `count` at a time; a smaller last row by itself."""
     whole = size - size % batch
-    for begin in range(0, whole, batch * ROWS):
-        end = min(begin + batch * ROWS, whole)
+    for begin in range(0, whole, batch * count):
+        end = min(begin + batch * count, whole)
         yield engine.arange(begin, end, dtype=engine.int64).reshape(-1, batch)
     if whole < size:
         yield engine.arange(whole, size, dtype=engine.int64).reshape(1, -1)

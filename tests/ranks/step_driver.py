@@ -19,7 +19,8 @@ from gradcli import engine
 from gradcli.config import build, load
 from gradcli.engine import distributed, nn
 from gradcli.engine.device import cpu
-from gradcli.train import parts, step
+from gradcli.train import evaluate, parts, step
+from gradcli.train.evaluate import Evaluation
 from gradcli.train.job import Job
 from gradcli.train.state import tensors_of
 from gradcli.train.step import Order, TrainingStep
@@ -27,10 +28,10 @@ from gradcli.train.step import Order, TrainingStep
 CONFIG = """
 gradcli: 1
 name: tiny
-data: {{name: mnist, split: {{train: 44, val: 30}}{data}}}
+data: {{name: mnist, split: {{train: 44, val: 330}}{data}}}
 model: [{model}]
 loss: {loss}
-metrics: [accuracy]
+metrics: [accuracy, {{f1: {{average: macro}}}}, log_loss, confusion]
 optim: {{name: adamw, lr: 1e-2}}
 train: {{steps: 12, batch: 16, seed: 4, micro_batch: {micro}{train}}}
 """
@@ -101,11 +102,14 @@ def trained(name: str) -> dict[str, Any]:
             raise progress.error
         losses += progress.losses
         norms += [*progress.norms, steps.norm()]
+    evaluation = Evaluation(job, job.dataset.splits["val"], "val")
+    figures = [evaluation.run(), evaluation.run(limit=40), evaluation.tables]
     digest = hashlib.sha256()
     for key, stored in sorted(tensors_of(job.model, job.optimizer, steps.average).items()):
         digest.update(key.encode() + bytes(stored.data))
     return {
         "sha256": digest.hexdigest(),
+        "figures": figures,
         "losses": losses,
         "norms": norms,
         "notes": notes,
@@ -156,7 +160,20 @@ def statistics_of_one_rank() -> None:
     parts._Buffer.read = read
 
 
+def padded_evaluation() -> None:
+    """The last batch is filled up with samples that were measured before."""
+    whole = evaluate.stretches
+
+    def stretches(size: int, batch: int, *count: int) -> Any:
+        for rows in whole(size, batch, *count):
+            missing = engine.arange(batch - rows.shape[1]).reshape(1, -1)
+            yield engine.cat([rows, missing], 1) if missing.numel() else rows
+
+    evaluate.stretches = stretches
+
+
 FAULTS = {
+    "padded_evaluation": (padded_evaluation, "plain"),
     "no_sum": (no_sum, "plain"),
     "summed_per_part": (summed_per_part, "eager"),
     "masks_keyed_by_rank": (masks_keyed_by_rank, "dropout"),
