@@ -124,14 +124,18 @@ def environment(name: str = "") -> dict[str, str]:
 
 @contextlib.contextmanager
 def started(
-    ranks: int, *arguments: str, cwd: Path, variables: Mapping[str, str] | None = None
+    ranks: int,
+    *arguments: str,
+    cwd: Path,
+    variables: Mapping[str, str] | None = None,
+    by: Sequence[str] | None = None,
 ) -> Iterator[Job]:
     """A job of Python on so many ranks (0: without a launcher); nothing of it outlives the block.
 
-    `arguments` are those of Python, such as `-m gradcli train ...`.
+    `arguments` are those of Python, such as `-m gradcli train ...`; `by` is another launcher.
     """
     name = uuid.uuid4().hex
-    command = [*(launcher(ranks) if ranks else ()), sys.executable, *arguments]
+    command = [*(by or (launcher(ranks) if ranks else ())), sys.executable, *arguments]
     with subprocess.Popen(
         command,
         cwd=cwd,
