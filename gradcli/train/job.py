@@ -115,7 +115,8 @@ class Settings:
     micro_batch: Annotated[
         Batch | None,
         "samples of one forward pass; the gradients of a batch's parts are added up along a binary "
-        "tree that depends on their number alone",
+        "tree that depends on their number alone; several ranks (`mpirun -n N`) share the parts, "
+        "and choose ceil(batch / N) where it is left out",
         FORKS,
     ] = None
     clip: Annotated[Positive | None, "largest norm of all gradients together", FORKS] = None

@@ -22,6 +22,7 @@ from gradcli.train.baseline import read_baseline
 from gradcli.train.checkpoint import FORMAT, newest_valid
 from gradcli.train.compare import check_same, check_same_data, config_of
 from gradcli.train.directory import RunDirectory
+from gradcli.train.division import check_parts, divided
 from gradcli.train.evaluate import Evaluation, metric_names
 from gradcli.train.forks import Fork, manifest_with, of_run, values_at, with_changes, with_forks
 from gradcli.train.job import steps_per_epoch, total_steps
@@ -92,6 +93,7 @@ def start(
 ) -> Result:
     """A new run, from its directory to its test figures."""
     group = distributed.group()
+    job = divided(job, group.size, reporter.note)
     agree_at_start(group, job, {"--max-steps": max_steps})
     _first_weights(job, group, reporter)
     _remark(job, reporter)
@@ -125,6 +127,7 @@ def resume(
     checkpoint goes on from step 0.
     """
     group = distributed.group()
+    check_parts(job, group.size, reporter.note)
     agree_at_start(group, job, {"--max-steps": max_steps})
     if ranks.of_first(group, lambda: directories.is_unsaved(directory.path)):
         return _begin_again(job, directory, reporter, signals, keys, allow_data_change, max_steps)

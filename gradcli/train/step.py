@@ -186,7 +186,7 @@ class OneStep:
         # A GPU's kernels go on behind what they refuse, until somebody reads.
         self._reads = skips and self._parameters[0].device != "cpu"
         if group.size > 1:
-            self.ranks = Shares(self._outline(), group)
+            self.ranks = Shares(self._outline(), group, job.settings.reduce)
 
     def _outline(self) -> Outline:
         """What each part does, seen by making one of the first samples."""

@@ -136,6 +136,22 @@ def test_a_host_with_more_ranks_than_gpus_is_refused(
     assert "--device cuda:0" in said and "start 1 on this host" in said
 
 
+def test_fewer_parts_than_ranks_are_refused(
+    gradcli: Callable[..., Ended],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    group = ThreadGroup(Network(64), 0)
+    monkeypatch.setattr(launchers, "ranks", lambda: group)
+    monkeypatch.setattr(distributed, "group", lambda: group)
+    monkeypatch.setattr(launchers, "TURN", 0)
+    with pytest.raises(Aborted, match="2"):
+        gradcli("train", "dots.yaml", "-s", "train.batch=16")
+    said = capfd.readouterr().err
+    assert "error[E802]" in said and "has 16 parts of 1, and there are 64 ranks" in said
+    assert "start 16 ranks: no more are of use" in said
+
+
 def test_the_commands_of_ranks_are_commands() -> None:
     assert set(launchers.COMMANDS) < set(main.COMMANDS)
 

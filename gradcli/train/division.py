@@ -1,0 +1,107 @@
+"""How a job's batches are cut for several ranks: into how many parts, and which are too few.
+
+The number of ranks chooses `train.micro_batch` where the config leaves it out, and nothing else. A
+run keeps it in resolved.yaml: its first launch decides the bits, on however many ranks it goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gradcli.engine import nn
+from gradcli.errors import ConfigError
+from gradcli.wording import quantity
+
+if TYPE_CHECKING:
+    from gradcli.train.job import Job
+
+FEW = 16  # samples: of fewer, batch norm's mean and variance are rough
+_CURES = ("set train.micro_batch", "or use group norm, which looks at each sample alone")
+
+
+def divided(job: Job, ranks: int, note: Callable[[str], None]) -> Job:
+    """A new run's job with a `micro_batch` for so many ranks; what there is to say goes to `note`.
+
+    Raises:
+        ConfigError: E802, there are fewer parts than ranks, or batch norm would see one sample.
+    """
+    if ranks > 1 and job.settings.micro_batch is None:
+        portion = -(-_batch(job) // ranks)
+        train = {**job.resolved.get("train", {}), "micro_batch": portion}
+        settings = replace(job.settings, micro_batch=portion)
+        job = replace(job, settings=settings, resolved={**job.resolved, "train": train})
+        note(
+            f"{quantity(ranks, 'rank')}, a part of the batch each: one rank gives the same bits "
+            f"with -s train.micro_batch={portion}"
+        )
+    check_parts(job, ranks, note)
+    return job
+
+
+def check_parts(job: Job, ranks: int, note: Callable[[str], None]) -> None:
+    """Whether the parts of the job's batches are enough for so many ranks.
+
+    Raises:
+        ConfigError: E802, there are fewer parts than ranks, or batch norm would see one sample.
+    """
+    if ranks == 1:
+        return
+    batch, whole = _batch(job), job.settings.micro_batch is None
+    portion = job.settings.micro_batch or batch
+    count = -(-batch // portion)
+    if count < ranks:
+        parts = "is one part" if count == 1 else f"has {count} parts of {portion}"
+        cure = "-s train.micro_batch=M cuts it" if whole else "or make train.micro_batch smaller"
+        raise ConfigError(
+            f"a batch of {quantity(batch, 'sample')} {parts}, and there are {ranks} ranks",
+            code="E802",
+            notes=(f"start {quantity(count, 'rank')}: no more are of use", cure),
+        )
+    share = 1 - count / (-(-count // ranks) * ranks)
+    if share:
+        note(
+            f"{quantity(count, 'part')} of a batch on {ranks} ranks: {share:.0%} of their time "
+            f"is idle; train.micro_batch decides how many parts there are"
+        )
+    if any(isinstance(one, nn.BatchNorm1d | nn.BatchNorm2d) for one in job.model.modules()):
+        _check_batch_norm(job, portion, note)
+
+
+def _check_batch_norm(job: Job, portion: int, note: Callable[[str], None]) -> None:
+    """Batch norm uses the mean and variance of a part."""
+    if 1 in _sizes(job, portion):
+        raise ConfigError(
+            f"a part of 1 sample has no variance for batch norm: train.micro_batch is {portion}, "
+            f"batches have {_text(job)}",
+            code="E802",
+            notes=_CURES,
+        )
+    if portion < FEW:
+        note(
+            f"warning: batch norm sees parts of {portion} samples, and its mean and variance are "
+            f"rough below {FEW}: {', '.join(_CURES)}"
+        )
+
+
+def _sizes(job: Job, portion: int) -> Iterator[int]:
+    """Those of the parts of an epoch's batches, but for equal ones."""
+    yield portion
+    for batch in _batches(job):
+        yield batch % portion or portion
+
+
+def _batches(job: Job) -> list[int]:
+    samples, batch = job.dataset.splits["train"].size, _batch(job)
+    rest = 0 if job.settings.drop_last else samples % batch
+    return [batch, rest] if rest else [batch]
+
+
+def _text(job: Job) -> str:
+    first, *rest = _batches(job)
+    return f"{first} samples" + "".join(f", the last of an epoch {one}" for one in rest)
+
+
+def _batch(job: Job) -> int:
+    return min(job.settings.batch, job.dataset.splits["train"].size)
