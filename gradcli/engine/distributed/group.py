@@ -20,6 +20,8 @@ from gradcli.wording import listed
 ANSWER_SECONDS = 1.0  # for ranks that wait too to say that they live
 _SHORT = 248  # bytes that an all-gather sends with the length, in one round
 _LENGTH = struct.Struct("<q")
+# The first looks yield nothing: on a busy machine whoever yields is not back for milliseconds.
+_ALERT_SECONDS = 1e-4
 # Looks that only yield the core: so many seconds, and so many more for each byte on its way,
 # because MPI moves large messages while it is looked at. Then sleeps, longer and longer.
 _AWAKE_SECONDS, _SECONDS_PER_BYTE, _LONGEST_SLEEP = 0.02, 4e-9, 1e-3
@@ -159,7 +161,8 @@ class Group(ABC):
         while not self.finished(requests):
             seconds = time.perf_counter() - began
             if seconds < min(awake, self.timeout):
-                os.sched_yield()
+                if seconds > _ALERT_SECONDS:
+                    os.sched_yield()
                 continue
             time.sleep(min(seconds / 100, _LONGEST_SLEEP))
             if seconds > self.timeout or self.callers():
