@@ -16,6 +16,7 @@ from benchmarks import (
     names,
     process,
     race,
+    ranks,
     results,
     scoreboard,
     scoreboard_page,
@@ -173,6 +174,9 @@ def names_(options: dict[str, Any], revision: str) -> None:
     click.echo(f"{len(past)} names in {revision}, {len(now)} now; missing: {len(sentences)}")
     if options["strict"] and sentences:
         raise SystemExit(EXIT_MISSED)
+
+
+_command("ranks", ranks.ranks, "Sums and steps on ranks of MPI; needs the extra 'mpi'.")
 
 
 @main.group("gpu")

@@ -27,6 +27,9 @@ TINY = 10.0
 # On a GPU: shares of the device's own copy by family of kernels, ratios to torch's libraries.
 OF_A_COPY = {"elementwise": 0.85, "layer norm": 0.85, "softmax": 0.85, "optimizer": 0.85}
 GPU_PRODUCT, GPU_PRODUCT_BF16, GPU_MLP, GPU_GPT2 = 0.85, 0.40, 3.0, 1.0
+# Exact sum / MPI_Allreduce, predicted / measured step, 2 ranks x 1 thread / 1 rank x 2 threads.
+RANKS_SUM, RANKS_MODEL = 1.5, 0.15
+RANKS_STEP = {"mnist": 1.4, "mnist_cnn": 1.05, "shakespeare_gpt": 1.05}
 SLOWER = 1.02  # than a revision of the past, in the median
 SAME_COURSE = 1e-3  # relative difference of losses, and of products
 
@@ -276,6 +279,25 @@ def of_before(found: Mapping[str, Any]) -> list[Verdict]:
     return verdicts
 
 
+def of_ranks(found: Mapping[str, Any]) -> list[Verdict]:
+    """Sums against MPI's own, steps against threads, and how far the model is from steps."""
+    verdicts = [
+        at_most(
+            f"exact sum of {row['length']:,} numbers / MPI_Allreduce",
+            row["ms"]["exact"] / row["ms"]["MPI_Allreduce"],
+            RANKS_SUM,
+        )
+        for row in found["sums"]
+    ]
+    for name, steps in found["steps"].items():
+        step = steps["2 ranks x 1 thread"] / steps["1 rank x 2 threads"]
+        verdicts.append(at_most(f"{name}: 2 ranks / 2 threads", step, RANKS_STEP[name]))
+        for count, predicted in found["model"][name].items():
+            error = abs(predicted / steps[f"{count} x 1 thread"] - 1)
+            verdicts.append(at_most(f"{name}: error of the model, {count}", error, RANKS_MODEL))
+    return verdicts
+
+
 VERDICTS = {
     "before": of_before,
     "workloads": of_workloads,
@@ -285,6 +307,7 @@ VERDICTS = {
     "mnist97": of_mnist97,
     "configs": of_configs,
     "text": of_configs,
+    "ranks": of_ranks,
     "gpu-checks": of_gpu_checks,
     "gpu-kernels": of_gpu_kernels,
     "gpu-training": of_gpu_training,
