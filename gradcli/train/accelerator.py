@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import builtins
 import math
+import os
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 from gradcli import engine
@@ -22,6 +24,7 @@ from gradcli.engine.distributed.group import Group
 from gradcli.engine.kind import Count, NotNegative, Positive, shown
 from gradcli.engine.optim.lr_scheduler import LRScheduler
 from gradcli.errors import NumericsError, OptionError, OptionTypeError
+from gradcli.train import saved_state
 from gradcli.train.between_ranks import (
     agree,
     described,
@@ -306,6 +309,22 @@ class Accelerator:
         pairs = [pair for pair in map(_PAIR.unpack, data) if pair[1]]
         total = math.fsum(weight for _, weight in pairs)
         return sum(each * weight for each, weight in pairs) / total if total else math.nan
+
+    # -- state -------------------------------------------------------------------------------
+
+    def save_state(self, path: str | os.PathLike[str]) -> None:
+        """Write all that a later `load_state` needs into a folder: rank 0 writes, all wait.
+
+        One file holds models, optimizers, schedulers, where the loaders stand and the default
+        generator. It knows nothing of ranks: any number that makes the same updates goes on.
+        """
+        if not self.sync_grad:
+            raise OptionError("save_state: within an update; save where sync_grad is true")
+        saved_state.save(self, Path(path))
+
+    def load_state(self, path: str | os.PathLike[str]) -> None:
+        """Go on where `save_state` was called; rank 0 reads, and all is compared before."""
+        saved_state.load(self, Path(path))
 
 
 def _device_of_rank(name: str, group: Group) -> str:

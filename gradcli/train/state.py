@@ -102,14 +102,14 @@ def restore(
     wanted = all_tensors(model, optimizer, average)
     if optimizer is None:
         stored = as_evaluated(stored)
-    differences = _differences(stored, wanted, source)
-    if differences is not None and not partial:
-        raise differences
+    fault = differences(stored, wanted, source)
+    if fault is not None and not partial:
+        raise fault
     with engine.no_grad():
         for name, tensor in wanted.items():
             if name in stored and _fits(stored[name], tensor):
                 tensor.copy_(as_tensor(stored[name]))
-    return [] if differences is None else [differences.message, *differences.notes]
+    return [] if fault is None else [fault.message, *fault.notes]
 
 
 def readable(stored: Stored, tensor: Tensor) -> bool:
@@ -126,7 +126,7 @@ def as_tensor(stored: Stored) -> Tensor:
     return flat.reshape(stored.shape)
 
 
-def _differences(
+def differences(
     stored: Mapping[str, Stored], wanted: Mapping[str, Tensor], source: str
 ) -> CheckpointError | None:
     """What keeps the stored tensors from being the wanted ones, if anything does."""
