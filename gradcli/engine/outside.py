@@ -7,6 +7,7 @@ cannot do, such as an exchange with other processes. What lies on a device comes
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from gradcli.engine import recording
 from gradcli.engine.array import Array, writable
@@ -14,7 +15,7 @@ from gradcli.engine.device import meta, place
 from gradcli.engine.dtype import float64
 from gradcli.engine.graph import no_grad
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import DTypeError
+from gradcli.errors import DeviceError, DTypeError
 
 
 def call(
@@ -46,6 +47,26 @@ def call(
     if _imagined([*read, *written]):
         return
     run(function, read, written)
+    for array in written:
+        array.storage.version += 1
+
+
+def queue(
+    function: Callable[[int], object], inputs: Sequence[Tensor], outputs: Sequence[Tensor]
+) -> None:
+    """As `call`, of tensors of one CUDA device: `function(stream)` queues work of a library there.
+
+    A captured step calls it only while it is recorded: what it queues is part of the replay.
+    """
+    read, written = ([tensor.array for tensor in tensors] for tensors in (inputs, outputs))
+    device = place.of([*read, *written])
+    if device is None or not device.name.startswith("cuda"):
+        raise DeviceError("outside.queue: no tensor lies on a CUDA device")
+    recorder = recording.current()
+    if recorder is not None:
+        recorder.outside(function, read, written, queues=True)
+    queued: Any = device
+    queued.queue(getattr(function, "__qualname__", repr(function)), function)
     for array in written:
         array.storage.version += 1
 

@@ -39,7 +39,11 @@ class Recorder(Protocol):
         """A kernel is about to run."""
 
     def outside(
-        self, function: Callable[[], object], inputs: Sequence[Any], outputs: Sequence[Any]
+        self,
+        function: Callable[..., object],
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        queues: bool = False,
     ) -> None:
         """A function of Python is about to read and write these Arrays, as every step does."""
 

@@ -145,7 +145,11 @@ class Collector:
             self.calls.setdefault(kernel, []).append(one)
 
     def outside(
-        self, function: Callable[[], object], inputs: Sequence[Any], outputs: Sequence[Any]
+        self,
+        function: Callable[..., object],
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        queues: bool = False,
     ) -> None:
         """A function of Python is no kernel."""
 

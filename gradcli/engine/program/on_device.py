@@ -16,7 +16,7 @@ from gradcli.engine import outside
 from gradcli.engine.array import Array, copy_into, empty, empty_beside
 from gradcli.engine.device import cpu, place
 from gradcli.engine.device.cpu import Storage
-from gradcli.engine.device.gpu.device import GPU, Memory, on_device, on_gpu
+from gradcli.engine.device.gpu.device import GPU, Memory, of_library, on_device, on_gpu
 from gradcli.engine.device.gpu.driver import Place, Ready, Replayable
 from gradcli.engine.device.gpu.launch import CallSpec, Plan
 from gradcli.engine.device.kernels import ffi
@@ -145,10 +145,13 @@ class DeviceProgram:
         sections: list[tuple[Replayable, Call | None]] = []
         ready: list[Ready] = []
         for number in order:
-            if self.calls[number].function is None:
+            call = self.calls[number]
+            if call.function is None:
                 ready += self._ready(number)
+            elif call.queues:
+                ready.append(of_library(call.name, call.function))
             else:
-                sections.append((self.gpu.driver.record(ready), self.calls[number]))
+                sections.append((self.gpu.driver.record(ready), call))
                 ready = []
         return [*sections, (self.gpu.driver.record(ready), None)]
 

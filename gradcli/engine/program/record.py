@@ -100,6 +100,7 @@ class Call:
     Attributes:
         function: what is called in place of a kernel (see outside.py), which then has no name. No
             other call may be moved past it.
+        queues: whether the function only queues what is to be done, on the stream that it is told.
     """
 
     kernel: str
@@ -107,7 +108,8 @@ class Call:
     outputs: tuple[View, ...]
     sizes: tuple[int, ...] = ()
     options: tuple[float, ...] = ()
-    function: Callable[[], object] | None = None
+    function: Callable[..., object] | None = None
+    queues: bool = False
 
     @property
     def name(self) -> str:
@@ -166,12 +168,16 @@ class Recording:
         self._append(made)
 
     def outside(
-        self, function: Callable[[], object], inputs: Sequence[Array], outputs: Sequence[Array]
+        self,
+        function: Callable[..., object],
+        inputs: Sequence[Array],
+        outputs: Sequence[Array],
+        queues: bool = False,
     ) -> None:
         """Write the call of a function down: its memory is there before the step and after it."""
         views = tuple(self.view(array) for array in (*inputs, *outputs))
         read = len(inputs)
-        made = Call("", views[:read], views[read:], function=function)
+        made = Call("", views[:read], views[read:], function=function, queues=queues)
         for number, view in enumerate(views):
             if view.buffer.made:
                 raise CaptureError(

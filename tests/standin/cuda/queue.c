@@ -10,7 +10,7 @@
 
 long standin_launches, standin_graph_launches, standin_kernels_run, standin_events;
 
-enum kind { LAUNCH, COPY_IN, COPY_OUT, COPY, FREE, EVENT, GRAPH };
+enum kind { LAUNCH, COPY_IN, COPY_OUT, COPY, FREE, EVENT, GRAPH, HOST };
 
 typedef struct graph graph;
 typedef struct op {
@@ -26,6 +26,8 @@ typedef struct op {
   size_t nbytes;
   struct event *event;
   graph *replayed;
+  void (*function)(void *);
+  void *data;
 } op;
 
 struct stream {
@@ -110,6 +112,9 @@ static bool run(const op *o) {
     return true;
   case GRAPH:
     return run_all(o->replayed->first);
+  case HOST:
+    o->function(o->data);
+    return true;
   }
   return false;
 }
@@ -161,7 +166,7 @@ static enum status push(stream *s, op made) {
     return INVALID_HANDLE;
   if (s->device != current_device() || (made.kind == GRAPH && made.replayed->device != s->device))
     return INVALID_HANDLE;
-  if (s->capturing && made.kind != LAUNCH && made.kind != COPY) {
+  if (s->capturing && made.kind != LAUNCH && made.kind != COPY && made.kind != HOST) {
     s->spoilt = true;
     return CAPTURE_UNSUPPORTED;
   }
@@ -233,6 +238,11 @@ API enum status cuLaunchKernel(const gc_host_kernel *k, uint grid_x, uint grid_y
     memcpy(at, args[i], bytes_of(k, i));
   standin_launches++;
   return push(s, o);
+}
+
+API enum status cuLaunchHostFunc(stream *s, void (*function)(void *), void *data) {
+  NEEDS_CONTEXT();
+  return push(s, (op){.kind = HOST, .function = function, .data = data});
 }
 
 API enum status cuStreamCreate(stream **made, uint flags) {

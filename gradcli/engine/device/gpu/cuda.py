@@ -195,6 +195,10 @@ class Cuda:
     def launch(self, ready: Ready) -> None:
         """Queue one launch."""
         self._bind()
+        if ready.work is not None:
+            self._queued[ready.kernel] = None
+            ready.work(int(self._stream))
+            return
         function = self._function(ready.module, ready.kernel)
         arguments = _Arguments(ready.args)
         self._queued[ready.kernel] = None
@@ -212,7 +216,8 @@ class Cuda:
         if self._blocking:
             return _OneByOne(self, listed)
         for ready in listed:  # before the capture: finding one may load it
-            self._function(ready.module, ready.kernel)
+            if ready.work is None:
+                self._function(ready.module, ready.kernel)
         queued = dict(self._queued)
         of_this_thread = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
         self._checked(driver.cuStreamBeginCapture(self._stream, of_this_thread))

@@ -10,7 +10,7 @@ import threading
 import weakref
 from array import array as packed
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -205,6 +205,11 @@ class GPU:
         with self.lock:
             self._queue(kernel, arrays, sizes, options)
 
+    def queue(self, name: str, work: Callable[[int], object]) -> None:
+        """Queue kernels of a library: `work` is told CUDA's stream."""
+        with self.lock:
+            self.driver.launch(of_library(name, work))
+
     def _queue(
         self, kernel: str, arrays: Sequence[Located], sizes: Sequence[int], options: Sequence[float]
     ) -> None:
@@ -311,6 +316,11 @@ def _countable(call: CallSpec) -> None:
                 f"{call.kernel}: a tensor of shape {tensor.shape} reaches over more elements than "
                 f"the {_MOST_COUNTED:,} that kernels of GPUs count; use a smaller batch"
             )
+
+
+def of_library(name: str, work: Callable[[int], object]) -> Ready:
+    """What a library queues, as a launch."""
+    return Ready("", name, (1, 1, 1), 1, (), work)
 
 
 def on_device(dtype: DType) -> DType:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from gradcli.dataclass import dataclass
@@ -26,7 +26,8 @@ class Place:
 class Ready:
     """A launch whose memory is known: what the driver is told.
 
-    `args` are places, whole numbers (32 bits, unsigned), floats, and bytes of a struct.
+    `args` are places, whole numbers (32 bits, unsigned), floats, and bytes of a struct. `work`,
+    where there is some, queues kernels of a library instead: it is told CUDA's stream.
     """
 
     module: str  # the key it was loaded under
@@ -34,6 +35,7 @@ class Ready:
     grid: tuple[int, int, int]
     threads: int
     args: tuple[Place | int | float | bytes, ...]
+    work: Callable[[int], object] | None = None
 
 
 def value_bytes(arg: int | float | bytes) -> bytes:
