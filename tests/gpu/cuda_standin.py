@@ -19,7 +19,7 @@ import host_build
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "tests" / "standin" / "cuda"
 COMPILER = os.environ.get("CC", "gcc")
-_FLAGS = (
+FLAGS = (
     "-std=c11",
     "-O1",
     "-Wall",
@@ -37,14 +37,14 @@ def library() -> Path:
     """The stand-in, compiled unless it was before."""
     files = sorted(SOURCES.iterdir())
     text = b"\0".join(p.read_bytes() for p in [*files, host_build.HOST / "abi.h"])
-    digest = hashlib.sha256(text + " ".join((COMPILER, *_FLAGS)).encode()).hexdigest()[:24]
+    digest = hashlib.sha256(text + " ".join((COMPILER, *FLAGS)).encode()).hexdigest()[:24]
     folder = host_build.FOLDER / f"libcuda-{digest}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not (folder / _NAME).exists():
         with tempfile.TemporaryDirectory(dir=folder) as fresh:
             made = Path(fresh) / _NAME
             sources = [str(p) for p in files if p.suffix == ".c"]
-            command = [COMPILER, *_FLAGS, f"-Wl,-soname,{_NAME}", "-o", str(made), *sources]
+            command = [COMPILER, *FLAGS, f"-Wl,-soname,{_NAME}", "-o", str(made), *sources]
             subprocess.run(command, check=True)
             made.replace(folder / _NAME)
     return folder / _NAME
