@@ -1,5 +1,5 @@
 """A process on the stand-in for NVIDIA's driver: `gradcli ...`, `benchmarks ...`, or a case of
-cuda_cases.py or engine_cases.py.
+cuda_cases.py, engine_cases.py or nccl_cases.py.
 
 Whenever a module is compiled for the device, its host build is made too, and put where the
 stand-in looks for it. STANDIN_CUDA_CHECKED=0 leaves the kernels' own checks out, and
@@ -44,8 +44,9 @@ def main(kind: str, *rest: str) -> int:
     if kind == "case":
         import cuda_cases
         import engine_cases
+        import nccl_cases
 
-        cases = {**vars(cuda_cases), **vars(engine_cases)}
+        cases = {**vars(cuda_cases), **vars(engine_cases), **vars(nccl_cases)}
         cases[rest[0]](*rest[1:])
         return 0
     if kind == "benchmarks":

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from gradcli.engine.array import Array, empty, run
+from gradcli.engine.array import Array, empty, fill, run
 from gradcli.engine.distributed import tree
 from gradcli.engine.distributed.group import Group, Message
 from gradcli.engine.distributed.tree import Run
@@ -43,11 +43,21 @@ def stretch(array: Array, low: int, high: int) -> Array:
     return array.view((high - low,), (1,), array.offset + low)
 
 
+def width(length: int, size: int) -> int:
+    """The numbers of the longest slice of a row, for each of `size` ranks."""
+    return -(-length // (size * _LINE)) * _LINE
+
+
+def slices_of(length: int, size: int) -> list[Run]:
+    """Which numbers of a row each rank adds up: all the same number of them, but for the last."""
+    step = width(length, size)
+    return [Run(min(i * step, length), min((i + 1) * step, length)) for i in range(size)]
+
+
 def slices(group: Group, parts: int, rows: Mapping[Run, Array], out: Array) -> Sequence[Step]:
     """As `steps`: directly between all ranks."""
     length, own = out.shape[0], group.rank
-    width = -(-length // (group.size * _LINE)) * _LINE
-    cuts = [Run(min(i * width, length), min((i + 1) * width, length)) for i in range(group.size)]
+    cuts = slices_of(length, group.size)
     others = [rank for rank in range(group.size) if rank != own]
     table = {node: stretch(row, *cuts[own]) for node, row in rows.items()}
     sends, receives = [], []
@@ -61,7 +71,7 @@ def slices(group: Group, parts: int, rows: Mapping[Run, Array], out: Array) -> S
     share = stretch(out, *cuts[own])
     return [
         *_exchange(group, sends, receives),
-        *_additions({Run(0, parts): share}, table),
+        *additions({Run(0, parts): share}, table),
         *_exchange(
             group,
             [_message(rank, share) for rank in others],
@@ -98,7 +108,7 @@ def halving(group: Group, parts: int, rows: Mapping[Run, Array], out: Array) -> 
             sums = {Run(0, parts): share}
         else:
             sums = {node: empty(share.shape, share.dtype) for node in both if node not in table}
-        there += _additions(sums, table)
+        there += additions(sums, table)
         table = {node: sums[node] if node in sums else table[node] for node in both}
         back += _exchange(
             group, [_message(partner, share)], [_message(partner, stretch(out, *give))]
@@ -133,7 +143,7 @@ def _exchange(group: Group, sends: Sequence[Message], receives: Sequence[Message
     return [partial(group.exchange, sends, receives, WHAT)] if sends or receives else []
 
 
-def _additions(targets: Mapping[Run, Array], rows: Mapping[Run, Array]) -> list[Step]:
+def additions(targets: Mapping[Run, Array], rows: Mapping[Run, Array]) -> list[Step]:
     """One step that leaves sums of nodes in their targets; `rows` cover them all."""
     calls: list[tuple[str, tuple[Array, ...]]] = []
     spare: list[Array] = []
@@ -159,3 +169,13 @@ def _additions(targets: Mapping[Run, Array], rows: Mapping[Run, Array]) -> list[
 def _run(calls: Sequence[tuple[str, tuple[Array, ...]]]) -> None:
     for kernel, arrays in calls:
         run(kernel, *arrays)
+
+
+def accumulate(rows: Sequence[Array], out: Array) -> None:
+    """The sum rows[0] + rows[1] + ..., from the left, into `out`."""
+    if not rows:
+        fill(out, 0.0)
+        return
+    run("copy", rows[0], out)
+    for row in rows[1:]:
+        run("add", out, row, out)

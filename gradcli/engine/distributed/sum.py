@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from gradcli.engine import outside
-from gradcli.engine.array import Array, empty, fill, run
+from gradcli.engine.array import Array, empty
 from gradcli.engine.device import place
 from gradcli.engine.distributed import exact, tree
 from gradcli.engine.distributed.exact import Step
@@ -14,6 +14,10 @@ from gradcli.engine.distributed.group import Group
 from gradcli.engine.dtype import DType, bfloat16, float32
 from gradcli.engine.ops.creation.creation import empty as new
 from gradcli.errors import DTypeError
+
+if TYPE_CHECKING:  # who adds on the host does not wait for these
+    from gradcli.engine.distributed.gpu_sum import GPUSum, LibrarySum
+    from gradcli.engine.distributed.nccl import Communicator
 
 How = Literal["exact", "library"]
 
@@ -29,7 +33,7 @@ class Sum:
         nodes: those of the tree that lie whole in this rank's run of parts; it adds them up itself.
         source: a row for each of them, (nodes, length); what `sum` reads.
         out: (length,); what `sum` writes.
-        count: sums so far.
+        count: sums so far, as far as the host makes them.
     """
 
     def __init__(
@@ -41,6 +45,7 @@ class Sum:
         *,
         group: Group,
         device: str = "cpu",
+        gpus: Communicator | None = None,
     ) -> None:
         """Make the memory, which holds nothing yet.
 
@@ -51,6 +56,7 @@ class Sum:
             how: "exact" or "library".
             group: the ranks.
             device: where the memory lies.
+            gpus: of the ranks, to exchange between; without them the rows come to the host.
 
         Raises:
             DTypeError: the library has no such type.
@@ -62,7 +68,17 @@ class Sum:
         self._group, self._parts, self._how = group, parts, how
         self._steps: Sequence[Step] | None = None
         self.source = new(len(self.nodes), length, dtype=dtype, device=device)
-        self.out = new(length, dtype=dtype, device=device)
+        self._queued: GPUSum | LibrarySum | None = None
+        if gpus is None:
+            self.out = new(length, dtype=dtype, device=device)
+            return
+        from gradcli.engine.distributed.gpu_sum import GPUSum, LibrarySum
+
+        if how == "exact":
+            self._queued = GPUSum(gpus, group, parts, self.source)
+        else:
+            self._queued = LibrarySum(gpus, self.source)
+        self.out = self._queued.out
 
     def sum(self) -> None:
         """Add; all ranks have to. In a captured step no other call passes it.
@@ -70,7 +86,10 @@ class Sum:
         Raises:
             LostRankError: E806, a rank did not come within the group's timeout.
         """
-        outside.call(self._sum, [self.source], [self.out])
+        if self._queued is None:
+            outside.call(self._sum, [self.source], [self.out])
+        else:
+            self._queued.sum()
 
     def _sum(self) -> None:
         if self._steps is None:
@@ -93,18 +112,8 @@ class Sum:
         if self._how == "exact":
             return exact.steps(self._group, self._parts, rows, out)
         own = empty(out.shape, out.dtype)
-        return [lambda: _accumulate(list(rows.values()), own), self._reduction(own, out)]
+        return [lambda: exact.accumulate(list(rows.values()), own), self._reduction(own, out)]
 
     def _reduction(self, own: Array, out: Array) -> Callable[[], None]:
         source, target, name = own.memoryview(), out.memoryview(), out.dtype.name
         return lambda: self._group.all_reduce(source, target, name, exact.WHAT)
-
-
-def _accumulate(rows: Sequence[Array], out: Array) -> None:
-    """The sum rows[0] + rows[1] + ..., from the left, into `out`."""
-    if not rows:
-        fill(out, 0.0)
-        return
-    run("copy", rows[0], out)
-    for row in rows[1:]:
-        run("add", out, row, out)

@@ -1,0 +1,44 @@
+"""The way between GPUs of ranks: NCCL where all of them have it, else the host's memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from gradcli.engine.distributed.group import Group
+from gradcli.errors import DeviceError
+
+if TYPE_CHECKING:
+    from gradcli.engine.distributed.nccl import Communicator
+
+_WHAT = "the choice of the way between GPUs"
+_made: WeakKeyDictionary[Group, dict[str, Communicator | None]] = WeakKeyDictionary()
+
+
+def communicator(group: Group, device: str) -> Communicator | None:
+    """Of the ranks' GPUs, the same each time; all ranks have to ask, with tensors on the device.
+
+    None on every rank where one of them is not on CUDA, lacks NCCL, or has another version of it,
+    or where NCCL refuses: it does so where two ranks share a GPU.
+    """
+    ways = _made.setdefault(group, {})
+    if device not in ways:
+        ways[device] = _met(group) if group.size > 1 and device.startswith("cuda") else None
+    return ways[device]
+
+
+def _met(group: Group) -> Communicator | None:
+    from gradcli.engine.distributed import nccl  # nobody without several GPUs waits for it
+
+    try:
+        version = nccl.version()
+    except DeviceError:
+        version = ""
+    versions = set(group.all_gather(version.encode(), _WHAT))
+    if len(versions) > 1 or b"" in versions:
+        return None
+    try:
+        made = nccl.Communicator(group)
+    except DeviceError:
+        made = None
+    return made if all(group.all_gather(b"1" if made else b"", _WHAT)) else None
