@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.data.facts import data_facts
 from gradcli.engine import distributed
-from gradcli.errors import GradcliError, Interrupted, Stopped
+from gradcli.errors import GradcliError, Interrupted, LostRankError, Stopped
 from gradcli.train.baseline import baseline_of
 from gradcli.train.checkpoint import Checkpoint, Meta, file_name
 from gradcli.train.compare import config_sha256, places_of
@@ -326,6 +326,8 @@ class Trainer:
         try:
             yield
         except BaseException as error:
+            if isinstance(error, LostRankError):
+                error.notes += (f"go on with: gradcli resume {self.directory.path}",)
             with contextlib.suppress(GradcliError):
                 self._status(_ending(error), error=str(error), saved=self._saved)
             raise
