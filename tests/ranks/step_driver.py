@@ -20,6 +20,7 @@ from gradcli.config import build, load
 from gradcli.engine import distributed, nn
 from gradcli.engine.device import cpu
 from gradcli.train import evaluate, parts, step
+from gradcli.train.diagnose import RefusedStep, explain
 from gradcli.train.evaluate import Evaluation
 from gradcli.train.job import Job
 from gradcli.train.state import tensors_of
@@ -59,6 +60,7 @@ JOBS: dict[str, dict[str, str]] = {
     "bf16": {"train": ", precision: bf16"},
     "weights": {"loss": "{name: cross_entropy, weight: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}"},
     "eager": {"train": ", capture: false"},
+    "skip": {"model": NORM.format("batchnorm"), "train": ", on_nonfinite: skip"},
     "instancenorm": {"model": NORM.format("instancenorm")},
     "two_parts": {"micro": "8"},
 }
@@ -95,13 +97,29 @@ def trained(name: str) -> dict[str, Any]:
     order = Order(settings.seed, settings.batch, split.size, -(-split.size // settings.batch))
     losses: list[float] = []
     norms: list[float] = []
+    why: list[str] = []
     while len(losses) < 12:
-        count = min(order.alike(len(losses)), 12 - len(losses))
-        progress = steps.run(len(losses) + 1, order.rows(len(losses), count))
+        done = len(losses)
+        rows = order.rows(done, min(order.alike(done), 12 - done, 1 if name == "skip" else 12))
+        weight = next(iter(job.model.parameters()))
+        spare = weight.detach().clone()
+        if name == "skip" and done in (4, 5):
+            with engine.no_grad():
+                weight.copy_(weight * 1e38 * 1e38)
+        progress = steps.run(done + 1, rows)
         if progress.error is not None:
-            raise progress.error
+            if progress.refused is None:
+                raise progress.error
+            steps.put_back()
+            refused = RefusedStep(done + 1, rows[progress.done], progress.refused)
+            why.append(explain(job, steps, refused).error.message)
+            with engine.no_grad():
+                weight.copy_(spare)
+            losses.append(0.0)
+            continue
         losses += progress.losses
         norms += [*progress.norms, steps.norm()]
+    assert len(why) == (2 if name == "skip" else 0)
     evaluation = Evaluation(job, job.dataset.splits["val"], "val")
     figures = [evaluation.run(), evaluation.run(limit=40), evaluation.tables]
     digest = hashlib.sha256()
@@ -113,6 +131,7 @@ def trained(name: str) -> dict[str, Any]:
         "losses": losses,
         "norms": norms,
         "notes": notes,
+        "why": why,
         "programs": len(steps.captured.programs),
     }
 

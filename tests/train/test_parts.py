@@ -103,3 +103,11 @@ def test_running_statistics_take_those_of_all_parts_in_order() -> None:
     expected = (means[0] * 0.5 + means[1]) * 0.5
     assert model[0].running_mean.tolist() == pytest.approx(expected.tolist(), rel=1e-5)
     assert model[0].num_batches_tracked.item() == 2
+
+
+@pytest.mark.parametrize("micro", [1, 2, 3, 4])
+def test_gradients_of_parts_are_those_of_the_whole_batch_but_for_rounding(micro: int) -> None:
+    whole = [value for one in gradients_of(job_of(None), 24) for value in one.reshape(-1).tolist()]
+    parts = [value for one in gradients_of(job_of(micro), 24) for value in one.reshape(-1).tolist()]
+    largest = max(map(abs, whole))
+    assert max(abs(a - b) for a, b in zip(whole, parts, strict=True)) <= 1e-6 * largest
