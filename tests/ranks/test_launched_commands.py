@@ -51,3 +51,26 @@ def test_every_other_command_is_refused(tmp_path: Path) -> None:
     assert ended.code == 2
     assert "error[E807]" in ended.err
     assert ended.out == ""
+
+
+def test_a_run_goes_on_with_another_number_of_ranks(tmp_path: Path) -> None:
+    config = str(ROOT / "configs" / "mnist.yaml")
+    words = ("train", config, "-s", "train.micro_batch=32", "--threads", "1", "--json")
+    whole = gradcli(0, *words, "--max-steps", "40", "--runs", "whole", cwd=tmp_path)
+    for ranks, steps in ((2, 15), (3, 30), (0, 35), (2, 40)):
+        ended = gradcli(ranks, *words, "--continue", "--max-steps", str(steps), cwd=tmp_path)
+        assert ended.code == 0, ended.err
+    found, expected = json.loads(ended.out), json.loads(whole.out)
+    assert len(list(tmp_path.glob("runs/*/*"))) == 1
+    assert (found["steps"], found["weights_sha256"]) == (40, expected["weights_sha256"])
+    resumed = gradcli(2, "eval", found["run"], "--json", "--threads", "1", cwd=tmp_path)
+    assert json.loads(resumed.out)["weights_sha256"] == expected["weights_sha256"]
+
+
+def test_another_config_is_refused_by_rank_0_for_all(tmp_path: Path) -> None:
+    config = str(ROOT / "configs" / "mnist.yaml")
+    words = ("train", config, "--threads", "1", "--continue", "--max-steps", "2")
+    assert gradcli(0, *words, cwd=tmp_path).code == 0
+    ended = gradcli(2, *words, "-s", "optim.lr=0.5", cwd=tmp_path)
+    assert (ended.code, ended.err.count("error[E131]")) == (2, 1)
+    assert len(list(tmp_path.glob("runs/*/*"))) == 1
