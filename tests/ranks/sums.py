@@ -15,7 +15,12 @@ from gradcli.engine.distributed.group import Group
 from gradcli.errors import LostRankError
 
 PARTS = 6
-WAYS = {"slices": exact.slices, "halving": exact.halving, "chosen": exact.steps}
+WAYS = {
+    "slices": exact.slices,
+    "halving": exact.halving,
+    "doubling": exact.doubling,
+    "chosen": exact.steps,
+}
 
 
 def say(line: str) -> None:

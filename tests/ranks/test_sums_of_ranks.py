@@ -39,7 +39,7 @@ def alone(cwd: Path, lengths: tuple[int, ...]) -> dict[str, str]:
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 def test_any_number_of_ranks_has_the_bits_of_one_process(ranks: int, tmp_path: Path) -> None:
     expected = alone(tmp_path.parent, tuple(SIZES))
-    ways = ["slices", "chosen", *(["halving"] if ranks in (2, 4) else [])]
+    ways = ["slices", "chosen", *(["halving", "doubling"] if ranks in (2, 4) else [])]
     hashes = summed(ranks, tmp_path, SIZES, *ways)
     assert hashes == {
         f"{way} {length}": [expected[str(length)]] * ranks for way in ways for length in SIZES

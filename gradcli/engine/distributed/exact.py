@@ -3,7 +3,9 @@
 *Slices*: each rank receives its 1/N of all nodes, adds, and sends the sum to all others.
 *Halving and doubling*, for small buffers on N = 2^k ranks: at distances 1, 2, 4, ... two ranks
 exchange halves of what they have and add; then the sums go back the same way. These are 2k rounds
-in place of 2(N - 1) messages. Both send the bytes of a ring, and both add along the tree.
+in place of 2(N - 1) messages. Both send the bytes of a ring.
+*Doubling*, for two ranks and for tiny buffers: whole buffers in place of halves. Every rank adds
+all of them, so that k rounds are enough. All of these add along the tree.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from gradcli.engine.dtype import DType
 Step = Callable[[], object]
 WHAT = "the sum over ranks"
 SMALL = 4 << 20  # bytes, up to which halving and doubling is chosen
+TINY = 64 << 10  # and up to which doubling is
 _LINE = 16  # numbers, so that slices begin where lines of the cache do
 
 
@@ -33,8 +36,9 @@ def steps(group: Group, parts: int, rows: Mapping[Run, Array], out: Array) -> Se
         out: (length,), on the CPU.
     """
     size, nbytes = group.size, out.numel * out.dtype.size
-    if size > 2 and size & (size - 1) == 0 and nbytes <= SMALL:
-        return halving(group, parts, rows, out)
+    if size > 1 and size & (size - 1) == 0 and nbytes <= SMALL:
+        whole = size == 2 or nbytes <= TINY
+        return (doubling if whole else halving)(group, parts, rows, out)
     return slices(group, parts, rows, out)
 
 
@@ -80,8 +84,13 @@ def slices(group: Group, parts: int, rows: Mapping[Run, Array], out: Array) -> S
     ]
 
 
-def halving(group: Group, parts: int, rows: Mapping[Run, Array], out: Array) -> Sequence[Step]:
-    """As `steps`, for 2^k ranks: in k rounds to the sums and k rounds back."""
+def halving(
+    group: Group, parts: int, rows: Mapping[Run, Array], out: Array, whole: bool = False
+) -> Sequence[Step]:
+    """As `steps`, for 2^k ranks: in k rounds to the sums and k rounds back.
+
+    With `whole` nothing is halved, and nothing has to go back.
+    """
     there: list[Step] = []
     back: list[Step] = []
     table, low, high = dict(rows), 0, out.shape[0]
@@ -89,7 +98,7 @@ def halving(group: Group, parts: int, rows: Mapping[Run, Array], out: Array) -> 
     while distance < group.size:
         partner = group.rank ^ distance
         half = low + (high - low) // 2 // _LINE * _LINE
-        keep, give = Run(low, half), Run(half, high)
+        keep, give = Run(low, high if whole else half), Run(low if whole else half, high)
         if partner < group.rank:
             keep, give = give, keep
         own, other = (_block(parts, group.size, rank, distance) for rank in (group.rank, partner))
@@ -110,11 +119,16 @@ def halving(group: Group, parts: int, rows: Mapping[Run, Array], out: Array) -> 
             sums = {node: empty(share.shape, share.dtype) for node in both if node not in table}
         there += additions(sums, table)
         table = {node: sums[node] if node in sums else table[node] for node in both}
-        back += _exchange(
-            group, [_message(partner, share)], [_message(partner, stretch(out, *give))]
-        )
+        if not whole:
+            rest = stretch(out, *give)
+            back += _exchange(group, [_message(partner, share)], [_message(partner, rest)])
         low, high = keep
     return [*there, *reversed(back)]
+
+
+def doubling(group: Group, parts: int, rows: Mapping[Run, Array], out: Array) -> Sequence[Step]:
+    """As `steps`, for 2^k ranks: in k rounds, each with whole rows."""
+    return halving(group, parts, rows, out, whole=True)
 
 
 def _block(parts: int, size: int, rank: int, distance: int) -> Run:

@@ -17,7 +17,7 @@ from gradcli.engine.dtype import DType
 from gradcli.errors import DTypeError
 
 LENGTH = 1001
-WAYS = {"slices": exact.slices, "halving": exact.halving}
+WAYS = {"slices": exact.slices, "halving": exact.halving, "doubling": exact.doubling}
 
 
 @functools.cache
@@ -94,7 +94,7 @@ def test_every_number_of_parts_has_the_bits_of_the_tree(
     parts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = bits(summed(Run(0, parts), 50, engine.float32))
-    for size, name in ((3, "slices"), (4, "slices"), (4, "halving")):
+    for size, name in ((3, "slices"), (4, "slices"), (4, "halving"), (8, "doubling")):
         way(monkeypatch, name)
         assert sums(size, parts, 50) == [expected] * size, (size, name)
 
@@ -119,16 +119,24 @@ def test_the_order_matters_for_these_numbers() -> None:
 
 
 def test_small_sums_take_fewer_rounds() -> None:
-    small, large, odd = Network(8), Network(8), Network(3)
-    sums(8, 8, 1024, network=small)
+    tiny, small, large, odd = Network(8), Network(8), Network(8), Network(3)
+    sums(8, 8, exact.TINY // 4, network=tiny)
+    sums(8, 8, exact.SMALL // 4, network=small)
     sums(8, 8, exact.SMALL // 4 + 1, network=large)
     sums(3, 3, 1024, network=odd)
-    assert len(small.sent) == 2 * 8 * 6  # twice, on 8 ranks, 3 rounds there and 3 back
+    assert len(tiny.sent) == 2 * 8 * 3  # twice, on 8 ranks, 3 rounds
+    assert len(small.sent) == 2 * 8 * 6  # 3 rounds there and 3 back
     assert len(large.sent) == 2 * 8 * 14
     assert len(odd.sent) == 2 * 3 * 4
 
 
-@pytest.mark.parametrize("name", WAYS)
+def test_two_ranks_send_each_other_their_rows_once() -> None:
+    network = Network(2)
+    sums(2, 4, exact.SMALL // 4, network=network)
+    assert network.sent == [exact.SMALL] * 4
+
+
+@pytest.mark.parametrize("name", ["slices", "halving"])
 def test_the_bytes_are_those_of_a_ring(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     way(monkeypatch, name)
     network = Network(4)
