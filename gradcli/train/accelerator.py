@@ -32,6 +32,7 @@ from gradcli.train.between_ranks import (
     rows_of_all,
     take_weights,
 )
+from gradcli.train.launched import joined, launched
 from gradcli.train.part_gradients import PartGradients
 from gradcli.train.rank_loader import Passes, RankLoader
 
@@ -87,7 +88,7 @@ class Accelerator:
         timeout: Positive = 300.0,
         group: Group | None = None,
     ) -> None:
-        self.group = distributed.group() if group is None else group
+        self.group = _ranks(timeout) if group is None else group
         self.gradient_accumulation_steps = gradient_accumulation_steps
         self.nonfinite = nonfinite
         self.device = _device_of_rank(device, self.group)
@@ -325,6 +326,15 @@ class Accelerator:
     def load_state(self, path: str | os.PathLike[str]) -> None:
         """Go on where `save_state` was called; rank 0 reads, and all is compared before."""
         saved_state.load(self, Path(path))
+
+
+def _ranks(timeout: float) -> Group:
+    """The ranks that were joined; else those of the launcher, if there is one."""
+    launch = launched() if distributed.group() is distributed.ALONE else None
+    group = distributed.group() if launch is None else joined(launch)
+    if group.size > 1:
+        group.timeout = timeout
+    return group
 
 
 def _device_of_rank(name: str, group: Group) -> str:

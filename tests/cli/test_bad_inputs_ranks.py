@@ -14,8 +14,8 @@ from rank_threads import Network, ThreadGroup
 from refusals import gradcli, refused
 
 from gradcli.cli import launchers, main, options
-from gradcli.cli.launchers import MARKS, Mark
 from gradcli.engine import distributed
+from gradcli.train.launched import MARKS, Mark
 
 __all__ = ["gradcli", "refused"]
 
