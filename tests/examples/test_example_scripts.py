@@ -153,3 +153,14 @@ def test_both_networks_of_a_gan_learn_and_draw(
     rows = pixels(picture)
     assert (len(rows), len(rows[0])) == (2 * 4 * 30, 2 * 16 * 30)
     assert len({value for row in rows for value in row}) > 20
+
+
+def test_spirals_are_learnt_by_a_loop_for_ranks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["spirals_on_ranks.py", "--epochs", "3"])
+    example("spirals_on_ranks").main()
+    *epochs, weights = capsys.readouterr().out.splitlines()
+    losses = [float(line.rpartition(" ")[2]) for line in epochs]
+    assert losses == sorted(losses, reverse=True) and len(losses) == 3
+    assert re.fullmatch("weights [0-9a-f]{64}", weights)
