@@ -21,7 +21,7 @@ from gradcli.train.job import steps_per_epoch, total_steps
 from gradcli.train.judging import is_stale, judged
 from gradcli.train.measuring import Measuring
 from gradcli.train.origin import origin_of
-from gradcli.train.ranks import Ranks, shared
+from gradcli.train.ranks import Ranks, of_first, shared
 from gradcli.train.report import Reporter, Result
 from gradcli.train.rewind import first_refused
 from gradcli.train.signals import ending
@@ -180,7 +180,8 @@ class Trainer:
         line = {"epoch": epoch, "loss": figures.loss, "lr": rate, "seconds": self._seconds()}
         self._log("step", step, **line, **why)
         if not skips:
-            if explanation.in_data and self._saved != self.meta.step:
+            in_data = of_first(distributed.group(), lambda: explanation.in_data)
+            if in_data and self._saved != self.meta.step:
                 self._save()
             raise shared(self._began_before(explanation, step) or explanation.error)
         self._enter(step, self.meta.skipped + 1, row)
