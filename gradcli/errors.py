@@ -29,13 +29,13 @@ class GradcliError(Exception):
         caret: short remark written beside the caret.
         notes: further lines; each is something to read or to type.
         of_earlier_op: the sentence names an op that was called before the one that raises it.
-        shared: every rank of a training raises it; rank 0 alone says it.
+        on_all_ranks: every rank of a training raises it; rank 0 alone says it.
     """
 
     code = "E000"
     exit_code = 1
     of_earlier_op = False
-    shared = False
+    on_all_ranks = False
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class NumericsError(GradcliError):
 class ExpectationError(GradcliError):
     """A figure in `expect:` or a benchmark threshold was missed."""
 
-    shared = True
+    on_all_ranks = True
     code, exit_code = "E601", 6
 
 
@@ -167,12 +167,12 @@ class RunError(GradcliError):
 class Stopped(GradcliError):  # noqa: N818 -- not an error: the run can be continued
     """SIGTERM: the run stopped after a checkpoint and can be resumed."""
 
-    shared = True
+    on_all_ranks = True
     code, exit_code = "E751", 75
 
 
 class Interrupted(GradcliError):  # noqa: N818 -- not an error: the run can be continued
     """Ctrl-C: the run stopped after a checkpoint and can be resumed."""
 
-    shared = True
+    on_all_ranks = True
     code, exit_code = "E130", 130

@@ -71,7 +71,7 @@ class ThreadGroup(Group):
         ]
         return [*(Request(None, m.memory) for m in sends), *arriving]
 
-    def finished(self, requests: Sequence[Any]) -> bool:
+    def are_done(self, requests: Sequence[Any]) -> bool:
         return not self.open_requests(requests)
 
     def open_requests(self, requests: Sequence[Any]) -> list[int]:

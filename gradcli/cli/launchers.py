@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.cli import output
 from gradcli.errors import GradcliError, RankError
-from gradcli.train.launched import Launch, joined, launched
+from gradcli.train.launcher import Launch, find_launch, join_ranks
 
 if TYPE_CHECKING:
     from gradcli.engine.distributed import Group
@@ -27,7 +27,7 @@ def begin(command: str | None, environment: Mapping[str, str] = os.environ) -> N
     Raises:
         RankError: E801, MPI does not see them; E807, the command is to be started once.
     """
-    launch = launched(environment)
+    launch = find_launch(environment)
     if launch is None or command is None:
         return
     if command not in COMMANDS:
@@ -41,7 +41,7 @@ def begin(command: str | None, environment: Mapping[str, str] = os.environ) -> N
 
 def _join(launch: Launch, environment: Mapping[str, str]) -> None:
     """The ranks of the launcher are the group from here on; of what goes well rank 0 speaks."""
-    group = joined(launch, environment)
+    group = join_ranks(launch, environment)
     if group.rank > 0:
         output.only_errors()
     from gradcli.train.agreement import meet
@@ -50,7 +50,7 @@ def _join(launch: Launch, environment: Mapping[str, str]) -> None:
         output.say_aside(note)
 
 
-def has_the_word(shared: bool) -> bool:
+def may_speak(on_all_ranks: bool) -> bool:
     """Whether this process speaks of an error, in its turn.
 
     What all ranks raise at one place rank 0 says alone. Other errors each rank says itself, those
@@ -59,12 +59,12 @@ def has_the_word(shared: bool) -> bool:
     group = ranks()
     if group is None or group.rank == 0:
         return True
-    if not shared:
+    if not on_all_ranks:
         time.sleep(TURN)
-    return not shared
+    return not on_all_ranks
 
 
-def named(problem: GradcliError) -> GradcliError:
+def with_rank(problem: GradcliError) -> GradcliError:
     """The problem, with this rank and its host where there are others."""
     group = ranks()
     if group is not None:

@@ -155,16 +155,16 @@ def _ended(error: Exception, arguments: list[str]) -> int:
             _drop_output()
     else:
         problem = output.bug(error)
-    return _said(problem, "--json" in arguments)
+    return _report(problem, "--json" in arguments)
 
 
-def _said(problem: GradcliError, as_json: bool) -> int:
+def _report(problem: GradcliError, as_json: bool) -> int:
     """The exit code of a problem; one that not all ranks have ends the others."""
     errors = problem.errors if isinstance(problem, ErrorGroup) else [problem]
-    if launchers.has_the_word(problem.shared):
-        named = errors if problem.shared else map(launchers.named, errors)
+    if launchers.may_speak(problem.on_all_ranks):
+        named = errors if problem.on_all_ranks else map(launchers.with_rank, errors)
         output.errors(named, problem.exit_code, as_json)
-    return problem.exit_code if problem.shared else launchers.leave(problem.exit_code)
+    return problem.exit_code if problem.on_all_ranks else launchers.leave(problem.exit_code)
 
 
 def _begin(name: object) -> str:

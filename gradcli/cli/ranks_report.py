@@ -40,12 +40,12 @@ def ranks_report(group: Group, report: dict[str, Any]) -> dict[str, Any]:
     return {
         "mpi": distributed.library(),
         "ranks": ranks,
-        "sums": [_measured(group, size) for size in SIZES],
+        "sums": [_measure(group, size) for size in SIZES],
         "ok": all(one["ok"] for one in gathered),
     }
 
 
-def _measured(group: Group, size: int) -> dict[str, Any]:
+def _measure(group: Group, size: int) -> dict[str, Any]:
     """Milliseconds of a sum of so many bytes a rank, along the tree and by MPI itself."""
     from gradcli.engine.distributed import Sum
 

@@ -103,7 +103,7 @@ def command(
     sha256 = sha256_at_start(config)
     if continues:
         group, title = distributed.group(), name or config.name
-        run = ranks.chosen(group, lambda: unfinished_run(runs, title, sha256))
+        run = ranks.choose(group, lambda: unfinished_run(runs, title, sha256))
         if run is not None:
             manner = Manner(as_json, threads, device, max_steps=max_steps)
             with ranks.directory(group, lambda: RunDirectory(run)) as directory:

@@ -27,12 +27,12 @@ from gradcli.errors import NumericsError, OptionError, OptionTypeError
 from gradcli.train import saved_state
 from gradcli.train.between_ranks import (
     agree,
-    described,
+    describe,
     end_all_with_one,
     rows_of_all,
     take_weights,
 )
-from gradcli.train.launched import joined, launched
+from gradcli.train.launcher import find_launch, join_ranks
 from gradcli.train.part_gradients import PartGradients
 from gradcli.train.rank_loader import Passes, RankLoader
 
@@ -99,7 +99,7 @@ class Accelerator:
         self.optimizers: list[optim.Optimizer] = []
         self.schedulers: list[LRScheduler] = []
         self.loaders: list[RankLoader] = []
-        self.passes = Passes(self._begun)
+        self.passes = Passes(self._pass_begins)
         self._gradients: PartGradients | None = None
         self._loader_of_update: RankLoader | None = None
         self._left_out = False  # the last update, for a loss that was not finite
@@ -157,11 +157,11 @@ class Accelerator:
                     "prepare: takes modules, optimizers, schedulers and DataLoaders; argument "
                     f"{i + 1} is {shown(one)}"
                 )
-        agree(self.group, "prepare", "; ".join(map(described, objects)))
+        agree(self.group, "prepare", "; ".join(map(describe, objects)))
         for one in objects:
             if isinstance(one, nn.Module):
                 self._take_model(one)
-        prepared = tuple(map(self._prepared, objects))
+        prepared = tuple(map(self._prepare, objects))
         return prepared[0] if len(prepared) == 1 else prepared
 
     def _take_model(self, model: nn.Module) -> None:
@@ -170,7 +170,7 @@ class Accelerator:
         self.models.append(model)
         self._gradients = None
 
-    def _prepared(self, one: Any) -> Any:
+    def _prepare(self, one: Any) -> Any:
         if isinstance(one, optim.Optimizer):
             self.optimizers.append(one.to(self.device))
         elif isinstance(one, LRScheduler):
@@ -259,7 +259,7 @@ class Accelerator:
         newest = self.passes.newest
         return 1 / self._parts if newest is None else newest.samples / newest.samples_of_update
 
-    def _begun(self, loader: RankLoader) -> None:
+    def _pass_begins(self, loader: RankLoader) -> None:
         """A pass of a loader begins: what an earlier one left half done does not count."""
         if loader is self._loader_of_update and self._gradients is not None:
             self._loader_of_update = None
@@ -330,8 +330,8 @@ class Accelerator:
 
 def _ranks(timeout: float) -> Group:
     """The ranks that were joined; else those of the launcher, if there is one."""
-    launch = launched() if distributed.group() is distributed.ALONE else None
-    group = distributed.group() if launch is None else joined(launch)
+    launch = find_launch() if distributed.group() is distributed.ALONE else None
+    group = distributed.group() if launch is None else join_ranks(launch)
     if group.size > 1:
         group.timeout = timeout
     return group

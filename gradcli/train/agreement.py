@@ -15,7 +15,7 @@ from gradcli.engine.device import cpu
 from gradcli.engine.device.kernels import BUILD
 from gradcli.errors import ConfigError, DataError, DeviceError, GradcliError
 from gradcli.train.compare import places_of
-from gradcli.train.ranks import shared
+from gradcli.train.ranks import say_once
 from gradcli.train.safetensors_file import Stored
 from gradcli.train.state import as_tensor, bytes_of, dtype_name
 from gradcli.wording import quantity, verb
@@ -52,7 +52,7 @@ def meet(group: Group) -> list[str]:
     Raises:
         ConfigError: E804, a rank has another version or another kind of machine.
     """
-    present = [Presence(*one) for one in gathered(group, _presence(), "the start")]
+    present = [Presence(*one) for one in gather(group, _presence(), "the start")]
     _same(group, "version", [one.version for one in present])
     _same(group, "kind of processor", [one.machine for one in present])
     _same(group, "build of the kernels", [one.source for one in present])
@@ -82,7 +82,7 @@ def _cores(process: int) -> Sequence[int]:
         return ()
 
 
-def gathered(group: Group, value: object, what: str) -> list[Any]:
+def gather(group: Group, value: object, what: str) -> list[Any]:
     """What each rank gives, a value fit for JSON."""
     return [json.loads(one) for one in group.all_gather(json.dumps(value).encode(), what)]
 
@@ -99,7 +99,7 @@ def _other(
     group: Group, kind: type[GradcliError], rank: int, what: str, difference: str
 ) -> GradcliError:
     names = group.names
-    return shared(
+    return say_once(
         kind(
             f"{names[rank]} has another {what} than {names[0]}: {difference}",
             code="E804",
@@ -174,7 +174,7 @@ def agree_at_start(group: Group, job: Job, options: Mapping[str, object]) -> Non
         "device": device,
         "instruction set": cpu.isa(),
     }
-    everyone = gathered(group, facts, "the start")
+    everyone = gather(group, facts, "the start")
     for rank, theirs in enumerate(everyone):
         for what, kind in (("config", ConfigError), ("own code", ConfigError), ("data", DataError)):
             _same_table(group, rank, what, kind, theirs[what], everyone[0][what])
@@ -182,7 +182,7 @@ def agree_at_start(group: Group, job: Job, options: Mapping[str, object]) -> Non
             both = f"{theirs['instruction set']}, not {everyone[0]['instruction set']}"
             raise _other(group, ConfigError, rank, "instruction set", both)
         if theirs["device"] != everyone[0]["device"]:
-            raise shared(
+            raise say_once(
                 DeviceError(
                     f"{group.names[rank]} computes on {theirs['device']}, {group.names[0]} on "
                     f"{everyone[0]['device']}: their bits would differ",

@@ -26,7 +26,7 @@ def agree(group: Group, what: str, text: str) -> None:
             raise OptionError(f"{what}: {name} has {other}; rank 0 has {texts[0]}", code="E804")
 
 
-def described(one: Any) -> str:
+def describe(one: Any) -> str:
     """A module, optimizer, scheduler or loader in words that differ where two of them do."""
     if isinstance(one, nn.Module):
         tensors = one.state_dict()

@@ -21,7 +21,7 @@ FEW = 16  # samples: of fewer, batch norm's mean and variance are rough
 _CURES = ("set train.micro_batch", "or use group norm, which looks at each sample alone")
 
 
-def divided(job: Job, ranks: int, note: Callable[[str], None]) -> Job:
+def divide_batches(job: Job, ranks: int, note: Callable[[str], None]) -> Job:
     """A new run's job with a `micro_batch` for so many ranks; what there is to say goes to `note`.
 
     Raises:

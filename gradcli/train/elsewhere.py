@@ -65,7 +65,7 @@ class DirectoryElsewhere(RunDirectory):
         """Rank 0 discards."""
 
 
-class Unseen:
+class SilentReporter:
     """A reporter of a rank that nobody watches."""
 
     def started(self, run: str, step: int, total: int, per_epoch: int) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli import engine
 from gradcli.engine import distributed
 from gradcli.train import precision
-from gradcli.train.stacked import packed, stacked, unpacked
+from gradcli.train.batch_values import interleave, pack, unpack
 
 if TYPE_CHECKING:
     from gradcli.data import Split
@@ -60,7 +60,7 @@ class Evaluation:
             for rows in stretches(size, job.settings.batch, ROWS * self._group.size):
                 if asked():
                     raise Cancelled
-                batches = self._made(first, rows)
+                batches = self._values(first, rows)
                 for begin in range(0, rows.shape[0], ROWS):
                     some = _rows(batches, begin, begin + ROWS)
                     for value in some["loss"].tolist():
@@ -74,17 +74,17 @@ class Evaluation:
         self.tables = {name: one for name, one in named.items() if isinstance(one, list)}
         return {name: one for name, one in named.items() if not isinstance(one, list)}
 
-    def _made(self, first: int, rows: Tensor) -> Any:
+    def _values(self, first: int, rows: Tensor) -> Any:
         """What batches `first`, `first` + 1, ... give, stacked; rank b mod N makes batch b."""
         size, rank = self._group.size, self._group.rank
         if size == 1:
             return self._batch.scan(rows)
         begin = (rank - first) % size
         own = rows[begin::size].contiguous()
-        made = self._batch.scan(own) if own.shape[0] else None
-        pieces = self._group.all_gather(b"" if made is None else packed(made), "an evaluation")
+        values = self._batch.scan(own) if own.shape[0] else None
+        pieces = self._group.all_gather(b"" if values is None else pack(values), "an evaluation")
         order = [pieces[(first + i) % size] for i in range(size)]
-        return stacked([unpacked(one) for one in order if one])
+        return interleave([unpack(one) for one in order if one])
 
 
 class States:

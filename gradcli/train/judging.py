@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gradcli.train.job import Job
 
 
-def judged(job: Job, before: Meta, figures: Mapping[str, float]) -> Meta:
+def judge(job: Job, before: Meta, figures: Mapping[str, float]) -> Meta:
     """Where the run stands behind an evaluation; the schedule sees its figures too."""
     job.schedule.watch(figures)
     meta = replace(
@@ -23,12 +23,12 @@ def judged(job: Job, before: Meta, figures: Mapping[str, float]) -> Meta:
         metrics=_nullable(figures),
         schedule=job.schedule.state_dict(),
     )
-    judge, stop = job.settings.judge, job.settings.early_stop
-    if judge is not None and judge in figures:
-        value = figures[judge]
-        direction = direction_of(judge, job.metrics)
+    metric, stop = job.settings.judge, job.settings.early_stop
+    if metric is not None and metric in figures:
+        value = figures[metric]
+        direction = direction_of(metric, job.metrics)
         if better(direction, value, meta.best.value if meta.best else None):
-            meta = replace(meta, best=Best(judge, value, meta.step))
+            meta = replace(meta, best=Best(metric, value, meta.step))
     if stop is not None and stop.metric in figures:
         value = figures[stop.metric]
         direction = direction_of(stop.metric, job.metrics)

@@ -22,7 +22,7 @@ from gradcli.train.baseline import read_baseline
 from gradcli.train.checkpoint import FORMAT, newest_valid
 from gradcli.train.compare import check_same, check_same_data, config_of
 from gradcli.train.directory import RunDirectory
-from gradcli.train.division import check_parts, divided
+from gradcli.train.division import check_parts, divide_batches
 from gradcli.train.evaluate import Evaluation, metric_names
 from gradcli.train.forks import Fork, manifest_with, of_run, values_at, with_changes, with_forks
 from gradcli.train.job import steps_per_epoch, total_steps
@@ -93,7 +93,7 @@ def start(
 ) -> Result:
     """A new run, from its directory to its test figures."""
     group = distributed.group()
-    job = divided(job, group.size, reporter.note)
+    job = divide_batches(job, group.size, reporter.note)
     agree_at_start(group, job, {"--max-steps": max_steps})
     _first_weights(job, group, reporter)
     _remark(job, reporter)
@@ -133,7 +133,7 @@ def resume(
         return _begin_again(job, directory, reporter, signals, keys, allow_data_change, max_steps)
     _remark(job, reporter)
     preflight(job)
-    name, found, notes = ranks.recovered(group, directory)
+    name, found, notes = ranks.recover(group, directory)
     length = total_steps(job.settings, job.dataset.splits["train"].size)
     if found.meta.step > length:
         raise ConfigError(

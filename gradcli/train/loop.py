@@ -18,10 +18,10 @@ from gradcli.train.diagnose import Explanation, RefusedStep, explain
 from gradcli.train.evaluate import Cancelled
 from gradcli.train.expectations import missed
 from gradcli.train.job import steps_per_epoch, total_steps
-from gradcli.train.judging import is_stale, judged
+from gradcli.train.judging import is_stale, judge
 from gradcli.train.measuring import Measuring
 from gradcli.train.origin import origin_of
-from gradcli.train.ranks import Ranks, of_first, shared
+from gradcli.train.ranks import Ranks, of_first, say_once
 from gradcli.train.report import Reporter, Result
 from gradcli.train.rewind import first_refused
 from gradcli.train.signals import ending
@@ -129,7 +129,7 @@ class Trainer:
         indices = self._order.rows(done, self._stretch(done))
         self._ranks.begin()
         made = self._step.run(done + 1, indices)
-        self._ranks.made(made.done)
+        self._ranks.count_steps(made.done)
         for step, loss in enumerate(made.losses[: made.done], done + 1):
             self._made(step, loss)
         if made.error is not None:
@@ -183,7 +183,7 @@ class Trainer:
             in_data = of_first(distributed.group(), lambda: explanation.in_data)
             if in_data and self._saved != self.meta.step:
                 self._save()
-            raise shared(self._began_before(explanation, step) or explanation.error)
+            raise say_once(self._began_before(explanation, step) or explanation.error)
         self._enter(step, self.meta.skipped + 1, row)
         self.reporter.skipped(step, explanation.error.message)
 
@@ -203,7 +203,7 @@ class Trainer:
         if not due or self.meta.evaluated >= step or "val" not in self.job.dataset.splits:
             return
         figures = self._evaluate("val")
-        self.meta = judged(self.job, self.meta, figures)
+        self.meta = judge(self.job, self.meta, figures)
         self._log("eval", step, seconds=self._seconds(), **figures, **self._measuring.tables("val"))
         self.reporter.evaluated(step, figures)
         self._saved = min(self._saved, step - 1)

@@ -29,14 +29,14 @@ def cut(indices: Tensor, portion: int | None) -> list[Tensor]:
 
 
 @dataclass(frozen=True)
-class Made:
+class PartResult:
     """What a part leaves beside its gradients: its loss, and what running statistics learn."""
 
     loss: Tensor
     statistics: Sequence[BatchStatistics] = ()
 
 
-Backward: TypeAlias = Callable[[int], Made]  # adds the gradients of a part to what is there
+Backward: TypeAlias = Callable[[int], PartResult]  # adds the gradients of a part to what is there
 
 
 class Gradients:
@@ -49,20 +49,20 @@ class Gradients:
     def __init__(self, parameters: Iterable[Tensor]) -> None:
         self.parameters = [one for one in parameters if one.requires_grad]
 
-    def add_up(self, low: int, high: int, backward: Backward) -> list[Made]:
+    def add_up(self, low: int, high: int, backward: Backward) -> list[PartResult]:
         """Put the sum over parts low to high - 1 where there is none; what else they leave."""
         if high - low == 1:
             return [backward(low)]
         half = middle(low, high)
-        made = self.add_up(low, half, backward)
+        results = self.add_up(low, half, backward)
         if high - half == 1:
-            return [*made, backward(half)]
+            return [*results, backward(half)]
         left = self.take()
-        made += self.add_up(half, high, backward)
+        results += self.add_up(half, high, backward)
         for leaf, grad in zip(self._leaves(), left, strict=True):
             if grad is not None:
                 leaf.grad = grad if leaf.grad is None else added(grad, leaf.grad)
-        return made
+        return results
 
     def take(self) -> list[Array | None]:
         """The gradients, which are no longer there."""
@@ -90,16 +90,16 @@ class Outline:
     norms: tuple[RunningNorm, ...]
 
     @classmethod
-    def of(cls, gradients: Gradients, backward: Callable[[], Made]) -> Outline:
+    def of(cls, gradients: Gradients, backward: Callable[[], PartResult]) -> Outline:
         """See what a part does; it is made once, and leaves nothing behind."""
         before = default_generator.get_state()
         gradients.take()
-        made = backward()
+        result = backward()
         draws = default_generator.get_state()[2] - before[2]
         default_generator.set_state(*before)
         grads = zip(gradients.parameters, gradients.take(), strict=True)
         parameters = [one for one, grad in grads if grad is not None]
-        return cls(draws, parameters, tuple(one.layer for one in made.statistics))
+        return cls(draws, parameters, tuple(one.layer for one in result.statistics))
 
 
 class Shares:
@@ -121,15 +121,15 @@ class Shares:
         """The number at which this rank's draws of a batch begin."""
         return runs(parts, self._group.size)[self._group.rank].low * self._outline.draws
 
-    def add_up(self, parts: int, backward: Backward) -> list[Made]:
+    def add_up(self, parts: int, backward: Backward) -> list[PartResult]:
         """Put the sum over all parts, and make those of this rank; what all of them leave."""
         if parts not in self._buffers:
             with recording.to(None):  # memory that outlives a step which is being recorded
                 self._buffers[parts] = _Buffer(self._outline, parts, self._group, self._how)
         buffer = self._buffers[parts]
         for row, node in enumerate(buffer.sum.nodes):
-            made = self._gradients.add_up(*node, backward)
-            buffer.write(row, node.low, self._gradients.take(), made)
+            results = self._gradients.add_up(*node, backward)
+            buffer.write(row, node.low, self._gradients.take(), results)
         buffer.sum.sum()
         return buffer.read()
 
@@ -164,7 +164,9 @@ class _Buffer:
         first, step = len(self._outline.parameters), 1 + 2 * len(self._outline.norms)
         return [row[i : i + step] for i in range(first, len(row), step)]
 
-    def write(self, row: int, first: int, grads: Iterable[Array | None], made: list[Made]) -> None:
+    def write(
+        self, row: int, first: int, grads: Iterable[Array | None], results: list[PartResult]
+    ) -> None:
         """The sum of the gradients of parts `first`, `first` + 1, ..., and what they leave."""
         places = self._rows[row]
         for place, grad in zip(places, grads, strict=False):
@@ -172,14 +174,14 @@ class _Buffer:
                 fill(place, 0)
             else:
                 copy_into(place, grad)
-        for part, one in enumerate(made, first):
+        for part, one in enumerate(results, first):
             norms = tuple(norm.layer for norm in one.statistics)
             assert norms == self._outline.norms, "all parts call the same layers"
             values = [one.loss, *chain(*((norm.mean, norm.var) for norm in one.statistics))]
             for place, value in zip(self._behind(places)[part], values, strict=True):
                 copy_into(place, value.array)
 
-    def read(self) -> list[Made]:
+    def read(self) -> list[PartResult]:
         """Give the weights their gradients, views of the sum; what all parts leave."""
         recorder = recording.current()
         for parameter, place in zip(self._outline.parameters, self._out, strict=False):
@@ -187,6 +189,6 @@ class _Buffer:
             if recorder is not None and parameter.leaf is not None:
                 recorder.arrived(parameter.leaf)  # where it lies, also where no part was made
         return [
-            Made(loss, list(map(BatchStatistics, self._outline.norms, rest[::2], rest[1::2])))
+            PartResult(loss, list(map(BatchStatistics, self._outline.norms, rest[::2], rest[1::2])))
             for loss, *rest in (map(Tensor, places) for places in self._behind(self._out))
         ]

@@ -40,12 +40,12 @@ class Passes:
 
     Attributes:
         newest: the batch in hand; None between passes.
-        begun: is called with each loader of which a pass begins.
+        on_begin: is called with each loader of which a pass begins.
     """
 
-    def __init__(self, begun: Callable[[RankLoader], None]) -> None:
+    def __init__(self, on_begin: Callable[[RankLoader], None]) -> None:
         self.newest: Part | None = None
-        self.begun = begun
+        self.on_begin = on_begin
         self._before: dict[object, State] = {}  # of the passes under way, the outermost first
 
     @property
@@ -56,7 +56,7 @@ class Passes:
     def enter(self, key: object, part: Part, epoch: int, number: int) -> None:
         """A batch is given: number `number` of all ranks in its pass."""
         self.newest = part
-        if part.loader.shared.parts > 1:
+        if part.loader.division.parts > 1:
             self._before.setdefault(key, default_generator.get_state())
             stream = Generator(default_generator.initial_seed(), purpose="part")
             default_generator.set_state(stream.key, (epoch << 32) + number, 0)
@@ -76,14 +76,14 @@ class RankLoader(DataLoader):
     `state_dict()` counts samples of all ranks, so that another number of ranks can go on.
 
     Attributes:
-        shared: how the batches are dealt out.
+        division: how the batches are dealt out.
     """
 
     def __init__(
         self, loader: DataLoader, batches: int, group: Group, device: str, passes: Passes
     ) -> None:
         _check(loader)
-        self.shared = DistributedBatchSampler(
+        self.division = DistributedBatchSampler(
             loader.sampler,
             loader.batch_size or 1,
             loader.drop_last,
@@ -93,7 +93,7 @@ class RankLoader(DataLoader):
         )
         super().__init__(
             loader.dataset,
-            batch_sampler=self.shared,
+            batch_sampler=self.division,
             num_workers=loader.num_workers,
             collate_fn=loader.collate_fn,
             timeout=loader.timeout,
@@ -107,18 +107,18 @@ class RankLoader(DataLoader):
 
     def __iter__(self) -> Iterator[Any]:
         epoch, first = self._next
-        self._passes_of_all.begun(self)
-        return self._given(super().__iter__(), epoch, first)
+        self._passes_of_all.on_begin(self)
+        return self._deal(super().__iter__(), epoch, first)
 
-    def _given(self, batches: Iterator[Any], epoch: int, first: int) -> Iterator[Any]:
-        key, updates = object(), self.shared.updates()
+    def _deal(self, batches: Iterator[Any], epoch: int, first: int) -> Iterator[Any]:
+        key, updates = object(), self.division.updates()
         try:
             for i, batch in enumerate(batches, first):
-                update, own = divmod(i, self.shared.batches)
-                number = self.shared.rank * self.shared.batches + own
-                size = self.shared.sizes(updates[update])[number]
+                update, own = divmod(i, self.division.batches)
+                number = self.division.rank * self.division.batches + own
+                size = self.division.sizes(updates[update])[number]
                 part = Part(self, size, updates[update])
-                self._passes_of_all.enter(key, part, epoch, update * self.shared.parts + number)
+                self._passes_of_all.enter(key, part, epoch, update * self.division.parts + number)
                 yield _on(self._device, batch)
         finally:
             self._passes_of_all.leave(key)
@@ -126,7 +126,7 @@ class RankLoader(DataLoader):
     def state_dict(self) -> dict[str, int]:
         """Where the newest pass stands: seed, epoch, and the samples of its whole updates."""
         epoch, position = self._at
-        samples = sum(self.shared.updates()[: position // self.shared.batches])
+        samples = sum(self.division.updates()[: position // self.division.batches])
         return {"seed": self._seed(), "epoch": epoch, "samples": samples}
 
     def load_state_dict(self, state_dict: Mapping[str, int]) -> None:
@@ -136,19 +136,19 @@ class RankLoader(DataLoader):
                 f"load_state_dict: no state of a prepared DataLoader: {sorted(state_dict)}"
             )
         samples = state_dict["samples"]
-        ends = list(accumulate(self.shared.updates(), initial=0))
+        ends = list(accumulate(self.division.updates(), initial=0))
         if samples not in ends:
             raise OptionError(
                 f"load_state_dict: the state is within an update: {samples} samples of a pass, "
-                f"where an update of {self.shared.parts} batches has {ends[1]}; go on with as "
+                f"where an update of {self.division.parts} batches has {ends[1]}; go on with as "
                 "many batches in an update as before"
             )
-        position = ends.index(samples) * self.shared.batches
+        position = ends.index(samples) * self.division.batches
         seed, epoch = state_dict["seed"], state_dict["epoch"]
         super().load_state_dict({"seed": seed, "epoch": epoch, "position": position})
 
     def _seed_of_workers(self) -> int:
-        return self._seed() + self.shared.rank * self.num_workers
+        return self._seed() + self.division.rank * self.num_workers
 
 
 def _check(loader: DataLoader) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from gradcli.errors import GradcliError, NumericsError
 from gradcli.train.checkpoint import checkpoint_of, file_bytes
-from gradcli.train.elsewhere import DirectoryElsewhere, Unseen
+from gradcli.train.elsewhere import DirectoryElsewhere, SilentReporter
 
 if TYPE_CHECKING:
     from gradcli.engine.distributed.group import Group
@@ -114,7 +114,7 @@ class Ranks:
         """Steps begin now."""
         self._began, self._waited_before = time.perf_counter(), self._group.waited
 
-    def made(self, steps: int) -> None:
+    def count_steps(self, steps: int) -> None:
         """So many steps were made since."""
         seconds, waited = (
             time.perf_counter() - self._began,
@@ -160,7 +160,7 @@ class Ranks:
         rank = other.index(True)
         places = range(0, len(most), DIGEST)
         first = next(i for i in places if gathered[rank][i : i + DIGEST] != most[i : i + DIGEST])
-        raise shared(
+        raise say_once(
             NumericsError(
                 f"the weights of step {step} are not the same on all ranks: "
                 f"{self._group.names[rank]} has another '{names[first // DIGEST]}' than "
@@ -171,9 +171,9 @@ class Ranks:
         )
 
 
-def shared(error: E) -> E:
+def say_once(error: E) -> E:
     """An error that every rank raises at the same place: rank 0 alone says it, and all end."""
-    error.shared = True
+    error.on_all_ranks = True
     return error
 
 
@@ -186,13 +186,13 @@ def directory(group: Group, make: Callable[[], RunDirectory]) -> RunDirectory:
     return own or DirectoryElsewhere(Path(path.decode()))
 
 
-def chosen(group: Group, choose: Callable[[], Path | None]) -> Path | None:
+def choose(group: Group, ask: Callable[[], Path | None]) -> Path | None:
     """A path, or that there is none, which rank 0 chooses for all: disks may differ in time."""
-    path = of_first(group, lambda: str(choose() or ""))
+    path = of_first(group, lambda: str(ask() or ""))
     return Path(path) if path else None
 
 
-def recovered(group: Group, directory: RunDirectory) -> tuple[str, Checkpoint, list[str]]:
+def recover(group: Group, directory: RunDirectory) -> tuple[str, Checkpoint, list[str]]:
     """What a run goes on from, as `RunDirectory.recover` says: rank 0 reads it for all."""
     if group.size == 1:
         return directory.recover()
@@ -216,4 +216,4 @@ def of_first(group: Group, ask: Callable[[], Answer]) -> Answer:
 
 def reporter(group: Group, own: Reporter) -> Reporter:
     """Who watches the training: on rank 0 as ever, on others nobody."""
-    return own if group.rank == 0 else Unseen()
+    return own if group.rank == 0 else SilentReporter()

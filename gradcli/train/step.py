@@ -27,7 +27,7 @@ from gradcli.errors import NumericsError
 from gradcli.train import precision
 from gradcli.train.average import Average
 from gradcli.train.job import Loss, steps_per_epoch
-from gradcli.train.parts import Gradients, Made, Outline, Shares, cut
+from gradcli.train.parts import Gradients, Outline, PartResult, Shares, cut
 
 if TYPE_CHECKING:
     from gradcli.data import Split
@@ -254,20 +254,20 @@ class OneStep:
         parts = cut(indices, job.settings.micro_batch)
         weights = self._weights(parts, state)
 
-        def backward(part: int) -> Made:
+        def backward(part: int) -> PartResult:
             return self._backward(parts[part], state, weights[part] if len(parts) > 1 else None)
 
         if self.ranks is None:
             engine.set_rng_state(state)
-            made = self._sums.add_up(0, len(parts), backward)
+            results = self._sums.add_up(0, len(parts), backward)
         else:
             engine.set_rng_state(_later(state, self.ranks.first_draw(len(parts))))
-            made = self.ranks.add_up(len(parts), backward)
-        for statistics in chain(*(one.statistics for one in made)):
+            results = self.ranks.add_up(len(parts), backward)
+        for statistics in chain(*(one.statistics for one in results)):
             statistics.layer.learn(statistics.mean, statistics.var)
-        return sum((one.loss for one in made[1:]), made[0].loss)
+        return sum((one.loss for one in results[1:]), results[0].loss)
 
-    def _backward(self, part: Tensor, state: Tensor, weight: Any = None) -> Made:
+    def _backward(self, part: Tensor, state: Tensor, weight: Any = None) -> PartResult:
         """Add the gradients of a part, of which the batch's mean has a share."""
         job = self.job
         inputs, targets = self.batch(part, state)
@@ -280,7 +280,7 @@ class OneStep:
         if weight is not None:
             loss = loss * weight
         loss.backward()
-        return Made(loss.detach(), statistics)
+        return PartResult(loss.detach(), statistics)
 
     def _weights(self, parts: Sequence[Tensor], state: Tensor) -> list[Any]:
         """How much of the batch's mean each part is."""

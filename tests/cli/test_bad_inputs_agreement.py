@@ -41,7 +41,7 @@ def check_all_name(raised: list[GradcliError], code: str, exit_code: int, *words
     """All ranks raise the same, of which rank 0 alone speaks."""
     assert len({error.message for error in raised}) == 1
     for error in raised:
-        assert (error.code, error.exit_code, error.shared) == (code, exit_code, True)
+        assert (error.code, error.exit_code, error.on_all_ranks) == (code, exit_code, True)
         for word in words:
             assert word in error.message
 
@@ -61,7 +61,7 @@ def test_another_gradcli_on_a_rank_is_named(monkeypatch: pytest.MonkeyPatch, wha
 
     def start(group: ThreadGroup) -> None:
         gathered = [present[rank] for rank in range(group.size)]
-        monkeypatch.setattr(agreement, "gathered", lambda *_: gathered)
+        monkeypatch.setattr(agreement, "gather", lambda *_: gathered)
         meet(group)
 
     named = {"version": "version", "machine": "kind of processor", "source": "build of the kernels"}

@@ -15,7 +15,7 @@ from refusals import gradcli, refused
 
 from gradcli.cli import launchers, main, options
 from gradcli.engine import distributed
-from gradcli.train.launched import MARKS, Mark
+from gradcli.train.launcher import MARKS, Mark
 
 __all__ = ["gradcli", "refused"]
 

@@ -9,7 +9,7 @@ from tiny import TinyData, TinySplit, tiny_job
 
 from gradcli.engine import nn
 from gradcli.errors import ConfigError
-from gradcli.train.division import check_parts, divided
+from gradcli.train.division import check_parts, divide_batches
 
 
 def cut(ranks: int, size: int = 48, **settings: Any) -> tuple[Any, list[str]]:
@@ -18,7 +18,7 @@ def cut(ranks: int, size: int = 48, **settings: Any) -> tuple[Any, list[str]]:
     job = tiny_job(settings=settings, dataset=TinyData({"train": TinySplit(size, 1)}))
     if norm is not None:
         job.model[1] = norm
-    return divided(job, ranks, notes.append), notes
+    return divide_batches(job, ranks, notes.append), notes
 
 
 @pytest.mark.parametrize(("batch", "ranks", "portion"), [(8, 2, 4), (8, 3, 3), (16, 16, 1)])

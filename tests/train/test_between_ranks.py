@@ -13,7 +13,7 @@ from gradcli.data.loader import DataLoader
 from gradcli.engine import nn, optim
 from gradcli.engine.distributed import ALONE, Group
 from gradcli.errors import CheckpointError, NumericsError
-from gradcli.train.between_ranks import described, end_all_with_one, from_main, take_weights
+from gradcli.train.between_ranks import describe, end_all_with_one, from_main, take_weights
 from gradcli.train.state import weights_sha256
 
 
@@ -68,8 +68,8 @@ def test_descriptions_differ_where_things_do() -> None:
         DataLoader(range(5), 2, seed=1),
         DataLoader(range(4), 3, seed=1),
     ]
-    assert len({described(one) for one in things}) == len(things)
-    assert described(nn.Linear(2, 2)) == described(model)
+    assert len({describe(one) for one in things}) == len(things)
+    assert describe(nn.Linear(2, 2)) == describe(model)
 
 
 def test_a_rank_that_raises_says_so_and_ends_all(

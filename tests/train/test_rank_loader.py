@@ -47,7 +47,7 @@ def taken(loader: RankLoader) -> list[list[int]]:
 def one_pass(ranks: list[RankLoader]) -> list[int]:
     """The samples of a pass in the order of one process."""
     passes = [taken(loader) for loader in ranks]
-    count = ranks[0].shared.batches
+    count = ranks[0].division.batches
     order: list[int] = []
     for at in range(0, len(passes[0]), count):
         order += [i for one in passes for batch in one[at : at + count] for i in batch]

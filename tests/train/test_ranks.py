@@ -14,7 +14,7 @@ import pytest
 from gradcli.errors import NumericsError
 from gradcli.train import ranks as module
 from gradcli.train.directory import RunDirectory
-from gradcli.train.elsewhere import DirectoryElsewhere, Unseen
+from gradcli.train.elsewhere import DirectoryElsewhere, SilentReporter
 from gradcli.train.ranks import Ranks
 from gradcli.train.report import Reporter
 from gradcli.train.safetensors_file import Stored
@@ -97,7 +97,7 @@ def test_all_make_the_same_number_of_steps_by_the_slowest_pace(monkeypatch) -> N
         clock.now = 0.0
         ranks.begin()
         clock.now = 0.01 * (group.rank + 1)  # of one step
-        ranks.made(1)
+        ranks.count_steps(1)
         ranks.settle(1)
         return first, ranks.steps_left(1)
 
@@ -110,7 +110,7 @@ def test_between_two_looks_nothing_is_exchanged(monkeypatch) -> None:
     def work(group: Any) -> Any:
         ranks = Ranks(group, signals())
         ranks.begin()
-        ranks.made(1)
+        ranks.count_steps(1)
         ranks.settle(0)
         group.all_gather = None
         ranks.settle(100)
@@ -139,7 +139,7 @@ def test_the_log_has_the_share_of_waiting_and_the_slowest_rank(monkeypatch) -> N
         clock.now = 0.0
         ranks.begin()
         clock.now, group.waited = 1.0, 0.25 if group.rank == 0 else 0.0
-        ranks.made(4)
+        ranks.count_steps(4)
         ranks.settle(0)
         return ranks.waiting(), ranks.waiting()["wait_ranks"]
 
@@ -170,7 +170,7 @@ def test_weights_that_differ_name_the_rank_and_the_first_tensor(size: int, other
     usual = 0 if other else 1
     for error in together(size, work):
         assert isinstance(error, NumericsError)
-        assert (error.code, error.exit_code, error.shared) == ("E805", 5, True)
+        assert (error.code, error.exit_code, error.on_all_ranks) == ("E805", 5, True)
         assert error.message == (
             f"the weights of step 60 are not the same on all ranks: rank {other} on node{other} "
             f"(pid {other}) has another 'model.1.weight' than rank {usual} on node{usual} "
@@ -209,4 +209,4 @@ def test_who_is_unseen_has_every_method_of_a_reporter() -> None:
     def public(of: type) -> Sequence[str]:
         return sorted(name for name, one in vars(of).items() if callable(one) and name[0] != "_")
 
-    assert public(Unseen) == public(Reporter)
+    assert public(SilentReporter) == public(Reporter)

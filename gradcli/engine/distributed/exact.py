@@ -162,20 +162,20 @@ def additions(targets: Mapping[Run, Array], rows: Mapping[Run, Array]) -> list[S
     calls: list[tuple[str, tuple[Array, ...]]] = []
     spare: list[Array] = []
 
-    def added(node: Run, target: Array, depth: int) -> Array:
+    def add(node: Run, target: Array, depth: int) -> Array:
         """The memory that has the node's sum: a row, or the target."""
         if node in rows:
             return rows[node]
         half = tree.middle(*node)
-        left = added(Run(node.low, half), target, depth)
+        left = add(Run(node.low, half), target, depth)
         if depth == len(spare):
             spare.append(empty(target.shape, target.dtype))
-        right = added(Run(half, node.high), spare[depth], depth + 1)
+        right = add(Run(half, node.high), spare[depth], depth + 1)
         calls.append(("add", (left, right, target)))
         return target
 
     for node, target in targets.items():
-        if target.numel and added(node, target, 0) is not target:
+        if target.numel and add(node, target, 0) is not target:
             calls.append(("copy", (rows[node], target)))
     return [partial(_run, calls)] if calls else []
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gradcli.engine.distributed.nccl import Communicator
 
 _WHAT = "the choice of the way between GPUs"
-_made: WeakKeyDictionary[Group, dict[str, Communicator | None]] = WeakKeyDictionary()
+_ways: WeakKeyDictionary[Group, dict[str, Communicator | None]] = WeakKeyDictionary()
 
 
 def communicator(group: Group, device: str) -> Communicator | None:
@@ -21,13 +21,13 @@ def communicator(group: Group, device: str) -> Communicator | None:
     None on every rank where one of them is not on CUDA, lacks NCCL, or has another version of it,
     or where NCCL refuses: it does so where two ranks share a GPU.
     """
-    ways = _made.setdefault(group, {})
+    ways = _ways.setdefault(group, {})
     if device not in ways:
-        ways[device] = _met(group) if group.size > 1 and device.startswith("cuda") else None
+        ways[device] = _meet(group) if group.size > 1 and device.startswith("cuda") else None
     return ways[device]
 
 
-def _met(group: Group) -> Communicator | None:
+def _meet(group: Group) -> Communicator | None:
     from gradcli.engine.distributed import nccl  # nobody without several GPUs waits for it
 
     try:
@@ -38,7 +38,7 @@ def _met(group: Group) -> Communicator | None:
     if len(versions) > 1 or b"" in versions:
         return None
     try:
-        made = nccl.Communicator(group)
+        own = nccl.Communicator(group)
     except DeviceError:
-        made = None
-    return made if all(group.all_gather(b"1" if made else b"", _WHAT)) else None
+        own = None
+    return own if all(group.all_gather(b"1" if own else b"", _WHAT)) else None

@@ -102,7 +102,7 @@ class Group(ABC):
         """Begin to send and to receive; a request for each message, in this order."""
 
     @abstractmethod
-    def finished(self, requests: Sequence[Any]) -> bool:
+    def are_done(self, requests: Sequence[Any]) -> bool:
         """Whether all of them have come to their end; looks once."""
 
     @abstractmethod
@@ -158,7 +158,7 @@ class Group(ABC):
         began = time.perf_counter()
         awake = _AWAKE_SECONDS + nbytes * _SECONDS_PER_BYTE
         noted = self.note is None
-        while not self.finished(requests):
+        while not self.are_done(requests):
             seconds = time.perf_counter() - began
             if seconds < min(awake, self.timeout):
                 if seconds > _ALERT_SECONDS:
@@ -166,23 +166,23 @@ class Group(ABC):
                 continue
             time.sleep(min(seconds / 100, _LONGEST_SLEEP))
             if seconds > self.timeout or self.callers():
-                raise self._lost(self._awaited(requests, ranks), seconds, what)
+                raise self._error_of(self._open_ranks(requests, ranks), seconds, what)
             if seconds > self.note_seconds and not noted:
                 noted = True
-                self._say(self._awaited(requests, ranks), what)
+                self._say(self._open_ranks(requests, ranks), what)
         self.waited += time.perf_counter() - began
 
-    def _awaited(self, requests: Sequence[Any], ranks: Sequence[set[int]]) -> set[int]:
+    def _open_ranks(self, requests: Sequence[Any], ranks: Sequence[set[int]]) -> set[int]:
         return set().union(*(ranks[number] for number in self.open_requests(requests)))
 
     def _say(self, ranks: Iterable[int], what: str) -> None:
         assert self.note is not None
         self.note(
-            f"{self._place(what)}: nothing from {self._named(ranks)} for {self.note_seconds:g} s; "
+            f"{self._place(what)}: nothing from {self._list(ranks)} for {self.note_seconds:g} s; "
             f"after {self.timeout:g} s the others end"
         )
 
-    def _lost(self, ranks: set[int], seconds: float, what: str) -> LostRankError:
+    def _error_of(self, ranks: set[int], seconds: float, what: str) -> LostRankError:
         """The error that names who does not even answer, or else those that this rank waits for."""
         place = self._place(what)
         if seconds < self.timeout / 2:  # others have called out already, and were right
@@ -197,13 +197,13 @@ class Group(ABC):
             time.sleep(_LONGEST_SLEEP)
             silent -= self.callers()
         return LostRankError(
-            f"nothing from {self._named(silent or ranks)} for {self.timeout:g} s in {place}"
+            f"nothing from {self._list(silent or ranks)} for {self.timeout:g} s in {place}"
         )
 
     def _place(self, what: str) -> str:
         return what if self.where is None else self.where()
 
-    def _named(self, ranks: Iterable[int]) -> str:
+    def _list(self, ranks: Iterable[int]) -> str:
         return listed(self.names[rank] for rank in sorted(ranks))
 
     def all_gather(self, data: bytes, what: str) -> list[bytes]:
@@ -231,7 +231,7 @@ class Group(ABC):
             target, source = (self.rank - here) % self.size, (self.rank + here) % self.size
             sends = Message(target, memory[: ends[count]], here)
             receives = Message(source, memory[ends[here] : ends[here + count]], here)
-            self.exchange(_filled(sends), _filled(receives), what)
+            self.exchange(_unless_empty(sends), _unless_empty(receives), what)
             here += count
         blocks = {rank: bytes(memory[ends[i] : ends[i + 1]]) for i, rank in enumerate(order)}
         return [blocks[rank] for rank in range(self.size)]
@@ -253,9 +253,9 @@ class Group(ABC):
         while reach < self.size:
             message = ((own ^ reach) + source) % self.size, memory, reach
             if own < reach and own + reach < self.size:
-                self.exchange(_filled(Message(*message)), (), what)
+                self.exchange(_unless_empty(Message(*message)), (), what)
             elif reach <= own < 2 * reach:
-                self.exchange((), _filled(Message(*message)), what)
+                self.exchange((), _unless_empty(Message(*message)), what)
             reach *= 2
 
     def barrier(self, what: str) -> None:
@@ -263,7 +263,7 @@ class Group(ABC):
         self.all_gather(b"", what)
 
 
-def _filled(message: Message) -> tuple[Message, ...]:
+def _unless_empty(message: Message) -> tuple[Message, ...]:
     return (message,) if message.memory else ()
 
 
@@ -277,7 +277,7 @@ class Alone(Group):
         """There is no other rank."""
         raise AssertionError(f"messages for ranks that do not exist: {[*sends, *receives]}")
 
-    def finished(self, requests: Sequence[Any]) -> bool:
+    def are_done(self, requests: Sequence[Any]) -> bool:
         """Nothing is on its way."""
         return True
 

@@ -45,7 +45,7 @@ class MPIGroup(Group):
         world = self._mpi.COMM_WORLD
         self._messages, self._calls = world.Dup(), world.Dup()
         self._callers: set[int] = set()
-        self._called: list[Any] = []
+        self._calls_made: list[Any] = []
         super().__init__(world.rank, [Member("", 0)] * world.size, timeout, note)
         own = f"{os.getpid()} {os.uname().nodename}".encode()
         members = [one.decode().split(" ", 1) for one in self.all_gather(own, "the start")]
@@ -58,7 +58,7 @@ class MPIGroup(Group):
         leaving = [messages.Isend((memory, byte), rank, tag) for rank, memory, tag in sends]
         return leaving + arriving
 
-    def finished(self, requests: Sequence[Any]) -> bool:
+    def are_done(self, requests: Sequence[Any]) -> bool:
         """Whether all of them have come to their end; MPI moves messages while it is asked."""
         return bool(self._mpi.Request.Testall(requests))
 
@@ -68,9 +68,9 @@ class MPIGroup(Group):
 
     def call_out(self) -> None:
         """Send everybody a message without bytes, on lines of its own."""
-        if not self._called:
+        if not self._calls_made:
             others = (rank for rank in range(self.size) if rank != self.rank)
-            self._called = [self._calls.Isend((b"", self._mpi.BYTE), rank) for rank in others]
+            self._calls_made = [self._calls.Isend((b"", self._mpi.BYTE), rank) for rank in others]
 
     def callers(self) -> set[int]:
         """The ranks whose message has come."""

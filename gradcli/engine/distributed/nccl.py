@@ -71,7 +71,7 @@ def library() -> Any:
 def version() -> str:
     """The library's version, such as "2.28.3"."""
     number = _ffi.new("int *")
-    _checked(library().ncclGetVersion(number), "its version")
+    _check(library().ncclGetVersion(number), "its version")
     major, rest = divmod(number[0], 10000)
     return f"{major}.{rest // 100}.{rest % 100}"
 
@@ -92,13 +92,13 @@ class Communicator:
         self._rank = group.rank
         one = _ffi.new("ncclUniqueId *")
         if group.rank == 0:
-            _checked(self._library.ncclGetUniqueId(one), "an id")
+            _check(self._library.ncclGetUniqueId(one), "an id")
         data = group.broadcast(bytes(_ffi.buffer(one)), _WHAT)
         _ffi.memmove(one, data, len(data))
-        made = _ffi.new("ncclComm_t *")
+        handle = _ffi.new("ncclComm_t *")
         doing = f"a communicator of {group.size} ranks"
-        _checked(self._library.ncclCommInitRank(made, group.size, one[0], group.rank), doing)
-        self._handle = made[0]
+        _check(self._library.ncclCommInitRank(handle, group.size, one[0], group.rank), doing)
+        self._handle = handle[0]
         # It does not wait for the others, who may have gone.
         weakref.finalize(self, self._library.ncclCommAbort, self._handle)
 
@@ -113,10 +113,10 @@ class Communicator:
         ]
 
         def queue(stream: int) -> None:
-            _checked(library.ncclGroupStart(), "a group")
+            _check(library.ncclGroupStart(), "a group")
             for call, *arguments in listed:
-                _checked(call(*arguments, _pointer(stream)), "a message")
-            _checked(library.ncclGroupEnd(), "an exchange")
+                _check(call(*arguments, _pointer(stream)), "a message")
+            _check(library.ncclGroupEnd(), "an exchange")
 
         return queue
 
@@ -129,7 +129,7 @@ class Communicator:
             done = self._library.ncclAllGather(
                 source, target, count, code, self._handle, _pointer(stream)
             )
-            _checked(done, "an all-gather")
+            _check(done, "an all-gather")
 
         return queue
 
@@ -142,7 +142,7 @@ class Communicator:
             done = self._library.ncclAllReduce(
                 source, target, count, code, _SUM, self._handle, _pointer(stream)
             )
-            _checked(done, "an all-reduce")
+            _check(done, "an all-reduce")
 
         return queue
 
@@ -163,7 +163,7 @@ def _pointer(address: int) -> Any:
     return _ffi.cast("void *", address)
 
 
-def _checked(status: int, doing: str) -> None:
+def _check(status: int, doing: str) -> None:
     if status:
         said: Any = _ffi.string(library().ncclGetErrorString(status))
         raise DeviceError(f"nccl: {doing} failed: {said.decode()}")

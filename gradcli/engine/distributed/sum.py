@@ -68,17 +68,17 @@ class Sum:
         self._group, self._parts, self._how = group, parts, how
         self._steps: Sequence[Step] | None = None
         self.source = new(len(self.nodes), length, dtype=dtype, device=device)
-        self._queued: GPUSum | LibrarySum | None = None
+        self._on_gpus: GPUSum | LibrarySum | None = None
         if gpus is None:
             self.out = new(length, dtype=dtype, device=device)
             return
         from gradcli.engine.distributed.gpu_sum import GPUSum, LibrarySum
 
         if how == "exact":
-            self._queued = GPUSum(gpus, group, parts, self.source)
+            self._on_gpus = GPUSum(gpus, group, parts, self.source)
         else:
-            self._queued = LibrarySum(gpus, self.source)
-        self.out = self._queued.out
+            self._on_gpus = LibrarySum(gpus, self.source)
+        self.out = self._on_gpus.out
 
     def sum(self) -> None:
         """Add; all ranks have to. In a captured step no other call passes it.
@@ -86,19 +86,19 @@ class Sum:
         Raises:
             LostRankError: E806, a rank did not come within the group's timeout.
         """
-        if self._queued is None:
+        if self._on_gpus is None:
             outside.call(self._sum, [self.source], [self.out])
         else:
-            self._queued.sum()
+            self._on_gpus.sum()
 
     def _sum(self) -> None:
         if self._steps is None:
-            self._steps = self._planned()
+            self._steps = self._plan()
         self.count += 1
         for step in self._steps:
             step()
 
-    def _planned(self) -> Sequence[Step]:
+    def _plan(self) -> Sequence[Step]:
         with place.on(None):
             return self._between(outside.host(self.source).array, outside.host(self.out).array)
 

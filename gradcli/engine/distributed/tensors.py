@@ -16,7 +16,7 @@ def broadcast_(group: Group, tensor: Tensor, source: int) -> Tensor:
     data = here.memoryview()
     _agree(group, tensor, "broadcast_")
     group.broadcast_into(data, "a broadcast", source)
-    return _overwritten(tensor, here)
+    return _overwrite(tensor, here)
 
 
 def all_reduce_(group: Group, tensor: Tensor) -> Tensor:
@@ -26,7 +26,7 @@ def all_reduce_(group: Group, tensor: Tensor) -> Tensor:
     total = Sum(group.size, tensor.numel(), tensor.dtype, group=group)
     total.source.memoryview()[:] = data
     total.sum()
-    return _overwritten(tensor, total.out)
+    return _overwrite(tensor, total.out)
 
 
 def all_gather(group: Group, tensor: Tensor) -> list[Tensor]:
@@ -42,7 +42,7 @@ def _copy(tensor: Tensor) -> Tensor:
     return tensor.detach().cpu().clone().reshape(-1)
 
 
-def _overwritten(tensor: Tensor, numbers: Tensor) -> Tensor:
+def _overwrite(tensor: Tensor, numbers: Tensor) -> Tensor:
     tensor.detach().copy_(numbers.reshape(tensor.shape).to(tensor.device))
     return tensor
 

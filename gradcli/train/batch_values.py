@@ -1,4 +1,4 @@
-"""What batches give, stacked: nested dicts of tensors, a row a batch, as bytes for other ranks."""
+"""What batches give: nested dicts of tensors, a row a batch, as bytes for other ranks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradcli.engine.dtype import DTYPES
 _LENGTH = struct.Struct("<q")
 
 
-def packed(value: Any) -> bytes:
+def pack(value: Any) -> bytes:
     """Its form as JSON, then the bytes of its tensors."""
     tensors: list[Any] = []
     form = json.dumps(_form(value, tensors)).encode()
@@ -35,19 +35,19 @@ def _bytes(tensor: Any) -> bytes:
     return data.tobytes()
 
 
-def unpacked(data: bytes) -> Any:
-    """What was packed."""
+def unpack(data: bytes) -> Any:
+    """What `pack` made bytes of."""
     begin = _LENGTH.size
     end = begin + _LENGTH.unpack_from(data)[0]
-    return _filled(json.loads(data[begin:end]), memoryview(data)[end:])[0]
+    return _fill(json.loads(data[begin:end]), memoryview(data)[end:])[0]
 
 
-def _filled(form: Any, data: memoryview) -> tuple[Any, memoryview]:
+def _fill(form: Any, data: memoryview) -> tuple[Any, memoryview]:
     """The value of a form, and the bytes behind it."""
     if isinstance(form, dict):
         values = {}
         for key, one in form.items():
-            values[key], data = _filled(one, data)
+            values[key], data = _fill(one, data)
         return values, data
     if not isinstance(form, list):
         return form, data
@@ -60,11 +60,11 @@ def _filled(form: Any, data: memoryview) -> tuple[Any, memoryview]:
     return out, data[nbytes:]
 
 
-def stacked(values: Sequence[Any]) -> Any:
+def interleave(values: Sequence[Any]) -> Any:
     """One of several: row i is row i // n of value i mod n, as far as that has so many."""
     first = values[0]
     if isinstance(first, dict):
-        return {key: stacked([value[key] for value in values]) for key in first}
+        return {key: interleave([value[key] for value in values]) for key in first}
     if not isinstance(first, engine.Tensor):
         return first
     rows = sum(value.shape[0] for value in values)

@@ -83,7 +83,7 @@ class Launch(NamedTuple):
         ]
 
 
-def launched(environment: Mapping[str, str] = os.environ) -> Launch | None:
+def find_launch(environment: Mapping[str, str] = os.environ) -> Launch | None:
     """The first launch that says that there are more processes; None where this one is alone.
 
     Process 0 of a launcher that says no more may be alone: then MPI is asked, where it is there.
@@ -103,7 +103,7 @@ def _launches(environment: Mapping[str, str]) -> Iterator[Launch]:
             yield Launch(mark, int(value))
 
 
-def joined(launch: Launch, environment: Mapping[str, str] = os.environ) -> Group:
+def join_ranks(launch: Launch, environment: Mapping[str, str] = os.environ) -> Group:
     """The ranks of the launcher, which are the group from here on.
 
     Raises:
