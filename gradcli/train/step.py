@@ -21,7 +21,7 @@ from gradcli.dataclass import dataclass
 from gradcli.engine import distributed, optim
 from gradcli.engine.array import copy_into
 from gradcli.engine.distributed import ALONE
-from gradcli.engine.nn.batch_norm import BatchStatistics, noting
+from gradcli.engine.nn.batch_norm import BatchStatistics, collect_statistics
 from gradcli.engine.optim import clip
 from gradcli.errors import NumericsError
 from gradcli.train import precision
@@ -274,7 +274,7 @@ class OneStep:
         # A batch that is not cut moves the running statistics itself.
         apart = self.ranks is not None or job.settings.micro_batch is not None
         notes: AbstractContextManager[list[BatchStatistics]]
-        notes = noting() if apart else nullcontext([])
+        notes = collect_statistics() if apart else nullcontext([])
         with notes as statistics, precision.forward(job.settings):
             loss = job.loss(job.model(inputs), targets)
         if weight is not None:

@@ -36,7 +36,7 @@ _notes: ContextVar[list[BatchStatistics] | None] = ContextVar("notes", default=N
 
 
 @contextmanager
-def noting() -> Iterator[list[BatchStatistics]]:
+def collect_statistics() -> Iterator[list[BatchStatistics]]:
     """Inside a `with` block layers leave their running statistics alone.
 
     What they would learn is in the list instead, in the order of their calls: so that batches which
@@ -50,7 +50,7 @@ def noting() -> Iterator[list[BatchStatistics]]:
         _notes.reset(token)
 
 
-def noted() -> bool:
+def is_collecting() -> bool:
     """Whether somebody asked for the statistics of batches."""
     return _notes.get() is not None
 
@@ -154,7 +154,7 @@ class _BatchNorm(RunningNorm):
         """The same shape, normalized."""
         self._check(input, input)
         counts = self.training and self.num_batches_tracked is not None and not repeating()
-        if counts and (self.momentum is None or noted()):
+        if counts and (self.momentum is None or is_collecting()):
             own = self._fresh()
             y = self._normalized(input, *own, 1.0)
             self._note(own)

@@ -8,7 +8,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import NotNegative, Portion, Whole
 from gradcli.engine.nn import functional as F
-from gradcli.engine.nn.batch_norm import RunningNorm, noted
+from gradcli.engine.nn.batch_norm import RunningNorm, is_collecting
 from gradcli.engine.recompute import repeating
 from gradcli.engine.tensor import Tensor
 
@@ -39,7 +39,7 @@ class _InstanceNorm(RunningNorm):
         alone = input.ndim == self.ranks[0]
         x = input.unsqueeze(0) if alone else input
         self._check(input, x)
-        if self.training and self.running_mean is not None and noted() and not repeating():
+        if self.training and self.running_mean is not None and is_collecting() and not repeating():
             own = self._fresh()
             y = self._normalized(x, *own, 1.0)
             self._note(own)

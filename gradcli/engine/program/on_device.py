@@ -88,7 +88,7 @@ class DeviceProgram:
         self._arena = gpu.allocate(self.arena_bytes)
         with gpu.lock:
             self._send()
-            self._sections = self._recorded([part.call for part in parts])
+            self._sections = self._record([part.call for part in parts])
         outputs = (v.buffer.storage for call in self.calls for v in call.outputs)
         self._changed = list({id(s): s for s in outputs if s is not None}.values())
 
@@ -140,7 +140,7 @@ class DeviceProgram:
         scratch = Place(self._arena.handle, self.layout.scratch.get(number, 0))
         return [self.gpu.ready(call.kernel, one, places, scratch) for one in made.launches]
 
-    def _recorded(self, order: Sequence[int]) -> list[tuple[Replayable, Call | None]]:
+    def _record(self, order: Sequence[int]) -> list[tuple[Replayable, Call | None]]:
         """What is queued with one launch, and the call of a function behind it, if there is one."""
         sections: list[tuple[Replayable, Call | None]] = []
         ready: list[Ready] = []

@@ -68,7 +68,7 @@ class Flow:
     def is_written(self, view: View, after: int, before: int) -> bool:
         """Whether a call between the two writes any of these elements, or may."""
         written = any(use.writes for use in self._between(view, after, before))
-        return written or self._parted(after, before)
+        return written or self._is_cut(after, before)
 
     def users(self, view: View, after: int, before: int) -> set[int]:
         """The calls between the two that read or write any of these elements."""
@@ -78,7 +78,7 @@ class Flow:
         """Whether a call between the two only checks something: what is kept waits for it."""
         return any(after < i < before for i in self._checks)
 
-    def _parted(self, after: int, before: int) -> bool:
+    def _is_cut(self, after: int, before: int) -> bool:
         """Whether a function is called between the two."""
         return any(after < i < before for i in self._outside)
 
@@ -97,7 +97,7 @@ class Flow:
         only check something.
         """
         checked = view.buffer.kept and self.checks(earlier, now)
-        free = not checked and not self._parted(earlier, now)
+        free = not checked and not self._is_cut(earlier, now)
         return free and not self._between(view, earlier, now)
 
 

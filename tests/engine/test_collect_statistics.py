@@ -1,4 +1,4 @@
-"""noting: statistics of batches, for whoever lets layers learn them later and in order."""
+"""Statistics of batches, collected for whoever lets layers learn them later and in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from gradcli import engine
 from gradcli.engine import nn
-from gradcli.engine.nn.batch_norm import noting
+from gradcli.engine.nn.batch_norm import collect_statistics
 from gradcli.engine.recompute import checkpoint
 
 LAYERS: dict[str, Callable[[], Any]] = {
@@ -33,7 +33,7 @@ def test_what_is_noted_and_learnt_in_order_is_what_the_layer_learns(name: str) -
     layer, other = LAYERS[name](), LAYERS[name]()
     fresh, notes, outputs = buffers(layer), [], []
     for batch in reversed(batches()):
-        with noting() as statistics:
+        with collect_statistics() as statistics:
             outputs.append(layer(batch).tolist())
         notes.append(*statistics)
     assert buffers(layer) == fresh
@@ -51,7 +51,7 @@ def test_what_is_noted_and_learnt_in_order_is_what_the_layer_learns(name: str) -
 def test_layers_that_learn_nothing_note_nothing() -> None:
     layer, bare = nn.BatchNorm2d(3), nn.BatchNorm2d(3, track_running_stats=False)
     layer.eval()
-    with noting() as statistics:
+    with collect_statistics() as statistics:
         layer(batches()[0])
         bare(batches()[0])
     assert statistics == []
@@ -59,6 +59,6 @@ def test_layers_that_learn_nothing_note_nothing() -> None:
 
 def test_a_part_that_runs_again_on_the_way_back_notes_once() -> None:
     layer = nn.BatchNorm2d(3)
-    with noting() as statistics:
+    with collect_statistics() as statistics:
         checkpoint(layer, batches()[0].requires_grad_()).sum().backward()
     assert len(statistics) == 1
