@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcli import engine
@@ -12,14 +13,17 @@ from gradcli.config.crosscheck import place_of
 from gradcli.config.room import Room, shown
 from gradcli.data import LoadedData
 from gradcli.dataclass import dataclass
+from gradcli.engine import distributed
 from gradcli.engine.device import cpu, meta
 from gradcli.engine.program.planned import arena_bytes
-from gradcli.errors import CaptureError, DeviceError, ErrorGroup, ShapeError
+from gradcli.errors import CaptureError, DeviceError, ErrorGroup, OptionError, ShapeError
+from gradcli.train.division import with_parts
 from gradcli.train.step import OneStep
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.config.load import Config
+    from gradcli.engine.distributed import Group
 
 MAX_BYTES = 2**63 - 1
 
@@ -29,7 +33,8 @@ class Memory:
     """Bytes of a training.
 
     Attributes:
-        persistent: parameters, gradients, what the optimizer keeps, running statistics, the data.
+        persistent: parameters, gradients, what the optimizer keeps, running statistics, the data;
+            on ranks the rows of the sum too, its own and those that arrive.
         arena: all intermediates of a captured step, as `gradcli bench --json` says.
     """
 
@@ -42,15 +47,18 @@ class Memory:
         return self.persistent + self.arena
 
 
-def program_memory(config: Config) -> Memory:
+def program_memory(config: Config, group: Group | None = None) -> Memory:
     """What `train` needs for this config on the CPU, to the byte; no number is computed.
 
+    Of the ranks of `group`, all that this process has joined, each makes its own parts of a batch.
     The threads' own scratch and Python are not counted.
 
     Raises:
         ErrorGroup: a pattern of parameters' names matches none.
         CaptureError, DeviceError: the step looks at numbers, and is not captured.
     """
+    group = group or distributed.group()
+    config = _on_ranks(config, group)
     state, collects = engine.get_rng_state(), gc.isenabled()
     gc.disable()  # what others left in cycles must not be given back while memory is counted
     before = meta.DEVICE.allocated + cpu.allocated()
@@ -59,32 +67,43 @@ def program_memory(config: Config) -> Memory:
     try:
         with engine.device("meta"):
             job = job_of(config, dataset)
-            step = OneStep(job, splits["train"])
+            step = OneStep(job, splits["train"], group)
             order = engine.empty(splits["train"].size, dtype=engine.int64)
         args = order[: config.train.batch], *(row[0] for row in step.inputs([1]))
         arena = arena_bytes(step, args)
-        return Memory(meta.DEVICE.allocated + cpu.allocated() - before, arena)
+        arriving = step.ranks.arriving if step.ranks is not None else 0
+        return Memory(meta.DEVICE.allocated + cpu.allocated() - before + arriving, arena)
     finally:
         engine.set_rng_state(state)
         if collects:
             gc.enable()
 
 
+def _on_ranks(config: Config, group: Group) -> Config:
+    """With the parts in which so many ranks cut a batch."""
+    return replace(config, train=with_parts(config.train, config.facts.sizes["train"], group.size))
+
+
 def fitting(config: Config, room: Room) -> Memory | None:
     """The memory of the training, None where it is not known: own code may look at numbers.
 
-    Patterns of names that match nothing are `check_patterns`' to refuse.
+    Patterns of names that match nothing are `check_patterns`' to refuse, and parts that are too
+    small on so many ranks `check_parts`'.
 
     Raises:
         ErrorGroup: it does not fit where it shall run.
     """
-    free = room.free()
+    config, free = _on_ranks(config, distributed.group()), room.free()
     least = _least(config)
     if free is not None and least > free:
         raise _too_large(config, f"more than {shown(least)}", room, free)
     try:
         memory = program_memory(config)
     except (CaptureError, DeviceError, ErrorGroup):
+        return None
+    except OptionError:
+        if distributed.size() == 1:
+            raise
         return None
     if free is not None and memory.total > free:
         raise _too_large(config, shown(memory.total), room, free)

@@ -15,7 +15,7 @@ from gradcli.errors import ConfigError
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
-    from gradcli.train.job import Job
+    from gradcli.train.job import Job, Settings
 
 FEW = 16  # samples: of fewer, batch norm's mean and variance are rough
 _CURES = ("set train.micro_batch", "or use group norm, which looks at each sample alone")
@@ -27,10 +27,10 @@ def divide_batches(job: Job, ranks: int, note: Callable[[str], None]) -> Job:
     Raises:
         ConfigError: E802, there are fewer parts than ranks, or batch norm would see one sample.
     """
-    if ranks > 1 and job.settings.micro_batch is None:
-        portion = -(-_batch(job) // ranks)
+    settings = with_parts(job.settings, job.dataset.splits["train"].size, ranks)
+    if settings is not job.settings:
+        portion = settings.micro_batch
         train = {**job.resolved.get("train", {}), "micro_batch": portion}
-        settings = replace(job.settings, micro_batch=portion)
         job = replace(job, settings=settings, resolved={**job.resolved, "train": train})
         note(
             f"{quantity(ranks, 'rank')}, a part of the batch each: one rank gives the same bits "
@@ -38,6 +38,13 @@ def divide_batches(job: Job, ranks: int, note: Callable[[str], None]) -> Job:
         )
     check_parts(job, ranks, note)
     return job
+
+
+def with_parts(settings: Settings, samples: int, ranks: int) -> Settings:
+    """With a `micro_batch` of a part for each of so many ranks, where it is left out."""
+    if ranks == 1 or settings.micro_batch is not None:
+        return settings
+    return replace(settings, micro_batch=-(-min(settings.batch, samples) // ranks))
 
 
 def check_parts(job: Job, ranks: int, note: Callable[[str], None]) -> None:

@@ -117,6 +117,11 @@ class Shares:
         self._how = how
         self._buffers: dict[int, _Buffer] = {}
 
+    @property
+    def arriving(self) -> int:
+        """Bytes that a sum needs for rows of other ranks."""
+        return sum(buffer.sum.arriving for buffer in self._buffers.values())
+
     def first_draw(self, parts: int) -> int:
         """The number at which this rank's draws of a batch begin."""
         return runs(parts, self._group.size)[self._group.rank].low * self._outline.draws

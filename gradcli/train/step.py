@@ -20,6 +20,7 @@ from gradcli.data.augmented import Augmented, epoch_state
 from gradcli.dataclass import dataclass
 from gradcli.engine import distributed, optim
 from gradcli.engine.array import copy_into
+from gradcli.engine.device import place
 from gradcli.engine.distributed import ALONE
 from gradcli.engine.nn.batch_norm import BatchStatistics, collect_statistics
 from gradcli.engine.optim import clip
@@ -322,7 +323,10 @@ class OneStep:
 
 def _later(state: Tensor, draws: int) -> Tensor:
     """The state of random numbers so many draws on."""
-    return state + engine.tensor([0, 0, draws], device="cpu") if draws else state
+    if not draws:
+        return state
+    with place.on(None):  # whatever computes: the host keeps up random states
+        return state + engine.tensor([0, 0, draws])
 
 
 def saved_buffers(model: nn.Module) -> list[Tensor]:

@@ -8,13 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rank_threads import Network, ThreadGroup, on_ranks
 from trusting import load
 
 from gradcli import engine
 from gradcli.config import build
 from gradcli.config.memory import Memory, program_memory
+from gradcli.config.room import Room
 from gradcli.data import LoadedData
+from gradcli.engine import distributed
 from gradcli.engine.device import meta, place
+from gradcli.engine.distributed import ALONE, Group
+from gradcli.engine.distributed.exact import width
+from gradcli.errors import ErrorGroup, OptionError
+from gradcli.train.division import divided
 from gradcli.train.job import Job
 from gradcli.train.step import Order, TrainingStep, saved_buffers
 
@@ -33,12 +40,12 @@ WAYS = {
 }
 
 
-def captured(job: Job) -> int:
+def captured(job: Job, group: Group = ALONE) -> int:
     """The arena of the job's step, after three of them."""
     said: list[str] = []
     split = job.dataset.splits["train"]
     batch = min(job.settings.batch, split.size)
-    step = TrainingStep(job, split, said.append)
+    step = TrainingStep(job, split, said.append, group)
     order = Order(1, batch, split.size, split.size // batch)
     for done in range(3):
         step.run(done + 1, order.rows(done, 1))
@@ -168,3 +175,58 @@ def test_the_arena_grows_with_the_batch(config_file: Callable[..., Path]) -> Non
     larger = replace(config, train=replace(config.train, batch=20))
     assert config.memory is not None
     assert program_memory(larger).arena > config.memory.arena
+
+
+@pytest.mark.parametrize("change", [(), ("train.micro_batch=24",)])
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_a_rank_plans_its_own_parts_and_the_rows_of_the_sum(
+    ranks: int, change: tuple[str, ...]
+) -> None:
+    config = load(CONFIGS / "mnist_cnn.yaml", change)
+    network = Network(ranks)
+    groups = [ThreadGroup(network, rank) for rank in range(ranks)]
+    plans = [program_memory(config, group) for group in groups]
+    jobs = [divided(build(config), ranks, lambda _: None) for _ in groups]
+
+    def arena(group: Group) -> int:
+        return captured(jobs[group.rank], group)
+
+    assert [one.arena for one in plans] == on_ranks(ranks, arena)
+    assert config.memory is not None and plans[-1].arena < config.memory.arena
+
+
+def test_a_rank_whose_draws_begin_later_is_planned_too() -> None:
+    config = load(CONFIGS / "mnist_deep.yaml")
+    assert config.memory is not None
+    assert program_memory(config, ThreadGroup(Network(2), 1)).arena < config.memory.arena
+
+
+def test_the_rows_of_two_ranks_are_planned_in_place_of_gradients() -> None:
+    """Its own row, half the other's, and the sum, whose views the gradients are."""
+    config = load(CONFIGS / "mnist_cnn.yaml")
+    alone, rank = program_memory(config), program_memory(config, ThreadGroup(Network(2), 1))
+    count = sum(layer.parameters for layer in config.model)
+    rows = 4 * (2 * (count + 2) + width(count + 2, 2) - count)
+    assert 0 <= rank.persistent - alone.persistent - rows < 64
+
+
+def test_parts_of_one_sample_are_left_to_be_refused_in_the_words_of_ranks(
+    config_file: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batch norm itself says what is wrong with them on one rank."""
+    path = config_file(("  - relu", "  - batchnorm\n  - relu"), ("batch: 10", "batch: 2"))
+    with pytest.raises(OptionError, match="needs more than 1 value"):
+        load(path, ["train.micro_batch=1"])
+    monkeypatch.setattr(distributed, "group", lambda: ThreadGroup(Network(2), 0))
+    assert load(path).memory is None  # E802 comes with the job
+
+
+def test_what_fits_on_ranks_only_is_not_refused_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = load(CONFIGS / "mnist_cnn.yaml", ["train.batch=1024"], room=None)
+    needed = [program_memory(config, group).total for group in (ALONE, ThreadGroup(Network(2), 0))]
+    assert needed[1] < needed[0]
+    room = Room("this machine", lambda: needed[1])
+    with pytest.raises(ErrorGroup, match=r"training needs .*, this machine has"):
+        load(CONFIGS / "mnist_cnn.yaml", ["train.batch=1024"], room=room)
+    monkeypatch.setattr(distributed, "group", lambda: ThreadGroup(Network(2), 0))
+    assert load(CONFIGS / "mnist_cnn.yaml", ["train.batch=1024"], room=room).memory is not None

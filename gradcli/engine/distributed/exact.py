@@ -42,6 +42,13 @@ def steps(group: Group, parts: int, rows: Mapping[Run, Array], out: Array) -> Se
     return slices(group, parts, rows, out)
 
 
+def arriving(group: Group, parts: int, out: Array) -> int:
+    """Bytes of other ranks' nodes, as far as this one adds them up; small buffers need more."""
+    share = width(out.shape[0], group.size)
+    others = (run_ for rank, run_ in enumerate(tree.runs(parts, group.size)) if rank != group.rank)
+    return sum(len(tree.nodes(parts, run_)) for run_ in others) * share * out.dtype.size
+
+
 def stretch(array: Array, low: int, high: int) -> Array:
     """Numbers low, low + 1, ..., high - 1 of a contiguous array, in a row."""
     return array.view((high - low,), (1,), array.offset + low)

@@ -80,6 +80,13 @@ class Sum:
             self._on_gpus = LibrarySum(gpus, self.source)
         self.out = self._on_gpus.out
 
+    @property
+    def arriving(self) -> int:
+        """Bytes of the rows of other ranks that are here at once, where the host adds them."""
+        if self._queued is not None or self._how != "exact":
+            return 0
+        return exact.arriving(self._group, self._parts, self.out.array)
+
     def sum(self) -> None:
         """Add; all ranks have to. In a captured step no other call passes it.
 
