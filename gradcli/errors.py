@@ -134,9 +134,24 @@ class RankError(GradcliError, RuntimeError):
 
 
 class LostRankError(RankError):
-    """A rank that did not come within the timeout: the run can be continued."""
+    """A rank that did not come within the timeout: the run can be continued.
+
+    Args:
+        before: the sentence up to what the ranks were at.
+        where: what that was, such as "step 4,211".
+        after: the rest of the sentence.
+    """
 
     code, exit_code = "E806", 75
+
+    def __init__(self, before: str, where: str, after: str = "") -> None:
+        super().__init__(before + where + after)
+        self._around = before, after
+
+    def at(self, where: str) -> LostRankError:
+        """The same error, of whoever knows better what the ranks were at."""
+        before, after = self._around
+        return LostRankError(before, where, after)
 
 
 class NumericsError(GradcliError):

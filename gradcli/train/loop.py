@@ -68,6 +68,7 @@ class Trainer:
             origin=origin_of(job),
         )
         self._saved = -1
+        self._under_way = 0  # the last of the steps that are made in one go
         self._step = TrainingStep(job, self.split, reporter.note)
         self._order = Order(job.settings.seed, job.settings.batch, self.split.size, self.per_epoch)
         group = distributed.group()
@@ -126,7 +127,8 @@ class Trainer:
     def _advance(self) -> None:
         """The steps up to the next thing that is due, unless a loss is not finite."""
         done = self.meta.step
-        indices = self._order.rows(done, self._stretch(done))
+        self._under_way = done + (count := self._stretch(done))
+        indices = self._order.rows(done, count)
         self._ranks.begin()
         made = self._step.run(done + 1, indices)
         self._ranks.count_steps(made.done)
@@ -137,7 +139,8 @@ class Trainer:
 
     def _place(self) -> str:
         """What the ranks are at, for the sentence on one that does not come."""
-        return f"step {self.meta.step + 1:,}"
+        first, last = self.meta.step + 1, self._under_way
+        return f"steps {first:,} to {last:,}" if first < last else f"step {first:,}"
 
     def _stretch(self, done: int) -> int:
         """How many steps may be made before anyone looks up."""
@@ -169,6 +172,8 @@ class Trainer:
         """Raise what ended the steps; or leave out the one whose figures are not finite."""
         assert made.error is not None
         figures, step = made.refused, self.meta.step + 1
+        if isinstance(made.error, LostRankError):
+            raise made.error.at(f"step {step:,}") from made.error
         if figures is None:
             raise made.error
         self._step.put_back()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,8 +18,10 @@ from refusals import gradcli
 from gradcli.cli import launchers
 from gradcli.config import build, load
 from gradcli.engine import distributed
-from gradcli.errors import GradcliError
-from gradcli.train import agreement
+from gradcli.engine.distributed import Sum
+from gradcli.engine.distributed.group import Message
+from gradcli.errors import GradcliError, LostRankError
+from gradcli.train import agreement, ranks
 from gradcli.train.agreement import agree_at_start, meet
 from gradcli.train.ranks import Ranks
 from gradcli.train.safetensors_file import Stored
@@ -134,3 +137,43 @@ def test_a_rank_that_does_not_come_is_named(
     said = capfd.readouterr().err
     assert "error[E806] rank 0 on node0 (pid 1000): nothing from rank 1 on node" in said
     assert "for 0.2 s in the start" in said
+
+
+class Echo(ThreadGroup):
+    """Rank 0 of two: what it says comes back as the other's word, until that one is lost."""
+
+    def exchange(self, sends: Sequence[Message], receives: Sequence[Message], what: str) -> None:
+        for one, other in zip(sends, receives, strict=False):
+            other.memory[:] = one.memory
+
+
+@pytest.mark.parametrize("capture", [True, False])
+def test_the_step_in_which_a_rank_is_lost_is_named(
+    gradcli: Callable[..., Ended],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    capture: bool,
+) -> None:
+    """Not the first of the steps that are made in one go."""
+    group, sums, places = Echo(Network(2), 0), itertools.count(1), []
+
+    def add(self: Sum) -> None:
+        if next(sums) == 30:
+            assert group.where is not None
+            places.append(group.where())
+            raise LostRankError("nothing from rank 1 in ", places[0])
+        self.out.zero_()
+
+    monkeypatch.setattr(launchers, "ranks", lambda: group)
+    monkeypatch.setattr(distributed, "group", lambda: group)
+    monkeypatch.setattr(Sum, "_sum", add)
+    monkeypatch.setattr(ranks, "SETTLE_SECONDS", 1e9)
+    words = ("batch=2", "micro_batch=1", "log_every=1000", f"capture={str(capture).lower()}")
+    options = [word for each in words for word in ("-s", f"train.{each}")]
+    with pytest.raises(Aborted, match="75"):
+        gradcli("train", "dots.yaml", *options)
+    assert places == ["steps 22 to 42"]  # the second epoch
+    said = capfd.readouterr().err
+    # The program of a captured step is proved by one more sum.
+    assert f"nothing from rank 1 in step {29 if capture else 30}\n" in said
+    assert "go on with: gradcli resume runs" in said

@@ -49,7 +49,7 @@ class Group(ABC):
         members: host and process of each rank; the host is empty until all have said theirs.
         timeout: seconds after which a rank that does not come is an error.
         note: is called with a sentence once an exchange has lasted `note_seconds`.
-        where: what the ranks are at, such as "step 4,211"; stands in both sentences.
+        where: what the ranks are at, such as "steps 4,201 to 4,300"; stands in both sentences.
         waited: seconds spent in exchanges so far.
     """
 
@@ -187,8 +187,9 @@ class Group(ABC):
         place = self._place(what)
         if seconds < self.timeout / 2:  # others have called out already, and were right
             return LostRankError(
-                f"{self.names[self.rank]} came too late to {place}: others had waited for "
-                f"{self.timeout:g} s"
+                f"{self.names[self.rank]} came too late to ",
+                place,
+                f": others had waited for {self.timeout:g} s",
             )
         began = time.perf_counter()
         self.call_out()
@@ -197,7 +198,7 @@ class Group(ABC):
             time.sleep(_LONGEST_SLEEP)
             silent -= self.callers()
         return LostRankError(
-            f"nothing from {self._list(silent or ranks)} for {self.timeout:g} s in {place}"
+            f"nothing from {self._list(silent or ranks)} for {self.timeout:g} s in ", place
         )
 
     def _place(self, what: str) -> str:
