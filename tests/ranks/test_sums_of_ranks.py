@@ -94,3 +94,23 @@ def test_a_killed_rank_ends_the_job(tmp_path: Path) -> None:
         assert time.monotonic() - began < LIMIT + 5
         assert job.outlives(1) == {}
     assert ended.code != 0
+
+
+def test_a_fault_that_mpi_reports_names_the_rank(tmp_path: Path) -> None:
+    """A message that is longer than the memory for it."""
+    program = (
+        "from gradcli.engine import distributed\n"
+        "from gradcli.engine.distributed.group import Message\n"
+        "from gradcli.errors import LostRankError\n"
+        "group = distributed.join(timeout=20)\n"
+        "there = Message(1 - group.rank, memoryview(bytearray(8 - 4 * group.rank)))\n"
+        "try:\n"
+        "    group.exchange(*([there], []) if group.rank == 0 else ([], [there]), 'a test')\n"
+        "except LostRankError as error:\n"
+        "    print(error.message)\n"
+    )
+    with started(2, "-c", program, cwd=tmp_path) as job:
+        ended = job.end()
+    [line] = ended.out.splitlines()
+    assert line.startswith(f"the connection to rank 0 on {os.uname().nodename} (pid "), ended
+    assert "broke in a test: " in line and "truncate" in line.lower()

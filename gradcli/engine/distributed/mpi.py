@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from gradcli.engine.distributed.group import Group, Member, Message
+from gradcli.errors import LostRankError
 
 _ELEMENTS = {"float32": "FLOAT", "float64": "DOUBLE", "int32": "INT32_T", "int64": "INT64_T"}
 
@@ -46,6 +47,7 @@ class MPIGroup(Group):
         self._messages, self._calls = world.Dup(), world.Dup()
         self._callers: set[int] = set()
         self._calls_made: list[Any] = []
+        self._statuses: list[Any] = []  # of the requests that were looked at last
         super().__init__(world.rank, [Member("", 0)] * world.size, timeout, note)
         own = f"{os.getpid()} {os.uname().nodename}".encode()
         members = [one.decode().split(" ", 1) for one in self.all_gather(own, "the start")]
@@ -60,11 +62,51 @@ class MPIGroup(Group):
 
     def are_done(self, requests: Sequence[Any]) -> bool:
         """Whether all of them have come to their end; MPI moves messages while it is asked."""
-        return bool(self._mpi.Request.Testall(requests))
+        return bool(self._mpi.Request.Testall(requests, self._statuses))
 
     def open_requests(self, requests: Sequence[Any]) -> list[int]:
         """The numbers of those that have not."""
-        return [number for number, request in enumerate(requests) if not request.Test()]
+        return [number for number, one in enumerate(requests) if not self._is_done(one)]
+
+    def _is_done(self, request: Any) -> bool:
+        """Whether it came to its end without a fault."""
+        try:
+            return bool(request.Test())
+        except self._mpi.Exception:
+            return False
+
+    def exchange(self, sends: Sequence[Message], receives: Sequence[Message], what: str) -> None:
+        """As in any group; E806 also where MPI itself says that a connection broke."""
+        try:
+            super().exchange(sends, receives, what)
+        except self._mpi.Exception as error:
+            raise self._broken({one.rank for one in (*sends, *receives)}, error, what) from error
+
+    def finish(
+        self, requests: Sequence[Any], ranks: Sequence[set[int]], nbytes: int, what: str
+    ) -> None:
+        """As in any group; where MPI says that messages broke, E806 names their ranks."""
+        try:
+            super().finish(requests, ranks, nbytes, what)
+        except self._mpi.Exception as error:
+            faults = self._faults(error, len(requests))
+            numbers = [*faults] or self.open_requests(requests) or range(len(requests))
+            lost = set().union(*(ranks[number] for number in numbers))
+            raise self._broken(lost, next(iter(faults.values()), error), what) from error
+
+    def _faults(self, error: Any, count: int) -> dict[int, Any]:
+        """The numbers of the requests that broke, as far as MPI says so, with their errors."""
+        if error.Get_error_class() != self._mpi.ERR_IN_STATUS:
+            return {}
+        fine = (self._mpi.SUCCESS, self._mpi.ERR_PENDING)
+        codes = enumerate(status.error for status in self._statuses[:count])
+        return {i: self._mpi.Exception(code) for i, code in codes if code not in fine}
+
+    def _broken(self, ranks: set[int], error: Any, what: str) -> LostRankError:
+        """What an error of MPI becomes; the last of its lines says most."""
+        why = error.Get_error_string().strip().splitlines()[-1].strip()
+        before = f"the connection to {self._list(ranks)} broke in "
+        return LostRankError(before, self._place(what), f": {why}")
 
     def call_out(self) -> None:
         """Send everybody a message without bytes, on lines of its own."""
@@ -83,9 +125,12 @@ class MPIGroup(Group):
     def all_reduce(self, source: memoryview, out: memoryview, element: str, what: str) -> None:
         """MPI_Iallreduce, which is told the type: a memoryview is bytes, and it would add those."""
         kind = getattr(self._mpi, _ELEMENTS[element])
-        request = self._messages.Iallreduce((source, kind), (out, kind), self._mpi.SUM)
         others = set(range(self.size)) - {self.rank}
-        self.finish([request], [others], len(source), what)
+        try:
+            request = self._messages.Iallreduce((source, kind), (out, kind), self._mpi.SUM)
+            self.finish([request], [others], len(source), what)
+        except self._mpi.Exception as error:
+            raise self._broken(others, error, what) from error
 
     def abort(self, code: int) -> NoReturn:
         """MPI_Abort: the launcher ends all processes, and exits with this code if it can."""
