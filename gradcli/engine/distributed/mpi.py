@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import stat
+import termios
+import time
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
 from gradcli.engine.distributed.group import Group, Member, Message
 from gradcli.errors import LostRankError
 
+READ_SECONDS = 1.0  # for a launcher to read the last words of a rank
 _ELEMENTS = {"float32": "FLOAT", "float64": "DOUBLE", "int32": "INT32_T", "int64": "INT64_T"}
 
 
@@ -32,6 +38,21 @@ def _mpi() -> Any:
         return import_module("mpi4py.MPI")
     except RuntimeError as error:  # it loads the library itself, and says so in several lines
         raise ImportError(" ".join(str(error).split())) from None
+
+
+def wait_for_reader(*files: int) -> None:
+    """Return once nobody has to read any more from these files as far as they are pipes.
+
+    It takes READ_SECONDS at most, for a launcher may be stopped itself.
+    """
+    unread, limit = bytearray(4), time.monotonic() + READ_SECONDS
+    for file in files:
+        with suppress(OSError):
+            while stat.S_ISFIFO(os.fstat(file).st_mode) and time.monotonic() < limit:
+                fcntl.ioctl(file, termios.FIONREAD, unread)
+                if not any(unread):
+                    break
+                time.sleep(1e-3)
 
 
 class MPIGroup(Group):
@@ -133,6 +154,10 @@ class MPIGroup(Group):
             raise self._broken(others, error, what) from error
 
     def abort(self, code: int) -> NoReturn:
-        """MPI_Abort: the launcher ends all processes, and exits with this code if it can."""
+        """MPI_Abort: the launcher ends all processes, and exits with this code if it can.
+
+        First it gets time to read what this process has written to its pipes: it drops the rest.
+        """
+        wait_for_reader(1, 2)
         self._mpi.COMM_WORLD.Abort(code)
         os._exit(code)

@@ -1,8 +1,12 @@
-"""What MPI itself reports: a connection that broke is a rank that was lost."""
+"""What MPI itself reports: a connection that broke is a rank that was lost; and the last words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -166,3 +170,49 @@ def test_no_other_error_is_taken_for_a_fault_of_mpi(monkeypatch: pytest.MonkeyPa
     ranks = group(monkeypatch, ends={})
     with pytest.raises(KeyError):
         ranks.exchange([Message(1, memoryview(bytes(4)))], [], "a test")
+
+
+@contextlib.contextmanager
+def pipe() -> Iterator[int]:
+    """The end that a launcher reads of a pipe to which this process says something."""
+    ours, there = os.dup(2), os.pipe()
+    os.dup2(there[1], 2)
+    try:
+        os.write(2, b"error")
+        yield there[0]
+    finally:
+        os.dup2(ours, 2)
+        for file in (ours, *there):
+            os.close(file)
+
+
+def test_the_last_words_are_read_before_all_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A launcher that ends its ranks drops what it has not read."""
+    words: list[bytes] = []
+
+    def read(end: int) -> None:
+        time.sleep(0.1)
+        words.append(os.read(end, 100))
+
+    def end(code: int) -> None:
+        assert words == [b"error"]
+        raise SystemExit(code)
+
+    ranks = group(monkeypatch, ends={})
+    monkeypatch.setattr(World, "Abort", lambda self, code: end(code), raising=False)
+    with pipe() as unread:
+        reader = threading.Thread(target=read, args=(unread,))
+        reader.start()
+        with pytest.raises(SystemExit, match="75"):
+            ranks.abort(75)
+        reader.join()
+
+
+def test_nobody_waits_long_for_a_launcher_that_does_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mpi, "READ_SECONDS", 0.05)
+    began = time.monotonic()
+    with pipe():
+        mpi.wait_for_reader(2)
+    assert 0.05 <= time.monotonic() - began < 5
