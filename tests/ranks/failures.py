@@ -37,8 +37,16 @@ train: {{steps: 1600, batch: 64, micro_batch: 16, checkpoint_every: 50, eval_eve
 FAULTS = ("kill", "stop", "exit", "raise", "disk", "term")
 CHILD = str(Path(__file__).with_name("faulty_rank.py"))
 # What MPICH's mpirun exits with; Open MPI has codes of its own where a rank is killed. Where a rank
-# leaves by itself, MPICH kills the others, and gives the code of either.
-CODES = {"kill": (9,), "stop": (75,), "exit": (5, 9), "raise": (1,), "disk": (7,), "term": (75,)}
+# leaves by itself, MPICH kills the others, and gives the code of either. They exit with 75 if they
+# are the first to see it.
+CODES = {
+    "kill": (9, 75),
+    "stop": (75,),
+    "exit": (5, 9, 75),
+    "raise": (1,),
+    "disk": (7,),
+    "term": (75,),
+}
 
 
 class Story(NamedTuple):
@@ -146,10 +154,11 @@ def main() -> int:
                 faults = faults_of(story, fault, victim)
                 faults += [] if resumed(Path(place), again) == expected else ["other weights"]
             wrong += bool(faults)
+            said = f"\n{story.ended.err}" if faults else ""
             sys.stdout.write(
                 f"{fault} {number + 1}/{options.times}: rank {victim} of {ranks} after {delay:.2f} "
                 f"s, checkpoint {story.step}, end after {story.seconds:.1f} s, exit "
-                f"{story.ended.code}, resumed on {again}: {', '.join(faults) or 'right'}\n"
+                f"{story.ended.code}, resumed on {again}: {', '.join(faults) or 'right'}{said}\n"
             )
             sys.stdout.flush()
     return 1 if wrong else 0
