@@ -176,7 +176,18 @@ def names_(options: dict[str, Any], revision: str) -> None:
         raise SystemExit(EXIT_MISSED)
 
 
-_command("ranks", ranks.ranks, "Sums and steps on ranks of MPI; needs the extra 'mpi'.")
+@main.command("ranks")
+@click.pass_obj
+def ranks_(options: dict[str, Any]) -> None:
+    """Measure sums and steps on ranks of MPI, beside a model of a step.
+
+    Needs the extra `mpi` and an MPI; takes ten minutes.
+    """
+    try:
+        found = ranks.ranks(options["quick"], options["only"], click.echo)
+    except (OSError, ImportError) as error:
+        raise click.ClickException(str(error)) from None
+    _finish(options, "ranks", found)
 
 
 @main.group("gpu")

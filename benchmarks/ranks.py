@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
@@ -10,85 +11,97 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import ranks_model
+from benchmarks.ranks_model import ALONE, COUNTS, THREADS, on_ranks, share
+from gradcli.engine.device.cpu import available_threads
 
 ROOT = Path(__file__).resolve().parents[1]
-LIMIT = 900  # seconds for one job
+CURE = "pip install 'gradcli[mpi]', and an MPI such as `pip install mpich`"
+LIMIT = 300  # seconds for one job; it takes a few of them
 ROUNDS = 5  # interleaved trainings of each kind
 
 
 class Config(NamedTuple):
-    """What is trained, how many steps, and how many numbers its ranks add up in each."""
+    """What is trained, for how many steps, and after how many of them its log tells the time."""
 
     path: str
     steps: int
-    numbers: int
+    log_every: int
 
 
 CONFIGS = {
-    "mnist": Config("configs/mnist.yaml", 2000, 203_530),
-    "mnist_cnn": Config("configs/mnist_cnn.yaml", 400, 18_378),
-    "shakespeare_gpt": Config("configs/long/shakespeare_gpt.yaml", 150, 2_684_928),
+    "mnist": Config("configs/mnist.yaml", 2000, 50),
+    "mnist_cnn": Config("configs/mnist_cnn.yaml", 400, 20),
+    "shakespeare_gpt": Config("configs/long/shakespeare_gpt.yaml", 24, 2),
+}
+
+
+class Way(NamedTuple):
+    """How a config is trained: ranks (0: without a launcher), threads, the batch's divisor."""
+
+    ranks: int
+    threads: int
+    divisor: int
+
+
+WAYS = {
+    ALONE: Way(0, 1, 1),
+    THREADS: Way(0, 2, 1),
+    **{on_ranks(count): Way(count, 1, 1) for count in COUNTS},
+    **{share(count): Way(0, 1, count) for count in COUNTS},
 }
 
 
 def ranks(quick: bool, _only: tuple[str, ...], say: Callable[[str], None]) -> dict[str, Any]:
-    """Sums on 2 ranks, steps of three configs, and what the model says of them at 2 and 4."""
-    found: dict[str, Any] = {"mpi": "", "sums": [], "steps": {}, "model": {}}
-    found["sums"] = json.loads(
-        _output(2, ["-m", "benchmarks.ranks_sums", *(["--quick"] if quick else [])])
-    )
+    """Sums on 2 ranks, and of three configs the steps on ranks and what a model says of them.
+
+    Raises:
+        OSError: mpirun or mpi4py is absent, or a job fails.
+    """
+    if importlib.util.find_spec("mpi4py") is None:
+        raise ModuleNotFoundError(f"mpi4py is not installed: {CURE}")
+    sums = ["-m", "benchmarks.ranks_sums", *(["--quick"] if quick else [])]
+    found: dict[str, Any] = {"sums": json.loads(_output(2, sums))}
     for row in found["sums"]:
         times = ", ".join(f"{name} {ms:.3f}" for name, ms in row["ms"].items())
         say(f"  sum of {row['length']:,}: {times} ms")
-    doctor = {
-        count: json.loads(_output(count, ["-m", "gradcli", "doctor", "--json"])) for count in (2, 4)
+    doctor = {n: json.loads(_output(n, ["-m", "gradcli", "doctor", "--json"])) for n in COUNTS}
+    found |= {
+        "versions": {"mpi4py": version("mpi4py"), "MPI": doctor[COUNTS[0]]["mpi"]},
+        "cores": available_threads(),
+        "doctor": {str(count): report["sums"] for count, report in doctor.items()},
+        "steps": {},
     }
-    found["mpi"] = doctor[2]["mpi"]
-    found["line"] = dict(
-        zip(("latency_ms", "bytes_per_ms"), ranks_model.line_of(doctor[2]["sums"]), strict=True)
-    )
     for name, config in CONFIGS.items():
-        found["steps"][name] = steps = _steps(config, 1 if quick else ROUNDS)
-        say(f"  {name}: " + ", ".join(f"{way} {ms:.3f}" for way, ms in steps.items()) + " ms")
-        found["model"][name] = {
-            f"{count} ranks": ranks_model.step_ms(
-                steps["1 rank x 1 thread"],
-                count,
-                len(os.sched_getaffinity(0)),
-                config.numbers * ranks_model.NUMBER,
-                doctor[count]["sums"],
-            )
-            for count in doctor
-        }
+        found["steps"][name] = row = _steps(config, quick)
+        medians = (f"{way} {statistics.median(ms):.3f}" for way, ms in row["ms"].items())
+        say(f"  {name}: {', '.join(medians)} ms")
     return found
 
 
-def _steps(config: Config, rounds: int) -> dict[str, float]:
-    """Medians of interleaved trainings, in milliseconds a step."""
-    ways = {
-        "1 rank x 1 thread": (0, 1),
-        "1 rank x 2 threads": (0, 2),
-        "2 ranks x 1 thread": (2, 1),
-        "4 ranks x 1 thread": (4, 1),
-    }
-    times: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(rounds):
-        for name, (count, threads) in ways.items():
-            times[name].append(_step_ms(config, count, threads))
-    return {name: statistics.median(some) for name, some in times.items()}
+def _steps(config: Config, quick: bool) -> dict[str, Any]:
+    """Of interleaved trainings: milliseconds a step, and how many numbers their ranks add up."""
+    check = _output(0, ["-m", "gradcli", "check", config.path, "--json"])
+    (facts,) = json.loads(check)["configs"]
+    batch, steps = facts["resolved"]["train"]["batch"], config.steps // (4 if quick else 1)
+    settings = ["--max-steps", str(steps), "-s", f"train.log_every={config.log_every}"]
+    times: dict[str, list[float]] = {name: [] for name in WAYS}
+    for _ in range(1 if quick else ROUNDS):
+        for name, way in WAYS.items():
+            more = ["-s", f"train.batch={batch // way.divisor}", "--threads", str(way.threads)]
+            command = ["-m", "gradcli", "train", str(ROOT / config.path), "--json"]
+            times[name].append(_step_ms(way.ranks, [*command, *settings, *more]))
+    return {"numbers": facts["parameters"], "ms": times}
 
 
-def _step_ms(config: Config, count: int, threads: int) -> float:
+def _step_ms(count: int, command: list[str]) -> float:
     """Of one training: by its log."""
     with tempfile.TemporaryDirectory() as folder:
-        arguments = ["train", str(ROOT / config.path), "--max-steps", str(config.steps)]
-        options = ["--threads", str(threads), "--json"]
-        _output(count, ["-m", "gradcli", *arguments, *options], Path(folder))
+        _output(count, command, Path(folder))
         logs = [*Path(folder).glob("runs/*/*/log.jsonl")]
         return milliseconds([json.loads(line) for line in logs[0].read_text().splitlines()])
 
@@ -102,22 +115,28 @@ def milliseconds(log: Sequence[Mapping[str, Any]]) -> float:
 def _output(count: int, arguments: list[str], cwd: Path = ROOT) -> str:
     """What Python prints on so many ranks (0: without a launcher)."""
     launcher = [_mpirun(), "-n", str(count)] if count else []
-    done = subprocess.run(
-        [*launcher, sys.executable, *arguments],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-    )
-    if done.returncode:
-        raise ChildProcessError(
-            f"{' '.join(arguments)} ended with {done.returncode}: {done.stderr}"
+    try:
+        done = subprocess.run(
+            [*launcher, sys.executable, *arguments],
+            cwd=cwd,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
         )
+    except subprocess.TimeoutExpired as error:
+        raise ChildProcessError(f"`{' '.join(arguments)}` took more than {LIMIT} s") from error
+    if done.returncode:
+        said = f"{done.stdout}{done.stderr}".strip()
+        raise ChildProcessError(f"`{' '.join(arguments)}` ended with {done.returncode}: {said}")
     return done.stdout
 
 
 def _mpirun() -> str:
+    """The launcher beside this Python, or else that of the system."""
     beside = Path(sys.executable).with_name("mpirun")
-    return str(beside) if beside.is_file() else shutil.which("mpirun") or "mpirun"
+    launcher = str(beside) if beside.is_file() else shutil.which("mpirun")
+    if launcher is None:
+        raise FileNotFoundError(f"there is no mpirun: {CURE}")
+    return launcher

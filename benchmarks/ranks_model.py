@@ -1,27 +1,74 @@
-"""What a step on ranks costs, predicted from one rank's step and the sums of `doctor`."""
+"""What a step on ranks costs, predicted from the steps of one process and the sums of `doctor`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from statistics import median
+from typing import Any, NamedTuple
+
+from gradcli.engine.distributed.exact import SMALL, TINY
 
 NUMBER = 4  # bytes of a float32
-SMALL = 4 << 20  # bytes, up to which 2^k ranks exchange halves
+ALONE = "1 rank x 1 thread"
+THREADS = "1 rank x 2 threads"
+COUNTS = (2, 4)  # ranks with which a step is measured
 
 
-def step_ms(alone_ms: float, ranks: int, cores: int, nbytes: int, sums: Sequence[Any]) -> float:
-    """One thread's step, shared by the ranks, + the sum of `nbytes`.
+class Check(NamedTuple):
+    """A step in milliseconds: what the model says, and the median of those that were measured."""
+
+    model_ms: float
+    median_ms: float
+
+    @property
+    def error(self) -> float:
+        """Above 0: the step takes less than was predicted."""
+        return self.model_ms / self.median_ms - 1
+
+
+def on_ranks(count: int) -> str:
+    """What a measurement on so many ranks is called."""
+    return f"{count} ranks x 1 thread"
+
+
+def share(count: int) -> str:
+    """What the measurement of one rank's share of the work, made alone, is called."""
+    return f"{ALONE}, batch / {count}"
+
+
+def checks(found: Mapping[str, Any]) -> dict[str, dict[int, Check]]:
+    """For each config of a result and each number of ranks, the step predicted and measured."""
+    return {
+        name: {
+            count: Check(
+                step_ms(
+                    median(row["ms"][share(count)]),
+                    count,
+                    found["cores"],
+                    row["numbers"] * NUMBER,
+                    found["doctor"][str(count)],
+                ),
+                median(row["ms"][on_ranks(count)]),
+            )
+            for count in COUNTS
+        }
+        for name, row in found["steps"].items()
+    }
+
+
+def step_ms(share_ms: float, ranks: int, cores: int, nbytes: int, sums: Sequence[Any]) -> float:
+    """A rank's share of the work, once for each that takes its turn on a core, + the sum.
 
     Args:
-        alone_ms: of one rank with one thread.
-        ranks: how many share the work.
+        share_ms: a step of one rank alone, with one thread, on its share of the batch.
+        ranks: how many share the batch.
         cores: how many of them compute at a time.
         nbytes: gradients of the model.
         sums: `sums` of `mpirun -n RANKS gradcli doctor --json`.
     """
-    return alone_ms / min(ranks, cores) + between(sums, nbytes)
+    return share_ms * math.ceil(ranks / cores) + between(sums, nbytes)
 
 
 def between(sums: Sequence[Any], nbytes: int) -> float:
@@ -31,25 +78,28 @@ def between(sums: Sequence[Any], nbytes: int) -> float:
         return float(rows[0][1])
     pairs = (pair for pair in pairwise(rows) if nbytes <= pair[1][0])
     low, high = next(pairs, (rows[-2], rows[-1]))
-    share = math.log(nbytes / low[0]) / math.log(high[0] / low[0])
-    return math.exp((1 - share) * math.log(low[1]) + share * math.log(high[1]))
+    part = math.log(nbytes / low[0]) / math.log(high[0] / low[0])
+    return math.exp((1 - part) * math.log(low[1]) + part * math.log(high[1]))
 
 
-def many_ms(ranks: int, nbytes: int, latency_ms: float, bytes_per_ms: float) -> float:
-    """Rounds x latency + bytes on the line / its speed: a sum on more ranks than were measured.
-
-    2·log2(N) rounds where halves are exchanged, else 2·(N - 1) messages; 2·(N - 1)/N of the bytes.
-    (Doubling, for the tiniest sums, is faster than that.)
-    """
+def many_ms(ranks: int, nbytes: int, latency_ms: float, ms_per_byte: float) -> float:
+    """A sum on any number of ranks: messages one after another, and the bytes that a rank sends."""
     if ranks == 1:
         return 0.0
-    halves = ranks & (ranks - 1) == 0 and nbytes <= SMALL
-    rounds = 2 * math.log2(ranks) if halves else 2 * (ranks - 1)
-    return rounds * latency_ms + 2 * (ranks - 1) / ranks * nbytes / bytes_per_ms
+    power, rounds = ranks & (ranks - 1) == 0, math.log2(ranks)
+    messages, volume = 2.0 * (ranks - 1), 2 * (ranks - 1) / ranks * nbytes
+    if power and nbytes <= SMALL:  # as engine/distributed/exact.py chooses
+        messages = 2 * rounds
+        if ranks == 2 or nbytes <= TINY:
+            messages, volume = rounds, rounds * nbytes
+    return messages * latency_ms + volume * ms_per_byte
 
 
-def line_of(sums: Sequence[Any]) -> tuple[float, float]:
-    """Latency in ms and bytes a ms, from `doctor` on 2 ranks: its smallest and largest sum."""
+def own_ms_per_byte(sums: Sequence[Any]) -> float:
+    """What a byte of a sum costs in copies and additions: by `doctor` on 2 ranks of one host.
+
+    From its smallest and largest sum. Two ranks send as many bytes as a sum has.
+    """
     rows = sorted((row["bytes"], row["exact_ms"]) for row in sums)
-    (_, small), (nbytes, large) = rows[0], rows[-1]
-    return small, nbytes / (large - small)  # 1 round of doubling; 2·(2 - 1)/2 of the bytes
+    (few, small), (many, large) = rows[0], rows[-1]
+    return float((large - small) / (many - few))

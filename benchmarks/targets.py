@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from statistics import median
 from typing import Any
 
+from benchmarks import ranks_model
 from benchmarks.medians import geometric_mean
 
 OURS = ("gradcli eager", "gradcli captured", "gradcli scan")
@@ -284,17 +286,19 @@ def of_ranks(found: Mapping[str, Any]) -> list[Verdict]:
     verdicts = [
         at_most(
             f"exact sum of {row['length']:,} numbers / MPI_Allreduce",
-            row["ms"]["exact"] / row["ms"]["MPI_Allreduce"],
+            row["ratios"]["exact"],
             RANKS_SUM,
         )
         for row in found["sums"]
     ]
-    for name, steps in found["steps"].items():
-        step = steps["2 ranks x 1 thread"] / steps["1 rank x 2 threads"]
+    for name, counts in ranks_model.checks(found).items():
+        times = found["steps"][name]["ms"]
+        pairs = zip(times[ranks_model.on_ranks(2)], times[ranks_model.THREADS], strict=True)
+        step = median(there / threads for there, threads in pairs)
         verdicts.append(at_most(f"{name}: 2 ranks / 2 threads", step, RANKS_STEP[name]))
-        for count, predicted in found["model"][name].items():
-            error = abs(predicted / steps[f"{count} x 1 thread"] - 1)
-            verdicts.append(at_most(f"{name}: error of the model, {count}", error, RANKS_MODEL))
+        for count, one in counts.items():
+            what = f"{name}: error of the model on {count} ranks"
+            verdicts.append(at_most(what, abs(one.error), RANKS_MODEL))
     return verdicts
 
 
