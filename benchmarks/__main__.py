@@ -17,6 +17,7 @@ from benchmarks import (
     process,
     race,
     ranks,
+    ranks_page,
     results,
     scoreboard,
     scoreboard_page,
@@ -31,6 +32,7 @@ from gradcli.devices import GPUS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "performance.md"
+CLUSTERS = ROOT / "docs" / "clusters.md"
 SCOREBOARD = ROOT / "docs" / "scoreboard.md"
 EXIT_MISSED = 6
 
@@ -177,12 +179,20 @@ def names_(options: dict[str, Any], revision: str) -> None:
 
 
 @main.command("ranks")
+@click.option("--predict", is_flag=True, help="Write docs/clusters.md by the newest result.")
+@click.option(
+    "--page", type=click.Path(path_type=Path, dir_okay=False), default=CLUSTERS, hidden=True
+)
 @click.pass_obj
-def ranks_(options: dict[str, Any]) -> None:
+def ranks_(options: dict[str, Any], predict: bool, page: Path) -> None:
     """Measure sums and steps on ranks of MPI, beside a model of a step.
 
     Needs the extra `mpi` and an MPI; takes ten minutes.
     """
+    if predict:
+        ranks_page.update(page, options["out"])
+        click.echo(f"written: {page}")
+        return
     try:
         found = ranks.ranks(options["quick"], options["only"], click.echo)
     except (OSError, ImportError) as error:

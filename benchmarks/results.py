@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 GPU_KINDS = ("gpu-checks", "gpu-kernels", "gpu-training")
-KINDS = ("workloads", "matmul", "memory", "startup", "mnist97", "configs", "text", *GPU_KINDS)
+RACES = ("workloads", "matmul", "memory", "startup", "mnist97")
+KINDS = (*RACES, "ranks", "configs", "text", *GPU_KINDS)
 FORMAT = 1
 FOLDER = Path(__file__).with_name("results")
 

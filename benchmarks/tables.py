@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benchmarks import results
@@ -42,12 +43,19 @@ COLUMNS = (
 
 def update(page: Path, folder: Path) -> None:
     """Replace what stands between the markers; a page that does not exist is begun."""
-    text = page.read_text(encoding="utf-8") if page.exists() else INTRODUCTION
-    if BEGIN not in text or END not in text:
-        raise ValueError(f"{page} has no markers: it needs the lines '{BEGIN}' and '{END}'")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    page.write_text(f"{before}{BEGIN}\n{tables(folder)}{END}{after}", encoding="utf-8")
+    if not page.exists():
+        page.write_text(INTRODUCTION, encoding="utf-8")
+    page.write_text(between_markers(page, BEGIN, END, tables(folder)), encoding="utf-8")
+
+
+def between_markers(page: Path, begin: str, end: str, body: str) -> str:
+    """The page's text, with `body` between two markers."""
+    text = page.read_text(encoding="utf-8")
+    if begin not in text or end not in text:
+        raise ValueError(f"{page} has no markers: it needs the lines '{begin}' and '{end}'")
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{body}{end}{after}"
 
 
 def tables(folder: Path) -> str:
@@ -56,11 +64,11 @@ def tables(folder: Path) -> str:
     for kind in results.KINDS:
         found = results.newest(folder, kind)
         if found is not None:
-            parts.append(f"\n{TABLES[kind](found)}\n{_where(found)}\n")
+            parts.append(f"\n{TABLES[kind](found)}\n{where(found)}\n")
     return "".join(parts) + "\n" if parts else "\nNothing has been measured yet.\n\n"
 
 
-def _where(found: Mapping[str, Any]) -> str:
+def where(found: Mapping[str, Any]) -> str:
     """On which machine, when, against what."""
     machine = found["machine"]
     versions = ", ".join(f"{k} {v}" for k, v in found.get("versions", {}).items() if v)
@@ -70,7 +78,8 @@ def _where(found: Mapping[str, Any]) -> str:
     return f"*{found['date'][:10]}, {place}" + (f"; {versions}" if versions else "") + f"{look}.*"
 
 
-def _rows(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """In Markdown."""
     names = list(head)
     lines = [names, ["---"] * len(names), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
@@ -119,7 +128,7 @@ def _workloads(found: Mapping[str, Any]) -> str:
     between = found.get("python_between_us")
     if between is not None:
         note += f"Python between two captured steps: {number(between)} microseconds (W8).\n"
-    return f"## Training steps\n\n{_rows(head, rows)}\n{note}"
+    return f"## Training steps\n\n{table(head, rows)}\n{note}"
 
 
 def _matmul(found: Mapping[str, Any]) -> str:
@@ -136,7 +145,7 @@ def _matmul(found: Mapping[str, Any]) -> str:
         "*The kernel* (gradcli c): through `gc_run` without Python, as inside a larger step, while "
         "the peers are called from Python. *One captured call*: both matrices are arguments.\n"
     )
-    return f"## Matrix products\n\n{_rows(head, rows)}\n{note}"
+    return f"## Matrix products\n\n{table(head, rows)}\n{note}"
 
 
 def _memory(found: Mapping[str, Any]) -> str:
@@ -145,7 +154,7 @@ def _memory(found: Mapping[str, Any]) -> str:
     for name, entry in found["workloads"].items():
         peaks = (entry.get(peer, {}).get("peak_mib") for peer in names)
         rows.append((name, *("-" if peak is None else f"{peak:.0f}" for peak in peaks)))
-    return f"## Peak memory of the process\n\n{_rows(('MiB', *names), rows)}"
+    return f"## Peak memory of the process\n\n{table(('MiB', *names), rows)}"
 
 
 def _startup(found: Mapping[str, Any]) -> str:
@@ -157,13 +166,34 @@ def _mnist97(found: Mapping[str, Any]) -> str:
     return f"## {title}\n\n{_seconds(found['rows'], ('steps', 'accuracy'))}"
 
 
+def _ranks(found: Mapping[str, Any]) -> str:
+    sums = [
+        (f"{row['length']:,}", *map(number, row["ms"].values()), f"{row['ratios']['exact']:.2f}")
+        for row in found["sums"]
+    ]
+    ways = list(next(iter(found["steps"].values()))["ms"])
+    steps = [
+        (name, *(number(median(row["ms"][way])) for way in ways))
+        for name, row in found["steps"].items()
+    ]
+    head = ("ms a sum over 2 ranks", *found["sums"][0]["ms"], "exact / MPI_Allreduce (at most 1.5)")
+    verdicts = "; ".join(
+        f"{one['what']} {one['figure']:.3g} ({one['wanted']:g}, {'yes' if one['passed'] else 'no'})"
+        for one in found["verdicts"][len(sums) :]
+    )
+    return (
+        f"## Ranks\n\n{table(head, sums)}\n{table(('ms a step', *ways), steps)}\n"
+        f"At most: {verdicts}. What the model says of more ranks: [clusters.md](clusters.md).\n"
+    )
+
+
 def _seconds(rows: Mapping[str, Any], facts: tuple[str, ...] = ()) -> str:
     lines = []
     for name, row in rows.items():
         if "seconds" in row:
             extra = (f"{row[fact]:g}" if fact in row else "-" for fact in facts)
             lines.append((name, f"{row['seconds']:.3f}", f"{row['p10']:.3f}", *extra))
-    return _rows(("seconds", "median", "10th percentile", *facts), lines)
+    return table(("seconds", "median", "10th percentile", *facts), lines)
 
 
 def _configs(found: Mapping[str, Any]) -> str:
@@ -195,7 +225,7 @@ def _trainings(found: Mapping[str, Any]) -> str:
             times = (f"{row[key]:.0f}" for key in ("seconds", "processor_seconds"))
             lines.append((name, f"{metric} {verdict}", f"{row['steps']:,}", *times))
     head = ("config", "reached (wanted)", "steps", "seconds", "spent by the processors")
-    return _rows(head, lines)
+    return table(head, lines)
 
 
 def _where_on_gpu(found: Mapping[str, Any]) -> str:
@@ -227,7 +257,7 @@ def _gpu_checks(found: Mapping[str, Any]) -> str:
     lines += [
         (name, str(row.get("missing") or f"{row['errors']} errors")) for name, row in named.items()
     ]
-    return f"## Checks of a GPU\n\n{_where_on_gpu(found)}\n\n{_rows(('what', 'found'), lines)}"
+    return f"## Checks of a GPU\n\n{_where_on_gpu(found)}\n\n{table(('what', 'found'), lines)}"
 
 
 def _gpu_kernels(found: Mapping[str, Any]) -> str:
@@ -238,7 +268,7 @@ def _gpu_kernels(found: Mapping[str, Any]) -> str:
         else (row["family"], name, "-", "-")
         for name, row in families["rows"].items()
     ]
-    bandwidth = _rows(("family", "kernel", "GB/s", "of a copy"), lines)
+    bandwidth = table(("family", "kernel", "GB/s", "of a copy"), lines)
     names = [f"{whose}{how}" for how in ("", " bf16", " tf32") for whose in ("gradcli", "torch")]
     ratios, products = ("ratio", "ratio_bf16", "ratio_tf32"), []
     for name, case in found["products"].items():
@@ -249,7 +279,7 @@ def _gpu_kernels(found: Mapping[str, Any]) -> str:
     return (
         f"## Kernels on a GPU\n\n{_where_on_gpu(found)} A copy of {families['numbers']:,} numbers: "
         f"{number(families['copy_gbs'])} GB/s, read and written.\n\n{bandwidth}\n"
-        f"{_rows(head, products)}"
+        f"{table(head, products)}"
     )
 
 
@@ -263,7 +293,7 @@ def _gpu_training(found: Mapping[str, Any]) -> str:
             shown = ("-" if rate is None else f"{rate:,.0f}" for rate in rates)
             lines.append((name, contender, _ms(row), *shown, far if "grad" in contender else ""))
     head = ("model", "", "ms a step", "steps/s", "tokens/s", "losses off the CPU's")
-    return f"## Training on a GPU\n\n{_where_on_gpu(found)}\n\n{_rows(head, lines)}"
+    return f"## Training on a GPU\n\n{_where_on_gpu(found)}\n\n{table(head, lines)}"
 
 
 TABLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -272,6 +302,7 @@ TABLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "memory": _memory,
     "startup": _startup,
     "mnist97": _mnist97,
+    "ranks": _ranks,
     "configs": _configs,
     "text": _text,
     "gpu-checks": _gpu_checks,

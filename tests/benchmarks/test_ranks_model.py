@@ -1,15 +1,16 @@
-"""The model of a step on ranks, and the reading of logs."""
+"""The model of a step on ranks, its page, and the reading of logs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import ranks, ranks_model, targets
-from benchmarks.__main__ import main
+from benchmarks import ranks, ranks_model, ranks_page, results, targets
+from benchmarks.__main__ import CLUSTERS, main
 from gradcli import engine
 from gradcli.engine.distributed import exact, tree
 from gradcli.engine.distributed.group import Alone, Message
@@ -119,6 +120,31 @@ def test_each_figure_of_ranks_has_its_verdict() -> None:
     ]
     slow = targets.of_ranks(result(**{"4 ranks x 1 thread": 5.0}))
     assert [verdict.passed for verdict in slow[1:4]] == [True, True, False]
+
+
+def test_a_page_says_what_is_predicted(tmp_path: Path) -> None:
+    results.write(tmp_path, results.document("ranks", result(), quick=False))
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{ranks_page.BEGIN}\nold\n{ranks_page.END}\nafter\n")
+    done = CliRunner().invoke(
+        main, ["--out", str(tmp_path), "ranks", "--predict", "--page", str(page)]
+    )
+    assert done.exit_code == 0, done.output
+    text = page.read_text()
+    assert text.startswith(f"before\n{ranks_page.BEGIN}\n\n**Predicted, not measured**")
+    assert text.endswith(f"{ranks_page.END}\nafter\n")
+    lines = text.splitlines()
+    # 4 ms, 20 messages of 20 us, 1023 / 1024 of 2 MiB at 0.8 + 0.477 ns a byte, or 0.08 + 0.477.
+    assert any(line.startswith("| 1,024 | 7.08 (43%) | 5.57 (28%) |") for line in lines)
+    assert "| mnist | 2 | 2.60 | 2.50 | +4% |" in lines
+    assert "| mnist | 4 | 3.40 | 3.80 | -11% |" in lines
+
+
+def test_the_page_of_clusters_follows_from_the_newest_result(tmp_path: Path) -> None:
+    page = tmp_path / "clusters.md"
+    page.write_text(CLUSTERS.read_text())
+    ranks_page.update(page, results.FOLDER)
+    assert page.read_text() == CLUSTERS.read_text(), "python -m benchmarks ranks --predict"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,66 @@
+"""What docs/clusters.md says of many ranks: predicted from a result of `benchmarks ranks`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks import ranks_model, results
+from benchmarks.tables import between_markers, number, table, where
+
+BEGIN = "<!-- predicted: python -m benchmarks ranks --predict -->"
+END = "<!-- end of what is predicted -->"
+RANKS = tuple(2**power for power in range(11))
+NETWORKS = {"10 Gbit/s": 10e9, "100 Gbit/s": 100e9}  # bits a second
+LATENCY_MS = 0.02  # of a message
+NOTE = f"""\
+**Predicted, not measured**, for ranks with a host each. A step is that of one rank with one thread
+on the config's batch, so N ranks train on N times that batch, and the sum:
+{LATENCY_MS * 1e3:g} us for each of its messages, and for each byte that a rank sends the time of
+the network and of the rank's own copies and additions, which are those of `mpirun -n 2 gradcli
+doctor` on one host. Assumed: nobody is late, and the network has no other traffic. In brackets the
+share of the sum.
+"""
+CHECK = """\
+The same model beside steps that were measured, with the sums of `doctor` on as many ranks. They
+share {cores} cores of a host, on which more ranks take turns; each has 1 / N of the config's batch.
+"""
+
+
+def update(page: Path, folder: Path) -> None:
+    """Replace what stands between the markers, by the newest result."""
+    found = results.newest(folder, "ranks")
+    body = "\nNothing has been measured yet.\n\n" if found is None else prediction(found)
+    page.write_text(between_markers(page, BEGIN, END, body), encoding="utf-8")
+
+
+def prediction(found: Mapping[str, Any]) -> str:
+    """A table of steps to 1,024 ranks, and how far the model is from what was measured."""
+    per_byte = ranks_model.own_ms_per_byte(found["doctor"]["2"])
+    ways = [(name, network) for name in found["steps"] for network in NETWORKS]
+    lines = [
+        [f"{ranks:,}", *(_cell(found["steps"][name], ranks, net, per_byte) for name, net in ways)]
+        for ranks in RANKS
+    ]
+    head = ("ranks: ms a step", *(f"{name}, {network}" for name, network in ways))
+    cores = CHECK.format(cores=found["cores"])
+    return f"\n{NOTE}\n{table(head, lines)}\n{cores}\n{_checks(found)}\n{where(found)}\n\n"
+
+
+def _cell(row: Mapping[str, Any], ranks: int, network: str, own: float) -> str:
+    per_byte = 8e3 / NETWORKS[network] + own
+    nbytes = row["numbers"] * ranks_model.NUMBER
+    sum_ms = ranks_model.many_ms(ranks, nbytes, LATENCY_MS, per_byte)
+    step = median(row["ms"][ranks_model.ALONE]) + sum_ms
+    return f"{number(step)} ({sum_ms / step:.0%})"
+
+
+def _checks(found: Mapping[str, Any]) -> str:
+    lines = [
+        (name, str(count), number(one.model_ms), number(one.median_ms), f"{one.error:+.0%}")
+        for name, counts in ranks_model.checks(found).items()
+        for count, one in counts.items()
+    ]
+    return table(("config", "ranks", "predicted ms", "measured ms", "difference"), lines)
