@@ -21,7 +21,7 @@ from gradcli.engine.device import meta, place
 from gradcli.engine.distributed import ALONE, Group
 from gradcli.engine.distributed.exact import width
 from gradcli.errors import ErrorGroup, OptionError
-from gradcli.train.division import divided
+from gradcli.train.division import divide_batches
 from gradcli.train.job import Job
 from gradcli.train.step import Order, TrainingStep, saved_buffers
 
@@ -186,7 +186,7 @@ def test_a_rank_plans_its_own_parts_and_the_rows_of_the_sum(
     network = Network(ranks)
     groups = [ThreadGroup(network, rank) for rank in range(ranks)]
     plans = [program_memory(config, group) for group in groups]
-    jobs = [divided(build(config), ranks, lambda _: None) for _ in groups]
+    jobs = [divide_batches(build(config), ranks, lambda _: None) for _ in groups]
 
     def arena(group: Group) -> int:
         return captured(jobs[group.rank], group)

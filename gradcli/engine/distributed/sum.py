@@ -83,7 +83,7 @@ class Sum:
     @property
     def arriving(self) -> int:
         """Bytes of the rows of other ranks that are here at once, where the host adds them."""
-        if self._queued is not None or self._how != "exact":
+        if self._on_gpus is not None or self._how != "exact":
             return 0
         return exact.arriving(self._group, self._parts, self.out.array)
 
