@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import time
 from collections.abc import Callable, Sequence
 from ctypes import CDLL, c_long
@@ -12,6 +14,7 @@ import pytest
 from cuda_cases import Counts
 
 from gradcli import engine
+from gradcli.cli import main as command_line
 from gradcli.engine import distributed
 from gradcli.engine.distributed.gpus import communicator
 from gradcli.engine.distributed.group import ALONE, Alone, Group, Member
@@ -135,6 +138,25 @@ def a_rank_of_a_launcher(how: How, launches: str, folder: str) -> None:
             assert (c - a, d - b) == (int(launches), int(gpus is None))
 
     Training(total).write(Path(folder) / f"rank{ranks.rank}", look)
+
+
+def a_training(folder: str, *words: str) -> None:
+    """`gradcli train` of a rank; in the folder, how many graphs it launched and sums it made."""
+    sums, plain = list[int](), Sum._sum
+
+    def count(self: Sum) -> None:
+        sums.append(1)
+        plain(self)
+
+    Sum._sum = count  # type: ignore[method-assign]
+    code = command_line.run(["train", *words])
+    try:
+        exchanges = c_long.in_dll(CDLL(NAME), "standin_nccl_exchanges").value
+    except OSError:
+        exchanges = 0
+    counts = Counts().graph_launches, len(sums), exchanges
+    Path(folder, f"rank{distributed.rank()}.json").write_text(json.dumps(counts))
+    sys.exit(code)
 
 
 def the_host_alone_has_no_way_between_gpus() -> None:

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("cuda.bindings.driver", reason="needs the extra 'cuda'")
 
-from jobs import started
+from jobs import ROOT, Job, started
 
 sys.path.append(str(Path(__file__).parents[1] / "gpu"))  # where the stand-ins are built
 import nccl_standin
 
 pytestmark = pytest.mark.mpi
+
+CONFIG = str(ROOT / "configs" / "penguins.yaml")
+
+
+@contextmanager
+def training(
+    folder: Path, ranks: int, *words: str, nccl: bool = True, **variables: str
+) -> Iterator[Job]:
+    """`gradcli train` of ranks (0: without a launcher), each on a GPU of its own."""
+    case = ("-m", "cuda_process", "case", "a_training", str(folder), CONFIG, "--device", "cuda")
+    options = (*case, "--runs", str(folder), *words)
+    devices = {**nccl_standin.environment(nccl), "STANDIN_CUDA_DEVICES": "2", **variables}
+    with started(ranks, *options, cwd=folder, variables=devices) as job:
+        yield job
 
 
 @pytest.mark.parametrize(("nccl", "launches"), [(False, 2), (True, 1)])
@@ -35,3 +54,17 @@ def test_two_ranks_have_the_bits_of_one(
     nccl_standin.check(nccl_standin.started("one_rank", tmp_path, nccl=False))
     if how == "exact":
         assert first == (tmp_path / "alone").read_bytes()
+
+
+def test_a_rank_that_does_not_come_to_nccl_is_named(tmp_path: Path) -> None:
+    """The others wait on their GPUs then, and the host looks after them."""
+    words = ("-s", "train.timeout=3", "-s", "train.epochs=10000", "-s", "train.checkpoint_every=8")
+    with training(tmp_path, 2, *words) as job:
+        while not list(tmp_path.glob("*/*/checkpoints/step-*[1-9].safetensors")):
+            assert job.process.poll() is None, job.end().err
+            time.sleep(0.05)
+        os.kill(job.ranks()[1], signal.SIGSTOP)
+        ended = job.end(30)
+    assert ended.code == 75, ended.err
+    assert "error[E806] rank 0 on " in ended.err
+    assert "nothing from rank 1 on " in ended.err and "go on with: gradcli resume " in ended.err

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from gradcli.engine.device.gpu import opened
 from gradcli.engine.distributed.group import Group
 from gradcli.errors import DeviceError
 
@@ -23,11 +24,13 @@ def communicator(group: Group, device: str) -> Communicator | None:
     """
     ways = _ways.setdefault(group, {})
     if device not in ways:
-        ways[device] = _meet(group) if group.size > 1 and device.startswith("cuda") else None
+        ways[device] = (
+            _meet(group, device) if group.size > 1 and device.startswith("cuda") else None
+        )
     return ways[device]
 
 
-def _meet(group: Group) -> Communicator | None:
+def _meet(group: Group, device: str) -> Communicator | None:
     from gradcli.engine.distributed import nccl  # nobody without several GPUs waits for it
 
     try:
@@ -41,4 +44,9 @@ def _meet(group: Group) -> Communicator | None:
         own = nccl.Communicator(group)
     except DeviceError:
         own = None
-    return own if all(group.all_gather(b"1" if own else b"", _WHAT)) else None
+    all_have = all(group.all_gather(b"1" if own else b"", _WHAT))
+    if own is None or not all_have:
+        return None
+    gpu: Any = opened.device(device)
+    gpu.driver.patience = own.wait
+    return own

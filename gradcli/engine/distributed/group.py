@@ -156,9 +156,36 @@ class Group(ABC):
     ) -> None:
         """Look at requests until they end; `ranks` are those that each of them waits for."""
         began = time.perf_counter()
+        self.wait(
+            lambda: self.are_done(requests),
+            lambda: set().union(*(ranks[number] for number in self.open_requests(requests))),
+            nbytes,
+            what,
+        )
+        self.waited += time.perf_counter() - began
+
+    def wait(
+        self,
+        is_done: Callable[[], bool],
+        open_ranks: Callable[[], set[int]],
+        nbytes: int,
+        what: str,
+    ) -> None:
+        """Look until something ends that needs the others, who may use another way than this.
+
+        Args:
+            is_done: whether it has ended; looks once.
+            open_ranks: the ranks that it needs.
+            nbytes: how much is on its way.
+            what: the exchange, for E806.
+
+        Raises:
+            LostRankError: E806, it has not ended within `timeout` seconds.
+        """
+        began = time.perf_counter()
         awake = _AWAKE_SECONDS + nbytes * _SECONDS_PER_BYTE
         noted = self.note is None
-        while not self.are_done(requests):
+        while not is_done():
             seconds = time.perf_counter() - began
             if seconds < min(awake, self.timeout):
                 if seconds > _ALERT_SECONDS:
@@ -166,14 +193,10 @@ class Group(ABC):
                 continue
             time.sleep(min(seconds / 100, _LONGEST_SLEEP))
             if seconds > self.timeout or self.callers():
-                raise self._error_of(self._open_ranks(requests, ranks), seconds, what)
+                raise self._error_of(open_ranks(), seconds, what)
             if seconds > self.note_seconds and not noted:
                 noted = True
-                self._say(self._open_ranks(requests, ranks), what)
-        self.waited += time.perf_counter() - began
-
-    def _open_ranks(self, requests: Sequence[Any], ranks: Sequence[set[int]]) -> set[int]:
-        return set().union(*(ranks[number] for number in self.open_requests(requests)))
+                self._say(open_ranks(), what)
 
     def _say(self, ranks: Iterable[int], what: str) -> None:
         assert self.note is not None

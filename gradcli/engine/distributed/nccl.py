@@ -6,19 +6,21 @@ MPI carries the id by which the ranks find one another.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from typing import Any, NamedTuple
 
 from cffi import FFI
+from cuda.bindings import driver
 
 from gradcli.engine.array import Array
+from gradcli.engine.distributed import exact
 from gradcli.engine.distributed.group import Group
 from gradcli.engine.dtype import DType
-from gradcli.errors import DeviceError
+from gradcli.errors import DeviceError, LostRankError
 
 NAME = "libnccl.so.2"
 _TYPES = {"int32": 2, "int64": 4, "float32": 7, "float64": 8, "bfloat16": 9}
@@ -32,7 +34,6 @@ _ffi.cdef("""
     int ncclGetVersion(int *);
     int ncclGetUniqueId(ncclUniqueId *);
     int ncclCommInitRank(ncclComm_t *, int, ncclUniqueId, int);
-    int ncclCommAbort(ncclComm_t);
     int ncclGroupStart(void);
     int ncclGroupEnd(void);
     int ncclSend(const void *, size_t, int, int, ncclComm_t, void *);
@@ -79,7 +80,8 @@ def version() -> str:
 class Communicator:
     """The GPUs of all ranks of a group, one each; all ranks have to make it at once.
 
-    The current device of the thread is the one it is for.
+    The current device of the thread is the one it is for. It lives as long as the process: NCCL
+    gives one back, even by ncclCommAbort, only after all CUDA graphs that use it are gone.
     """
 
     def __init__(self, group: Group) -> None:
@@ -87,20 +89,49 @@ class Communicator:
 
         Raises:
             DeviceError: there is no NCCL, or it refuses these GPUs: two ranks cannot share one.
+            LostRankError: E806, a rank did not come.
         """
         self._library = library()
-        self._rank = group.rank
+        self._group = group
+        self._lost: LostRankError | None = None
         one = _ffi.new("ncclUniqueId *")
         if group.rank == 0:
             _check(self._library.ncclGetUniqueId(one), "an id")
         data = group.broadcast(bytes(_ffi.buffer(one)), _WHAT)
         _ffi.memmove(one, data, len(data))
         handle = _ffi.new("ncclComm_t *")
-        doing = f"a communicator of {group.size} ranks"
-        _check(self._library.ncclCommInitRank(handle, group.size, one[0], group.rank), doing)
+        _check(self._meet(handle, one[0]), f"a communicator of {group.size} ranks")
         self._handle = handle[0]
-        # It does not wait for the others, who may have gone.
-        weakref.finalize(self, self._library.ncclCommAbort, self._handle)
+
+    def _meet(self, handle: Any, one: Any) -> int:
+        """NCCL's status; it waits for the other ranks without a limit, and in a thread it may."""
+        status: list[int] = []
+        context, group = driver.cuCtxGetCurrent()[1], self._group
+
+        def meet() -> None:
+            driver.cuCtxSetCurrent(context)
+            status.append(self._library.ncclCommInitRank(handle, group.size, one, group.rank))
+
+        meeting = Thread(target=meet, daemon=True)
+        meeting.start()
+        self.wait(lambda: not meeting.is_alive())
+        return status[0]
+
+    def wait(self, is_done: Callable[[], bool]) -> None:
+        """Return once the GPU has come to the end of something; NCCL itself waits without a limit.
+
+        Raises:
+            LostRankError: E806, it has not within the group's timeout, and so never will.
+        """
+        if self._lost is None:
+            others = set(range(self._group.size)) - {self._group.rank}
+            try:
+                self._group.wait(is_done, lambda: others, 0, exact.WHAT)
+            except LostRankError as error:
+                self._lost = error
+                raise
+        elif not is_done():
+            raise self._lost
 
     def exchange(self, sends: Sequence[Piece], receives: Sequence[Piece]) -> Callable[[int], None]:
         """What queues these messages, all at once; those of two ranks arrive in order."""

@@ -2,7 +2,8 @@
  *
  * It runs the host build of the kernels (../host) under the real cuda-bindings, and is stricter
  * than a driver:
- * - Work is queued and runs when something waits for it, never before: a missing wait is seen.
+ * - Work is queued and runs when something waits for it or asks whether it is done, never before:
+ *   a missing wait is seen.
  * - Addresses on the device lie in a range that no program can read or write, and none is given
  *   twice: the host cannot touch device memory, and what was freed stays unusable.
  * - Fresh memory is all 0xff. Pinned memory is read when the copy runs, as a GPU would.
@@ -133,6 +134,11 @@ API enum status cuDevicePrimaryCtxRetain(void **retained, int device) {
   return started ? OK : NOT_INITIALIZED;
 }
 
+API enum status cuCtxGetCurrent(void **current) {
+  *current = context;
+  return OK;
+}
+
 API enum status cuCtxSetCurrent(void *retained) {
   context = retained;
   return OK;
@@ -214,6 +220,7 @@ static const struct {
     {NO_BINARY, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution"},
     {INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
     {NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
     {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
     {NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
     {CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",

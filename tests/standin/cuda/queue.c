@@ -1,16 +1,18 @@
-/* queue.c -- streams that run nothing before somebody waits, graphs of what was captured, events.
- */
+/* queue.c -- streams that run nothing before somebody waits or asks, graphs of what was captured,
+ * events. */
 
 #include "standin.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MOST_ARGS 64
 
 long standin_launches, standin_graph_launches, standin_kernels_run, standin_events;
 
-enum kind { LAUNCH, COPY_IN, COPY_OUT, COPY, FREE, EVENT, GRAPH, HOST };
+enum kind { LAUNCH, COPY_IN, COPY_OUT, COPY, FREE, EVENT, GRAPH, LIBRARY };
+enum outcome { FAILED, DONE, WAITS };
 
 typedef struct graph graph;
 typedef struct op {
@@ -26,7 +28,9 @@ typedef struct op {
   size_t nbytes;
   struct event *event;
   graph *replayed;
-  void (*function)(void *);
+  struct op *at; /* of a GRAPH that has begun: what runs next */
+  bool begun;
+  bool (*come)(void *); /* of a LIBRARY: whether it has come to its end; moves it on */
   void *data;
 } op;
 
@@ -85,7 +89,7 @@ static bool run_kernel(const op *o) {
          failed(host.error());
 }
 
-static bool run_all(const op *first);
+static enum outcome run_on(op *graph);
 
 static bool run_copy(const op *o) {
   char *to = o->kind == COPY_OUT ? o->host : bytes_at(o->device, o->to, o->nbytes);
@@ -96,7 +100,7 @@ static bool run_copy(const op *o) {
   return true;
 }
 
-static bool run(const op *o) {
+static enum outcome run(op *o) {
   switch (o->kind) {
   case LAUNCH:
     return run_kernel(o);
@@ -106,24 +110,28 @@ static bool run(const op *o) {
     return run_copy(o);
   case FREE:
     release(block_of(o->device, o->to));
-    return true;
+    return DONE;
   case EVENT:
     o->event->passed = true;
-    return true;
+    return DONE;
   case GRAPH:
-    return run_all(o->replayed->first);
-  case HOST:
-    o->function(o->data);
-    return true;
+    return run_on(o);
+  case LIBRARY:
+    return o->come(o->data) ? DONE : WAITS;
   }
-  return false;
+  return FAILED;
 }
 
-static bool run_all(const op *first) {
-  for (const op *o = first; o; o = o->next)
-    if (!run(o))
-      return false;
-  return true;
+static enum outcome run_on(op *graph) {
+  if (!graph->begun)
+    graph->at = graph->replayed->first;
+  graph->begun = true;
+  for (; graph->at; graph->at = graph->at->next) {
+    const enum outcome come = run(graph->at);
+    if (come != DONE)
+      return come;
+  }
+  return DONE;
 }
 
 static void let_go(graph *g);
@@ -147,15 +155,23 @@ static void let_go(graph *g) {
   free(g);
 }
 
-/* Run what a stream holds, up to an event or all of it. */
-static enum status drain(stream *s, const event *until) {
+/* Run what a stream holds, up to an event or all of it; who does not wait for others may see
+ * NOT_READY. */
+static enum status drain(stream *s, const event *until, bool waits) {
   while (s->first && !(until && until->passed)) {
     op *o = s->first;
+    const enum outcome come = lost ? DONE : run(o);
+    if (come == WAITS && !waits)
+      return NOT_READY;
+    if (come == WAITS) {
+      usleep(200);
+      continue;
+    }
+    if (come == FAILED)
+      lost = ILLEGAL_ADDRESS;
     s->first = o->next;
     if (!s->first)
       s->last = NULL;
-    if (!lost && !run(o))
-      lost = ILLEGAL_ADDRESS;
     discard(o);
   }
   return lost;
@@ -166,7 +182,7 @@ static enum status push(stream *s, op made) {
     return INVALID_HANDLE;
   if (s->device != current_device() || (made.kind == GRAPH && made.replayed->device != s->device))
     return INVALID_HANDLE;
-  if (s->capturing && made.kind != LAUNCH && made.kind != COPY && made.kind != HOST) {
+  if (s->capturing && made.kind != LAUNCH && made.kind != COPY && made.kind != LIBRARY) {
     s->spoilt = true;
     return CAPTURE_UNSUPPORTED;
   }
@@ -240,9 +256,10 @@ API enum status cuLaunchKernel(const gc_host_kernel *k, uint grid_x, uint grid_y
   return push(s, o);
 }
 
-API enum status cuLaunchHostFunc(stream *s, void (*function)(void *), void *data) {
+/* For stand-ins of libraries, which have kernels of their own on a GPU. */
+API enum status standin_queue(stream *s, bool (*come)(void *), void *data) {
   NEEDS_CONTEXT();
-  return push(s, (op){.kind = HOST, .function = function, .data = data});
+  return push(s, (op){.kind = LIBRARY, .come = come, .data = data});
 }
 
 API enum status cuStreamCreate(stream **made, uint flags) {
@@ -252,13 +269,22 @@ API enum status cuStreamCreate(stream **made, uint flags) {
   return flags == 1 ? OK : NOT_SUPPORTED; /* NON_BLOCKING: not tied to the default stream */
 }
 
-API enum status cuStreamSynchronize(stream *s) {
-  NEEDS_CONTEXT();
+static enum status drain_all(stream *s, bool waits) {
   if (s->capturing) {
     s->spoilt = true;
     return CAPTURE_UNSUPPORTED;
   }
-  return drain(s, NULL);
+  return drain(s, NULL, waits);
+}
+
+API enum status cuStreamSynchronize(stream *s) {
+  NEEDS_CONTEXT();
+  return drain_all(s, true);
+}
+
+API enum status cuStreamQuery(stream *s) {
+  NEEDS_CONTEXT();
+  return drain_all(s, false);
 }
 
 API enum status cuStreamBeginCapture_v2(stream *s, int mode) {
@@ -333,5 +359,10 @@ API enum status cuEventRecord(event *e, stream *s) {
 
 API enum status cuEventSynchronize(event *e) {
   NEEDS_CONTEXT();
-  return e->passed ? OK : drain(e->on, e);
+  return e->passed ? OK : drain(e->on, e, true);
+}
+
+API enum status cuEventQuery(event *e) {
+  NEEDS_CONTEXT();
+  return e->passed ? OK : drain(e->on, e, false);
 }

@@ -12,7 +12,7 @@ import struct
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from cuda.bindings import driver
@@ -28,7 +28,7 @@ from gradcli.wording import quantity
 
 STAGING = 32 << 20  # bytes of pinned memory
 _ALWAYS_KEEP = 2**64 - 1  # memory that is free again stays in the pool
-_OUT_OF_MEMORY, _BAD_VALUE, _NO_SUCH_NAME = 2, 1, 500
+_OUT_OF_MEMORY, _BAD_VALUE, _NO_SUCH_NAME, _NOT_READY = 2, 1, 500, 600
 _OF_A_KERNEL = {700, 702, 710, *range(714, 720)}  # after these the device is lost to a process
 
 _Attribute = driver.CUdevice_attribute
@@ -47,12 +47,18 @@ os.register_at_fork(after_in_child=lambda: vars(_thread).clear())
 
 
 class Cuda:
-    """One NVIDIA GPU, for one process: its threads may call it one at a time."""
+    """One NVIDIA GPU, for one process: its threads may call it one at a time.
+
+    Attributes:
+        patience: where it is set, waits for what is queued until its argument says True, or raises.
+            The driver waits without a limit, and what is queued may need other processes.
+    """
 
     target = "cuda"
 
     def __init__(self, index: int = 0) -> None:
         self.name = shown("cuda", index)
+        self.patience: Callable[[Callable[[], bool]], object] | None = None
         self._queued: dict[str | Graph, None] = {}  # what a failure may come from
         self._first_failure = ""  # which kernel failed, once one did
         self._blocking = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"  # errors name one kernel
@@ -241,6 +247,8 @@ class Cuda:
     def synchronize(self) -> None:
         """Wait for everything queued."""
         self._bind()
+        if self.patience is not None:
+            self.patience(lambda: driver.cuStreamQuery(self._stream)[0].value != _NOT_READY)
         self._checked(driver.cuStreamSynchronize(self._stream))
         self._queued.clear()
 
@@ -285,6 +293,8 @@ class Cuda:
         return self._checked(driver.cuEventCreate(untimed))
 
     def _wait_for(self, event: object) -> None:
+        if self.patience is not None:
+            self.patience(lambda: driver.cuEventQuery(event)[0].value != _NOT_READY)
         self._checked(driver.cuEventSynchronize(event))
         self._events.append(event)
 
