@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -22,6 +23,11 @@ import nccl_standin
 pytestmark = pytest.mark.mpi
 
 CONFIG = str(ROOT / "configs" / "penguins.yaml")
+MODEL = "[{linear: 32}, relu, {dropout: 0.2}, {linear: {out: $data.classes, name: head}}]"
+# The last batch of an epoch, of its 12, has three parts.
+OPTIONS = ("train.batch=20", "train.micro_batch=5", "train.clip=1.0", f"model={MODEL}")
+# What a step is: graphs launched, sums by the host, exchanges of NCCL (the slices, the sums).
+BY_HOST, BY_NCCL, ALONE = (2, 1, 0), (1, 0, 2), (1, 0, 0)
 
 
 @contextmanager
@@ -54,6 +60,30 @@ def test_two_ranks_have_the_bits_of_one(
     nccl_standin.check(nccl_standin.started("one_rank", tmp_path, nccl=False))
     if how == "exact":
         assert first == (tmp_path / "alone").read_bytes()
+
+
+def test_a_training_has_the_weights_of_one_rank_by_either_way(tmp_path: Path) -> None:
+    """All steps but the first are one launch and one exchange, or two around the host's sum."""
+    words = [word for option in OPTIONS for word in ("-s", option)]
+    weights: dict[str, set[str]] = {"6": set(), "10": set()}
+    for ranks, nccl, each in ((0, False, ALONE), (2, False, BY_HOST), (2, True, BY_NCCL)):
+        counts = []
+        for steps in weights:
+            with training(
+                tmp_path, ranks, *words, "--json", "--max-steps", steps, nccl=nccl
+            ) as job:
+                ended = job.end(120)
+            assert ended.code in (0, 6), ended.err  # its expectation needs more steps
+            result = json.loads(ended.out)
+            assert result["steps"] == int(steps)
+            weights[steps].add(result["weights_sha256"])
+            counts.append(
+                [json.loads(one.read_text()) for one in sorted(tmp_path.glob("rank*.json"))]
+            )
+        for fewer, more in zip(*counts, strict=True):
+            assert [b - a for a, b in zip(fewer, more, strict=True)] == [4 * n for n in each]
+    assert [len(hashes) for hashes in weights.values()] == [1, 1]
+    assert not weights["6"] & weights["10"]
 
 
 def test_a_rank_that_does_not_come_to_nccl_is_named(tmp_path: Path) -> None:
