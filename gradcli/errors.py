@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from gradcli.dataclass import dataclass
 
 
@@ -52,6 +54,15 @@ class GradcliError(Exception):
         self.place = place
         self.caret = caret
         self.notes = notes
+
+
+E = TypeVar("E", bound=GradcliError)
+
+
+def say_once(error: E) -> E:
+    """An error that every rank raises at the same place: rank 0 alone says it, and all end."""
+    error.on_all_ranks = True
+    return error
 
 
 class ErrorGroup(GradcliError):  # noqa: N818 -- named like ExceptionGroup

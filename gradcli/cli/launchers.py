@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gradcli.cli import output
-from gradcli.errors import GradcliError, RankError
-from gradcli.train.launcher import Launch, find_launch, join_ranks
+from gradcli.errors import GradcliError, RankError, say_once
+from gradcli.train.launcher import Launch, find_launch, is_first, join_ranks
 
 if TYPE_CHECKING:
     from gradcli.engine.distributed import Group
@@ -31,10 +31,14 @@ def begin(command: str | None, environment: Mapping[str, str] = os.environ) -> N
     if launch is None or command is None:
         return
     if command not in COMMANDS:
-        raise RankError(
-            f"{launch}, and each would do the same again: `gradcli {command}` knows no ranks",
-            code="E807",
-            notes=("start it once; train, resume, eval and doctor divide their work among ranks",),
+        raise say_once(
+            RankError(
+                f"{launch}, and each would do the same again: `gradcli {command}` knows no ranks",
+                code="E807",
+                notes=(
+                    "start it once; train, resume, eval and doctor divide their work among ranks",
+                ),
+            )
         )
     _join(launch, environment)
 
@@ -54,22 +58,24 @@ def may_speak(on_all_ranks: bool) -> bool:
     """Whether this process speaks of an error, in its turn.
 
     What all ranks raise at one place rank 0 says alone. Other errors each rank says itself, those
-    behind rank 0 a moment later: if it has the same, it has ended all by then.
+    behind rank 0 a moment later: if it has the same, it has ended all by then. Ranks that have not
+    met, for want of an MPI, are said once on each host.
     """
     group = ranks()
-    if group is None or group.rank == 0:
+    if group is None:
+        return is_first(here=not on_all_ranks)
+    if group.rank == 0:
         return True
     if not on_all_ranks:
         time.sleep(TURN)
     return not on_all_ranks
 
 
-def with_rank(problem: GradcliError) -> GradcliError:
-    """The problem, with this rank and its host where there are others."""
+def name_rank(problem: GradcliError) -> None:
+    """Begin a problem's sentence with this rank and its host, where there are others."""
     group = ranks()
     if group is not None:
         problem.message = f"{group.names[group.rank]}: {problem.message}"
-    return problem
 
 
 def leave(code: int) -> int:

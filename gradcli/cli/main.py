@@ -19,6 +19,7 @@ from gradcli.cli import completion, launchers, options, output
 from gradcli.errors import ConfigError, DeviceError, ErrorGroup, GradcliError, RunError
 from gradcli.free_memory import is_refusal, used_up
 from gradcli.registry import did_you_mean
+from gradcli.train.launcher import is_first
 
 COMMANDS = {
     "train": "Train a new run from a config.",
@@ -32,6 +33,8 @@ COMMANDS = {
     "doctor": "Show compiler, instruction set, devices and versions.",
 }
 
+# What these ask for every process would print; of a launcher's the first one does.
+HELP = {"-h", "--help", "--version"}
 INTERRUPTED = 130
 # What a shell reports for a program that a closed pipe ended.
 BROKEN_PIPE = 141
@@ -89,7 +92,8 @@ class CommandTable(click.Group):
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Train neural networks from YAML, over a small deep-learning engine of its own."""
-    launchers.begin(ctx.invoked_subcommand)
+    if not ctx.obj:  # it asks for help
+        launchers.begin(ctx.invoked_subcommand)
 
 
 def run(args: Sequence[str]) -> int:
@@ -100,6 +104,8 @@ def run(args: Sequence[str]) -> int:
     arguments = list(args)
     output.choose_color(arguments)
     try:
+        if not is_first() and (not arguments or HELP.intersection(arguments)):
+            return 0 if arguments else 2
         if not arguments:
             output.say_aside(cli.get_help(click.Context(cli, info_name="gradcli")))
             return 2
@@ -119,7 +125,7 @@ def _invoked(arguments: list[str]) -> int:
     code = 0
     try:
         # Not cli.main(): click would end a closed pipe and Ctrl-C in ways of its own.
-        with cli.make_context("gradcli", arguments) as context:
+        with cli.make_context("gradcli", arguments, obj=HELP.intersection(arguments)) as context:
             cli.invoke(context)
     except click.exceptions.Exit as done:
         code = done.exit_code
@@ -162,8 +168,9 @@ def _report(problem: GradcliError, as_json: bool) -> int:
     """The exit code of a problem; one that not all ranks have ends the others."""
     errors = problem.errors if isinstance(problem, ErrorGroup) else [problem]
     if launchers.may_speak(problem.on_all_ranks):
-        named = errors if problem.on_all_ranks else map(launchers.with_rank, errors)
-        output.errors(named, problem.exit_code, as_json)
+        if not problem.on_all_ranks:
+            launchers.name_rank(errors[0])
+        output.errors(errors, problem.exit_code, as_json)
     return problem.exit_code if problem.on_all_ranks else launchers.leave(problem.exit_code)
 
 

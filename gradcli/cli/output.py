@@ -16,7 +16,15 @@ import click
 
 from gradcli import own
 from gradcli.cells import cells, printable, window, wrapped
-from gradcli.errors import ConfigError, GradcliError, Interrupted, Place, ShapeError, Stopped
+from gradcli.errors import (
+    ConfigError,
+    GradcliError,
+    Interrupted,
+    Place,
+    ShapeError,
+    Stopped,
+    say_once,
+)
 from gradcli.registry import closest
 from gradcli.train.json_file import FORMAT
 
@@ -193,7 +201,12 @@ def usage_error(error: click.ClickException, command: str) -> GradcliError:
     possibilities = getattr(error, "possibilities", None)
     if possibilities and "Did you mean" not in message:
         message += f" Did you mean {' or '.join(sorted(possibilities))}?"
-    return ConfigError(message, code="E100", notes=tuple(notes))
+    problem = ConfigError(message, code="E100", notes=tuple(notes))
+    # A value can be wrong on one host alone, such as a path; what is no option is so on all.
+    of_value = isinstance(error, click.BadParameter) and not isinstance(
+        error, click.MissingParameter
+    )
+    return problem if of_value else say_once(problem)
 
 
 def bug(error: Exception) -> GradcliError:

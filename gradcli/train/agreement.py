@@ -13,9 +13,8 @@ from gradcli import __version__, engine
 from gradcli.devices import kind_of
 from gradcli.engine.device import cpu
 from gradcli.engine.device.kernels import BUILD
-from gradcli.errors import ConfigError, DataError, DeviceError, GradcliError
+from gradcli.errors import ConfigError, DataError, DeviceError, GradcliError, say_once
 from gradcli.train.compare import places_of
-from gradcli.train.ranks import say_once
 from gradcli.train.safetensors_file import Stored
 from gradcli.train.state import as_tensor, bytes_of, dtype_name
 from gradcli.wording import quantity, verb

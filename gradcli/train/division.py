@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcli.engine import nn
-from gradcli.errors import ConfigError
+from gradcli.errors import ConfigError, say_once
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
@@ -60,11 +60,15 @@ def check_parts(job: Job, ranks: int, note: Callable[[str], None]) -> None:
     count = -(-batch // portion)
     if count < ranks:
         parts = "is one part" if count == 1 else f"has {count} parts of {portion}"
-        cure = "-s train.micro_batch=M cuts it" if whole else "or make train.micro_batch smaller"
-        raise ConfigError(
-            f"a batch of {quantity(batch, 'sample')} {parts}, and there are {ranks} ranks",
-            code="E802",
-            notes=(f"start {quantity(count, 'rank')}: no more are of use", cure),
+        raise say_once(
+            ConfigError(
+                f"a batch of {quantity(batch, 'sample')} {parts}, and there are {ranks} ranks",
+                code="E802",
+                notes=(
+                    f"start {quantity(count, 'rank')}: no more are of use",
+                    _cure(portion, whole=whole),
+                ),
+            )
         )
     share = 1 - count / (-(-count // ranks) * ranks)
     if share:
@@ -76,14 +80,25 @@ def check_parts(job: Job, ranks: int, note: Callable[[str], None]) -> None:
         _check_batch_norm(job, portion, note)
 
 
+def _cure(portion: int, *, whole: bool) -> str:
+    """What gives a batch more parts than it has, of so many samples each."""
+    if whole:
+        return "or cut the batch: -s train.micro_batch=M"
+    if portion == 1:
+        return "or make train.batch larger"
+    return "or make train.micro_batch smaller"
+
+
 def _check_batch_norm(job: Job, portion: int, note: Callable[[str], None]) -> None:
     """Batch norm uses the mean and variance of a part."""
     if 1 in _sizes(job, portion):
-        raise ConfigError(
-            f"a part of 1 sample has no variance for batch norm: train.micro_batch is {portion}, "
-            f"batches have {_text(job)}",
-            code="E802",
-            notes=_CURES,
+        raise say_once(
+            ConfigError(
+                f"a part of 1 sample has no variance for batch norm: train.micro_batch is "
+                f"{portion}, batches have {_text(job)}",
+                code="E802",
+                notes=_CURES,
+            )
         )
     if portion < FEW:
         note(

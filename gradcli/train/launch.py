@@ -93,8 +93,8 @@ def start(
 ) -> Result:
     """A new run, from its directory to its test figures."""
     group = distributed.group()
-    job = divide_batches(job, group.size, reporter.note)
     agree_at_start(group, job, {"--max-steps": max_steps})
+    job = divide_batches(job, group.size, reporter.note)
     _first_weights(job, group, reporter)
     _remark(job, reporter)
     preflight(job)
@@ -127,8 +127,8 @@ def resume(
     checkpoint goes on from step 0.
     """
     group = distributed.group()
-    check_parts(job, group.size, reporter.note)
     agree_at_start(group, job, {"--max-steps": max_steps})
+    check_parts(job, group.size, reporter.note)
     if ranks.of_first(group, lambda: directories.is_unsaved(directory.path)):
         return _begin_again(job, directory, reporter, signals, keys, allow_data_change, max_steps)
     _remark(job, reporter)

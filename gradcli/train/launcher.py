@@ -26,6 +26,8 @@ class Mark(NamedTuple):
     Attributes:
         name: of the variable.
         launcher: which command sets it.
+        number: the variable that has the process's own number, from 0.
+        local: the one that has its number on its host.
         beside: only where this variable is set as well, for people set `name` for other ends.
         says: how many processes there are, how many on this host, or, of a launcher that gives no
             number of them, a process's own number from 0.
@@ -34,6 +36,8 @@ class Mark(NamedTuple):
 
     name: str
     launcher: str
+    number: str
+    local: str = ""
     beside: str = ""
     says: Literal["all", "here", "own"] = "all"
     mpi: str = ""
@@ -43,17 +47,34 @@ class Mark(NamedTuple):
 # too. Only srun sets SLURM_STEP_NUM_TASKS, for the tasks of its step. Launchers that use srun to
 # reach their hosts stand above it.
 MARKS = (
-    Mark("OMPI_COMM_WORLD_SIZE", "mpirun of Open MPI", mpi=OPEN_MPI),
-    Mark("PMI_SIZE", "mpiexec of MPICH, Intel MPI or PALS"),
-    Mark("MPI_LOCALNRANKS", "mpiexec of MPICH or Intel MPI", says="here"),
-    Mark("MV2_COMM_WORLD_SIZE", "mpirun_rsh of MVAPICH"),
-    Mark("SLURM_STEP_NUM_TASKS", "srun"),
-    Mark("JSM_NAMESPACE_SIZE", "jsrun"),
-    Mark("HOROVOD_SIZE", "horovodrun"),
-    Mark("WORLD_SIZE", "torchrun", beside="RANK"),
-    Mark("PMIX_RANK", "a launcher with PMIx", says="own"),
-    Mark("PALS_RANKID", "mpiexec of PALS", says="own"),
-    Mark("ALPS_APP_PE", "aprun", says="own"),
+    Mark(
+        "OMPI_COMM_WORLD_SIZE",
+        "mpirun of Open MPI",
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+        mpi=OPEN_MPI,
+    ),
+    Mark("PMI_SIZE", "mpiexec of MPICH, Intel MPI or PALS", "PMI_RANK", "MPI_LOCALRANKID"),
+    Mark(
+        "MPI_LOCALNRANKS",
+        "mpiexec of MPICH or Intel MPI",
+        "PMI_RANK",
+        "MPI_LOCALRANKID",
+        says="here",
+    ),
+    Mark(
+        "MV2_COMM_WORLD_SIZE",
+        "mpirun_rsh of MVAPICH",
+        "MV2_COMM_WORLD_RANK",
+        "MV2_COMM_WORLD_LOCAL_RANK",
+    ),
+    Mark("SLURM_STEP_NUM_TASKS", "srun", "SLURM_PROCID", "SLURM_LOCALID"),
+    Mark("JSM_NAMESPACE_SIZE", "jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_LOCAL_RANK"),
+    Mark("HOROVOD_SIZE", "horovodrun", "HOROVOD_RANK", "HOROVOD_LOCAL_RANK"),
+    Mark("WORLD_SIZE", "torchrun", "RANK", "LOCAL_RANK", beside="RANK"),
+    Mark("PMIX_RANK", "a launcher with PMIx", "PMIX_RANK", says="own"),
+    Mark("PALS_RANKID", "mpiexec of PALS", "PALS_RANKID", "PALS_LOCAL_RANKID", says="own"),
+    Mark("ALPS_APP_PE", "aprun", "ALPS_APP_PE", says="own"),
 )
 
 
@@ -101,6 +122,15 @@ def _launches(environment: Mapping[str, str]) -> Iterator[Launch]:
         value = environment.get(mark.name, "")
         if _NUMBER.fullmatch(value) and (not mark.beside or mark.beside in environment):
             yield Launch(mark, int(value))
+
+
+def is_first(here: bool = False, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether this process is the first of its launcher, or on its host: as far as that says it."""
+    launch = find_launch(environment)
+    if launch is None:
+        return True
+    value = environment.get(launch.mark.local if here else launch.mark.number, "")
+    return not _NUMBER.fullmatch(value) or int(value) == 0
 
 
 def join_ranks(launch: Launch, environment: Mapping[str, str] = os.environ) -> Group:

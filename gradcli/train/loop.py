@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.data.facts import data_facts
 from gradcli.engine import distributed
-from gradcli.errors import GradcliError, Interrupted, LostRankError, Stopped
+from gradcli.errors import GradcliError, Interrupted, LostRankError, Stopped, say_once
 from gradcli.train.baseline import baseline_of
 from gradcli.train.checkpoint import Checkpoint, Meta, file_name
 from gradcli.train.compare import config_sha256, places_of
@@ -21,7 +21,7 @@ from gradcli.train.job import steps_per_epoch, total_steps
 from gradcli.train.judging import is_stale, judge
 from gradcli.train.measuring import Measuring
 from gradcli.train.origin import origin_of
-from gradcli.train.ranks import Ranks, of_first, say_once
+from gradcli.train.ranks import Ranks, of_first
 from gradcli.train.report import Reporter, Result
 from gradcli.train.rewind import first_refused
 from gradcli.train.signals import ending

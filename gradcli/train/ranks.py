@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
-from gradcli.errors import GradcliError, NumericsError
+from gradcli.errors import NumericsError, say_once
 from gradcli.train.checkpoint import checkpoint_of, file_bytes
 from gradcli.train.elsewhere import DirectoryElsewhere, SilentReporter
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from gradcli.train.safetensors_file import Stored
     from gradcli.train.signals import Signals
 
-E = TypeVar("E", bound=GradcliError)
 Answer = TypeVar("Answer")
 
 SETTLE_SECONDS = 0.1  # between two looks at signals, clocks and the screen
@@ -169,12 +168,6 @@ class Ranks:
                 notes=("a rank that computes wrongly: look at its memory, its build and its core",),
             )
         )
-
-
-def say_once(error: E) -> E:
-    """An error that every rank raises at the same place: rank 0 alone says it, and all end."""
-    error.on_all_ranks = True
-    return error
 
 
 def directory(group: Group, make: Callable[[], RunDirectory]) -> RunDirectory:

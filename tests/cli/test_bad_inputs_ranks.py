@@ -15,6 +15,7 @@ from refusals import gradcli, refused
 
 from gradcli.cli import launchers, main, options
 from gradcli.engine import distributed
+from gradcli.train import launch
 from gradcli.train.launcher import MARKS, Mark
 
 __all__ = ["gradcli", "refused"]
@@ -137,19 +138,59 @@ def test_a_host_with_more_ranks_than_gpus_is_refused(
 
 
 def test_fewer_parts_than_ranks_are_refused(
-    gradcli: Callable[..., Ended],
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    gradcli: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group = ThreadGroup(Network(64), 0)
     monkeypatch.setattr(launchers, "ranks", lambda: group)
     monkeypatch.setattr(distributed, "group", lambda: group)
-    monkeypatch.setattr(launchers, "TURN", 0)
-    with pytest.raises(Aborted, match="2"):
-        gradcli("train", "dots.yaml", "-s", "train.batch=16")
-    said = capfd.readouterr().err
-    assert "error[E802]" in said and "has 16 parts of 1, and there are 64 ranks" in said
-    assert "start 16 ranks: no more are of use" in said
+    monkeypatch.setattr(launch, "agree_at_start", lambda *_: None)
+    ended = gradcli("train", "dots.yaml", "-s", "train.batch=16")
+    said = ended.err
+    assert ended.code == 2
+    assert "error[E802] a batch of 16 samples has 16 parts of 1, and there are 64 ranks" in said
+    assert "start 16 ranks: no more are of use\n  = or make train.batch larger" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ((), 2),
+        (("--help",), 0),
+        (("train", "-h"), 0),
+        (("--version",), 0),
+        (("check", "--help"), 0),
+        (("trian", "dots.yaml"), 2),
+        (("check", "dots.yaml"), 2),
+        (("--bogus",), 2),
+    ],
+)
+def test_what_all_would_say_the_first_process_says(
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    code: int,
+) -> None:
+    monkeypatch.setattr(distributed, "join", pytest.fail)
+    said = []
+    for number in ("0", "1"):
+        for name, value in {**MPICH, "PMI_RANK": number}.items():
+            monkeypatch.setenv(name, value)
+        assert main.run(words) == code
+        said.append("".join(capfd.readouterr()))
+    assert said[0] and not said[1]
+
+
+@pytest.mark.usefixtures("without_mpi")
+def test_a_host_without_mpi4py_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said = []
+    for number, local in (("0", "0"), ("1", "1"), ("2", "0")):
+        for name, value in {**MPICH, "PMI_RANK": number, "MPI_LOCALRANKID": local}.items():
+            monkeypatch.setenv(name, value)
+        assert main.run(("doctor",)) == 2
+        said.append(capfd.readouterr().err.count("error[E801]"))
+    assert said == [1, 0, 1]
 
 
 def test_the_commands_of_ranks_are_commands() -> None:

@@ -49,8 +49,26 @@ def test_the_error_of_one_rank_is_said_by_it_and_ends_all(tmp_path: Path) -> Non
 def test_every_other_command_is_refused(tmp_path: Path) -> None:
     ended = gradcli(2, "check", "configs/mnist.yaml", cwd=tmp_path)
     assert ended.code == 2
-    assert "error[E807]" in ended.err
+    assert ended.err.count("error[E807]") == ended.err.count("error[") == 1
     assert ended.out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "line"),
+    [
+        (("train", "--help"), 0, "Usage: gradcli train"),
+        ((), 2, "Usage: gradcli [OPTIONS] COMMAND"),
+        (("trian",), 2, "error[E100] there is no command 'trian'; did you mean 'train'?"),
+        (("train",), 2, "error[E100] Missing argument 'CONFIG'."),
+        (("train", "--bogus"), 2, "error[E100] No such option '--bogus'."),
+    ],
+)
+def test_what_is_wrong_with_the_line_is_said_once(
+    tmp_path: Path, words: tuple[str, ...], code: int, line: str
+) -> None:
+    ended = gradcli(2, *words, cwd=tmp_path)
+    assert (ended.code, (ended.out + ended.err).count(line)) == (code, 1)
+    assert "MPI_Abort" not in ended.err
 
 
 def test_a_run_goes_on_with_another_number_of_ranks(tmp_path: Path) -> None:
