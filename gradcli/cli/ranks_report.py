@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SIZES = tuple(1 << power for power in range(10, 27, 2))  # bytes: 1 KiB to 64 MiB
 NUMBER = 4  # bytes of a float32
 # A size is measured so often that about so many bytes are added, within these bounds.
-VOLUME, FEWEST, MOST = 1 << 25, 3, 25
+VOLUME, FEWEST, MOST = 1 << 26, 5, 100
 LABEL = 11  # cells for the label of a row
 
 
