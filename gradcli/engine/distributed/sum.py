@@ -118,6 +118,9 @@ class Sum:
         }
         if self._how == "exact":
             return exact.steps(self._group, self._parts, rows, out)
+        if len(rows) == 1:
+            (row,) = rows.values()
+            return [self._reduction(row, out)]
         own = empty(out.shape, out.dtype)
         return [lambda: exact.accumulate(list(rows.values()), own), self._reduction(own, out)]
 

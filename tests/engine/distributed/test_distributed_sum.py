@@ -154,6 +154,18 @@ def test_the_library_adds_all_nodes_of_all_ranks() -> None:
         assert len(set(results)) == 1
 
 
+def test_the_library_reads_a_single_row_where_it_lies() -> None:
+    class Silent(ThreadGroup):
+        def all_reduce(self, source: memoryview, out: memoryview, *_: str) -> None:
+            sources.append(source)
+
+    sources: list[memoryview] = []
+    one = Sum(2, 5, how="library", group=Silent(Network(2), 0))
+    one.sum()
+    one.source.fill_(1.5)
+    assert bytes(sources[0]) == bits(one.source)
+
+
 def test_the_library_has_no_bfloat16() -> None:
     with pytest.raises(DTypeError, match="MPI has no bfloat16"):
         Sum(2, 3, engine.bfloat16, "library", group=ALONE)
