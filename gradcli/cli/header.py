@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gradcli.dataclass import dataclass
-from gradcli.engine import nn
+from gradcli.engine import distributed, nn
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import opened
 from gradcli.wording import quantity
@@ -62,8 +62,9 @@ class Header:
             where = f"{cpu.isa()}, {quantity(self.threads, 'thread')}"
         else:
             where = gpu.driver.describe().partition(",")[0]  # its name
+        ranks = f"{distributed.size()} ranks, each on " if distributed.size() > 1 else ""
         settings = self.job.settings
-        return f"{self.device} ({where}), {settings.precision}, seed {settings.seed}"
+        return f"{ranks}{self.device} ({where}), {settings.precision}, seed {settings.seed}"
 
 
 def _name(data: Any) -> str:

@@ -58,12 +58,15 @@ def may_speak(on_all_ranks: bool) -> bool:
     """Whether this process speaks of an error, in its turn.
 
     What all ranks raise at one place rank 0 says alone. Other errors each rank says itself, those
-    behind rank 0 a moment later: if it has the same, it has ended all by then. Ranks that have not
-    met, for want of an MPI, are said once on each host.
+    behind rank 0 a moment later: if it has the same, it has ended all by then. Of processes that
+    have not met as ranks one speaks on each host.
     """
     group = ranks()
     if group is None:
-        return is_first(here=not on_all_ranks)
+        first = is_first(here=not on_all_ranks)
+        if not first:
+            time.sleep(TURN)  # Open MPI kills all others as soon as one has failed
+        return first
     if group.rank == 0:
         return True
     if not on_all_ranks:

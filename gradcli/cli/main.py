@@ -104,10 +104,11 @@ def run(args: Sequence[str]) -> int:
     arguments = list(args)
     output.choose_color(arguments)
     try:
-        if not is_first() and (not arguments or HELP.intersection(arguments)):
-            return 0 if arguments else 2
+        if HELP.intersection(arguments) and not is_first():
+            return 0
         if not arguments:
-            output.say_aside(cli.get_help(click.Context(cli, info_name="gradcli")))
+            if launchers.may_speak(on_all_ranks=True):
+                output.say_aside(cli.get_help(click.Context(cli, info_name="gradcli")))
             return 2
         return _invoked(arguments)
     except BrokenPipeError:

@@ -32,6 +32,7 @@ class Mark(NamedTuple):
         says: how many processes there are, how many on this host, or, of a launcher that gives no
             number of them, a process's own number from 0.
         mpi: the only MPI that its processes can start, which would end them unheard otherwise.
+        cures: what to try first where MPI does not see the others.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Mark(NamedTuple):
     beside: str = ""
     says: Literal["all", "here", "own"] = "all"
     mpi: str = ""
+    cures: tuple[str, ...] = ()
 
 
 # SLURM_NTASKS and SLURM_PROCID are no such marks: the one process of a script of sbatch has them
@@ -68,7 +70,15 @@ MARKS = (
         "MV2_COMM_WORLD_RANK",
         "MV2_COMM_WORLD_LOCAL_RANK",
     ),
-    Mark("SLURM_STEP_NUM_TASKS", "srun", "SLURM_PROCID", "SLURM_LOCALID"),
+    Mark(
+        "SLURM_STEP_NUM_TASKS",
+        "srun",
+        "SLURM_PROCID",
+        "SLURM_LOCALID",
+        cures=(
+            "srun --mpi=pmi2 starts MPICH, --mpi=pmix Open MPI; --mpi=list shows what there is",
+        ),
+    ),
     Mark("JSM_NAMESPACE_SIZE", "jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_LOCAL_RANK"),
     Mark("HOROVOD_SIZE", "horovodrun", "HOROVOD_RANK", "HOROVOD_LOCAL_RANK"),
     Mark("WORLD_SIZE", "torchrun", "RANK", "LOCAL_RANK", beside="RANK"),
@@ -161,6 +171,7 @@ def join_ranks(launch: Launch, environment: Mapping[str, str] = os.environ) -> G
         raise RankError(
             f"{launch}, but mpi4py is of another MPI: {library}, which {sees}",
             notes=(
+                *launch.mark.cures,
                 f"start it with the mpirun of {library}, or pip install 'gradcli[mpi]' where the "
                 "launcher's MPI is the only one",
                 apart,

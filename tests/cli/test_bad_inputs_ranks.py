@@ -97,6 +97,7 @@ def test_an_mpi_that_does_not_see_the_ranks_is_refused(
     said = refused(2, message, "train", "dots.yaml").err
     assert "error[E801]" in said
     assert "the mpirun of Open MPI 5.0.11, or pip install 'gradcli[mpi]'" in said
+    assert ("--mpi=pmix" in said) == (variables is SRUN)
 
 
 def test_an_mpi_that_would_end_unheard_is_not_begun(

@@ -71,6 +71,14 @@ def test_what_is_wrong_with_the_line_is_said_once(
     assert "MPI_Abort" not in ended.err
 
 
+def test_the_screen_is_that_of_one_process_and_says_how_many_there_are(tmp_path: Path) -> None:
+    config = str(ROOT / "configs" / "penguins.yaml")
+    ended = gradcli(2, "train", config, "--threads", "1", "--max-steps", "3", cwd=tmp_path)
+    said = ended.out + ended.err
+    assert (ended.code, said.count("computing ")) == (0, 1)
+    assert "computing  2 ranks, each on cpu (" in said
+
+
 def test_a_run_goes_on_with_another_number_of_ranks(tmp_path: Path) -> None:
     config = str(ROOT / "configs" / "mnist.yaml")
     words = ("train", config, "-s", "train.micro_batch=32", "--threads", "1", "--json")
