@@ -1,0 +1,179 @@
+"""Whole runs on ranks of threads: what they write, say and end in is what one rank does."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from rank_threads import ThreadGroup, on_ranks
+from tiny import HERE, Silent, only_run, records, tiny_job
+
+from gradcli.engine import distributed
+from gradcli.engine.distributed import ALONE, exact
+from gradcli.errors import NumericsError
+from gradcli.train import launch, ranks
+from gradcli.train.directory import RunDirectory
+from gradcli.train.elsewhere import DirectoryElsewhere
+from gradcli.train.job import Job
+
+Together = Callable[..., list[Any]]
+
+
+class Notes(Silent):
+    """Keeps what is said to people."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.lines.append(text)
+
+
+@pytest.fixture
+def together(monkeypatch: pytest.MonkeyPatch) -> Together:
+    """Each rank's answer to a task, with its group where a process has its own."""
+    here = threading.local()
+    monkeypatch.setattr(distributed, "group", lambda: getattr(here, "group", ALONE))
+
+    def run(size: int, task: Callable[[], Any]) -> list[Any]:
+        def one(group: ThreadGroup) -> Any:
+            here.group = group
+            return task()
+
+        return on_ranks(size, one, timeout=20) if size > 1 else [task()]
+
+    return run
+
+
+def job_of(**settings: Any) -> Job:
+    """Without dropout, for all threads share one generator; the points are read by Python."""
+    job = tiny_job(settings={"epochs": 2, "capture": False, "timeout": 20, **settings})
+    job.model[1].p = 0.0
+    return job
+
+
+def trained(runs: Path, job: Job | None = None, notes: Notes | None = None, **more: Any) -> Any:
+    signals: Any = SimpleNamespace(asked=None)
+    group = distributed.group()
+    reporter = ranks.reporter(group, notes or Notes())
+    return launch.start(job or job_of(), runs, HERE, reporter, signals, **more)
+
+
+def gone_on(run: Path, job: Job) -> Any:
+    signals: Any = SimpleNamespace(asked=None)
+    group = distributed.group()
+    with ranks.directory(group, lambda: RunDirectory(run)) as directory:
+        return launch.resume(job, directory, ranks.reporter(group, Notes()), signals)
+
+
+def test_the_line_of_the_parts_repeats_the_run_on_one_rank(
+    tmp_path: Path, together: Together
+) -> None:
+    """And resolved.yaml keeps them, on whatever number of ranks the run goes on."""
+    jobs, notes = iter([job_of() for _ in range(8)]), Notes()
+    half = together(3, lambda: trained(tmp_path, next(jobs), notes, max_steps=5))
+    assert len({one.weights_sha256 for one in half}) == 1
+    [line] = [one for one in notes.lines if "-s train.micro_batch=" in one]
+    portion = line.rpartition("-s train.micro_batch=")[2]
+    assert line == (
+        "3 ranks, a part of the batch each: one rank gives the same bits with "
+        f"-s train.micro_batch={portion}"
+    )
+    run = only_run(tmp_path)
+    assert train_section(run)["micro_batch"] == int(portion) == 3
+    alone = trained(tmp_path / "alone", job_of(micro_batch=int(portion)))
+    jobs = iter([job_of(micro_batch=3) for _ in range(2)])
+    for one in together(2, lambda: gone_on(run, next(jobs))):
+        assert one.weights_sha256 == alone.weights_sha256
+    assert train_section(run)["micro_batch"] == 3
+    other = trained(tmp_path / "other", job_of(micro_batch=4))
+    assert other.weights_sha256 != alone.weights_sha256
+
+
+def train_section(run: Path) -> dict[str, Any]:
+    section: dict[str, Any] = yaml.safe_load((run / "resolved.yaml").read_text())["train"]
+    return section
+
+
+# -- planted -------------------------------------------------------------------------------------
+
+
+def no_sum(calls: Calls) -> None:
+    """A rank has its own part alone."""
+    exact_run([("copy", (sources[0], out)) for _, (*sources, out) in calls])
+
+
+def summed_twice(calls: Calls) -> None:
+    exact_run(calls)
+    exact_run([(kernel, (out, *sources[1:], out)) for kernel, (*sources, out) in calls])
+
+
+def a_copy_summed(calls: Calls) -> None:
+    exact_run([(kernel, (*arrays[:-1], arrays[-1].copy())) for kernel, arrays in calls])
+
+
+def bytes_summed(calls: Calls) -> None:
+    """What an MPI adds that is not told the type of the elements."""
+    for _, (*sources, out) in calls:
+        columns = zip(*(source.contiguous().memoryview() for source in sources), strict=True)
+        out.memoryview()[:] = bytes(sum(column) % 256 for column in columns)
+
+
+Calls = list[tuple[str, tuple[Any, ...]]]
+exact_run = exact._run
+
+
+@pytest.mark.parametrize("fault", [None, no_sum, summed_twice, a_copy_summed, bytes_summed])
+def test_a_fault_of_the_sum_shows_in_the_weights(
+    fault: Callable[[Calls], None] | None,
+    tmp_path: Path,
+    together: Together,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    alone = trained(tmp_path / "alone", job_of(micro_batch=4), max_steps=3)
+    if fault is not None:
+        monkeypatch.setattr(exact, "_run", fault)
+    jobs = iter([job_of(micro_batch=4) for _ in range(2)])
+
+    def task() -> str:
+        try:
+            return str(trained(tmp_path, next(jobs), max_steps=3).weights_sha256)
+        except NumericsError as error:
+            return str(error.code)
+
+    same = [one == alone.weights_sha256 for one in together(2, task)]
+    assert same == [fault is None] * 2
+
+
+def directories_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranks, "directory", lambda group, make: make())
+
+
+def lines_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def log(self: DirectoryElsewhere, record: dict[str, object]) -> None:
+        with (self.path / "log.jsonl").open("a") as file:
+            file.write(json.dumps(record) + "\n")
+
+    monkeypatch.setattr(DirectoryElsewhere, "log", log)
+
+
+@pytest.mark.parametrize("fault", [None, directories_of_all, lines_of_all])
+def test_rank_0_alone_writes(
+    fault: Callable[[pytest.MonkeyPatch], None] | None,
+    tmp_path: Path,
+    together: Together,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if fault is not None:
+        fault(monkeypatch)
+    jobs = iter([job_of(micro_batch=4) for _ in range(2)])
+    together(2, lambda: trained(tmp_path, next(jobs), max_steps=4))
+    runs = list((tmp_path / "tiny").iterdir())
+    steps = [one["step"] for run in runs for one in records(run) if one["event"] == "step"]
+    assert ((len(runs), sorted(steps)) == (1, [1, 2, 3, 4])) == (fault is None)
