@@ -194,10 +194,11 @@ class Trainer:
 
     def _began_before(self, explanation: Explanation, step: int) -> GradcliError | None:
         """The error for an earlier step whose gradients nobody looked at, if it was one."""
-        if not explanation.in_weights or self._step.looks or distributed.size() > 1:
+        if not explanation.in_weights or self._step.looks:
             return None
-        where, note = self.directory.checkpoints, self.reporter.note
-        return first_refused(self.job, where, self._order, step, note, self._ranks.look)
+        job, where, note = self.job, self.directory.checkpoints, self.reporter.note
+        group, ends = distributed.group(), self._ranks.look
+        return first_refused(job, where, self._order, step, note, ends, group)
 
     # Evaluation.
 

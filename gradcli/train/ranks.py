@@ -14,12 +14,13 @@ import signal
 import struct
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
-from gradcli.errors import NumericsError, say_once
-from gradcli.train.checkpoint import checkpoint_of, file_bytes
+from gradcli.errors import CheckpointError, NumericsError, say_once
+from gradcli.train.checkpoint import checkpoint_of, file_bytes, names
 from gradcli.train.elsewhere import DirectoryElsewhere, SilentReporter
 
 if TYPE_CHECKING:
@@ -149,8 +150,8 @@ class Ranks:
         self._saved, self.save = time.monotonic(), False
         if self._group.size == 1:
             return
-        names = sorted(tensors)
-        digests = (hashlib.sha256(tensors[name].data).digest()[:DIGEST] for name in names)
+        keys = sorted(tensors)
+        digests = (hashlib.sha256(tensors[name].data).digest()[:DIGEST] for name in keys)
         gathered = self._group.all_gather(b"".join(digests), "hashes of the weights")
         most = Counter(gathered).most_common(1)[0][0]
         usual, other = gathered.index(most), [one != most for one in gathered]
@@ -162,7 +163,7 @@ class Ranks:
         raise say_once(
             NumericsError(
                 f"the weights of step {step} are not the same on all ranks: "
-                f"{self._group.names[rank]} has another '{names[first // DIGEST]}' than "
+                f"{self._group.names[rank]} has another '{keys[first // DIGEST]}' than "
                 f"{self._group.names[usual]}; nothing is saved",
                 code="E805",
                 notes=("a rank that computes wrongly: look at its memory, its build and its core",),
@@ -197,6 +198,27 @@ def recover(group: Group, directory: RunDirectory) -> tuple[str, Checkpoint, lis
     name = group.broadcast(name.encode(), "a checkpoint").decode()
     data = group.broadcast(data, "a checkpoint")
     return name, checkpoint_of(data, directory.checkpoints / name), notes
+
+
+def checkpoints(group: Group, directory: Path) -> Iterator[tuple[str, Checkpoint]]:
+    """Those of a run that can be read, newest first; all ranks ask for as many, rank 0 reads."""
+    readable = _readable(directory) if group.rank == 0 else iter(())
+    while True:
+        name, data = next(readable, ("", b""))
+        if group.size > 1:
+            name = group.broadcast(name.encode(), "the name of a checkpoint").decode()
+            data = group.broadcast(data, "a checkpoint")
+        if not name:
+            return
+        yield name, checkpoint_of(data, directory / name)
+
+
+def _readable(directory: Path) -> Iterator[tuple[str, bytes]]:
+    for name in names(directory):
+        with suppress(CheckpointError):
+            data = file_bytes(directory / name)
+            checkpoint_of(data, directory / name)
+            yield name, data
 
 
 def of_first(group: Group, ask: Callable[[], Answer]) -> Answer:

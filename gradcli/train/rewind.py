@@ -12,15 +12,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcli.errors import CheckpointError, NumericsError
+from gradcli.train.agreement import take_from_first
 from gradcli.train.average import Average
-from gradcli.train.checkpoint import names, read
 from gradcli.train.diagnose import RefusedStep, explain
-from gradcli.train.state import nonfinite_weights, restore, tensors_of
+from gradcli.train.ranks import checkpoints, of_first
+from gradcli.train.state import all_tensors, nonfinite_weights, restore, tensors_of
 from gradcli.train.step import Order, TrainingStep
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from gradcli.engine.distributed import Group
     from gradcli.train.job import Job
 
 STRETCH = 50  # steps between two looks at signals
@@ -28,20 +30,22 @@ STRETCH = 50  # steps between two looks at signals
 
 def first_refused(
     job: Job,
-    checkpoints: Path,
+    directory: Path,
     order: Order,
     until: int,
     note: Callable[[str], None],
     ends: Callable[[], bool],
+    group: Group,
 ) -> NumericsError | None:
     """The error for the first step before `until` whose gradients are not finite.
 
     None where there is none, or nothing to begin with, or `ends` says that there is no time. The
-    job is left as before that step.
+    job is left as before that step. All ranks of `group` ask; rank 0 reads the checkpoints in
+    `directory`.
     """
     looking = replace(job, settings=replace(job.settings, on_nonfinite="skip"))
-    step = TrainingStep(looking, job.dataset.splits["train"], note)
-    done = _back(job, checkpoints, step.average)
+    step = TrainingStep(looking, job.dataset.splits["train"], note, group)
+    done = _back(job, directory, step.average, group)
     if done is None:
         return None
     note(f"the weights are not finite: making the steps behind {done} again, to see since when")
@@ -59,23 +63,23 @@ def first_refused(
     return None
 
 
-def _back(job: Job, checkpoints: Path, average: Average | None) -> int | None:
+def _back(job: Job, directory: Path, average: Average | None, group: Group) -> int | None:
     """The newest step whose weights are finite, which the job has again; None if there is none."""
-    for name in names(checkpoints):
+    for name, saved in checkpoints(group, directory):
         try:
-            found = read(checkpoints / name)
-            restore(found.tensors, job.model, job.optimizer, name, average)
+            restore(saved.tensors, job.model, job.optimizer, name, average)
         except CheckpointError:
             continue
         if not nonfinite_weights(job.model):
-            if found.meta.schedule:
-                job.schedule.load_state_dict(found.meta.schedule)
-            return found.meta.step
+            if saved.meta.schedule:
+                job.schedule.load_state_dict(saved.meta.schedule)
+            return saved.meta.step
     if job.fresh is None:
         return None
     first = job.fresh()
     if first.begin is not None:
-        first.begin()
+        of_first(group, first.begin)
+    take_from_first(group, all_tensors(first.model, first.optimizer).values())
     ema = job.settings.ema
     start = None if ema is None else Average(first.model, ema)
     tensors = tensors_of(first.model, first.optimizer, start)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,15 +13,17 @@ from typing import Any
 import pytest
 import yaml
 from rank_threads import ThreadGroup, on_ranks
-from tiny import HERE, Silent, only_run, records, tiny_job
+from tiny import HERE, Silent, TinyData, TinySplit, only_run, records, tiny_job
 
-from gradcli.engine import distributed
+from gradcli import engine
+from gradcli.engine import distributed, nn, optim
 from gradcli.engine.distributed import ALONE, exact
 from gradcli.errors import NumericsError
 from gradcli.train import launch, ranks
 from gradcli.train.directory import RunDirectory
 from gradcli.train.elsewhere import DirectoryElsewhere
 from gradcli.train.job import Job
+from gradcli.train.step import epoch_order
 
 Together = Callable[..., list[Any]]
 
@@ -177,3 +180,64 @@ def test_rank_0_alone_writes(
     runs = list((tmp_path / "tiny").iterdir())
     steps = [one["step"] for run in runs for one in records(run) if one["event"] == "step"]
     assert ((len(runs), sorted(steps)) == (1, [1, 2, 3, 4])) == (fault is None)
+
+
+# -- steps that are not finite -------------------------------------------------------------------
+
+
+class Root(nn.Module):
+    """sqrt(|x w|), whose gradient is NaN where x is 0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(engine.ones(2))
+
+    def forward(self, x: Any) -> Any:
+        return (x * self.weight).abs().sqrt()
+
+
+class Zero(TinySplit):
+    """The sample `poison` is 0."""
+
+    def batch(self, indices: Any) -> tuple[Any, Any]:
+        inputs, labels = TinySplit(self.size, self.seed).batch(indices)
+        rows = [i for i, index in enumerate(indices.tolist()) if index == self.poison]
+        for row in rows:
+            inputs[row] = 0.0
+        return inputs, labels
+
+
+def spoilt() -> Job:
+    """A job whose gradients are NaN in step 4, which shows in the loss of step 5."""
+    poison = int(epoch_order(5, 0, 42)[3 * 8 + 6].item())
+    splits = {"train": Zero(42, 1, poison=poison)}
+
+    def fresh() -> Job:
+        engine.manual_seed(5)
+        model = nn.Sequential(Root(), nn.Linear(2, 2))
+        job = job_of(micro_batch=4, checkpoint_every=2)
+        optimizer = optim.Adam(model.parameters(), lr=0.05)
+        return replace(job, model=model, optimizer=optimizer, dataset=TinyData(dict(splits)))
+
+    return replace(fresh(), fresh=fresh)
+
+
+@pytest.mark.parametrize("saved", [True, False])
+def test_gradients_that_nobody_looked_at_are_found_on_ranks_too(
+    saved: bool, tmp_path: Path, together: Together
+) -> None:
+    def task(runs: Path, job: Job, notes: Notes) -> tuple[str, tuple[str, ...], bool]:
+        if not saved:
+            job = replace(job, settings=replace(job.settings, checkpoint_every=1000))
+        with pytest.raises(NumericsError) as caught:
+            trained(runs, job, notes)
+        error = caught.value
+        return error.message, error.notes, error.on_all_ranks
+
+    alone, notes = Notes(), Notes()
+    expected = task(tmp_path / "alone", spoilt(), alone)
+    assert "the gradient norm of step 4 is nan" in expected[0]
+    assert f"making the steps behind {2 if saved else 0} again" in " ".join(alone.lines)
+    jobs = iter([spoilt() for _ in range(2)])
+    assert together(2, lambda: task(tmp_path, next(jobs), notes)) == [expected] * 2
+    assert [one for one in notes.lines if "again" in one] == alone.lines
