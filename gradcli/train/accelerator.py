@@ -11,7 +11,7 @@ import math
 import os
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,6 +35,7 @@ from gradcli.train.between_ranks import (
 from gradcli.train.launcher import find_launch, join_ranks
 from gradcli.train.part_gradients import PartGradients
 from gradcli.train.rank_loader import Passes, RankLoader
+from gradcli.train.running_statistics import RunningStatistics
 
 _PAIR = struct.Struct("<dd")
 
@@ -101,6 +102,7 @@ class Accelerator:
         self.loaders: list[RankLoader] = []
         self.passes = Passes(self._pass_begins)
         self._gradients: PartGradients | None = None
+        self._statistics = RunningStatistics((), self.group)
         self._loader_of_update: RankLoader | None = None
         self._left_out = False  # the last update, for a loss that was not finite
         self._backwards: int | None = None  # of the accumulate block that is open
@@ -169,6 +171,7 @@ class Accelerator:
         take_weights(self.group, model)
         self.models.append(model)
         self._gradients = None
+        self._statistics = RunningStatistics(self.models, self.group)
 
     def _prepare(self, one: Any) -> Any:
         if isinstance(one, optim.Optimizer):
@@ -194,16 +197,19 @@ class Accelerator:
     def accumulate(self, *models: nn.Module) -> Iterator[None]:
         """One micro-batch; gradients are summed over the ranks in the last one of an update.
 
-        A block that ends without `backward` is a micro-batch that adds nothing.
+        A block that ends without `backward` is a micro-batch that adds nothing. Running statistics
+        learn of all micro-batches in order then, on every rank; outside such blocks a rank's learn
+        of its own batches.
         """
         del models
         if self._backwards is not None:
             raise OptionError("accumulate: within another accumulate; a block is one micro-batch")
         self._backwards = 0
         try:
-            yield
-            if not self._backwards:
-                self._make_part(None)
+            with self._statistics.collect() if self._parts > 1 else nullcontext():
+                yield
+                if not self._backwards:
+                    self._make_part(None)
         finally:
             self._backwards = None
 
@@ -265,13 +271,16 @@ class Accelerator:
             self._loader_of_update = None
             if self._gradients.pending:
                 self._gradients.drop()
+                self._statistics.drop()
 
     def _judge(self, gradients: PartGradients, losses: list[float]) -> None:
         """Raise or skip where a loss of the update is not finite, the same on all ranks."""
         self._left_out = not all(map(math.isfinite, losses))
         if not self._left_out:
+            self._statistics.learn()
             return
         gradients.undo()
+        self._statistics.drop()
         self.skipped += 1
         if self.nonfinite == "raise":
             part = next(i for i, loss in enumerate(losses) if not math.isfinite(loss))

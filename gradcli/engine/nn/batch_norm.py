@@ -36,13 +36,16 @@ _notes: ContextVar[list[BatchStatistics] | None] = ContextVar("notes", default=N
 
 
 @contextmanager
-def collect_statistics() -> Iterator[list[BatchStatistics]]:
+def collect_statistics(
+    notes: list[BatchStatistics] | None = None,
+) -> Iterator[list[BatchStatistics]]:
     """Inside a `with` block layers leave their running statistics alone.
 
     What they would learn is in the list instead, in the order of their calls: so that batches which
-    are computed apart can be learnt in order, each by `layer.learn(mean, var)`.
+    are computed apart can be learnt in order, each by `layer.learn(mean, var)`. A list that is
+    handed in goes on.
     """
-    notes: list[BatchStatistics] = []
+    notes = [] if notes is None else notes
     token = _notes.set(notes)
     try:
         yield notes
