@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -27,9 +26,13 @@ class Network:
 
     size: int
     loses: Callable[[int, int], bool] = lambda source, target: False
-    queues: dict[Any, SimpleQueue[bytes]] = field(default_factory=lambda: defaultdict(SimpleQueue))
+    queues: dict[Any, SimpleQueue[bytes]] = field(default_factory=dict)
     calls: set[int] = field(default_factory=set)
     sent: list[int] = field(default_factory=list)  # bytes of each message
+
+    def queue(self, source: int, target: int, tag: int) -> SimpleQueue[bytes]:
+        """One for both threads that ask, also where they ask at once."""
+        return self.queues.setdefault((source, target, tag), SimpleQueue())
 
 
 @dataclass
@@ -65,9 +68,9 @@ class ThreadGroup(Group):
             assert rank != self.rank
             self.network.sent.append(len(memory))
             if not self.network.loses(self.rank, rank):
-                self.network.queues[self.rank, rank, tag].put(bytes(memory))
+                self.network.queue(self.rank, rank, tag).put(bytes(memory))
         arriving = [
-            Request(self.network.queues[m.rank, self.rank, m.tag], m.memory) for m in receives
+            Request(self.network.queue(m.rank, self.rank, m.tag), m.memory) for m in receives
         ]
         return [*(Request(None, m.memory) for m in sends), *arriving]
 
