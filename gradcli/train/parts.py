@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor, recording, shape
 from gradcli.engine.array import Array, copy_into, fill
-from gradcli.engine.distributed.gpus import communicator
+from gradcli.engine.distributed.gpus import way
 from gradcli.engine.distributed.sum import How, Sum
 from gradcli.engine.distributed.tree import middle, runs
 from gradcli.engine.nn.batch_norm import BatchStatistics, RunningNorm
@@ -149,8 +149,8 @@ class _Buffer:
         self._shapes += [(), *vectors] * parts
         length = sum(map(shape.numel, self._shapes))
         device = outline.parameters[0].device
-        between = communicator(group, device)
-        self.sum = Sum(parts, length, how=how, group=group, device=device, gpus=between)
+        gpus = way(group, device).gpus
+        self.sum = Sum(parts, length, how=how, group=group, device=device, gpus=gpus)
         fill(self.sum.source.array, 0)
         rows = range(len(self.sum.nodes))
         self._rows = [self._places(self.sum.source.array, row * length) for row in rows]

@@ -22,6 +22,7 @@ from gradcli.engine import distributed, optim
 from gradcli.engine.array import copy_into
 from gradcli.engine.device import place
 from gradcli.engine.distributed import ALONE
+from gradcli.engine.distributed.gpus import way
 from gradcli.engine.nn.batch_norm import BatchStatistics, collect_statistics
 from gradcli.engine.optim import clip
 from gradcli.errors import NumericsError
@@ -76,7 +77,9 @@ class Progress:
 
 
 class TrainingStep:
-    """The steps of one job; `note` is told why they run eagerly, where they do.
+    """The steps of one job.
+
+    `note` is told how gradients travel between GPUs, and why steps run eagerly, where they do.
 
     The parts of a batch are shared by the ranks of `group`: all that this process has joined.
 
@@ -91,8 +94,12 @@ class TrainingStep:
         note: Callable[[str], None],
         group: Group | None = None,
     ) -> None:
+        group = group or distributed.group()
         self._job = job
-        self._one = OneStep(job, split, group or distributed.group())
+        self._one = OneStep(job, split, group)
+        by = way(group, next(job.model.parameters()).device)
+        if by.words:
+            note(by.words)
         self.captured = engine.capture(
             self._one,
             on_refusal=lambda why: note(f"the steps run eagerly, one by one: {why}"),

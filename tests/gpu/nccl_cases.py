@@ -15,8 +15,9 @@ from cuda_cases import Counts
 
 from gradcli import engine
 from gradcli.cli import main as command_line
+from gradcli.devices import shown
 from gradcli.engine import distributed
-from gradcli.engine.distributed.gpus import communicator
+from gradcli.engine.distributed.gpus import way
 from gradcli.engine.distributed.group import ALONE, Alone, Group, Member
 from gradcli.engine.distributed.nccl import NAME, Communicator, version
 from gradcli.engine.distributed.sum import How, Sum
@@ -60,9 +61,10 @@ def node_sum(rows: Any, low: int, high: int) -> Any:
 class Training:
     """Steps whose gradients are the sum of a row for each part, with the norm of all of it."""
 
-    def __init__(self, total: Sum | None) -> None:
+    def __init__(self, total: Sum | None, device: str = "cuda") -> None:
         self.total = total
-        self.weight = engine.ones(LENGTH).to("cuda")
+        self.device = device
+        self.weight = engine.ones(LENGTH).to(device)
 
     def step(self, *rows: Any) -> Any:
         """On a rank the rows are those of its nodes; without a sum, of all nodes of two ranks."""
@@ -89,7 +91,9 @@ class Training:
         found = []
         for number in range(STEPS):
             rows = rows_of(number)
-            found.append(captured(*[node_sum(rows, *n).to("cuda") for n in self.nodes()]).item())
+            found.append(
+                captured(*[node_sum(rows, *n).to(self.device) for n in self.nodes()]).item()
+            )
             if number > 1:  # eager twice, and once more as a proof
                 look()
         assert len(captured.programs) == 1
@@ -124,11 +128,12 @@ def a_rank_over_nccl(rank: str, how: How, folder: str) -> None:
 def a_rank_of_a_launcher(how: How, launches: str, folder: str) -> None:
     """By NCCL a step is one launch, and two with the sum between them by the host's memory."""
     ranks = distributed.join(timeout=60)
-    engine.zeros(1).to("cuda")  # opens it
-    gpus = communicator(ranks, "cuda")
-    assert communicator(ranks, "cuda") is gpus
+    device = shown("cuda", ranks.rank)
+    engine.zeros(1).to(device)  # opens it
+    gpus = way(ranks, device).gpus
+    assert way(ranks, device).gpus is gpus
     assert (gpus is None) == (launches == "2")
-    total = Sum(PARTS, LENGTH, how=how, group=ranks, device="cuda", gpus=gpus)
+    total = Sum(PARTS, LENGTH, how=how, group=ranks, device=device, gpus=gpus)
     counts, seen = Counts(), list[tuple[int, int]]()
 
     def look() -> None:
@@ -137,7 +142,7 @@ def a_rank_of_a_launcher(how: How, launches: str, folder: str) -> None:
             (a, b), (c, d) = seen[-2:]
             assert (c - a, d - b) == (int(launches), int(gpus is None))
 
-    Training(total).write(Path(folder) / f"rank{ranks.rank}", look)
+    Training(total, device).write(Path(folder) / f"rank{ranks.rank}", look)
 
 
 def a_training(folder: str, *words: str) -> None:
@@ -162,8 +167,8 @@ def a_training(folder: str, *words: str) -> None:
 def the_host_alone_has_no_way_between_gpus() -> None:
     """Nor has one rank, or a device that is none of CUDA's."""
     pair = Pair(0, Path())
-    assert communicator(ALONE, "cuda") is None
-    assert communicator(pair, "cpu") is communicator(pair, "metal") is None
+    for group, device in ((ALONE, "cuda"), (pair, "cpu"), (pair, "metal")):
+        assert way(group, device) == (None, "")
 
 
 def without_nccl() -> None:

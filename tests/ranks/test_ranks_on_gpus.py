@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -32,10 +33,15 @@ BY_HOST, BY_NCCL, ALONE = (2, 1, 0), (1, 0, 2), (1, 0, 0)
 
 @contextmanager
 def training(
-    folder: Path, ranks: int, *words: str, nccl: bool = True, **variables: str
+    folder: Path,
+    ranks: int,
+    *words: str,
+    device: str = "cuda",
+    nccl: bool = True,
+    **variables: str,
 ) -> Iterator[Job]:
     """`gradcli train` of ranks (0: without a launcher), each on a GPU of its own."""
-    case = ("-m", "cuda_process", "case", "a_training", str(folder), CONFIG, "--device", "cuda")
+    case = ("-m", "cuda_process", "case", "a_training", str(folder), CONFIG, "--device", device)
     options = (*case, "--runs", str(folder), *words)
     devices = {**nccl_standin.environment(nccl), "STANDIN_CUDA_DEVICES": "2", **variables}
     with started(ranks, *options, cwd=folder, variables=devices) as job:
@@ -50,9 +56,8 @@ def test_two_ranks_have_the_bits_of_one(
     """Over the host's memory and over NCCL; the library's own sum is at least one for both."""
     case = ("-m", "cuda_process", "case")
     arguments = "a_rank_of_a_launcher", how, str(launches), str(tmp_path)
-    with started(
-        2, *case, *arguments, cwd=tmp_path, variables=nccl_standin.environment(nccl)
-    ) as job:
+    variables = {**nccl_standin.environment(nccl), "STANDIN_CUDA_DEVICES": "2"}
+    with started(2, *case, *arguments, cwd=tmp_path, variables=variables) as job:
         ended = job.end(120)
     assert (ended.code, ended.out, ended.err) == (0, "", "")
     first, second = [(tmp_path / f"rank{rank}").read_bytes() for rank in range(2)]
@@ -96,5 +101,25 @@ def test_a_rank_that_does_not_come_to_nccl_is_named(tmp_path: Path) -> None:
         os.kill(job.ranks()[1], signal.SIGSTOP)
         ended = job.end(30)
     assert ended.code == 75, ended.err
+    assert ended.err.count("\ngradients travel by NCCL 2.28.3\n") == 1
     assert "error[E806] rank 0 on " in ended.err
     assert "nothing from rank 1 on " in ended.err and "go on with: gradcli resume " in ended.err
+
+
+@pytest.mark.parametrize(
+    ("device", "nccl", "variables", "why"),
+    [
+        ("cuda", False, {}, "NCCL cannot be loaded on all ranks"),
+        ("cuda", True, {"GRADCLI_NCCL": "0"}, "GRADCLI_NCCL=0 on all ranks"),
+        ("cuda:0", True, {}, "rank 0 on .* and rank 1 on .* share a GPU"),
+    ],
+)
+def test_the_host_is_chosen_in_one_line(
+    tmp_path: Path, device: str, nccl: bool, variables: dict[str, str], why: str
+) -> None:
+    words = ("--max-steps", "1")
+    with training(tmp_path, 2, *words, device=device, nccl=nccl, **variables) as job:
+        ended = job.end(60)
+    assert ended.code in (0, 6), ended.err
+    (way,) = re.findall("^gradients travel (.*)$", ended.err, re.MULTILINE)
+    assert re.fullmatch(f"through host memory: {why}", way)

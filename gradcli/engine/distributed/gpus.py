@@ -2,51 +2,111 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from gradcli.devices import kind_of
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.distributed.group import Group
 from gradcli.errors import DeviceError
+from gradcli.wording import listed
 
 if TYPE_CHECKING:
     from gradcli.engine.distributed.nccl import Communicator
 
+SWITCH = "GRADCLI_NCCL"  # 0 in the environment of a rank: the host's memory, although NCCL is there
 _WHAT = "the choice of the way between GPUs"
-_ways: WeakKeyDictionary[Group, dict[str, Communicator | None]] = WeakKeyDictionary()
 
 
-def communicator(group: Group, device: str) -> Communicator | None:
-    """Of the ranks' GPUs, the same each time; all ranks have to ask, with tensors on the device.
+class Way(NamedTuple):
+    """How gradients travel between GPUs: by NCCL's communicator, or without one by the host.
 
-    None on every rank where one of them is not on CUDA, lacks NCCL, or has another version of it,
-    or where NCCL refuses: it does so where two ranks share a GPU.
+    Attributes:
+        words: the same for people; empty where there is nothing to choose.
+    """
+
+    gpus: Communicator | None
+    words: str
+
+
+class Offer(NamedTuple):
+    """What a rank has to choose from.
+
+    Attributes:
+        lack: why it has no NCCL to use.
+        version: of its NCCL.
+        gpu: the name that no other GPU has.
+    """
+
+    lack: str
+    version: str = ""
+    gpu: str = ""
+
+
+_ways: WeakKeyDictionary[Group, dict[str, Way]] = WeakKeyDictionary()
+
+
+def way(group: Group, device: str) -> Way:
+    """That of the ranks' GPUs, the same each time; all ranks have to ask, with their own device.
+
+    It is the host's memory on all ranks where one of them is not on CUDA, lacks NCCL, has another
+    version of it or shares its GPU with another rank, or where NCCL refuses.
     """
     ways = _ways.setdefault(group, {})
     if device not in ways:
-        ways[device] = (
-            _meet(group, device) if group.size > 1 and device.startswith("cuda") else None
-        )
+        several = group.size > 1 and kind_of(device) == "cuda"
+        ways[device] = _choose(group, device) if several else Way(None, "")
     return ways[device]
 
 
-def _meet(group: Group, device: str) -> Communicator | None:
+def _choose(group: Group, device: str) -> Way:
     from gradcli.engine.distributed import nccl  # nobody without several GPUs waits for it
 
+    gpu: Any = opened.device(device)
     try:
-        version = nccl.version()
+        offer = Offer(_switched_off(), nccl.version(), gpu.driver.uuid())
     except DeviceError:
-        version = ""
-    versions = set(group.all_gather(version.encode(), _WHAT))
-    if len(versions) > 1 or b"" in versions:
-        return None
+        offer = Offer(_switched_off() or "NCCL cannot be loaded")
+    offers = [
+        Offer(*json.loads(one)) for one in group.all_gather(json.dumps(offer).encode(), _WHAT)
+    ]
+    why = why_not(group.names, offers)
+    if why:
+        return _by_host(why)
+    own, refusal = None, ""
     try:
         own = nccl.Communicator(group)
-    except DeviceError:
-        own = None
-    all_have = all(group.all_gather(b"1" if own else b"", _WHAT))
-    if own is None or not all_have:
-        return None
-    gpu: Any = opened.device(device)
+    except DeviceError as error:
+        refusal = error.message
+    refusals = [Offer(one.decode()) for one in group.all_gather(refusal.encode(), _WHAT)]
+    if own is None or any(one.lack for one in refusals):
+        return _by_host(why_not(group.names, refusals))
     gpu.driver.patience = own.wait
-    return own
+    return Way(own, f"gradients travel by NCCL {offer.version}")
+
+
+def _switched_off() -> str:
+    return f"{SWITCH}=0" if os.environ.get(SWITCH) == "0" else ""
+
+
+def _by_host(why: str) -> Way:
+    return Way(None, f"gradients travel through host memory: {why}")
+
+
+def why_not(names: Sequence[str], offers: Sequence[Offer]) -> str:
+    """Why NCCL does not join what ranks of these names offer; empty where it may."""
+    lacks = [one.lack for one in offers]
+    first = next(filter(None, lacks), "")
+    if first:
+        those = [name for name, lack in zip(names, lacks, strict=True) if lack == first]
+        return f"{first} on {listed(those) if len(those) < len(names) else 'all ranks'}"
+    for rank, one in enumerate(offers):
+        if one.version != offers[0].version:
+            return f"{names[rank]} has NCCL {one.version}, {names[0]} {offers[0].version}"
+        same = [other for other in range(rank) if offers[other].gpu == one.gpu]
+        if same:
+            return f"{names[same[0]]} and {names[rank]} share a GPU"
+    return ""

@@ -110,6 +110,10 @@ class Cuda:
         name = self._checked(driver.cuDeviceGetName(128, self._device))
         return str(name.partition(b"\0")[0].decode())
 
+    def uuid(self) -> str:
+        """What names this device and no other, also where processes count theirs differently."""
+        return str(self._checked(driver.cuDeviceGetUuid(self._device)).bytes.hex())
+
     def allocate(self, nbytes: int) -> int:
         """Fresh memory: its address on the device."""
         self._bind()
