@@ -34,7 +34,7 @@ class Config(NamedTuple):
 
 
 CONFIGS = {
-    "mnist": Config("configs/mnist.yaml", 2000, 50),
+    "mnist": Config("configs/mnist.yaml", 1000, 50),
     "mnist_cnn": Config("configs/mnist_cnn.yaml", 400, 20),
     "shakespeare_gpt": Config("configs/long/shakespeare_gpt.yaml", 24, 2),
 }

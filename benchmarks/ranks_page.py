@@ -15,13 +15,12 @@ END = "<!-- end of what is predicted -->"
 RANKS = tuple(2**power for power in range(11))
 NETWORKS = {"10 Gbit/s": 10e9, "100 Gbit/s": 100e9}  # bits a second
 LATENCY_MS = 0.02  # of a message
-NOTE = f"""\
+NOTE = """\
 **Predicted, not measured**, for ranks with a host each. A step is that of one rank with one thread
-on the config's batch, so N ranks train on N times that batch, and the sum:
-{LATENCY_MS * 1e3:g} us for each of its messages, and for each byte that a rank sends the time of
-the network and of the rank's own copies and additions, which are those of `mpirun -n 2 gradcli
-doctor` on one host. Assumed: nobody is late, and the network has no other traffic. In brackets the
-share of the sum.
+on the config's batch, so N ranks train on N times that batch, and the sum: {us:g} us for each of
+its messages, and for each byte that a rank sends the time of the network and of the rank's own
+copies and additions, which are those of `mpirun -n 2 gradcli doctor` on one host. Assumed: nobody
+is late, and the network has no other traffic. In brackets the share of the sum.
 """
 CHECK = """\
 The same model beside steps that were measured, with the sums of `doctor` on as many ranks. They
@@ -45,8 +44,8 @@ def prediction(found: Mapping[str, Any]) -> str:
         for ranks in RANKS
     ]
     head = ("ranks: ms a step", *(f"{name}, {network}" for name, network in ways))
-    cores = CHECK.format(cores=found["cores"])
-    return f"\n{NOTE}\n{table(head, lines)}\n{cores}\n{_checks(found)}\n{where(found)}\n\n"
+    note, check = NOTE.format(us=LATENCY_MS * 1e3), CHECK.format(cores=found["cores"])
+    return f"\n{note}\n{table(head, lines)}\n{check}\n{_checks(found)}\n{where(found)}\n\n"
 
 
 def _cell(row: Mapping[str, Any], ranks: int, network: str, own: float) -> str:
