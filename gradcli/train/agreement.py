@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gradcli import __version__, engine
 from gradcli.devices import kind_of
 from gradcli.engine.device import cpu
+from gradcli.engine.device.gpu import opened
 from gradcli.engine.device.kernels import BUILD
 from gradcli.errors import ConfigError, DataError, DeviceError, GradcliError, say_once
 from gradcli.train.compare import places_of
@@ -21,6 +22,7 @@ from gradcli.wording import quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor
+    from gradcli.engine.device.gpu.device import GPU
     from gradcli.engine.distributed.group import Group
     from gradcli.train.job import Job
 
@@ -165,12 +167,12 @@ def agree_at_start(group: Group, job: Job, options: Mapping[str, object]) -> Non
     if group.size == 1:
         return
     group.timeout = job.settings.timeout
-    device = kind_of(next((one.device for one in job.model.parameters()), "cpu"))
+    device = next((one.device for one in job.model.parameters()), "cpu")
     facts = {
         "config": {**dict(_flat(job, job.resolved)), **options},
         "own code": {name: sha256(text.encode()).hexdigest() for name, text in job.code.items()},
         "data": job.dataset.sha256,
-        "device": device,
+        "device": kind_of(device),
         "instruction set": cpu.isa(),
     }
     everyone = gather(group, facts, "the start")
@@ -181,14 +183,32 @@ def agree_at_start(group: Group, job: Job, options: Mapping[str, object]) -> Non
             both = f"{theirs['instruction set']}, not {everyone[0]['instruction set']}"
             raise _other(group, ConfigError, rank, "instruction set", both)
         if theirs["device"] != everyone[0]["device"]:
-            raise say_once(
-                DeviceError(
-                    f"{group.names[rank]} computes on {theirs['device']}, {group.names[0]} on "
-                    f"{everyone[0]['device']}: their bits would differ",
-                    code="E803",
-                    notes=("name one kind with --device, for all ranks",),
-                )
-            )
+            kinds = theirs["device"], everyone[0]["device"]
+            raise _other_device(group, rank, *kinds, "name one kind with --device, for all ranks")
+    gpu = opened.device(device)
+    if gpu is not None:
+        _same_products(group, gpu)
+
+
+def _same_products(group: Group, gpu: GPU) -> None:
+    """Raise unless the GPUs of all ranks are of one kind."""
+    shown = f"{gpu.name} ({gpu.driver.product()})"
+    everyone = gather(group, (gpu.driver.product(), shown), "the start")
+    for rank, (product, theirs) in enumerate(everyone):
+        if product != everyone[0][0]:
+            cure = "start ranks where all GPUs are of one kind, or with --device cpu"
+            raise _other_device(group, rank, theirs, everyone[0][1], cure)
+
+
+def _other_device(group: Group, rank: int, theirs: str, first: str, cure: str) -> GradcliError:
+    return say_once(
+        DeviceError(
+            f"{group.names[rank]} computes on {theirs}, {group.names[0]} on {first}: their bits "
+            "would differ",
+            code="E803",
+            notes=(cure,),
+        )
+    )
 
 
 def _flat(job: Job, values: Mapping[str, object], prefix: str = "") -> Iterable[tuple[str, object]]:

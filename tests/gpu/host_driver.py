@@ -74,6 +74,10 @@ class HostDriver:
         """The device in words."""
         return f"kernels on the CPU, for tests ({self._memory >> 20} MiB)"
 
+    def product(self) -> str:
+        """What its maker calls it."""
+        return "kernels on the CPU"
+
     # -- memory --------------------------------------------------------------------------------
 
     def allocate(self, nbytes: int) -> HostMemory:

@@ -30,6 +30,8 @@ OPTIONS = ("train.batch=20", "train.micro_batch=5", "train.clip=1.0", f"model={M
 # What a step is: graphs launched, sums by the host, exchanges of NCCL (the slices, the sums).
 BY_HOST, BY_NCCL, ALONE = (2, 1, 0), (1, 0, 2), (1, 0, 0)
 
+PLACE = r"\S+ \(pid \d+\)"
+
 
 @contextmanager
 def training(
@@ -123,3 +125,23 @@ def test_the_host_is_chosen_in_one_line(
     assert ended.code in (0, 6), ended.err
     (way,) = re.findall("^gradients travel (.*)$", ended.err, re.MULTILINE)
     assert re.fullmatch(f"through host memory: {why}", way)
+
+
+@pytest.mark.parametrize(
+    ("variables", "says"),
+    [
+        ({"STANDIN_CUDA_DEVICES": "1"}, r"rank 0 on {}: \S+ has 2 ranks and 1 GPU \(cuda\)"),
+        (
+            {"STANDIN_CUDA_LAST_NAME": "another"},
+            r"rank 1 on {} computes on cuda:1 \(another\), rank 0 on {} on cuda \(stand-in ",
+        ),
+    ],
+)
+def test_ranks_need_gpus_of_their_own_and_of_one_kind(
+    tmp_path: Path, variables: dict[str, str], says: str
+) -> None:
+    with training(tmp_path, 2, **variables) as job:
+        ended = job.end(60)
+    assert ended.code == 4, ended.err
+    assert re.search(rf"error\[E803\] {says.replace('{}', PLACE)}", ended.err), ended.err
+    assert not list(tmp_path.glob("penguins/*"))

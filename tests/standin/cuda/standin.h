@@ -4,7 +4,8 @@
  * by the symbol gc_key_<hash> in its image: its host build is $STANDIN_CUDA_KERNELS/<hash>.so.
  * Further variables: STANDIN_CUDA_MEMORY (bytes of each device), STANDIN_CUDA_DEVICES (their
  * number), STANDIN_CUDA_CAPABILITY ("9.0"), STANDIN_CUDA_POOLS ("0": without memory pools),
- * STANDIN_CUDA_VERSION ("12040": a driver for CUDA 12.4). */
+ * STANDIN_CUDA_VERSION ("12040": a driver for CUDA 12.4), STANDIN_CUDA_LAST_NAME (of the device
+ * with the highest number). */
 
 #pragma once
 #define _GNU_SOURCE

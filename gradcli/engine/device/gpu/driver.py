@@ -64,6 +64,10 @@ class Driver(Protocol):
         """The device in words: its name and memory."""
         ...
 
+    def product(self) -> str:
+        """What its maker calls it: "NVIDIA H200"."""
+        ...
+
     def allocate(self, nbytes: int) -> Handle:
         """Fresh memory, 256-byte aligned; raises DeviceError when there is none."""
         ...
