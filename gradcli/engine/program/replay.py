@@ -6,7 +6,9 @@ import math
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
+from gradcli.engine import outside
 from gradcli.engine.array import Array
 from gradcli.engine.device import cpu
 from gradcli.engine.device.program import Compiled, Transfers
@@ -82,7 +84,9 @@ class Program:
         """Each call as a function that runs it by itself, on the program's memory: to measure."""
         alone: list[Callable[[], object]] = []
         for compiled, function in self._sections:
-            alone += [*compiled.singly(), *([] if function is None else [function])]
+            alone += compiled.singly()
+            if function is not None:
+                alone.append(partial(outside.run, function, (), ()))
         return alone
 
     def replay(
@@ -139,7 +143,7 @@ class Program:
             if error is not None or function is None:
                 return error
             try:
-                function()
+                outside.run(function, (), ())
             except GradcliError as error:
                 return error
             feeds = in_place

@@ -117,6 +117,27 @@ def test_the_function_remembers_nothing() -> None:
     assert not made[0].requires_grad
 
 
+def test_the_function_remembers_nothing_in_a_replay() -> None:
+    """It may write weights there too, as in an eager step."""
+    weight, out = engine.ones(3).requires_grad_(), engine.zeros(3)
+    inside: list[bool] = []
+
+    def double() -> None:
+        weight.mul_(2)
+        inside.append((weight * 1).requires_grad)
+        out.copy_(weight)
+
+    def step(x: Any) -> Any:
+        outside.call(double, [], [weight, out])
+        return out + x
+
+    captured = engine.capture(step, on_refusal=pytest.fail)
+    for _ in range(5):
+        captured(engine.zeros(3))
+    assert len(captured.programs) == 1
+    assert inside == [False] * 6
+
+
 def test_an_output_is_written_in_place() -> None:
     """Whoever kept it for backward is told, as of copy_."""
     weight, out = engine.ones(3).requires_grad_(), engine.ones(3)
