@@ -32,9 +32,10 @@ def divide_batches(job: Job, ranks: int, note: Callable[[str], None]) -> Job:
         portion = settings.micro_batch
         train = {**job.resolved.get("train", {}), "micro_batch": portion}
         job = replace(job, settings=settings, resolved={**job.resolved, "train": train})
+        same = "gives the same bits" if job.settings.reduce == "exact" else "cuts it as they do"
         note(
-            f"{quantity(ranks, 'rank')}, a part of the batch each: one rank gives the same bits "
-            f"with -s train.micro_batch={portion}"
+            f"{quantity(ranks, 'rank')}, a part of the batch each: one rank {same} with "
+            f"-s train.micro_batch={portion}"
         )
     check_parts(job, ranks, note)
     return job
@@ -76,6 +77,8 @@ def check_parts(job: Job, ranks: int, note: Callable[[str], None]) -> None:
             f"{quantity(count, 'part')} of a batch on {ranks} ranks: {share:.0%} of their time "
             f"is idle; train.micro_batch decides how many parts there are"
         )
+    if job.settings.reduce == "library":
+        note("train.reduce: library: the last bits of the weights depend on the number of ranks")
     if any(isinstance(one, nn.BatchNorm1d | nn.BatchNorm2d) for one in job.model.modules()):
         _check_batch_norm(job, portion, note)
 

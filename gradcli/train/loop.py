@@ -74,7 +74,8 @@ class Trainer:
         group = distributed.group()
         if group.size > 1:
             group.note, group.where = reporter.note, self._place
-        self._ranks = Ranks(group, signals, job.settings.checkpoint_minutes)
+        settings = job.settings
+        self._ranks = Ranks(group, signals, settings.checkpoint_minutes, settings.reduce)
         self._measuring = Measuring(job, self._step.average, self._ranks.look)
         self._began = time.monotonic()
 

@@ -25,6 +25,7 @@ from gradcli.train.elsewhere import DirectoryElsewhere, SilentReporter
 
 if TYPE_CHECKING:
     from gradcli.engine.distributed.group import Group
+    from gradcli.engine.distributed.sum import How
     from gradcli.train.checkpoint import Checkpoint
     from gradcli.train.directory import RunDirectory
     from gradcli.train.report import Reporter
@@ -64,8 +65,15 @@ class Ranks:
         save: whether a checkpoint is due by the clock of rank 0.
     """
 
-    def __init__(self, group: Group, signals: Signals, minutes: float | None = None) -> None:
+    def __init__(
+        self,
+        group: Group,
+        signals: Signals,
+        minutes: float | None = None,
+        reduce: How = "exact",
+    ) -> None:
         self._group = group
+        self._reduce = reduce
         self._signals = signals
         self._between = math.inf if minutes is None else 60 * minutes
         self._saved = time.monotonic()
@@ -125,10 +133,11 @@ class Ranks:
         self._waited += waited
         self._busy += seconds - waited
 
-    def waiting(self) -> dict[str, float]:
+    def waiting(self) -> dict[str, object]:
         """For the log: the share of its steps that this rank waited, and the slowest rank.
 
-        Both are of the time since the latest call; nothing where there are no others.
+        Both are of the time since the latest call; nothing where there are no others. A sum whose
+        bits depend on the ranks is named beside them.
         """
         if self._group.size == 1:
             return {}
@@ -137,7 +146,8 @@ class Ranks:
         share = self._waited / self._seconds if self._seconds else 0.0
         self._seconds = self._waited = 0.0
         self._logged = self._words
-        return {"wait_ranks": round(share, 4), "slowest_rank": busy.index(max(busy))}
+        way = {} if self._reduce == "exact" else {"reduce": self._reduce}
+        return {"wait_ranks": round(share, 4), "slowest_rank": busy.index(max(busy)), **way}
 
     # Checkpoints.
 

@@ -48,6 +48,15 @@ def test_ranks_that_have_less_to_do_are_named() -> None:
     ]
 
 
+def test_a_sum_whose_bits_depend_on_the_ranks_is_named() -> None:
+    _, notes = cut(2, batch=8, reduce="library")
+    assert "same bits" not in notes[0]
+    assert notes[1:] == [
+        "train.reduce: library: the last bits of the weights depend on the number of ranks"
+    ]
+    assert cut(1, batch=8, reduce="library")[1] == []
+
+
 def test_few_samples_under_batch_norm_are_a_warning() -> None:
     _, notes = cut(2, batch=8, norm=nn.BatchNorm1d(8))
     assert "warning: batch norm sees parts of 4 samples" in notes[-1]

@@ -148,6 +148,13 @@ def test_the_log_has_the_share_of_waiting_and_the_slowest_rank(monkeypatch) -> N
     assert answers[1] == ({"wait_ranks": 0.0, "slowest_rank": 1}, 0.0)
 
 
+def test_the_log_names_a_sum_whose_bits_depend_on_the_ranks() -> None:
+    def work(group: Any) -> Any:
+        return Ranks(group, signals(), reduce="library").waiting().get("reduce")
+
+    assert together(2, work) == ["library"] * 2
+
+
 def test_a_process_alone_logs_no_waiting() -> None:
     group = SimpleNamespace(rank=0, size=1, waited=0.0)
     ranks = Ranks(group, signals())  # type: ignore[arg-type]
