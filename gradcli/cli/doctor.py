@@ -106,8 +106,10 @@ def _why_threads() -> str:
 
     may_use = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     why = f"{quantity(os.cpu_count() or 1, 'core')}, {may_use} for this process"
-    if cpu.available_threads() != may_use:
-        why += f", {cpu.available_threads()} by the container's quota"
+    if cpu.available_cores() != may_use:
+        why += f", {cpu.available_cores()} by the container's quota"
+    if cpu.sharers() > 1:
+        why += f", shared by {cpu.sharers()} ranks"
     return why
 
 

@@ -91,11 +91,19 @@ def show(report: dict[str, Any]) -> None:
     output.say(f"{'ranks':<10} {len(ranks)} on {count}, {report['mpi']}", indent=LABEL)
     for (host, *others), numbers in hosts.items():
         said = ", ".join(fact for fact in others if fact)
-        several = f"{len(numbers)} ranks from" if len(numbers) > 1 else "rank"
-        output.say(f"{'':<10} {host}: {several} {numbers[0]}, {said}", indent=LABEL)
+        output.say(f"{'':<10} {host}: {_title(numbers)}, {said}", indent=LABEL)
     output.say(f"{'sums':<10} {'size':>10} {'exact':>12} {'library':>12}", indent=LABEL)
     for one in report["sums"]:
         size = one["bytes"]
         shown = f"{size >> 20} MiB" if size >> 20 else f"{size >> 10} KiB"
         times = f"{one['exact_ms']:>9.3f} ms {one['library_ms']:>9.3f} ms"
         output.say(f"{'':<10} {shown:>10} {times}", indent=LABEL)
+
+
+def _title(ranks: list[int]) -> str:
+    """Ranks in ascending order by their numbers: "rank 3", "ranks 0 to 7", "ranks 0, 2, 4"."""
+    first, last = ranks[0], ranks[-1]
+    if first == last:
+        return f"rank {first}"
+    whole = ranks == list(range(first, last + 1))
+    return f"ranks {first} to {last}" if whole else f"ranks {', '.join(map(str, ranks))}"

@@ -55,7 +55,7 @@ def test_ranks_that_are_alike_share_a_line(capsys: pytest.CaptureFixture[str]) -
     ranks_report.show(reports(4)[0])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "ranks      4 on 2 hosts, MPICH 5.0.2"
-    assert lines[1].strip() == "node0: 2 ranks from 0, 2 cores each, avx2, cpu"
+    assert lines[1].strip() == "node0: ranks 0 to 1, 2 cores each, avx2, cpu"
     assert "node1: rank 2, 2 cores each, baseline, cpu, its kernels compute wrongly" in lines[2]
     assert "node1: rank 3," in lines[3]
     assert [line.split()[:2] for line in lines[5:]] == [["1", "KiB"], ["1", "MiB"]]

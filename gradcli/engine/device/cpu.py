@@ -222,10 +222,20 @@ def share_cores(processes: int) -> None:
     set_threads(available_threads())
 
 
-def available_threads() -> int:
-    """Cores this process may use: its affinity, cut by the container's quota, and its part."""
+def sharers() -> int:
+    """How many processes compute on the cores of this one, itself among them."""
+    return _sharers
+
+
+def available_cores() -> int:
+    """Cores this process may use: its affinity, cut by the container's quota."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, math.ceil(min(cores or 1, _cgroup_cores())) // _sharers)
+    return math.ceil(min(cores or 1, _cgroup_cores()))
+
+
+def available_threads() -> int:
+    """The part of those cores that is this process's own; at least one."""
+    return max(1, available_cores() // _sharers)
 
 
 def set_threads(threads: int) -> int:
