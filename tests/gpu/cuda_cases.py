@@ -337,10 +337,12 @@ def every_call_works_in_every_thread() -> None:
     cuda, data = bench.cuda, bytes(4 * N)
     calls: dict[str, Callable[[], object]] = {
         "describe": cuda.describe,
+        "product": cuda.product,
         "allocate": lambda: cuda.allocate(8),
         "free": lambda: cuda.free(cuda.allocate(8)),
         "trim": cuda.trim,
         "free_memory": cuda.free_memory,
+        "pinned": lambda: cuda.pinned(8),
         "write": lambda: cuda.write(bench.x, data),
         "read": lambda: cuda.read(bench.x, memoryview(bytearray(data))),
         "copy": lambda: cuda.copy(bench.y, bench.x, len(data)),
