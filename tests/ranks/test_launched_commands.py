@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from jobs import ROOT, gradcli, is_open_mpi, started
 
 pytestmark = pytest.mark.mpi
+MNIST = json.dumps(str(ROOT / "datasets" / "mnist"))
 
 
 def test_doctor_knows_the_ranks(tmp_path: Path) -> None:
@@ -100,3 +102,36 @@ def test_another_config_is_refused_by_rank_0_for_all(tmp_path: Path) -> None:
     ended = gradcli(2, *words, "-s", "optim.lr=0.5", cwd=tmp_path)
     assert (ended.code, ended.err.count("error[E131]")) == (2, 1)
     assert len(list(tmp_path.glob("runs/*/*"))) == 1
+
+
+def test_figures_of_eval_and_the_end_of_resume_are_those_of_one_process(tmp_path: Path) -> None:
+    """1237 samples in batches of 16: the last has 5, and the ranks have other numbers of them."""
+    (tmp_path / "measured.yaml").write_text(
+        "gradcli: 1\n"
+        "name: measured\n"
+        f"data: {{name: mnist, dir: {MNIST}, split: {{train: 200, val: 1237}}}}\n"
+        "model: [flatten, {linear: 16}, relu, {linear: 10}]\n"
+        "loss: cross_entropy\n"
+        "metrics: [accuracy, {f1: {average: macro}}, log_loss, confusion]\n"
+        "optim: {name: adamw, lr: 1e-2}\n"
+        "train: {steps: 40, batch: 16, micro_batch: 4, checkpoint_every: 20, eval_every: 40}\n"
+    )
+    last = ("--threads", "1", "--json")
+    begun = gradcli(2, "train", "measured.yaml", "--max-steps", "20", *last, cwd=tmp_path)
+    run = json.loads(begun.out)["run"]
+    weights = set()
+    for ranks in (0, 1, 3):
+        own = tmp_path / f"resumed{ranks}"
+        shutil.copytree(tmp_path / run, own)
+        ended = gradcli(ranks, "resume", str(own), *last, cwd=tmp_path)
+        assert ended.code == 0, ended.err
+        weights.add(json.loads(ended.out)["weights_sha256"])
+    assert len(weights) == 1
+    reports = []
+    for ranks in (0, 1, 2, 3):
+        ended = gradcli(ranks, "eval", str(own), "--split", "val", "--json", cwd=tmp_path)
+        assert ended.code == 0, ended.err
+        reports.append({**json.loads(ended.out), "seconds": None})
+    assert reports[1:] == reports[:1] * 3
+    assert {reports[0]["weights_sha256"]} == weights
+    assert sum(map(sum, reports[0]["tables"]["val.confusion"])) == 1237
