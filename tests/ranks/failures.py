@@ -32,7 +32,7 @@ data: {{name: mnist, dir: {json.dumps(str(DATA))}, split: {{train: 2000, val: 10
 model: [flatten, {{linear: 32}}, relu, {{dropout: 0.2}}, {{linear: 10}}]
 loss: cross_entropy
 optim: {{name: adamw, lr: 1e-3}}
-train: {{steps: 1600, batch: 64, micro_batch: 16, checkpoint_every: 50, eval_every: 1600}}
+train: {{steps: 4000, batch: 64, micro_batch: 16, checkpoint_every: 50, eval_every: 4000}}
 """
 FAULTS = ("kill", "stop", "exit", "raise", "disk", "term")
 CHILD = str(Path(__file__).with_name("faulty_rank.py"))
