@@ -32,7 +32,7 @@ data: {{name: mnist, dir: {json.dumps(str(DATA))}, split: {{train: 2000, val: 10
 model: [flatten, {{linear: 32}}, relu, {{dropout: 0.2}}, {{linear: 10}}]
 loss: cross_entropy
 optim: {{name: adamw, lr: 1e-3}}
-train: {{steps: 4000, batch: 64, micro_batch: 16, checkpoint_every: 50, eval_every: 4000}}
+train: {{steps: 2000, batch: 64, micro_batch: 16, checkpoint_every: 50, eval_every: 2000}}
 """
 FAULTS = ("kill", "stop", "exit", "raise", "disk", "term")
 CHILD = str(Path(__file__).with_name("faulty_rank.py"))
@@ -145,7 +145,7 @@ def main() -> int:
         expected = whole(Path(place))
     for fault in options.faults:
         for number in range(options.times):
-            ranks, delay = chance.choice((2, 3)), 0.6 * chance.random()
+            ranks, delay = chance.choice((2, 3)), 0.3 * chance.random()
             victim = 0 if fault == "disk" else chance.randrange(ranks)
             with tempfile.TemporaryDirectory() as place:
                 (Path(place) / "small.yaml").write_text(CONFIG)

@@ -16,13 +16,14 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
     return whole(tmp_path_factory.mktemp("whole"))
 
 
-@pytest.mark.parametrize("turn", [0, 1])
+# So many ranks fail, and so many go on (0: no launcher); the many are the ones that end early.
+@pytest.mark.parametrize(("ranks", "others"), [(2, 0), (3, 2)])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_job_ends_and_another_number_of_ranks_ends_with_its_weights(
-    tmp_path: Path, expected: str, fault: str, turn: int
+    tmp_path: Path, expected: str, fault: str, ranks: int, others: int
 ) -> None:
     (tmp_path / "small.yaml").write_text(CONFIG)
-    victim = 0 if fault == "disk" else turn
-    story = disturbed(tmp_path, fault, 2, victim, random.random() / 2)
+    victim = 0 if fault == "disk" else random.randrange(ranks)
+    story = disturbed(tmp_path, fault, ranks, victim, 0.3 * random.random())
     assert faults_of(story, fault, victim) == [], story
-    assert resumed(tmp_path, 3 * turn) == expected
+    assert resumed(tmp_path, others) == expected
