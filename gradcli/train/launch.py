@@ -258,12 +258,14 @@ def finished(path: Path, job: Job) -> Result | None:
     """The result of a run that has nothing left to do for this job, else None.
 
     One whose last checkpoint is damaged or gone has to make it again. On ranks other than 0 the
-    result has no figures.
+    result has the figures alone, of which something may be expected.
     """
     group = distributed.group()
     result = _finished(path, job) if group.rank == 0 else None
-    ended = ranks.of_first(group, lambda: result is not None)
-    return result or (Result(str(path), "finished", 0, 0.0) if ended else None)
+    figures = ranks.of_first(group, lambda: None if result is None else dict(result.metrics))
+    if result is None and figures is not None:
+        return Result(str(path), "finished", 0, 0.0, figures)
+    return result
 
 
 def _finished(path: Path, job: Job) -> Result | None:

@@ -93,6 +93,15 @@ def test_a_run_goes_on_with_another_number_of_ranks(tmp_path: Path) -> None:
     assert (found["steps"], found["weights_sha256"]) == (40, expected["weights_sha256"])
 
 
+def test_a_finished_run_meets_its_expectations_on_all_ranks(tmp_path: Path) -> None:
+    words = ("-s", "train.epochs=1", "-s", "train.micro_batch=16", "--threads", "1")
+    expect = ("-s", "expect={test.accuracy: '>= 0.1'}")
+    config = str(ROOT / "configs" / "penguins.yaml")
+    assert gradcli(2, "train", config, *words, *expect, cwd=tmp_path).code == 0
+    ended = gradcli(2, "resume", "last", "--threads", "1", cwd=tmp_path)
+    assert (ended.code, ended.err.count("nothing to do")) == (0, 1)
+
+
 def test_another_config_is_refused_by_rank_0_for_all(tmp_path: Path) -> None:
     config = str(ROOT / "configs" / "mnist.yaml")
     words = ("train", config, "--threads", "1", "--continue", "--max-steps", "2")
