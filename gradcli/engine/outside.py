@@ -25,8 +25,9 @@ def call(
     """Call `function()`, which reads the inputs, overwrites the outputs and touches nothing else.
 
     In a captured step all calls before it are finished then, and none behind it has begun. A step
-    calls it once; the step that makes the program calls it once more, for the program's proof. So
-    the function must be the same object (or method) in each step, and all tensors memory that
+    calls it once, whether it is captured or not: the proof of a program puts in the outputs what
+    the function left there, so that of processes that exchange some may replay and others not. The
+    function must be the same object (or method) in each step, and all tensors memory that
     outlives a step: what the step itself makes is copied into such a tensor first. No gradient
     goes through it. Of a tensor on a GPU the function uses `host(tensor)`: an input is copied there
     before, an output from there after. Tensors on `meta` only stand for memory: the function is not
@@ -50,6 +51,8 @@ def call(
     run(function, read, written)
     for array in written:
         array.storage.version += 1
+    if recorder is not None:
+        recorder.returned(written)
 
 
 def queue(

@@ -47,6 +47,9 @@ class Recorder(Protocol):
     ) -> None:
         """A function of Python is about to read and write these Arrays, as every step does."""
 
+    def returned(self, outputs: Sequence[Any]) -> None:
+        """It has written these."""
+
     def created(self, storage: Any) -> None:
         """Fresh memory, to be written by kernels."""
 

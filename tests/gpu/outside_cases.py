@@ -59,7 +59,7 @@ def trained(device: str, eager: bool) -> tuple[Any, ...]:
     captured = engine.capture(one.step, on_refusal=refuse, eager=eager)
     given = [captured.scan(rows), captured(rows[0])]
     assert len(captured.programs) == (not eager)
-    assert one.calls == 2 * (ROWS + 1) + 2 * (not eager)  # a proof is a step more
+    assert one.calls == 2 * (ROWS + 1)  # a proof is none
     return [bytes(t.cpu().memoryview()) for t in given], one.state()
 
 
@@ -74,7 +74,7 @@ def check_failure(device: str) -> None:
     ended = []
     for eager in (True, False):
         one = Doubling(device)
-        one.ends_at = 2 * 4 + 1 + 2 * (not eager)  # the first function of the fifth step
+        one.ends_at = 2 * 4 + 1  # the first function of the fifth step
         captured = engine.capture(one.step, on_refusal=refuse, eager=eager)
         steps = captured.steps(rows.to(device))
         assert steps.done == 4

@@ -153,6 +153,9 @@ class Collector:
     ) -> None:
         """A function of Python is no kernel."""
 
+    def returned(self, outputs: Sequence[Any]) -> None:
+        """Nothing to remember."""
+
     def varies(self, owner: object, make: Callable[[], recording.Varying]) -> Any:
         """The owner's numbers, made at the first mention."""
         if id(owner) not in self._varying:

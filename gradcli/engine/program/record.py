@@ -5,11 +5,12 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NoReturn
 
 from gradcli.dataclass import dataclass
-from gradcli.engine.array import Array
+from gradcli.engine import recording
+from gradcli.engine.array import Array, copy_into
 from gradcli.engine.device import meta, program
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.kernels import FACTS
@@ -150,6 +151,7 @@ class Recording:
     facts: list[Fact] = field(default_factory=list)
     broken: Fact | None = None
     grads: dict[Leaf, Array | None] = field(default_factory=dict)
+    results: list[Callable[[], None]] = field(default_factory=list)
     _buffers: dict[int, Buffer] = field(default_factory=dict)
     _created: dict[int, weakref.ref[Storage]] = field(default_factory=dict)
     _looked: dict[tuple[int, str], tuple[Any, str, Any]] = field(default_factory=dict)
@@ -186,6 +188,12 @@ class Recording:
                     "first step's; copy it into a tensor that is made before (copy_)"
                 )
         self._append(made)
+
+    def returned(self, outputs: Sequence[Array]) -> None:
+        """Remember what a function wrote: the program's proof does not call it."""
+        with recording.to(None):
+            copies = [(array, array.copy()) for array in outputs]
+        self.results.append(partial(_put, copies))
 
     def _append(self, made: Call) -> None:
         if any(view.buffer.device is meta.DEVICE for view in made.views):
@@ -282,6 +290,7 @@ class Recording:
 
     def forget(self) -> None:
         """The recording stands: what memory held before is needed no longer."""
+        self.results.clear()
         for call in self.calls:
             for view in call.outputs:
                 view.buffer.before = None
@@ -333,3 +342,8 @@ class Recording:
     def compare(self) -> None:
         """Something has changed: look at the facts again; `broken` is one that is another."""
         self.broken = next((fact for fact in self.facts if not fact.holds), None)
+
+
+def _put(copies: Sequence[tuple[Array, Array]]) -> None:
+    for array, copy in copies:
+        copy_into(array, copy)

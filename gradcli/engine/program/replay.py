@@ -47,7 +47,7 @@ class Program:
         self._changed = list({id(s): s for s in outputs if s is not None}.values())
         self._extents = _merged((cpu.address(s), s.nbytes) for s in self._changed)
         self._varying: list[Varying] = [source for _, source in recording.varying.values()]
-        self._recording = recording  # holds what the varying numbers and assumptions belong to
+        self.recording = recording  # holds what the varying numbers and assumptions belong to
 
     def _compile(
         self, section: Section, parts: Sequence[tuple[int, int, int]], inputs: Sequence[Array]
@@ -75,8 +75,10 @@ class Program:
         return before > 0 and self._extents[before - 1][1] > low
 
     def prove(self) -> None:
-        """One step on the numbers that the recorded step found."""
-        _, error = self._steps(0, 1, NOTHING, NOTHING)
+        """One step on the numbers that the recorded step found, functions among them."""
+        results = iter(self.recording.results)
+        sections = [(one, function and next(results)) for one, function in self._sections]
+        error = _one_step(sections, 0, NOTHING, NOTHING, NOTHING)
         if error is not None:
             raise error
 
@@ -104,7 +106,7 @@ class Program:
             more.append((target.place, 0, held[-1].data, nbytes, nbytes))
         for storage in self._changed:
             storage.version += 1
-        for leaf, grad in self._recording.grads.items():
+        for leaf, grad in self.recording.grads.items():
             leaf.grad = grad
         return self._in_stretches(steps, feeds.and_also(more) if more else feeds, takes)
 
@@ -129,25 +131,30 @@ class Program:
             return self._sections[0][0].replay(first, steps, feeds, takes)
         in_place = feeds.in_place()
         for step in range(first, first + steps):
-            error = self._one_step(step, feeds, in_place, takes)
+            error = _one_step(self._sections, step, feeds, in_place, takes)
             if error is not None:
                 return step - first, error
         return steps, None
 
-    def _one_step(
-        self, step: int, feeds: Transfers, in_place: Transfers, takes: Transfers
-    ) -> GradcliError | None:
-        """One step, section by section: what comes with it is copied before the first of them."""
-        for compiled, function in self._sections:
-            _, error = compiled.replay(step, 1, feeds, NOTHING if function else takes)
-            if error is not None or function is None:
-                return error
-            try:
-                outside.run(function, (), ())
-            except GradcliError as error:
-                return error
-            feeds = in_place
-        return None
+
+def _one_step(
+    sections: Sequence[tuple[Compiled, Callable[[], object] | None]],
+    step: int,
+    feeds: Transfers,
+    in_place: Transfers,
+    takes: Transfers,
+) -> GradcliError | None:
+    """One step, section by section: what comes with it is copied before the first of them."""
+    for compiled, function in sections:
+        _, error = compiled.replay(step, 1, feeds, NOTHING if function else takes)
+        if error is not None or function is None:
+            return error
+        try:
+            outside.run(function, (), ())
+        except GradcliError as error:
+            return error
+        feeds = in_place
+    return None
 
 
 def _ports(calls: Sequence[Call], inputs: Sequence[Array]) -> list[tuple[int, int, int]]:
