@@ -135,7 +135,7 @@ def test_the_function_remembers_nothing_in_a_replay() -> None:
     for _ in range(5):
         captured(engine.zeros(3))
     assert len(captured.programs) == 1
-    assert inside == [False] * 6
+    assert inside == [False] * 5
 
 
 def test_an_output_is_written_in_place() -> None:
