@@ -6,7 +6,6 @@ import site
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -25,7 +24,7 @@ def refused(folder: Path) -> Iterator[None]:
         sys.meta_path.remove(finder)
 
 
-class _Refusal(MetaPathFinder):
+class _Refusal:
     """Looks before all others, and leaves to them what lies elsewhere."""
 
     def __init__(self, folder: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import importlib.abc
 import importlib.util
 import inspect
 import os
@@ -13,6 +12,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import field, replace
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -120,12 +120,12 @@ def _no_file(path: Path) -> ConfigError:
     return ConfigError(f"there is no file {path}, own code that `code:` names")
 
 
-class _Loader(importlib.abc.InspectLoader):
+class _Loader(SourceFileLoader):
     """Runs the bytes that were hashed: neither a file read again nor what Python compiled once."""
 
-    def __init__(self, data: bytes, file: Path) -> None:
+    def __init__(self, name: str, file: Path, data: bytes) -> None:
+        super().__init__(name, str(file))
         self.data = data
-        self.file = file
 
     def get_source(self, fullname: str) -> str:
         """The text, for tracebacks."""
@@ -133,14 +133,14 @@ class _Loader(importlib.abc.InspectLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         """The text compiled."""
-        return self.source_to_code(self.data, str(self.file))
+        return self.source_to_code(self.data, self.path)
 
 
 def _run(path: Path, data: bytes) -> ModuleType:
     """The bytes of a file as a module of its own; whatever it raises is told with its line."""
     name = own.MODULE + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
     file = path.absolute()
-    spec = importlib.util.spec_from_file_location(name, file, loader=_Loader(data, file))
+    spec = importlib.util.spec_from_file_location(name, file, loader=_Loader(name, file, data))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # where type hints are looked up

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from gradcli.dataclass import dataclass
 from gradcli.engine.shape import Shape, numel
+
+if TYPE_CHECKING:
+    import random
 
 # Whose memory the results of an op lie in. Nothing said: their own, of which each element has a
 # place to itself. "view": that of an input, always. "repeats": so too, and an element may stand in

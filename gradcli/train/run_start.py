@@ -61,8 +61,9 @@ def start_of(run: Path) -> Start:
 def _stamp(run: Path) -> datetime:
     """The time in a run's name, as if it were UTC."""
     match = RUN_ID.fullmatch(run.name)
+    iso = match[1].replace("-", "T") if match else ""
     try:
-        return datetime.strptime(match[1], STAMP).replace(tzinfo=UTC) if match else NEVER
+        return datetime.fromisoformat(iso).replace(tzinfo=UTC)
     except ValueError:
         return NEVER
 
