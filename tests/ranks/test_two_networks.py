@@ -53,6 +53,14 @@ class Networks:
         ip("-n", self.names[0], "link", "set", self.links[0], "down")
 
 
+def await_carrier(name: str, link: str) -> None:
+    """Return once an end of the cable is up: that may be late, and MPI looks once."""
+    limit = time.monotonic() + 10
+    while "state UP" not in ip("-n", name, "link", "show", link).stdout:
+        assert time.monotonic() < limit, "the cable does not come up"
+        time.sleep(0.01)
+
+
 _numbers = itertools.count()
 
 
@@ -85,6 +93,8 @@ def networks(tmp_path: Path) -> Iterator[Networks]:
             ip("-n", name, "address", "add", f"{address}/24", "dev", link)
             ip("-n", name, "link", "set", link, "up")
             ip("-n", name, "link", "set", "lo", "up")
+        for name, link in zip(names, links, strict=True):
+            await_carrier(name, link)
         remote = tmp_path / "remote"
         # As ssh is called: options, the host, and the words of a command for a shell.
         remote.write_text(
