@@ -30,6 +30,7 @@ TRAIN_KEYS = (
     "best",
     "capture",
     "checkpoint_every",
+    "checkpoint_minutes",
     "clip",
     "clip_value",
     "drop_last",
@@ -42,8 +43,10 @@ TRAIN_KEYS = (
     "micro_batch",
     "on_nonfinite",
     "precision",
+    "reduce",
     "seed",
     "steps",
+    "timeout",
 )
 
 
