@@ -65,6 +65,7 @@ NO_NUMBER = {
     ("bench/against.py", "ms"),
     ("bench/tables.py", "times"),
     ("cli/check.py", "weights"),
+    ("cli/ranks_report.py", "ms"),
     ("data/files.py", "files"),
     ("data/loader/collate.py", "parts"),
     ("engine/interop.py", "backwards"),

@@ -109,7 +109,7 @@ def _why_threads() -> str:
     if cpu.available_cores() != may_use:
         why += f", {cpu.available_cores()} by the container's quota"
     if cpu.sharers() > 1:
-        why += f", shared by {cpu.sharers()} ranks"
+        why += f", shared by {quantity(cpu.sharers(), 'rank')}"
     return why
 
 

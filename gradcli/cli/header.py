@@ -62,7 +62,9 @@ class Header:
             where = f"{cpu.isa()}, {quantity(self.threads, 'thread')}"
         else:
             where = gpu.driver.describe().partition(",")[0]  # its name
-        ranks = f"{distributed.size()} ranks, each on " if distributed.size() > 1 else ""
+        ranks = (
+            f"{quantity(distributed.size(), 'rank')}, each on " if distributed.size() > 1 else ""
+        )
         settings = self.job.settings
         return f"{ranks}{self.device} ({where}), {settings.precision}, seed {settings.seed}"
 

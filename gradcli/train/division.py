@@ -60,10 +60,11 @@ def check_parts(job: Job, ranks: int, note: Callable[[str], None]) -> None:
     portion = job.settings.micro_batch or batch
     count = -(-batch // portion)
     if count < ranks:
-        parts = "is one part" if count == 1 else f"has {count} parts of {portion}"
+        parts = "is one part" if count == 1 else f"has {quantity(count, 'part')} of {portion}"
         raise say_once(
             ConfigError(
-                f"a batch of {quantity(batch, 'sample')} {parts}, and there are {ranks} ranks",
+                f"a batch of {quantity(batch, 'sample')} {parts}, and there are "
+                f"{quantity(ranks, 'rank')}",
                 code="E802",
                 notes=(
                     f"start {quantity(count, 'rank')}: no more are of use",
@@ -74,8 +75,8 @@ def check_parts(job: Job, ranks: int, note: Callable[[str], None]) -> None:
     share = 1 - count / (-(-count // ranks) * ranks)
     if share:
         note(
-            f"{quantity(count, 'part')} of a batch on {ranks} ranks: {share:.0%} of their time "
-            f"is idle; train.micro_batch decides how many parts there are"
+            f"{quantity(count, 'part')} of a batch on {quantity(ranks, 'rank')}: {share:.0%} of "
+            f"their time is idle; train.micro_batch decides how many parts there are"
         )
     if job.settings.reduce == "library":
         note("train.reduce: library: the last bits of the weights depend on the number of ranks")
@@ -105,8 +106,8 @@ def _check_batch_norm(job: Job, portion: int, note: Callable[[str], None]) -> No
         )
     if portion < FEW:
         note(
-            f"warning: batch norm sees parts of {portion} samples, and its mean and variance are "
-            f"rough below {FEW}: {', '.join(_CURES)}"
+            f"warning: batch norm sees parts of {quantity(portion, 'sample')}, and its mean and "
+            f"variance are rough below {FEW}: {', '.join(_CURES)}"
         )
 
 
@@ -125,7 +126,7 @@ def _batches(job: Job) -> list[int]:
 
 def _text(job: Job) -> str:
     first, *rest = _batches(job)
-    return f"{first} samples" + "".join(f", the last of an epoch {one}" for one in rest)
+    return quantity(first, "sample") + "".join(f", the last of an epoch {one}" for one in rest)
 
 
 def _batch(job: Job) -> int:

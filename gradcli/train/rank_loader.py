@@ -18,6 +18,7 @@ from gradcli.engine import Tensor, default_generator
 from gradcli.engine.distributed.group import Group
 from gradcli.engine.random import Generator
 from gradcli.errors import OptionError
+from gradcli.wording import quantity
 
 State = tuple[int, int, int]
 
@@ -139,9 +140,10 @@ class RankLoader(DataLoader):
         ends = list(accumulate(self.division.updates(), initial=0))
         if samples not in ends:
             raise OptionError(
-                f"load_state_dict: the state is within an update: {samples} samples of a pass, "
-                f"where an update of {self.division.parts} batches has {ends[1]}; go on with as "
-                "many batches in an update as before"
+                f"load_state_dict: the state is within an update: "
+                f"{quantity(samples, 'sample')} of a pass, where an update of "
+                f"{quantity(self.division.parts, 'batch')} has {ends[1]}; go on with as many "
+                "batches in an update as before"
             )
         position = ends.index(samples) * self.division.batches
         seed, epoch = state_dict["seed"], state_dict["epoch"]

@@ -21,6 +21,7 @@ from gradcli.engine.distributed import exact
 from gradcli.engine.distributed.group import Group
 from gradcli.engine.dtype import DType
 from gradcli.errors import DeviceError, LostRankError
+from gradcli.wording import quantity
 
 NAME = "libnccl.so.2"
 _TYPES = {"int32": 2, "int64": 4, "float32": 7, "float64": 8, "bfloat16": 9}
@@ -100,7 +101,7 @@ class Communicator:
         data = group.broadcast(bytes(_ffi.buffer(one)), _WHAT)
         _ffi.memmove(one, data, len(data))
         handle = _ffi.new("ncclComm_t *")
-        _check(self._meet(handle, one[0]), f"a communicator of {group.size} ranks")
+        _check(self._meet(handle, one[0]), f"a communicator of {quantity(group.size, 'rank')}")
         self._handle = handle[0]
 
     def _meet(self, handle: Any, one: Any) -> int:
