@@ -38,7 +38,7 @@ def ranks_report(group: Group, report: dict[str, Any]) -> dict[str, Any]:
         for rank, (member, facts) in enumerate(zip(group.members, gathered, strict=True))
     ]
     return {
-        "mpi": distributed.library(),
+        "mpi": distributed.mpi_version(),
         "ranks": ranks,
         "sums": [_measure(group, size) for size in SIZES],
         "ok": all(one["ok"] for one in gathered),
@@ -90,14 +90,14 @@ def show(report: dict[str, Any]) -> None:
     count = quantity(len({one["host"] for one in ranks}), "host")
     output.say(f"{'ranks':<10} {len(ranks)} on {count}, {report['mpi']}", indent=LABEL)
     for (host, *others), numbers in hosts.items():
-        said = ", ".join(fact for fact in others if fact)
-        output.say(f"{'':<10} {host}: {_title(numbers)}, {said}", indent=LABEL)
+        words = ", ".join(fact for fact in others if fact)
+        output.say(f"{'':<10} {host}: {_title(numbers)}, {words}", indent=LABEL)
     output.say(f"{'sums':<10} {'size':>10} {'exact':>12} {'library':>12}", indent=LABEL)
     for one in report["sums"]:
         size = one["bytes"]
-        shown = f"{size >> 20} MiB" if size >> 20 else f"{size >> 10} KiB"
+        text = f"{size >> 20} MiB" if size >> 20 else f"{size >> 10} KiB"
         times = f"{one['exact_ms']:>9.3f} ms {one['library_ms']:>9.3f} ms"
-        output.say(f"{'':<10} {shown:>10} {times}", indent=LABEL)
+        output.say(f"{'':<10} {text:>10} {times}", indent=LABEL)
 
 
 def _title(ranks: list[int]) -> str:

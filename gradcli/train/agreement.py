@@ -192,8 +192,8 @@ def agree_at_start(group: Group, job: Job, options: Mapping[str, object]) -> Non
 
 def _same_products(group: Group, gpu: GPU) -> None:
     """Raise unless the GPUs of all ranks are of one kind."""
-    shown = f"{gpu.name} ({gpu.driver.product()})"
-    everyone = gather(group, (gpu.driver.product(), shown), "the start")
+    title = f"{gpu.name} ({gpu.driver.product()})"
+    everyone = gather(group, (gpu.driver.product(), title), "the start")
     for rank, (product, theirs) in enumerate(everyone):
         if product != everyone[0][0]:
             cure = "start ranks where all GPUs are of one kind, or with --device cpu"

@@ -68,16 +68,19 @@ def preflight(job: Job) -> None:
 
 
 def _check_metric_names(job: Job) -> None:
-    known = metric_names(job)
+    names_of_run = metric_names(job)
     stop = job.settings.early_stop
-    wanted = [
+    choices = [
         ("train.best", job.settings.best),
         ("train.early_stop", stop.metric if stop else None),
     ]
-    judging = [one for one in known if direction_of(one, job.metrics) != "neither"]
+    judging = [one for one in names_of_run if direction_of(one, job.metrics) != "neither"]
     val = [one for one in judging if one.startswith("val.")]
-    during = [(key, name, val) for key, name in wanted]
-    for key, name, names in [*during, *(("expect", one.metric, known) for one in job.expect)]:
+    during = [(key, name, val) for key, name in choices]
+    for key, name, names in [
+        *during,
+        *(("expect", one.metric, names_of_run) for one in job.expect),
+    ]:
         if name is not None and name not in names:
             cure = did_you_mean(name, names, f"known: {listed(names) or 'none'}")
             raise ConfigError(f"{key}: no metric '{name}' in this run; {cure}", code="E124")
@@ -214,8 +217,8 @@ def _config_from_here(job: Job, keys: Collection[str]) -> dict[str, Any]:
 
     A run of an older version stays without the keys that it did not know, as its checkpoints are.
     """
-    said = job.stated or job.resolved
-    return with_forks(said, [Fork(0, sorted(keys), {}, values_at(job.resolved, keys))])
+    stated = job.stated or job.resolved
+    return with_forks(stated, [Fork(0, sorted(keys), {}, values_at(job.resolved, keys))])
 
 
 _OF_THE_WEIGHTS = (
@@ -230,9 +233,9 @@ def _changes_of(meta: Meta, job: Job, forks: Sequence[Fork], keys: Collection[st
 
 
 def _remark(job: Job, reporter: Reporter) -> None:
-    said = precision.remark(job)
-    if said:
-        reporter.note(said)
+    text = precision.remark(job)
+    if text:
+        reporter.note(text)
 
 
 def _nonfinite(job: Job, name: str, allowed: bool) -> list[str]:

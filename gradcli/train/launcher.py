@@ -159,20 +159,20 @@ def join_ranks(launch: Launch, environment: Mapping[str, str] = os.environ) -> G
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what mpi4py suspects is E801 below
         try:
-            library = distributed.library()
+            version = distributed.mpi_version()
         except ImportError as error:
             raise RankError(
                 f"{launch}, but mpi4py, by which they train together, cannot be used: {error}",
                 notes=("pip install 'gradcli[mpi]', and an MPI where the machine has none", apart),
             ) from None
-        group = distributed.join() if library.startswith(launch.mark.mpi) else None
+        group = distributed.join() if version.startswith(launch.mark.mpi) else None
     if group is None or not launch.fits(group.size):
         sees = f"sees {quantity(group.size, 'process')}" if group else "cannot start there"
         raise RankError(
-            f"{launch}, but mpi4py is of another MPI: {library}, which {sees}",
+            f"{launch}, but mpi4py is of another MPI: {version}, which {sees}",
             notes=(
                 *launch.mark.cures,
-                f"start it with the mpirun of {library}, or pip install 'gradcli[mpi]' where the "
+                f"start it with the mpirun of {version}, or pip install 'gradcli[mpi]' where the "
                 "launcher's MPI is the only one",
                 apart,
             ),

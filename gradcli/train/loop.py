@@ -119,7 +119,7 @@ class Trainer:
             if self._save_due(ended):
                 self._save()
                 self._ranks.look()
-            if self._ranks.asked is not None:
+            if self._ranks.signal is not None:
                 self._leave()
             if ended:
                 return
@@ -131,12 +131,12 @@ class Trainer:
         self._under_way = done + (count := self._stretch(done))
         indices = self._order.rows(done, count)
         self._ranks.begin()
-        made = self._step.run(done + 1, indices)
-        self._ranks.count_steps(made.done)
-        for step, loss in enumerate(made.losses[: made.done], done + 1):
+        progress = self._step.run(done + 1, indices)
+        self._ranks.count_steps(progress.done)
+        for step, loss in enumerate(progress.losses[: progress.done], done + 1):
             self._made(step, loss)
-        if made.error is not None:
-            self._ended(indices[made.done], made)
+        if progress.error is not None:
+            self._ended(indices[progress.done], progress)
 
     def _place(self) -> str:
         """What the ranks are at, for the sentence on one that does not come."""
@@ -169,14 +169,14 @@ class Trainer:
             self.meta, step=step, epoch=epoch, skipped=skipped, skipped_in_a_row=row
         )
 
-    def _ended(self, indices: Tensor, made: Progress) -> None:
+    def _ended(self, indices: Tensor, progress: Progress) -> None:
         """Raise what ended the steps; or leave out the one whose figures are not finite."""
-        assert made.error is not None
-        figures, step = made.refused, self.meta.step + 1
-        if isinstance(made.error, LostRankError):
-            raise made.error.at(f"step {step:,}") from made.error
+        assert progress.error is not None
+        figures, step = progress.refused, self.meta.step + 1
+        if isinstance(progress.error, LostRankError):
+            raise progress.error.at(f"step {step:,}") from progress.error
         if figures is None:
-            raise made.error
+            raise progress.error
         self._step.put_back()
         explanation = explain(self.job, self._step, RefusedStep(step, indices, figures))
         row = self.meta.skipped_in_a_row + 1
@@ -238,8 +238,8 @@ class Trainer:
             return False
         every = self.job.settings.checkpoint_every or self.per_epoch
         best = self.meta.best is not None and self.meta.best.step == step
-        asked = self._ranks.asked is not None or self._ranks.save
-        return step % every == 0 or ended or best or asked
+        request = self._ranks.signal is not None or self._ranks.save
+        return step % every == 0 or ended or best or request
 
     def _save(self) -> None:
         meta = replace(self.meta, seconds=self._seconds())
@@ -252,8 +252,8 @@ class Trainer:
 
     def _leave(self) -> None:
         """Raise what the signal asked for; the checkpoint of this step stands."""
-        assert self._ranks.asked is not None
-        raise ending(self._ranks.asked, str(self.directory.path), self.meta.step)
+        assert self._ranks.signal is not None
+        raise ending(self._ranks.signal, str(self.directory.path), self.meta.step)
 
     def _finish(self) -> Result:
         """The test split, the hash of the weights, and the last status."""

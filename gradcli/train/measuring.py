@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 class Measuring:
-    """The evaluations of a job; `asked` says that one must be dropped, which raises Cancelled."""
+    """The evaluations of a job; where `must_end`, one is dropped, which raises Cancelled."""
 
-    def __init__(self, job: Job, average: Average | None, asked: Callable[[], bool]) -> None:
+    def __init__(self, job: Job, average: Average | None, must_end: Callable[[], bool]) -> None:
         self._job = job
         self._average = average
-        self._asked = asked
+        self._must_end = must_end
         self._evaluations = {
             name: Evaluation(job, split, name)
             for name, split in job.dataset.splits.items()
@@ -39,7 +39,7 @@ class Measuring:
     def figures(self, split: str) -> dict[str, float]:
         """The split's figures, of the average where there is one."""
         with self._average.in_place() if self._average else contextlib.nullcontext():
-            return self._evaluations[split].run(self._asked)
+            return self._evaluations[split].run(self._must_end)
 
     def tables(self, split: str) -> dict[str, Table]:
         """What the latest evaluation of a split gave beside its figures."""
@@ -79,7 +79,7 @@ class Measuring:
 
     def _figures_as_loaded(self, split: str) -> dict[str, float]:
         """The split's figures of the weights in the model."""
-        return self._evaluations[split].run(self._asked)
+        return self._evaluations[split].run(self._must_end)
 
 
 def _number(value: float | None) -> float:

@@ -61,7 +61,7 @@ class Ranks:
     """What all ranks of a training have settled, and how long they waited for each other.
 
     Attributes:
-        asked: the signal that asks for an end, on whichever rank.
+        signal: the one that asks for an end, on whichever rank.
         save: whether a checkpoint is due by the clock of rank 0.
     """
 
@@ -84,7 +84,7 @@ class Ranks:
         self._busy = 0.0
         self._words = [Word(0, math.inf, 0.0, save=False)] * group.size
         self._logged = self._words
-        self.asked: signal.Signals | None = None
+        self.signal: signal.Signals | None = None
         self.save = False
 
     # Decisions.
@@ -102,15 +102,15 @@ class Ranks:
         Every rank calls this as often as the others, and at the same places.
         """
         late = time.monotonic() - self._saved > self._between
-        word = Word(self._signals.asked or 0, self._pace, self._busy, late)
+        word = Word(self._signals.first or 0, self._pace, self._busy, late)
         self._words = [word]
         if self._group.size > 1:
             gathered = self._group.all_gather(_WORD.pack(*word), "signals")
             self._words = [Word(*_WORD.unpack(one)) for one in gathered]
         number = max(word.signal for word in self._words)
-        self.asked = signal.Signals(number) if number else None
+        self.signal = signal.Signals(number) if number else None
         self.save = self._words[0].save
-        return self.asked is not None
+        return self.signal is not None
 
     def steps_left(self, step: int) -> int:
         """How many steps come before all look up again."""

@@ -109,13 +109,13 @@ def _read_numbers(contents: Contents, source: str, accelerator: Accelerator) -> 
     try:
         numbers: dict[str, Any] = json.loads(contents.metadata[KEY])
         there = {name: len(numbers[name]) for name in ("optimizers", "schedulers", "loaders")}
-        generator, written = numbers["generator"], numbers["format"]
+        generator, version = numbers["generator"], numbers["format"]
         whole = [numbers["updates"], numbers["skipped"], numbers["seed"], *generator]
         usable = len(generator) == 3 and all(type(number) is int for number in whole)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CheckpointError(f"{source}: unreadable metadata: {error}") from error
-    if written != FORMAT:
-        raise CheckpointError(f"{source}: format {written}, this gradcli reads {FORMAT}")
+    if version != FORMAT:
+        raise CheckpointError(f"{source}: format {version}, this gradcli reads {FORMAT}")
     if not usable or min(whole[:2]) < 0:
         raise CheckpointError(f"{source}: unreadable metadata: counts are {whole}")
     for name, count in there.items():

@@ -14,7 +14,7 @@ ASKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Signals:
-    """`with Signals() as signals:` then `signals.asked` between steps and batches.
+    """`with Signals() as signals:` then `signals.first` between steps and batches.
 
     No code runs in the handler beside setting the flag, so it can come at any moment, in the
     middle of a save too. Outside the main thread Python allows no handlers, and none are set. What
@@ -22,7 +22,7 @@ class Signals:
     """
 
     def __init__(self) -> None:
-        self.asked: signal.Signals | None = None
+        self.first: signal.Signals | None = None
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Signals:
@@ -41,15 +41,15 @@ class Signals:
             signal.signal(one, handler)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
-        if self.asked is not None:
+        if self.first is not None:
             os._exit(130 if number == signal.SIGINT else 128 + number)
-        self.asked = signal.Signals(number)
+        self.first = signal.Signals(number)
 
 
-def ending(asked: signal.Signals, run: str, step: int) -> GradcliError:
+def ending(first: signal.Signals, run: str, step: int) -> GradcliError:
     """What to raise where a signal ended a training and the checkpoint of `step` stands."""
-    kind = Interrupted if asked == signal.SIGINT else Stopped
+    kind = Interrupted if first == signal.SIGINT else Stopped
     return kind(
-        f"stopped by {asked.name} after step {step}, with a checkpoint",
+        f"stopped by {first.name} after step {step}, with a checkpoint",
         notes=(f"continue with: gradcli resume {run}",),
     )

@@ -116,7 +116,7 @@ def test_another_kind_of_device_is_named(gradcli: Any) -> None:
 def test_other_weights_on_a_rank_are_not_saved() -> None:
     def save(group: ThreadGroup) -> None:
         data = memoryview(bytes([group.rank]))
-        ranks = Ranks(group, SimpleNamespace(asked=None))  # type: ignore[arg-type]
+        ranks = Ranks(group, SimpleNamespace(first=None))  # type: ignore[arg-type]
         ranks.same_weights({"model.0.weight": Stored("U8", (1,), data)}, 60)
 
     check_all_name(

@@ -91,7 +91,7 @@ def test_an_mpi_that_does_not_see_the_ranks_is_refused(
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(distributed, "library", lambda: "Open MPI 5.0.11")
+    monkeypatch.setattr(distributed, "mpi_version", lambda: "Open MPI 5.0.11")
     monkeypatch.setattr(distributed, "join", lambda: distributed.ALONE)
     message = "another MPI: Open MPI 5.0.11, which sees 1 process"
     said = refused(2, message, "train", "dots.yaml").err
@@ -105,7 +105,7 @@ def test_an_mpi_that_would_end_unheard_is_not_begun(
 ) -> None:
     for name, value in OPEN_MPI.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(distributed, "library", lambda: "MPICH 5.0.2")
+    monkeypatch.setattr(distributed, "mpi_version", lambda: "MPICH 5.0.2")
     monkeypatch.setattr(distributed, "join", pytest.fail)
     refused(2, "another MPI: MPICH 5.0.2, which cannot start there", "train", "dots.yaml")
 

@@ -21,7 +21,7 @@ OWN = {
 
 @pytest.fixture
 def few_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distributed, "library", lambda: "MPICH 5.0.2")
+    monkeypatch.setattr(distributed, "mpi_version", lambda: "MPICH 5.0.2")
     monkeypatch.setattr(ranks_report, "SIZES", (1 << 10, 1 << 20))
     monkeypatch.setattr(ranks_report, "VOLUME", 1 << 12)
 

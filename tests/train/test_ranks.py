@@ -58,15 +58,15 @@ def together(size: int, work: Callable[[Any], Any]) -> list[Any]:
     return answers
 
 
-def signals(asked: signal.Signals | None = None) -> Any:
-    return SimpleNamespace(asked=asked)
+def signals(first: signal.Signals | None = None) -> Any:
+    return SimpleNamespace(first=first)
 
 
 def test_a_signal_on_one_rank_asks_all_of_them() -> None:
     def work(group: Any) -> Any:
         ranks = Ranks(group, signals(signal.SIGTERM if group.rank == 1 else None))
         ranks.settle(0)
-        return ranks.asked
+        return ranks.signal
 
     assert together(3, work) == [signal.SIGTERM] * 3
 
@@ -78,10 +78,10 @@ def test_a_signal_counts_once_all_have_looked_up() -> None:
         mine = signals()
         ranks = Ranks(group, mine)
         ranks.settle(0)
-        mine.asked = signal.SIGINT if group.rank == 0 else None
-        before = ranks.asked
+        mine.first = signal.SIGINT if group.rank == 0 else None
+        before = ranks.signal
         ranks.settle(1)
-        return before, ranks.asked
+        return before, ranks.signal
 
     assert together(2, work) == [(None, signal.SIGINT)] * 2
 

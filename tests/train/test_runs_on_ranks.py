@@ -62,14 +62,14 @@ def job_of(**settings: Any) -> Job:
 
 
 def trained(runs: Path, job: Job | None = None, notes: Notes | None = None, **more: Any) -> Any:
-    signals: Any = SimpleNamespace(asked=None)
+    signals: Any = SimpleNamespace(first=None)
     group = distributed.group()
     reporter = ranks.reporter(group, notes or Notes())
     return launch.start(job or job_of(), runs, HERE, reporter, signals, **more)
 
 
 def gone_on(run: Path, job: Job) -> Any:
-    signals: Any = SimpleNamespace(asked=None)
+    signals: Any = SimpleNamespace(first=None)
     group = distributed.group()
     with ranks.directory(group, lambda: RunDirectory(run)) as directory:
         return launch.resume(job, directory, ranks.reporter(group, Notes()), signals)

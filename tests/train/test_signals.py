@@ -25,8 +25,8 @@ def test_a_signal_sets_the_flag_and_names_the_error(number, kind, code) -> None:
     before = signal.getsignal(number)
     with Signals() as signals:
         os.kill(os.getpid(), number)
-        assert signals.asked == number
-        error = ending(signals.asked, "runs/a/1", 7)
+        assert signals.first == number
+        error = ending(signals.first, "runs/a/1", 7)
     assert type(error) is kind
     assert error.exit_code == code
     assert "resume runs/a/1" in error.notes[0]
@@ -38,7 +38,7 @@ def test_what_was_ignored_before_stays_ignored() -> None:
     try:
         with Signals() as signals:
             os.kill(os.getpid(), signal.SIGHUP)
-            assert signals.asked is None
+            assert signals.first is None
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)

@@ -1,7 +1,7 @@
 """Ranks: the processes that a launcher such as mpirun or srun has started together.
 
 `join` makes the group of them, once; before that, and without a launcher, `group()` is this process
-alone. Nothing here prints, and mpi4py is imported by `library` and `join` only.
+alone. Nothing here prints, and mpi4py is imported by `mpi_version` and `join` only.
 
 What ranks give is 1/N of the work each: `all_reduce_` adds their tensors, `all_gather` puts them
 side by side, `broadcast_` hands one round. All ranks call the same functions in the same order.
@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from gradcli.engine.distributed import tensors
 from gradcli.engine.distributed.group import ALONE, Group
-from gradcli.engine.distributed.mpi import MPIGroup, library
+from gradcli.engine.distributed.mpi import MPIGroup, mpi_version
 from gradcli.engine.distributed.sum import Sum
 from gradcli.engine.tensor import Tensor
 
@@ -27,8 +27,8 @@ __all__ = [
     "broadcast_",
     "group",
     "join",
-    "library",
     "local_rank",
+    "mpi_version",
     "rank",
     "size",
 ]

@@ -1,4 +1,4 @@
-"""The group over MPI, by mpi4py, which is imported when `library` or `join` first needs it."""
+"""The group over MPI, by mpi4py, which is imported when `mpi_version` or `join` first needs it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ READ_SECONDS = 1.0  # for a launcher to read the last words of a rank
 _ELEMENTS = {"float32": "FLOAT", "float64": "DOUBLE", "int32": "INT32_T", "int64": "INT64_T"}
 
 
-def library() -> str:
+def mpi_version() -> str:
     """The MPI that mpi4py works with: "MPICH 5.0.2"; loaded, and not begun.
 
     Raises:

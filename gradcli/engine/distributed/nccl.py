@@ -197,5 +197,5 @@ def _pointer(address: int) -> Any:
 
 def _check(status: int, doing: str) -> None:
     if status:
-        said: Any = _ffi.string(library().ncclGetErrorString(status))
-        raise DeviceError(f"nccl: {doing} failed: {said.decode()}")
+        text: Any = _ffi.string(library().ncclGetErrorString(status))
+        raise DeviceError(f"nccl: {doing} failed: {text.decode()}")

@@ -100,7 +100,7 @@ class DeviceProgram:
             for view in call.views:
                 if not _there(view):
                     views.setdefault(view.buffer, []).append(view)
-        found = {}
+        pieces = {}
         for buffer, seen in views.items():
             storage = buffer.storage
             assert storage is not None, "what is sent has been kept"
@@ -112,8 +112,8 @@ class DeviceProgram:
             listed = self._changing if moves else self._constant
             piece.at = _packed(listed)
             listed.append(piece)
-            found[buffer] = piece
-        return found
+            pieces[buffer] = piece
+        return pieces
 
     def _shapes(self, call: Call) -> CallSpec:
         views = [
@@ -135,10 +135,10 @@ class DeviceProgram:
         return Place(storage.handle, offset)
 
     def _ready(self, number: int) -> list[Ready]:
-        call, made = self.calls[number], self._plans[number]
+        call, plan = self.calls[number], self._plans[number]
         places = [self._place(view) for view in call.views]
         scratch = Place(self._arena.handle, self.layout.scratch.get(number, 0))
-        return [self.gpu.ready(call.kernel, one, places, scratch) for one in made.launches]
+        return [self.gpu.ready(call.kernel, one, places, scratch) for one in plan.launches]
 
     def _record(self, order: Sequence[int]) -> list[tuple[Replayable, Call | None]]:
         """What is queued with one launch, and the call of a function behind it, if there is one."""
@@ -179,12 +179,12 @@ class DeviceProgram:
 
     def _queue(self, results: Iterable[Callable[[], None]] = ()) -> None:
         """The launches, and the functions between them; or what puts their results there."""
-        known = iter(results)
+        rest = iter(results)
         for recorded, call in self._sections:
             recorded.replay()
             if call is not None and call.function is not None:
                 self._wait()
-                put = next(known, None)
+                put = next(rest, None)
                 if put is None:
                     outside.run(call.function, *map(_arrays, (call.inputs, call.outputs)))
                 else:
@@ -209,8 +209,8 @@ class DeviceProgram:
             self._queue()
         except GradcliError as refused:
             error = refused
-        for into, made in takes:
-            self._move(into, made)
+        for into, own in takes:
+            self._move(into, own)
         return error
 
     def _move(self, to: Array, source: Array) -> None:

@@ -166,8 +166,8 @@ class Recording:
         """Write a call down, and what memory held that it is the first to overwrite."""
         views = tuple(self.view(array) for array in arrays)
         inputs = FACTS[kernel].inputs
-        made = Call(kernel, views[:inputs], views[inputs:], tuple(sizes), tuple(options))
-        self._append(made)
+        call = Call(kernel, views[:inputs], views[inputs:], tuple(sizes), tuple(options))
+        self._append(call)
 
     def outside(
         self,
@@ -179,15 +179,15 @@ class Recording:
         """Write the call of a function down: its memory is there before the step and after it."""
         views = tuple(self.view(array) for array in (*inputs, *outputs))
         read = len(inputs)
-        made = Call("", views[:read], views[read:], function=function, queues=queues)
+        call = Call("", views[:read], views[read:], function=function, queues=queues)
         for number, view in enumerate(views):
             if view.buffer.made:
                 raise CaptureError(
                     f"the step is not captured: tensor {number} of outside.call, of shape "
-                    f"{view.shape}, is made by the step itself, and '{made.name}' would find the "
+                    f"{view.shape}, is made by the step itself, and '{call.name}' would find the "
                     "first step's; copy it into a tensor that is made before (copy_)"
                 )
-        self._append(made)
+        self._append(call)
 
     def returned(self, outputs: Sequence[Array]) -> None:
         """Remember what a function wrote: the program's proof does not call it."""
@@ -195,17 +195,17 @@ class Recording:
             copies = [(array, array.copy()) for array in outputs]
         self.results.append(partial(_put, copies))
 
-    def _append(self, made: Call) -> None:
-        if any(view.buffer.device is meta.DEVICE for view in made.views):
+    def _append(self, call: Call) -> None:
+        if any(view.buffer.device is meta.DEVICE for view in call.views):
             raise CaptureError(
                 "the step is not captured: it computes on 'meta', and nothing is there to replay"
             )
-        for view in made.outputs:
+        for view in call.outputs:
             buffer = view.buffer
             if buffer.storage is not None and not buffer.written:
                 self.remember(buffer)
             buffer.written = True
-        self.calls.append(made)
+        self.calls.append(call)
 
     def remember(self, buffer: Buffer) -> None:
         """What memory holds that the step found, before a call overwrites it."""
