@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gradcli.config.node import Node, Report, describe
-from gradcli.config.planned import PlannedLayer, chains
+from gradcli.config.planned import PlannedLayer
 from gradcli.config.schedules import Plan, steps_of
 from gradcli.config.sections import Chosen
 from gradcli.errors import ConfigError, Place
@@ -183,22 +183,6 @@ def parameters(layers: Sequence[PlannedLayer], place: Place, report: Report) -> 
     """Something is to be trained."""
     if not any(layer.parameters for layer in layers):
         report.error("E109", "model: no layer has parameters, so there is nothing to train", place)
-
-
-def lints(layers: Sequence[PlannedLayer], report: Report) -> None:
-    """Allowed, and probably not meant; said once of what is written once."""
-    places: set[Place] = set()
-    for before, after in (pair for chain in chains(layers) for pair in pairwise(chain)):
-        last, first = before.leaf(-1), after.leaf(0)
-        if first.kind != "batchnorm" or not last.fields.get("bias") or last.place in places:
-            continue
-        places.add(last.place)
-        report.warn(
-            "W103",
-            f"layer {last.index}, {last.title}: its bias is removed again by the batchnorm",
-            last.place,
-            caret="bias: false",
-        )
 
 
 def unused_vars(root: Node, used: set[str], report: Report) -> None:

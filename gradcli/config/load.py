@@ -13,6 +13,7 @@ from gradcli.config import blocks, crosscheck, loss_fits, number_labels, own_cod
 from gradcli.config.containers import CONTAINERS
 from gradcli.config.grouping import choose_optimizer
 from gradcli.config.layers import LAYERS
+from gradcli.config.lints import lints
 from gradcli.config.losses import LOSSES
 from gradcli.config.memory import Memory, fitting
 from gradcli.config.merge import Reading, full, override
@@ -280,7 +281,7 @@ class _Loading:
         layers, output = Planner(self.report, code.layers).plan(node, signal)
         if facts is None or output is None or len(self.report.errors) > before:
             return None
-        crosscheck.lints(layers, self.report)
+        lints(layers, self.report)
         if loss:
             loss_fits.end_lint(root, loss, layers[-1].leaf(-1), self.report)
             loss_fits.output_fits(root, loss, facts, layers[-1], output, self.report)

@@ -1,0 +1,95 @@
+"""Layers that are allowed beside each other, and probably not meant so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from gradcli.config.node import Report
+from gradcli.config.planned import PlannedLayer, chains
+from gradcli.errors import Place
+
+NORMS = {"batchnorm", "layernorm", "groupnorm", "instancenorm", "rmsnorm"}
+DROPOUTS = {"dropout", "dropout1d", "dropout2d"}
+# Layers that mix features, by where these stand: in the last dimension, or anywhere in a sample.
+OF_ROWS = {"linear", "embed", "lstm", "gru", "rnn", "attention", "transformer"}
+OF_IMAGES = {"conv", "conv_transpose", "conv1d", "conv1d_transpose"}
+
+
+def lints(layers: Sequence[PlannedLayer], report: Report) -> None:
+    """What is said of the order of layers, once of what is written once."""
+    warner = _Warner(report)
+    for chain in chains(layers):
+        for before, after in pairwise(chain):
+            _neighbours(before.leaf(-1), after.leaf(0), warner)
+        _narrow(list(_straight(chain)), warner)
+
+
+class _Warner:
+    """Warns once of each place: turns of a `repeat` and uses of a block share theirs."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.before: set[tuple[str, Place]] = set()
+
+    def warn(self, code: str, message: str, layer: PlannedLayer, cure: str) -> None:
+        """At this layer, unless the same was said there."""
+        if (code, layer.place) not in self.before:
+            self.before.add((code, layer.place))
+            self.report.warn(
+                code, f"layer {layer.index}, {layer.title}{message}", layer.place, cure
+            )
+
+
+def _neighbours(last: PlannedLayer, first: PlannedLayer, warner: _Warner) -> None:
+    """Of two layers, one directly behind the other."""
+    other = f"layer {first.index}, {first.title}"
+    if first.kind == "batchnorm" and last.fields.get("bias") and last.kind not in NORMS:
+        cure = "bias: false"
+        warner.warn("W103", ": its bias is removed again by the batchnorm", last, cure)
+    if first.kind in NORMS and _ends_in_norm(last):
+        where = f"layer {last.index}, {last.title}"
+        message = f", norms what {where}, has just normed"
+        warner.warn("W111", message, first, "leave one of the two out")
+    if first.kind == "batchnorm" and last.kind in DROPOUTS and last.fields.get("p"):
+        message = (
+            f", stands directly before {other}, which learns the variance of values with zeros "
+            "among them; in evaluation there are none"
+        )
+        warner.warn("W112", message, last, "put it behind the batchnorm")
+
+
+def _ends_in_norm(layer: PlannedLayer) -> bool:
+    return layer.kind in NORMS or (
+        layer.kind == "transformer" and layer.fields.get("norm") == "post"
+    )
+
+
+def _straight(chain: Sequence[PlannedLayer]) -> Iterator[PlannedLayer]:
+    """The layers one behind the other, those of blocks among them; a sum or join is one."""
+    for layer in chain:
+        if layer.kind in ("block", "repeat"):
+            yield from _straight(layer.children)
+        else:
+            yield layer
+
+
+def _narrow(line: Sequence[PlannedLayer], warner: _Warner) -> None:
+    """A layer that leaves one number, of which a later layer makes more again."""
+    source: PlannedLayer | None = None  # the latest layer that made a width of 1
+    for layer in line:
+        mixes = any(one.kind in OF_ROWS | OF_IMAGES for one in layer.flat())
+        if mixes and source is not None and _is_narrow(layer.kind, layer.input.shape):
+            message = (
+                f", leaves a width of 1: all that layer {layer.index}, {layer.title}, sees is one "
+                "number" + (" a step" if len(source.output.shape) > 1 else "")
+            )
+            warner.warn("W113", message, source, "more than 1")
+        if mixes:
+            source = layer if _is_narrow(layer.kind, layer.output.shape) else None
+
+
+def _is_narrow(kind: str, shape: tuple[int, ...]) -> bool:
+    """Whether so little goes through: one number, or for layers of rows one in each of them."""
+    return math.prod(shape) == 1 or (kind in OF_ROWS and shape[-1:] == (1,))
