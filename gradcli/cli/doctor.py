@@ -25,7 +25,7 @@ from gradcli.wording import quantity
 if TYPE_CHECKING:
     from gradcli.engine import DType
 
-PACKAGES = ("click", "PyYAML", "cffi", "tqdm", "pydantic", "safetensors")
+PACKAGES = ("click", "PyYAML", "cffi", "tqdm", "pydantic", "safetensors", "jinja2")
 EXIT_BROKEN = 4
 # A relative error that float32 rounding cannot explain.
 TOLERANCE = 1e-6

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from gradcli.train.report import Reporter
     from gradcli.train.signals import Signals
 
-PACKAGES = ("click", "PyYAML", "cffi", "tqdm", "pydantic", "safetensors")
+PACKAGES = ("click", "PyYAML", "cffi", "tqdm", "pydantic", "safetensors", "jinja2")
 
 
 @dataclass(frozen=True)
