@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -32,7 +31,7 @@ def ranks_report(group: Group, report: dict[str, Any]) -> dict[str, Any]:
         "gradcli": report["gradcli"],
         "ok": report["ok"],
     }
-    gathered = [json.loads(one) for one in group.all_gather(json.dumps(own).encode(), "the report")]
+    gathered = group.gather_values(own, "the report")
     ranks = [
         {"rank": rank, "host": member.host, "pid": member.pid, **facts}
         for rank, (member, facts) in enumerate(zip(group.members, gathered, strict=True))
@@ -69,8 +68,8 @@ def _milliseconds(group: Group, sums: Sum, count: int) -> float:
         began = time.perf_counter()
         sums.sum()
         times.append(time.perf_counter() - began)
-    gathered = group.all_gather(json.dumps(times).encode(), "the times of a sum")
-    slowest: list[float] = list(map(max, zip(*map(json.loads, gathered), strict=True)))
+    gathered = group.gather_values(times, "the times of a sum")
+    slowest: list[float] = list(map(max, zip(*gathered, strict=True)))
     return round(median(slowest) * 1e3, 4)
 
 

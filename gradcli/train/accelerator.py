@@ -25,16 +25,11 @@ from gradcli.engine.kind import Count, NotNegative, Positive, shown
 from gradcli.engine.optim.lr_scheduler import LRScheduler
 from gradcli.errors import NumericsError, OptionError, OptionTypeError
 from gradcli.train import saved_state
-from gradcli.train.between_ranks import (
-    agree,
-    describe,
-    end_all_with_one,
-    rows_of_all,
-    take_weights,
-)
+from gradcli.train.between_ranks import agree, describe, end_all_with_one, rows_of_all
 from gradcli.train.launcher import find_launch, join_ranks
 from gradcli.train.part_gradients import PartGradients
 from gradcli.train.rank_loader import Passes, RankLoader
+from gradcli.train.ranks import take_from_first
 from gradcli.train.running_statistics import RunningStatistics
 
 _PAIR = struct.Struct("<dd")
@@ -168,7 +163,7 @@ class Accelerator:
 
     def _take_model(self, model: nn.Module) -> None:
         model.to(self.device)
-        take_weights(self.group, model)
+        take_from_first(self.group, model.state_dict().values())
         self.models.append(model)
         self._gradients = None
         self._statistics = RunningStatistics(self.models, self.group)

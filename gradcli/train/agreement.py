@@ -7,21 +7,19 @@ import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from gradcli import __version__, engine
+from gradcli import __version__
 from gradcli.devices import kind_of
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.device.kernels import BUILD
+from gradcli.engine.distributed.group import other_rank
 from gradcli.errors import ConfigError, DataError, DeviceError, GradcliError, say_once
 from gradcli.train.compare import places_of
-from gradcli.train.safetensors_file import Stored
-from gradcli.train.state import as_tensor, bytes_of, dtype_name
 from gradcli.wording import quantity, verb
 
 if TYPE_CHECKING:
-    from gradcli.engine import Tensor
     from gradcli.engine.device.gpu.device import GPU
     from gradcli.engine.distributed.group import Group
     from gradcli.train.job import Job
@@ -53,7 +51,7 @@ def meet(group: Group) -> list[str]:
     Raises:
         ConfigError: E804, a rank has another version or another kind of machine.
     """
-    present = [Presence(*one) for one in gather(group, _presence(), "the start")]
+    present = [Presence(*one) for one in group.gather_values(_presence(), "the start")]
     _same(group, "version", [one.version for one in present])
     _same(group, "kind of processor", [one.machine for one in present])
     _same(group, "build of the kernels", [one.source for one in present])
@@ -83,17 +81,12 @@ def _cores(process: int) -> Sequence[int]:
         return ()
 
 
-def gather(group: Group, value: object, what: str) -> list[Any]:
-    """What each rank gives, a value fit for JSON."""
-    return [json.loads(one) for one in group.all_gather(json.dumps(value).encode(), what)]
-
-
 def _same(group: Group, what: str, values: Sequence[object]) -> None:
     """Raise unless a value is the same on all ranks."""
-    for rank, value in enumerate(values):
-        if value != values[0]:
-            difference = f"{_brief(value)}, not {_brief(values[0])}"
-            raise _other(group, ConfigError, rank, what, difference)
+    rank = other_rank(values)
+    if rank:
+        difference = f"{_brief(values[rank])}, not {_brief(values[0])}"
+        raise _other(group, ConfigError, rank, what, difference)
 
 
 def _other(
@@ -175,7 +168,7 @@ def agree_at_start(group: Group, job: Job, options: Mapping[str, object]) -> Non
         "device": kind_of(device),
         "instruction set": cpu.isa(),
     }
-    everyone = gather(group, facts, "the start")
+    everyone = group.gather_values(facts, "the start")
     for rank, theirs in enumerate(everyone):
         for what, kind in (("config", ConfigError), ("own code", ConfigError), ("data", DataError)):
             _same_table(group, rank, what, kind, theirs[what], everyone[0][what])
@@ -193,11 +186,11 @@ def agree_at_start(group: Group, job: Job, options: Mapping[str, object]) -> Non
 def _same_products(group: Group, gpu: GPU) -> None:
     """Raise unless the GPUs of all ranks are of one kind."""
     title = f"{gpu.name} ({gpu.driver.product()})"
-    everyone = gather(group, (gpu.driver.product(), title), "the start")
-    for rank, (product, theirs) in enumerate(everyone):
-        if product != everyone[0][0]:
-            cure = "start ranks where all GPUs are of one kind, or with --device cpu"
-            raise _other_device(group, rank, theirs, everyone[0][1], cure)
+    everyone = group.gather_values((gpu.driver.product(), title), "the start")
+    rank = other_rank([product for product, _ in everyone])
+    if rank:
+        cure = "start ranks where all GPUs are of one kind, or with --device cpu"
+        raise _other_device(group, rank, everyone[rank][1], everyone[0][1], cure)
 
 
 def _other_device(group: Group, rank: int, theirs: str, first: str, cure: str) -> GradcliError:
@@ -234,14 +227,3 @@ def _same_table(
         if theirs.get(key) != first.get(key):
             difference = f"{key}: {_brief(theirs.get(key))}, not {_brief(first.get(key))}"
             raise _other(group, kind, rank, what, difference)
-
-
-def take_from_first(group: Group, tensors: Iterable[Tensor]) -> None:
-    """Overwrite tensors with those of rank 0."""
-    if group.size == 1:
-        return
-    with engine.no_grad():
-        for tensor in tensors:
-            data = group.broadcast(bytes(bytes_of(tensor)) if group.rank == 0 else b"", "weights")
-            if group.rank > 0:
-                tensor.copy_(as_tensor(Stored(dtype_name(tensor), tuple(tensor.shape), data)))

@@ -12,18 +12,20 @@ from zlib import crc32
 from gradcli import engine
 from gradcli.data.loader import DataLoader
 from gradcli.engine import Tensor, nn, optim
-from gradcli.engine.distributed.group import Group
+from gradcli.engine.distributed.group import Group, other_rank
+from gradcli.engine.distributed.tensors import all_gather
 from gradcli.errors import CheckpointError, GradcliError, OptionError
-from gradcli.train.state import bytes_of
 from gradcli.wording import quantity
 
 
 def agree(group: Group, what: str, text: str) -> None:
     """Raise E804 on all ranks where one does something else than rank 0; `text` says what."""
-    texts = [each.decode() for each in group.all_gather(text.encode(), what)]
-    for name, other in zip(group.names, texts, strict=True):
-        if other != texts[0]:
-            raise OptionError(f"{what}: {name} has {other}; rank 0 has {texts[0]}", code="E804")
+    texts = group.gather_values(text, what)
+    rank = other_rank(texts)
+    if rank:
+        raise OptionError(
+            f"{what}: {group.names[rank]} has {texts[rank]}; rank 0 has {texts[0]}", code="E804"
+        )
 
 
 def describe(one: Any) -> str:
@@ -43,25 +45,11 @@ def describe(one: Any) -> str:
     return f"{type(one).__name__} {words} ({crc32(text.encode()):08x})"
 
 
-def take_weights(group: Group, model: nn.Module) -> None:
-    """Overwrite all parameters and buffers with those of rank 0."""
-    for name, tensor in model.state_dict().items():
-        data = group.broadcast(bytes(bytes_of(tensor)), f"prepare: {name}")
-        if group.rank and data:
-            with engine.no_grad():
-                flat = engine.frombuffer(bytearray(data), dtype=tensor.dtype)
-                tensor.copy_(flat.reshape(tensor.shape).to(tensor.device))
-
-
 def rows_of_all(group: Group, rows: Tensor) -> Tensor:
     """The rows of all ranks, those of rank 0 first; ranks may have different numbers of them."""
     what, rest = "gather_for_metrics", rows.shape[1:]
     agree(group, what, f"rows of {rows.dtype.name} {rest}")
-    data = b"".join(group.all_gather(bytes(bytes_of(rows)), what))
-    if not data or group.size == 1:
-        return rows.detach()
-    whole = engine.frombuffer(bytearray(data), dtype=rows.dtype)
-    return whole.reshape((-1, *rest)).to(rows.device)
+    return rows.detach() if group.size == 1 else engine.cat(all_gather(group, rows))
 
 
 def from_main(group: Group, what: str, action: Callable[[], bytes]) -> bytes:

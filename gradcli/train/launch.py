@@ -17,7 +17,7 @@ from gradcli.packages import version
 from gradcli.registry import did_you_mean
 from gradcli.train import directory as directories
 from gradcli.train import git_folder, precision, ranks
-from gradcli.train.agreement import agree_at_start, take_from_first
+from gradcli.train.agreement import agree_at_start
 from gradcli.train.baseline import read_baseline
 from gradcli.train.checkpoint import FORMAT, newest_valid
 from gradcli.train.compare import check_same, check_same_data, config_of
@@ -199,7 +199,7 @@ def _first_weights(job: Job, group: Group, reporter: Reporter) -> None:
     """The weights that a run begins with, those of rank 0: it alone needs what they come from."""
     if job.begin is not None:
         reporter.note(ranks.of_first(group, job.begin))
-    take_from_first(group, all_tensors(job.model, job.optimizer).values())
+    ranks.take_from_first(group, all_tensors(job.model, job.optimizer).values())
 
 
 def _changed_data(job: Job, path: Path, allowed: bool) -> list[str]:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from gradcli.engine import distributed
 from gradcli.errors import CheckpointError
-from gradcli.train.agreement import take_from_first
 from gradcli.train.checkpoint import file_name, read
 from gradcli.train.evaluate import Evaluation
-from gradcli.train.ranks import of_first
+from gradcli.train.ranks import of_first, take_from_first
 from gradcli.train.state import all_tensors, restore
 
 if TYPE_CHECKING:

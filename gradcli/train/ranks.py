@@ -14,22 +14,25 @@ import signal
 import struct
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
+from gradcli.engine import no_grad
 from gradcli.errors import CheckpointError, NumericsError, say_once
 from gradcli.train.checkpoint import checkpoint_of, file_bytes, names
 from gradcli.train.elsewhere import DirectoryElsewhere, SilentReporter
+from gradcli.train.safetensors_file import Stored
+from gradcli.train.state import as_tensor, bytes_of, dtype_name
 
 if TYPE_CHECKING:
+    from gradcli.engine import Tensor
     from gradcli.engine.distributed.group import Group
     from gradcli.engine.distributed.sum import How
     from gradcli.train.checkpoint import Checkpoint
     from gradcli.train.directory import RunDirectory
     from gradcli.train.report import Reporter
-    from gradcli.train.safetensors_file import Stored
     from gradcli.train.signals import Signals
 
 Answer = TypeVar("Answer")
@@ -237,6 +240,18 @@ def of_first(group: Group, ask: Callable[[], Answer]) -> Answer:
         return ask()
     answer = ask() if group.rank == 0 else None
     return cast("Answer", json.loads(group.broadcast(json.dumps(answer).encode(), "the start")))
+
+
+def take_from_first(group: Group, tensors: Iterable[Tensor]) -> None:
+    """Overwrite tensors with those of rank 0."""
+    if group.size == 1:
+        return
+    with no_grad():
+        for tensor in tensors:
+            data = group.broadcast(bytes(bytes_of(tensor)) if group.rank == 0 else b"", "weights")
+            if group.rank > 0:
+                stored = as_tensor(Stored(dtype_name(tensor), tuple(tensor.shape), data))
+                tensor.copy_(stored.to(tensor.device))
 
 
 def reporter(group: Group, own: Reporter) -> Reporter:

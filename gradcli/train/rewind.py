@@ -12,10 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcli.errors import CheckpointError, NumericsError
-from gradcli.train.agreement import take_from_first
 from gradcli.train.average import Average
 from gradcli.train.diagnose import RefusedStep, explain
-from gradcli.train.ranks import checkpoints, of_first
+from gradcli.train.ranks import checkpoints, of_first, take_from_first
 from gradcli.train.state import all_tensors, nonfinite_weights, restore, tensors_of
 from gradcli.train.step import Order, TrainingStep
 

@@ -13,7 +13,8 @@ from gradcli.data.loader import DataLoader
 from gradcli.engine import nn, optim
 from gradcli.engine.distributed import ALONE, Group
 from gradcli.errors import CheckpointError, NumericsError
-from gradcli.train.between_ranks import describe, end_all_with_one, from_main, take_weights
+from gradcli.train.between_ranks import describe, end_all_with_one, from_main
+from gradcli.train.ranks import take_from_first
 from gradcli.train.state import weights_sha256
 
 
@@ -48,7 +49,7 @@ def test_weights_and_buffers_of_all_types_are_those_of_rank_0() -> None:
 
     def task(group: Group) -> str:
         made = model(group.rank)
-        take_weights(group, made)
+        take_from_first(group, made.state_dict().values())
         return weights_sha256(made)
 
     assert on_ranks(3, task) == [weights_sha256(model(0))] * 3

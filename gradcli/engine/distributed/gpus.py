@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -70,9 +69,7 @@ def _choose(group: Group, device: str) -> Way:
         offer = Offer(_switched_off(), nccl.version(), gpu.driver.uuid())
     except DeviceError:
         offer = Offer(_switched_off() or "NCCL cannot be loaded")
-    offers = [
-        Offer(*json.loads(one)) for one in group.all_gather(json.dumps(offer).encode(), _WHAT)
-    ]
+    offers = [Offer(*one) for one in group.gather_values(offer, _WHAT)]
     why = why_not(group.names, offers)
     if why:
         return _by_host(why)
@@ -81,7 +78,7 @@ def _choose(group: Group, device: str) -> Way:
         own = nccl.Communicator(group)
     except DeviceError as error:
         refusal = error.message
-    refusals = [Offer(one.decode()) for one in group.all_gather(refusal.encode(), _WHAT)]
+    refusals = [Offer(one) for one in group.gather_values(refusal, _WHAT)]
     if own is None or any(one.lack for one in refusals):
         return _by_host(why_not(group.names, refusals))
     gpu.driver.patience = own.wait

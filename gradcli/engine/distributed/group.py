@@ -6,6 +6,7 @@ come can be named. Each look yields the core, for ranks may share it.
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 import time
@@ -243,6 +244,10 @@ class Group(ABC):
             for one, length, rest in zip(heads, lengths, rests, strict=True)
         ]
 
+    def gather_values(self, value: object, what: str) -> list[Any]:
+        """The value of each rank, in order of ranks; what JSON has: tuples arrive as lists."""
+        return [json.loads(one) for one in self.all_gather(json.dumps(value).encode(), what)]
+
     def _gather(self, data: bytes, lengths: Sequence[int], what: str) -> list[bytes]:
         """Blocks of lengths that all know, in log2(size) rounds: each doubles what a rank has."""
         order = [(self.rank + i) % self.size for i in range(self.size)]
@@ -285,6 +290,11 @@ class Group(ABC):
     def barrier(self, what: str) -> None:
         """Return once every rank has called this."""
         self.all_gather(b"", what)
+
+
+def other_rank(values: Sequence[object]) -> int:
+    """The first rank whose value is not that of rank 0; 0 where all ranks have the same."""
+    return next((rank for rank, value in enumerate(values) if value != values[0]), 0)
 
 
 def _unless_empty(message: Message) -> tuple[Message, ...]:

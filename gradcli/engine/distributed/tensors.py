@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradcli.engine.distributed.group import Group
+from gradcli.engine.distributed.group import Group, other_rank
 from gradcli.engine.distributed.sum import Sum
 from gradcli.engine.dtype import DTYPES
 from gradcli.engine.ops.creation.creation import frombuffer
@@ -60,6 +60,7 @@ def _agree(group: Group, tensor: Tensor, op: str) -> None:
     """Refuse tensors of several shapes before their bytes meet."""
     kinds = [one.decode() for one in group.all_gather(_kind(tensor), op)]
     shapes = [f"{name} {tuple(map(int, sizes))}" for name, *sizes in map(str.split, kinds)]
-    for name, shape in zip(group.names, shapes, strict=True):
-        if shape != shapes[0]:
-            raise ShapeError(f"{op}: {name} has {shape}, {group.names[0]} has {shapes[0]}")
+    rank = other_rank(shapes)
+    if rank:
+        first, other = group.names[0], group.names[rank]
+        raise ShapeError(f"{op}: {other} has {shapes[rank]}, {first} has {shapes[0]}")
