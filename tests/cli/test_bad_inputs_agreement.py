@@ -64,7 +64,7 @@ def test_another_gradcli_on_a_rank_is_named(monkeypatch: pytest.MonkeyPatch, wha
 
     def start(group: ThreadGroup) -> None:
         gathered = [present[rank] for rank in range(group.size)]
-        monkeypatch.setattr(agreement, "gather", lambda *_: gathered)
+        monkeypatch.setattr(group, "gather_values", lambda *_: gathered)
         meet(group)
 
     named = {"version": "version", "machine": "kind of processor", "source": "build of the kernels"}
