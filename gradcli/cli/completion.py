@@ -78,6 +78,13 @@ def runs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> lis
     return [one for one in names if one.startswith(incomplete)]
 
 
+def run_names(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """The names of runs alone."""
+    folder = Path(ctx.params.get("runs") or "runs")
+    names = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
+    return [name for name in names if name.startswith(incomplete)]
+
+
 def checkpoints(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """`best`, `last` and the steps of the run on the line."""
     run = _run(Path(ctx.params.get("runs") or "runs"), _words()[2])

@@ -20,13 +20,12 @@ from gradcli.train.json_file import FORMAT, read_json
 from gradcli.train.lock import Lock
 from gradcli.train.log import Log, strict
 from gradcli.train.log_recovery import recover as recover_log
-from gradcli.train.run_start import MOST, next_start
+from gradcli.train.run_start import MOST, NAME, next_start
 from gradcli.train.safetensors_file import Stored
 from gradcli.train.small_file import read_small
 from gradcli.train.yaml_text import to_yaml
 from gradcli.wording import listed
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 STEP = re.compile(r"[0-9]{1,12}")
 BEFORE_FORK = re.compile(rf"resolved-({STEP.pattern})\.yaml")
 POINTERS = ("last", "best")

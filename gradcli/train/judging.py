@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcli.train.checkpoint import Best, Meta
 from gradcli.train.metrics import better, direction_of
@@ -37,6 +37,15 @@ def judge(job: Job, before: Meta, figures: Mapping[str, float]) -> Meta:
         else:
             meta = replace(meta, stale=meta.stale + 1)
     return meta
+
+
+def best_as_json(job: Job, meta: Meta) -> dict[str, Any] | None:
+    """The best so far, for status.json; None where nothing is judged, or nothing was yet."""
+    best = meta.best
+    if best is None:
+        return None
+    direction = direction_of(best.metric, job.metrics)
+    return {"metric": best.metric, "value": best.value, "step": best.step, "better": direction}
 
 
 def is_stale(job: Job, meta: Meta) -> bool:

@@ -18,7 +18,7 @@ from gradcli.train.diagnose import Explanation, RefusedStep, explain
 from gradcli.train.evaluate import Cancelled
 from gradcli.train.expectations import missed
 from gradcli.train.job import steps_per_epoch, total_steps
-from gradcli.train.judging import is_stale, judge
+from gradcli.train.judging import best_as_json, is_stale, judge
 from gradcli.train.measuring import Measuring
 from gradcli.train.origin import origin_of
 from gradcli.train.ranks import Ranks, of_first
@@ -324,6 +324,7 @@ class Trainer:
                 "epoch": self.meta.epoch,
                 "seconds": round(self._seconds(), 3),
                 "metrics": dict(self.meta.metrics),
+                "best": best_as_json(self.job, self.meta),
                 **values,
             }
         )

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from gradcli.errors import ConfigError, GradcliError, RunError
 from gradcli.registry import did_you_mean
 from gradcli.train.checkpoint import step_of
-from gradcli.train.directory import NAME
-from gradcli.train.run_start import RUN_ID, newest, start_of
+from gradcli.train.run_start import NAME, RUN_ID, newest, start_of
 from gradcli.wording import listed
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from gradcli.train.json_file import read_json
 
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 RUN_ID = re.compile(r"([0-9]{8}-[0-9]{6})(Z?)-([0-9]{3})")
 STAMP = "%Y%m%d-%H%M%S"
 MOST = 999  # runs of one second

@@ -1,0 +1,264 @@
+"""All runs of a folder at a glance: what status.json says of each, and its size.
+
+No engine is imported for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from gradcli.dataclass import dataclass
+from gradcli.errors import ConfigError, RunError
+from gradcli.registry import did_you_mean
+from gradcli.train.json_file import read_json
+from gradcli.train.lock import is_held
+from gradcli.train.run_start import NAME, NEVER, RUN_ID, Start, start_of
+from gradcli.wording import listed
+
+KILLED, UNKNOWN = "killed", "unknown"
+WRITTEN = ("running", "stopped", "interrupted", "failed", "finished")  # into status.json
+STATES = (*WRITTEN, KILLED, UNKNOWN)
+# Figures of which less is better, by their names behind `val.`; the table of metrics is not asked,
+# as that imports the engine. A test compares the two.
+LOWER = frozenset(
+    {
+        "loss",
+        "log_loss",
+        "brier",
+        "perplexity",
+        "bits_per_character",
+        "mse",
+        "rmse",
+        "mae",
+        "mape",
+        "median_error",
+    }
+)
+LONGEST = 100  # letters of a figure's name
+COLUMNS = ("name", "status", "step", "age", "size")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a run, such as `val.accuracy`.
+
+    `better` is `higher` or `lower` where the run is judged by it and says so, else "".
+    """
+
+    metric: str
+    value: float
+    better: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a list says of a run.
+
+    Attributes:
+        status: as in status.json; `killed` where that says `running` and nobody holds the lock.
+        best: the figure that the run is judged by, at its best step; of a run that keeps no best
+            checkpoint a figure of val that is no loss, before others.
+        size: the bytes of all its files.
+    """
+
+    path: Path
+    start: Start
+    status: str
+    step: int | None
+    steps: int | None
+    best: Figure | None
+    metrics: Mapping[str, float]
+    size: int
+
+    @property
+    def name(self) -> str:
+        """The name that it shares with other runs."""
+        return self.path.parent.name
+
+    @property
+    def created(self) -> datetime | None:
+        """When it began, if its name is a time."""
+        return None if self.start.time == NEVER else self.start.time
+
+    def figure(self, metric: str) -> Figure | None:
+        """Its best value of a figure, else the last; None where it has none."""
+        if self.best is not None and self.best.metric == metric:
+            return self.best
+        value = self.metrics.get(metric)
+        return None if value is None else Figure(metric, value)
+
+
+def direction(metric: str) -> str:
+    """Which way a figure of gradcli's own is better: `higher` or `lower`."""
+    return "lower" if metric.rpartition(".")[2] in LOWER else "higher"
+
+
+def direction_in(runs: Sequence[Run], metric: str) -> str:
+    """The same of any figure: a run that is judged by it knows, of a user's own metrics too."""
+    judges = (run.best for run in runs if run.best is not None)
+    known = (one.better for one in judges if one.metric == metric and one.better)
+    return next(known, direction(metric))
+
+
+def merit_of(value: float, better: str) -> float:
+    """A number that is higher the better a figure is."""
+    return value if better == "higher" else -value
+
+
+def runs_in(folder: Path) -> list[Run]:
+    """Every run below a folder, the newest first; links are not followed.
+
+    Raises:
+        RunError: the folder cannot be read.
+    """
+    try:
+        paths = [
+            run
+            for name in _folders(folder, NAME.fullmatch)
+            for run in _folders(name, RUN_ID.fullmatch)
+            if (run / "resolved.yaml").is_file()
+        ]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise RunError(f"cannot read {error.filename or folder}: {error.strerror}") from error
+    return sorted(map(read_run, paths), key=lambda run: run.start, reverse=True)
+
+
+def _folders(folder: Path, matches: Any) -> Iterator[Path]:
+    with os.scandir(folder) as entries:
+        names = [
+            one.name for one in entries if matches(one.name) and one.is_dir(follow_symlinks=False)
+        ]
+    return (folder / name for name in names)
+
+
+def read_run(path: Path) -> Run:
+    """One run; whatever its status.json holds, it is listed."""
+    said = read_json(path / "status.json")
+    metrics = _metrics(said.get("metrics"))
+    return Run(
+        path,
+        start_of(path),
+        _status(path, said),
+        _count(said.get("step")),
+        _count(said.get("steps")),
+        _best(said.get("best")) or _telling(metrics),
+        metrics,
+        size_of(path),
+    )
+
+
+def _status(path: Path, said: Mapping[str, Any]) -> str:
+    status = said.get("status")
+    if status == "running" or not said:
+        if is_held(path / "lock"):
+            return "running"
+        begun = status == "running" or not os.path.lexists(path / "status.json")
+        return KILLED if begun else UNKNOWN
+    return status if status in WRITTEN else UNKNOWN
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    with contextlib.suppress(OverflowError):
+        return float(value) if math.isfinite(value) else None
+    return None
+
+
+def _metrics(said: object) -> dict[str, float]:
+    pairs = said.items() if isinstance(said, dict) else ()
+    numbers = {str(name): _number(value) for name, value in pairs if len(str(name)) <= LONGEST}
+    return {name: value for name, value in numbers.items() if value is not None}
+
+
+def _best(said: object) -> Figure | None:
+    """What status.json says of the best step; of older versions it says nothing."""
+    if not isinstance(said, dict):
+        return None
+    metric, value, better = said.get("metric"), _number(said.get("value")), said.get("better")
+    if not isinstance(metric, str) or len(metric) > LONGEST or value is None:
+        return None
+    return Figure(metric, value, better if better in ("higher", "lower") else "")
+
+
+def _telling(metrics: Mapping[str, float]) -> Figure | None:
+    """The figure that says most where none is kept: of val, then of test, and no loss first."""
+
+    def rank(metric: str) -> tuple[bool, bool]:
+        return not metric.startswith("val."), metric.endswith(".loss")
+
+    chosen = min(metrics, key=rank, default=None)
+    return None if chosen is None else Figure(chosen, metrics[chosen])
+
+
+def size_of(path: Path) -> int:
+    """The bytes of all files below a folder; links are not followed."""
+    total, folders = 0, [os.fspath(path)]
+    while folders:
+        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                else:
+                    with contextlib.suppress(OSError):  # it went away since
+                        total += entry.stat(follow_symlinks=False).st_size
+    return total
+
+
+def named(runs: Sequence[Run], name: str | None, folder: Path) -> list[Run]:
+    """The runs of this name; all of them where no name is asked for.
+
+    Raises:
+        RunError: there is none.
+    """
+    chosen = [run for run in runs if name in (None, run.name)]
+    if name is None or chosen:
+        return chosen
+    quote = ascii(name)[1:-1]
+    if not runs:
+        raise RunError(f"no run '{quote}': {folder} holds no runs yet; `gradcli train` makes one")
+    names = sorted({run.name for run in runs})
+    cure = did_you_mean(name, names, f"known: {listed(names)}")
+    raise RunError(f"no run is called '{quote}' in {folder}; {cure}")
+
+
+def sorted_by(runs: Sequence[Run], column: str | None) -> list[Run]:
+    """The runs by a column or a figure, the best, newest or largest first.
+
+    Runs that lack it come last.
+
+    Raises:
+        ConfigError: no run has such a figure.
+    """
+    if column is None or column == "age":
+        return sorted(runs, key=lambda run: run.start, reverse=True)
+    if column == "size":
+        return sorted(runs, key=lambda run: -run.size)
+    if column == "step":
+        return sorted(runs, key=lambda run: -1 if run.step is None else run.step, reverse=True)
+    if column in ("name", "status"):
+        return sorted(runs, key=lambda run: str(getattr(run, column)))
+    figures = {run.path: run.figure(column) for run in runs}
+    better = direction_in(runs, column)
+    if runs and not any(figures.values()):
+        known = sorted({name for run in runs for name in run.metrics} | {*COLUMNS})
+        cure = did_you_mean(column, known, f"known: {listed(known, 20)}")
+        raise ConfigError(f"--sort: no run has a figure '{ascii(column)[1:-1]}'; {cure}")
+
+    def merit(run: Run) -> float:
+        figure = figures[run.path]
+        return math.inf if figure is None else -merit_of(figure.value, better)
+
+    return sorted(runs, key=merit)
