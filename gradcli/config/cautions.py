@@ -59,6 +59,12 @@ CAUTIONS: dict[str, Caution] = {
         "The classes below the first label have no sample, and the model has outputs for them.",
         "Subtract the first label, or write `data.classes` if that is meant.",
     ),
+    "W110": Caution(
+        "Weights that get no gradient",
+        "No way back leads from the loss to these weights: something behind them rounds, takes "
+        "the largest, detaches or is the same for every input, such as a softmax over one value.",
+        "Change or remove what cuts the way; weights that shall stay as they are go into `freeze`.",
+    ),
     "W111": Caution(
         "Two norms in a row",
         "A norm directly behind another one gets values that have just been normed.",
@@ -74,6 +80,11 @@ CAUTIONS: dict[str, Caution] = {
         "A width of 1 inside the model",
         "A layer leaves one number (or one a step), and all layers behind it see only that.",
         "Make it wider. Only the last layer of a model has a reason to be so narrow.",
+    ),
+    "W114": Caution(
+        "An output that the loss never sees",
+        "The loss is the same whatever the model answers there, so nothing is learnt of it.",
+        "Let the model have fewer outputs, or the loss use all of them.",
     ),
 }
 

@@ -9,7 +9,15 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from gradcli.config import blocks, crosscheck, loss_fits, number_labels, own_code, target_scale
+from gradcli.config import (
+    blocks,
+    crosscheck,
+    loss_fits,
+    number_labels,
+    own_code,
+    reach,
+    target_scale,
+)
 from gradcli.config.containers import CONTAINERS
 from gradcli.config.grouping import choose_optimizer
 from gradcli.config.layers import LAYERS
@@ -190,6 +198,9 @@ class _Loading:
             crosscheck.watched(root, train, expect, measured, facts, schedule.made.metric, report)
         if layers:
             crosscheck.parameters(layers, crosscheck.place_of(root, "model"), report)
+        if layers and facts and loss and values and not report.errors:
+            reach.weights_lint(layers, values["freeze"], facts, report)
+            reach.outputs_lint(root, loss, layers[-1], facts, report)
         if code.broken:  # an unknown name may be one of its own
             report.errors[:] = [error for error in report.errors if error.code != UNKNOWN]
         if report.errors:

@@ -1,0 +1,241 @@
+"""What the way back from the loss reaches: the weights, and the outputs of the model.
+
+Layers of the table let gradients through, but for a few that give the same for every input in the
+shapes of a model. Own layers are asked: the model runs once on `meta`, and backward.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli import engine
+from gradcli.config.layers import LAYERS
+from gradcli.config.loss_fits import classes_of, target_kind
+from gradcli.config.node import Node, Report
+from gradcli.config.planned import PlannedLayer, build_all
+from gradcli.config.sections import Chosen
+from gradcli.config.selection import select
+from gradcli.dataclass import dataclass
+from gradcli.engine import Tensor, nn
+from gradcli.wording import listed, quantity
+
+if TYPE_CHECKING:
+    from gradcli.data import Facts
+
+LARGEST = 10_000_000  # parameters of a model that is run on the CPU where `meta` will not do
+NUMBERS = 1_000_000  # of outputs on which a loss is tried
+SHOWN = 3
+SOFTMAXES = {"softmax", "logsoftmax", "softmin"}
+
+
+def weights_lint(
+    layers: Sequence[PlannedLayer], freeze: Sequence[str], facts: Facts, report: Report
+) -> None:
+    """Warn of weights that no gradient reaches, once for what cuts their way."""
+    flat = {layer.index: layer for top in layers for layer in top.flat()}
+    _one_step(flat.values(), report)
+    cuts = {index: why for index, layer in flat.items() if (why := _constant(layer))}
+    if not cuts and all(layer.kind in LAYERS or layer.children for layer in flat.values()):
+        return
+    for device in ("meta", "cpu"):
+        if device == "cpu" and sum(layer.parameters for layer in layers) > LARGEST:
+            return
+        try:
+            walk = _walk_back(layers, freeze, facts, cuts, device)
+        except Exception:  # own code that looks at numbers, or takes no zeros
+            continue
+        _say(walk, flat, cuts, report)
+        return
+
+
+def _constant(layer: PlannedLayer) -> str:
+    """Why a layer of the table gives the same whatever comes in; empty where it does not."""
+    shape, fields = layer.input.shape, layer.fields
+    if layer.kind in SOFTMAXES and shape[fields["dim"]] == 1:
+        return f"is taken over a single value (dim: {fields['dim']})"
+    values = {
+        "layernorm": math.prod(shape if len(shape) == 3 else shape[-1:]),
+        "groupnorm": math.prod(shape) // fields["groups"] if layer.kind == "groupnorm" else 0,
+        "instancenorm": math.prod(shape[1:]),
+    }
+    return "norms a single value" if values.get(layer.kind) == 1 else ""
+
+
+def _one_step(layers: Collection[PlannedLayer], report: Report) -> None:
+    """Warn of recurrent layers that never recur."""
+    places = set()
+    for layer in layers:
+        recurs = layer.kind in ("lstm", "gru", "rnn")
+        if recurs and layer.input.shape[0] == 1 and layer.place not in places:
+            places.add(layer.place)
+            report.warn(
+                "W110",
+                f"layer {layer.index}, {layer.title}: its input has one step, so its recurrent "
+                "weights get no gradient",
+                layer.place,
+                caret="use linear, or more steps",
+            )
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """What came of a way back.
+
+    Attributes:
+        missing: by the index of a layer, how many of its parameters got none, and of how many.
+        order: the layers in the order in which they ran, by their indices.
+        cutters: those out of which no gradient comes, although one could have gone in.
+    """
+
+    missing: dict[str, tuple[int, int]]
+    order: list[str]
+    cutters: set[str]
+
+
+def _walk_back(
+    layers: Sequence[PlannedLayer],
+    freeze: Sequence[str],
+    facts: Facts,
+    cuts: Collection[str],
+    device: str,
+) -> _Walk:
+    state = engine.get_rng_state()
+    try:
+        with engine.device(device), engine.enable_grad():
+            model = build_all(layers)
+            for name in select(model, freeze, "freeze"):
+                model.get_parameter(name).requires_grad_(False)
+            walk = _Walk({}, [], set(cuts))
+            modules = {
+                module.layer_title.partition(" ")[0]: module
+                for module in model.modules()
+                if "layer_title" in vars(module)
+            }
+            for index, module in modules.items():
+                _follow(module, index, walk)
+            dtype = engine.int64 if facts.input_kind == "index" else engine.float32
+            outputs = model(engine.zeros(2, *facts.input, dtype=dtype))
+            if outputs.requires_grad:
+                outputs.sum().backward()
+            for index, module in modules.items():
+                _count(module, index, walk)
+        return walk
+    finally:
+        engine.set_rng_state(state)
+
+
+def _follow(module: nn.Module, index: str, walk: _Walk) -> None:
+    """Note when a layer runs, and whether it cuts; one that is the same for all inputs does."""
+
+    def before(_: nn.Module, args: Any) -> Any:
+        walk.order.append(index)
+        return tuple(one.detach() for one in args) if index in walk.cutters else None
+
+    def behind(_: nn.Module, args: Any, output: Tensor) -> None:
+        if args[0].requires_grad and not output.requires_grad:
+            walk.cutters.add(index)
+
+    module.register_forward_pre_hook(before)
+    module.register_forward_hook(behind)
+
+
+def _count(module: nn.Module, index: str, walk: _Walk) -> None:
+    if any("layer_title" in vars(inner) for inner in list(module.modules())[1:]):
+        return  # it holds layers
+    parameters = [one for one in module.parameters() if one.requires_grad]
+    missing = sum(one.grad is None for one in parameters)
+    if missing:
+        walk.missing[index] = missing, len(parameters)
+
+
+def _say(walk: _Walk, flat: dict[str, PlannedLayer], cuts: dict[str, str], report: Report) -> None:
+    groups: dict[str, list[str]] = {}
+    for index in walk.missing:
+        groups.setdefault(_cutter(index, walk) or index, []).append(index)
+    places = set()
+    for cutter, indices in groups.items():
+        layer = flat[cutter]
+        if layer.place in places:
+            continue  # another turn of a repeat
+        places.add(layer.place)
+        missing, all_ = walk.missing.get(cutter, (0, 0))
+        if cutter in walk.cutters:
+            why = cuts.get(cutter, "lets no gradient through")
+            message = f"{why}: the weights of {_names_of(indices, flat)} get none"
+            cure = "change or remove it, or freeze these weights"
+        else:
+            message = f"{missing} of its {quantity(all_, 'parameter')} get no gradient"
+            cure = "use them without detach(), argmax() or round()"
+        colon = "" if cutter in walk.cutters else ":"
+        begin = f"layer {layer.index}, {layer.title}{colon}"
+        report.warn("W110", f"{begin} {message}", layer.place, caret=cure)
+
+
+def _cutter(index: str, walk: _Walk) -> str | None:
+    """The first layer that cuts, from this one on; None where it alone loses some."""
+    later = walk.order[walk.order.index(index) :] if index in walk.order else []
+    return next((one for one in later if one in walk.cutters), None)
+
+
+def _names_of(indices: Sequence[str], flat: dict[str, PlannedLayer]) -> str:
+    """`layer 1, linear 16` or `layers 1, 3, 5, ...`."""
+    if len(indices) == 1:
+        return f"layer {indices[0]}, {flat[indices[0]].title},"
+    return f"layers {listed(indices, SHOWN)}"
+
+
+def outputs_lint(
+    root: Node, loss: Chosen, last: PlannedLayer, facts: Facts, report: Report
+) -> None:
+    """Warn of outputs that change nothing in the loss, of own code or with weights of 0."""
+    if loss.made.attempt is None and 0 not in loss.values.get("weight", ()):
+        return
+    shape = last.output.shape
+    blind = list(_blind_places(loss.made.make, shape, facts)) if shape else []
+    if not blind:
+        return
+    along = shape[-1] if target_kind(facts) == "labels" else math.prod(shape)
+    report.warn(
+        "W114",
+        f"loss '{loss.name}' never sees {len(blind)} of the {quantity(along, 'output')} of layer "
+        f"{last.index}, {last.title}: {listed(map(str, blind), SHOWN)}, counted from 0",
+        root.map()["loss"].place,
+        caret="nothing is learnt of what they say",
+    )
+
+
+def _blind_places(
+    make: Callable[[], Callable[[Tensor, Tensor], Tensor]], shape: tuple[int, ...], facts: Facts
+) -> Iterator[int]:
+    """The outputs with a gradient of 0 at many random outputs, large and small."""
+    labels = target_kind(facts) == "labels"
+    classes = classes_of(facts) or 1
+    batch = max(16, 4 * classes // max(math.prod(facts.target), 1))
+    if batch * math.prod(shape) > NUMBERS:
+        return
+    state = engine.get_rng_state()
+    try:
+        with engine.device("cpu"), engine.enable_grad():
+            engine.manual_seed(0)
+            total = None
+            for scale in (0.1, 1.0, 10.0):
+                outputs = (engine.randn(batch, *shape) * scale).requires_grad_()
+                if labels:
+                    count = batch * math.prod(facts.target)
+                    flat = engine.arange(count, dtype=engine.int64) % classes
+                    targets = flat.reshape(batch, *facts.target)
+                else:
+                    targets = engine.rand(batch, *facts.target)
+                make()(outputs, targets).backward()
+                assert outputs.grad is not None
+                rows = outputs.grad.reshape(-1, shape[-1] if labels else math.prod(shape))
+                hits = (rows != 0).sum(0)
+                total = hits if total is None else total + hits
+            assert total is not None
+            yield from (place for place, count in enumerate(total.tolist()) if count == 0)
+    except Exception:  # such numbers may be none that it takes: then nobody knows
+        return
+    finally:
+        engine.set_rng_state(state)
