@@ -21,6 +21,7 @@ from gradcli.train.job import steps_per_epoch, total_steps
 from gradcli.train.judging import best_as_json, is_stale, judge
 from gradcli.train.measuring import Measuring
 from gradcli.train.origin import origin_of
+from gradcli.train.pace import Pace
 from gradcli.train.ranks import Ranks, of_first
 from gradcli.train.report import Reporter, Result
 from gradcli.train.rewind import first_refused
@@ -70,6 +71,7 @@ class Trainer:
         self._saved = -1
         self._under_way = 0  # the last of the steps that are made in one go
         self._step = TrainingStep(job, self.split, reporter.note)
+        self._pace = Pace(self._step)
         self._order = Order(job.settings.seed, job.settings.batch, self.split.size, self.per_epoch)
         group = distributed.group()
         if group.size > 1:
@@ -131,10 +133,13 @@ class Trainer:
         self._under_way = done + (count := self._stretch(done))
         indices = self._order.rows(done, count)
         self._ranks.begin()
+        self._pace.begin()
         progress = self._step.run(done + 1, indices)
         self._ranks.count_steps(progress.done)
+        self._pace.count(progress.done, indices.shape[1])
         for step, loss in enumerate(progress.losses[: progress.done], done + 1):
             self._made(step, loss)
+        self._pace.end()
         if progress.error is not None:
             self._ended(indices[progress.done], progress)
 
@@ -159,6 +164,7 @@ class Trainer:
         if step % self.job.settings.log_every == 0 or step == 1:
             epoch = (step - 1) // self.per_epoch
             figures = {"loss": loss, "lr": rate, "seconds": self._seconds()}
+            figures |= {"grad_norm": self._step.norm_at(step), **self._pace.take()}
             self._log("step", step, epoch=epoch, **figures, **self._ranks.waiting())
         self._enter(step, self.meta.skipped, 0)
         self.reporter.step(step, loss, rate)
@@ -184,7 +190,8 @@ class Trainer:
         why = {"skipped": explanation.error.message} if skips else {}
         epoch, rate = self.meta.step // self.per_epoch, self._step.rates(step)[0]
         line = {"epoch": epoch, "loss": figures.loss, "lr": rate, "seconds": self._seconds()}
-        self._log("step", step, **line, **why)
+        norm = {} if figures.norm is None else {"grad_norm": figures.norm}
+        self._log("step", step, **line, **norm, **why)
         if not skips:
             in_data = of_first(distributed.group(), lambda: explanation.in_data)
             if in_data and self._saved != self.meta.step:

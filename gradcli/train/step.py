@@ -7,8 +7,7 @@ step is captured once and many steps are replayed without Python in between.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import replace
@@ -28,6 +27,7 @@ from gradcli.engine.optim import clip
 from gradcli.errors import NumericsError
 from gradcli.train import precision
 from gradcli.train.average import Average
+from gradcli.train.gradient_norm import GradientNorm, norm_of
 from gradcli.train.job import Loss, steps_per_epoch
 from gradcli.train.parts import Gradients, Outline, PartResult, Shares, cut
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 
 NORMS = 5  # of the latest steps, kept for messages
-NORM_SECONDS = 1.0  # between two looks at the gradients where no step needs their norm
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class TrainingStep:
     The parts of a batch are shared by the ranks of `group`: all that this process has joined.
 
     Attributes:
-        norms: of the gradients at the latest steps at which they are known, by step.
+        norms: of the gradients before they are clipped, at the latest steps where they are known.
     """
 
     def __init__(
@@ -106,7 +105,7 @@ class TrainingStep:
             eager=not job.settings.capture,
         )
         self.norms: dict[int, float] = {}
-        self._looked = -math.inf
+        self._norm = GradientNorm(job.model.parameters())
 
     @property
     def average(self) -> Average | None:
@@ -126,28 +125,28 @@ class TrainingStep:
         """The steps from number `first` (from 1) on, one for each row of indices (steps, batch)."""
         inputs = self._one.inputs(range(first, first + indices.shape[0]))
         result = self.captured.steps(indices, *inputs)
-        columns = [] if result.outputs is None else [one.tolist() for one in result.outputs]
-        losses, norms = columns if len(columns) == 2 else (*(columns or [[]]), [])
+        columns = iter([] if result.outputs is None else [one.tolist() for one in result.outputs])
+        losses: list[float] = next(columns, [])
+        norms: list[float] = next(columns, []) if self.looks else []
+        before = next(columns, norms)
         if result.error is not None and len(losses) == result.done and self._one.loss is not None:
             losses.append(self._one.loss.item())  # an eager step that was refused gave nothing back
             norms += [] if self._one.norm is None else [self._one.norm.item()]
-        progress = Progress(losses, norms, result.done, result.error)
-        self._look(first, progress)
-        return progress
+        self._keep(dict(enumerate(before[: result.done], first)))
+        return Progress(losses, norms, result.done, result.error)
 
-    def _look(self, first: int, progress: Progress) -> None:
-        """Keep the norms of the latest steps; now and then also where no step needs them."""
-        self.norms.update(enumerate(progress.norms[: progress.done], first))
-        known = progress.norms or progress.error is not None
-        if not known and time.monotonic() - self._looked > NORM_SECONDS:
-            self._looked = time.monotonic()
-            self.norms[first + progress.done - 1] = self.norm()
-        self.norms = dict(list(self.norms.items())[-NORMS:])
+    def _keep(self, norms: Mapping[int, float]) -> None:
+        self.norms = dict([*self.norms.items(), *norms.items()][-NORMS:])
+
+    def norm_at(self, step: int) -> float:
+        """That of the gradients of the latest step, before they were clipped in any way."""
+        if step not in self.norms:
+            self._keep({step: self.norm()})
+        return self.norms[step]
 
     def norm(self) -> float:
         """That of the gradients as they are."""
-        grads = clip.gradients(self._job.model.parameters())
-        return clip.norm_and_factor(grads, 1.0)[0].item() if grads else 0.0
+        return self._norm(self.captured.programs)
 
     def again(self, step: int, indices: Tensor, loss: Loss) -> Tensor:
         """The loss of a step (from 1), and its gradients, by eager calls; nothing is updated.
@@ -187,6 +186,7 @@ class OneStep:
         self.average = None if ema is None else Average(job.model, ema)
         self.loss: Tensor | None = None  # of the latest step that Python made
         self.norm: Tensor | None = None
+        self.whole_norm: Tensor | None = None  # before its numbers were clipped, where they are
         self.buffers = saved_buffers(job.model)
         self.before = [buffer.clone() for buffer in self.buffers]
         skips = job.settings.on_nonfinite == "skip"
@@ -219,18 +219,19 @@ class OneStep:
     ) -> tuple[Tensor, ...]:
         """One step: its loss, and the norm of its gradients where it needs that.
 
+        Behind them is the norm before `clip_value` was applied, where it is: nobody sees it later.
         If one of them is not finite, it ends before the update. `decay` is that of the average,
         where there is one.
         """
         self.job.optimizer.take_rates(rates)
         for before, buffer in zip(self.before, self.buffers, strict=True):
             copy_into(before.array, buffer.array)
-        self.norm = None
+        self.norm = self.whole_norm = None
         with precision.products(self.job.settings):
             self.loss = loss = self.gradients(indices, state)
             self._require_finite(loss)
             self.update(decay)
-        return (loss,) if self.norm is None else (loss, self.norm)
+        return tuple(one for one in (loss, self.norm, self.whole_norm) if one is not None)
 
     def rates(self, step: int) -> list[float]:
         """The learning rate of each group at a step, from 1."""
@@ -310,6 +311,8 @@ class OneStep:
         """Clip the gradients, take the optimizer's step, and move the average."""
         settings = self.job.settings
         if settings.clip_value is not None:
+            before = clip.gradients(self._parameters)
+            self.whole_norm = norm_of(before) if before else None
             optim.clip_grad_value_(self._parameters, settings.clip_value)
         grads = clip.gradients(self._parameters) if self.looks else []
         if grads:

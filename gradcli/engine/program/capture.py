@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
 from gradcli.engine import recording, table
@@ -33,6 +34,13 @@ _AUTOCASTING = autocast.variable
 _AS_IT_IS = object()  # in place of a result: the step is to be run
 
 
+class Learning(NamedTuple):
+    """How many steps were recorded, and the seconds that they and their programs took."""
+
+    steps: int
+    seconds: float
+
+
 class Captured:
     """A step that is replayed without Python once it has been seen twice; made by `capture`.
 
@@ -43,6 +51,9 @@ class Captured:
 
     Threads take turns: a program has one arena, and one place for each argument and result. A step
     that stays eager runs in all of them at once.
+
+    Attributes:
+        learning: what it took so far to learn its programs.
     """
 
     def __init__(
@@ -61,6 +72,7 @@ class Captured:
         self._unused = 0  # recordings that never became a program
         self._broken = ""  # what the last of them found changed
         self._state: object = None
+        self.learning = Learning(0, 0.0)
         self._turn = RLock()
         self._inside = False  # whoever has the turn is between looking for an entry and a result
         _all.add(self)
@@ -201,11 +213,15 @@ class Captured:
     def _record(self, entry: Entry, args: Sequence[object]) -> Any:
         if entry.refused:
             return _AS_IT_IS
+        began = time.perf_counter()
         try:
             returned, why = entry.record(self._step, args, self._passes)
         except CaptureError as error:
             self._refuse(entry, error.message)
             return _AS_IT_IS
+        finally:
+            steps, seconds = self.learning
+            self.learning = Learning(steps + 1, seconds + time.perf_counter() - began)
         if why:
             self._refuse(entry, why)
         return returned

@@ -10,7 +10,7 @@ and finds its tensors on the host.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from gradcli.engine import outside
 from gradcli.engine.array import Array, copy_into, empty, empty_beside
@@ -22,6 +22,7 @@ from gradcli.engine.device.gpu.launch import CallSpec, Plan
 from gradcli.engine.device.kernels import ffi
 from gradcli.engine.device.program import CallPlan
 from gradcli.engine.dtype import DType
+from gradcli.engine.graph import Leaf
 from gradcli.engine.program import plan, schedule
 from gradcli.engine.program.record import Buffer, Call, Recording, View
 from gradcli.engine.program.replay import Program
@@ -93,6 +94,11 @@ class DeviceProgram:
         self._changed = list({id(s): s for s in outputs if s is not None}.values())
 
     # -- what is made ready once ---------------------------------------------------------------
+
+    @property
+    def grads(self) -> Mapping[Leaf, Array | None]:
+        """Where a replay leaves the gradient of each leaf that gets one: memory of its own."""
+        return self._host.grads
 
     def _pieces(self, written: set[Buffer], owned: set[int]) -> dict[Buffer, _Sent]:
         views: dict[Buffer, list[View]] = {}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from gradcli.engine import outside
 from gradcli.engine.array import Array
 from gradcli.engine.device import cpu
 from gradcli.engine.device.program import Compiled, Transfers
+from gradcli.engine.graph import Leaf
 from gradcli.engine.program.planned import Planned, Section
 from gradcli.engine.program.record import Buffer, Call, Recording
 from gradcli.engine.recording import Varying
@@ -61,6 +62,11 @@ class Program:
             for number in range(section.first, section.first + len(section.calls))
         ]
         return Compiled(section.listed, parts, _ports(section.calls, inputs), scratch)
+
+    @property
+    def grads(self) -> Mapping[Leaf, Array | None]:
+        """Where a replay leaves the gradient of each leaf that gets one: memory of its own."""
+        return self.recording.grads
 
     def address(self, buffer: Buffer) -> int:
         """Where a buffer lies."""
