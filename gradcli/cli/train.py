@@ -91,7 +91,6 @@ def command(
     from gradcli.train import ranks
     from gradcli.train.directory import RunDirectory, check_name
     from gradcli.train.run_name import is_run
-    from gradcli.train.unfinished import unfinished_run
 
     if name is not None:
         check_name(name)
@@ -102,6 +101,8 @@ def command(
     output.warnings(config.warnings)
     sha256 = sha256_at_start(config)
     if continues:
+        from gradcli.train.unfinished import unfinished_run
+
         group, title = distributed.group(), name or config.name
         run = ranks.choose(group, lambda: unfinished_run(runs, title, sha256))
         if run is not None:

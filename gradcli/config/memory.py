@@ -17,7 +17,6 @@ from gradcli.engine import distributed
 from gradcli.engine.device import cpu, meta
 from gradcli.engine.program.planned import arena_bytes
 from gradcli.errors import CaptureError, DeviceError, ErrorGroup, OptionError, ShapeError
-from gradcli.train.division import with_parts
 from gradcli.train.step import OneStep
 from gradcli.wording import quantity
 
@@ -81,6 +80,10 @@ def program_memory(config: Config, group: Group | None = None) -> Memory:
 
 def _on_ranks(config: Config, group: Group) -> Config:
     """With the parts in which so many ranks cut a batch."""
+    if group.size == 1:
+        return config
+    from gradcli.train.division import with_parts  # whoever is alone does not wait for it
+
     return replace(config, train=with_parts(config.train, config.facts.sizes["train"], group.size))
 
 

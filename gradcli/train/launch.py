@@ -17,12 +17,10 @@ from gradcli.packages import version
 from gradcli.registry import did_you_mean
 from gradcli.train import directory as directories
 from gradcli.train import git_folder, precision, ranks
-from gradcli.train.agreement import agree_at_start
 from gradcli.train.baseline import read_baseline
 from gradcli.train.checkpoint import FORMAT, newest_valid
 from gradcli.train.compare import check_same, check_same_data, config_of
 from gradcli.train.directory import RunDirectory
-from gradcli.train.division import check_parts, divide_batches
 from gradcli.train.evaluate import Evaluation, metric_names
 from gradcli.train.forks import Fork, manifest_with, of_run, values_at, with_changes, with_forks
 from gradcli.train.job import steps_per_epoch, total_steps
@@ -96,8 +94,7 @@ def start(
 ) -> Result:
     """A new run, from its directory to its test figures."""
     group = distributed.group()
-    agree_at_start(group, job, {"--max-steps": max_steps})
-    job = divide_batches(job, group.size, reporter.note)
+    job = _on_ranks(job, group, max_steps, reporter, new=True)
     _first_weights(job, group, reporter)
     _remark(job, reporter)
     preflight(job)
@@ -130,8 +127,7 @@ def resume(
     checkpoint goes on from step 0.
     """
     group = distributed.group()
-    agree_at_start(group, job, {"--max-steps": max_steps})
-    check_parts(job, group.size, reporter.note)
+    job = _on_ranks(job, group, max_steps, reporter, new=False)
     if ranks.of_first(group, lambda: directories.is_unsaved(directory.path)):
         return _begin_again(job, directory, reporter, signals, keys, allow_data_change, max_steps)
     _remark(job, reporter)
@@ -165,6 +161,22 @@ def resume(
     for note in notes:
         reporter.note(note)
     return trainer.run()
+
+
+def _on_ranks(
+    job: Job, group: Group, max_steps: int | None, reporter: Reporter, *, new: bool
+) -> Job:
+    """The job that all ranks are about to make; of a new run, with batches cut for them."""
+    if group.size == 1:
+        return job
+    from gradcli.train.agreement import agree_at_start  # whoever is alone does not wait for them
+    from gradcli.train.division import check_parts, divide_batches
+
+    agree_at_start(group, job, {"--max-steps": max_steps})
+    if new:
+        return divide_batches(job, group.size, reporter.note)
+    check_parts(job, group.size, reporter.note)
+    return job
 
 
 def _begin_again(

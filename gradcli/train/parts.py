@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor, recording, shape
 from gradcli.engine.array import Array, copy_into, fill
-from gradcli.engine.distributed.gpus import way
-from gradcli.engine.distributed.sum import How, Sum
 from gradcli.engine.distributed.tree import middle, runs
 from gradcli.engine.nn.batch_norm import BatchStatistics, RunningNorm
 from gradcli.engine.random import default_generator
@@ -18,6 +16,7 @@ from gradcli.engine.walk import added
 
 if TYPE_CHECKING:
     from gradcli.engine.distributed import Group
+    from gradcli.engine.distributed.sum import How
     from gradcli.engine.graph import Leaf
 
 
@@ -143,6 +142,9 @@ class _Buffer:
     """The flat buffer for one number of parts."""
 
     def __init__(self, outline: Outline, parts: int, group: Group, how: How) -> None:
+        from gradcli.engine.distributed.gpus import way  # whoever is alone does not wait for them
+        from gradcli.engine.distributed.sum import Sum
+
         self._outline = outline
         vectors = [(one.num_features,) for one in outline.norms for _ in range(2)]
         self._shapes = [one.shape for one in outline.parameters]

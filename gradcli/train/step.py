@@ -21,7 +21,6 @@ from gradcli.engine import distributed, optim
 from gradcli.engine.array import copy_into
 from gradcli.engine.device import place
 from gradcli.engine.distributed import ALONE
-from gradcli.engine.distributed.gpus import way
 from gradcli.engine.nn.batch_norm import BatchStatistics, collect_statistics
 from gradcli.engine.optim import clip
 from gradcli.errors import NumericsError
@@ -96,9 +95,12 @@ class TrainingStep:
         group = group or distributed.group()
         self._job = job
         self._one = OneStep(job, split, group)
-        by = way(group, next(job.model.parameters()).device)
-        if by.words:
-            note(by.words)
+        if group.size > 1:
+            from gradcli.engine.distributed.gpus import way  # whoever is alone does not wait for it
+
+            words = way(group, next(job.model.parameters()).device).words
+            if words:
+                note(words)
         self.captured = engine.capture(
             self._one,
             on_refusal=lambda why: note(f"the steps run eagerly, one by one: {why}"),

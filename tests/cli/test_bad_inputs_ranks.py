@@ -15,7 +15,7 @@ from refusals import gradcli, refused
 
 from gradcli.cli import launchers, main, options
 from gradcli.engine import distributed
-from gradcli.train import launch
+from gradcli.train import agreement
 from gradcli.train.launcher import MARKS, Mark
 
 __all__ = ["gradcli", "refused"]
@@ -144,7 +144,7 @@ def test_fewer_parts_than_ranks_are_refused(
     group = ThreadGroup(Network(64), 0)
     monkeypatch.setattr(launchers, "ranks", lambda: group)
     monkeypatch.setattr(distributed, "group", lambda: group)
-    monkeypatch.setattr(launch, "agree_at_start", lambda *_: None)
+    monkeypatch.setattr(agreement, "agree_at_start", lambda *_: None)
     ended = gradcli("train", "dots.yaml", "-s", "train.batch=16")
     said = ended.err
     assert ended.code == 2

@@ -21,6 +21,17 @@ NEEDLESS = {
     "gradcli.train.metrics.counts",
     "gradcli.train.metrics.ranks",
     "gradcli.train.metrics.values",
+    # What several ranks need.
+    "gradcli.engine.distributed.exact",
+    "gradcli.engine.distributed.gpu_sum",
+    "gradcli.engine.distributed.gpus",
+    "gradcli.engine.distributed.mpi",
+    "gradcli.engine.distributed.sum",
+    "gradcli.engine.distributed.tensors",
+    "gradcli.train.agreement",
+    "gradcli.train.division",
+    "gradcli.train.unfinished",
+    "termios",
     # What a config without mistakes needs no judge for, and what says versions beside folders.
     "gradcli.config.model",
     "pydantic",

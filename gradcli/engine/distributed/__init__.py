@@ -1,7 +1,8 @@
 """Ranks: the processes that a launcher such as mpirun or srun has started together.
 
 `join` makes the group of them, once; before that, and without a launcher, `group()` is this process
-alone. Nothing here prints, and mpi4py is imported by `mpi_version` and `join` only.
+alone. Nothing here prints, mpi4py is imported by `mpi_version` and `join` only, and what others
+than a process alone need by the functions that need it.
 
 What ranks give is 1/N of the work each: `all_reduce_` adds their tensors, `all_gather` puts them
 side by side, `broadcast_` hands one round. All ranks call the same functions in the same order.
@@ -10,12 +11,23 @@ side by side, `broadcast_` hands one round. All ranks call the same functions in
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from gradcli.engine.distributed import tensors
 from gradcli.engine.distributed.group import ALONE, Group
-from gradcli.engine.distributed.mpi import MPIGroup, mpi_version
-from gradcli.engine.distributed.sum import Sum
 from gradcli.engine.tensor import Tensor
+
+if TYPE_CHECKING:
+    from gradcli.engine.distributed.sum import Sum as Sum
+else:
+
+    def __getattr__(name: str) -> Any:
+        """Sum is imported when it is first asked for: most processes are alone."""
+        if name != "Sum":
+            raise AttributeError(f"gradcli.engine.distributed has no '{name}'")
+        from gradcli.engine.distributed.sum import Sum
+
+        return Sum
+
 
 __all__ = [
     "ALONE",
@@ -36,6 +48,17 @@ __all__ = [
 _groups: list[Group] = [ALONE]
 
 
+def mpi_version() -> str:
+    """The MPI that mpi4py works with: "MPICH 5.0.2"; loaded, and not begun.
+
+    Raises:
+        ImportError: mpi4py is not installed, or has no MPI to load.
+    """
+    from gradcli.engine.distributed import mpi
+
+    return mpi.version()
+
+
 def join(timeout: float = 300.0, note: Callable[[str], None] | None = None) -> Group:
     """The group of all processes that the launcher has started, from here on `group()`.
 
@@ -48,6 +71,8 @@ def join(timeout: float = 300.0, note: Callable[[str], None] | None = None) -> G
         LostRankError: E806, a rank did not come.
     """
     if group() is ALONE:
+        from gradcli.engine.distributed.mpi import MPIGroup
+
         _groups.append(MPIGroup(timeout, note))
     return group()
 
@@ -88,6 +113,8 @@ def broadcast_(tensor: Tensor, source: int = 0) -> Tensor:
         ShapeError: the ranks have other shapes or types.
         LostRankError: E806, a rank did not come.
     """
+    from gradcli.engine.distributed import tensors
+
     return tensors.broadcast_(group(), tensor, source)
 
 
@@ -98,6 +125,8 @@ def all_reduce_(tensor: Tensor) -> Tensor:
         ShapeError: the ranks have other shapes or types.
         LostRankError: E806, a rank did not come.
     """
+    from gradcli.engine.distributed import tensors
+
     return tensors.all_reduce_(group(), tensor)
 
 
@@ -107,4 +136,6 @@ def all_gather(tensor: Tensor) -> list[Tensor]:
     Raises:
         LostRankError: E806, a rank did not come.
     """
+    from gradcli.engine.distributed import tensors
+
     return tensors.all_gather(group(), tensor)

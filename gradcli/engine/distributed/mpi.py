@@ -1,4 +1,4 @@
-"""The group over MPI, by mpi4py, which is imported when `mpi_version` or `join` first needs it."""
+"""The group over MPI, by mpi4py, which is imported when `version` or `join` first needs it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,8 @@ READ_SECONDS = 1.0  # for a launcher to read the last words of a rank
 _ELEMENTS = {"float32": "FLOAT", "float64": "DOUBLE", "int32": "INT32_T", "int64": "INT64_T"}
 
 
-def mpi_version() -> str:
-    """The MPI that mpi4py works with: "MPICH 5.0.2"; loaded, and not begun.
-
-    Raises:
-        ImportError: mpi4py is not installed, or has no MPI to load.
-    """
+def version() -> str:
+    """Of the MPI, as distributed.mpi_version gives it."""
     name, version = _mpi().get_vendor()
     return f"{name} {'.'.join(map(str, version))}"
 
