@@ -14,7 +14,7 @@ from typing import Any
 
 from gradcli.errors import CheckpointError, ConfigError, RunError
 from gradcli.train import checkpoint
-from gradcli.train.atomic import remove_stale, sync_directory, write_text
+from gradcli.train.atomic import remove_stale, sync_directory, write_file, write_text
 from gradcli.train.checkpoint import Checkpoint, Meta
 from gradcli.train.json_file import FORMAT, read_json
 from gradcli.train.lock import Lock
@@ -30,6 +30,7 @@ STEP = re.compile(r"[0-9]{1,12}")
 BEFORE_FORK = re.compile(rf"resolved-({STEP.pattern})\.yaml")
 POINTERS = ("last", "best")
 LOG = "log.jsonl"
+EVALUATION = ("evaluation.json", "evaluation.safetensors")
 
 
 def check_name(name: str) -> str:
@@ -98,6 +99,25 @@ class RunDirectory:
         text = json.dumps(value, indent=2, allow_nan=False)
         with _writing(self.path):
             write_text(self.path / name, text + "\n", flush=flush)
+
+    def write_evaluation(
+        self, record: Mapping[str, object], tensors: Sequence[bytes | memoryview]
+    ) -> None:
+        """What the last evaluation saw: first the bytes of its tensors, then evaluation.json."""
+        with _writing(self.path):
+            if tensors:
+                write_file(self.path / EVALUATION[1], tensors)
+            text = json.dumps(record, allow_nan=False, separators=(",", ":"))
+            write_text(self.path / EVALUATION[0], text + "\n")
+
+    def discard_evaluation(self) -> None:
+        """Remove what an earlier end of the run saw: it goes on, and has other weights.
+
+        What cannot be removed says of which step it is.
+        """
+        for name in EVALUATION:
+            with contextlib.suppress(OSError):
+                (self.path / name).unlink(missing_ok=True)
 
     def write_fork(self, step: int, manifest: Mapping[str, object]) -> None:
         """The config of the steps up to here, under another name; then the manifest, which decides.

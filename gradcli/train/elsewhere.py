@@ -34,6 +34,14 @@ class DirectoryElsewhere(RunDirectory):
     def write_json(self, name: str, value: Mapping[str, object], *, flush: bool = True) -> None:
         """Rank 0 writes."""
 
+    def write_evaluation(
+        self, record: Mapping[str, object], tensors: Sequence[bytes | memoryview]
+    ) -> None:
+        """Rank 0 writes."""
+
+    def discard_evaluation(self) -> None:
+        """Rank 0 discards."""
+
     def write_fork(self, step: int, manifest: Mapping[str, object]) -> None:
         """Rank 0 writes."""
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gradcli.data import Split
     from gradcli.engine import Tensor
     from gradcli.engine.distributed import Group
+    from gradcli.train.close_look import CloseLook
     from gradcli.train.job import Job
     from gradcli.train.metrics import Metric, State, Table
 
@@ -33,18 +34,31 @@ class Evaluation:
 
     Attributes:
         tables: figures of the latest run that are more than one number.
+        looks: whether each batch is seen closely too.
     """
 
-    def __init__(self, job: Job, split: Split, name: str, group: Group | None = None) -> None:
-        """Make nothing yet; the batches are shared by the ranks of a group: all that joined."""
+    def __init__(
+        self,
+        job: Job,
+        split: Split,
+        name: str,
+        group: Group | None = None,
+        look: CloseLook | None = None,
+    ) -> None:
+        """Make nothing yet; the batches are shared by the ranks of a group: all that joined.
+
+        A `look` sees each batch too; that changes no figure.
+        """
         self._job = job
         self._group = group or distributed.group()
         self._size = split.size
         self._name = name
+        self._look = look
+        self.looks = look is not None
         self.tables: dict[str, Table] = {}
         # A batch that cannot be captured is no news here: the training step says so.
         self._batch = engine.capture(
-            _states_of(job, split), on_refusal=lambda _: None, eager=not job.settings.capture
+            _states_of(job, split, look), on_refusal=lambda _: None, eager=not job.settings.capture
         )
 
     def run(
@@ -54,6 +68,8 @@ class Evaluation:
         size = min(self._size, limit or self._size)
         job = self._job
         loss, states = 0.0, States(job.metrics)
+        if self._look is not None:
+            self._look.begin()
         job.model.eval()
         try:
             first = 0
@@ -66,6 +82,8 @@ class Evaluation:
                     for value in some["loss"].tolist():
                         loss += value * rows.shape[1]
                     states.add(some["states"], some["loss"].shape[0])
+                if self._look is not None:
+                    self._look.take(first * job.settings.batch, batches["each"])
                 first += rows.shape[0]
         finally:
             job.model.train()
@@ -124,8 +142,10 @@ def _column(value: Any, batches: int) -> Sequence[Any]:
     return value.to("cpu").unbind(0)
 
 
-def _states_of(job: Job, split: Split) -> Callable[[Tensor], dict[str, Any]]:
-    """For the indices of a batch: its mean loss, and the state of each metric."""
+def _states_of(
+    job: Job, split: Split, look: CloseLook | None
+) -> Callable[[Tensor], dict[str, Any]]:
+    """For the indices of a batch: its mean loss, the state of each metric, what a look sees."""
 
     @engine.no_grad()
     def states(indices: Tensor) -> dict[str, Any]:
@@ -135,7 +155,8 @@ def _states_of(job: Job, split: Split) -> Callable[[Tensor], dict[str, Any]]:
             answers = job.answers(outputs)
             found = {name: one.state(answers, targets) for name, one in job.metrics.items()}
             loss = job.loss(outputs, targets)
-        return {"loss": loss, "states": found}
+        seen = {} if look is None else {"each": look.of_batch(answers, targets)}
+        return {"loss": loss, "states": found, **seen}
 
     return states
 

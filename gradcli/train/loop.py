@@ -16,6 +16,7 @@ from gradcli.train.checkpoint import Checkpoint, Meta, file_name
 from gradcli.train.compare import config_sha256, places_of
 from gradcli.train.diagnose import Explanation, RefusedStep, explain
 from gradcli.train.evaluate import Cancelled
+from gradcli.train.evaluation_files import write_evaluation
 from gradcli.train.expectations import missed
 from gradcli.train.job import steps_per_epoch, total_steps
 from gradcli.train.judging import best_as_json, is_stale, judge
@@ -105,6 +106,7 @@ class Trainer:
         """Train to the end; an error or a signal is written into status.json and raised."""
         with self._true_status():
             self._status("running")
+            self.directory.discard_evaluation()
             run, step = str(self.directory.path), self.meta.step
             self.reporter.started(run, step, self.total, self.per_epoch)
             self._train()
@@ -227,7 +229,7 @@ class Trainer:
     def _evaluate(self, split: str) -> dict[str, float]:
         """The split's figures, unless a signal comes."""
         try:
-            return self._measuring.figures(split)
+            return self._measuring.figures(split, last=self.meta.step >= self.end)
         except Cancelled:
             if self._saved != self.meta.step:
                 self._save()
@@ -311,6 +313,8 @@ class Trainer:
             entry = {"seconds": self._seconds(), **test, **self._measuring.tables("test")}
             self._log("test", self.meta.step, measured_step=step, **entry)
             self.reporter.evaluated(step, test)
+        seen, note = self._measuring.sight, self.reporter.note
+        write_evaluation(self.directory, self.job, seen, step, metrics, note)
         return metrics, step
 
     # What is written down.

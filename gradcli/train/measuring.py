@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gradcli.engine import distributed
 from gradcli.errors import CheckpointError
 from gradcli.train.checkpoint import file_name, read
+from gradcli.train.close_look import CloseLook
 from gradcli.train.evaluate import Evaluation
 from gradcli.train.ranks import of_first, take_from_first
 from gradcli.train.state import all_tensors, restore
@@ -17,13 +18,19 @@ from gradcli.train.state import all_tensors, restore
 if TYPE_CHECKING:
     from gradcli.train.average import Average
     from gradcli.train.checkpoint import Best, Meta
+    from gradcli.train.close_look import Sight
     from gradcli.train.directory import RunDirectory
     from gradcli.train.job import Job
     from gradcli.train.metrics import Table
 
 
 class Measuring:
-    """The evaluations of a job; where `must_end`, one is dropped, which raises Cancelled."""
+    """The evaluations of a job; where `must_end`, one is dropped, which raises Cancelled.
+
+    Attributes:
+        sight: what the last evaluation saw beside its figures; None on ranks other than 0, and
+            where nothing is evaluated.
+    """
 
     def __init__(self, job: Job, average: Average | None, must_end: Callable[[], bool]) -> None:
         self._job = job
@@ -34,11 +41,17 @@ class Measuring:
             for name, split in job.dataset.splits.items()
             if name != "train"
         }
+        self.sight: Sight | None = None
+        self._trouble = ""  # why there is no sight
+        last = next((name for name in ("test", "val") if name in self._evaluations), "")
+        self._look: CloseLook | None = None
+        if last and job.dataset.facts is not None:
+            self._look = CloseLook(job, job.dataset.splits[last], last)
 
-    def figures(self, split: str) -> dict[str, float]:
-        """The split's figures, of the average where there is one."""
+    def figures(self, split: str, last: bool = False) -> dict[str, float]:
+        """The split's figures, of the average where there is one; perhaps for the `last` time."""
         with self._average.in_place() if self._average else contextlib.nullcontext():
-            return self._evaluations[split].run(self._must_end)
+            return self._figures_as_loaded(split, last)
 
     def tables(self, split: str) -> dict[str, Table]:
         """What the latest evaluation of a split gave beside its figures."""
@@ -51,11 +64,15 @@ class Measuring:
         best = meta.best
         metrics = {key: _number(value) for key, value in meta.metrics.items()}
         splits, step, figures = ["test"], meta.step, self.figures
+        if self.sight is None and meta.evaluated == step and "test" not in self._evaluations:
+            splits = ["val"]  # unless that was known to be the last time
         if best is not None and best.step != step and self._load(best, directory, note):
             splits, step, figures = ["val", "test"], best.step, self._figures_as_loaded
         for split in splits:
-            if split in self._job.dataset.splits:
-                metrics.update(figures(split))
+            if split in self._evaluations:
+                metrics.update(figures(split, last=True))
+        if self._trouble:
+            note(f"warning: a report will lack what the last evaluation saw: {self._trouble}")
         return metrics, step
 
     def _load(self, best: Best, directory: RunDirectory, note: Callable[[str], None]) -> bool:
@@ -76,9 +93,29 @@ class Measuring:
             return False
         return True
 
-    def _figures_as_loaded(self, split: str) -> dict[str, float]:
+    def _figures_as_loaded(self, split: str, last: bool = False) -> dict[str, float]:
         """The split's figures of the weights in the model."""
-        return self._evaluations[split].run(self._must_end)
+        look = self._look
+        if not last or look is None or look.name != split:
+            return self._evaluations[split].run(self._must_end)
+        if look.sees and not self._evaluations[split].looks:
+            evaluated = self._job.dataset.splits[split]
+            self._evaluations[split] = Evaluation(self._job, evaluated, split, look=look)
+        figures = self._evaluations[split].run(self._must_end)
+        if distributed.group().rank == 0:
+            self._see(look)
+        return figures
+
+    def _see(self, look: CloseLook) -> None:
+        """Keep what was seen of the weights in the model; a fault of it costs no training."""
+        self.sight, self._trouble = None, ""
+        self._job.model.eval()
+        try:
+            self.sight = look.finish()
+        except Exception as error:  # of the user's own code too
+            self._trouble = f"{type(error).__name__}: {error}"
+        finally:
+            self._job.model.train()
 
 
 def _number(value: float | None) -> float:

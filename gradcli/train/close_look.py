@@ -1,0 +1,198 @@
+"""A close look at a split while it is evaluated: how wrong each sample is, and some outputs.
+
+Beside its figures an evaluation then gives, of each batch, a loss for each sample, what the model
+guesses and, where that is little, its outputs. No sample is computed twice but the most wrong ones.
+"""
+
+from __future__ import annotations
+
+import bisect
+import heapq
+import math
+from collections.abc import Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Literal
+
+from gradcli import engine
+from gradcli.dataclass import dataclass
+from gradcli.engine.nn import functional as F
+from gradcli.train import precision
+from gradcli.train.metrics import label_rows
+
+if TYPE_CHECKING:
+    from gradcli.data import Facts, Split
+    from gradcli.engine import Tensor
+    from gradcli.train.job import Job
+
+Task = Literal["classes", "values", "images", "text"]
+
+ROWS = 4096  # whose outputs are kept, at most
+KEPT_BYTES = 4 << 20  # of those outputs, with their targets
+WORST = 24
+MATRIX = 1000  # classes of a confusion matrix, at most
+# Of outputs that a stretch of batches brings along; where they are more, none are kept.
+STRETCH_BYTES = 16 << 20
+CHANNELS = (1, 3, 4)  # of a picture
+
+
+@dataclass
+class Sight:
+    """What a look saw, on the CPU.
+
+    Attributes:
+        index: the samples whose outputs and targets are kept, evenly spaced over the split.
+        worst: the most wrong samples with their losses, the most wrong one first; infinity
+            stands for NaN.
+        confusion: counts of all samples, a row for each class and a column for each guess.
+        inputs, answers, truths: of the most wrong ones.
+    """
+
+    task: Task
+    split: str
+    samples: int
+    index: list[int] = field(default_factory=list)
+    outputs: Tensor | None = None
+    targets: Tensor | None = None
+    worst: list[tuple[int, float]] = field(default_factory=list)
+    confusion: Tensor | None = None
+    inputs: Tensor | None = None
+    answers: Tensor | None = None
+    truths: Tensor | None = None
+
+
+def task_of(facts: Facts) -> Task:
+    """What the samples of such data ask for."""
+    if facts.input_kind == "index" and facts.target:
+        return "text"
+    if facts.classes is not None:
+        return "classes"
+    picture = len(facts.target) == 3 and facts.target[0] in CHANNELS
+    return "images" if picture else "values"
+
+
+class CloseLook:
+    """Looks at each batch of a split, then at the samples that were most wrong.
+
+    Attributes:
+        name: of the split.
+        sees: whether there is anything to see: not of texts, nor of a label for each place.
+    """
+
+    def __init__(self, job: Job, split: Split, name: str) -> None:
+        self.name = name
+        self._job = job
+        self._split = split
+        facts = job.dataset.facts
+        self._task = task_of(facts)
+        self._classes = facts.classes or 0
+        width = self._classes or math.prod(facts.target)
+        row = 4 * width + (8 if self._classes else 4 * width)
+        stretch = 16 * job.settings.batch * row
+        self.sees = self._task != "text" and not (self._classes and facts.target)
+        keeps = self.sees and stretch <= STRETCH_BYTES
+        rows = min(split.size, ROWS, KEPT_BYTES // row) if keeps else 0
+        self._index = [i * split.size // rows for i in range(rows)]
+        self._scale = _deviations(facts, width)
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was seen: the split is gone through from its first sample on."""
+        self._worst: list[tuple[float, int]] = []
+        self._outputs: list[Tensor] = []
+        self._targets: list[Tensor] = []
+        self._confusion: Tensor | None = None
+
+    def of_batch(self, answers: Any, targets: Any) -> dict[str, Tensor]:
+        """What is taken of a batch, a row for each sample; nothing where shapes are unusual.
+
+        Captured with the rest of the evaluation, so that no number may be looked at.
+        """
+        shapes = getattr(answers, "shape", None), getattr(targets, "shape", None)
+        if None in shapes or not self.sees:
+            return {}
+        seen = self._of_classes(answers, targets) if self._classes else _pair(answers, targets)
+        if seen and not self._classes:
+            off = seen["outputs"] - seen["targets"]
+            off = off if self._scale is None else off / engine.tensor(self._scale)
+            seen["loss"] = (off * off).mean(1)
+        if seen and not self._index:
+            del seen["outputs"]
+            if not self._classes:
+                del seen["targets"]
+        return seen
+
+    def _of_classes(self, answers: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        if tuple(answers.shape) != (targets.shape[0], self._classes) or targets.ndim != 1:
+            return {}
+        scores, labels = label_rows(answers, targets)
+        loss = F.cross_entropy(scores, labels, reduction="none")
+        return {"loss": loss, "guess": scores.argmax(1), "targets": labels, "outputs": scores}
+
+    def take(self, first: int, stacked: Mapping[str, Tensor]) -> None:
+        """Note what came of the next batches; their samples count from `first`."""
+        if not stacked:
+            return
+        with engine.device("cpu"):
+            rows = {key: one.to("cpu").flatten(0, 1) for key, one in stacked.items()}
+            losses = rows["loss"].tolist()
+            self._note_worst(first, losses)
+            if self._classes and self._classes <= MATRIX:
+                self._count(rows["targets"], rows["guess"])
+            self._keep(first, len(losses), rows)
+
+    def _note_worst(self, first: int, losses: list[float]) -> None:
+        least = self._worst[-1][0] if len(self._worst) == WORST else -1.0
+        worse = [(loss, -i) for i, loss in enumerate(losses, first) if not loss <= least]
+        sure = [(math.inf if loss != loss else loss, place) for loss, place in worse]
+        self._worst = heapq.nlargest(WORST, [*self._worst, *sure])
+
+    def _count(self, labels: Tensor, guesses: Tensor) -> None:
+        cells, size = labels * self._classes + guesses, self._classes**2
+        counts = engine.zeros(size, dtype=engine.int64)
+        counts = counts.scatter_add(0, cells, engine.ones_like(cells))
+        self._confusion = counts if self._confusion is None else self._confusion + counts
+
+    def _keep(self, first: int, count: int, rows: Mapping[str, Tensor]) -> None:
+        begin, end = (bisect.bisect_left(self._index, at) for at in (first, first + count))
+        if begin == end or "outputs" not in rows:
+            return
+        places = engine.tensor([i - first for i in self._index[begin:end]], dtype=engine.int64)
+        self._outputs.append(engine.index_select(rows["outputs"], 0, places))
+        self._targets.append(engine.index_select(rows["targets"], 0, places))
+
+    def finish(self) -> Sight:
+        """All that was seen, and the most wrong samples by themselves.
+
+        The model has the weights that were evaluated, and is in its mode of evaluation.
+        """
+        sight = Sight(self._task, self.name, self._split.size)
+        if self._outputs:
+            sight.index = self._index
+            sight.outputs, sight.targets = engine.cat(self._outputs), engine.cat(self._targets)
+        if self._confusion is not None:
+            sight.confusion = self._confusion.reshape(self._classes, self._classes)
+        sight.worst = [(-place, loss) for loss, place in self._worst]
+        if sight.worst:
+            indices = engine.tensor([index for index, _ in sight.worst], dtype=engine.int64)
+            with engine.no_grad():
+                inputs, targets = self._split.batch(indices)
+                with precision.forward(self._job.settings):
+                    answers = self._job.answers(self._job.model(inputs))
+            sight.inputs, sight.answers = inputs.to("cpu"), answers.to("cpu").float()
+            sight.truths = targets.to("cpu")
+        return sight
+
+
+def _pair(answers: Tensor, targets: Tensor) -> dict[str, Tensor]:
+    """Values of each sample in a row; nothing unless there are as many as in its target."""
+    size = targets.shape[0]
+    if answers.shape[0] != size or answers.numel() != targets.numel():
+        return {}
+    outputs, truths = answers.reshape(size, -1).float(), targets.reshape(size, -1).float()
+    return {"outputs": outputs, "targets": truths}
+
+
+def _deviations(facts: Facts, width: int) -> list[float] | None:
+    """The deviation of each value over the training split, where it is known."""
+    fitted = getattr(facts, "targets", None)
+    return list(fitted.std) if fitted is not None and len(fitted.std) == width else None
