@@ -18,6 +18,14 @@ def verb(number: float, one: str = "is", many: str = "are") -> str:
     return one if number == 1 else many
 
 
+def byte_size(count: int) -> str:
+    """A number of bytes for messages, such as 1.3 GB."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:,.1f} {unit}"
+    return quantity(count, "byte")
+
+
 def _plural(noun: str) -> str:
     if noun.endswith(("s", "x", "ch", "sh")) and not noun.endswith("epoch"):  # its ch is a k
         return noun + "es"

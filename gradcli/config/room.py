@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from gradcli.free_memory import free_memory
-from gradcli.wording import quantity
+from gradcli.wording import byte_size
 
 
 class Room(NamedTuple):
@@ -16,12 +16,5 @@ class Room(NamedTuple):
     free: Callable[[], int | None]
 
 
-def shown(count: int) -> str:
-    """A number of bytes for messages, such as 1.3 GB."""
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:,.1f} {unit}"
-    return quantity(count, "byte")
-
-
+shown = byte_size
 HERE = Room("this machine", free_memory)

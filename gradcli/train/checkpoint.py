@@ -126,6 +126,12 @@ def write(directory: Path, meta: Meta, tensors: Mapping[str, Stored]) -> Path:
     return path
 
 
+def size_of(meta: Meta, tensors: Mapping[str, Stored]) -> int:
+    """The bytes that a checkpoint would have; of the tensors only types and shapes are read."""
+    header = encode_header(tensors, {KEY: _dump(meta)})
+    return len(header) + sum(tensor.size for tensor in tensors.values())
+
+
 def _sealed(meta: Meta, tensors: Mapping[str, Stored]) -> tuple[bytes, str]:
     """The header with its digest, and the digest."""
     blank = encode_header(tensors, {KEY: _dump(meta)})

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from gradcli.data.facts import data_facts
 from gradcli.engine import distributed
 from gradcli.errors import GradcliError, Interrupted, LostRankError, Stopped, say_once
+from gradcli.train import disk
 from gradcli.train.baseline import baseline_of
-from gradcli.train.checkpoint import Checkpoint, Meta, file_name
+from gradcli.train.checkpoint import Checkpoint, Meta, file_name, size_of
 from gradcli.train.compare import config_sha256, places_of
 from gradcli.train.diagnose import Explanation, RefusedStep, explain
 from gradcli.train.evaluate import Cancelled
@@ -27,7 +28,7 @@ from gradcli.train.ranks import Ranks, of_first
 from gradcli.train.report import Reporter, Result
 from gradcli.train.rewind import first_refused
 from gradcli.train.signals import ending
-from gradcli.train.state import restore, tensors_of, weights_sha256
+from gradcli.train.state import all_tensors, restore, tensors_of, weights_sha256
 from gradcli.train.step import Order, Progress, TrainingStep, next_due
 from gradcli.wording import quantity
 
@@ -50,8 +51,10 @@ class Trainer:
         reporter: Reporter,
         signals: Signals,
         max_steps: int | None = None,
+        sets: int = 1,
     ) -> None:
         self.job = job
+        self._sets = sets  # of checkpoints that are to lie on the disk beside each other
         self.directory = directory
         self.reporter = reporter
         self.split = job.dataset.splits["train"]
@@ -104,6 +107,8 @@ class Trainer:
 
     def run(self) -> Result:
         """Train to the end; an error or a signal is written into status.json and raised."""
+        if distributed.rank() == 0:
+            self._check_room()
         with self._true_status():
             self._status("running")
             self.directory.discard_evaluation()
@@ -111,6 +116,15 @@ class Trainer:
             self.reporter.started(run, step, self.total, self.per_epoch)
             self._train()
             return self._finish()
+
+    def _check_room(self) -> None:
+        """Raise where the disk says that the checkpoints to come do not fit."""
+        job, begin = self.job, self._saved + 1
+        tensors = disk.outlines(all_tensors(job.model, job.optimizer, self._step.average))
+        evaluates = "val" in job.dataset.splits
+        files = disk.files_at_once(job.settings, evaluates, begin, self.end, self.per_epoch)
+        size = size_of(self.meta, tensors)
+        disk.check_room(self.directory.checkpoints, size, self._sets * files, job.settings.keep)
 
     # The loop.
 

@@ -52,6 +52,11 @@ class Stored:
     shape: tuple[int, ...]
     data: memoryview | bytes
 
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return math.prod(self.shape) * SIZES[self.dtype]
+
 
 @dataclass(frozen=True)
 class Contents:
@@ -68,7 +73,7 @@ def encode_header(tensors: Mapping[str, Stored], metadata: Mapping[str, str]) ->
     offset = 0
     for name in layout(tensors):
         stored = tensors[name]
-        end = offset + len(memoryview(stored.data).cast("B"))
+        end = offset + stored.size
         header[name] = {
             "dtype": stored.dtype,
             "shape": list(stored.shape),

@@ -1,4 +1,4 @@
-"""Row 57: a disk that does not remove or flush, at each place where that is asked of it."""
+"""Rows 57 and 81: a disk that does not remove or flush, or is too small for what is to come."""
 
 from __future__ import annotations
 
@@ -102,3 +102,28 @@ def test_a_folder_that_cannot_be_flushed_at_the_start_leaves_no_empty_run(
     assert (ended.code, "Input/output error" in ended.err) == (7, True)
     assert list(Path().glob("runs/*/*")) == []
     assert Path("runs").exists() == (runs_there or folder == "run")
+
+
+def test_checkpoints_that_will_not_fit_are_told_before_the_first_step(
+    gradcli: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gradcli("train", "dots.yaml", "--max-steps", "9")
+    usual = os.statvfs
+
+    def small(folder: Path) -> os.statvfs_result:
+        values = list(usual(folder))
+        values[1:5] = 512, 1 << 30, 3, 3  # a block's bytes, all of them, free ones
+        return os.statvfs_result(values)
+
+    monkeypatch.setattr(os, "statvfs", small)
+    for command in (("train", "dots.yaml", "-s", "train.keep=4"), ("resume", "last")):
+        ended = gradcli(*command)
+        assert ended.code == 7
+        assert "error[E703]" in ended.err
+        assert "would not fit on the disk of" in ended.err
+        assert "1.5 kB free" in ended.err
+        assert "make room for" in ended.err
+        assert "loss" not in ended.err
+    run = only_run()  # nothing half-made is beside it
+    assert saved(run)[-1] == 9
+    monkeypatch.undo()
