@@ -53,11 +53,14 @@ def sha256_at_start(config: Config) -> str:
 def taken_from(config: Config, run: Path) -> list[str]:
     """As KEY=VALUE, what a run of a config goes on with where that says otherwise by now.
 
-    How long and how often, and where the data lie: the steps are the same with any of them.
+    How long and how often, and where the data lie: the steps are the same with any of them. How
+    often it logs stays as it was where the config leaves that out.
     """
     file = run / "resolved.yaml"
     before = read_yaml(read_file(file), str(file), Report(RUN_VALUES)).plain()
     keys = sorted(FREE | place_keys(config.data))
+    if "log_every" not in config.stated["train"]:
+        keys.remove("train.log_every")
     old, new = values_at(before, keys), values_at(config.resolved, keys)
     changed = [key for key in keys if old.get(key) != new.get(key)]
     return [f"{key}={json.dumps(new.get(key))}" for key in changed]

@@ -51,7 +51,7 @@ from gradcli.data import DATASETS, Facts, Source
 from gradcli.dataclass import dataclass
 from gradcli.errors import ErrorGroup, GradcliError, Place
 from gradcli.train import pretrained
-from gradcli.train.job import Expectation, Settings
+from gradcli.train.job import Expectation, Settings, logged_every
 from gradcli.train.metrics import METRICS
 
 UNKNOWN = "E102"  # of errors: a name that no table has
@@ -217,7 +217,7 @@ class _Loading:
             metrics=metrics,
             optim=optim,
             schedule=schedule,
-            train=train,
+            train=replace(train, log_every=logged_every(train, steps)),
             expect=expect,
             steps=steps,
             resolved={},

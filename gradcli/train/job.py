@@ -162,7 +162,12 @@ class Settings:
         ANYTIME,
     ] = None
     keep: Annotated[Count, "how many of the newest checkpoints stay, beside the best", ANYTIME] = 2
-    log_every: Annotated[Count, "steps between two lines of the log", ANYTIME] = 50
+    log_every: Annotated[
+        Count | None,
+        "steps between two lines of the log; where left out a run has about 400: its steps / 400, "
+        "rounded to one digit that is not 0, at least 1",
+        ANYTIME,
+    ] = None
     capture: Annotated[
         bool,
         "record the step once and replay it without Python; `false` runs each step eagerly, with "
@@ -191,6 +196,9 @@ class Settings:
         return self.best or (self.early_stop.metric if self.early_stop else None)
 
 
+RECORDS = 400  # lines of a run's log on its steps, about
+
+
 def steps_per_epoch(settings: Settings, samples: int) -> int:
     """How many batches an epoch has; an epoch without any is an error."""
     batches, rest = divmod(samples, settings.batch)
@@ -214,6 +222,14 @@ def total_steps(settings: Settings, samples: int) -> int:
         steps_per_epoch(settings, samples)
         return settings.steps
     return (settings.epochs or 0) * steps_per_epoch(settings, samples)
+
+
+def logged_every(settings: Settings, steps: int) -> int:
+    """Steps between two lines of the log of a run of so many steps."""
+    if settings.log_every is not None:
+        return settings.log_every
+    digits: int = 10 ** max(0, len(str(steps // RECORDS)) - 1)
+    return max(1, (steps + RECORDS * digits // 2) // (RECORDS * digits) * digits)
 
 
 def as_they_are(outputs: Tensor) -> Tensor:

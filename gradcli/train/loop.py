@@ -19,7 +19,7 @@ from gradcli.train.diagnose import Explanation, RefusedStep, explain
 from gradcli.train.evaluate import Cancelled
 from gradcli.train.evaluation_files import write_evaluation
 from gradcli.train.expectations import missed
-from gradcli.train.job import steps_per_epoch, total_steps
+from gradcli.train.job import logged_every, steps_per_epoch, total_steps
 from gradcli.train.judging import best_as_json, is_stale, judge
 from gradcli.train.measuring import Measuring
 from gradcli.train.origin import origin_of
@@ -72,6 +72,7 @@ class Trainer:
             facts=data_facts(job.dataset.facts, job.dataset.state),
             origin=origin_of(job),
         )
+        self._every = logged_every(job.settings, self.total)
         self._saved = -1
         self._under_way = 0  # the last of the steps that are made in one go
         self._step = TrainingStep(job, self.split, reporter.note)
@@ -167,7 +168,7 @@ class Trainer:
     def _stretch(self, done: int) -> int:
         """How many steps may be made before anyone looks up."""
         settings = self.job.settings
-        periods = [settings.log_every, settings.eval_every or self.per_epoch]
+        periods = [self._every, settings.eval_every or self.per_epoch]
         periods.append(settings.checkpoint_every or self.per_epoch)
         if done == 0:
             return 1  # the first loss is logged
@@ -177,7 +178,7 @@ class Trainer:
     def _made(self, step: int, loss: float) -> None:
         """Enter a step that was made."""
         rate = self._step.rates(step)[0]
-        if step % self.job.settings.log_every == 0 or step == 1:
+        if step % self._every == 0 or step == 1:
             epoch = (step - 1) // self.per_epoch
             figures = {"loss": loss, "lr": rate, "seconds": self._seconds()}
             figures |= {"grad_norm": self._step.norm_at(step), **self._pace.take()}
