@@ -26,6 +26,7 @@ COMMANDS = {
     "resume": "Continue a run exactly where it stopped.",
     "eval": "Measure a run on a split of its data.",
     "predict": "Apply a run to files.",
+    "compare": "Compare runs, and say why their bits differ.",
     "runs": "List all runs; `runs clean` removes old ones.",
     "check": "Find every mistake in configs, without training.",
     "bench": "Measure kernels and training steps.",

@@ -146,7 +146,7 @@ def read_run(path: Path) -> Run:
     return Run(
         path,
         start_of(path),
-        _status(path, said),
+        status_of(path, said),
         _count(said.get("step")),
         _count(said.get("steps")),
         _best(said.get("best")) or _telling(metrics),
@@ -155,7 +155,8 @@ def read_run(path: Path) -> Run:
     )
 
 
-def _status(path: Path, said: Mapping[str, Any]) -> str:
+def status_of(path: Path, said: Mapping[str, Any]) -> str:
+    """What a run with this status.json is doing, or how it ended."""
     status = said.get("status")
     if status == "running" or not said:
         if is_held(path / "lock"):

@@ -25,6 +25,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "eval": ("eval", "last"),
     "predict": ("predict", "last", "new.txt"),
     "predict --out": ("predict", "last", "new.txt", "--out", "new.jsonl"),
+    "compare": ("compare", "last", "dots"),
     "runs": ("runs",),
     "check": ("check", "dots.yaml"),
     "bench": ("bench", "dots.yaml", "--steps", "1"),

@@ -1,0 +1,209 @@
+"""Runs beside each other: the first is the base, and each other one is compared with it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from gradcli.dataclass import dataclass
+from gradcli.report.comparison_config import Difference, Settings, differences
+from gradcli.report.comparison_log import Losses, Unequal, losses
+from gradcli.report.comparison_reasons import Reason, reasons, same_data
+from gradcli.report.run_files import RunFiles, number
+from gradcli.train.run_list import size_of, status_of
+from gradcli.wording import quantity
+
+RECORDS = 10_000  # the last ones, whose median speed is shown
+
+
+@dataclass(frozen=True)
+class Side:
+    """A run in a comparison.
+
+    Attributes:
+        label: what it is called there: as short as tells the runs apart.
+        figures: the numbers that it has, by names such as `val.loss`, `seconds`, `memory`.
+    """
+
+    run: RunFiles
+    label: str
+    status: str
+    steps: int | None
+    weights_sha256: str
+    figures: Mapping[str, float]
+    settings: Settings
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A run compared with the base.
+
+    Attributes:
+        same_weights: None where it is not known.
+        reasons: why they may differ; empty where they do not.
+        notes: what could not be compared.
+    """
+
+    base: Side
+    other: Side
+    config: Sequence[Difference]
+    losses: Losses
+    same_weights: bool | None
+    reasons: Sequence[Reason]
+    notes: Sequence[str]
+
+    @property
+    def same_bits(self) -> bool | None:
+        """Whether weights and losses are equal; None where that is not known."""
+        if self.losses.unequal is not None:
+            return False
+        return self.same_weights
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All runs, the base first, and each pair."""
+
+    sides: Sequence[Side]
+    pairs: Sequence[Pair]
+
+    @property
+    def same_bits(self) -> bool:
+        """Whether all runs have the bits of the base, for certain."""
+        return all(pair.same_bits for pair in self.pairs)
+
+
+def compare(paths: Sequence[Path]) -> Comparison:
+    """Two runs or more, by their paths.
+
+    Raises:
+        RunError: one is no run, or cannot be read.
+    """
+    runs = [RunFiles(path) for path in paths]
+    sides = [_side(run, label) for run, label in zip(runs, labels(paths), strict=True)]
+    return Comparison(sides, [_pair(sides[0], other) for other in sides[1:]])
+
+
+def labels(paths: Sequence[Path]) -> list[str]:
+    """What runs are called: their name where that is enough, else more of the path."""
+    names = [path.absolute().parent.name for path in paths]
+    folders = [path.name for path in paths]
+    both = [f"{name}/{folder}" for name, folder in zip(names, folders, strict=True)]
+    for texts in (names, folders if len(set(names)) == 1 else both, both):
+        if len(set(texts)) == len(texts):
+            return texts
+    return [str(path) for path in paths]
+
+
+def _side(run: RunFiles, label: str) -> Side:
+    steps = run.status.get("step")
+    sha256 = run.status.get("weights_sha256")
+    return Side(
+        run,
+        label,
+        status_of(run.path, run.status),
+        steps if type(steps) is int else None,
+        sha256 if isinstance(sha256, str) else "",
+        _figures(run),
+        Settings(run),
+        size_of(run.path),
+    )
+
+
+def _figures(run: RunFiles) -> dict[str, float]:
+    """Every number that runs are compared by."""
+    metrics = run.status.get("metrics")
+    memory = _inside(_inside(run.plan, "memory"), "train")
+    values = {
+        **(metrics if isinstance(metrics, dict) else {}),
+        "steps": run.status.get("step"),
+        "seconds": run.status.get("seconds"),
+        "samples_per_second": _speed(run),
+        "parameters": run.plan.get("total"),
+        "memory_learning": memory.get("learning"),
+        "memory_then": memory.get("then"),
+    }
+    numbers = {str(name)[:100]: number(value) for name, value in values.items()}
+    return {name: value for name, value in numbers.items() if value is not None}
+
+
+def _inside(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = values.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _speed(run: RunFiles) -> float | None:
+    speeds: deque[float] = deque(maxlen=RECORDS)
+    for record in run.records():
+        speed = number(record.get("samples_per_second"))
+        if speed is not None and record.get("event") == "step":
+            speeds.append(speed)
+    return median(speeds) if speeds else None
+
+
+def _pair(base: Side, other: Side) -> Pair:
+    config = differences(base.settings, other.settings, same_data(base.run, other.run))
+    common = losses(base.run, other.run)
+    same_weights: bool | None = None
+    if base.weights_sha256 and other.weights_sha256:
+        same_weights = base.weights_sha256 == other.weights_sha256
+    differ = same_weights is False or common.unequal is not None
+    found = reasons(base.run, other.run, config) if differ else []
+    if differ and base.steps != other.steps:
+        found = [*found, Reason("steps", "", str(base.steps), str(other.steps))]
+    return Pair(base, other, config, common, same_weights, found, _notes(base, other, common))
+
+
+def _notes(base: Side, other: Side, common: Losses) -> list[str]:
+    """What cannot be compared, and why."""
+    notes = []
+    for side in (base, other):
+        if side.settings.problem:
+            notes.append(f"the config of {side.label} cannot be read: {side.settings.problem}")
+        notes += [f"{side.label}: {problem}" for problem in side.run.problems]
+    if base.run.path.resolve() == other.run.path.resolve():
+        notes.append(f"{base.label} and {other.label} are the same folder")
+    if not common.steps:
+        notes.append("the logs have no step in common, so that no losses were compared")
+    unknown = [side.label for side in (base, other) if not side.weights_sha256]
+    if unknown:
+        runs = " and ".join(unknown)
+        notes.append(
+            f"whether the weights are equal is not known: {runs} "
+            f"{'has' if len(unknown) == 1 else 'have'} no weights_sha256 in status.json"
+        )
+    return notes
+
+
+def verdict(pair: Pair) -> str:
+    """In one sentence whether two runs have the same bits, and where they begin to differ."""
+    common = pair.losses
+    count = quantity(common.steps, "loss in common", "losses in common", form=",")
+    if pair.same_bits:
+        both = f"{count} and the weights" if common.steps else "the weights"
+        return f"same bits: {both} are equal (sha256 {pair.base.weights_sha256[:12]})"
+    if common.unequal is not None:
+        before = f"; equal up to step {common.same_until}" if common.same_until is not None else ""
+        return f"not the same bits: the loss differs first at {_sides(common.unequal)}{before}"
+    if pair.same_bits is None:
+        return f"{count} are equal" if common.steps else "nothing is known of equal bits"
+    if pair.base.steps != pair.other.steps:
+        return (
+            f"other weights, of step {pair.base.steps} and of step {pair.other.steps}; "
+            f"{count} are equal"
+        )
+    return f"not the same bits: the weights differ, though {count} are equal"
+
+
+def _sides(one: Unequal) -> str:
+    return f"step {one.step}, {one.base} against {one.other}"
+
+
+def unequal_evaluation(pair: Pair) -> str:
+    """The same of the first evaluation in which a figure differs; "" where none does."""
+    one = pair.losses.unequal_evaluation
+    return "" if one is None else f"evaluations differ first in {one.key} at {_sides(one)}"
