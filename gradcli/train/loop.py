@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gradcli.data.facts import data_facts
 from gradcli.engine import distributed
 from gradcli.errors import GradcliError, Interrupted, LostRankError, Stopped, say_once
-from gradcli.train import disk
+from gradcli.train import disk, first_loss
 from gradcli.train.baseline import baseline_of
 from gradcli.train.checkpoint import Checkpoint, Meta, file_name, size_of
 from gradcli.train.compare import config_sha256, places_of
@@ -185,6 +185,8 @@ class Trainer:
             self._log("step", step, epoch=epoch, **figures, **self._ranks.waiting())
         self._enter(step, self.meta.skipped, 0)
         self.reporter.step(step, loss, rate)
+        if step == 1 and (text := first_loss.remark(self.job, loss)):
+            self.reporter.note(text)
 
     def _enter(self, step: int, skipped: int, row: int) -> None:
         epoch = step // self.per_epoch

@@ -1,0 +1,33 @@
+"""What the first loss of a training says: that of a guess, or that something is too large."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gradcli.train.job import Job
+
+TIMES = 3.0  # so much above the loss of a guess the first one is no chance
+
+
+def guess_loss(job: Job) -> float | None:
+    """The cross-entropy of the same probability for each class; None of other losses."""
+    facts, loss = job.dataset.facts, job.resolved.get("loss")
+    name = loss.get("name") if isinstance(loss, dict) else loss
+    if name != "cross_entropy" or facts is None:
+        return None
+    classes = facts.classes or facts.vocab  # the next token of a text
+    return math.log(classes) if classes and classes > 1 else None
+
+
+def remark(job: Job, loss: float) -> str:
+    """A warning where the loss of a new run's first step is far above a guess; else nothing."""
+    guess = guess_loss(job)
+    if guess is None or job.begin is not None or loss < TIMES * guess:
+        return ""
+    return (
+        f"warning: the first loss is {loss:.4g}, {loss / guess:.3g} times that of a guess, "
+        f"{guess:.4g} (ln {round(math.exp(guess)):,}); probably the inputs are not normalised, the "
+        "first weights are too large (`init`), or a layer before the end scales its outputs"
+    )
