@@ -32,7 +32,12 @@ class LogLines:
         self._skipping = False  # inside a line that is too long
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Each record; the file may grow meanwhile.
+        """Each record."""
+        for records in self.blocks():
+            yield from records
+
+    def blocks(self) -> Iterator[list[dict[str, Any]]]:
+        """The records, many at a time; the file may grow meanwhile.
 
         Raises:
             OSError: it cannot be read, or is no regular file.
@@ -48,10 +53,10 @@ class LogLines:
                 cut = rest.rfind(b"\n") + 1
                 if cut:
                     self.end += cut
-                    yield from self._records(rest[:cut].split(b"\n"))
+                    yield self._records(rest[:cut].split(b"\n"))
                     rest = rest[cut:]
                 rest = self._without_too_long(rest)
-            yield from self._last(rest)
+            yield self._last(rest)
 
     def _without_too_long(self, rest: bytes) -> bytes:
         """Drop the begin of a line that is too long already; its end will be passed over."""
@@ -61,7 +66,7 @@ class LogLines:
         self._skipping = True
         return b""
 
-    def _records(self, lines: list[bytes]) -> Iterator[dict[str, Any]]:
+    def _records(self, lines: list[bytes]) -> list[dict[str, Any]]:
         """The records of whole lines; the first may be the end of one that is too long."""
         if self._skipping:
             self._skipping = False
@@ -69,12 +74,8 @@ class LogLines:
             del lines[0]
         together = _together(lines)
         if together is not None:
-            yield from together
-            return
-        for line in lines:
-            record = self._record(line)
-            if record is not None:
-                yield record
+            return together
+        return [record for line in lines if (record := self._record(line)) is not None]
 
     def _record(self, line: bytes) -> dict[str, Any] | None:
         """The record of one line; None, and a count, where it is none."""
@@ -92,19 +93,20 @@ class LogLines:
         self.damaged += 1
         return None
 
-    def _last(self, rest: bytes) -> Iterator[dict[str, Any]]:
+    def _last(self, rest: bytes) -> list[dict[str, Any]]:
         """A last line without its line break: a whole record, or one that was cut off."""
         if self._skipping:
             self.too_long += 1
         if not rest or self._skipping:
-            return
+            return []
         before = self.damaged
         record = self._record(rest)
         if record is not None:
             self.end += len(rest)
-            yield record
-        elif self.damaged > before:
+            return [record]
+        if self.damaged > before:
             self.damaged, self.torn = before, True
+        return []
 
 
 def _no_number(word: str) -> None:
@@ -123,6 +125,6 @@ def _together(lines: list[bytes]) -> list[dict[str, Any]] | None:
     except (ValueError, RecursionError):
         return None
     # A line break inside an object would make one record of two lines.
-    if len(values) != len(whole) or any(type(one) is not dict for one in values):
+    if len(values) != len(whole) or set(map(type, values)) - {dict}:
         return None
     return values

@@ -61,6 +61,10 @@ class RunFiles:
         """A sentence on each file that was asked for and is damaged."""
         return list(self._problems.values())
 
+    def note(self, file: str, problem: str) -> None:
+        """A sentence on a file that is damaged; the first one of each counts."""
+        self._problems.setdefault(file, problem)
+
     @property
     def name(self) -> str:
         """The run's name: that of the manifest, else of the folder that the run lies in."""
@@ -113,9 +117,14 @@ class RunFiles:
 
         Figures may be None, and, in a log that somebody changed, anything: see `number`.
         """
+        for records in self.blocks():
+            yield from records
+
+    def blocks(self) -> Iterator[list[dict[str, Any]]]:
+        """The records, many at a time, which is faster."""
         lines = LogLines(self.path / LOG)
         try:
-            yield from lines
+            yield from lines.blocks()
         except FileNotFoundError:
             self._problems[LOG] = f"{LOG} is absent"
             return

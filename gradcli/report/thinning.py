@@ -1,0 +1,106 @@
+"""Curves of any length as so many points that all extremes can still be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+BUFFER = 1 << 16
+GROUPS = 1024  # of which the smooth curve has the means
+
+
+class Points(NamedTuple):
+    """A curve: steps that rise, and the value at each."""
+
+    steps: list[int]
+    values: list[float]
+
+
+class Curve:
+    """Values by step; of many a part is kept, with the least and the greatest of each stretch.
+
+    Attributes:
+        count: how many values came.
+        last: the last of them, with its step.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.last: tuple[int, float] | None = None
+        self._points = Points([], [])
+        self._means = _Means()
+
+    def extend(self, steps: Sequence[int], values: Sequence[float]) -> None:
+        """More values, behind those so far."""
+        if not steps:
+            return
+        self.count += len(steps)
+        self.last = steps[-1], values[-1]
+        self._means.extend(steps, values)
+        self._points.steps.extend(steps)
+        self._points.values.extend(values)
+        if len(self._points.steps) > BUFFER:
+            self._points = extremes(self._points, BUFFER // 8)
+
+    def points(self, most: int) -> Points:
+        """At most so many points, extremes among them."""
+        return extremes(self._points, most)
+
+    def smooth(self) -> Points:
+        """The course without its noise: a moving average over a thirtieth of the curve."""
+        steps, means = self._means.points()
+        weight = 2 / (1 + max(3.0, len(means) / 30))
+        total = share = 0.0
+        smoothed = []
+        for mean in means:
+            total += weight * (mean - total)
+            share += weight * (1 - share)
+            smoothed.append(total / share)
+        return extremes(Points(steps, smoothed), 600)
+
+
+def extremes(points: Points, most: int) -> Points:
+    """First, last, and of each stretch the least and the greatest value, in their order."""
+    steps, values = points
+    size = len(steps)
+    if size <= most:
+        return points
+    stretches = max(1, (most - 2) // 2)
+    chosen = {0, size - 1}
+    for number in range(stretches):
+        begin, end = number * size // stretches, (number + 1) * size // stretches
+        part = values[begin:end]
+        chosen |= {begin + part.index(min(part)), begin + part.index(max(part))}
+    places = sorted(chosen)
+    return Points([steps[at] for at in places], [values[at] for at in places])
+
+
+class _Means:
+    """The mean of each group of neighbours; groups grow where they become too many."""
+
+    def __init__(self) -> None:
+        self._size = 1
+        self._groups: list[tuple[int, float]] = []  # last step and mean
+        self._steps: list[int] = []  # of the group to come
+        self._values: list[float] = []
+
+    def extend(self, steps: Sequence[int], values: Sequence[float]) -> None:
+        self._steps.extend(steps)
+        self._values.extend(values)
+        at, size = 0, self._size
+        while at + size <= len(self._steps):
+            mean = sum(self._values[at : at + size]) / size
+            self._groups.append((self._steps[at + size - 1], mean))
+            at += size
+            if len(self._groups) >= 2 * GROUPS:
+                size = self._merge()
+        del self._steps[:at], self._values[:at]
+
+    def _merge(self) -> int:
+        pairs = zip(self._groups[::2], self._groups[1::2], strict=True)
+        self._groups = [(two[0], (one[1] + two[1]) / 2) for one, two in pairs]
+        self._size *= 2
+        return self._size
+
+    def points(self) -> tuple[list[int], list[float]]:
+        return [step for step, _ in self._groups], [mean for _, mean in self._groups]
