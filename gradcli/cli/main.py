@@ -28,6 +28,7 @@ COMMANDS = {
     "predict": "Apply a run to files.",
     "compare": "Compare runs, and say why their bits differ.",
     "runs": "List all runs; `runs clean` removes old ones.",
+    "report": "Write one HTML page on a run.",
     "check": "Find every mistake in configs, without training.",
     "bench": "Measure kernels and training steps.",
     "gradcheck": "Prove each op's gradient in float64.",

@@ -27,6 +27,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "predict --out": ("predict", "last", "new.txt", "--out", "new.jsonl"),
     "compare": ("compare", "last", "dots"),
     "runs": ("runs",),
+    "report": ("report", "last"),
     "check": ("check", "dots.yaml"),
     "bench": ("bench", "dots.yaml", "--steps", "1"),
     "gradcheck": ("gradcheck", "add"),

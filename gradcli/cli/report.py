@@ -1,0 +1,42 @@
+"""`gradcli report`: one page of HTML on a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gradcli.cli import completion, options, output
+
+
+@click.command("report")
+@click.argument("run", shell_complete=completion.runs)
+@click.option(
+    "-o",
+    "--output",
+    "target",
+    type=options.path,
+    metavar="FILE",
+    help="Where to write the page.  [default: report.html in the run]",
+)
+@options.runs
+@options.json
+@options.basic
+def command(run: str, target: Path | None, runs: Path, as_json: bool) -> None:
+    """Write one HTML page on RUN: curves, results, model, config.
+
+    RUN is a path, a run's name (the newest of that name) or `last`. The page is made from the
+    run's files alone, needs no network, and can be opened, printed and passed on.
+    """
+    from gradcli.report.run_files import RunFiles
+    from gradcli.report.written import write_page
+    from gradcli.train.run_name import find
+
+    files = RunFiles(find(runs, run).path)
+    file = write_page(files, target)
+    for problem in files.problems:
+        output.say_aside(f"warning: {problem}")
+    if as_json:
+        output.say_json({"run": str(files.path), "file": str(file), "problems": files.problems})
+    else:
+        output.say(f"wrote {file}", "good")

@@ -1,0 +1,171 @@
+"""The charts of a page: what a script draws, what stands beside it, and the numbers behind each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from gradcli.dataclass import dataclass
+from gradcli.report.fields import count, figure
+from gradcli.report.log_curves import LogCurves
+from gradcli.report.thinning import Curve, Points, extremes
+
+MOST_POINTS = 2000  # of a curve
+ALL_POINTS = 9000  # of a page, which stays small however many figures a run has
+ROWS = 24  # of a table of numbers
+BETWEEN = 10 * ROWS
+WIDE = 20.0  # how far apart positive values lie where a logarithmic scale helps
+TITLES = {
+    "loss": "Loss",
+    "lr": "Learning rate",
+    "grad_norm": "Norm of all gradients",
+    "samples_per_second": "Samples per second",
+}
+LOGARITHMIC = ("loss", "grad_norm")
+
+
+class Series(NamedTuple):
+    """One curve of a chart; `look` is raw, line or points.
+
+    `event` and `key` name the records of the log that go on with it.
+    """
+
+    label: str
+    look: str
+    points: Points
+    event: str
+    key: str
+
+    @property
+    def last(self) -> str:
+        """The last value, which a legend shows until somebody points elsewhere."""
+        return figure(self.points.values[-1])
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Curves over the steps in one frame, with the numbers behind them."""
+
+    name: str
+    title: str
+    series: Sequence[Series]
+    logarithmic: bool
+    positive: bool
+    best: int | None
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    @property
+    def last_step(self) -> int:
+        """The step up to which the curves go."""
+        return max(one.points.steps[-1] for one in self.series)
+
+    @property
+    def summary(self) -> str:
+        """What somebody hears who does not see the curves."""
+        said = []
+        for one in self.series:
+            values = one.points.values
+            least, most = figure(min(values)), figure(max(values))
+            said.append(f"{one.label} from {figure(values[0])} to {one.last}, {least} to {most}")
+        return f"{self.title} by step: {'; '.join(said)}"
+
+    def drawing(self) -> dict[str, Any]:
+        """What the script draws."""
+        return {
+            "log": self.logarithmic,
+            "best": self.best,
+            "series": [
+                {
+                    "label": one.label,
+                    "look": one.look,
+                    "event": one.event,
+                    "key": one.key,
+                    "x": one.points.steps,
+                    "y": [float(f"{value:.5g}") for value in one.points.values],
+                }
+                for one in self.series
+            ],
+        }
+
+
+def charts(curves: LogCurves, best: int | None) -> list[Chart]:
+    """Loss of both splits, each other figure of the evaluations, then the rest of the steps."""
+    number = max(1, len(curves.steps) + len(curves.evaluations))
+    most = max(100, min(MOST_POINTS, ALL_POINTS // number))
+    made = [_loss(curves, most, best)]
+    for key, curve in curves.evaluations.items():
+        if key != "val.loss":
+            one = Series(key.removeprefix("val."), "points", curve.points(most), "eval", key)
+            made.append(_chart(key, key, [one], best, [(key, curve)]))
+    for key, curve in curves.steps.items():
+        if key != "loss":
+            made.append(_of_steps(key, curve, most))
+    return [one for one in made if one is not None]
+
+
+def _loss(curves: LogCurves, most: int, best: int | None) -> Chart | None:
+    train, val = curves.steps.get("loss"), curves.evaluations.get("val.loss")
+    series: list[Series] = []
+    columns: list[tuple[str, Curve]] = []
+    if train is not None:
+        series += _with_noise("train", train, most, "loss")
+        columns.append(("train", train))
+    if val is not None:
+        series.append(Series("val", "points", val.points(most), "eval", "val.loss"))
+        columns.append(("val", val))
+    return _chart("loss", TITLES["loss"], series, best, columns) if series else None
+
+
+def _of_steps(key: str, curve: Curve, most: int) -> Chart:
+    if key == "lr":  # it has no noise, and few points show it whole
+        series = [Series("lr", "line", curve.points(min(most, 400)), "step", key)]
+    else:
+        series = _with_noise(TITLES[key].partition(" ")[0].lower(), curve, most, key)
+    return _chart(key, TITLES[key], series, None, [(key, curve)])
+
+
+def _with_noise(label: str, curve: Curve, most: int, key: str) -> list[Series]:
+    """A noisy curve, and its course where there is enough of it."""
+    raw = Series(label, "raw", curve.points(most), "step", key)
+    if curve.count < 30:
+        return [raw._replace(look="line")]
+    return [raw, Series(f"{label}, smoothed", "line", curve.smooth(), "", "")]
+
+
+def _chart(
+    name: str,
+    title: str,
+    series: list[Series],
+    best: int | None,
+    columns: list[tuple[str, Curve]],
+) -> Chart:
+    values = [value for one in series for value in one.points.values]
+    positive = min(values) > 0
+    wide = positive and max(values) > WIDE * min(values)
+    return Chart(
+        name=name,
+        title=title,
+        series=series,
+        logarithmic=wide and (name in LOGARITHMIC or name.endswith(".loss")),
+        positive=positive,
+        best=best,
+        header=["step", *(label for label, _ in columns)],
+        rows=_rows([curve for _, curve in columns]),
+    )
+
+
+def _rows(columns: list[Curve]) -> list[list[str]]:
+    """Steps with the value of each curve there; of long ones some, extremes among them."""
+    by_step: dict[int, dict[int, float]] = {}
+    for place, curve in enumerate(columns):
+        few = extremes(curve.points(BETWEEN), ROWS)
+        for step, value in zip(few.steps, few.values, strict=True):
+            by_step.setdefault(step, {})[place] = value
+    return [
+        [
+            count(step),
+            *(figure(by_step[step].get(place, "")) for place in range(len(columns))),
+        ]
+        for step in sorted(by_step)
+    ]

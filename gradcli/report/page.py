@@ -1,0 +1,103 @@
+"""One HTML page on a run, whole in itself: made of the run's files alone, and opened offline."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import jinja2
+from markupsafe import Markup
+
+from gradcli import __version__
+from gradcli.report.charts import Chart, charts
+from gradcli.report.head import blank, head
+from gradcli.report.log_curves import LogCurves, log_curves
+from gradcli.report.policy import policy
+from gradcli.report.run_files import RunFiles
+from gradcli.report.settings import Settings, settings
+from gradcli.train.directory import best_and_last
+
+HERE = Path(__file__).parent
+T = TypeVar("T")
+# What files can hold that their reader did not foresee; a page leaves that part out and says so.
+ODD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
+def page(run: RunFiles, live: bool = False) -> str:
+    """The whole page as HTML; `live` for the one that a server keeps up to date."""
+    parts = _Parts(run)
+    curves = parts.make("log.jsonl", lambda: log_curves(run), LogCurves())
+    values = parts.make("resolved.yaml", lambda: settings(run), Settings())
+    best = best_and_last(run.path)[0]
+    no_charts: list[Chart] = []
+    facts = {
+        "head": parts.make("status.json", lambda: head(run, values.expected), blank(run)),
+        "charts": parts.make("log.jsonl", lambda: charts(curves, best), no_charts),
+        "curves": curves,
+        "best": best,
+        "values": values,
+        "config_text": run.config_text,
+    }
+    return _rendered(facts, run, live)
+
+
+class _Parts:
+    """Makes the parts of a page, each from a file that anybody may have written."""
+
+    def __init__(self, run: RunFiles) -> None:
+        self._run = run
+
+    def make(self, file: str, part: Callable[[], T], otherwise: T) -> T:
+        try:
+            return part()
+        except ODD as error:
+            self._run.note(file, f"{file} is damaged: {type(error).__name__}")
+            return otherwise
+
+
+def _rendered(facts: dict[str, Any], run: RunFiles, live: bool) -> str:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    style = _text("vendor/uPlot.min.css") + _text("templates/page.css")
+    scripts = [_text("vendor/uPlot.iife.min.js"), _text("templates/page.js")]
+    drawing = {
+        "live": live,
+        "charts": [one.drawing() for one in facts["charts"]],
+    }
+    return environment.get_template("page.html.j2").render(
+        **facts,
+        parts=_contents(facts),
+        version=__version__,
+        problems=run.problems,
+        policy=policy([style], scripts, live=live),
+        style=Markup(style),
+        scripts=[Markup(one) for one in scripts],
+        drawing=Markup(for_script(drawing)),
+    )
+
+
+def _contents(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """The parts that this page has, by their ids."""
+    present = {
+        "curves": ("Curves", facts["charts"]),
+        "config": ("Config", facts["values"].sections),
+    }
+    return [(name, title) for name, (title, there) in present.items() if there]
+
+
+def _text(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+def for_script(value: object) -> str:
+    """JSON that may stand inside a script element: no text in it can end that."""
+    said = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return said.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

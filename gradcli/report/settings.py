@@ -1,0 +1,95 @@
+"""Each value of the config that ran, and where it comes from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import field
+from typing import Any, NamedTuple
+
+from gradcli.config.node import Report
+from gradcli.config.reader import read_yaml
+from gradcli.dataclass import dataclass
+from gradcli.errors import GradcliError
+from gradcli.report.fields import mapping, text
+from gradcli.report.run_files import RunFiles
+
+MOST_VALUES = 1000
+
+
+class Value(NamedTuple):
+    """A value of the config by its dotted key."""
+
+    key: str
+    said: str
+    origin: str
+    place: str
+
+    @property
+    def short(self) -> str:
+        """The key without its section."""
+        return self.key.partition(".")[2] or self.key
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The config as it ran.
+
+    Attributes:
+        sections: its values by their first key.
+        has_origins: whether it is known where each comes from.
+        expected: what stands under `expect`.
+    """
+
+    sections: dict[str, list[Value]] = field(default_factory=dict)
+    has_origins: bool = False
+    expected: dict[str, Any] = field(default_factory=dict)
+
+
+def settings(run: RunFiles) -> Settings:
+    """The values of resolved.yaml, with their origins where the run wrote them down."""
+    config = _resolved(run)
+    origins = mapping(run.origins.get("values"))
+    values = _with_origins(origins) if origins else _leaves(config)
+    sections: dict[str, list[Value]] = {}
+    for number, value in enumerate(values):
+        if number >= MOST_VALUES:
+            break
+        section, dot, _ = value.key.partition(".")
+        sections.setdefault(section if dot else "run", []).append(value)
+    return Settings(sections, bool(origins), mapping(config.get("expect")))
+
+
+def _with_origins(origins: dict[str, Any]) -> Iterator[Value]:
+    for key, entry in origins.items():
+        known = mapping(entry)
+        yield Value(
+            text(key),
+            _said(known.get("value")),
+            text(known.get("origin")),
+            text(known.get("place")),
+        )
+
+
+def _leaves(value: object, key: str = "") -> Iterator[Value]:
+    if isinstance(value, dict) and value:
+        for name, inner in value.items():
+            yield from _leaves(inner, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
+        for place, inner in enumerate(value):
+            yield from _leaves(inner, f"{key}.{place}")
+    else:
+        yield Value(text(key), _said(value), "", "")
+
+
+def _said(value: object) -> str:
+    """A value as YAML's flow style has it."""
+    return text(value) if isinstance(value, str) else text(json.dumps(value, ensure_ascii=False))
+
+
+def _resolved(run: RunFiles) -> dict[str, Any]:
+    try:
+        return mapping(read_yaml(run.resolved_text, "resolved.yaml", Report()).plain())
+    except GradcliError as error:
+        run.note("resolved.yaml", f"resolved.yaml is damaged: {error.message}")
+        return {}

@@ -1,0 +1,29 @@
+"""The page of a run as a file, whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gradcli.errors import RunError
+from gradcli.report.page import page
+from gradcli.report.run_files import RunFiles
+from gradcli.train.atomic import write_text
+
+NAME = "report.html"
+
+
+def write_page(run: RunFiles, target: Path | None = None) -> Path:
+    """Write the page; into the run where no other place is named.
+
+    Raises:
+        RunError: it cannot be written there.
+    """
+    file = run.path / NAME if target is None else target
+    text = page(run)
+    try:
+        if file.is_dir():
+            raise RunError(f"cannot write {file}: it is a folder; name a file in it", code="E703")
+        write_text(file, text, flush=False)
+    except OSError as error:
+        raise RunError(f"cannot write {file}: {error.strerror}", code="E703") from error
+    return file

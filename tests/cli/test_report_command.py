@@ -1,0 +1,78 @@
+"""`gradcli report`: where it writes the page, and what it refuses."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from points import gradcli, only_run
+from refusals import refused
+
+pytest.importorskip("jinja2")
+
+__all__ = ["gradcli", "refused"]
+
+
+def test_the_page_lies_in_the_run_or_where_it_is_asked_for(gradcli) -> None:
+    gradcli("train", "dots.yaml")
+    ended = gradcli("report", "last")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out == f"wrote {only_run() / 'report.html'}\n"
+    text = (only_run() / "report.html").read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>") and "val.accuracy" in text
+    assert gradcli("report", "dots", "-o", "page.html").out == "wrote page.html\n"
+    assert Path("page.html").exists()
+
+
+def test_a_damaged_file_is_a_warning(gradcli) -> None:
+    gradcli("train", "dots.yaml")
+    (only_run() / "status.json").write_text("{")
+    ended = gradcli("report", "last", "--json")
+    assert ended.code == 0 and "warning: status.json is damaged" in ended.err
+    assert ended.json["problems"] == ["status.json is damaged: it holds no JSON object"]
+
+
+def test_a_run_without_a_log_has_a_page(gradcli) -> None:
+    gradcli("train", "dots.yaml")
+    (only_run() / "log.jsonl").unlink()
+    ended = gradcli("report", "last")
+    assert ended.code == 0 and "warning: log.jsonl is absent" in ended.err
+
+
+def test_what_is_no_run_has_no_page(gradcli, refused) -> None:
+    Path("empty").mkdir()
+    refused(7, "is not a run: it has no resolved.yaml", "report", "empty")
+    refused(7, "holds no runs yet", "report", "nobody")
+
+
+def test_a_page_that_cannot_be_written_is_refused(gradcli, refused, monkeypatch) -> None:
+    gradcli("train", "dots.yaml")
+    before = sorted(Path().iterdir())
+    refused(7, "it is a folder; name a file in it", "report", "last", "-o", "runs")
+    refused(
+        7,
+        "cannot write no/page.html: No such file or directory",
+        "report",
+        "last",
+        "-o",
+        "no/page.html",
+    )
+    refused(7, "cannot write /dev/full", "report", "last", "-o", "/dev/full/page.html")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    monkeypatch.setattr(Path, "replace", full)
+    refused(
+        7, "cannot write page.html: No space left on device", "report", "last", "-o", "page.html"
+    )
+    assert sorted(Path().iterdir()) == before
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
+def test_a_locked_folder_is_refused(gradcli, refused) -> None:
+    gradcli("train", "dots.yaml")
+    only_run().chmod(0o500)
+    refused(7, "Permission denied", "report", "last")
