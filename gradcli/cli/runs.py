@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradcli.cli import completion, options, output
+from gradcli.errors import ErrorGroup, GradcliError, RunError
 from gradcli.table import Column, lines
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
+    from gradcli.train.run_cleaning import Cleaning
     from gradcli.train.run_list import Run
 
 # A test compares them with run_list.STATES.
@@ -74,6 +77,74 @@ def command(
         output.say(f"none of {quantity(len(every), 'run')} in {runs} is {status}")
     else:
         output.say(f"{runs} holds no runs yet; `gradcli train` makes one")
+
+
+@command.command("clean")
+@options.count("--keep", "N", "So many of the newest runs of each name stay.", least=0)
+@_name
+@click.option("--yes", is_flag=True, help="Remove them; without it they are only listed.")
+@options.runs
+@options.json
+@options.basic
+@click.pass_context
+def clean(
+    ctx: click.Context, keep: int | None, name: str | None, yes: bool, runs: Path, as_json: bool
+) -> None:
+    """Remove old runs; never one in use, the best of its name, or one that another began from."""
+    if keep is None:
+        raise click.UsageError("--keep says how many runs of each name stay, such as --keep 3", ctx)
+    outer = ctx.parent.params if ctx.parent else {}  # `runs --name X clean`
+    runs = runs if options.is_written(ctx, "runs") else outer.get("runs", runs)
+    name = name or outer.get("name")
+    from gradcli.train.run_cleaning import plan, remove, remove_left_over
+    from gradcli.train.run_list import named, runs_in
+
+    every = runs_in(runs)
+    named(every, name, runs)
+    cleaning = plan(every, keep, name)
+    gone: list[Run] = []
+    problems: list[GradcliError] = []
+    for run in cleaning.go if yes else ():
+        try:
+            if remove(run.path):
+                gone.append(run)
+        except RunError as error:
+            problems.append(error)
+    if yes:
+        remove_left_over(runs)
+    if as_json:
+        output.say_json(_cleaning_as_object(cleaning, gone))
+    else:
+        _show_cleaning(cleaning, gone if yes else None, runs)
+    if problems:
+        raise ErrorGroup(problems)
+
+
+def _cleaning_as_object(cleaning: Cleaning, gone: Sequence[Run]) -> dict[str, Any]:
+    removed = {run.path for run in gone}
+    return {
+        "runs": [
+            {"run": str(run.path), "bytes": run.size, "removed": run.path in removed}
+            for run in cleaning.go
+        ],
+        "kept": [{"run": str(run.path), "why": why} for run, why in cleaning.stay],
+    }
+
+
+def _show_cleaning(cleaning: Cleaning, gone: Sequence[Run] | None, runs: Path) -> None:
+    chosen = cleaning.go if gone is None else gone
+    word = "would remove" if gone is None else "removed"
+    for run in chosen:
+        output.say(f"{word} {run.path}, {run.status}, {size(run.size)}")
+    for run, why in cleaning.stay:
+        output.say(f"kept {run.path}: {why}")
+    total = f"{quantity(len(chosen), 'run')}, {size(sum(run.size for run in chosen))}"
+    if not chosen:
+        output.say(f"nothing to remove in {runs}")
+    elif gone is None:
+        output.say(f"{total}; with --yes they are removed")
+    else:
+        output.say(f"removed {total}")
 
 
 def _as_object(run: Run) -> dict[str, Any]:

@@ -28,6 +28,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "compare": ("compare", "last", "dots"),
     "runs": ("runs",),
     "report": ("report", "last"),
+    "runs clean": ("runs", "clean", "--keep", "1"),
     "check": ("check", "dots.yaml"),
     "bench": ("bench", "dots.yaml", "--steps", "1"),
     "gradcheck": ("gradcheck", "add"),

@@ -1,0 +1,192 @@
+"""Old runs out of the way: which may go, and removing one so that no half of it counts as a run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from gradcli.dataclass import dataclass
+from gradcli.errors import RunError
+from gradcli.train.lock import Lock, is_held
+from gradcli.train.run_list import Figure, Run, direction_in, merit_of
+from gradcli.train.run_start import NAME, RUN_ID
+from gradcli.train.small_file import read_small
+
+ASIDE = ".removed-"  # begins no run's name
+MENTION = re.compile(rf"({NAME.pattern})/({RUN_ID.pattern})")
+PRETRAINED = re.compile(r"^pretrained:(.*\n(?:[ \t#-].*\n?|\n)*)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """What may go, the oldest first, and why others that are as old stay."""
+
+    go: Sequence[Run]
+    stay: Sequence[tuple[Run, str]]
+
+
+def plan(runs: Sequence[Run], keep: int, name: str | None = None) -> Cleaning:
+    """Of all `runs` of a folder, the newest first, those behind the `keep` newest of each name.
+
+    A run stays that is in use, the best of its name, or the begin of a run that stays. So cleaning
+    a second time, or twice at once, removes no more.
+
+    Raises:
+        RunError: the config of a run that stays cannot be read.
+    """
+    old = [
+        run for same in by_name(runs).values() for run in same[keep:] if name in (None, run.name)
+    ]
+    reasons: dict[Path, str] = {}
+    for same in by_name(runs).values():
+        reasons |= {run.path: f"the best of its name, {_shown(one)}" for run, one in bests(same)}
+    reasons |= {run.path: "it is in use" for run in old if is_held(run.path / "lock")}
+    _keep_begins(runs, old, reasons)
+    go = [run for run in old if run.path not in reasons]
+    stay = [(run, reasons[run.path]) for run in old if run.path in reasons]
+    return Cleaning(sorted(go, key=lambda run: run.start), stay)
+
+
+def by_name(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Runs by their name, in their order."""
+    result: dict[str, list[Run]] = {}
+    for run in runs:
+        result.setdefault(run.name, []).append(run)
+    return result
+
+
+def bests(runs: Sequence[Run]) -> Iterator[tuple[Run, Figure]]:
+    """The best run by each figure that one of them is judged by; of equal ones the first."""
+    metrics = dict.fromkeys(run.best.metric for run in runs if run.best is not None)
+    for metric in metrics:
+        better = direction_in(runs, metric)
+        figures = [(run, figure) for run in runs if (figure := run.figure(metric)) is not None]
+        yield max(figures, key=lambda one: merit_of(one[1].value, better))
+
+
+def _shown(figure: Figure) -> str:
+    return f"{figure.metric} {figure.value:.4g}"
+
+
+def _keep_begins(runs: Sequence[Run], old: Sequence[Run], reasons: dict[Path, str]) -> None:
+    """Add those that a run began from which stays, and those that these began from."""
+    names = by_name(runs)
+    places = {(run.name, run.path.name): run for run in runs}
+    looked: set[Path] = set()
+    while True:
+        going = {run.path for run in old} - reasons.keys()
+        staying = [run for run in runs if run.path not in going and run.path not in looked]
+        if not staying or not going:
+            return
+        for run in staying:
+            looked.add(run.path)
+            for place in _begins(run.path, names):
+                begin = places.get(place)
+                if begin is not None and begin.path in going:
+                    reasons.setdefault(begin.path, f"{run.path} began with its weights")
+
+
+def _begins(path: Path, names: dict[str, list[Run]]) -> Iterator[tuple[str, str]]:
+    """Name and folder of each run that the config of another one mentions.
+
+    A run that moved keeps both. What names no folder may mean any run of that name.
+    """
+    file = path / "resolved.yaml"
+    try:
+        text = read_small(file).decode("utf-8", "replace")
+    except FileNotFoundError:  # it was removed since
+        return
+    except OSError as error:
+        raise RunError(
+            f"cannot read {file}: {error.strerror or error}; which runs it began from is not known",
+            notes=("nothing was removed",),
+        ) from error
+    mentions = [(match[1], match[2]) for match in MENTION.finditer(text)]
+    yield from mentions
+    section = PRETRAINED.search(text)
+    if section is None or MENTION.search(section[1]):
+        return
+    words = set(re.findall(NAME.pattern, section[1].replace("@", " ")))
+    for word in words:
+        yield from ((run.name, run.path.name) for run in names.get(word, ()))
+
+
+def remove(path: Path) -> bool:
+    """Remove one run; False where it is gone already.
+
+    Raises:
+        RunError: it is in use, or something in it cannot be removed.
+    """
+    if not os.path.lexists(path):
+        return False
+    try:
+        lock = Lock(path / "lock")
+    except RunError:
+        if not os.path.lexists(path):  # another process removed it
+            return False
+        raise
+    try:
+        with _opened(path.parent) as parent:
+            aside = f"{ASIDE}{path.name}-{secrets.token_hex(4)}"
+            try:
+                if not stat.S_ISDIR(os.lstat(path.name, dir_fd=parent).st_mode):
+                    raise RunError(f"cannot remove {path}: it is no folder")
+                os.rename(path.name, aside, src_dir_fd=parent, dst_dir_fd=parent)
+            except FileNotFoundError:
+                return False
+            _remove_aside(path.parent, aside, parent)
+    except OSError as error:
+        raise RunError(f"cannot remove {path}: {error.strerror}") from error
+    finally:
+        lock.release()
+    return True
+
+
+def remove_left_over(runs: Path) -> None:
+    """Remove what a `runs clean` that was killed had put aside; one at work holds its lock."""
+    with contextlib.suppress(OSError):
+        for folder in runs.iterdir():
+            if not NAME.fullmatch(folder.name) or folder.is_symlink() or not folder.is_dir():
+                continue
+            for left in folder.glob(f"{ASIDE}*"):
+                if not left.is_symlink() and not is_held(left / "lock"):
+                    with _opened(folder) as parent:
+                        _remove_aside(folder, left.name, parent)
+
+
+@contextlib.contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    """A folder that is no link, so that what happens in it happens there."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _remove_aside(folder: Path, name: str, parent: int) -> None:
+    """Remove what was a run, its resolved.yaml first: without that it is none under any name."""
+    troubles: list[OSError] = []
+
+    def note(function: Any, file: Any, error: Any) -> None:
+        if not isinstance(error[1], FileNotFoundError):
+            troubles.append(error[1])
+
+    with contextlib.suppress(OSError):
+        inside = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+        try:
+            os.unlink("resolved.yaml", dir_fd=inside)
+        finally:
+            os.close(inside)
+    shutil.rmtree(name, onerror=note, dir_fd=parent)
+    if troubles:
+        raise RunError(
+            f"cannot remove {folder / name}: {troubles[0].strerror}; it is no run any more"
+        )
