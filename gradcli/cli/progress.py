@@ -203,6 +203,15 @@ def _say_baseline(result: Result) -> None:
         output.say_aside(f"warning: the model does not beat the baseline: {', '.join(pairs)}")
 
 
+def _say_verdict(result: Result) -> None:
+    """Whether a resumed run is the same, where that was to be verified."""
+    if result.verify_resume is not None:
+        from gradcli.train.verification import sentence
+
+        same = result.verify_resume["same"]
+        output.say(sentence(result.verify_resume), "good" if same else "error")
+
+
 def _tables(result: Result) -> dict[str, object]:
     return {"tables": dict(result.tables), "classes": list(result.classes)}
 
@@ -233,6 +242,7 @@ def say_result(result: Result, as_json: bool) -> None:
             for line in _lines(name, table, result.classes):
                 output.say(line)
         output.say(f"weights sha256 {result.weights_sha256}")
+        _say_verdict(result)
         return
     from gradcli.train.log import strict
 
@@ -250,6 +260,7 @@ def say_result(result: Result, as_json: bool) -> None:
             **(_samples(result.measured) if result.measured else {}),
             **(_tables(result) if result.tables else {}),
             "weights_sha256": result.weights_sha256,
+            **({"verify_resume": dict(result.verify_resume)} if result.verify_resume else {}),
         }
     )
 
@@ -286,4 +297,8 @@ def carry_out(
     say_result(result, as_json)
     if not as_json:
         say_way_on(job, result)
+    if result.verify_resume is not None:
+        from gradcli.train.verification import check_verdict
+
+        check_verdict(result)
     check_expectations(job, result)

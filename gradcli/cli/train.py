@@ -12,6 +12,8 @@ import click
 
 from gradcli.cli import completion, options, output
 from gradcli.cli.progress import carry_out
+from gradcli.errors import ConfigError, RankError, say_once
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.train.job import Job
@@ -26,6 +28,30 @@ def _read_ahead(ctx: click.Context, parameter: click.Parameter, config: Path) ->
     ahead.begin(config)
     ctx.call_on_close(idx.forget)
     return config
+
+
+def _check_verification(steps: int, stop: int | None, continues: bool) -> None:
+    """A new run of so many steps can be stopped between two of them: behind `stop`, if given."""
+    from gradcli.engine import distributed
+
+    if continues:
+        raise click.UsageError("--verify-resume is for new runs: leave --continue out")
+    if distributed.size() > 1:
+        raise say_once(
+            RankError("--verify-resume trains in one process: leave it out on ranks", code="E807")
+        )
+    if steps < 2:
+        raise ConfigError(
+            f"--verify-resume stops between two steps, and this run has {quantity(steps, 'step')}",
+            code="E122",
+            notes=("set train.epochs, train.steps or --max-steps to more",),
+        )
+    if stop is not None and stop >= steps:
+        raise ConfigError(
+            f"--verify-step {stop} is not before the end: this run has {quantity(steps, 'step')}",
+            code="E122",
+            notes=(f"choose a step from 1 to {steps - 1}",),
+        )
 
 
 @click.command("train")
@@ -59,6 +85,14 @@ def _read_ahead(ctx: click.Context, parameter: click.Parameter, config: Path) ->
     is_flag=True,
     help="Go on with the newest unfinished run of this config; begin one where there is none.",
 )
+@click.option(
+    "--verify-resume",
+    "verifies",
+    is_flag=True,
+    help="Afterwards, train again to a random step, resume from there, and compare weights and "
+    "log: twice the time; exit 6 where they differ.",
+)
+@options.count("--verify-step", "N", "The same, and stop at step N in place of a random one.")
 @options.overrides
 @options.trust_code
 @options.runs
@@ -71,6 +105,8 @@ def command(
     source: str | None,
     from_optimizer: bool,
     continues: bool,
+    verifies: bool,
+    verify_step: int | None,
     overrides: tuple[str, ...],
     trust_code: bool,
     runs: Path,
@@ -94,11 +130,15 @@ def command(
 
     if name is not None:
         check_name(name)
+    verifies = verifies or verify_step is not None
     first = [f"pretrained.from={json.dumps(source)}"] if source is not None else []
     first += ["pretrained.optimizer=true"] if from_optimizer else []
     trust = options.trust(trust_code or not is_run(path.parent), remember=distributed.rank() == 0)
     config = load(path, (*overrides, *first), options.room(device), runs, trust=trust)
     output.warnings(config.warnings)
+    if verifies:
+        steps = config.steps if max_steps is None else min(config.steps, max_steps)
+        _check_verification(steps, verify_step, continues)
     sha256 = sha256_at_start(config)
     if continues:
         from gradcli.train.unfinished import unfinished_run
@@ -119,7 +159,14 @@ def command(
     from gradcli.train.launch import Circumstances, start
 
     def begin(job: Job, thread_count: int, reporter: Reporter, signals: Signals) -> Result:
-        circumstances = Circumstances(sys.argv, device, thread_count, sha256)
-        return start(job, runs, circumstances, reporter, signals, max_steps)
+        sets = 2 if verifies else 1
+        circumstances = Circumstances(sys.argv, device, thread_count, sha256, sets)
+        result = start(job, runs, circumstances, reporter, signals, max_steps)
+        if not verifies:
+            return result
+        from gradcli.train.verification import Stop, verify_resume
+
+        stop = Stop(verify_step, max_steps)
+        return verify_resume(job, result, circumstances, reporter, signals, stop)
 
     carry_out(begin, job, as_json, threads, device)

@@ -49,12 +49,14 @@ class Circumstances:
     Attributes:
         config_sha256: of the config as it was written, by which `train --continue` knows its runs;
             what the start fills in, and later forks, change nothing in it.
+        sets: of checkpoints that will lie on the disk: 2 where the resume is verified.
     """
 
     argv: Sequence[str]
     device: str
     threads: int
     config_sha256: str
+    sets: int = 1
 
 
 def preflight(job: Job) -> None:
@@ -104,7 +106,8 @@ def start(
             directory.write_json("manifest.json", origins)
             directory.write_json("plan.json", layers)
             directory.write_config(job.sources, job.resolved, job.code)  # now it is a run
-            trainer = Trainer(job, directory, reporter, signals, max_steps)
+            sets = circumstances.sets
+            trainer = Trainer(job, directory, reporter, signals, max_steps, sets)
             return trainer.run()
         finally:
             directory.discard_if_empty()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gradcli.dataclass import dataclass
 from gradcli.wording import quantity
@@ -39,6 +39,7 @@ class Result:
         tables: metrics that are more than one number, by `classes` where those have names.
         baseline: what one answer to every sample reaches; None where no answer is known.
         absent: classes of which a split has no sample, by its name.
+        verify_resume: the verdict of `train --verify-resume`; None without it.
     """
 
     run: str
@@ -54,6 +55,7 @@ class Result:
     absent: Mapping[str, Sequence[str]] = field(default_factory=dict)
     skipped: int = 0
     measured: Measured | None = None
+    verify_resume: Mapping[str, Any] | None = None
 
 
 class Reporter(Protocol):

@@ -1,0 +1,220 @@
+"""Whether a resumed run is the whole one: a second run is stopped, resumed and compared.
+
+The second run has weights and optimizer of its own, made anew at its start and once more for its
+resume, so that nothing but the files of the run goes from one half to the other.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gradcli.errors import ExpectationError, Interrupted, Stopped
+from gradcli.train.checkpoint import newest_valid
+from gradcli.train.directory import LOG, RunDirectory, read_manifest
+from gradcli.train.elsewhere import SilentReporter
+from gradcli.train.launch import Circumstances, resume, start
+from gradcli.train.signals import Signals
+
+if TYPE_CHECKING:
+    from gradcli.train.job import Job
+    from gradcli.train.report import Reporter, Result
+
+FOLDER = "verify-resume"  # in the run's own
+KEY = "verify_resume"
+# Keys of the log that tell the time, and no figure of the training.
+TIMES = {"seconds", "samples_per_second", "wait_ranks", "slowest_rank"}
+
+
+class Stop(NamedTuple):
+    """Where the second run stops: behind which step, and where it ends after its resume.
+
+    A step that is left out, or that the run did not come to, is chosen at random.
+    """
+
+    step: int | None = None
+    max_steps: int | None = None
+
+    def chosen(self, steps: int) -> int | None:
+        """The step for a run that made so many; None where there is none between two."""
+        if steps < 2:
+            return None
+        reached = self.step is not None and self.step < steps
+        return self.step if reached else random.randrange(1, steps)
+
+
+def verify_resume(
+    job: Job,
+    result: Result,
+    circumstances: Circumstances,
+    reporter: Reporter,
+    signals: Signals,
+    stop: Stop,
+) -> Result:
+    """The result of a run, with the verdict on its resume, which stands in manifest.json as well.
+
+    It takes about as long as the run.
+    """
+    path, began = Path(result.run), time.monotonic()
+    step = stop.chosen(result.steps)
+    if step is None:
+        reporter.note("warning: the run ended behind its first step, so no resume was verified")
+        return result
+    reporter.note(
+        f"verifying the resume: a second run stops at step {step} of {result.steps} and goes on "
+        "from its checkpoint; that takes as long as the run itself"
+    )
+    folder = path / FOLDER
+    shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
+    try:
+        stopped = _stopped(job, folder, circumstances, signals, step)
+        with RunDirectory(stopped) as directory:
+            again = resume(
+                _anew(job), directory, SilentReporter(), signals, max_steps=stop.max_steps
+            )
+        log = different_record(path, stopped)
+        weights = different_tensor(path, stopped)
+    except (Stopped, Interrupted) as error:
+        raise _interrupted(error, path) from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    same = not log and not weights and again.weights_sha256 == result.weights_sha256
+    verdict = {
+        "step": step,
+        "steps": result.steps,
+        "same": same,
+        "log": not log,
+        "weights": not weights and again.weights_sha256 == result.weights_sha256,
+        "differs": None if same else log or weights or "the weights",
+        "seconds": round(time.monotonic() - began, 3),
+    }
+    with RunDirectory(path) as directory:
+        directory.write_json("manifest.json", {**read_manifest(path), KEY: verdict})
+    return replace(result, verify_resume=verdict)
+
+
+def _anew(job: Job) -> Job:
+    """The same training with first weights and an optimizer of its own, on the same device."""
+    assert job.fresh is not None
+    fresh, device = job.fresh(), next(job.model.parameters()).device
+    fresh.model.to(device)
+    fresh.optimizer.to(device)
+    return replace(
+        fresh,
+        name=job.name,
+        resolved=job.resolved,
+        dataset=job.dataset,
+        absent=job.absent,
+        fresh=job.fresh,
+    )
+
+
+class _StopAt(SilentReporter):
+    """Asks a run for its end when a step is made, as SIGTERM does; and passes signals on."""
+
+    def __init__(self, step: int, signals: Signals) -> None:
+        self._step = step
+        self._outer = signals
+        self.signals = Signals()
+
+    def step(self, step: int, loss: float, rate: float) -> None:
+        """A step was made."""
+        reached = signal.SIGTERM if step >= self._step else None
+        self.signals.first = self._outer.first or reached
+
+
+def _stopped(
+    job: Job, folder: Path, circumstances: Circumstances, signals: Signals, step: int
+) -> Path:
+    """The directory of a second run that was stopped behind a step."""
+    stop = _StopAt(step, signals)
+    try:
+        start(_anew(job), folder, circumstances, stop, stop.signals, max_steps=step)
+    except Stopped:
+        if signals.first is not None:
+            raise
+    (run,) = (folder / job.name).iterdir()
+    return run
+
+
+def _interrupted(error: Stopped | Interrupted, path: Path) -> Stopped | Interrupted:
+    """What to say where a signal comes while the second run trains."""
+    return type(error)(
+        f"stopped while the resume was verified, without a verdict; the run itself ended: {path}"
+    )
+
+
+def different_record(whole: Path, resumed: Path) -> str:
+    """The first record of the logs that differs but for times; empty where none does."""
+    pairs = zip_longest(_records(whole), _records(resumed))
+    for number, (one, other) in enumerate(pairs, 1):
+        if one == other:
+            continue
+        if one is None or other is None:
+            which = "resumed" if one is None else "whole"
+            return f"line {number} of log.jsonl is in the {which} run alone"
+        key = next(key for key in {**one, **other} if one.get(key) != other.get(key))
+        return (
+            f"{key} in line {number} of log.jsonl (step {one.get('step')}): {one.get(key)} in the "
+            f"whole run, {other.get(key)} in the resumed one"
+        )
+    return ""
+
+
+def _records(run: Path) -> list[dict[str, Any]]:
+    """Those of a run's log, without times.
+
+    Why a step was skipped is told with the norms of earlier steps, at which a run looks by the
+    clock; that it was skipped counts.
+    """
+    lines = (run / LOG).read_text(encoding="utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    return [
+        {key: value if key != "skipped" else True for key, value in record.items()}
+        for record in ({k: v for k, v in one.items() if k not in TIMES} for one in records)
+    ]
+
+
+def different_tensor(whole: Path, resumed: Path) -> str:
+    """The first tensor of the last checkpoints that differs in a bit; empty where none does."""
+    (name, one, _), (name_of_other, other, _) = (
+        newest_valid(run / "checkpoints") for run in (whole, resumed)
+    )
+    if name != name_of_other:
+        return f"the last checkpoint: {name} of the whole run, {name_of_other} of the resumed one"
+    for key in {**one.tensors, **other.tensors}:
+        if one.tensors.get(key) != other.tensors.get(key):
+            return f"{key} in {name}"
+    return ""
+
+
+def sentence(verdict: Mapping[str, Any]) -> str:
+    """The verdict as the screen shows it."""
+    begin = f"resume verified: stopped at step {verdict['step']} and resumed"
+    if verdict["same"]:
+        return f"{begin}: the same weights, bit for bit, and the same log"
+    return f"{begin}: not the same, {verdict['differs']}"
+
+
+def check_verdict(result: Result) -> None:
+    """Raise where a resumed run was another one.
+
+    Raises:
+        ExpectationError: E602, with what differs first.
+    """
+    verdict = result.verify_resume
+    if verdict is not None and not verdict["same"]:
+        raise ExpectationError(
+            f"a run that was stopped at step {verdict['step']} and resumed is not the whole run: "
+            f"{verdict['differs']}",
+            code="E602",
+            notes=("something that a step depends on is in no checkpoint", "please report it"),
+        )
