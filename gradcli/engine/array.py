@@ -10,7 +10,7 @@ from typing import Any
 
 from gradcli.engine import recording
 from gradcli.engine import shape as shapes
-from gradcli.engine.device import cpu, place
+from gradcli.engine.device import cpu, meta, place
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DType, bfloat16, float32
@@ -267,8 +267,8 @@ def full(shape: Shape, value: float, dtype: DType) -> Array:
 def moved(array: Array, device: place.Device | None) -> Array:
     """The elements on another device, contiguous; the array itself if they lie there."""
     here = array.storage.device
-    if here is device:
-        return array
+    if here is device or (device is None and here is meta.DEVICE and meta.DEVICE.blank):
+        return array  # in a rehearsal what is imagined is the CPU's
     if device is not None and array.dtype.name == "float64" and not device.has_float64:
         raise DTypeError(
             f"to: float64 is for the CPU, {device.name} computes in float32; use x.float() first"

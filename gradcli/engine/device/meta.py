@@ -13,14 +13,15 @@ It costs nothing while no such tensor lives and no such block is open.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from gradcli import devices
 from gradcli.engine.device import cpu, place
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.place import Located
 from gradcli.engine.device.program import planned
+from gradcli.engine.shape import numel
 from gradcli.errors import DeviceError
 
 _FIRST, _LAST = 1 << 60, 1 << 62  # addresses that no memory has
@@ -37,6 +38,8 @@ class Imagined(Storage):
         self.address = address
         device.allocated += nbytes
         place.opened(device)
+        for look in cpu.looking:
+            look()
 
     def __del__(self) -> None:
         self.device.allocated -= self.nbytes
@@ -48,6 +51,7 @@ class Meta:
 
     Attributes:
         allocated: bytes that its tensors would hold.
+        blank: whether numbers that are asked for are 0, and not refused; see `blank`.
         uses: the devices in use. Kept here, as Python may end and empty modules before tensors.
     """
 
@@ -56,6 +60,7 @@ class Meta:
 
     def __init__(self) -> None:
         self.allocated = 0
+        self.blank = False
         self.uses = place.devices
         self._next = _FIRST
 
@@ -80,19 +85,31 @@ class Meta:
         """Refuse what the CPU refuses of a call before it computes; and that is all."""
         planned(kernel, arrays, sizes, options)
 
-    def read(self, storage: Storage, start: int, nbytes: int) -> NoReturn:
+    def read(self, storage: Storage, start: int, nbytes: int) -> bytes:
         """There is nothing to read."""
+        if self.blank:
+            return bytes(nbytes)
         raise DeviceError(
             "a tensor on 'meta' has a shape and a type but no numbers, and they are asked for "
             "(by item, tolist, or an op whose result depends on them); make it on another device"
         )
 
-    def elements(self, array: Located) -> NoReturn:
+    def elements(self, array: Located) -> bytes:
         """There are none."""
-        self.read(array.storage, 0, 0)
+        return self.read(array.storage, 0, numel(array.shape) * array.dtype.size)
 
     def write(self, storage: Storage, start: int, data: bytes | memoryview) -> None:
         """Nobody will look."""
 
 
 DEVICE = Meta()
+
+
+@contextmanager
+def blank(on: bool = True) -> Iterator[None]:
+    """Inside the block numbers that Python asks for are 0: whoever only shows them goes on."""
+    before, DEVICE.blank = DEVICE.blank, on
+    try:
+        yield
+    finally:
+        DEVICE.blank = before

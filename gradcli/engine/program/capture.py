@@ -130,6 +130,10 @@ class Captured:
 
     # One signature.
 
+    def new_entry(self, args: Sequence[object]) -> Entry:
+        """What is known of these arguments' signature: nothing yet."""
+        return Entry.of(args)
+
     def _eagerly(self, args: Sequence[object]) -> Any:
         """What the step gives, copied: it may be memory that the next step changes."""
         inside = recording.current() is not None  # its results are values of the step around it
@@ -175,7 +179,7 @@ class Captured:
         pending = [entry for entry in entries if entry.pending]
         if len(pending) >= MAX_PENDING:
             self._drop(entries, pending[:1])
-        entries.append(Entry.of(args))
+        entries.append(self.new_entry(args))
         return entries[-1]
 
     def _let_go(self) -> None:

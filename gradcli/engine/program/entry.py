@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from gradcli.dataclass import dataclass
 from gradcli.engine import recording
@@ -61,9 +61,10 @@ class Entry:
     loans: list[list[weakref.ref[Storage]]] = field(default_factory=list)
     refused: str = ""
     transfers: tuple[Transfers, Transfers] | None = None
+    recorder: ClassVar[type[Recording]] = Recording
 
     @classmethod
-    def of(cls, args: Sequence[object]) -> Entry:
+    def of(cls, args: Sequence[object]) -> Self:
         """Nothing is known yet; memory for these arguments."""
         return cls([empty_beside(a.array) for a in args if isinstance(a, Tensor)])
 
@@ -128,7 +129,7 @@ class Entry:
         lent = [_lent(array) for array in self.inputs]
         loans = iter(lent)
         copies = [_copied(a, next(loans)) if isinstance(a, Tensor) else a for a in args]
-        recorded = Recording()
+        recorded = self.recorder()
         try:
             with recording.to(recorded):
                 self.pattern, results = leaves(step(*copies))

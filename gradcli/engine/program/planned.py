@@ -91,7 +91,7 @@ def _imagined(calls: Sequence[Call]) -> dict[Buffer, int]:
     return address
 
 
-class _Rehearsal(Recording):
+class Rehearsal(Recording):
     """A recording of a step on the meta device, as if it were one on the CPU."""
 
     def remember(self, buffer: Buffer) -> None:
@@ -115,7 +115,7 @@ def arena_bytes(
     Raises:
         CaptureError, DeviceError: the step looks at numbers; it would not be captured either.
     """
-    rehearsal = _Rehearsal()
+    rehearsal = Rehearsal()
     with place.on(meta.DEVICE), recording.to(rehearsal):
         result = step(*args)
     rehearsal.close()  # the result is still there, so it counts as wanted

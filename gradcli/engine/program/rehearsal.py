@@ -1,0 +1,140 @@
+"""A captured step rehearsed on the meta device: nothing is computed, and its memory is known.
+
+`Rehearsed` does what `Captured` does on the CPU, and takes the memory that it takes, in the same
+order: the eager steps that are recorded, the arena and the threads' scratch of the program, the
+rows of what comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli.engine.array import Array, empty
+from gradcli.engine.device import cpu, meta, place
+from gradcli.engine.program.capture import Captured
+from gradcli.engine.program.entry import Entry
+from gradcli.engine.program.passes import PASSES, optimized
+from gradcli.engine.program.planned import Planned, Rehearsal
+from gradcli.errors import CaptureError, DeviceError
+
+if TYPE_CHECKING:
+    from gradcli.engine.device.cpu import Storage
+    from gradcli.engine.graph import Leaf
+    from gradcli.engine.program.record import Recording
+
+
+class Rehearsed(Captured):
+    """A step on the meta device, taken for one that is captured on the CPU.
+
+    Numbers that the step itself reads are refused, as `capture` refuses them; there are none.
+    """
+
+    def __init__(
+        self,
+        step: Callable[..., object],
+        *,
+        passes: Iterable[str] = tuple(PASSES),
+        on_refusal: Callable[[str], None],
+        eager: bool = False,
+        begun: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Make nothing yet; `begun` is called before each replay."""
+        reasons: list[str] = []
+
+        def refuse(why: str) -> None:
+            reasons.append(why)
+            on_refusal(why)
+
+        super().__init__(_imagined(step, reasons), tuple(passes), refuse, eager)
+        self._begun = begun
+
+    def new_entry(self, args: Sequence[object]) -> Entry:
+        """One that plans its program, and imagines it."""
+        made = RehearsedEntry.of(args)
+        made.begun = self._begun
+        return made
+
+
+def _imagined(step: Callable[..., object], reasons: Sequence[str]) -> Callable[..., object]:
+    """The step, whose memory is imagined; what it cannot do is told with the first reason."""
+
+    def made(*args: object) -> object:
+        try:
+            with meta.blank(False), place.on(meta.DEVICE):
+                return step(*args)
+        except DeviceError as error:
+            raise DeviceError(reasons[0] if reasons else error.message) from error
+
+    return made
+
+
+class RehearsedEntry(Entry):
+    """One signature of such a step."""
+
+    recorder = Rehearsal
+    begun: Callable[[], None]
+
+    def _judge(
+        self, pattern: Any, recorded: Recording, args: Sequence[object], passes: Sequence[str]
+    ) -> str:
+        with meta.blank():  # constants are compared, and there are no numbers
+            return super()._judge(pattern, recorded, args, passes)
+
+    def _compile(self, recorded: Recording, passes: Sequence[str]) -> str:
+        """Plan the program, and imagine its memory."""
+        try:
+            planned = Planned(optimized(recorded.calls, passes))
+        except CaptureError as error:
+            return error.message
+        self.program = RehearsedProgram(planned, recorded, self.begun)  # type: ignore[assignment]
+        return ""
+
+
+class RehearsedProgram:
+    """The memory of a program, and of what its replays give.
+
+    Attributes:
+        arena_bytes: memory of its intermediates.
+        grads: the gradients that a replay leaves.
+    """
+
+    def __init__(self, planned: Planned, recording: Recording, begun: Callable[[], None]) -> None:
+        self._begun = begun
+        self.grads: Mapping[Leaf, Array | None] = recording.grads
+        self.arena_bytes = planned.layout.nbytes
+        self._made_of = planned, recording  # they hold what the calls read and write
+        self._held: list[Storage] = [meta.DEVICE.allocate(self.arena_bytes)]
+        first = 0
+        for section in planned.sections:
+            plans = planned.plans[first : first + len(section.calls)]
+            first += len(section.calls) + (section.function is not None)
+            most = max((plan.worker_bytes for plan in plans), default=0)
+            if most:
+                self._held.append(meta.DEVICE.allocate(most * cpu.threads()))
+
+    def one_step(
+        self, inputs: Sequence[Array], given: Sequence[Array], outputs: Sequence[Array]
+    ) -> list[Array]:
+        """What one step gives."""
+        self._replay()
+        with place.on(meta.DEVICE):
+            return [empty(array.shape, array.dtype) for array in outputs]
+
+    def steps(
+        self,
+        inputs: Sequence[Array],
+        given: Sequence[Array],
+        outputs: Sequence[Array],
+        count: int,
+    ) -> tuple[list[Array], int, None]:
+        """What so many steps give, a row for each."""
+        self._replay()
+        with place.on(meta.DEVICE):
+            made = [empty((count, *array.shape), array.dtype) for array in outputs]
+        return made, count, None
+
+    def _replay(self) -> None:
+        self._begun()
+        for leaf, grad in self.grads.items():
+            leaf.grad = grad
