@@ -22,6 +22,7 @@ from gradcli.wording import quantity, verb
 
 ANY_FILE = "; `unit: bytes` reads any file"
 DEFAULT_SPLIT: dict[str, int | str] = {"train": "90%", "val": "10%"}
+_lengths: dict[str, int] = {}  # tokens of each text that was read, by its path
 
 
 @dataclass(frozen=True)
@@ -67,27 +68,40 @@ class TextSource:
         return self._prepared().facts
 
     def outline(self, facts: Facts) -> dict[str, Windows]:
-        """The splits as `load` makes them, on "meta", but for tokens behind the last window."""
+        """The splits as `load` makes them, on "meta".
+
+        Of a text that was not read yet, tokens behind the last window are left out.
+        """
         dtype = engine.uint8 if self.unit == "bytes" else engine.int32
-        splits = {}
+        length = _lengths.get(self.file)
         with engine.device("meta"):
+            if length is not None:
+                return self._windows(engine.empty(length, dtype=dtype))
+            splits = {}
             for name, size in facts.sizes.items():
                 step = self._step(name)
                 tokens = engine.empty((size - 1) * step + self.context + 1, dtype=dtype)
                 splits[name] = Windows(tokens, self.context, step)
         return splits
 
+    def _windows(self, tokens: Tensor) -> dict[str, Windows]:
+        """The splits of a whole text, sharing its memory."""
+        return {
+            name: Windows(tokens[part.start : part.stop], self.context, self._step(name))
+            for name, part in self._parts(tokens.shape[0]).items()
+        }
+
+    def _parts(self, length: int) -> dict[str, range]:
+        """Where the splits of so many tokens lie."""
+        return cut(self.split or DEFAULT_SPLIT, length)
+
     def load(self) -> LoadedData:
         """All tokens in memory."""
         text = self._prepared()
-        tokens = tensor_of(text.tokens, (len(text.tokens),))
         return LoadedData(
             source=self,
             facts=DataFacts.of(text.facts, unit=self.unit),
-            splits={
-                name: Windows(tokens[part.start : part.stop], self.context, self._step(name))
-                for name, part in text.parts.items()
-            },
+            splits=dict(self._windows(tensor_of(text.tokens, (len(text.tokens),)))),
             sha256={"train": text.loaded.sha256},
             files={"train": self.file},
             notes=text.loaded.notes(),
@@ -106,7 +120,7 @@ class TextSource:
             tokens = content
         if not tokens:
             raise DataError(f"{source}: the text is empty", code="E305")
-        parts = cut(self.split or DEFAULT_SPLIT, len(tokens))
+        _lengths[self.file] = len(tokens)
         vocab = len(labels) or self.vocab or 256
         facts = Facts(
             input=(self.context,),
@@ -115,9 +129,9 @@ class TextSource:
             classes=vocab,
             vocab=vocab,
             labels=tuple(labels),
-            sizes=self._sizes(parts, source),
+            sizes=self._sizes(self._parts(len(tokens)), source),
         )
-        return _Prepared(loaded, tokens, parts, facts)
+        return _Prepared(loaded, tokens, facts)
 
     def _sizes(self, parts: Mapping[str, range], source: str) -> dict[str, int]:
         sizes = {n: windows(len(p), self.context, self._step(n)) for n, p in parts.items()}
@@ -179,11 +193,10 @@ def _tokens(path: Path, facts: DataFacts) -> bytes | array[int]:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A text as tokens, and where the splits lie."""
+    """A text as tokens."""
 
     loaded: Loaded
     tokens: bytes | array[int]
-    parts: dict[str, range]
     facts: Facts
 
 
