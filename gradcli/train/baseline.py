@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from gradcli.train.metrics import better, direction_of
 if TYPE_CHECKING:
     from gradcli.data import Split
     from gradcli.data.facts import DataFacts
+    from gradcli.engine.program.capture import Captured
     from gradcli.train.job import Job
 
 
@@ -52,7 +53,10 @@ def read_baseline(written: object) -> Baseline | None:
 
 
 def baseline_of(
-    job: Job, figures: Mapping[str, float], splits: Mapping[str, Split]
+    job: Job,
+    figures: Mapping[str, float],
+    splits: Mapping[str, Split],
+    capture: Callable[..., Captured] = engine.capture,
 ) -> Baseline | None:
     """The baseline beside a model's figures on these splits; None where no answer is known."""
     known = _answer(job)
@@ -63,7 +67,7 @@ def baseline_of(
     measured: dict[str, float] = {}
     for name in dict.fromkeys(figure.partition(".")[0] for figure in figures):
         if name in splits:
-            measured |= Evaluation(constant, splits[name], name).run()
+            measured |= Evaluation(constant, splits[name], name, capture=capture).run()
     metrics = {
         name: measured[name] for name in figures if math.isfinite(measured.get(name, math.nan))
     }

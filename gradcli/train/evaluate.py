@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gradcli.data import Split
     from gradcli.engine import Tensor
     from gradcli.engine.distributed import Group
+    from gradcli.engine.program.capture import Captured
     from gradcli.train.close_look import CloseLook
     from gradcli.train.job import Job
     from gradcli.train.metrics import Metric, State, Table
@@ -44,6 +45,7 @@ class Evaluation:
         name: str,
         group: Group | None = None,
         look: CloseLook | None = None,
+        capture: Callable[..., Captured] = engine.capture,
     ) -> None:
         """Make nothing yet; the batches are shared by the ranks of a group: all that joined.
 
@@ -57,7 +59,7 @@ class Evaluation:
         self.looks = look is not None
         self.tables: dict[str, Table] = {}
         # A batch that cannot be captured is no news here: the training step says so.
-        self._batch = engine.capture(
+        self._batch = capture(
             _states_of(job, split, look), on_refusal=lambda _: None, eager=not job.settings.capture
         )
 

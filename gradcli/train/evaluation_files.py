@@ -42,7 +42,7 @@ def write_evaluation(
     if sight is None:
         return
     try:
-        tensors = _tensors(job, sight)
+        tensors = stored_tensors(job, sight)
         head = {"format": FORMAT, "step": step, "split": sight.split}
         record = {**head, **_record(job, sight, metrics, tensors)}
         encoded = _encoded(tensors, step, sight.split) if tensors else []
@@ -67,7 +67,7 @@ def _encoded(tensors: Mapping[str, Tensor], step: int, split: str) -> list[bytes
     return [header, *(stored[name].data for name in layout(stored))]
 
 
-def _tensors(job: Job, sight: Sight) -> dict[str, Tensor]:
+def stored_tensors(job: Job, sight: Sight) -> dict[str, Tensor]:
     """What is kept of outputs, and the most wrong samples as they were before normalisation."""
     tensors: dict[str, Tensor] = {}
     if sight.outputs is not None and sight.targets is not None:

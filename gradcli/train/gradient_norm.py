@@ -6,7 +6,7 @@ there. The step is the same with it or without.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 class GradientNorm:
     """The norm of the gradients of some parameters, as they are now."""
 
-    def __init__(self, parameters: Iterable[Tensor]) -> None:
+    def __init__(
+        self, parameters: Iterable[Tensor], capture: Callable[..., Captured] = engine.capture
+    ) -> None:
         self._parameters = list(parameters)
+        self._capture = capture
         self._captured: WeakKeyDictionary[Program | DeviceProgram, Captured] = WeakKeyDictionary()
 
     def __call__(self, programs: Iterable[Program | DeviceProgram] = ()) -> float:
@@ -37,14 +40,11 @@ class GradientNorm:
         for program in programs:
             if any(grads[0] is grad for grad in program.grads.values()):
                 if program not in self._captured:
-                    self._captured[program] = _captured(grads)
+                    self._captured[program] = self._capture(
+                        partial(norm_of, grads), on_refusal=lambda why: None
+                    )
                 return float(self._captured[program]().item())
         return float(norm_of(grads).item())
-
-
-def _captured(grads: Sequence[Array]) -> Captured:
-    """The norm of gradients that stay where they are."""
-    return engine.capture(partial(norm_of, grads), on_refusal=lambda why: None)
 
 
 def norm_of(grads: Sequence[Array]) -> Tensor:

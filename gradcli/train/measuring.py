@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from gradcli import engine
 from gradcli.engine import distributed
 from gradcli.errors import CheckpointError
 from gradcli.train.checkpoint import file_name, read
@@ -16,6 +17,7 @@ from gradcli.train.ranks import of_first, take_from_first
 from gradcli.train.state import all_tensors, restore
 
 if TYPE_CHECKING:
+    from gradcli.engine.program.capture import Captured
     from gradcli.train.average import Average
     from gradcli.train.checkpoint import Best, Meta
     from gradcli.train.close_look import Sight
@@ -32,12 +34,19 @@ class Measuring:
             where nothing is evaluated.
     """
 
-    def __init__(self, job: Job, average: Average | None, must_end: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        job: Job,
+        average: Average | None,
+        must_end: Callable[[], bool],
+        capture: Callable[..., Captured] = engine.capture,
+    ) -> None:
         self._job = job
+        self._capture = capture
         self._average = average
         self._must_end = must_end
         self._evaluations = {
-            name: Evaluation(job, split, name)
+            name: Evaluation(job, split, name, capture=capture)
             for name, split in job.dataset.splits.items()
             if name != "train"
         }
@@ -100,7 +109,9 @@ class Measuring:
             return self._evaluations[split].run(self._must_end)
         if look.sees and not self._evaluations[split].looks:
             evaluated = self._job.dataset.splits[split]
-            self._evaluations[split] = Evaluation(self._job, evaluated, split, look=look)
+            self._evaluations[split] = Evaluation(
+                self._job, evaluated, split, look=look, capture=self._capture
+            )
         figures = self._evaluations[split].run(self._must_end)
         if distributed.group().rank == 0:
             self._see(look)

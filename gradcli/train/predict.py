@@ -18,17 +18,18 @@ from gradcli.wording import listed, quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor
+    from gradcli.engine.program.capture import Captured
     from gradcli.train.job import Job
 
 
 class Predictor:
     """A trained model as a function of samples; threads may share it, one batch runs at a time."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, capture: Callable[..., Captured] = engine.capture) -> None:
         self._job = job
         self._lock = Lock()
         job.model.eval()
-        self._outputs = engine.capture(
+        self._outputs = capture(
             _outputs_of(job), on_refusal=lambda _: None, eager=not job.settings.capture
         )
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gradcli.data import Split
     from gradcli.engine import Tensor, nn
     from gradcli.engine.distributed import Group
+    from gradcli.engine.program.capture import Captured
     from gradcli.errors import GradcliError
     from gradcli.train.job import Job
 
@@ -91,6 +92,7 @@ class TrainingStep:
         split: Split,
         note: Callable[[str], None],
         group: Group | None = None,
+        capture: Callable[..., Captured] = engine.capture,
     ) -> None:
         group = group or distributed.group()
         self._job = job
@@ -101,13 +103,13 @@ class TrainingStep:
             words = way(group, next(job.model.parameters()).device).words
             if words:
                 note(words)
-        self.captured = engine.capture(
+        self.captured = capture(
             self._one,
             on_refusal=lambda why: note(f"the steps run eagerly, one by one: {why}"),
             eager=not job.settings.capture,
         )
         self.norms: dict[int, float] = {}
-        self._norm = GradientNorm(job.model.parameters())
+        self._norm = GradientNorm(job.model.parameters(), capture)
 
     @property
     def average(self) -> Average | None:
