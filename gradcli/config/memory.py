@@ -57,7 +57,7 @@ def program_memory(config: Config, group: Group | None = None) -> Memory:
         CaptureError, DeviceError: the step looks at numbers, and is not captured.
     """
     group = group or distributed.group()
-    config = _on_ranks(config, group)
+    config = on_ranks(config, group)
     state, collects = engine.get_rng_state(), gc.isenabled()
     gc.disable()  # what others left in cycles must not be given back while memory is counted
     before = meta.DEVICE.allocated + cpu.allocated()
@@ -78,7 +78,7 @@ def program_memory(config: Config, group: Group | None = None) -> Memory:
             gc.enable()
 
 
-def _on_ranks(config: Config, group: Group) -> Config:
+def on_ranks(config: Config, group: Group) -> Config:
     """With the parts in which so many ranks cut a batch."""
     if group.size == 1:
         return config
@@ -96,7 +96,7 @@ def fitting(config: Config, room: Room) -> Memory | None:
     Raises:
         ErrorGroup: it does not fit where it shall run.
     """
-    config, free = _on_ranks(config, distributed.group()), room.free()
+    config, free = on_ranks(config, distributed.group()), room.free()
     least = _least(config)
     if free is not None and least > free:
         raise _too_large(config, f"more than {shown(least)}", room, free)

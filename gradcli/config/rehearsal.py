@@ -1,0 +1,271 @@
+"""A run rehearsed: the memory of its training, of its evaluation and of prediction, to the byte.
+
+The steps are those of `train` itself, on the meta device: nothing is computed, no data is read, and
+each block of memory is counted in the order in which the run takes and leaves it.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gradcli import engine
+from gradcli.config.build import job_of
+from gradcli.config.memory import on_ranks
+from gradcli.data import LoadedData
+from gradcli.data.facts import DataFacts, TargetFacts
+from gradcli.data.targets import ScaledTargets
+from gradcli.dataclass import dataclass
+from gradcli.engine import distributed
+from gradcli.engine.device import meta
+from gradcli.engine.device.peak import Peak
+from gradcli.engine.distributed import ALONE
+from gradcli.engine.program.rehearsal import Rehearsed
+from gradcli.train.baseline import baseline_of
+from gradcli.train.evaluate import Evaluation
+from gradcli.train.evaluation_files import stored_tensors
+from gradcli.train.job import logged_every, steps_per_epoch, total_steps
+from gradcli.train.measuring import Measuring
+from gradcli.train.predict import Predictor
+from gradcli.train.step import Order, TrainingStep, next_due
+
+if TYPE_CHECKING:
+    from gradcli.config.load import Config
+    from gradcli.engine.distributed import Group
+    from gradcli.train.job import Job
+
+ROUNDS = 3  # of what a run repeats: seen once, learnt, replayed
+
+
+@dataclass(frozen=True)
+class Held:
+    """The most bytes that tensors hold at once.
+
+    Attributes:
+        learning: while the step is learnt: its first two runs are eager.
+        then: from then on; the same where nothing is replayed.
+    """
+
+    learning: int
+    then: int
+
+    @property
+    def most(self) -> int:
+        """The larger of both."""
+        return max(self.learning, self.then)
+
+
+@dataclass(frozen=True)
+class RunMemory:
+    """The memory of what is done with a config.
+
+    Attributes:
+        train: a whole training, with its evaluations.
+        eval: `gradcli eval` of its run on the test split, or on the one there is; None without any.
+        predict: `gradcli predict` on samples of one batch after the other.
+        why_not: why the steps run eagerly, where they do; empty where they are captured.
+    """
+
+    train: Held
+    eval: Held | None
+    predict: Held
+    why_not: str = ""
+
+
+class Tally:
+    """The most bytes in use until the first replay, and from then on."""
+
+    def __init__(self) -> None:
+        self._peak = Peak()
+        self._learning: int | None = None
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count inside the block."""
+        with self._peak:
+            yield
+            self._peak.look()
+
+    def begun(self) -> None:
+        """A replay begins."""
+        if self._learning is None:
+            self._learning = self._peak.restart()
+
+    @property
+    def held(self) -> Held:
+        """Both."""
+        most = self._peak.most
+        return Held(most if self._learning is None else self._learning, most)
+
+
+class Course:
+    """What happens in a training, each thing as often as it takes until nothing is new.
+
+    Its steps are those of the loop: the first, a stretch up to what is due, the smaller batch at an
+    epoch's end, the evaluations between them, and the last figures.
+    """
+
+    def __init__(self, job: Job, group: Group, tally: Tally) -> None:
+        self._job, self._group = job, group
+        self._splits = job.dataset.splits
+        size, settings = self._splits["train"].size, job.settings
+        self._per_epoch = steps_per_epoch(settings, size)
+        self._total = total_steps(settings, size)
+        self._every = settings.eval_every or self._per_epoch
+        self._logged = logged_every(settings, self._total)
+        self._order = Order(settings.seed, settings.batch, size, self._per_epoch)
+        self.notes: list[str] = []
+        self._try()
+        capture = partial(Rehearsed, begun=tally.begun)
+        self._step = TrainingStep(job, self._splits["train"], self.notes.append, group, capture)
+        with engine.device("meta"):
+            self._measuring = Measuring(job, self._step.average, lambda: False, Rehearsed)
+
+    def run(self) -> None:
+        """Steps and evaluations up to the end."""
+        done = 0
+        for stop in self._stops():
+            done = self._advance(done, stop)
+            if "val" in self._splits and (stop % self._every == 0 or stop == self._total):
+                self._evaluate("val", last=stop == self._total)
+        if "test" in self._splits:
+            self._evaluate("test", last=True)
+        if self._measuring.sight is not None:
+            stored_tensors(self._job, self._measuring.sight)
+        with engine.device("meta"), suppress(ArithmeticError):
+            figures = {f"{name}.loss": 0.0 for name in ("val", "test")}
+            baseline_of(self._job, figures, self._splits, Rehearsed)
+
+    def _try(self) -> None:
+        """A batch of each split, as before the first step."""
+        with engine.device("meta"):
+            for name, split in self._splits.items():
+                trial = Evaluation(self._job, split, name, self._group, capture=Rehearsed)
+                with suppress(ArithmeticError):
+                    trial.run(limit=self._job.settings.batch)
+
+    def _stops(self) -> list[int]:
+        """Steps behind which something is due, or that are made of a smaller batch."""
+        rounds = range(1, ROUNDS + 1)
+        steps = {1, self._total}
+        steps |= {k * every for k in rounds for every in (self._every, self._per_epoch)}
+        return sorted(stop for stop in steps if 0 < stop <= self._total)
+
+    def _advance(self, done: int, stop: int) -> int:
+        """Two stretches at most, and the step that leads to the stop."""
+        for _ in range(2):
+            if done < stop:
+                done = self._make(done, min(self._stretch(done), stop - done))
+        return stop if done == stop else self._make(stop - 1, 1)
+
+    def _stretch(self, done: int) -> int:
+        """How many steps are made in one go."""
+        settings = self._job.settings
+        saved = settings.checkpoint_every or self._per_epoch
+        due = next_due(done, [self._logged, self._every, saved])
+        return 1 if done == 0 else min(due, self._order.alike(done))
+
+    def _make(self, done: int, count: int) -> int:
+        with engine.device("meta"):
+            indices = self._order.rows(done, count)
+        progress = self._step.run(done + 1, indices)
+        if progress.error is not None:
+            raise progress.error
+        done += count
+        if done == 1 or done % self._logged == 0:
+            self._step.norm_at(done)
+        return done
+
+    def _evaluate(self, name: str, last: bool) -> None:
+        with engine.device("meta"), suppress(ArithmeticError):  # of figures of nothing
+            self._measuring.figures(name, last)
+
+
+def rehearse(config: Config, group: Group | None = None) -> RunMemory:
+    """What a run of this config needs on the CPU, to the byte; no number is computed.
+
+    Of the ranks of `group`, all that this process has joined, each makes its own parts of a batch.
+    Counted are data, weights and all other tensors, arenas, and the threads' scratch of programs;
+    not Python, nor the rows of a training's log.
+
+    Raises:
+        ErrorGroup: a pattern of parameters' names matches none.
+        DeviceError: own code looks at numbers, of which there are none; with the reason for which
+            its steps are not captured.
+    """
+    group = group or distributed.group()
+    config = on_ranks(config, group)
+    with _undisturbed():
+        train, why_not = _training(config, group)
+        return RunMemory(train, _evaluation(config), _prediction(config), why_not)
+
+
+def _dataset(config: Config, splits: bool = True) -> LoadedData:
+    """The data as it will be loaded; what is fitted on the targets has its form alone."""
+    facts = config.facts
+    targets, kinds = TargetFacts(), facts.classes or facts.vocab
+    if kinds is not None:
+        targets = TargetFacts(counts=(1,) * kinds)
+    elif isinstance(config.data, ScaledTargets) and config.data.regression(facts):
+        columns = facts.target[-1] if facts.target else 1
+        targets = TargetFacts(mean=(0.0,) * columns, std=(1.0,) * columns)
+    outline = dict(config.data.outline(facts)) if splits else {}
+    known = DataFacts.of(facts, targets=targets)
+    return LoadedData(config.data, known, outline, sha256={})
+
+
+def _training(config: Config, group: Group) -> tuple[Held, str]:
+    tally = Tally()
+    with tally.counting():
+        dataset = _dataset(config)
+        with engine.device("meta"):
+            job = job_of(config, dataset)
+        course = Course(job, group, tally)
+        course.run()
+    return tally.held, next(iter(course.notes), "")
+
+
+def _evaluation(config: Config) -> Held | None:
+    splits = [name for name in ("test", "val") if name in config.facts.sizes]
+    if not splits:
+        return None
+    tally = Tally()
+    with tally.counting(), engine.device("meta"):
+        dataset = _dataset(config)
+        job = job_of(config, dataset)
+        name, capture = splits[0], partial(Rehearsed, begun=tally.begun)
+        with suppress(ArithmeticError):
+            Evaluation(job, dataset.splits[name], name, ALONE, capture=capture).run()
+        with suppress(ArithmeticError):
+            baseline_of(job, {f"{name}.loss": 0.0}, dataset.splits, Rehearsed)
+    return tally.held
+
+
+def _prediction(config: Config) -> Held:
+    tally = Tally()
+    with tally.counting(), engine.device("meta"):
+        job = job_of(config, _dataset(config, splits=False))
+        predictor = Predictor(job, partial(Rehearsed, begun=tally.begun))
+        index = config.facts.input_kind == "index"
+        dtype, batch = engine.int64 if index else engine.float32, config.train.batch
+        for _ in range(ROUNDS):
+            inputs = engine.empty(batch, *config.facts.input, dtype=dtype)
+            list(predictor.answers(inputs, 1, "", range(batch)))
+    return tally.held
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Numbers that are looked at are 0, random numbers go on as before, no garbage is collected."""
+    state, collects = engine.get_rng_state(), gc.isenabled()
+    gc.disable()  # what others left in cycles must not be given back while memory is counted
+    try:
+        with meta.blank():
+            yield
+    finally:
+        engine.set_rng_state(state)
+        if collects:
+            gc.enable()

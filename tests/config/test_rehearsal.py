@@ -1,0 +1,163 @@
+"""A rehearsal says to the byte what a run holds: against real trainings, as they allocate."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trusting import load
+
+from gradcli import engine
+from gradcli.config import Config, build
+from gradcli.config.rehearsal import Held, RunMemory, rehearse
+from gradcli.data import LoadedData
+from gradcli.engine.device import cpu, meta, place
+from gradcli.engine.device.peak import Peak
+from gradcli.engine.program.entry import Entry
+from gradcli.engine.program.replay import Program
+from gradcli.errors import DeviceError
+from gradcli.train.elsewhere import SilentReporter
+from gradcli.train.launch import Circumstances, start
+from gradcli.train.ranks import Ranks
+from gradcli.train.signals import Signals
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+SHIPPED = sorted(CONFIGS.glob("*.yaml"))
+STEPS = 5
+WAYS = {
+    "micro-batches": ("train.micro_batch=24",),
+    "bfloat16": ("train.precision=bf16",),
+    "average": ("train.ema=0.99", "train.clip=1.0"),
+    "eager": ("train.capture=false",),
+}
+
+
+def short(path: Path, changes: tuple[str, ...] = ()) -> Config:
+    """A run of five steps, an evaluation and the last figures."""
+    config = load(path, changes, room=None)
+    train = replace(config.train, epochs=None, steps=STEPS)
+    return replace(config, train=train, steps=STEPS)
+
+
+def borrowed(data: LoadedData) -> int:
+    """Bytes of the data that lie in memory of Python's, which the engine only looks at."""
+    tensors: dict[int, Any] = {}
+    for split in data.splits.values():
+        stored = getattr(split, "plain", split)
+        for name in ("inputs", "targets", "tokens"):
+            if hasattr(stored, name):
+                storage = getattr(stored, name).array.storage
+                tensors[id(storage)] = storage
+    return sum(one.nbytes for one in tensors.values() if one.owner is not None)
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Config], Held]:
+    """Trains, and gives the most bytes that were in use."""
+
+    def train(config: Config) -> Held:
+        peak = Peak()
+        learning: list[int] = []
+        replay, prove = Entry.steps, Program.prove
+
+        def steps(self: Entry, program: Any, *rest: Any) -> Any:
+            if not learning and program.grads:
+                learning.append(peak.restart())
+            return replay(self, program, *rest)
+
+        def proven(self: Program) -> None:
+            prove(self)
+            peak.look()  # C has taken the threads' scratch
+
+        monkeypatch.setattr(Entry, "steps", steps)
+        monkeypatch.setattr(Program, "prove", proven)
+        # A clock decides how many steps are made in one go, and so how many numbers come back.
+        monkeypatch.setattr(Ranks, "steps_left", lambda self, step: STEPS)
+        gc.collect()
+        gc.disable()
+        try:
+            with peak:
+                job = build(config)
+                peak.restart()  # what reading the files took is given back
+                circumstances = Circumstances([], "cpu", cpu.threads(), "")
+                start(job, tmp_path, circumstances, SilentReporter(), Signals())
+        finally:
+            gc.enable()
+        data = borrowed(job.dataset)
+        return Held((learning or [peak.most])[0] + data, peak.most + data)
+
+    return train
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=[path.stem for path in SHIPPED])
+def test_a_shipped_config_holds_what_its_rehearsal_says(
+    path: Path, trained: Callable[[Config], Held]
+) -> None:
+    config = short(path)
+    assert rehearse(config).train == trained(config)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_it_does_however_it_is_trained(way: str, trained: Callable[[Config], Held]) -> None:
+    config = short(CONFIGS / "penguins.yaml", WAYS[way])
+    assert rehearse(config).train == trained(config)
+
+
+CURIOUS = """\
+import gradcli
+from gradcli.engine import nn
+
+@gradcli.layer
+class Curious(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+
+    def forward(self, x):
+        return x * float(x.abs().amax().item() > 0)
+"""
+
+
+def test_a_step_that_reads_values_has_the_reason_of_capture(
+    config_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    (tmp_path / "own.py").write_text(CURIOUS)
+    changes = ("name: tiny", "name: tiny\ncode: [own.py]"), ("  - relu", "  - curious")
+    with pytest.raises(DeviceError, match=r"the step reads the values of a tensor \(item, "):
+        rehearse(load(config_file(*changes), room=None))
+
+
+def test_a_rehearsal_leaves_nothing_behind(config_file: Callable[..., Path]) -> None:
+    config = load(config_file(), room=None)
+    engine.manual_seed(3)
+    engine.rand(2)
+    gc.collect()
+    state, before = engine.get_rng_state().tolist(), list(place.devices)
+    gc.disable()
+    try:
+        first: RunMemory = rehearse(config)
+        assert place.devices == before and meta.DEVICE.allocated == 0 and not meta.DEVICE.blank
+    finally:
+        gc.enable()
+    assert engine.get_rng_state().tolist() == state and cpu.looking == []
+    assert rehearse(config) == first
+
+
+def test_prediction_and_evaluation_hold_no_gradients() -> None:
+    found = rehearse(load(CONFIGS / "mnist_deep.yaml", room=None))
+    assert found.eval is not None
+    assert found.predict.most < found.eval.most < found.train.most
+
+
+def test_more_threads_hold_more_scratch() -> None:
+    config, threads = load(CONFIGS / "penguins.yaml", room=None), cpu.threads()
+    try:
+        cpu.set_threads(1)
+        one = rehearse(config).train
+        cpu.set_threads(2)
+        assert rehearse(config).train.then > one.then
+    finally:
+        cpu.set_threads(threads)
