@@ -38,6 +38,7 @@ class Cifar10(KnownPictures):
     CLASSES: ClassVar[int] = 10
     NAMES: ClassVar[str] = "batches.meta.txt"
     CHANNELS = 3
+    CONTENTS = "data_batch_1.bin to data_batch_5.bin and test_batch.bin, of the binary version,"
     # Of the 50,000 training images, in 0..1.
     USUAL = ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))
 
@@ -139,6 +140,7 @@ class Cifar100(Cifar10):
     MARKS: ClassVar[int] = 2  # the coarse label, then the fine one
     CLASSES: ClassVar[int] = 100
     NAMES: ClassVar[str] = "fine_label_names.txt"
+    CONTENTS = "train.bin and test.bin, of the binary version,"
     USUAL = ((0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762))
 
 

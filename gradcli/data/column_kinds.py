@@ -69,7 +69,9 @@ def kind_of_column(name: str, cells: Sequence[str]) -> ColumnKind:
 def _useless(values: Sequence[str], different: int, gaps: int) -> str:
     if not values:
         return "no value"
-    return "" if different > 1 or gaps else "the same value in every row"
+    if different > 1:
+        return ""
+    return "one value and gaps" if gaps else "the same value in every row"
 
 
 def _identifies(name: str, numbers: Sequence[float]) -> bool:

@@ -53,11 +53,11 @@ def expanded(written: str) -> Path:
         raise DataError(f"'{shown(written)}': {str(error).lower()} of '~'") from None
 
 
-def nearest(name: str, root: Path, given: Path | None) -> Path:
+def nearest(name: str, root: Path, given: Path | None, files: str = "its files") -> Path:
     """The folder of a well-known dataset: the given one, or the nearest `datasets/NAME`.
 
     That is looked for under the config's folder `root`, under each folder above it, and under the
-    current one.
+    current one. `files` says what belongs into it.
     """
     folder = root.resolve()
     found = [above / "datasets" / name for above in (folder, *folder.parents)]
@@ -70,7 +70,11 @@ def nearest(name: str, root: Path, given: Path | None) -> Path:
     looked = tuple(f"looked in: {shown(place)}" for place in places)
     raise DataError(
         f"the {_TITLES.get(name, name)} files are not there",
-        notes=(*looked, f"write data: {{name: {name}, dir: FOLDER}} to say where they are"),
+        notes=(
+            *looked,
+            f"write data: {{name: {name}, dir: FOLDER}} to say where they are",
+            f"or put {files} into {shown(places[0])}",
+        ),
     )
 
 

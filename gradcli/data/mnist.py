@@ -30,6 +30,7 @@ class Mnist(KnownPictures):
     NAME = "mnist"
     USUAL = (MEAN, STD)
     CHANNELS = 1
+    CONTENTS = f"{', '.join(FILES.values())} (gzipped or not; gradcli's repository has them)"
     LABELS: ClassVar[tuple[str, ...]] = tuple("0123456789")
 
     def paths(self, folder: Path) -> dict[str, str]:
@@ -92,6 +93,7 @@ class FashionMnist(Mnist):
 
     NAME = "fashion_mnist"
     USUAL = (0.2860, 0.3530)
+    CONTENTS = f"Fashion-MNIST's {', '.join(FILES.values())} (gzipped or not)"
     LABELS: ClassVar[tuple[str, ...]] = (
         "T-shirt/top",
         "Trouser",

@@ -155,6 +155,7 @@ class KnownPictures(Pictures):
     NAME: ClassVar[str]
     USUAL: ClassVar[tuple[Statistic, Statistic]]  # mean and deviation, in 0..1
     CHANNELS: ClassVar[int]
+    CONTENTS: ClassVar[str]  # what belongs into the folder, in words
 
     dir: Annotated[str | None, "folder of the files; left out: the nearest datasets/NAME"] = None
     split: Annotated[
@@ -176,7 +177,7 @@ class KnownPictures(Pictures):
     def locate(self, root: Path) -> Self:
         """With the folder that holds the files."""
         own = None if self.dir is None else root.resolve() / expanded(self.dir)
-        folder = nearest(self.NAME, root, own)
+        folder = nearest(self.NAME, root, own, self.CONTENTS)
         self.paths(folder)
         return replace(self, dir=str(folder))
 

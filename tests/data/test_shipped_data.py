@@ -93,6 +93,9 @@ def test_mnist_that_is_nowhere_tells_where_it_looked(
     assert caught.value.code == "E301"
     assert f"looked in: {tmp_path / 'sub/datasets/mnist'}" in caught.value.notes
     assert f"looked in: {tmp_path / 'datasets/mnist'}" in caught.value.notes
+    cure = caught.value.notes[-1]
+    assert cure.startswith("or put train-images-idx3-ubyte, train-labels-idx1-ubyte, ")
+    assert cure.endswith(f"into {tmp_path / 'sub/datasets/mnist'}")
 
 
 def test_a_folder_without_the_four_files_names_the_first_missing(tmp_path: Path) -> None:
