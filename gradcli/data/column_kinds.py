@@ -85,7 +85,9 @@ def _no_category(values: Sequence[str], different: int) -> str:
     if different == len(values) > 1:
         return "another text in every row"
     if different > MOST_CATEGORIES or different * ROWS_OF_CATEGORY > len(values):
-        return f"free text, {quantity(different, 'different value')} in {len(values)} rows"
+        return (
+            f"free text, {quantity(different, 'different value')} in {quantity(len(values), 'row')}"
+        )
     return ""
 
 

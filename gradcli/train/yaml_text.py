@@ -36,3 +36,16 @@ def to_yaml(values: Mapping[str, object]) -> str:
     return yaml.dump(
         dict(values), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000
     )
+
+
+def inline(value: object) -> str:
+    """A value as YAML on one line, as it stands behind `key: `."""
+    text: str = yaml.dump(
+        [value],
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=float("inf"),
+        default_flow_style=True,
+    )
+    return text.rstrip("\n").removeprefix("[").removesuffix("]")

@@ -1,0 +1,226 @@
+"""A first config for a table: which column is predicted, from which others, by what model."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gradcli.data.column_kinds import ColumnKind, is_of_classes, kind_of_column
+from gradcli.data.columns import DELIMITERS, Table, is_missing
+from gradcli.data.csv_rows import parse_rows
+from gradcli.data.files import load, shown
+from gradcli.data.foreign import kind_of
+from gradcli.dataclass import dataclass
+from gradcli.errors import DataError
+from gradcli.registry import did_you_mean
+from gradcli.starter.draft import Bare, Draft, brief, split_of
+from gradcli.wording import listed, quantity
+
+# Names that say what a column is for, the clearest first; else the last column is the target.
+TARGETS = ("target", "label", "class", "outcome", "species", "y")
+FEWEST = 10  # rows
+STEPS = 1500  # of a training, about
+NAMED = 12  # columns in a remark
+
+
+def draft_of_table(path: Path, written: str, name: str, target: str | None) -> Draft:
+    """The config for a table in `path`, which is called `written` in it.
+
+    Raises:
+        DataError: it is no table, too small, or holds nothing to learn from.
+    """
+    table, delimiter = read_table(path)
+    if len(table.rows) < FEWEST:
+        raise DataError(
+            f"{table.source}: {quantity(len(table.rows), 'row')} below the header; a model needs "
+            f"{FEWEST} or more to learn from some and be measured on others",
+            code="E305",
+        )
+    return _Sorted.of(table, target).draft(written, name, delimiter)
+
+
+def read_table(path: Path) -> tuple[Table, str]:
+    """The rows, and what stands between cells: of the delimiters the one that makes most cells."""
+    content, source = load(path).unpacked(), shown(path)
+    kind = kind_of(content[:64])
+    if kind is not None:
+        raise DataError(f"{source}: this is {kind}, not a table; save it as CSV", code="E304")
+    head = content[: 1 << 16].partition(b"\n")[0]
+    delimiter = max(DELIMITERS.values(), key=lambda sign: head.count(sign.encode()))
+    table = Table.of(parse_rows(content, source, delimiter), source)
+    if len(table.header) < 2:
+        *known, last = DELIMITERS
+        raise DataError(
+            f"{source}: the table has one column; one to predict and one to predict it from are "
+            f"needed; cells stand apart by {', '.join(known)} or {last}",
+            code="E304",
+        )
+    return table, delimiter
+
+
+@dataclass(frozen=True)
+class _Sorted:
+    """The columns of a table by what they are good for."""
+
+    table: Table
+    target: ColumnKind
+    inputs: list[ColumnKind]
+    unused: list[ColumnKind]
+    drop: bool  # rows with gaps, for a missing target is never filled
+
+    @classmethod
+    def of(cls, table: Table, wanted: str | None) -> _Sorted:
+        once = [name for name, count in Counter(table.header).items() if count == 1]
+        name = _target(table, once, wanted)
+        columns = {each: table.column(each) for each in once}
+        kinds = {each: kind_of_column(each, cells) for each, cells in columns.items()}
+        target = kinds.pop(name)
+        _check_target(table, target, columns[name])
+        unused = [
+            ColumnKind(each, "unused", "a name that appears twice", 0, 0, False)
+            for each in dict.fromkeys(table.header)
+            if each not in columns
+        ]
+        unused += [kind for kind in kinds.values() if kind.kind == "unused"]
+        inputs = [kind for kind in kinds.values() if kind.kind != "unused"]
+        if target.gaps:
+            inputs, emptied = _with_whole_rows(columns, target, inputs)
+            unused += emptied
+        if not inputs:
+            raise DataError(
+                f"{table.source}: no column is left to predict {brief(name)} from: "
+                f"{'; '.join(_why(unused, 4))}",
+                code="E305",
+            )
+        return cls(table, target, inputs, unused, drop=target.gaps > 0)
+
+    def draft(self, written: str, name: str, delimiter: str) -> Draft:
+        rows = len(self.table.rows)
+        classes = is_of_classes(self.target, rows - self.target.gaps)
+        data: dict[str, Any] = {"name": "csv", "file": written, "target": self.target.name}
+        if not classes:
+            data["task"] = "regression"
+        for kind in ("numeric", "category"):
+            names = [column.name for column in self.inputs if column.kind == kind]
+            data |= {kind: names} if names else {}
+        if self.drop or any(column.gaps for column in self.inputs):
+            data["missing"] = "drop" if self.drop else "mean"
+        if delimiter != ",":
+            data["delimiter"] = delimiter
+        data["split"] = split_of(rows)
+        batch, epochs = _lengths(rows)
+        # A few rows are equally well told apart at many steps.
+        best = "val.loss" if rows < 4000 else "val.accuracy"
+        return Draft(
+            name,
+            (self._about(classes), *(f"Not used: {text}." for text in _why(self.unused, NAMED))),
+            data,
+            _layers(rows, classes),
+            "cross_entropy" if classes else "mse",
+            ("accuracy",) if classes else ("mae", "r2"),
+            "{name: adamw, lr: 3e-3, weight_decay: 0.01}",
+            {
+                "epochs": epochs,
+                "batch": batch,
+                "seed": 1,
+                "best": Bare(best if classes else "val.mae"),
+            },
+        )
+
+    def _about(self, classes: bool) -> str:
+        what = "a number" if not classes else quantity(self.target.distinct, "class")
+        inputs = quantity(len(self.inputs), "column")
+        other = "" if self.target.kind == "category" else _other_way(classes)
+        return (
+            f"{brief(self.target.name)} ({what}) from {inputs} of "
+            f"{quantity(len(self.table.rows), 'row')}.{other}"
+        )
+
+
+def _other_way(classes: bool) -> str:
+    if classes:
+        return (
+            " Should these be numbers to predict: task: regression, loss: mse, metrics: [mae] and "
+            "one output."
+        )
+    return ""
+
+
+def _target(table: Table, once: Sequence[str], wanted: str | None) -> str:
+    if wanted is not None:
+        if wanted not in once:
+            hint = did_you_mean(wanted, once, f"columns: {shown(listed(once))}")
+            what = "appears twice" if wanted in table.header else "is not there"
+            raise DataError(
+                f"{table.source}: the column '{shown(wanted)}' {what}; {shown(hint)}", code="E304"
+            )
+        return wanted
+    plain = {name.strip().lower(): name for name in once}
+    named = next((plain[word] for word in TARGETS if word in plain), None)
+    if named is None and table.header[-1] not in once:
+        raise DataError(
+            f"{table.source}: the last column, {brief(table.header[-1])}, appears twice; say with "
+            "--target which one to predict",
+            code="E304",
+        )
+    return named if named is not None else table.header[-1]
+
+
+def _check_target(table: Table, target: ColumnKind, cells: Sequence[str]) -> None:
+    """A target may count or be called an id, so long as it is numbers."""
+    why = target.why
+    if why and (target.distinct < 2 or not target.whole):
+        raise DataError(
+            f"{table.source}: the column {brief(target.name)} cannot be predicted: {why}; choose "
+            "another one with --target",
+            code="E305",
+        )
+    if len(cells) - target.gaps < FEWEST:
+        raise DataError(
+            f"{table.source}: the column {brief(target.name)} has "
+            f"{quantity(len(cells) - target.gaps, 'value')}; at least {FEWEST} are needed",
+            code="E305",
+        )
+
+
+def _with_whole_rows(
+    columns: dict[str, list[str]], target: ColumnKind, inputs: list[ColumnKind]
+) -> tuple[list[ColumnKind], list[ColumnKind]]:
+    """The inputs without those whose gaps would cost more than half of the rows with a target."""
+    missing = {
+        column.name: [is_missing(cell, allowed=True) for cell in columns[column.name]]
+        for column in (target, *inputs)
+    }
+    known = [row for row, gap in enumerate(missing[target.name]) if not gap]
+    left, out = list(inputs), []
+    while left:
+        gaps = [missing[column.name] for column in left]
+        if 2 * sum(not any(gap[row] for gap in gaps) for row in known) > len(known):
+            break
+        worst = max(left, key=lambda column: column.gaps)
+        left.remove(worst)
+        out.append(
+            ColumnKind(worst.name, "unused", quantity(worst.gaps, "gap"), worst.gaps, 0, False)
+        )
+    return left, out
+
+
+def _why(unused: Sequence[ColumnKind], most: int) -> list[str]:
+    said = [f"{brief(column.name)} ({column.why})" for column in unused[:most]]
+    rest = len(unused) - most
+    return [*said, f"{quantity(rest, 'more column')}"] if rest > 0 else said
+
+
+def _lengths(rows: int) -> tuple[int, int]:
+    """Samples of a batch and epochs, by the number of rows: some 1,500 steps."""
+    batch = min(max(2 ** round(math.log2(rows / 16)), 4), 256)
+    return batch, min(max(round(STEPS * batch / rows), 5), 100)
+
+
+def _layers(rows: int, classes: bool) -> tuple[str, ...]:
+    width = 32 if rows < 1000 else 64 if rows < 20_000 else 128
+    hidden = [f"linear: {width}", "relu"] * (1 if rows < 1000 else 2)
+    return (*hidden, f"linear: {{out: {'$data.classes' if classes else 1}, name: head}}")
