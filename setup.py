@@ -1,13 +1,33 @@
-"""Compiles the CPU kernels; everything else about the package stands in pyproject.toml."""
+"""Compiles the CPU kernels, ships the configs; all else about the package is in pyproject.toml."""
 
 import shutil
 import sys
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from os import cpu_count
+from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
+
+# What `gradcli init NAME` writes, and the data that is small enough to come along.
+SHIPPED = ("configs/*.yaml", "configs/long/*.yaml", "datasets/penguins/*", "datasets/shakespeare/*")
+
+
+class BuildPackage(build_py):
+    """build_py that takes the shipped configs along; a clone has them where they lie."""
+
+    def run(self) -> None:
+        """Copy them into the package that is built."""
+        super().run()
+        if self.editable_mode:
+            return
+        for pattern in SHIPPED:
+            for file in sorted(Path().glob(pattern)):
+                to = Path(self.build_lib, "gradcli", "shipped", file)
+                self.mkpath(str(to.parent))
+                self.copy_file(str(file), str(to))
 
 
 class BuildKernels(build_ext):
@@ -39,5 +59,5 @@ class BuildKernels(build_ext):
 
 setup(
     cffi_modules=["gradcli/engine/device/build.py:ffibuilder"],
-    cmdclass={"build_ext": BuildKernels},
+    cmdclass={"build_ext": BuildKernels, "build_py": BuildPackage},
 )
