@@ -21,6 +21,7 @@ from click.shell_completion import (
 
 VARIABLE = "_GRADCLI_COMPLETE"
 YAML = (".yaml", ".yml")
+DATA = (".csv", ".tsv", ".txt")  # that `init` writes configs for
 MOST_CHARACTERS = 20_000  # of a config: a TAB must not take seconds
 DEEPEST = 3  # levels of keys that are offered
 STEP_FILE = re.compile(r"step-0*([0-9]+)\.safetensors")
@@ -65,6 +66,20 @@ def configs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> 
         elif entry.name.endswith(YAML):
             names.append(shown + entry.name)
     return sorted(names)
+
+
+def starters(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Templates, and the files and folders that a config can be written for."""
+    from gradcli.starter.templates import templates
+
+    folder, _, begin = incomplete.rpartition("/")
+    place = os.path.expanduser(folder)  # noqa: PTH111 -- no home is no error here
+    entries = os.scandir(place or ("/" if incomplete.startswith("/") else "."))
+    there = [f"{one.name}/" if one.is_dir() else one.name for one in entries]
+    names = [name for name in there if name.endswith(("/", *DATA)) and name.startswith(begin)]
+    shown = incomplete[: len(incomplete) - len(begin)]
+    own = sorted(shown + name for name in names if not name.startswith("."))
+    return [*(name for name in templates() if name.startswith(incomplete)), *own]
 
 
 def runs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:

@@ -22,6 +22,7 @@ from gradcli.registry import did_you_mean
 from gradcli.train.launcher import is_first
 
 COMMANDS = {
+    "init": "Write a first config, from a template or your own data.",
     "train": "Train a new run from a config.",
     "resume": "Continue a run exactly where it stopped.",
     "eval": "Measure a run on a split of its data.",

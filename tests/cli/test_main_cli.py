@@ -74,7 +74,7 @@ def test_help_answers_at_once() -> None:
     [
         ((), "Usage: gradcli"),
         (("trian",), "there is no command 'trian'; did you mean 'train'?"),
-        (("xyzzy",), "commands: train, resume"),
+        (("xyzzy",), "commands: init, train, resume"),
         (("--vresion",), "--version"),
         (("check", "--jsn"), "--json"),
         (("check", "-s"), "requires an argument"),

@@ -1,0 +1,106 @@
+"""`gradcli init`: a first config, from a template or from a user's own data."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gradcli.cli import completion, options, output
+from gradcli.errors import ConfigError
+from gradcli.registry import did_you_mean
+from gradcli.table import Column, lines
+
+if TYPE_CHECKING:
+    from gradcli.starter.templates import Template
+
+
+@click.command("init")
+@click.argument("what", required=False, shell_complete=completion.starters)
+@click.option("--target", metavar="COLUMN", help="The column of a table to predict.")
+@click.option(
+    "-o",
+    "--out",
+    type=options.path,
+    metavar="FILE.yaml",
+    help="The config to write.  [default: the name of WHAT, in this folder]",
+)
+@options.json
+@options.basic
+def command(what: str | None, target: str | None, out: Path | None, as_json: bool) -> None:
+    """Write a config that trains as it stands.
+
+    WHAT is a template, a table (.csv), a folder with a folder of pictures for each class, or a
+    text (.txt); without it the templates are listed.
+    """
+    from gradcli.starter.templates import templates
+
+    known = templates()
+    if what is None:
+        _list(list(known.values()), as_json)
+        return
+    if what in known:
+        if target is not None:
+            raise ConfigError("--target names a column of a table, and this is a template")
+        written, notes = _from_template(known[what], out)
+    else:
+        written, notes = _from_data(what, target, out, list(known))
+    if as_json:
+        output.say_json({"written": written, "notes": notes})
+        return
+    output.say(f"written    {', '.join(written)}", indent=11)
+    for note in notes:
+        output.say_aside(note)
+    output.say_commands_aside("next", [f"gradcli train {written[0]}"])
+
+
+def _list(known: list[Template], as_json: bool) -> None:
+    if as_json:
+        output.say_json({"templates": {each.name: each.what for each in known}})
+        return
+    columns = (Column(20, "name", gap=2), Column(1, "text"))
+    rows = [(each.name, each.what) for each in known]
+    for line in lines(columns, rows, output.width(sys.stdout)):
+        output.say(line)
+    output.say("\n`gradcli init NAME` writes one; FILE.csv, FILE.txt or FOLDER: one for your data")
+
+
+def _from_template(template: Template, out: Path | None) -> tuple[list[str], list[str]]:
+    from gradcli.config import load
+    from gradcli.errors import ErrorGroup
+    from gradcli.starter import writing
+    from gradcli.starter.templates import copy
+
+    out = out or Path(f"{template.name}.yaml")
+    written = writing.write(template.text(), out)
+    try:
+        load(out, room=None)
+    except ErrorGroup:  # its data is elsewhere
+        pairs = [(file, out.parent / beside) for file, beside in template.data()]
+        written += [str(to) for file, to in pairs if copy(file, to)]
+    try:
+        load(out, room=None)
+    except ErrorGroup as error:
+        first = error.errors[0]
+        return written, [f"warning: {first.message}", *first.notes[-1:]]
+    return written, []
+
+
+def _from_data(
+    what: str, target: str | None, out: Path | None, known: list[str]
+) -> tuple[list[str], list[str]]:
+    from gradcli.starter import writing
+
+    source = Path(what)
+    if not what or not source.exists():
+        hint = did_you_mean(what, known, "`gradcli init` lists the templates")
+        raise ConfigError(f"'{what}' is no template, and no file or folder is there; {hint}")
+    out = out or Path(f"{writing.run_name(source)}.yaml")
+    writing.refuse_existing(out)
+    draft = writing.draft(source, out.parent, target)
+    written = writing.write(draft.text(), out)
+    config = writing.checked(out, source)
+    notes = [f"{each.message}" for each in config.warnings]
+    return written, [*draft.remarks, *(f"warning: {note}" for note in notes)]
