@@ -56,7 +56,7 @@ def on_text(chosen: Mapping[str, Path], file: Path, say: Say) -> dict[str, Any]:
     """A row for each of these configs of text, trained on another text than its own."""
     rows = {}
     for name, path in chosen.items():
-        rows[name] = row = trained(path, [f"data.file={file.resolve()}"])
+        rows[name] = row = trained(path, [f"data.file={file.resolve()}", "train.sample=null"])
         say(f"  {name}: {said(row)}")
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     return {"text": {"file": file.name, "sha256": digest}, "rows": rows}

@@ -45,6 +45,7 @@ TRAIN_KEYS = (
     "on_nonfinite",
     "precision",
     "reduce",
+    "sample",
     "seed",
     "steps",
     "timeout",

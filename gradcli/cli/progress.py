@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gradcli.cells import cells
+from gradcli.cells import cells, printable, shortened
 from gradcli.cli import output
 from gradcli.cli.options import compute_on
 from gradcli.table import Column, lines, shown_columns
@@ -26,6 +26,7 @@ QUIET_SECONDS = 5.0
 # Where nothing is evaluated, so many epochs have a line each; of more, one a second at most.
 FEW_EPOCHS = 20
 EPOCH_SECONDS = 1.0
+SAMPLE_CELLS = 160  # of a text that a model wrote, where no terminal says how wide a line may be
 
 
 class Update(NamedTuple):
@@ -104,6 +105,11 @@ class Progress:
     def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
         """The figures of a split, on a line of their own."""
         self.note(f"{self._position(step)}{self._loss_of(step)}  {figures(metrics)}")
+
+    def sampled(self, step: int, prompt: str, text: str) -> None:
+        """What a model of text wrote, on one line."""
+        line = f"{self._position(step)}  sample: {' '.join(f'{prompt}{text}'.split())}"
+        self.note(shortened(printable(line), output.width(sys.stderr) or SAMPLE_CELLS))
 
     def saved(self, step: int, path: str) -> None:
         """Nothing: the end and the run's directory say where checkpoints are."""

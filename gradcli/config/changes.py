@@ -100,4 +100,4 @@ def _slip(key: str) -> str:
 
 
 # Sections of `train`, which have keys of their own.
-TAKES_KEYS = ("train.ema.", "train.early_stop.")
+TAKES_KEYS = ("train.ema.", "train.early_stop.", "train.sample.")

@@ -32,6 +32,7 @@ from gradcli.config.planned import PlannedLayer, written_layers
 from gradcli.config.planner import Planner
 from gradcli.config.references import References, fill_facts
 from gradcli.config.room import HERE, Room
+from gradcli.config.sample_prompt import prompt_fits
 from gradcli.config.schedules import choose_schedule
 from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import (
@@ -192,6 +193,7 @@ class _Loading:
             source = target_scale.with_scale(root, source, facts, loss, layers, report)
         if train:
             target_scale.figures_lint(root, source, train, expect, report)
+            prompt_fits(root, train, source, facts, report)
         if facts and train and schedule:
             steps = self._together(root, facts, train, layers, schedule)
             measured = {name: metric.made for name, metric in metrics.items()}

@@ -88,6 +88,9 @@ class SilentReporter:
     def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
         """Nothing."""
 
+    def sampled(self, step: int, prompt: str, text: str) -> None:
+        """Nothing."""
+
     def saved(self, step: int, path: str) -> None:
         """Nothing."""
 

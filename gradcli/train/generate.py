@@ -26,26 +26,28 @@ class Sampling:
     top_k: int | None = None
     top_p: float | None = None
     seed: int = 0
+    step: int = 0
 
 
-def continued(job: Job, prompt: str, how: Sampling) -> Iterator[str]:
-    """What the model writes behind `prompt`, piece by piece; the same seed gives the same text."""
+def continued(job: Job, prompt: str, how: Sampling, key: str = "--prompt") -> Iterator[str]:
+    """What the model writes behind `prompt`, piece by piece; the same seed gives the same text.
+
+    Errors begin with `key`, which asked for it.
+    """
     facts = job.dataset.facts
     if not isinstance(facts, DataFacts) or facts.unit is None:
-        raise ConfigError(
-            "--prompt: only models of text go on with a text; this run has other data"
-        )
+        raise ConfigError(f"{key}: only models of text go on with a text; this run has other data")
     if not prompt:
-        raise ConfigError("--prompt: give at least one character to go on from")
+        raise ConfigError(f"{key}: give at least one character to go on from")
     made = generate(
         job.model,
-        _encoded(prompt, facts),
+        _encoded(prompt, facts, key),
         how.tokens,
         facts.input[0],
         temperature=how.temperature,
         top_k=how.top_k,
         top_p=how.top_p,
-        generator=engine.Generator(how.seed, purpose="text"),
+        generator=engine.Generator(how.seed, purpose="text", step=how.step),
     )
     made = precision.each(job.settings, made)
     if facts.unit == "bytes":
@@ -59,14 +61,14 @@ def remark(job: Job) -> str:
     return reason and f"generates without cache: {reason}"
 
 
-def _encoded(prompt: str, facts: DataFacts) -> list[int]:
+def _encoded(prompt: str, facts: DataFacts, key: str) -> list[int]:
     if facts.unit == "bytes":
         return list(prompt.encode())
     index = {label: i for i, label in enumerate(facts.labels)}
     unknown = next((c for c in prompt if c not in index), None)
     if unknown is not None:
         raise DataError(
-            f"--prompt: the character {unknown!r} did not occur in the training text",
+            f"{key}: the character {unknown!r} did not occur in the training text",
             code="E304",
         )
     return [index[c] for c in prompt]

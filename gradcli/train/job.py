@@ -27,6 +27,7 @@ Loss: TypeAlias = "Callable[[Tensor, Tensor], Tensor]"
 OnNonfinite = Literal["stop", "skip"]
 Seed = Annotated[int, within("a whole number from 0 to 2^63 - 1", ge=0, le=2**63 - 1)]
 Batch = Annotated[int, within("a whole number from 1 to 1000000", ge=1, le=1_000_000)]
+Tokens = Annotated[int, within("a whole number from 1 to 10000", ge=1, le=10_000)]
 Figure = Annotated[str, Bound("a metric with its split, such as val.accuracy")]
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -98,6 +99,23 @@ class Ema:
 
 
 @dataclass(frozen=True)
+class Sample:
+    """Text that a model writes behind a prompt at each evaluation.
+
+    Attributes:
+        prompt: what the text begins with; it is not repeated in it.
+        tokens: how many are written: characters, or bytes.
+        temperature: by which they are drawn; at 0 each is the most probable one.
+    """
+
+    ALONE: ClassVar = "prompt"
+
+    prompt: str
+    tokens: Tokens = 100
+    temperature: NotNegative = 1.0
+
+
+@dataclass(frozen=True)
 class Settings:
     """The `train:` section: how long, in which portions, and what is watched.
 
@@ -151,6 +169,14 @@ class Settings:
     ] = None
     eval_every: Annotated[
         Count | None, "steps between evaluations; after each epoch where left out", FORKS
+    ] = None
+    sample: Annotated[
+        Sample | None,
+        Bound("a text, or a map {prompt, tokens, temperature}"),
+        "`{prompt, tokens: 100, temperature: 1}`: a model of text writes so many tokens on behind "
+        "the prompt at each evaluation (after each epoch where nothing is evaluated); they depend "
+        "on seed and step alone and change no bit of the training",
+        ANYTIME,
     ] = None
     checkpoint_every: Annotated[
         Count | None, "steps between checkpoints; after each epoch where left out", ANYTIME

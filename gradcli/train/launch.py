@@ -30,6 +30,7 @@ from gradcli.train.old_runs import format_of
 from gradcli.train.origin import changes, origin_of
 from gradcli.train.report import Result
 from gradcli.train.state import all_tensors, nonfinite_weights
+from gradcli.train.text_samples import try_sample
 from gradcli.wording import listed, quantity
 
 if TYPE_CHECKING:
@@ -60,9 +61,10 @@ class Circumstances:
 
 
 def preflight(job: Job) -> None:
-    """Try what comes later: the length, the names of the metrics, one batch of each split."""
+    """Try what comes later: length, names of metrics, a sample of text, a batch of each split."""
     steps_per_epoch(job.settings, job.dataset.splits["train"].size)
     _check_metric_names(job)
+    try_sample(job)
     for name, split in job.dataset.splits.items():
         Evaluation(job, split, name).run(limit=job.settings.batch)
 

@@ -83,10 +83,11 @@ def _sort(data: bytes, step: int, evaluated: int) -> _Sorted:
     result = _Sorted(torn=bool(last) and _is_torn(last))
     beyond: list[int] = []  # lines of steps after `step`, wrong if one before it follows
     before, newest = set(), 0
+    limits = {"eval": evaluated, "sample": evaluated, "test": -1}
     for number, line in enumerate(complete, 1):
         record = _record(line)
         event, at = record or ("", -1)
-        if record is not None and at > min(step, {"eval": evaluated, "test": -1}.get(event, step)):
+        if record is not None and at > min(step, limits.get(event, step)):
             result.later += 1
             beyond += [number] if at > step else []
         elif record is None or at < newest or record in before:

@@ -30,6 +30,7 @@ from gradcli.train.rewind import first_refused
 from gradcli.train.signals import ending
 from gradcli.train.state import all_tensors, restore, tensors_of, weights_sha256
 from gradcli.train.step import Order, Progress, TrainingStep, next_due
+from gradcli.train.text_samples import TextSamples
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class Trainer:
         settings = job.settings
         self._ranks = Ranks(group, signals, settings.checkpoint_minutes, settings.reduce)
         self._measuring = Measuring(job, self._step.average, self._ranks.look)
+        self._texts = TextSamples(job, self._step.average, reporter.note)
         self._began = time.monotonic()
 
     def restore(self, found: Checkpoint, source: str) -> None:
@@ -233,15 +235,25 @@ class Trainer:
         step = self.meta.step
         every = self.job.settings.eval_every or self.per_epoch
         due = step > 0 and (step % every == 0 or step == self.total)
-        if not due or self.meta.evaluated >= step or "val" not in self.job.dataset.splits:
+        evaluates = "val" in self.job.dataset.splits
+        if not due or self.meta.evaluated >= step or not (evaluates or self._texts.due):
             return
-        figures = self._evaluate("val")
-        self.meta = judge(self.job, self.meta, figures)
-        self._log("eval", step, seconds=self._seconds(), **figures, **self._measuring.tables("val"))
-        self.reporter.evaluated(step, figures)
+        self.meta = replace(self.meta, evaluated=step) if not evaluates else self._judged(step)
+        text = self._texts.at(step)
+        if text is not None:
+            self._log("sample", step, **text)
+            self.reporter.sampled(step, **text)
         self._saved = min(self._saved, step - 1)
         self._status("running")
         self._ranks.look()
+
+    def _judged(self, step: int) -> Meta:
+        """Where the run stands by the figures of the validation split, which are logged."""
+        figures = self._evaluate("val")
+        entry = {"seconds": self._seconds(), **figures, **self._measuring.tables("val")}
+        self._log("eval", step, **entry)
+        self.reporter.evaluated(step, figures)
+        return judge(self.job, self.meta, figures)
 
     def _evaluate(self, split: str) -> dict[str, float]:
         """The split's figures, unless a signal comes."""

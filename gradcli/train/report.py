@@ -73,6 +73,9 @@ class Reporter(Protocol):
     def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
         """A split was evaluated."""
 
+    def sampled(self, step: int, prompt: str, text: str) -> None:
+        """A model of text wrote on behind a prompt."""
+
     def saved(self, step: int, path: str) -> None:
         """A checkpoint stands and was verified."""
 

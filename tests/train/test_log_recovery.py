@@ -60,6 +60,15 @@ def test_an_evaluation_that_the_checkpoint_does_not_hold_is_made_again(log: Path
     assert log.read_bytes() == lines(1, 2)
 
 
+def test_a_text_stays_where_its_evaluation_stays(log: Path) -> None:
+    content = lines(1, 2) + line(2, "eval") + line(2, "sample")
+    log.write_bytes(content)
+    assert recover(log, 2, 2) == []
+    assert log.read_bytes() == content
+    assert recover(log, 2, 1) == ["cut 2 lines of log.jsonl after step 2"]
+    assert log.read_bytes() == lines(1, 2)
+
+
 @pytest.mark.parametrize(
     ("content", "good", "numbers"),
     [

@@ -1,0 +1,43 @@
+"""`train.sample` beside the data: a prompt that a model of this text can go on from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcli.config.crosscheck import place_of
+from gradcli.config.node import Node, Report
+from gradcli.train.job import Settings
+
+if TYPE_CHECKING:
+    from gradcli.data import Facts, Source
+
+
+def prompt_fits(
+    root: Node, settings: Settings, source: Source | None, facts: Facts | None, report: Report
+) -> None:
+    """Whether the data is a text, and its vocabulary has the prompt's characters."""
+    if settings.sample is None or facts is None:
+        return
+    prompt = settings.sample.prompt
+    unit = getattr(facts, "unit", None) or getattr(source, "unit", None)
+    section = place_of(root, "train", "sample")
+    node, done = root.at(("train", "sample", "prompt"))
+    place = node.place if len(done) == 3 else section
+    if unit is None:
+        report.error(
+            "E109",
+            "train.sample: only a model of text writes on behind a prompt; this data is no text",
+            section,
+            notes=("leave train.sample out", "`gradcli predict RUN FILE` applies a trained model"),
+        )
+    elif not prompt:
+        report.error("E104", "train.sample.prompt must have at least one character, got ''", place)
+    elif unit == "characters":
+        unknown = next((c for c in prompt if c not in facts.labels), None)
+        if unknown is not None:
+            report.error(
+                "E109",
+                f"train.sample.prompt: the character {unknown!r} does not occur in the text",
+                place,
+                notes=("choose a prompt of its characters, or `data.unit: bytes`, which has all",),
+            )
