@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,9 @@ from gradcli.wording import quantity, verb
 if TYPE_CHECKING:
     from gradcli.config import Config
     from gradcli.config.trust import Trust
+    from gradcli.train.value_origins import ValueOrigin
 
+WIDEST = 40  # cells of a column of origins
 SHOWN = 4  # names of frozen parameters on a line
 
 
@@ -33,6 +35,7 @@ SHOWN = 4  # names of frozen parameters on a line
     help="Print FILE, such as docs/config.md, with its tables of keys written anew.",
 )
 @click.option("--resolved", is_flag=True, help="Print the config with every default as YAML.")
+@click.option("--origin", is_flag=True, help="Print where each value of the config comes from.")
 @options.overrides
 @options.trust_code
 @options.json
@@ -44,6 +47,7 @@ def command(
     schema: bool,
     markdown: Path | None,
     resolved: bool,
+    origin: bool,
     overrides: tuple[str, ...],
     trust_code: bool,
     as_json: bool,
@@ -61,16 +65,19 @@ def command(
 
         output.say_as_is(renewed(markdown.read_text(encoding="utf-8")).rstrip("\n"))
         return
+    if resolved and origin:
+        raise click.UsageError("--resolved and --origin print another table each: choose one", ctx)
     if not configs:
         raise click.UsageError("check needs a config file, or --schema", ctx)
     trust = options.trust(trust_code)
     results = [_checked(path, overrides, trust) for path in configs]
     code = next((one.error.exit_code for one in results if one.error), 0)
     if as_json:
-        output.say_json({"configs": [_as_object(one) for one in results], "exit_code": code})
+        objects = [_as_object(one, origin) for one in results]
+        output.say_json({"configs": objects, "exit_code": code})
     else:
         for one in results:
-            _show(one, resolved)
+            _show(one, _show_resolved if resolved else _show_origins if origin else _show_layers)
     ctx.exit(code)
 
 
@@ -94,7 +101,7 @@ def _checked(path: Path, overrides: tuple[str, ...], trust: Trust) -> Checked:
         return Checked(path, error=error)
 
 
-def _as_object(checked: Checked) -> dict[str, Any]:
+def _as_object(checked: Checked, with_origins: bool = False) -> dict[str, Any]:
     config, error = checked.config, checked.error
     found: dict[str, Any] = {"config": str(checked.path), "ok": error is None}
     if error:
@@ -121,21 +128,59 @@ def _as_object(checked: Checked) -> dict[str, Any]:
         if config.memory:
             found["memory"] = asdict(config.memory)
         found["resolved"] = config.resolved
+    if config and with_origins:
+        from gradcli.config.value_origins import origins_of
+        from gradcli.train.value_origins import as_json
+
+        found["origins"] = as_json(origins_of(config))
     return found
 
 
-def _show(checked: Checked, resolved: bool) -> None:
+def _show(checked: Checked, show: Callable[[Checked, Config], None]) -> None:
     config, error = checked.config, checked.error
     if error:
         output.errors(error.errors, error.exit_code, as_json=False)
         return
     assert config is not None
     output.warnings(config.warnings)
-    if resolved:
-        from gradcli.train.yaml_text import to_yaml
+    show(checked, config)
 
-        output.say_as_is(to_yaml(config.resolved).rstrip("\n"))
-        return
+
+def _show_resolved(checked: Checked, config: Config) -> None:
+    """The config as YAML."""
+    from gradcli.train.yaml_text import to_yaml
+
+    output.say_as_is(to_yaml(config.resolved).rstrip("\n"))
+
+
+def _show_origins(checked: Checked, config: Config) -> None:
+    """A line for each value."""
+    from gradcli.config.value_origins import origins_of
+    from gradcli.table import Column, lines
+
+    rows = [(key, _shown(one.value), _from(one)) for key, one in origins_of(config).items()]
+    sizes = [min(WIDEST, max(len(row[i]) for row in rows)) for i in range(2)]
+    columns = (
+        Column(sizes[0], "name", gap=0),
+        Column(sizes[1], "text", gap=2, rank=1),
+        Column(0, "label", gap=2),
+    )
+    for line in lines(columns, rows, output.width(sys.stdout)):
+        output.say(line)
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _from(origin: ValueOrigin) -> str:
+    """`default`, or the place, and that this is a file which the config extends."""
+    note = " (extended)" if origin.origin == "extends" else ""
+    return f"{origin.place or origin.origin}{note}"
+
+
+def _show_layers(checked: Checked, config: Config) -> None:
+    """The layers, and what the training needs."""
     from gradcli.config.build import layer_lines
     from gradcli.config.room import shown
 

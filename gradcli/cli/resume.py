@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from gradcli.train.job import Job
     from gradcli.train.report import Reporter, Result
     from gradcli.train.signals import Signals
+    from gradcli.train.value_origins import ValueOrigin
 
 
 @click.command("resume")
@@ -93,13 +95,21 @@ def carry_on(
     keys: Collection[str],
     trust: Trust,
     manner: Manner,
+    origins: Mapping[str, ValueOrigin] | None = None,
 ) -> None:
-    """Go on with a run, its config overridden; at these keys of it that is a fork."""
+    """Go on with a run, its config overridden; at these keys of it that is a fork.
+
+    What is overridden comes from the command line, unless `origins` say from where.
+    """
     from gradcli.config import build
     from gradcli.config.trained import load_to_resume
 
     path, room, allowed = directory.path, options.room(manner.device), manner.allow_data_change
     job = build(load_to_resume(path, overrides, room, allowed, trust))
+    if origins:
+        from gradcli.train.value_origins import with_origins
+
+        job = replace(job, origins=with_origins(job.origins, origins))
 
     from gradcli.train.launch import finished, resume
 

@@ -122,11 +122,13 @@ def command(
     from gradcli.cli.resume import Manner, carry_on
     from gradcli.config import build, load
     from gradcli.config.changes import sha256_at_start, taken_from
+    from gradcli.config.value_origins import origins_of
     from gradcli.data import idx
     from gradcli.engine import distributed
     from gradcli.train import ranks
     from gradcli.train.directory import RunDirectory, check_name
     from gradcli.train.run_name import is_run
+    from gradcli.train.value_origins import ValueOrigin
 
     if name is not None:
         check_name(name)
@@ -148,13 +150,16 @@ def command(
         if run is not None:
             manner = Manner(as_json, threads, device, max_steps=max_steps)
             with ranks.directory(group, lambda: RunDirectory(run)) as directory:
-                carry_on(directory, taken_from(config, run), (), trust, manner)
+                taken = taken_from(config, run)
+                carry_on(directory, taken, (), trust, manner, origins_of(config))
             return
     job = build(config)
     idx.forget()  # what was read ahead by a wrong guess
 
     if name is not None:
-        job = replace(job, name=name, resolved={**job.resolved, "name": name})
+        origin = ValueOrigin(name, "override", f"--name {name}")
+        origins = {**job.origins, "name": origin}
+        job = replace(job, name=name, resolved={**job.resolved, "name": name}, origins=origins)
 
     from gradcli.train.launch import Circumstances, start
 

@@ -16,6 +16,7 @@ from gradcli.config.node import Path as Keys
 from gradcli.config.planned import PlannedLayer, build_all
 from gradcli.config.selection import select, select_state
 from gradcli.config.target_scale import scale_of
+from gradcli.config.value_origins import origins_of
 from gradcli.data import LoadedData
 from gradcli.data.targets import absent_classes, target_notes, with_targets
 from gradcli.engine import nn, optim
@@ -43,7 +44,8 @@ def build(config: Config, dataset: LoadedData | None = None) -> Job:
     dataset = with_targets(dataset)
     absent = absent_classes(dataset.facts, dataset.splits)
     dataset = replace(dataset, notes=(*dataset.notes, *target_notes(dataset, absent)))
-    return replace(_job(config, dataset), absent=absent, fresh=lambda: _job(config, dataset))
+    job = replace(_job(config, dataset), origins=origins_of(config))
+    return replace(job, absent=absent, fresh=lambda: _job(config, dataset))
 
 
 def _job(config: Config, dataset: LoadedData) -> Job:

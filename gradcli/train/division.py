@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.engine import nn
 from gradcli.errors import ConfigError, say_once
+from gradcli.train.value_origins import ValueOrigin
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
@@ -31,7 +32,13 @@ def divide_batches(job: Job, ranks: int, note: Callable[[str], None]) -> Job:
     if settings is not job.settings:
         portion = settings.micro_batch
         train = {**job.resolved.get("train", {}), "micro_batch": portion}
-        job = replace(job, settings=settings, resolved={**job.resolved, "train": train})
+        origin = ValueOrigin(portion, "ranks", quantity(ranks, "rank"))
+        job = replace(
+            job,
+            settings=settings,
+            resolved={**job.resolved, "train": train},
+            origins={**job.origins, "train.micro_batch": origin},
+        )
         same = "gives the same bits" if job.settings.reduce == "exact" else "cuts it as they do"
         note(
             f"{quantity(ranks, 'rank')}, a part of the batch each: one rank {same} with "

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gradcli.data.facts import DataFacts
     from gradcli.engine import Tensor, nn, optim
     from gradcli.train.metrics import Metric
+    from gradcli.train.value_origins import ValueOrigin
 
 Precision = Literal["float32", "tf32", "bf16"]
 Reduce = Literal["exact", "library"]
@@ -290,6 +291,7 @@ class Job:
         optimizer_name: the config's name, kept in checkpoints and compared on resume.
         resolved: the whole config with every default, as plain values.
         stated: the same without defaults: of a run that an older version began, all that it knew.
+        origins: where each value of `resolved` comes from, by its path.
         sources: the config file and the files it extends, as written; the config itself first.
         code: own Python files by name; copied into the run, where they are run again.
         begin: gives a new run its pretrained weights, and says so in a line.
@@ -313,6 +315,7 @@ class Job:
     expect: tuple[Expectation, ...] = ()
     resolved: Mapping[str, Any] = field(default_factory=dict)
     stated: Mapping[str, Any] = field(default_factory=dict)
+    origins: Mapping[str, ValueOrigin] = field(default_factory=dict)
     sources: Sequence[tuple[Path, str]] = ()
     code: Mapping[str, str] = field(default_factory=dict)
     begin: Callable[[], str] | None = None

@@ -16,7 +16,7 @@ from gradcli.errors import CheckpointError, ConfigError, NumericsError
 from gradcli.packages import version
 from gradcli.registry import did_you_mean
 from gradcli.train import directory as directories
-from gradcli.train import git_folder, precision, ranks
+from gradcli.train import git_folder, precision, ranks, value_origins
 from gradcli.train.baseline import read_baseline
 from gradcli.train.checkpoint import FORMAT, newest_valid
 from gradcli.train.compare import check_same, check_same_data, config_of
@@ -107,6 +107,7 @@ def start(
         try:
             directory.write_json("manifest.json", origins)
             directory.write_json("plan.json", layers)
+            value_origins.write(directory, job.origins)
             directory.write_config(job.sources, job.resolved, job.code)  # now it is a run
             sets = circumstances.sets
             trainer = Trainer(job, directory, reporter, signals, max_steps, sets)
@@ -162,6 +163,7 @@ def resume(
     if forks != before:
         notes += [str(fork) for fork in forks if fork not in before]
         directory.write_fork(found.meta.step, manifest_with(path, forks))
+    value_origins.renew(directory, job.origins)
     directory.write_config([], _config_from_here(job, keys))
     for note in notes:
         reporter.note(note)
@@ -206,6 +208,7 @@ def _begin_again(
     notes = [f"{path} has no checkpoint yet: it goes on from step 0", *changed]
     group.barrier("the start")  # all have read what rank 0 may write anew
     notes += directory.recover_start()
+    value_origins.renew(directory, job.origins)
     directory.write_config([], _config_from_here(job, keys))
     for note in notes:
         reporter.note(note)

@@ -128,10 +128,10 @@ def test_a_model_without_gradients_has_a_norm_of_0() -> None:
 
 def test_samples_per_second_are_said_from_the_first_replayed_step_on(tmp_path: Path) -> None:
     log = lines(train(tmp_path, captured_job()).run)
-    said = [one["step"] for one in log if "samples_per_second" in one]
+    steps = [one["step"] for one in log if "samples_per_second" in one]
     # Steps 1 and 2 are learnt from, and so are the first two smaller batches, 6 and 12.
-    assert said == [3, 4, 5, 7, 8, 9, 10, 11, 13, 14, 15, 16, 17, 18]
-    assert all(one["samples_per_second"] > 0 for one in log if one["step"] in said)
+    assert steps == [3, 4, 5, 7, 8, 9, 10, 11, 13, 14, 15, 16, 17, 18]
+    assert all(one["samples_per_second"] > 0 for one in log if one["step"] in steps)
 
 
 def test_steps_that_stay_eager_count_from_the_first_on(tmp_path: Path) -> None:

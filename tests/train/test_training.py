@@ -69,7 +69,7 @@ def test_a_training_ends_with_every_file_and_figure(tmp_path: Path) -> None:
     run = Path(result.run)
     assert {one.name for one in run.iterdir()} == {
         *("config.yaml", "resolved.yaml", "manifest.json", "plan.json", "status.json"),
-        *("log.jsonl", "checkpoints", "last", "lock"),
+        *("origins.json", "log.jsonl", "checkpoints", "last", "lock"),
     }
     assert (result.status, result.steps) == ("finished", 18)
     assert set(result.metrics) == {"val.loss", "val.accuracy", "test.loss", "test.accuracy"}
