@@ -8,6 +8,8 @@ import click
 
 from gradcli.cli import completion, options, output
 
+FORMS = ("html", "csv", "tensorboard")
+
 
 @click.command("report")
 @click.argument("run", shell_complete=completion.runs)
@@ -19,21 +21,37 @@ from gradcli.cli import completion, options, output
     metavar="FILE",
     help="Where to write the page.  [default: report.html in the run]",
 )
+@click.option(
+    "--to",
+    "form",
+    type=click.Choice(FORMS),
+    metavar="|".join(FORMS),
+    shell_complete=completion.choices(*FORMS),
+    default="html",
+    help="The page, or the log for other tools: metrics.csv, or a folder of event files.  "
+    "[default: html]",
+)
 @options.runs
 @options.json
 @options.basic
-def command(run: str, target: Path | None, runs: Path, as_json: bool) -> None:
+def command(run: str, target: Path | None, form: str, runs: Path, as_json: bool) -> None:
     """Write one HTML page on RUN: curves, results, model, config.
 
     RUN is a path, a run's name (the newest of that name) or `last`. The page is made from the
     run's files alone, needs no network, and can be opened, printed and passed on.
     """
     from gradcli.report.run_files import RunFiles
-    from gradcli.report.written import write_page
     from gradcli.train.run_name import find
 
     files = RunFiles(find(runs, run).path)
-    file = write_page(files, target)
+    if form == "html":
+        from gradcli.report.written import write_page
+
+        file = write_page(files, target)
+    else:
+        from gradcli.report.export import export
+
+        file = export(files, form, target)
     for problem in files.problems:
         output.say_aside(f"warning: {problem}")
     if as_json:
