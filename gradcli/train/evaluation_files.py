@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.data.facts import DataFacts
+from gradcli.engine import distributed
 from gradcli.errors import GradcliError
-from gradcli.train.close_look import CHANNELS, Sight
+from gradcli.train.close_look import CHANNELS, CloseLook, Sight
 from gradcli.train.directory import EVALUATION
+from gradcli.train.evaluate import Evaluation
 from gradcli.train.json_file import FORMAT
 from gradcli.train.log import strict
 from gradcli.train.safetensors_file import Stored, encode_header, layout
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from gradcli.train.directory import RunDirectory
     from gradcli.train.job import Job
 
+TRIED = 4  # samples before a training begins
 LEAST_SIDE = 8  # of a picture without channels; smaller ones are tables
 ROUNDING = 1e-3  # beside 0..1, of pixels that were normalised and back
 
@@ -51,6 +54,30 @@ def write_evaluation(
         why = error.message if isinstance(error, GradcliError) else _named(error)
         directory.discard_evaluation()
         note(f"warning: {EVALUATION[0]} is not written: {why}")
+
+
+def obstacle(job: Job) -> str:
+    """Why the files could not be made, tried on a few samples without writing; mostly nothing.
+
+    On a GPU nothing is tried: kernels would be compiled for so few samples alone.
+    """
+    splits, model = job.dataset.splits, job.model
+    name = next((one for one in ("test", "val") if one in splits), "")
+    on_cpu = next(model.parameters()).device == "cpu"
+    if not name or not on_cpu or job.dataset.facts is None or distributed.size() > 1:
+        return ""
+    try:
+        look = CloseLook(job, splits[name], name)
+        if look.sees:
+            figures = Evaluation(job, splits[name], name, look=look).run(limit=TRIED)
+            model.eval()
+            sight = look.finish()
+            _record(job, sight, figures, stored_tensors(job, sight))
+    except Exception as error:  # of the user's own code too
+        return error.message if isinstance(error, GradcliError) else _named(error)
+    finally:
+        model.train()
+    return ""
 
 
 def _named(error: Exception) -> str:

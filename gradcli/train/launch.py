@@ -22,6 +22,7 @@ from gradcli.train.checkpoint import FORMAT, newest_valid
 from gradcli.train.compare import check_same, check_same_data, config_of
 from gradcli.train.directory import RunDirectory
 from gradcli.train.evaluate import Evaluation, metric_names
+from gradcli.train.evaluation_files import obstacle
 from gradcli.train.forks import Fork, manifest_with, of_run, values_at, with_changes, with_forks
 from gradcli.train.job import steps_per_epoch, total_steps
 from gradcli.train.loop import Trainer
@@ -69,6 +70,13 @@ def preflight(job: Job) -> None:
         Evaluation(job, split, name).run(limit=job.settings.batch)
 
 
+def _try_report(job: Job, reporter: Reporter) -> None:
+    """Say now what a report would lack at the end: it is no reason not to train."""
+    text = obstacle(job)
+    if text:
+        reporter.note(f"warning: a report will lack what the last evaluation sees: {text}")
+
+
 def _check_metric_names(job: Job) -> None:
     names_of_run = metric_names(job)
     stop = job.settings.early_stop
@@ -102,6 +110,7 @@ def start(
     _first_weights(job, group, reporter)
     _remark(job, reporter)
     preflight(job)
+    _try_report(job, reporter)
     origins, layers = manifest(job, circumstances), plan(job)
     with ranks.directory(group, lambda: directories.create(runs, job.name)) as directory:
         try:

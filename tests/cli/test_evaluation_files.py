@@ -276,8 +276,12 @@ def test_a_dataset_that_cannot_be_looked_at_costs_nothing(gradcli, table, monkey
     monkeypatch.setattr(CloseLook, "finish", finish)
     ended = gradcli("train", "flowers.yaml")
     assert ended.code == 0
-    (line,) = [line for line in ended.err.splitlines() if line.startswith("warning: a report")]
-    assert line.endswith("ValueError: no such samples")
+    lines = [line for line in ended.err.splitlines() if line.startswith("warning: a report")]
+    assert [line.partition("evaluation ")[2] for line in lines] == [
+        "sees: ValueError: no such samples",  # tried before the first step
+        "saw: ValueError: no such samples",
+    ]
+    assert ended.err.index(lines[0]) < ended.err.index("step  1/") < ended.err.index(lines[1])
     assert not files(run_of("flowers"))
 
 
