@@ -212,6 +212,9 @@ overrides = click.option(
     shell_complete=completion.keys,
     help="Replace a value of the config, such as optim.lr=3e-4.",
 )
+no_report = click.option(
+    "--no-report", is_flag=True, help="Write no report.html into the run at its end."
+)
 # The command gets a bool, of which `trust` makes who decides.
 trust_code = click.option(
     "--trust-code",

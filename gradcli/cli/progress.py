@@ -46,6 +46,7 @@ class Progress:
     def __init__(
         self, as_json: bool = False, header: Header | None = None, evaluates: bool = True
     ) -> None:
+        self.run: str | None = None  # since it began
         self._quiet = as_json
         self._header = header
         self._evaluates = evaluates
@@ -58,6 +59,7 @@ class Progress:
 
     def started(self, run: str, step: int, total: int, per_epoch: int) -> None:
         """The header, and the bar where there is a terminal."""
+        self.run = self.run or run  # a resume that is verified begins others
         self._total, self._per_epoch = total, per_epoch
         self._spoke = time.monotonic()
         if self._quiet:
@@ -277,12 +279,14 @@ def carry_out(
     as_json: bool,
     threads: int | None,
     device: str,
+    no_report: bool,
 ) -> None:
     """The job on a device, from its notes to what was expected of it.
 
     `training` takes it there, the number of threads, who watches, and what asks for an end.
     """
     from gradcli.cli.header import Header
+    from gradcli.cli.report import leaving_page
     from gradcli.cli.way_on import say_way_on
     from gradcli.engine import distributed
     from gradcli.train import ranks
@@ -294,17 +298,18 @@ def carry_out(
         output.say_aside(note)
     progress = Progress(as_json, Header(job, device, thread_count), "val" in job.dataset.splits)
     job = job.to(device)
-    try:
-        with Signals() as signals:
-            watcher = ranks.reporter(distributed.group(), progress)
-            result = training(job, thread_count, watcher, signals)
-    finally:
-        progress.close()
-    say_result(result, as_json)
-    if not as_json:
-        say_way_on(job, result)
-    if result.verify_resume is not None:
-        from gradcli.train.verification import check_verdict
+    with leaving_page(progress, not (as_json or no_report)):
+        try:
+            with Signals() as signals:
+                watcher = ranks.reporter(distributed.group(), progress)
+                result = training(job, thread_count, watcher, signals)
+        finally:
+            progress.close()
+        say_result(result, as_json)
+        if not as_json:
+            say_way_on(job, result)
+        if result.verify_resume is not None:
+            from gradcli.train.verification import check_verdict
 
-        check_verdict(result)
+            check_verdict(result)
     check_expectations(job, result)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gradcli.cli import completion, options, output
+
+if TYPE_CHECKING:
+    from gradcli.cli.progress import Progress
 
 FORMS = ("html", "csv", "tensorboard")
 
@@ -58,3 +64,31 @@ def command(run: str, target: Path | None, form: str, runs: Path, as_json: bool)
         output.say_json({"run": str(files.path), "file": str(file), "problems": files.problems})
     else:
         output.say(f"wrote {file}", "good")
+
+
+@contextlib.contextmanager
+def leaving_page(progress: Progress, asked_for: bool) -> Iterator[None]:
+    """Write the page of the run that began meanwhile, however it ended; rank 0 alone has begun one.
+
+    Everything that counts is saved by then, so what stands in the way is a warning.
+    """
+    try:
+        yield
+    finally:
+        if asked_for and progress.run is not None:
+            _leave_page(Path(progress.run))
+
+
+def _leave_page(run: Path) -> None:
+    try:
+        if not run.is_dir():  # it had nothing to keep
+            return
+        from gradcli.report.run_files import RunFiles
+        from gradcli.report.written import write_page
+
+        file = write_page(RunFiles(run))
+    except (Exception, KeyboardInterrupt) as error:
+        why = str(error) or type(error).__name__
+        output.say_aside(f"warning: the page of the run is not written: {why}")
+    else:
+        output.say_rows_aside([("report", str(file))])

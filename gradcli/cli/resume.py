@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Continue even if the checkpoint's weights hold NaN or infinity.",
 )
+@options.no_report
 @options.overrides
 @options.trust_code
 @options.runs
@@ -42,6 +43,7 @@ def command(
     run: str,
     allow_data_change: bool,
     allow_nonfinite: bool,
+    no_report: bool,
     overrides: tuple[str, ...],
     trust_code: bool,
     runs: Path,
@@ -74,7 +76,7 @@ def command(
             overrides,
             changes(overrides, directory.path),
             options.trust(trust_code),
-            Manner(as_json, threads, device, allow_data_change, allow_nonfinite),
+            Manner(as_json, threads, device, no_report, allow_data_change, allow_nonfinite),
         )
 
 
@@ -84,6 +86,7 @@ class Manner(NamedTuple):
     as_json: bool
     threads: int | None
     device: str
+    no_report: bool
     allow_data_change: bool = False
     allow_nonfinite: bool = False
     max_steps: int | None = None
@@ -131,4 +134,4 @@ def carry_on(
         output.say_aside(f"{path} is finished: nothing to do{longer}")
         return result
 
-    carry_out(go_on, job, manner.as_json, manner.threads, manner.device)
+    carry_out(go_on, job, manner.as_json, manner.threads, manner.device, manner.no_report)

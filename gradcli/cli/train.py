@@ -93,6 +93,7 @@ def _check_verification(steps: int, stop: int | None, continues: bool) -> None:
     "log: twice the time; exit 6 where they differ.",
 )
 @options.count("--verify-step", "N", "The same, and stop at step N in place of a random one.")
+@options.no_report
 @options.overrides
 @options.trust_code
 @options.runs
@@ -107,6 +108,7 @@ def command(
     continues: bool,
     verifies: bool,
     verify_step: int | None,
+    no_report: bool,
     overrides: tuple[str, ...],
     trust_code: bool,
     runs: Path,
@@ -148,7 +150,7 @@ def command(
         group, title = distributed.group(), name or config.name
         run = ranks.choose(group, lambda: unfinished_run(runs, title, sha256))
         if run is not None:
-            manner = Manner(as_json, threads, device, max_steps=max_steps)
+            manner = Manner(as_json, threads, device, no_report, max_steps=max_steps)
             with ranks.directory(group, lambda: RunDirectory(run)) as directory:
                 taken = taken_from(config, run)
                 carry_on(directory, taken, (), trust, manner, origins_of(config))
@@ -174,4 +176,4 @@ def command(
         stop = Stop(verify_step, max_steps)
         return verify_resume(job, result, circumstances, reporter, signals, stop)
 
-    carry_out(begin, job, as_json, threads, device)
+    carry_out(begin, job, as_json, threads, device, no_report)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -58,29 +59,37 @@ class _Parts:
 
 
 def _rendered(facts: dict[str, Any], run: RunFiles, live: bool) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
     style = _text("vendor/uPlot.min.css") + _text("templates/page.css")
     scripts = [_text("vendor/uPlot.iife.min.js"), _text("templates/page.js")]
     drawing = {
         "live": live,
         "charts": [one.drawing() for one in facts["charts"]],
     }
-    return environment.get_template("page.html.j2").render(
-        **facts,
-        parts=_contents(facts),
-        version=__version__,
-        problems=run.problems,
-        policy=policy([style], scripts, live=live),
-        style=Markup(style),
-        scripts=[Markup(one) for one in scripts],
-        drawing=Markup(for_script(drawing)),
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            **facts,
+            parts=_contents(facts),
+            version=__version__,
+            problems=run.problems,
+            policy=policy([style], scripts, live=live),
+            style=Markup(style),
+            scripts=[Markup(one) for one in scripts],
+            drawing=Markup(for_script(drawing)),
+        )
+    )
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
     )
 
 

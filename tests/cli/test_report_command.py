@@ -76,3 +76,63 @@ def test_a_locked_folder_is_refused(gradcli, refused) -> None:
     gradcli("train", "dots.yaml")
     only_run().chmod(0o500)
     refused(7, "Permission denied", "report", "last")
+
+
+def test_a_training_leaves_its_page_at_its_end(gradcli) -> None:
+    ended = gradcli("train", "dots.yaml")
+    assert ended.err.splitlines()[-1] == f"report     {only_run() / 'report.html'}"
+    assert "finished" in (only_run() / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("option", ["--json", "--no-report"])
+def test_a_training_leaves_no_page_where_nobody_wants_one(gradcli, option: str) -> None:
+    assert gradcli("train", "dots.yaml", option).code == 0
+    assert not (only_run() / "report.html").exists()
+    Path(only_run(), "status.json").unlink()
+    assert gradcli("resume", "last", option).code == 0
+    assert not (only_run() / "report.html").exists()
+
+
+def test_a_run_that_stopped_or_missed_its_figure_leaves_its_page(gradcli) -> None:
+    gradcli("train", "dots.yaml", "--max-steps", "4")
+    page = only_run() / "report.html"
+    assert "Go on with: <code>gradcli resume" in page.read_text(encoding="utf-8")
+    gradcli("resume", "last")
+    assert "Go on with" not in page.read_text(encoding="utf-8")
+    ended = gradcli("train", "dots.yaml", "--name", "far", "-s", "expect={val.loss: '<= 0'}")
+    assert ended.code == 6
+    [page] = Path("runs").glob("far/*/report.html")
+    assert "✗ expected val.loss &lt;= 0" in page.read_text(encoding="utf-8")
+
+
+def test_a_run_that_failed_leaves_its_page_if_anything_is_left(gradcli, monkeypatch) -> None:
+    from gradcli.train import checkpoint
+
+    gradcli("train", "dots.yaml", "--max-steps", "6")
+    page = only_run() / "report.html"
+    page.unlink()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "write", full)
+    ended = gradcli("resume", "last")
+    assert ended.code == 7
+    assert "No space left on device" in page.read_text(encoding="utf-8")
+
+
+def test_a_page_that_cannot_be_made_costs_the_training_nothing(gradcli, monkeypatch) -> None:
+    from gradcli.report import written
+
+    monkeypatch.setattr(written, "page", lambda run: 1 / 0)
+    ended = gradcli("train", "dots.yaml")
+    assert ended.code == 0
+    assert ended.err.splitlines()[-1] == (
+        "warning: the page of the run is not written: division by zero"
+    )
+
+
+def test_a_run_without_a_page_gets_one_by_a_resume(gradcli) -> None:
+    gradcli("train", "dots.yaml", "--max-steps", "4", "--no-report")
+    assert gradcli("resume", "last").code == 0
+    assert (only_run() / "report.html").exists()

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 # Of tables, the rows that the config does not name; of the engine, what only Python code calls.
 NEEDLESS = {
@@ -60,3 +62,24 @@ def test_what_is_loaded_late_has_its_name() -> None:
     program = "from gradcli.engine import optim; print(optim.lr_scheduler.StepLR.__name__)"
     child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert child.stdout == "StepLR\n"
+
+
+def test_what_makes_a_page_is_loaded_when_the_result_is_saved(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    program = (
+        "import glob, json, sys\n"
+        "def watch(event, arguments):\n"
+        "    if event == 'import' and arguments[0] in ('jinja2', 'gradcli.report.page'):\n"
+        "        [status] = glob.glob(sys.argv[-1] + '/*/*/status.json')\n"
+        "        print(arguments[0], json.load(open(status))['status'], file=sys.stderr)\n"
+        "sys.addaudithook(watch)\n"
+        "from gradcli.cli.main import run\n"
+        "sys.exit(run(sys.argv[1:]))\n"
+    )
+    words = ["train", "configs/penguins.yaml", "--runs", str(tmp_path)]
+    child = subprocess.run(
+        [sys.executable, "-c", program, *words], cwd=ROOT, capture_output=True, text=True
+    )
+    assert child.returncode == 0, child.stderr
+    lines = set(child.stderr.splitlines())
+    assert {"jinja2 finished", "gradcli.report.page finished"} <= lines
