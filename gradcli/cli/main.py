@@ -30,6 +30,7 @@ COMMANDS = {
     "compare": "Compare runs, and say why their bits differ.",
     "runs": "List all runs; `runs clean` removes old ones.",
     "report": "Write one HTML page on a run.",
+    "watch": "Show that page in a browser while the run goes on.",
     "check": "Find every mistake in configs, without training.",
     "bench": "Measure kernels and training steps.",
     "gradcheck": "Prove each op's gradient in float64.",

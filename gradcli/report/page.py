@@ -26,8 +26,8 @@ T = TypeVar("T")
 ODD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
-def page(run: RunFiles, live: bool = False) -> str:
-    """The whole page as HTML; `live` for the one that a server keeps up to date."""
+def page(run: RunFiles, live: str = "") -> str:
+    """The whole page as HTML; `live` is where a server tells of changes, for a page of its own."""
     parts = _Parts(run)
     curves = parts.make("log.jsonl", lambda: log_curves(run), LogCurves())
     values = parts.make("resolved.yaml", lambda: settings(run), Settings())
@@ -58,9 +58,11 @@ class _Parts:
             return otherwise
 
 
-def _rendered(facts: dict[str, Any], run: RunFiles, live: bool) -> str:
+def _rendered(facts: dict[str, Any], run: RunFiles, live: str) -> str:
     style = _text("vendor/uPlot.min.css") + _text("templates/page.css")
     scripts = [_text("vendor/uPlot.iife.min.js"), _text("templates/page.js")]
+    if live:
+        scripts.append(_text("templates/live.js"))
     drawing = {
         "live": live,
         "charts": [one.drawing() for one in facts["charts"]],
@@ -73,7 +75,7 @@ def _rendered(facts: dict[str, Any], run: RunFiles, live: bool) -> str:
             parts=_contents(facts),
             version=__version__,
             problems=run.problems,
-            policy=policy([style], scripts, live=live),
+            policy=policy([style], scripts, live=bool(live)),
             style=Markup(style),
             scripts=[Markup(one) for one in scripts],
             drawing=Markup(for_script(drawing)),

@@ -47,8 +47,11 @@ def runs_of(runs: Path, name: str) -> list[Path]:
 def _find(runs: Path, text: str) -> Path:
     """The run that a path, a name or `last` means."""
     path = Path(text)
-    if text and is_run(path):
-        return path
+    try:
+        if text and is_run(path):
+            return path
+    except OSError as error:
+        raise RunError(f"cannot read {path}: {error.strerror}") from error
     candidates = _all(runs)
     if text != "last":
         candidates = [one for one in candidates if one.parent.name == text or one.name == text]

@@ -69,6 +69,8 @@ def test_a_path_may_begin_with_the_home_folder(
         ("gradcli train ", ["a.yaml", "more/", "runs/"]),
         ("gradcli check more/", ["more/b.yml"]),
         ("gradcli eval ", ["last", "mnist", "other"]),
+        ("gradcli watch ", ["last", "mnist", "other"]),
+        ("gradcli watch --p", ["--port"]),
         ("gradcli resume m", ["mnist"]),
         ("gradcli eval mnist@", ["best", "last", "4", "316"]),
         ("gradcli predict mnist@3", ["316"]),

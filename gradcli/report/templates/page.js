@@ -129,22 +129,6 @@
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width && !paper) { width = innerWidth; draw(); } });
 
-  // A page that a server keeps up to date: records of the log as they are written.
-  const add = (record) => page.charts.forEach((chart) => chart.series.forEach((one) => {
-    const value = record[one.key], newest = one.x[one.x.length - 1] ?? 0;
-    if (one.event !== record.event || !Number.isFinite(value) || !(record.step > newest)) return;
-    one.x.push(record.step);
-    one.y.push(value);
-  }));
-  const listen = () => {
-    const source = new EventSource("/events");
-    source.addEventListener("records", (event) => {
-      JSON.parse(event.data).forEach(add);
-      drawn.forEach((one) => { one.u.setData(joined(one.chart.series)); legend(one.card, one.u); });
-    });
-    source.addEventListener("reload", () => location.reload());
-  };
-
   draw();
-  if (page.live) listen();
+  window.report = { page, draw, charts: () => drawn, joined, legend };  // for a page that is kept up to date
 })();
