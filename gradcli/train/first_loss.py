@@ -27,7 +27,7 @@ def remark(job: Job, loss: float) -> str:
     if guess is None or job.begin is not None or loss < TIMES * guess:
         return ""
     return (
-        f"warning: the first loss is {loss:.4g}, {loss / guess:.3g} times that of a guess, "
-        f"{guess:.4g} (ln {round(math.exp(guess)):,}); probably the inputs are not normalised, the "
-        "first weights are too large (`init`), or a layer before the end scales its outputs"
+        f"warning: the first loss is {loss:.4g}, and a guess has {guess:.4g} (ln "
+        f"{round(math.exp(guess)):,}); probably the inputs are not normalised, the first weights "
+        "are too large (`init`), or a layer before the end scales its outputs"
     )

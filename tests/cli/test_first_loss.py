@@ -23,7 +23,7 @@ def test_first_weights_that_are_too_large_are_told_once(gradcli: Command) -> Non
     Path("dots.yaml").write_text(LARGE)
     [line] = told(gradcli("train", "dots.yaml", "--max-steps", "9"))
     assert line.startswith("warning: the first loss is ")
-    assert "times that of a guess, 0.6931 (ln 2);" in line
+    assert "and a guess has 0.6931 (ln 2); probably" in line
     assert told(gradcli("resume", "last")) == []
 
 
