@@ -12,6 +12,7 @@ from benchmarks import (
     before,
     course,
     gpu,
+    log_cost,
     measure,
     names,
     process,
@@ -128,6 +129,15 @@ def configs(options: dict[str, Any], names: tuple[str, ...]) -> None:
     chosen = {name: path for name, path in shipped.files().items() if name in (names or there)}
     before = results.newest(options["out"], "configs") or {}
     _finish(options, "configs", shipped.shipped(chosen, before, click.echo))
+
+
+@main.command("log")
+@click.argument("names", nargs=-1, type=click.Choice(list(shipped.files())))
+@click.pass_obj
+def log(options: dict[str, Any], names: tuple[str, ...]) -> None:
+    """Measure what `grad_norm` in the log costs each of configs/, or those named."""
+    chosen = {name: path for name, path in shipped.files().items() if name in names or not names}
+    _finish(options, "log", log_cost.log_cost(chosen, options["quick"], click.echo))
 
 
 @main.command("text")

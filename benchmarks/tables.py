@@ -296,6 +296,19 @@ def _gpu_training(found: Mapping[str, Any]) -> str:
     return f"## Training on a GPU\n\n{_where_on_gpu(found)}\n\n{table(head, lines)}"
 
 
+def _log(found: Mapping[str, Any]) -> str:
+    lines = []
+    for name, row in found["rows"].items():
+        if "missing" in row:
+            lines.append((name, "-", "-", "-", "-", row["missing"]))
+            continue
+        ratio = f"{row['ratio']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
+        norm, every = number(row["norm_us"]), str(row["log_every"])
+        lines.append((name, number(row["step_ms"]), norm, every, f"{row['share']:.2%}", ratio))
+    head = ("config", "step, ms", "norm, us", "each ... steps", "of the steps", "with / without")
+    return f"## The norm of the gradients in the log\n\n{table(head, lines)}"
+
+
 TABLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "workloads": _workloads,
     "matmul": _matmul,
@@ -303,6 +316,7 @@ TABLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "startup": _startup,
     "mnist97": _mnist97,
     "ranks": _ranks,
+    "log": _log,
     "configs": _configs,
     "text": _text,
     "gpu-checks": _gpu_checks,

@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks import ranks_model
+from benchmarks.log_cost import shares
 from benchmarks.medians import geometric_mean
 
 OURS = ("gradcli eager", "gradcli captured", "gradcli scan")
@@ -32,6 +33,7 @@ GPU_PRODUCT, GPU_PRODUCT_BF16, GPU_MLP, GPU_GPT2 = 0.85, 0.40, 3.0, 1.0
 # Exact sum / MPI_Allreduce, predicted / measured step, 2 ranks x 1 thread / 1 rank x 2 threads.
 RANKS_SUM, RANKS_MODEL = 1.5, 0.15
 RANKS_STEP = {"mnist": 1.4, "mnist_cnn": 1.05, "shakespeare_gpt": 1.05}
+LOG, LOG_OF_TINY = 0.02, 0.05  # of a step; of one below half a millisecond
 SLOWER = 1.02  # than a revision of the past, in the median
 SAME_COURSE = 1e-3  # relative difference of losses, and of products
 
@@ -302,6 +304,14 @@ def of_ranks(found: Mapping[str, Any]) -> list[Verdict]:
     return verdicts
 
 
+def of_log(found: Mapping[str, Any]) -> list[Verdict]:
+    """What the norm in the log takes of a run's steps."""
+    return [
+        at_most(f"{name}: grad_norm / steps", share, LOG_OF_TINY if tiny else LOG)
+        for name, share, tiny in shares(found["rows"])
+    ]
+
+
 VERDICTS = {
     "before": of_before,
     "workloads": of_workloads,
@@ -312,6 +322,7 @@ VERDICTS = {
     "configs": of_configs,
     "text": of_configs,
     "ranks": of_ranks,
+    "log": of_log,
     "gpu-checks": of_gpu_checks,
     "gpu-kernels": of_gpu_kernels,
     "gpu-training": of_gpu_training,
