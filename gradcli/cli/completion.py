@@ -157,6 +157,13 @@ def ops(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list
     return sorted(name for name in names if name.startswith(incomplete))
 
 
+def words(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """What `explain` knows."""
+    from gradcli.starter.words import vocabulary
+
+    return sorted({word for word in vocabulary() if word.startswith(incomplete)})
+
+
 def choices(*names: str) -> Any:
     """A function that offers these names."""
     return lambda ctx, parameter, incomplete: [n for n in names if n.startswith(incomplete)]

@@ -32,6 +32,7 @@ COMMANDS = {
     "report": "Write one HTML page on a run.",
     "watch": "Show that page in a browser while the run goes on.",
     "check": "Find every mistake in configs, without training.",
+    "explain": "Say what a key, a name or the code of an error means.",
     "bench": "Measure kernels and training steps.",
     "gradcheck": "Prove each op's gradient in float64.",
     "ops": "List the declared ops.",
