@@ -67,7 +67,7 @@ CAUTIONS: dict[str, Caution] = {
     ),
     "W111": Caution(
         "Two norms in a row",
-        "A norm directly behind another one gets values that have just been normed.",
+        "A norm directly behind another one gets values that have just been normalised.",
         "Leave one of the two out.",
     ),
     "W112": Caution(

@@ -50,7 +50,7 @@ def _neighbours(last: PlannedLayer, first: PlannedLayer, warner: _Warner) -> Non
         warner.warn("W103", ": its bias is removed again by the batchnorm", last, cure)
     if first.kind in NORMS and _ends_in_norm(last):
         where = f"layer {last.index}, {last.title}"
-        message = f", norms what {where}, has just normed"
+        message = f", normalises what {where}, has just normalised"
         warner.warn("W111", message, first, "leave one of the two out")
     if first.kind == "batchnorm" and last.kind in DROPOUTS and last.fields.get("p"):
         message = (
@@ -85,7 +85,7 @@ def _narrow(line: Sequence[PlannedLayer], warner: _Warner) -> None:
                 f", leaves a width of 1: all that layer {layer.index}, {layer.title}, sees is one "
                 "number" + (" a step" if len(source.output.shape) > 1 else "")
             )
-            warner.warn("W113", message, source, "more than 1")
+            warner.warn("W113", message, source, "make it wider")
         if mixes:
             source = layer if _is_narrow(layer.kind, layer.output.shape) else None
 

@@ -19,7 +19,7 @@ from gradcli.config.sections import Chosen
 from gradcli.config.selection import select
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor, nn
-from gradcli.wording import listed, quantity
+from gradcli.wording import listed, quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.data import Facts
@@ -60,7 +60,7 @@ def _constant(layer: PlannedLayer) -> str:
         "groupnorm": math.prod(shape) // fields["groups"] if layer.kind == "groupnorm" else 0,
         "instancenorm": math.prod(shape[1:]),
     }
-    return "norms a single value" if values.get(layer.kind) == 1 else ""
+    return "normalises a single value" if values.get(layer.kind) == 1 else ""
 
 
 def _one_step(layers: Collection[PlannedLayer], report: Report) -> None:
@@ -152,8 +152,9 @@ def _count(module: nn.Module, index: str, walk: _Walk) -> None:
 
 def _say(walk: _Walk, flat: dict[str, PlannedLayer], cuts: dict[str, str], report: Report) -> None:
     groups: dict[str, list[str]] = {}
-    for index in walk.missing:
-        groups.setdefault(_cutter(index, walk) or index, []).append(index)
+    for index, (missing, all_) in walk.missing.items():
+        cutter = _cutter(index, walk) if missing == all_ else None
+        groups.setdefault(cutter or index, []).append(index)
     places = set()
     for cutter, indices in groups.items():
         layer = flat[cutter]
@@ -161,16 +162,15 @@ def _say(walk: _Walk, flat: dict[str, PlannedLayer], cuts: dict[str, str], repor
             continue  # another turn of a repeat
         places.add(layer.place)
         missing, all_ = walk.missing.get(cutter, (0, 0))
-        if cutter in walk.cutters:
+        if cutter in walk.cutters and (missing == all_ or indices != [cutter]):
             why = cuts.get(cutter, "lets no gradient through")
-            message = f"{why}: the weights of {_names_of(indices, flat)} get none"
+            message = f", {why}: the weights of {_names_of(indices, flat)} get none"
             cure = "change or remove it, or freeze these weights"
         else:
-            message = f"{missing} of its {quantity(all_, 'parameter')} get no gradient"
+            gets = verb(missing, "gets", "get")
+            message = f": {missing} of its {quantity(all_, 'parameter')} {gets} no gradient"
             cure = "use them without detach(), argmax() or round()"
-        colon = "" if cutter in walk.cutters else ":"
-        begin = f"layer {layer.index}, {layer.title}{colon}"
-        report.warn("W110", f"{begin} {message}", layer.place, caret=cure)
+        report.warn("W110", f"layer {layer.index}, {layer.title}{message}", layer.place, caret=cure)
 
 
 def _cutter(index: str, walk: _Walk) -> str | None:
@@ -202,7 +202,7 @@ def outputs_lint(
         f"loss '{loss.name}' never sees {len(blind)} of the {quantity(along, 'output')} of layer "
         f"{last.index}, {last.title}: {listed(map(str, blind), SHOWN)}, counted from 0",
         root.map()["loss"].place,
-        caret="nothing is learnt of what they say",
+        caret="use all of them, or let the model have fewer",
     )
 
 
