@@ -7,6 +7,8 @@ import math
 import os
 import random
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import idx_bytes
 import pytest
 from points import gradcli
 
+from gradcli import engine
 from gradcli.train import atomic, directory
 from gradcli.train.close_look import CloseLook
 from gradcli.train.tensor_files import load_tensors
@@ -244,6 +247,42 @@ def unbegun(look: CloseLook, *arguments: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CloseLook, "begin", lambda _: None)
         made(look, *arguments)
+
+
+KILLED = """\
+import os, sys
+from pathlib import Path
+from gradcli.cli.main import run
+
+replace = Path.replace
+
+def killed(path, target):
+    if target.name == sys.argv[1]:
+        os._exit(137)
+    return replace(path, target)
+
+Path.replace = killed
+run(sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize("name", ["evaluation.json", "evaluation.safetensors"])
+def test_a_kill_before_a_file_stands_costs_nothing(gradcli, table, name: str) -> None:
+    assert gradcli("train", "flowers.yaml", "--runs", "whole").code == 0
+    (whole,) = Path("whole/flowers").iterdir()
+    root = str(Path(engine.__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, name, "train", "flowers.yaml"],
+        env={**os.environ, "PYTHONPATH": root},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 137
+    run = run_of("flowers")
+    assert not (run / "evaluation.json").exists()
+    assert gradcli("resume", "last").code == 0
+    assert files(run) == files(whole)
+    assert not list(run.rglob("*.tmp"))
 
 
 @pytest.mark.parametrize("name", ["evaluation.json", "evaluation.safetensors"])
