@@ -13,12 +13,19 @@ from markupsafe import Markup
 
 from gradcli import __version__
 from gradcli.report.charts import Chart, charts
+from gradcli.report.classes import classes
+from gradcli.report.environment import environment
+from gradcli.report.fields import text, whole
 from gradcli.report.head import blank, head
 from gradcli.report.log_curves import LogCurves, log_curves
+from gradcli.report.model import model
 from gradcli.report.policy import policy
 from gradcli.report.run_files import RunFiles
 from gradcli.report.settings import Settings, settings
+from gradcli.report.values import Scatter, scatters
+from gradcli.report.worst import worst
 from gradcli.train.directory import best_and_last
+from gradcli.train.safetensors_file import Stored
 
 HERE = Path(__file__).parent
 T = TypeVar("T")
@@ -33,15 +40,40 @@ def page(run: RunFiles, live: str = "") -> str:
     values = parts.make("resolved.yaml", lambda: settings(run), Settings())
     best = best_and_last(run.path)[0]
     no_charts: list[Chart] = []
+    no_rows: list[tuple[str, str]] = []
+    seen = run.evaluation
     facts = {
         "head": parts.make("status.json", lambda: head(run, values.expected), blank(run)),
         "charts": parts.make("log.jsonl", lambda: charts(curves, best), no_charts),
         "curves": curves,
+        "texts": curves.texts,
         "best": best,
         "values": values,
         "config_text": run.config_text,
+        "model": parts.make("plan.json", lambda: model(run.plan), None),
+        "environment": parts.make(
+            "manifest.json", lambda: environment(run.manifest, run.status), no_rows
+        ),
+        **_of_task(parts, seen, run.tensors() if seen else {}),
+        "split": text(seen.get("split")),
+        "evaluated": whole(seen.get("step")),
     }
     return _rendered(facts, run, live)
+
+
+def _of_task(parts: _Parts, seen: dict[str, Any], tensors: dict[str, Stored]) -> dict[str, Any]:
+    """What the last evaluation saw, as its kind of task is looked at."""
+    no_scatters: list[Scatter] = []
+    task, file = seen.get("task"), "evaluation.json"
+    of_classes = parts.make(file, lambda: classes(seen, tensors), None)
+    return {
+        "classes": of_classes if task == "classes" else None,
+        "kept": max(1, sum(one.samples for one in of_classes.bins)) if of_classes else 1,
+        "scatters": parts.make(file, lambda: scatters(seen, tensors), no_scatters)
+        if task == "values"
+        else [],
+        "worst": parts.make(file, lambda: worst(seen, tensors), None),
+    }
 
 
 class _Parts:
@@ -99,7 +131,13 @@ def _contents(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """The parts that this page has, by their ids."""
     present = {
         "curves": ("Curves", facts["charts"]),
+        "texts": ("Text", facts["texts"]),
+        "classes": ("Classes", facts["classes"]),
+        "values": ("Values", facts["scatters"]),
+        "worst": ("Most wrong", facts["worst"]),
+        "model": ("Model", facts["model"]),
         "config": ("Config", facts["values"].sections),
+        "environment": ("Environment", facts["environment"]),
     }
     return [(name, title) for name, (title, there) in present.items() if there]
 

@@ -30,6 +30,13 @@ class Value(NamedTuple):
         """The key without its section."""
         return self.key.partition(".")[2] or self.key
 
+    @property
+    def source(self) -> str:
+        """Where the value comes from, in few letters: a file's line without its folders."""
+        if self.origin in ("file", "extends") and self.place:
+            return self.place.rpartition("/")[2]
+        return self.place or self.origin
+
 
 @dataclass(frozen=True)
 class Settings:

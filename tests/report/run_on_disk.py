@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+
+from gradcli.report.run_files import RunFiles
 
 SCRIPT = "</script><img src=x onerror=alert(1)>"
 RESOLVED = """gradcli: 1
@@ -117,3 +122,32 @@ class Seen(HTMLParser):
     @property
     def text(self) -> str:
         return " ".join(" ".join(self.words).split())
+
+
+def seen(folder: Path, live: str = "", **files: Any) -> Seen:
+    from gradcli.report.page import page
+
+    made = Seen(page(RunFiles(write_run(folder, **files)), live=live))
+    assert made.wrong == [] and made.open == []
+    harmless(made)
+    return made
+
+
+def harmless(made: Seen) -> None:
+    """Nothing of the page asks for another file or runs what it should not."""
+    for tag, attributes in made.tags:
+        assert tag not in ("iframe", "object", "embed", "base", "form", "audio", "video")
+        for name, value in attributes.items():
+            assert not name.startswith("on") and name != "style"
+            if name in ("src", "href"):
+                assert (value or "").startswith(("#", "data:"))
+    [policy] = [one for _, one in made.tags if one.get("http-equiv") == "Content-Security-Policy"]
+    allowed = set(re.findall(r"'sha256-([^']+)'", policy["content"] or ""))
+    running = [text for attributes, text in made.scripts if "type" not in attributes]
+    hashes = {
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        for text in [*running, *made.styles]
+    }
+    assert hashes == allowed and len(running) == 2 + ("connect-src" in (policy["content"] or ""))
+    assert (policy["content"] or "").startswith("default-src 'none'; img-src data:; ")
+    assert "unsafe" not in (policy["content"] or "")

@@ -1,0 +1,185 @@
+"""How a classifier did: confusion, precision and recall of each class, and its calibration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli.dataclass import dataclass
+from gradcli.report.fields import count, figure, items, percent, text, whole
+from gradcli.report.run_files import floats
+from gradcli.train.safetensors_file import Stored
+
+MATRIX = 30  # classes of a whole matrix
+PAIRS = 24
+LEVELS = 12  # of colour
+BINS = 10
+
+
+class Cell(NamedTuple):
+    """A count of the matrix, and how strongly it is coloured; right ones are on the diagonal."""
+
+    said: str
+    level: int
+    right: bool
+
+
+class ClassRow(NamedTuple):
+    """One class: its samples, and how many of them and of its guesses are right, as shares."""
+
+    name: str
+    samples: int
+    precision: float | None
+    recall: float | None
+
+    @property
+    def said(self) -> tuple[str, str, str]:
+        """Samples, precision and recall for people."""
+        return count(self.samples), _share(self.precision), _share(self.recall)
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else percent(value)
+
+
+class Pair(NamedTuple):
+    """So many samples of one class that were taken for another."""
+
+    truth: str
+    guess: str
+    samples: int
+    share: str
+
+
+class Bin(NamedTuple):
+    """Guesses of about the same certainty, and the share of them that is right."""
+
+    certainty: float
+    right: float
+    samples: int
+
+
+@dataclass(frozen=True)
+class Classes:
+    """What a page shows of a classifier's answers."""
+
+    names: Sequence[str]
+    matrix: Sequence[tuple[str, Sequence[Cell]]]
+    rows: Sequence[ClassRow]
+    classes: int
+    pairs: Sequence[Pair]
+    bins: Sequence[Bin]
+    error: str
+
+
+def class_name(evaluation: Mapping[str, Any], number: object) -> str:
+    """The name of a class by its number, or the number where the data has no names."""
+    names = items(evaluation.get("classes"))
+    known = whole(number)
+    if known is not None and known < len(names):
+        return text(names[known])[:80]
+    return text(number)[:80]
+
+
+def classes(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> Classes | None:
+    """The answers of the last evaluation; None where there is no matrix and no output."""
+    matrix = _matrix(evaluation.get("confusion"))
+    bins = _bins(tensors)
+    if not matrix and not bins:
+        return None
+    names = [class_name(evaluation, number) for number in range(len(matrix))]
+    small = 0 < len(matrix) <= MATRIX
+    rows = _rows(matrix, names)
+    if not small:
+        rows = sorted(rows, key=lambda row: row.recall if row.recall is not None else 2.0)[:MATRIX]
+    return Classes(
+        names=names if small else [],
+        matrix=_cells(matrix, names) if small else [],
+        rows=rows,
+        classes=len(matrix),
+        pairs=_pairs(matrix, names),
+        bins=bins,
+        error=_calibration_error(bins),
+    )
+
+
+def _matrix(value: object) -> list[list[int]]:
+    """Counts in a square; empty where the value is none."""
+    rows = [items(row) for row in items(value)]
+    square = all(len(row) == len(rows) for row in rows)
+    whole_ones = square and all(whole(one) is not None for row in rows for one in row)
+    return rows if whole_ones else []
+
+
+def _cells(matrix: list[list[int]], names: Sequence[str]) -> list[tuple[str, list[Cell]]]:
+    """Colours are by the root of a cell's share, so that few mistakes can be seen too."""
+    table = []
+    for place, row in enumerate(matrix):
+        total = sum(row) or 1
+        cells = [
+            Cell(
+                f"{one:,}" if one else "",
+                math.ceil(LEVELS * (one / total) ** 0.4) if one else 0,
+                place == at,
+            )
+            for at, one in enumerate(row)
+        ]
+        table.append((names[place], cells))
+    return table
+
+
+def _rows(matrix: list[list[int]], names: Sequence[str]) -> list[ClassRow]:
+    rows = []
+    for place, row in enumerate(matrix):
+        samples, guesses = sum(row), sum(one[place] for one in matrix)
+        right = row[place]
+        rows.append(
+            ClassRow(
+                names[place],
+                samples,
+                right / guesses if guesses else None,
+                right / samples if samples else None,
+            )
+        )
+    return rows
+
+
+def _pairs(matrix: list[list[int]], names: Sequence[str]) -> list[Pair]:
+    wrong = [
+        (one, place, at)
+        for place, row in enumerate(matrix)
+        for at, one in enumerate(row)
+        if one and at != place
+    ]
+    wrong.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
+    return [
+        Pair(names[place], names[at], one, percent(one / sum(matrix[place])))
+        for one, place, at in wrong[:PAIRS]
+    ]
+
+
+def _bins(tensors: Mapping[str, Stored]) -> list[Bin]:
+    """Certainties of the kept samples in ten stretches: the mean of each, and the right ones."""
+    sums = [[0.0, 0.0, 0.0] for _ in range(BINS)]
+    labels = floats(tensors, "targets")
+    for scores, label in zip(floats(tensors, "outputs"), labels, strict=False):
+        known = [one for one in scores if one is not None]
+        if len(known) != len(scores) or len(known) < 2 or len(label) != 1:
+            continue
+        best = max(known)
+        certainty = 1 / sum(math.exp(max(one - best, -700.0)) for one in known)
+        part = sums[min(BINS - 1, int(certainty * BINS))]
+        part[0] += certainty
+        part[1] += known.index(best) == label[0]
+        part[2] += 1
+    return [Bin(total / size, right / size, int(size)) for total, right, size in sums if size]
+
+
+def _calibration_error(bins: Sequence[Bin]) -> str:
+    """How far certainty and share of right ones lie apart, over all samples."""
+    size = sum(one.samples for one in bins)
+    if not size:
+        return ""
+    apart = sum(one.samples * abs(one.certainty - one.right) for one in bins)
+    return figure(apart / size)

@@ -1,0 +1,54 @@
+"""What a run was made with: machine, versions, build, data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gradcli.report.fields import mapping, moment, text
+
+TITLES = {
+    "created": "begun",
+    "host": "host",
+    "device": "device",
+    "threads": "threads",
+    "seed": "seed",
+    "git": "commit of the folder",
+}
+OURS = ("gradcli", "python", "platform")
+MOST = 60
+
+
+def environment(manifest: Mapping[str, Any], status: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Names and values, those that the manifest has."""
+    return list(_rows(manifest, status))[:MOST]
+
+
+def _rows(manifest: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, title in TITLES.items():
+        if manifest.get(key) is not None:
+            value = manifest[key]
+            yield title, moment(value) if key == "created" else _said(value)
+    yield from _versions(mapping(manifest.get("versions")))
+    for key, value in mapping(manifest.get("origin")).items():
+        yield f"build: {text(key)}", _said(value)
+    files = mapping(manifest.get("files"))
+    for key, value in mapping(manifest.get("data")).items():
+        said = f"{_said(files[key])}, " if key in files else ""
+        yield f"data: {text(key)}", f"{said}sha256 {_said(value)}"
+    if status.get("weights_sha256"):
+        yield "weights sha256", _said(status["weights_sha256"])
+
+
+def _versions(versions: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Ours and the machine's, then the packages in one row."""
+    for key in OURS:
+        if key in versions:
+            yield key, _said(versions[key])
+    packages = [f"{text(key)} {_said(one)}" for key, one in versions.items() if key not in OURS]
+    if packages:
+        yield "packages", ", ".join(packages[:MOST])
+
+
+def _said(value: object) -> str:
+    return text(value)[:500]

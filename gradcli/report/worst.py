@@ -1,0 +1,93 @@
+"""The samples that the model was most wrong about, as pictures or as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli.dataclass import dataclass
+from gradcli.report.classes import class_name
+from gradcli.report.fields import count, figure, items, mapping, percent, text
+from gradcli.report.pictures import Picture, pictures
+from gradcli.report.run_files import number
+from gradcli.train.safetensors_file import Stored
+
+MOST = 24
+COLUMNS = 40
+SHORT = 60  # letters of a cell
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One sample: which one, how wrong, truth and guess, and what it looks like."""
+
+    index: str
+    loss: str
+    truth: str
+    guess: str
+    certainty: str
+    wrong: bool
+    pictures: Sequence[tuple[str, Picture]]
+    row: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The most wrong samples, most wrong first; `columns` name the cells of their rows."""
+
+    samples: Sequence[Sample]
+    columns: Sequence[str]
+    pictures: bool
+
+
+def worst(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> Worst | None:
+    """What evaluation.json lists; None where it lists nothing."""
+    entries = [mapping(one) for one in items(evaluation.get("worst"))[:MOST]]
+    if not entries:
+        return None
+    columns = [text(one) for one in items(evaluation.get("columns"))[:COLUMNS]]
+    task = evaluation.get("task")
+    shown = _pictures(evaluation, tensors, task)
+    samples = []
+    for place, entry in enumerate(entries):
+        row = mapping(entry.get("row"))
+        certainty = number(entry.get("certainty"))
+        truth, guess = (_answer(evaluation, task, entry.get(key)) for key in ("truth", "guess"))
+        samples.append(
+            Sample(
+                index=count(entry.get("index")),
+                loss=figure(entry.get("loss")),
+                truth=truth,
+                guess=guess,
+                certainty="" if certainty is None else percent(certainty),
+                wrong=truth != guess,
+                pictures=[(name, rows[place]) for name, rows in shown if place < len(rows)],
+                row=[_cell(row.get(name)) for name in columns] if row else [],
+            )
+        )
+    return Worst(samples, columns, any(one.pictures for one in samples))
+
+
+def _pictures(
+    evaluation: Mapping[str, Any], tensors: Mapping[str, Stored], task: object
+) -> list[tuple[str, list[Picture]]]:
+    shown = []
+    if evaluation.get("pictures") is True:
+        shown.append(("input", pictures(tensors, "worst_inputs")))
+    if task == "images":
+        shown.append(("output", pictures(tensors, "worst_outputs")))
+        shown.append(("target", pictures(tensors, "worst_targets")))
+    return [(name, rows) for name, rows in shown if rows]
+
+
+def _answer(evaluation: Mapping[str, Any], task: object, value: object) -> str:
+    if value is None:
+        return ""
+    if task == "classes":
+        return class_name(evaluation, value)
+    return ", ".join(figure(one) for one in value[:8]) if isinstance(value, list) else figure(value)
+
+
+def _cell(value: object) -> str:
+    said = f"{value:.6g}" if isinstance(value, float) else text(value)
+    return said if len(said) <= SHORT else said[:SHORT] + "..."
