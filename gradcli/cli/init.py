@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,7 +75,7 @@ def _from_template(template: Template, out: Path | None) -> tuple[list[str], lis
     from gradcli.starter.templates import copy
 
     out = out or Path(f"{template.name}.yaml")
-    written = writing.write(template.text(), out)
+    written = [writing.write(template.text(), out), *writing.write_schema(out.parent)]
     try:
         load(out, room=None)
     except ErrorGroup:  # its data is elsewhere
@@ -84,7 +85,8 @@ def _from_template(template: Template, out: Path | None) -> tuple[list[str], lis
         load(out, room=None)
     except ErrorGroup as error:
         first = error.errors[0]
-        return written, [f"warning: {first.message}", *first.notes[-1:]]
+        cure = first.notes[-1].removeprefix("or ") if first.notes else ""
+        return written, [f"warning: {first.message}{'; ' * bool(cure)}{cure}"]
     return written, []
 
 
@@ -94,7 +96,7 @@ def _from_data(
     from gradcli.starter import writing
 
     source = Path(what)
-    if not what or not source.exists():
+    if not what or not os.path.exists(what):  # noqa: PTH110 -- no name makes it fail
         hint = did_you_mean(what, known, "`gradcli init` lists the templates")
         raise ConfigError(f"'{what}' is no template, and no file or folder is there; {hint}")
     out = out or Path(f"{writing.run_name(source)}.yaml")
@@ -102,5 +104,5 @@ def _from_data(
     draft = writing.draft(source, out.parent, target)
     written = writing.write(draft.text(), out)
     config = writing.checked(out, source)
-    notes = [f"{each.message}" for each in config.warnings]
-    return written, [*draft.remarks, *(f"warning: {note}" for note in notes)]
+    warnings = [f"warning: {each.message}" for each in config.warnings]
+    return [written, *writing.write_schema(out.parent)], [*draft.remarks, *warnings]

@@ -64,7 +64,11 @@ class CsvSource(ScaledTargets):
     def __post_init__(self) -> None:
         inputs = (*self.numeric, *self.category)
         if not inputs:
-            raise ConfigError("input columns are needed: numeric, category or both", code="E104")
+            raise ConfigError(
+                "input columns are needed: numeric, category or both; `gradcli init FILE.csv` "
+                "sorts the columns of a table",
+                code="E104",
+            )
         named = (*inputs, self.target)
         twice = next((c for c, times in Counter(named).items() if times > 1), None)
         if twice is not None:

@@ -46,7 +46,8 @@ class Template:
         names += [Path("datasets", name) for name in _KNOWN.findall(text)]
         for folder in names:
             for file in sorted((root() / folder).glob("*")):
-                yield file, folder / file.name
+                if file.suffix != ".py":  # how the data was made
+                    yield file, folder / file.name
 
 
 def root() -> Path:

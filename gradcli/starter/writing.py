@@ -43,22 +43,27 @@ def draft(source: Path, folder: Path, target: str | None) -> Draft:
     )
 
 
-def write(text: str, out: Path) -> list[str]:
-    """The config and its schema, each unless it is there; the names of what was written.
+def write(text: str, out: Path) -> str:
+    """The config, unless a file of this name is there; its name.
 
     Raises:
-        ConfigError: there is a file of this name.
+        ConfigError: there is one.
     """
     refuse_existing(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     with out.open("x", encoding="utf-8") as file:
         file.write(FIRST_LINE + text)
-    schema = out.parent / SCHEMA
-    if schema.exists():
-        return [str(out)]
+    return str(out)
+
+
+def write_schema(folder: Path) -> list[str]:
+    """What editors read, beside a config; a file that is there stays."""
+    schema = folder / SCHEMA
+    if os.path.lexists(schema):
+        return []
     with schema.open("x", encoding="utf-8") as file:
         file.write(json.dumps(json_schema(), ensure_ascii=False) + "\n")
-    return [str(out), str(schema)]
+    return [str(schema)]
 
 
 def refuse_existing(out: Path) -> None:

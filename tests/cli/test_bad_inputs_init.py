@@ -115,11 +115,21 @@ def test_nothing_is_overwritten(
     assert Path("gradcli.schema.json").read_text() == "mine too"
 
 
+def test_nothing_is_left_where_a_config_does_not_pass(
+    refused: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("own.csv").write_text("a,b\n" + ROWS)
+    monkeypatch.setattr("gradcli.starter.tables._layers", lambda rows, classes: ["linear: 3"])
+    refused(3, "own.csv: no config for it can be written: ", "init", "own.csv")
+    assert not Path("own.yaml").exists() and not Path("gradcli.schema.json").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ("nonsense", "'nonsense' is no template, and no file or folder is there"),
         ("pengins", "did you mean 'penguins'?"),
+        ("x" * 5000, "is no template, and no file or folder is there"),
         ("own.bin", "'own.bin' has no ending that says what it is"),
         ("own.txt --target a", "--target names a column of a table, and this is a text"),
         ("own --target a", "--target names a column of a table, and this is a folder of pictures"),
