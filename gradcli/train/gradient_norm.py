@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from gradcli import engine
 from gradcli.engine.optim import clip
@@ -30,21 +29,27 @@ class GradientNorm:
     ) -> None:
         self._parameters = list(parameters)
         self._capture = capture
-        self._captured: WeakKeyDictionary[Program | DeviceProgram, Captured] = WeakKeyDictionary()
+        self._captured: list[tuple[Array, Captured]] = []  # by the first gradient that each reads
 
-    def __call__(self, programs: Iterable[Program | DeviceProgram] = ()) -> float:
-        """The norm; one of `programs` may have left the gradients."""
+    def __call__(self, programs: Callable[[], Sequence[Program | DeviceProgram]] = list) -> float:
+        """The norm; one of `programs`, those of the step, may have left the gradients."""
         grads = clip.gradients(self._parameters)
         if not grads:
             return 0.0
-        for program in programs:
-            if any(grads[0] is grad for grad in program.grads.values()):
-                if program not in self._captured:
-                    self._captured[program] = self._capture(
-                        partial(norm_of, grads), on_refusal=lambda why: None
-                    )
-                return float(self._captured[program]().item())
-        return float(norm_of(grads).item())
+        for first, captured in self._captured:
+            if first is grads[0]:
+                return float(captured().item())
+        kept = [grad for program in programs() for grad in program.grads.values()]
+        if not _among(grads[0], kept):
+            return float(norm_of(grads).item())
+        captured = self._capture(partial(norm_of, grads), on_refusal=lambda why: None)
+        self._captured = [pair for pair in self._captured if _among(pair[0], kept)]
+        self._captured.append((grads[0], captured))
+        return float(captured().item())
+
+
+def _among(grad: Array, kept: Iterable[Array | None]) -> bool:
+    return any(grad is one for one in kept)
 
 
 def norm_of(grads: Sequence[Array]) -> Tensor:

@@ -150,7 +150,7 @@ class TrainingStep:
 
     def norm(self) -> float:
         """That of the gradients as they are."""
-        return self._norm(self.captured.programs)
+        return self._norm(lambda: self.captured.programs)
 
     def again(self, step: int, indices: Tensor, loss: Loss) -> Tensor:
         """The loss of a step (from 1), and its gradients, by eager calls; nothing is updated.
