@@ -32,8 +32,13 @@ def result(done: CompletedProcess[str]) -> dict[str, Any]:
 
 
 def losses(run: str) -> list[float]:
+    return figures(run, "loss")
+
+
+def figures(run: str, name: str) -> list[float]:
+    """What the log says of each step."""
     lines = [json.loads(line) for line in (Path(run) / "log.jsonl").read_text().splitlines()]
-    return [line["loss"] for line in lines if line["event"] == "step"]
+    return [line[name] for line in lines if line["event"] == "step"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,8 @@ class TrainCases:
         there, here = (self.train(runs, MNIST, at, *words) for at in (self.device, "cpu"))
         assert len(losses(there["run"])) == 8
         assert losses(there["run"]) == pytest.approx(losses(here["run"]), abs=1e-4)
+        norms = [figures(one["run"], "grad_norm") for one in (there, here)]
+        assert norms[0] == pytest.approx(norms[1], rel=1e-3) and min(norms[0]) > 0
         expected = pytest.approx(here["metrics"]["test.loss"], abs=1e-4)
         assert there["metrics"]["test.loss"] == expected
 
