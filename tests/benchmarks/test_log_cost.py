@@ -24,7 +24,7 @@ ROW = {
 def test_a_row_has_both_times_and_their_ratio() -> None:
     row = log_cost.measured(shipped.FOLDER / "penguins.yaml", pairs=2)
     assert row.keys() == ROW.keys() and row["pairs"] == 2
-    assert row["share"] == pytest.approx(row["norm_us"] / 1e3 / row["step_ms"] / row["log_every"])
+    assert row["share"] == pytest.approx(row["norm_us"] / 1e3 / row["step_ms"] / row["stretch"])
     assert row["low"] <= row["ratio"] <= row["high"]
 
 
