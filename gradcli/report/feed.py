@@ -12,13 +12,12 @@ import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gradcli.report.log_curves import OF_STEPS
 from gradcli.report.log_lines import MOST_LINE, LogLines
 from gradcli.report.run_files import number
 from gradcli.train.directory import LOG
 from gradcli.train.lock import is_held
 
-# The figures that a page draws; of evaluations those that begin with `val.`.
-OF_STEPS = ("loss", "lr", "grad_norm", "samples_per_second")
 # Files whose change shows in other places of the page than the curves.
 OTHERS = ("status.json", "evaluation.json", "manifest.json", "plan.json", "origins.json")
 MOST_RECORDS = 2000  # of one look; a page that is made anew is smaller

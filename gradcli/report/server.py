@@ -30,7 +30,8 @@ MOST_CONNECTIONS, MOST_STREAMS = 32, 12
 REQUEST_SECONDS = 10.0  # for a request to arrive, and for each part of an answer to be taken
 LOOK_SECONDS = 0.5  # between two looks at the files
 BEAT_SECONDS = 10.0  # of silence, after which a stream finds out whether somebody is there
-RENEW_SECONDS = 1.0  # between two renewals of a page; more where making one takes long
+RENEW_SECONDS = 1.0  # between two renewals of a page
+SHARE = 50  # times as long as a page takes to be made: a training may need the core
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
@@ -239,7 +240,7 @@ class Handler(BaseHTTPRequestHandler):
             news, now = feed.look(), time.monotonic()
             due = due or news.renew
             events = [_event("records", feed.mark, news.records)] if news.records else []
-            if due and now - renewed >= max(RENEW_SECONDS, 10 * self.server.render_seconds):
+            if due and now - renewed >= max(RENEW_SECONDS, SHARE * self.server.render_seconds):
                 events, renewed, due = [_event("renew", feed.mark, None), *events], now, False
             if now - beat >= BEAT_SECONDS and not events:
                 events = [b":\n\n"]
