@@ -35,10 +35,19 @@ LESS_THAN_ALL = 12  # reasons of one kind in the text
     is_flag=True,
     help="Exit 6 unless weights and losses are equal, bit for bit.",
 )
+@click.option(
+    "--html",
+    "target",
+    type=options.path,
+    metavar="FILE",
+    help="Write a page too, with curves laid over each other.",
+)
 @options.runs
 @options.json
 @options.basic
-def command(names: tuple[str, ...], same_bits: bool, runs: Path, as_json: bool) -> None:
+def command(
+    names: tuple[str, ...], same_bits: bool, target: Path | None, runs: Path, as_json: bool
+) -> None:
     """Compare runs (paths, names or `last`) with the first of them."""
     if len(names) < 2:
         raise click.UsageError(
@@ -48,10 +57,18 @@ def command(names: tuple[str, ...], same_bits: bool, runs: Path, as_json: bool) 
     from gradcli.report.comparison import compare
 
     comparison = compare([_path(runs, name) for name in names])
+    if target is not None:
+        from gradcli.report.comparison_page import comparison_page
+        from gradcli.report.written import write_html
+
+        write_html(target, comparison_page(comparison))
     if as_json:
-        output.say_json(_as_object(comparison))
+        page = {} if target is None else {"html": str(target)}
+        output.say_json({**_as_object(comparison), **page})
     else:
         _show(comparison)
+        if target is not None:
+            output.say(f"\nwrote {target}")
     if same_bits and not comparison.same_bits:
         raise ExpectationError(
             f"--same-bits: {_others(comparison)}", notes=("without --same-bits this exits with 0",)

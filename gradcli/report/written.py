@@ -19,11 +19,20 @@ def write_page(run: RunFiles, target: Path | None = None) -> Path:
         RunError: it cannot be written there.
     """
     file = run.path / NAME if target is None else target
-    text = page(run)
+    write_html(file, page(run))
+    return file
+
+
+def write_html(file: Path, text: str) -> None:
+    """Write a page; one that stood there is replaced when this one is whole.
+
+    Raises:
+        RunError: it cannot be written there.
+    """
     try:
         if file.is_dir():
             raise RunError(f"cannot write {file}: it is a folder; name a file in it", code="E703")
-        write_text(file, text, flush=False)
+        # Of a name of bytes that are no text an escape is shown.
+        write_text(file, text.encode("utf-8", "backslashreplace").decode(), flush=False)
     except OSError as error:
         raise RunError(f"cannot write {file}: {error.strerror}", code="E703") from error
-    return file

@@ -35,7 +35,8 @@
 
   const looks = (one, many) => ({
     label: one.label,
-    stroke: color(one.look === "raw" ? "--raw" : one.look === "points" && many ? "--b" : "--a"),
+    stroke: color(one.hue ?? (one.look === "raw" ? "--raw" : one.look === "points" && many ? "--b" : "--a")),
+    dash: one.dash ?? [],
     width: one.look === "raw" ? 1 : 2,
     spanGaps: true,
     points: { show: one.look === "points" && one.x.length <= 120, size: 6, fill: color("--card") },

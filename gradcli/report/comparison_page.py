@@ -1,0 +1,211 @@
+"""Runs side by side as one HTML page: verdicts, curves laid over each other, figures, configs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jinja2
+from markupsafe import Markup
+
+from gradcli import __version__
+from gradcli.dataclass import dataclass
+from gradcli.report.charts import BETWEEN, LOGARITHMIC, ROWS, TITLES, WIDE
+from gradcli.report.comparison import Comparison, Pair, unequal_evaluation, verdict
+from gradcli.report.fields import count, duration, figure, size
+from gradcli.report.log_curves import OF_STEPS, LogCurves, log_curves
+from gradcli.report.page import HERE, for_script
+from gradcli.report.policy import policy
+from gradcli.report.thinning import Curve, Points, extremes
+
+HUES = 8  # colours of compare.css; a ninth run has the first one's, dashed
+MOST_POINTS, ALL_POINTS = 1200, 24_000  # of a curve, of a page
+MOST_REASONS = 20
+NOISY = 30  # values from which on a curve is shown without its noise
+NAMES = {
+    "steps": ("steps", count),
+    "parameters": ("parameters", count),
+    "seconds": ("time", duration),
+    "samples_per_second": ("samples per second", figure),
+    "memory_learning": ("memory, first steps", size),
+    "memory_then": ("memory, then", size),
+}
+WHOLE = ("steps", "parameters", "memory_learning", "memory_then")
+
+
+class Line(NamedTuple):
+    """The curve of one run; `place` is that of the run."""
+
+    place: int
+    label: str
+    points: Points
+
+    @property
+    def hue(self) -> str:
+        """The name of its colour."""
+        return f"run-{self.place % HUES}"
+
+    @property
+    def last(self) -> str:
+        """The last value, which the legend shows until somebody points elsewhere."""
+        return figure(self.points.values[-1])
+
+    def drawing(self, look: str) -> dict[str, Any]:
+        """What the script draws."""
+        return {
+            "label": self.label,
+            "look": look,
+            "hue": f"--{self.hue}",
+            "dash": [7, 4] if self.place >= HUES else [],
+            "x": self.points.steps,
+            "y": [float(f"{value:.5g}") for value in self.points.values],
+        }
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """One figure of several runs in one frame, with the numbers behind it."""
+
+    title: str
+    lines: Sequence[Line]
+    look: str
+    positive: bool
+    logarithmic: bool
+    rows: Sequence[Sequence[str]]
+
+    @property
+    def last_step(self) -> int:
+        """The step up to which the curves go."""
+        return max(one.points.steps[-1] for one in self.lines)
+
+    @property
+    def header(self) -> list[str]:
+        """Of the table of numbers."""
+        return ["step", *(one.label for one in self.lines)]
+
+    @property
+    def summary(self) -> str:
+        """What somebody hears who does not see the curves."""
+        said = (
+            f"{one.label} from {figure(one.points.values[0])} to {one.last}" for one in self.lines
+        )
+        return f"{self.title} by step: {'; '.join(said)}"
+
+    def drawing(self) -> dict[str, Any]:
+        """What the script draws."""
+        lines = [one.drawing(self.look) for one in self.lines]
+        return {"log": self.logarithmic, "best": None, "series": lines}
+
+
+def comparison_page(comparison: Comparison) -> str:
+    """The whole page."""
+    labels = [side.label for side in comparison.sides]
+    overlays = _overlays(labels, [log_curves(side.run) for side in comparison.sides])
+    style = "".join(
+        map(_text, ("vendor/uPlot.min.css", "templates/page.css", "templates/compare.css"))
+    )
+    scripts = [_text("vendor/uPlot.iife.min.js"), _text("templates/page.js")]
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    drawing = {"live": False, "charts": [one.drawing() for one in overlays]}
+    return environment.get_template("compare.html.j2").render(
+        sides=comparison.sides,
+        pairs=[_said(pair) for pair in comparison.pairs],
+        charts=overlays,
+        figures=_figures(comparison),
+        version=__version__,
+        policy=policy([style], scripts, live=False),
+        style=Markup(style),
+        scripts=[Markup(one) for one in scripts],
+        drawing=Markup(for_script(drawing)),
+    )
+
+
+def _text(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+def _said(pair: Pair) -> dict[str, Any]:
+    """A pair in words."""
+    return {
+        "label": pair.other.label,
+        "mood": "good" if pair.same_bits else "warn",
+        "verdict": verdict(pair),
+        "evaluation": unequal_evaluation(pair),
+        "reasons": pair.reasons[:MOST_REASONS],
+        "more": max(0, len(pair.reasons) - MOST_REASONS),
+        "unexplained": pair.same_bits is False and not pair.reasons,
+        "config": pair.config,
+        "notes": pair.notes,
+    }
+
+
+def _figures(comparison: Comparison) -> list[list[str]]:
+    """A row a figure, a cell a run."""
+    names = dict.fromkeys(name for side in comparison.sides for name in side.figures)
+    rows = []
+    for name in names:
+        title, shown = NAMES.get(name, (name, figure))
+        values = [side.figures.get(name) for side in comparison.sides]
+        if name in WHOLE:
+            values = [None if one is None else int(one) for one in values]
+        rows.append([title, *map(shown, values)])
+    return rows
+
+
+def _overlays(labels: Sequence[str], runs: Sequence[LogCurves]) -> list[Overlay]:
+    """Loss, the figures of the evaluations, then the rest of the steps; where a run has them."""
+    evaluations = dict.fromkeys(key for run in runs for key in run.evaluations)
+    wished = [("loss", "step"), *((key, "eval") for key in evaluations)]
+    wished += [(key, "step") for key in OF_STEPS if key != "loss"]
+    most = max(100, min(MOST_POINTS, ALL_POINTS // max(1, len(wished) * len(runs))))
+    made = []
+    for key, event in wished:
+        curves = [(run.steps if event == "step" else run.evaluations).get(key) for run in runs]
+        made.append(_overlay(key, event, labels, curves, most))
+    return [one for one in made if one is not None]
+
+
+def _overlay(
+    key: str, event: str, labels: Sequence[str], curves: Sequence[Curve | None], most: int
+) -> Overlay | None:
+    present = [(place, curve) for place, curve in enumerate(curves) if curve is not None]
+    if not present:
+        return None
+    smooth = key != "lr" and event == "step" and any(one.count >= NOISY for _, one in present)
+    lines = [
+        Line(place, labels[place], one.smooth() if smooth else one.points(most))
+        for place, one in present
+    ]
+    values = [value for one in lines for value in one.points.values]
+    positive = min(values) > 0
+    title = TITLES.get(key, key)
+    return Overlay(
+        title=f"{title}, smoothed" if smooth else title,
+        lines=lines,
+        look="line" if event == "step" else "points",
+        positive=positive,
+        logarithmic=positive
+        and max(values) > WIDE * min(values)
+        and (key in LOGARITHMIC or key.endswith(".loss")),
+        rows=_rows([one for _, one in present]),
+    )
+
+
+def _rows(curves: Sequence[Curve]) -> list[list[str]]:
+    """Steps with the value of each run there, as logged; of long curves some."""
+    by_step: dict[int, dict[int, float]] = {}
+    for place, curve in enumerate(curves):
+        few = extremes(curve.points(BETWEEN), ROWS)
+        for step, value in zip(few.steps, few.values, strict=True):
+            by_step.setdefault(step, {})[place] = value
+    return [
+        [count(step), *(figure(by_step[step].get(place, "")) for place in range(len(curves)))]
+        for step in sorted(by_step)
+    ]
