@@ -24,7 +24,8 @@ class BuildPackage(build_py):
         if self.editable_mode:
             return
         for pattern in SHIPPED:
-            for file in sorted(Path().glob(pattern)):
+            # Not the program that made the data: pip would compile it into a folder beside.
+            for file in sorted(set(Path().glob(pattern)) - set(Path().glob("datasets/*/*.py"))):
                 to = Path(self.build_lib, "gradcli", "shipped", file)
                 self.mkpath(str(to.parent))
                 self.copy_file(str(file), str(to))

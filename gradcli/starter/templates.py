@@ -46,7 +46,7 @@ class Template:
         names += [Path("datasets", name) for name in _KNOWN.findall(text)]
         for folder in names:
             for file in sorted((root() / folder).glob("*")):
-                if file.suffix != ".py":  # how the data was made
+                if file.is_file() and file.suffix != ".py":  # how the data was made
                     yield file, folder / file.name
 
 

@@ -45,6 +45,9 @@ def test_data_of_a_template_that_came_along(
     assert "datasets/penguins/penguins.csv" in listed
     assert "datasets/penguins/SHA256SUMS" in listed
     monkeypatch.setattr(shipped, "root", lambda: tmp_path)
+    folder = tmp_path / "datasets" / "mnist"
+    (folder / "__pycache__").mkdir(parents=True)
+    (folder / "make.py").write_text("")
     template = shipped.Template("mnist", CONFIGS["mnist"])
     assert list(template.data()) == []
 
