@@ -238,8 +238,14 @@ class Trainer:
         evaluates = "val" in self.job.dataset.splits
         if not due or self.meta.evaluated >= step or not (evaluates or self._texts.due):
             return
-        self.meta = replace(self.meta, evaluated=step) if not evaluates else self._judged(step)
-        text = self._texts.at(step)
+        figures, text = self._evaluate(step, evaluates)
+        if figures is None:
+            self.meta = replace(self.meta, evaluated=step)
+        else:
+            self.meta = judge(self.job, self.meta, figures)
+            entry = {"seconds": self._seconds(), **figures, **self._measuring.tables("val")}
+            self._log("eval", step, **entry)
+            self.reporter.evaluated(step, figures)
         if text is not None:
             self._log("sample", step, **text)
             self.reporter.sampled(step, **text)
@@ -247,18 +253,14 @@ class Trainer:
         self._status("running")
         self._ranks.look()
 
-    def _judged(self, step: int) -> Meta:
-        """Where the run stands by the figures of the validation split, which are logged."""
-        figures = self._evaluate("val")
-        entry = {"seconds": self._seconds(), **figures, **self._measuring.tables("val")}
-        self._log("eval", step, **entry)
-        self.reporter.evaluated(step, figures)
-        return judge(self.job, self.meta, figures)
-
-    def _evaluate(self, split: str) -> dict[str, float]:
-        """The split's figures, unless a signal comes."""
+    def _evaluate(
+        self, step: int, evaluates: bool
+    ) -> tuple[dict[str, float] | None, dict[str, str] | None]:
+        """Figures of the validation split, and text, where there are any, unless a signal comes."""
         try:
-            return self._measuring.figures(split, last=self.meta.step >= self.end)
+            last = step >= self.end
+            figures = self._measuring.figures("val", last=last) if evaluates else None
+            return figures, self._texts.at(step, self._ranks.look)
         except Cancelled:
             if self._saved != self.meta.step:
                 self._save()

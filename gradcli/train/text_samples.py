@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.engine import distributed
 from gradcli.errors import ConfigError, DataError, GradcliError, NumericsError
+from gradcli.train.evaluate import Cancelled
 from gradcli.train.generate import Sampling, continued
 
 if TYPE_CHECKING:
@@ -40,12 +41,19 @@ def try_sample(job: Job) -> None:
         ) from error
 
 
-def _written(job: Job, step: int, tokens: int | None = None) -> str:
+def _written(
+    job: Job, step: int, must_end: Callable[[], bool] = lambda: False, tokens: int | None = None
+) -> str:
     sample = job.settings.sample
     assert sample is not None
     count = sample.tokens if tokens is None else tokens
     how = Sampling(count, sample.temperature, seed=job.settings.seed, step=step)
-    return "".join(continued(job, sample.prompt, how, f"{KEY}.prompt"))
+    pieces = []
+    for piece in continued(job, sample.prompt, how, f"{KEY}.prompt"):
+        if must_end():
+            raise Cancelled
+        pieces.append(piece)
+    return "".join(pieces)
 
 
 class TextSamples:
@@ -57,14 +65,20 @@ class TextSamples:
         self._note = note
         self.due = job.settings.sample is not None
 
-    def at(self, step: int) -> dict[str, str] | None:
-        """Prompt and text of the weights behind a step; None where there is nothing to log."""
-        sample = self._job.settings.sample
-        if sample is None or distributed.group().rank:
+    def at(self, step: int, must_end: Callable[[], bool]) -> dict[str, str] | None:
+        """Prompt and text of the weights behind a step; None where there is nothing to log.
+
+        Raises:
+            Cancelled: it must end, and the text is dropped; where ranks would have to look up
+                together for that, it is written to its end.
+        """
+        group, sample = distributed.group(), self._job.settings.sample
+        if sample is None or group.rank:
             return None
+        check = must_end if group.size == 1 else lambda: False
         try:
             with self._average.in_place() if self._average else contextlib.nullcontext():
-                return {"prompt": sample.prompt, "text": _written(self._job, step)}
+                return {"prompt": sample.prompt, "text": _written(self._job, step, check)}
         except GradcliError as error:  # weights that are not finite end the training elsewhere
             self._note(f"warning: no sample at step {step}: {error.message}")
             return None

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +89,28 @@ def test_they_change_no_bit_and_a_resumed_run_writes_the_same(gradcli, words, mo
         newest.unlink()
         assert sha256(gradcli("resume", "last", "--json", "--runs", runs)) == sha256(whole)
         assert samples(runs) == samples("whole")
+
+
+def test_a_signal_drops_the_text_and_its_evaluation(gradcli, words, monkeypatch) -> None:
+    whole = gradcli("train", "words.yaml", "--json", "--runs", "whole")
+    usual = text_samples.continued
+
+    def slow(*arguments: Any) -> Iterator[str]:
+        for number, piece in enumerate(usual(*arguments)):
+            if number == 3 and not samples():
+                os.kill(os.getpid(), signal.SIGTERM)
+            yield piece
+
+    monkeypatch.setattr(text_samples, "continued", slow)
+    assert gradcli("train", "words.yaml").code == 75
+    assert {one["event"] for one in log_of()} == {"step"}
+    monkeypatch.setattr(text_samples, "continued", usual)
+    assert sha256(gradcli("resume", "last", "--json")) == sha256(whole)
+    events = [[(one["event"], one["step"]) for one in log_of(runs)] for runs in ("runs", "whole")]
+    assert [one for one in events[0] if one[0] != "step"] == [
+        one for one in events[1] if one[0] != "step"
+    ]
+    assert samples() == samples("whole")
 
 
 def test_a_resume_may_ask_for_another_text_and_forks_nothing(gradcli, words) -> None:
