@@ -41,6 +41,10 @@ def test_metrics_are_those_of_the_cpu(tmp_path: Path) -> None:
     CASES.metrics_are_those_of_the_cpu(tmp_path)
 
 
+def test_the_last_evaluation_sees_what_it_sees_on_the_cpu(tmp_path: Path) -> None:
+    CASES.the_last_evaluation_sees_what_it_sees_on_the_cpu(tmp_path)
+
+
 def test_predictions_are_those_of_the_cpu(tmp_path: Path) -> None:
     CASES.predictions_are_those_of_the_cpu(tmp_path)
 

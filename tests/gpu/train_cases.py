@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from gradcli.train import checkpoint
+from gradcli.train.tensor_files import load_tensors
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 PENGUINS = str(CONFIGS / "penguins.yaml")
@@ -70,6 +71,26 @@ class TrainCases:
         assert losses(there["run"]) == pytest.approx(losses(here["run"]), abs=2e-3)
         in_float32 = self.train(runs, MNIST, self.device, *words[:4])
         assert losses(there["run"]) != losses(in_float32["run"])
+
+    def the_last_evaluation_sees_what_it_sees_on_the_cpu(self, runs: Path) -> None:
+        runs_there, runs_here = (
+            Path(self.train(runs, PENGUINS, at, "-s", "train.epochs=1")["run"])
+            for at in (self.device, "cpu")
+        )
+        texts = [(run / "evaluation.json").read_text() for run in (runs_there, runs_here)]
+        there, here = map(json.loads, texts)
+        assert there["confusion"] == here["confusion"]
+        assert set(there) == set(here)
+        for one, other in zip(there["worst"], here["worst"], strict=True):
+            assert one["row"] == other["row"]
+            assert one["loss"] == pytest.approx(other["loss"], abs=1e-4)
+        tensors, others = (
+            load_tensors(run / "evaluation.safetensors") for run in (runs_there, runs_here)
+        )
+        for name, one in tensors.items():
+            assert one.shape == others[name].shape
+            flat = others[name].reshape(-1).tolist()
+            assert one.reshape(-1).tolist() == pytest.approx(flat, abs=1e-3)
 
     def a_run_goes_on_with_the_same_bits_and_moves_between_devices(self, runs: Path) -> None:
         whole = self.train(runs, PENGUINS, self.device, *SHORT)
