@@ -14,6 +14,7 @@ from points import gradcli
 from refusals import refused
 
 from gradcli.engine.device import cpu
+from gradcli.train.lock import Lock
 
 __all__ = ["gradcli", "refused"]
 
@@ -232,6 +233,25 @@ def test_what_is_no_run_is_refused(gradcli, refused) -> None:
     refused(2, "whole runs are compared, not a checkpoint", "compare", "dots", "dots@best")
     refused(7, "is not a run", "compare", "dots", ".")
     refused(7, "no run ''", "compare", "dots", "")
+
+
+@pytest.mark.parametrize("name", ["\0", "x" * 5000, "../..", "a/../b", "\x1b[2J", "dots\ndots"])
+def test_an_odd_name_is_no_run(gradcli, refused, name: str) -> None:
+    train(gradcli, "dots", "--max-steps", "1")
+    ended = refused(7, "error[E702]", "compare", "dots", name)
+    assert "\x1b" not in ended.err
+
+
+def test_a_run_that_goes_on_is_compared_as_far_as_it_came(gradcli) -> None:
+    train(gradcli, "a")
+    run = train(gradcli, "b", "--max-steps", "6")
+    lock = Lock(run / "lock")
+    change(run / "status.json", status="running", weights_sha256=None)
+    ended = gradcli("compare", "a", "b")
+    lock.release()
+    assert (ended.code, "runs/b" in ended.out, ", running, step 6" in ended.out) == (0, True, True)
+    assert "6 losses in common are equal" in ended.out
+    assert "whether the weights are equal is not known: b has no weights_sha256" in ended.err
 
 
 def test_a_run_that_may_not_be_read_is_named(
