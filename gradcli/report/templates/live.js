@@ -20,7 +20,7 @@
     return known;
   });
 
-  const isZoomed = (u) => u.scales.x.min > u.data[0][0] || u.scales.x.max < u.data[0][u.data[0].length - 1];
+  const isZoomed = ({ scales: { x }, data: [steps] }) => x.min != null && (x.min > steps[0] || x.max < steps[steps.length - 1]);
 
   const take = (records) => {
     const whole = records.map(add).every(Boolean);
@@ -69,6 +69,7 @@
       const answer = await fetch("/", { cache: "no-store" });
       if (answer.ok) swap(new DOMParser().parseFromString(await answer.text(), "text/html"));
     } catch { /* the stream tells that the server is gone */ }
+    await null;  // the new charts know their scales only then
     renewing = false;
     renewed = performance.now();
     const records = waiting;
