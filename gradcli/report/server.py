@@ -226,9 +226,9 @@ class Handler(BaseHTTPRequestHandler):
         try:
             self._begin(HTTPStatus.OK, "text/event-stream; charset=utf-8", {})
             if self.command != "HEAD":
-                known = self.headers.get("Last-Event-ID") or query.removeprefix("from=")
+                text = self.headers.get("Last-Event-ID") or query.removeprefix("from=")
                 run = self.server.run
-                self._follow(Feed(run, mark_in(known) or mark_of(run)))
+                self._follow(Feed(run, mark_in(text) or mark_of(run)))
         finally:
             self.server.streams.release()
 

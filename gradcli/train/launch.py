@@ -269,21 +269,21 @@ def _remark(job: Job, reporter: Reporter) -> None:
 
 def _nonfinite(job: Job, name: str, allowed: bool) -> list[str]:
     """A warning for each weight that holds NaN or infinity; an error unless that is allowed."""
-    found = [
+    faults = [
         f"weight {weight} of {name} holds {quantity(count, 'non-finite value')}"
         for weight, count in nonfinite_weights(job.model).items()
     ]
-    if found and not allowed:
+    if faults and not allowed:
         raise NumericsError(
-            f"{found[0]}: training cannot go on from it",
+            f"{faults[0]}: training cannot go on from it",
             notes=(
-                *found[1:],
+                *faults[1:],
                 "remove this checkpoint to go on from an older one, or begin a new run with that: "
                 "gradcli train CONFIG --from RUN@STEP",
                 "or resume with --allow-nonfinite to go on regardless",
             ),
         )
-    return [f"warning: {one}" for one in found]
+    return [f"warning: {one}" for one in faults]
 
 
 def finished(path: Path, job: Job) -> Result | None:
@@ -368,9 +368,9 @@ def manifest(job: Job, circumstances: Circumstances) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """gradcli, Python, the system and the packages in use."""
-    found = {"gradcli": __version__, "python": platform.python_version()}
-    found["platform"] = f"{sys.platform} {platform.machine()}"
-    return found | {package: version(package) or "absent" for package in PACKAGES}
+    own = {"gradcli": __version__, "python": platform.python_version()}
+    own["platform"] = f"{sys.platform} {platform.machine()}"
+    return own | {package: version(package) or "absent" for package in PACKAGES}
 
 
 def plan(job: Job) -> dict[str, Any]:

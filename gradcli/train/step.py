@@ -162,9 +162,9 @@ class TrainingStep:
         one.job = replace(self._job, loss=loss)
         one.ranks = None  # each rank makes all parts, and sees where it began
         with precision.products(self._job.settings):
-            found = one.gradients(indices, engine.get_rng_state())
+            result = one.gradients(indices, engine.get_rng_state())
         self.put_back()
-        return found
+        return result
 
     def put_back(self) -> None:
         """The model's buffers as they were before the latest step that was begun."""

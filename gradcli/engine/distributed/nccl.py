@@ -158,10 +158,10 @@ class Communicator:
         target = _elements(out)[0]
 
         def queue(stream: int) -> None:
-            done = self._library.ncclAllGather(
+            status = self._library.ncclAllGather(
                 source, target, count, code, self._handle, _pointer(stream)
             )
-            _check(done, "an all-gather")
+            _check(status, "an all-gather")
 
         return queue
 
@@ -171,10 +171,10 @@ class Communicator:
         target = _elements(out)[0]
 
         def queue(stream: int) -> None:
-            done = self._library.ncclAllReduce(
+            status = self._library.ncclAllReduce(
                 source, target, count, code, _SUM, self._handle, _pointer(stream)
             )
-            _check(done, "an all-reduce")
+            _check(status, "an all-reduce")
 
         return queue
 
