@@ -155,7 +155,8 @@ def _cell(name: str, value: float | None) -> str:
         return "-"
     if name in BYTES:
         return size(value)
-    return f"{value:,.0f}" if value == int(value) and abs(value) >= 10 else f"{value:.5g}"
+    whole = abs(value) >= 10_000 or (value == int(value) and abs(value) >= 10)
+    return f"{value:,.0f}" if whole and abs(value) < 1e12 else f"{value:.5g}"
 
 
 def _as_object(comparison: Comparison) -> dict[str, Any]:

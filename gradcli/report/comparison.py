@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -12,11 +12,13 @@ from gradcli.dataclass import dataclass
 from gradcli.report.comparison_config import Difference, Settings, differences
 from gradcli.report.comparison_log import Losses, Unequal, losses
 from gradcli.report.comparison_reasons import Reason, reasons, same_data
+from gradcli.report.log_lines import LogLines
 from gradcli.report.run_files import RunFiles, number
+from gradcli.train.directory import LOG
 from gradcli.train.run_list import size_of, status_of
 from gradcli.wording import quantity
 
-RECORDS = 10_000  # the last ones, whose median speed is shown
+TAIL = 1 << 20  # bytes of a log whose speeds are looked at
 
 
 @dataclass(frozen=True)
@@ -137,11 +139,14 @@ def _inside(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _speed(run: RunFiles) -> float | None:
-    speeds: deque[float] = deque(maxlen=RECORDS)
-    for record in run.records():
-        speed = number(record.get("samples_per_second"))
-        if speed is not None and record.get("event") == "step":
-            speeds.append(speed)
+    """The median speed of the last steps; the end of the log is enough, for logs may be long."""
+    log = run.path / LOG
+    speeds = []
+    with contextlib.suppress(OSError):  # that is said where the losses are compared
+        for record in LogLines(log, max(0, log.stat().st_size - TAIL)):
+            speed = number(record.get("samples_per_second"))
+            if speed is not None and record.get("event") == "step":
+                speeds.append(speed)
     return median(speeds) if speeds else None
 
 

@@ -26,11 +26,11 @@ NAMES = {
     "steps": ("steps", count),
     "parameters": ("parameters", count),
     "seconds": ("time", duration),
-    "samples_per_second": ("samples per second", figure),
+    "samples_per_second": ("samples per second", count),
     "memory_learning": ("memory, first steps", size),
     "memory_then": ("memory, then", size),
 }
-WHOLE = ("steps", "parameters", "memory_learning", "memory_then")
+WHOLE = ("steps", "parameters", "samples_per_second", "memory_learning", "memory_then")
 
 
 class Line(NamedTuple):
