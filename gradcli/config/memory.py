@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from gradcli.engine.distributed import Group
 
 MAX_BYTES = 2**63 - 1
+# Of one step as it is replayed: what learning it and all else takes is below so many times that.
+FAR = 4
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ def fitting(config: Config, room: Room) -> Memory | None:
     """
     config, free = on_ranks(config, distributed.group()), room.free()
     least = _least(config)
-    if free is not None and least > free:
+    if free is not None and least + room.process > free:
         raise _too_large(config, f"more than {shown(least)}", room, free)
     try:
         memory = program_memory(config)
@@ -108,9 +111,41 @@ def fitting(config: Config, room: Room) -> Memory | None:
         if distributed.size() == 1:
             raise
         return None
-    if free is not None and memory.total > free:
-        raise _too_large(config, shown(memory.total), room, free)
+    if free is not None and FAR * memory.total > free:
+        _rehearsed(config, memory, room, free)
     return memory
+
+
+def _rehearsed(config: Config, memory: Memory, room: Room, free: int) -> None:
+    """Where the room may be too small: raise if it is, by a rehearsal of the whole training."""
+    from gradcli.config.rehearsal import rehearse_training  # most trainings have room enough
+
+    most, alone = memory.total, distributed.size() == 1
+    if alone:
+        with suppress(DeviceError):  # of an evaluation; the step itself is known
+            most = max(most, rehearse_training(config)[0].most)
+    if most + room.process > free:
+        error = _too_large(config, _distinct(most + room.process, free), room, free)
+        error.errors[0].notes += _largest(config, free - room.process) if alone else ()
+        raise error
+
+
+def _distinct(needed: int, free: int) -> str:
+    """Bytes for the message, as text that differs from that of what is free."""
+    text = shown(needed)
+    return text if text != shown(free) else quantity(needed, "byte", form=",")
+
+
+def _largest(config: Config, free: int) -> tuple[str, ...]:
+    """What batch would fit."""
+    from gradcli.config.largest import largest_batch
+
+    largest = largest_batch(config, free)
+    if largest is None:
+        return ()
+    if not largest.size:
+        return (f"not even {largest.key}={largest.least} fits",)
+    return (f"the largest that fits: -s {largest.key}={largest.size}",)
 
 
 def _least(config: Config) -> int:

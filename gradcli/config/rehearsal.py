@@ -7,14 +7,16 @@ each block of memory is counted in the order in which the run takes and leaves i
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.config.build import job_of
 from gradcli.config.memory import on_ranks
+from gradcli.config.room import PROCESS
 from gradcli.data import LoadedData
 from gradcli.data.facts import DataFacts, TargetFacts
 from gradcli.data.targets import ScaledTargets
@@ -47,15 +49,17 @@ class Held:
     Attributes:
         learning: while the step is learnt: its first two runs are eager.
         then: from then on; the same where nothing is replayed.
+        copies: bytes of Python's beside `learning`, by which the program proves itself.
     """
 
     learning: int
     then: int
+    copies: int = field(default=0, compare=False)
 
     @property
     def most(self) -> int:
-        """The larger of both."""
-        return max(self.learning, self.then)
+        """The larger of both, with the copies."""
+        return max(self.learning + self.copies, self.then)
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,12 @@ class RunMemory:
     predict: Held
     why_not: str = ""
 
+    def as_json(self) -> dict[str, Any]:
+        """As plain values."""
+        uses = {"train": self.train, "eval": self.eval, "predict": self.predict}
+        memory = {name: None if held is None else asdict(held) for name, held in uses.items()}
+        return {**memory, "process": PROCESS}
+
 
 class Tally:
     """The most bytes in use until the first replay, and from then on."""
@@ -81,6 +91,7 @@ class Tally:
     def __init__(self) -> None:
         self._peak = Peak()
         self._learning: int | None = None
+        self._copies = 0
 
     @contextmanager
     def counting(self) -> Iterator[None]:
@@ -94,11 +105,21 @@ class Tally:
         if self._learning is None:
             self._learning = self._peak.restart()
 
+    def copying(self, nbytes: int) -> None:
+        """A program proves itself."""
+        if self._learning is None:
+            self._copies = max(self._copies, nbytes)
+
+    @property
+    def capture(self) -> Callable[..., Rehearsed]:
+        """What stands in for `engine.capture` where it is what is learnt."""
+        return partial(Rehearsed, begun=self.begun, copying=self.copying)
+
     @property
     def held(self) -> Held:
         """Both."""
         most = self._peak.most
-        return Held(most if self._learning is None else self._learning, most)
+        return Held(most if self._learning is None else self._learning, most, self._copies)
 
 
 class Course:
@@ -119,8 +140,8 @@ class Course:
         self._order = Order(settings.seed, settings.batch, size, self._per_epoch)
         self.notes: list[str] = []
         self._try()
-        capture = partial(Rehearsed, begun=tally.begun)
-        self._step = TrainingStep(job, self._splits["train"], self.notes.append, group, capture)
+        train = self._splits["train"]
+        self._step = TrainingStep(job, train, self.notes.append, group, tally.capture)
         with engine.device("meta"):
             self._measuring = Measuring(job, self._step.average, lambda: False, Rehearsed)
 
@@ -196,14 +217,23 @@ def rehearse(config: Config, group: Group | None = None) -> RunMemory:
         DeviceError: own code looks at numbers, of which there are none; with the reason for which
             its steps are not captured.
     """
-    group = group or distributed.group()
-    config = on_ranks(config, group)
-    with _undisturbed():
-        train, why_not = _training(config, group)
+    train, why_not = rehearse_training(config, group)
+    with undisturbed():
         return RunMemory(train, _evaluation(config), _prediction(config), why_not)
 
 
-def _dataset(config: Config, splits: bool = True) -> LoadedData:
+def rehearse_training(config: Config, group: Group | None = None) -> tuple[Held, str]:
+    """The memory of the training alone, and why its steps run eagerly, where they do.
+
+    Raises:
+        ErrorGroup, DeviceError: as `rehearse` does.
+    """
+    group = group or distributed.group()
+    with undisturbed():
+        return _training(on_ranks(config, group), group)
+
+
+def imagined_data(config: Config, splits: bool = True) -> LoadedData:
     """The data as it will be loaded; what is fitted on the targets has its form alone."""
     facts = config.facts
     targets, kinds = TargetFacts(), facts.classes or facts.vocab
@@ -220,7 +250,7 @@ def _dataset(config: Config, splits: bool = True) -> LoadedData:
 def _training(config: Config, group: Group) -> tuple[Held, str]:
     tally = Tally()
     with tally.counting():
-        dataset = _dataset(config)
+        dataset = imagined_data(config)
         with engine.device("meta"):
             job = job_of(config, dataset)
         course = Course(job, group, tally)
@@ -234,11 +264,11 @@ def _evaluation(config: Config) -> Held | None:
         return None
     tally = Tally()
     with tally.counting(), engine.device("meta"):
-        dataset = _dataset(config)
+        dataset = imagined_data(config)
         job = job_of(config, dataset)
-        name, capture = splits[0], partial(Rehearsed, begun=tally.begun)
+        name = splits[0]
         with suppress(ArithmeticError):
-            Evaluation(job, dataset.splits[name], name, ALONE, capture=capture).run()
+            Evaluation(job, dataset.splits[name], name, ALONE, capture=tally.capture).run()
         with suppress(ArithmeticError):
             baseline_of(job, {f"{name}.loss": 0.0}, dataset.splits, Rehearsed)
     return tally.held
@@ -247,8 +277,8 @@ def _evaluation(config: Config) -> Held | None:
 def _prediction(config: Config) -> Held:
     tally = Tally()
     with tally.counting(), engine.device("meta"):
-        job = job_of(config, _dataset(config, splits=False))
-        predictor = Predictor(job, partial(Rehearsed, begun=tally.begun))
+        job = job_of(config, imagined_data(config, splits=False))
+        predictor = Predictor(job, tally.capture)
         index = config.facts.input_kind == "index"
         dtype, batch = engine.int64 if index else engine.float32, config.train.batch
         for _ in range(ROUNDS):
@@ -258,7 +288,7 @@ def _prediction(config: Config) -> Held:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
     """Numbers that are looked at are 0, random numbers go on as before, no garbage is collected."""
     state, collects = engine.get_rng_state(), gc.isenabled()
     gc.disable()  # what others left in cycles must not be given back while memory is counted

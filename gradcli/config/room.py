@@ -10,11 +10,23 @@ from gradcli.wording import byte_size
 
 
 class Room(NamedTuple):
-    """The memory that a training has to fit in: whose it is, and how many bytes are free."""
+    """The memory that a training has to fit in: whose it is, and how many bytes are free.
+
+    `process` bytes of that are Python's own, where it is not at work there already.
+    """
 
     where: str
     free: Callable[[], int | None]
+    process: int = 0
 
 
 shown = byte_size
+PROCESS = 64_000_000  # Python, its modules and the engine's libraries, in a training
+
+
+def allowance(size: int, device: str = "cpu") -> Room:
+    """So many bytes: for the whole process, or on a GPU."""
+    return Room("--memory", lambda: size, PROCESS if device == "cpu" else 0)
+
+
 HERE = Room("this machine", free_memory)

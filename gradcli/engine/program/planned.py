@@ -91,11 +91,19 @@ def _imagined(calls: Sequence[Call]) -> dict[Buffer, int]:
     return address
 
 
+@dataclass
 class Rehearsal(Recording):
-    """A recording of a step on the meta device, as if it were one on the CPU."""
+    """A recording of a step on the meta device, as if it were one on the CPU.
+
+    Attributes:
+        copied: bytes that a recording on the CPU copies, so that the step can be made again.
+    """
+
+    copied: int = 0
 
     def remember(self, buffer: Buffer) -> None:
-        """Nothing: the step is not undone, and meta memory holds nothing."""
+        """Only how much it is: nothing is undone, and meta memory holds nothing."""
+        self.copied += buffer.nbytes
 
     def view(self, array: Any) -> Any:
         """An array as the calls see it."""

@@ -38,8 +38,13 @@ class Rehearsed(Captured):
         on_refusal: Callable[[str], None],
         eager: bool = False,
         begun: Callable[[], None] = lambda: None,
+        copying: Callable[[int], None] = lambda nbytes: None,
     ) -> None:
-        """Make nothing yet; `begun` is called before each replay."""
+        """Make nothing yet.
+
+        `begun` is called before each replay, `copying` with the bytes that Python holds, beside all
+        that is counted, when a program proves itself.
+        """
         reasons: list[str] = []
 
         def refuse(why: str) -> None:
@@ -47,12 +52,12 @@ class Rehearsed(Captured):
             on_refusal(why)
 
         super().__init__(_imagined(step, reasons), tuple(passes), refuse, eager)
-        self._begun = begun
+        self._begun, self._copying = begun, copying
 
     def new_entry(self, args: Sequence[object]) -> Entry:
         """One that plans its program, and imagines it."""
         made = RehearsedEntry.of(args)
-        made.begun = self._begun
+        made.begun, made.copying = self._begun, self._copying
         return made
 
 
@@ -74,6 +79,7 @@ class RehearsedEntry(Entry):
 
     recorder = Rehearsal
     begun: Callable[[], None]
+    copying: Callable[[int], None]
 
     def _judge(
         self, pattern: Any, recorded: Recording, args: Sequence[object], passes: Sequence[str]
@@ -83,6 +89,8 @@ class RehearsedEntry(Entry):
 
     def _compile(self, recorded: Recording, passes: Sequence[str]) -> str:
         """Plan the program, and imagine its memory."""
+        assert isinstance(recorded, Rehearsal)
+        self.copying(2 * recorded.copied)  # as memory was before the step, and after it
         try:
             planned = Planned(optimized(recorded.calls, passes))
         except CaptureError as error:
