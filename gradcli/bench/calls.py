@@ -19,7 +19,7 @@ from gradcli.engine.program.replay import Program
 
 
 @dataclass
-class _Owned(Recording):
+class Owned(Recording):
     """A recording that also knows whose turn it was at each call."""
 
     turns: Turns = field(default_factory=Turns)
@@ -33,14 +33,14 @@ class _Owned(Recording):
         self.owners.append(self.turns.now)
 
 
-class _Origins:
+class Origins:
     """Whose the calls of a program are.
 
     A pass may have put several calls into one. It then writes what the last of them wrote, and
     reads what the first of them read; it belongs to the one with the most arithmetic.
     """
 
-    def __init__(self, recorded: _Owned) -> None:
+    def __init__(self, recorded: Owned) -> None:
         self._found: dict[object, list[tuple[tuple[int, int], Turn]]] = {}
         for call, turn in zip(recorded.calls, recorded.owners, strict=True):
             for key in _traces(call):
@@ -111,13 +111,13 @@ def measure(step: Callable[[], object], turns: Turns, times: int) -> Parts:
     The calls run one by one in the order in which the captured step begins them, `times` times
     over, so that each finds in the caches what those before it left there.
     """
-    recorded = _Owned(turns=turns)
+    recorded = Owned(turns=turns)
     with recording.to(recorded):
         result = step()
     recorded.close()  # the result is still there, so it counts as wanted
     del result
     program = Program(optimized(recorded.calls, tuple(PASSES)), recorded)
-    origins = _Origins(recorded)
+    origins = Origins(recorded)
     alone = program.singly()
     seconds: dict[int, list[float]] = {number: [] for number in _order(program)}
     for _ in range(1 + times):

@@ -114,7 +114,7 @@ def _marking(
     def marked(outputs: Tensor, targets: Tensor) -> Tensor:
         with turns.of(Turn("loss")):
             result = loss(outputs, targets)
-        for node in _graph(result):
+        for node in graph(result):
             node.rule = _Marked(node.rule, turns, turns.born(node)._replace(backward=True))
         return result
 
@@ -130,7 +130,7 @@ class _Marked:
         self.backward_recorded = rule.backward_recorded
 
 
-def _graph(result: Tensor) -> list[Node]:
+def graph(result: Tensor) -> list[Node]:
     """Every node that the result was made from."""
     found: dict[int, Node] = {}
     waiting: list[Node | Leaf | None] = [result.node]

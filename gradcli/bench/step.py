@@ -65,7 +65,7 @@ class Steps:
         self.why_not = why
 
 
-class _MarkedStep(OneStep):
+class MarkedStep(OneStep):
     """A step that says when it takes its batch, and when it changes the weights."""
 
     def __init__(self, job: Job, split: Split, turns: Turns) -> None:
@@ -88,6 +88,6 @@ def parts(job: Job, planned: Sequence[PlannedLayer], times: int) -> Parts:
     turns = Turns()
     indices = _order(job).rows(0, 1)[0]
     with layers.watched(job, planned, turns) as watched:
-        step = _MarkedStep(watched, job.dataset.splits["train"], turns)
+        step = MarkedStep(watched, job.dataset.splits["train"], turns)
         inputs = [row[0] for row in step.inputs([1])]
         return calls.measure(lambda: step(indices, *inputs), turns, times)

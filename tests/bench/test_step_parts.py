@@ -11,7 +11,7 @@ import pytest
 
 from gradcli import engine
 from gradcli.bench import layers, step
-from gradcli.bench.calls import Parts, Timed, _Origins, _Owned
+from gradcli.bench.calls import Origins, Owned, Parts, Timed
 from gradcli.bench.layers import Turn, Turns
 from gradcli.config import build, load
 from gradcli.engine.device import cpu
@@ -65,11 +65,11 @@ def view(*shape: int) -> View:
 
 def test_a_call_made_of_several_belongs_to_the_one_with_the_most_work() -> None:
     a, b, product, result = view(8, 8), view(8, 8), view(8, 8), view(8, 8)
-    recorded = _Owned(
+    recorded = Owned(
         calls=[call("matmul", [a, b, a], product), call("relu", [product], result)],
         owners=[Turn("0 linear"), Turn("1 relu")],
     )
-    origins = _Origins(recorded)
+    origins = Origins(recorded)
     assert origins.owner(recorded.calls[0]) == Turn("0 linear")
     assert origins.owner(recorded.calls[1]) == Turn("1 relu")
     assert origins.owner(call("matmul_then", [a, b], result)) == Turn("0 linear")
