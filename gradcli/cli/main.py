@@ -31,6 +31,7 @@ COMMANDS = {
     "runs": "List all runs; `runs clean` removes old ones.",
     "report": "Write one HTML page on a run.",
     "watch": "Show that page in a browser while the run goes on.",
+    "plan": "Tell what a training will need, before it begins.",
     "check": "Find every mistake in configs, without training.",
     "explain": "Say what a key, a name or the code of an error means.",
     "bench": "Measure kernels and training steps.",

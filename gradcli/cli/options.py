@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from functools import wraps
 from itertools import takewhile
@@ -25,6 +26,10 @@ if TYPE_CHECKING:  # imported when a command needs it
 F = TypeVar("F", bound=Callable[..., Any])
 
 MAX_THREADS = 256
+UNITS = {
+    **{f"{letter}B": 1000**power for power, letter in enumerate(("", "k", "M", "G", "T"))},
+    **{f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", 1)},
+}
 
 
 class _Named(click.Path):
@@ -75,6 +80,22 @@ def _threads(ctx: click.Context, parameter: click.Parameter, value: str | None) 
             parameter,
         )
     return count
+
+
+def _memory(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    """Bytes; strict, for a size that is read otherwise than it was meant harms."""
+    if value is None:
+        return None
+    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?([kMGT]?B|[KMGT]iB)", value)
+    size = int(float(match[1]) * UNITS[match[2]]) if match else 0
+    if size < 1:
+        raise click.BadParameter(
+            "a size of memory is a number above 0 with its unit, such as 8GB or 512MiB, got "
+            f"{value}",
+            ctx,
+            parameter,
+        )
+    return size
 
 
 def _isa(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
@@ -203,6 +224,13 @@ runs = click.option(
     metavar="DIR",
     help="The folder of all runs.  [default: runs]",
 )
+# The command gets bytes.
+memory = click.option(
+    "--memory",
+    metavar="SIZE",
+    callback=_memory,
+    help="What the training may take, such as 8GB or 512MiB.",
+)
 overrides = click.option(
     "-s",
     "--set",
@@ -323,9 +351,9 @@ def compute_on(device: str, threads: int | None) -> int:
     return granted
 
 
-def room(device: str) -> Room:
-    """The memory that a training on a device has to fit in."""
-    from gradcli.config.room import HERE, Room
+def room(device: str, memory: int | None = None) -> Room:
+    """The memory that a training on a device has to fit in: what is free, or less where asked."""
+    from gradcli.config.room import HERE, Room, allowance
 
     def free() -> int | None:
         from gradcli.engine.device.gpu import opened
@@ -333,7 +361,11 @@ def room(device: str) -> Room:
         gpu = opened.device(device)
         return None if gpu is None else gpu.driver.free_memory()
 
-    return HERE if device == "cpu" else Room(f"device '{device}'", free)
+    there = HERE if device == "cpu" else Room(f"device '{device}'", free)
+    if memory is None:
+        return there
+    given, most = allowance(memory, device), there.free()
+    return given if most is None or memory - given.process < most else there
 
 
 def compared_device(what: str) -> Callable[[F], F]:

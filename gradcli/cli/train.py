@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,7 @@ from gradcli.errors import ConfigError, RankError, say_once
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
+    from gradcli.config import Config
     from gradcli.train.job import Job
     from gradcli.train.report import Reporter, Result
     from gradcli.train.signals import Signals
@@ -52,6 +54,13 @@ def _check_verification(steps: int, stop: int | None, continues: bool) -> None:
             code="E122",
             notes=(f"choose a step from 1 to {steps - 1}",),
         )
+
+
+def _sheet(config: Config) -> dict[str, Any]:
+    """What `plan --json` says of the config."""
+    from gradcli.bench.sheet import sheet
+
+    return sheet(config)
 
 
 @click.command("train")
@@ -92,6 +101,7 @@ def _check_verification(steps: int, stop: int | None, continues: bool) -> None:
     help="Afterwards, train again to a random step, resume from there, and compare weights and "
     "log: twice the time; exit 6 where they differ.",
 )
+@options.memory
 @options.count("--verify-step", "N", "The same, and stop at step N in place of a random one.")
 @options.no_report
 @options.overrides
@@ -109,6 +119,7 @@ def command(
     verifies: bool,
     verify_step: int | None,
     no_report: bool,
+    memory: int | None,
     overrides: tuple[str, ...],
     trust_code: bool,
     runs: Path,
@@ -138,7 +149,7 @@ def command(
     first = [f"pretrained.from={json.dumps(source)}"] if source is not None else []
     first += ["pretrained.optimizer=true"] if from_optimizer else []
     trust = options.trust(trust_code or not is_run(path.parent), remember=distributed.rank() == 0)
-    config = load(path, (*overrides, *first), options.room(device), runs, trust=trust)
+    config = load(path, (*overrides, *first), options.room(device, memory), runs, trust=trust)
     output.warnings(config.warnings)
     if verifies:
         steps = config.steps if max_steps is None else min(config.steps, max_steps)
@@ -167,7 +178,9 @@ def command(
 
     def begin(job: Job, thread_count: int, reporter: Reporter, signals: Signals) -> Result:
         sets = 2 if verifies else 1
-        circumstances = Circumstances(sys.argv, device, thread_count, sha256, sets)
+        circumstances = Circumstances(
+            sys.argv, device, thread_count, sha256, sets, partial(_sheet, config)
+        )
         result = start(job, runs, circumstances, reporter, signals, max_steps)
         if not verifies:
             return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from gradcli.errors import CheckpointError, ConfigError, NumericsError
 from gradcli.packages import version
 from gradcli.registry import did_you_mean
 from gradcli.train import directory as directories
-from gradcli.train import git_folder, precision, ranks, value_origins
+from gradcli.train import git_folder, plan_file, precision, ranks, value_origins
 from gradcli.train.baseline import read_baseline
 from gradcli.train.checkpoint import FORMAT, newest_valid
 from gradcli.train.compare import check_same, check_same_data, config_of
@@ -52,6 +52,7 @@ class Circumstances:
         config_sha256: of the config as it was written, by which `train --continue` knows its runs;
             what the start fills in, and later forks, change nothing in it.
         sets: of checkpoints that will lie on the disk: 2 where the resume is verified.
+        sheet: what plan.json says beside names and shapes, asked for when the run has ended.
     """
 
     argv: Sequence[str]
@@ -59,6 +60,7 @@ class Circumstances:
     threads: int
     config_sha256: str
     sets: int = 1
+    sheet: Callable[[], Mapping[str, object]] | None = None
 
 
 def preflight(job: Job) -> None:
@@ -111,7 +113,7 @@ def start(
     _remark(job, reporter)
     preflight(job)
     _try_report(job, reporter)
-    origins, layers = manifest(job, circumstances), plan(job)
+    origins, layers = manifest(job, circumstances), plan_file.outline(job)
     with ranks.directory(group, lambda: directories.create(runs, job.name)) as directory:
         try:
             directory.write_json("manifest.json", origins)
@@ -120,7 +122,10 @@ def start(
             directory.write_config(job.sources, job.resolved, job.code)  # now it is a run
             sets = circumstances.sets
             trainer = Trainer(job, directory, reporter, signals, max_steps, sets)
-            return trainer.run()
+            try:
+                return trainer.run()
+            finally:
+                plan_file.complete(directory, layers, circumstances.sheet, reporter.note)
         finally:
             directory.discard_if_empty()
 
@@ -371,10 +376,3 @@ def versions() -> dict[str, str]:
     own = {"gradcli": __version__, "python": platform.python_version()}
     own["platform"] = f"{sys.platform} {platform.machine()}"
     return own | {package: version(package) or "absent" for package in PACKAGES}
-
-
-def plan(job: Job) -> dict[str, Any]:
-    """plan.json: the layers, and each parameter with its shape."""
-    shapes = {name: list(one.shape) for name, one in job.model.named_parameters()}
-    total = sum(one.numel() for one in job.model.parameters())
-    return {"layers": list(job.model_layers), "parameters": shapes, "total": total}

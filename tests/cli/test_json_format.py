@@ -29,6 +29,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "runs": ("runs",),
     "report": ("report", "last"),
     "runs clean": ("runs", "clean", "--keep", "1"),
+    "plan": ("plan", "dots.yaml"),
     "check": ("check", "dots.yaml"),
     "bench": ("bench", "dots.yaml", "--steps", "1"),
     "gradcheck": ("gradcheck", "add"),

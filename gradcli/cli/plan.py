@@ -1,0 +1,192 @@
+"""`gradcli plan`: what a training will need, before it begins."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gradcli.cli import completion, options, output
+from gradcli.table import Column, lines
+from gradcli.wording import byte_size, quantity
+
+USES = {"train": "train", "eval": "gradcli eval", "predict": "gradcli predict"}
+
+
+@click.command("plan")
+@click.argument(
+    "configs", nargs=-1, required=True, type=options.path, shell_complete=completion.configs
+)
+@options.memory
+@click.option(
+    "--time",
+    "timed",
+    is_flag=True,
+    help="Make some steps and evaluate some batches, and tell how long the run will take.",
+)
+@options.overrides
+@options.trust_code
+@options.common
+def command(
+    configs: tuple[Path, ...],
+    memory: int | None,
+    timed: bool,
+    overrides: tuple[str, ...],
+    trust_code: bool,
+    as_json: bool,
+    threads: int | None,
+    device: str,
+) -> None:
+    """Tell what training CONFIGS will need: work and memory by layer, steps, disk; no step is made.
+
+    With --memory also the largest batch that fits.
+    """
+    options.compute_on(device, threads)
+    results = [_planned(path, overrides, trust_code, memory, timed, device) for path in configs]
+    if as_json:
+        output.say_json({"configs": results})
+        return
+    for one in results:
+        _show(one)
+
+
+def _planned(
+    path: Path,
+    overrides: tuple[str, ...],
+    trust_code: bool,
+    memory: int | None,
+    timed: bool,
+    device: str,
+) -> dict[str, Any]:
+    """Everything about one config, as plain values."""
+    from gradcli.bench.sheet import sheet
+    from gradcli.config import load
+
+    config = load(path, overrides, room=None, trust=options.trust(trust_code))
+    output.warnings(config.warnings)
+    found = {"config": str(path), "name": config.name, **sheet(config)}
+    free = _free(memory, device)
+    if free is not None:
+        from gradcli.config.largest import largest_batch
+
+        largest = largest_batch(config, free)
+        found["room"] = {"bytes": memory or free, "largest": largest and largest.as_json()}
+    if timed:
+        from gradcli.bench.length import run_length
+
+        found["time"] = run_length(config, device)
+    return found
+
+
+def _free(memory: int | None, device: str) -> int | None:
+    """Bytes for tensors: of the memory that was named, else None: nothing is searched."""
+    from gradcli.config.room import allowance
+
+    return None if memory is None else memory - allowance(memory, device).process
+
+
+# What is shown.
+
+
+def _show(one: Mapping[str, Any]) -> None:
+    steps, per_epoch = one["steps"], one["steps_per_epoch"]
+    output.say(f"{one['config']}: {one['name']}, {quantity(steps, 'step')}", "heading")
+    if "model" in one:
+        for line in _layers(one, output.width(sys.stdout)):
+            output.say(line)
+        for line in _memory(one["memory"]):
+            output.say(line, indent=8)
+    for reason in filter(None, (one.get("why_not_captured"), one.get("why_not_planned"))):
+        output.say(f"eager: {reason}", "warning", indent=8)
+    output.say(f"steps: {per_epoch:,} an epoch, {steps:,} in all")
+    disk = one["checkpoints"]
+    at_once = quantity(disk["count"], "checkpoint")
+    output.say(f"disk: {at_once} at a time, {byte_size(disk['bytes'])} together")
+    if one["first_loss"] is not None:
+        output.say(f"first loss: about {one['first_loss']:.4g}")
+    if "room" in one:
+        output.say(_room(one["room"]))
+    if "time" in one:
+        output.say(_time(one["time"]), indent=8)
+
+
+def _layers(one: Mapping[str, Any], width: int | None) -> list[str]:
+    from gradcli.bench.sheet import branches
+
+    head = ("", "", "output", "parameters", "MFLOP", "back", "MB", "back", "kept MB")
+    rows: list[Sequence[str]] = [head]
+    for branch, depth in branches(one["model"]):
+        output_shape = "x".join(map(str, branch["output"]))
+        title = "  " * depth + branch["title"]
+        rows.append(
+            (branch["index"], title, output_shape, f"{branch['parameters']:,}", *_work(branch))
+        )
+    rows += [("", name, "", "", *_work(work)) for name, work in one["parts"].items()]
+    whole = [*one["model"], *one["parts"].values()]
+    total = {key: sum(work[key] for work in whole) for key in _FIGURES}
+    count = sum(branch["parameters"] for branch in one["model"])
+    rows.append(("total", "", "", f"{count:,}", *_work(total)))
+    columns = (
+        Column(5, "name", gap=0),
+        Column(20, "label", gap=2),
+        Column(10, "label", rank=3),
+        Column(12),
+        Column(9),
+        Column(9, rank=2),
+        Column(9, rank=4),
+        Column(9, rank=5),
+        Column(9, rank=1),
+    )
+    return lines(columns, rows, width)
+
+
+_FIGURES = {
+    "flops_forward": 1e6,
+    "flops_backward": 1e6,
+    "bytes_forward": 1e6,
+    "bytes_backward": 1e6,
+    "kept": 1e6,
+}
+
+
+def _work(work: Mapping[str, Any]) -> Sequence[str]:
+    return [f"{work[key] / unit:,.2f}" for key, unit in _FIGURES.items()]
+
+
+def _memory(memory: Mapping[str, Any]) -> Iterator[str]:
+    yield "memory:  while the step is learnt, then"
+    for use, title in USES.items():
+        held = memory[use]
+        if held is not None:
+            yield f"  {title}: {byte_size(held['learning'])}, {byte_size(held['then'])}"
+    copies = memory["train"]["copies"]
+    yield (
+        f"  beside it Python: about {byte_size(memory['process'])}, and copies of "
+        f"{byte_size(copies)} while the step is learnt"
+    )
+
+
+def _room(room: Mapping[str, Any]) -> str:
+    largest, size = room["largest"], byte_size(room["bytes"])
+    if largest is None:
+        return f"room: {size}; what fits is not known"
+    if not largest["size"]:
+        return f"room: not even {largest['key']}={largest['least']} fits into {size}"
+    more = ", all samples" if largest["most"] else ""
+    return f"room: {largest['key']}={largest['size']} is the largest that fits into {size}{more}"
+
+
+def _time(found: Mapping[str, Any]) -> str:
+    evaluations = quantity(found["evaluations"], "evaluation")
+    saves = quantity(found["checkpoints"], "checkpoint")
+    return (
+        f"time: {_span(found['seconds'])} in all; a step takes {_span(found['step'])}, each of "
+        f"{evaluations} {_span(found['evaluation'])}, each of {saves} {_span(found['saving'])}"
+    )
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.3g} s"

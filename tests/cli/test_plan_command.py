@@ -1,0 +1,135 @@
+"""`gradcli plan`: what a training will need, and `train --memory`, which refuses more."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from points import Ended, gradcli, only_run
+
+__all__ = ["gradcli"]
+
+Command = Callable[..., Ended]
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+
+def planned(gradcli: Command, *words: str) -> dict:
+    ended = gradcli("plan", *words, "--json")
+    assert ended.code == 0, ended.err
+    [found] = ended.json["configs"]
+    return found
+
+
+def test_each_layer_has_its_work_and_what_backward_keeps(gradcli: Command) -> None:
+    found = planned(gradcli, str(CONFIGS / "mnist_cnn.yaml"))
+    conv = found["model"][0]
+    assert (conv["title"], conv["input"], conv["output"]) == ("conv 16", [1, 28, 28], [16, 24, 24])
+    products = 2 * 64 * 16 * 24 * 24 * 25
+    assert products <= conv["flops_forward"] < 1.1 * products
+    assert conv["kept"] == 4 * 64 * 28 * 28  # its input, made from the stored pixels
+    assert conv["bytes_backward"] > conv["bytes_forward"] > conv["kept"]
+    assert set(found["parts"]) >= {"batch", "loss", "optimizer"}
+    assert found["first_loss"] == pytest.approx(math.log(10))
+    assert (found["steps"], found["steps_per_epoch"]) == (3440, 860)
+
+
+def test_containers_count_what_is_inside_them(gradcli: Command) -> None:
+    found = planned(gradcli, str(CONFIGS / "long" / "shakespeare_gpt.yaml"))
+    repeat = found["model"][1]
+    assert repeat["turn"] == 1 and len(repeat["children"]) == 6
+    for key in ("flops_forward", "flops_backward", "parameters", "kept"):
+        assert repeat[key] == sum(child[key] for child in repeat["children"]) > 0
+
+
+def test_a_page_for_people_has_layers_memory_and_steps(gradcli: Command) -> None:
+    ended = gradcli("plan", "dots.yaml")
+    assert ended.code == 0
+    for text in ("parameters", "memory:", "train:", "steps:", "first loss: about", "optimizer"):
+        assert text in ended.out
+
+
+def test_a_run_has_the_same_in_its_plan(gradcli: Command) -> None:
+    found = planned(gradcli, "dots.yaml")
+    assert gradcli("train", "dots.yaml").code == 0
+    plan = json.loads((only_run() / "plan.json").read_text())
+    assert plan["format"] == 1 and plan["layers"]
+    for key in ("model", "parts", "memory", "steps", "checkpoints", "first_loss"):
+        assert plan[key] == found[key]
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "8XB", "8", "8 GB GB", "nan", "0GB", "1e9B"])
+@pytest.mark.parametrize("command", ["plan", "train"])
+def test_a_size_is_a_number_above_0_with_its_unit(
+    gradcli: Command, command: str, size: str
+) -> None:
+    ended = gradcli(command, "dots.yaml", "--memory", size)
+    assert ended.code == 2
+    assert (
+        f"a size of memory is a number above 0 with its unit, such as 8GB or 512MiB, got {size}"
+        in (" ".join(ended.err.split()))
+    )
+
+
+def test_what_check_refuses_is_refused(gradcli: Command) -> None:
+    assert gradcli("plan", "dots.yaml", "-s", "train.batch=x").code == 2
+    assert gradcli("plan").code == 2
+
+
+def test_a_batch_more_than_fits_is_refused_with_the_one_that_does(gradcli: Command) -> None:
+    config, room = str(CONFIGS / "mnist_cnn.yaml"), ("--memory", "180MB")
+    largest = planned(gradcli, config, *room)["room"]["largest"]
+    batch = largest["size"]
+    assert largest["key"] == "train.batch" and 1 < batch < 55000 and not largest["most"]
+    ended = gradcli("train", config, "-s", f"train.batch={batch + 1}", *room)
+    assert ended.code == 4 and "error[E402] training needs" in ended.err
+    assert f"the largest that fits: -s train.batch={batch}" in ended.err
+    found = planned(gradcli, config, "-s", f"train.batch={batch}")["memory"]
+    held = found["train"]
+    assert max(held["learning"] + held["copies"], held["then"]) + found["process"] <= 180e6
+
+
+def test_a_part_of_a_batch_is_made_smaller_where_there_are_parts(gradcli: Command) -> None:
+    config = str(CONFIGS / "mnist_cnn.yaml")
+    words = ("-s", "train.batch=64", "-s", "train.micro_batch=32", "--memory", "1GB")
+    largest = planned(gradcli, config, *words)["room"]["largest"]
+    assert largest["key"] == "train.micro_batch" and largest["size"] == 64 and largest["most"]
+
+
+def test_what_fits_in_no_way_and_in_any_is_said(gradcli: Command) -> None:
+    assert (
+        "not even train.batch=1 fits into 65.0 MB"
+        in gradcli("plan", str(CONFIGS / "mnist.yaml"), "--memory", "65MB").out
+    )
+    assert planned(gradcli, "dots.yaml", "--memory", "1TB")["room"]["largest"]["most"]
+
+
+CURIOUS = """\
+import gradcli
+from gradcli.engine import nn
+
+@gradcli.layer
+class Curious(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+
+    def forward(self, x):
+        return x * float(x.abs().amax().item() > 0)
+"""
+
+
+def test_a_step_that_looks_at_numbers_is_told(gradcli: Command) -> None:
+    Path("own.py").write_text(CURIOUS)
+    text = Path("dots.yaml").read_text()
+    Path("own.yaml").write_text(text.replace("model:", "code: [own.py]\nmodel:\n  - curious", 1))
+    found = planned(gradcli, "own.yaml", "--trust-code", "--memory", "1GB")
+    assert "the step reads the values of a tensor (item, " in found["why_not_planned"]
+    assert "memory" not in found and found["steps"] > 0 and found["room"]["largest"] is None
+
+
+def test_the_length_of_a_run_is_told_from_steps_that_are_made(gradcli: Command) -> None:
+    found = planned(gradcli, "dots.yaml", "--time")["time"]
+    assert found["seconds"] > found["step"] > 0
+    assert not Path("runs").exists()
