@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -22,12 +23,12 @@ LEAST = 6
 
 
 def log_cost(chosen: Mapping[str, Path], quick: bool, say: Say) -> dict[str, Any]:
-    """A row for each config."""
+    """A row for each config, and how many processes wanted a processor in the meantime."""
     rows = {}
     for name, path in chosen.items():
         rows[name] = row = measured(path, QUICK_PAIRS if quick else PAIRS)
         say(f"  {name}: {sentence(row)}")
-    return {"rows": rows}
+    return {"rows": rows, "load": os.getloadavg()[1]}
 
 
 def sentence(row: Mapping[str, Any]) -> str:

@@ -300,13 +300,22 @@ def _log(found: Mapping[str, Any]) -> str:
     lines = []
     for name, row in found["rows"].items():
         if "missing" in row:
-            lines.append((name, "-", "-", "-", "-", row["missing"]))
+            lines.append((name, "-", "-", "-", "-", row["missing"], "-"))
             continue
         ratio = f"{row['ratio']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
         norm, every = number(row["norm_us"]), str(row["log_every"])
-        lines.append((name, number(row["step_ms"]), norm, every, f"{row['share']:.2%}", ratio))
-    head = ("config", "step, ms", "norm, us", "each ... steps", "of the steps", "with / without")
-    return f"## The norm of the gradients in the log\n\n{table(head, lines)}"
+        step, share = number(row["step_ms"]), f"{row['share']:.2%}"
+        lines.append((name, step, norm, every, share, ratio, f"{row['cpu']:.3f}"))
+    head = (
+        *("config", "step, ms", "norm, us", "each ... steps", "of the steps"),
+        *("with / without", "by processors"),
+    )
+    return (
+        f"## The norm of the gradients in the log\n\n{table(head, lines)}\nMedians of interleaved "
+        "pairs, with the interval in which the median lies. What processors spend has the waiting "
+        "of the second thread in it, which spins while Python asks for the norm. On average "
+        f"{found['load']:.1f} processes wanted a processor.\n"
+    )
 
 
 TABLES: dict[str, Callable[[Mapping[str, Any]], str]] = {

@@ -44,7 +44,7 @@ def test_a_step_that_needs_the_norm_has_no_cost_of_its_own() -> None:
     ],
 )
 def test_tiny_steps_may_give_more_of_their_time(change: dict[str, float], passed: bool) -> None:
-    found = {"rows": {"one": {**ROW, **change}, "other": {"missing": "why"}}}
+    found = {"rows": {"one": {**ROW, **change}, "other": {"missing": "why"}}, "load": 1.0}
     (verdict,) = targets.VERDICTS["log"](found)
     assert verdict.passed is passed
     text = tables.TABLES["log"](found)
