@@ -51,6 +51,7 @@ class Measuring:
             if name != "train"
         }
         self.sight: Sight | None = None
+        self._looked = False
         self._trouble = ""  # why there is no sight
         last = next((name for name in ("test", "val") if name in self._evaluations), "")
         self._look: CloseLook | None = None
@@ -73,8 +74,8 @@ class Measuring:
         best = meta.best
         metrics = {key: _number(value) for key, value in meta.metrics.items()}
         splits, step, figures = ["test"], meta.step, self.figures
-        if self.sight is None and meta.evaluated == step and "test" not in self._evaluations:
-            splits = ["val"]  # unless that was known to be the last time
+        if meta.evaluated == step and self._unseen("val"):
+            splits = ["val"]  # nobody knew that it was the last time
         if best is not None and best.step != step and self._load(best, directory, note):
             splits, step, figures = ["val", "test"], best.step, self._figures_as_loaded
         for split in splits:
@@ -83,6 +84,10 @@ class Measuring:
         if self._trouble:
             note(f"warning: a report will lack what the last evaluation saw: {self._trouble}")
         return metrics, step
+
+    def _unseen(self, split: str) -> bool:
+        """Whether the look is for this split, and nothing was looked at; the same on all ranks."""
+        return self._look is not None and self._look.name == split and not self._looked
 
     def _load(self, best: Best, directory: RunDirectory, note: Callable[[str], None]) -> bool:
         """Put the best checkpoint into the model, to be measured; a damaged one is noted."""
@@ -113,6 +118,7 @@ class Measuring:
                 self._job, evaluated, split, look=look, capture=self._capture
             )
         figures = self._evaluations[split].run(self._must_end)
+        self._looked = True
         if distributed.group().rank == 0:
             self._see(look)
         return figures

@@ -16,13 +16,14 @@ from rank_threads import ThreadGroup, on_ranks
 from tiny import HERE, Silent, TinyData, TinySplit, only_run, records, tiny_job
 
 from gradcli import engine
+from gradcli.data import Facts
 from gradcli.engine import distributed, nn, optim
 from gradcli.engine.distributed import ALONE, exact
 from gradcli.errors import NumericsError
 from gradcli.train import launch, ranks
 from gradcli.train.directory import RunDirectory
 from gradcli.train.elsewhere import DirectoryElsewhere
-from gradcli.train.job import Job
+from gradcli.train.job import EarlyStop, Job
 from gradcli.train.step import epoch_order
 
 Together = Callable[..., list[Any]]
@@ -105,6 +106,28 @@ def test_a_rank_may_replay_steps_that_another_cannot(tmp_path: Path, together: T
     alone = trained(tmp_path / "alone", job_of(epochs=4, micro_batch=4))
     for one in together(2, lambda: trained(tmp_path, next(jobs))):
         assert one.weights_sha256 == alone.weights_sha256
+
+
+@pytest.mark.parametrize("last", ["val", "test"])
+def test_ranks_evaluate_as_often_as_each_other(
+    tmp_path: Path, together: Together, last: str
+) -> None:
+    """Where the last evaluation is known to be the last, and where not; rank 0 looks closely."""
+    facts = Facts((2,), "float", (), 2, None, ("no", "yes"), {"train": 42})
+    early = EarlyStop("val.loss", patience=1, min_delta=1e9)
+
+    def job(**settings: Any) -> Job:
+        splits = {"train": TinySplit(42, 1), "val": TinySplit(20, 2), last: TinySplit(20, 3)}
+        return replace(job_of(micro_batch=3, **settings), dataset=TinyData(splits, facts=facts))
+
+    for name, settings in (("end", {}), ("early", {"early_stop": early, "epochs": 4})):
+        jobs = iter([job(**settings) for _ in range(2)])
+        alone = Path(trained(tmp_path / f"{name}-alone", job(**settings)).run)
+        for one in together(2, lambda: trained(tmp_path / name, next(jobs))):  # noqa: B023
+            assert one.status == "finished"
+        run = only_run(tmp_path / name)
+        for file in ("evaluation.json", "evaluation.safetensors"):
+            assert (run / file).read_bytes() == (alone / file).read_bytes()
 
 
 def train_section(run: Path) -> dict[str, Any]:
