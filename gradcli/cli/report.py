@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,9 @@ from gradcli.cli import completion, options, output
 
 if TYPE_CHECKING:
     from gradcli.cli.progress import Progress
+    from gradcli.report.times import LayerTime
 
+STEPS = 15  # measurements, of which the median counts
 FORMS = ("html", "csv", "tensorboard")
 
 
@@ -37,10 +39,25 @@ FORMS = ("html", "csv", "tensorboard")
     help="The page, or the log for other tools: metrics.csv, or a folder of event files.  "
     "[default: html]",
 )
+@click.option(
+    "--time",
+    "timed",
+    is_flag=True,
+    help="Measure the time of each layer, for the page; this needs the data.",
+)
+@options.trust_code
 @options.runs
 @options.json
 @options.basic
-def command(run: str, target: Path | None, form: str, runs: Path, as_json: bool) -> None:
+def command(
+    run: str,
+    target: Path | None,
+    form: str,
+    timed: bool,
+    trust_code: bool,
+    runs: Path,
+    as_json: bool,
+) -> None:
     """Write one HTML page on RUN: curves, results, model, config.
 
     RUN is a path, a run's name (the newest of that name) or `last`. The page is made from the
@@ -49,11 +66,13 @@ def command(run: str, target: Path | None, form: str, runs: Path, as_json: bool)
     from gradcli.report.run_files import RunFiles
     from gradcli.train.run_name import find
 
+    if timed and form != "html":
+        raise click.UsageError("--time measures for the page, and --to writes something else")
     files = RunFiles(find(runs, run).path)
     if form == "html":
         from gradcli.report.written import write_page
 
-        file = write_page(files, target)
+        file = write_page(files, target, _times(files.path, trust_code) if timed else ())
     else:
         from gradcli.report.export import export
 
@@ -64,6 +83,26 @@ def command(run: str, target: Path | None, form: str, runs: Path, as_json: bool)
         output.say_json({"run": str(files.path), "file": str(file), "problems": files.problems})
     else:
         output.say(f"wrote {file}", "good")
+
+
+def _times(run: Path, trust_code: bool) -> Sequence[LayerTime]:
+    """The time of each layer on the CPU, of a step of the run's config."""
+    from gradcli.bench import report
+    from gradcli.config import build
+    from gradcli.config.trained import load_run
+    from gradcli.report.times import layer_times
+
+    config = load_run(run, trust=options.trust(trust_code))
+    options.compute_on("cpu", None)
+    busy = report.disturbed(report.conditions("cpu"))
+    if busy:
+        output.say_aside(busy)
+    measured = report.of_config(build(config), config.model, STEPS, 0, compare=False, device="cpu")
+    if "layers" not in measured:  # a step that cannot be taken apart
+        output.say_aside(
+            f"warning: layers have no time of their own: {measured['why_not_captured']}"
+        )
+    return layer_times(measured.get("layers", []))
 
 
 @contextlib.contextmanager

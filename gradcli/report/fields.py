@@ -6,7 +6,9 @@ from typing import Any
 
 from gradcli.report.run_files import number
 
+LARGE = 1e7  # from here on a figure is a power of ten
 MOST_TEXT = 20_000  # letters
+NO_FIGURES = ("nan", "inf", "-inf", "not finite")
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -39,8 +41,8 @@ def figure(value: object) -> str:
     """A figure in five digits or fewer: 0.9867, 12.500, 1.2e-07; a dash where it is none."""
     finite = number(value)
     if finite is None:
-        return value if isinstance(value, str) and value in ("nan", "inf", "-inf") else "-"
-    if finite == 0 or 1e-3 <= abs(finite) < 1e5:
+        return value if isinstance(value, str) and value in NO_FIGURES else "-"
+    if finite == 0 or 1e-3 <= abs(finite) < LARGE:
         digits = max(0, 4 - len(f"{abs(finite):.0f}") + 1) if abs(finite) < 1e3 else 0
         return f"{finite:,.{digits}f}"
     return f"{finite:.3g}"

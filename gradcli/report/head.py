@@ -117,7 +117,7 @@ def _tiles(run: RunFiles) -> list[Tile]:
     names.sort(key=lambda name: (not name.startswith("test."), not name.startswith("val.")))
     tiles = [
         Tile(
-            figure(words.get(name, metrics[name])),
+            figure(words.get(name, "not finite" if metrics[name] is None else metrics[name])),
             name,
             f"baseline {figure(baseline[name])}" if name in baseline else "",
         )

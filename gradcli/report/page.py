@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from gradcli.report.model import model
 from gradcli.report.policy import policy
 from gradcli.report.run_files import RunFiles
 from gradcli.report.settings import Settings, settings
+from gradcli.report.times import LayerTime
 from gradcli.report.values import Scatter, scatters
 from gradcli.report.worst import worst
 from gradcli.train.directory import best_and_last
@@ -33,8 +34,11 @@ T = TypeVar("T")
 ODD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
-def page(run: RunFiles, live: str = "") -> str:
-    """The whole page as HTML; `live` is where a server tells of changes, for a page of its own."""
+def page(run: RunFiles, live: str = "", times: Sequence[LayerTime] = ()) -> str:
+    """The whole page as HTML; `live` is where a server tells of changes, for a page of its own.
+
+    `times` are those of the layers, where they were measured.
+    """
     parts = _Parts(run)
     curves = parts.make("log.jsonl", lambda: log_curves(run), LogCurves())
     values = parts.make("resolved.yaml", lambda: settings(run), Settings())
@@ -55,6 +59,7 @@ def page(run: RunFiles, live: str = "") -> str:
             "manifest.json", lambda: environment(run.manifest, run.status), no_rows
         ),
         **_of_task(parts, seen, run.tensors() if seen else {}),
+        "times": times,
         "split": text(seen.get("split")),
         "evaluated": whole(seen.get("step")),
     }
@@ -136,6 +141,7 @@ def _contents(facts: dict[str, Any]) -> list[tuple[str, str]]:
         "values": ("Values", facts["scatters"]),
         "worst": ("Most wrong", facts["worst"]),
         "model": ("Model", facts["model"]),
+        "times": ("Time", facts["times"]),
         "config": ("Config", facts["values"].sections),
         "environment": ("Environment", facts["environment"]),
     }

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from gradcli.errors import RunError
 from gradcli.report.page import page
 from gradcli.report.run_files import RunFiles
+from gradcli.report.times import LayerTime
 from gradcli.train.atomic import write_text
 
 NAME = "report.html"
 
 
-def write_page(run: RunFiles, target: Path | None = None) -> Path:
+def write_page(run: RunFiles, target: Path | None = None, times: Sequence[LayerTime] = ()) -> Path:
     """Write the page; into the run where no other place is named.
 
     Raises:
         RunError: it cannot be written there.
     """
     file = run.path / NAME if target is None else target
-    write_html(file, page(run))
+    write_html(file, page(run, times=times))
     return file
 
 

@@ -40,6 +40,16 @@ def test_a_run_without_a_log_has_a_page(gradcli) -> None:
     assert ended.code == 0 and "warning: log.jsonl is absent" in ended.err
 
 
+def test_the_time_of_each_layer_is_measured_where_it_is_asked_for(gradcli) -> None:
+    gradcli("train", "dots.yaml")
+    page = only_run() / "report.html"
+    assert "Time of a step" not in page.read_text(encoding="utf-8")
+    assert gradcli("report", "last", "--time").code == 0
+    text = page.read_text(encoding="utf-8")
+    assert "Time of a step" in text and "0 linear 8" in text
+    assert gradcli("report", "last", "--time", "--to", "csv").code == 2
+
+
 def test_what_is_no_run_has_no_page(gradcli, refused) -> None:
     Path("empty").mkdir()
     refused(7, "is not a run: it has no resolved.yaml", "report", "empty")
@@ -124,7 +134,7 @@ def test_a_run_that_failed_leaves_its_page_if_anything_is_left(gradcli, monkeypa
 def test_a_page_that_cannot_be_made_costs_the_training_nothing(gradcli, monkeypatch) -> None:
     from gradcli.report import written
 
-    monkeypatch.setattr(written, "page", lambda run: 1 / 0)
+    monkeypatch.setattr(written, "page", lambda run, times: 1 / 0)
     ended = gradcli("train", "dots.yaml")
     assert ended.code == 0
     assert ended.err.splitlines()[-1] == (

@@ -9,7 +9,7 @@
   const shown = (value) => {
     if (value == null) return "-";
     const size = Math.abs(value);
-    if (size !== 0 && (size < 1e-3 || size >= 1e5)) return value.toExponential(2).replace(/\.?0+e/, "e");
+    if (size !== 0 && (size < 1e-3 || size >= 1e7)) return value.toExponential(2).replace(/\.?0+e/, "e");
     const digits = size < 1e3 ? Math.max(0, 5 - size.toFixed(0).length) : 0;
     return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   };
@@ -39,7 +39,7 @@
     dash: one.dash ?? [],
     width: one.look === "raw" ? 1 : 2,
     spanGaps: true,
-    points: { show: one.look === "points" && one.x.length <= 120, size: 6, fill: color("--card") },
+    points: { show: (one.look === "points" && one.x.length <= 120) || one.x.length < 3, size: 6, fill: color("--card") },
   });
 
   // A margin in the scale's own terms, so that no curve runs along the frame.
@@ -52,7 +52,7 @@
 
   const ticks = (log) => (u, found) => log
     ? found.map((value) => value == null ? "" : /^[125]/.test(value.toExponential()) ? String(+value.toPrecision(3)) : "")
-    : found.map((value) => Math.abs(value) >= 1e5 || (value && Math.abs(value) < 1e-4) ? value.toExponential() : value.toLocaleString("en", { maximumFractionDigits: 6 }));
+    : found.map((value) => Math.abs(value) >= 1e7 || (value && Math.abs(value) < 1e-4) ? value.toExponential() : value.toLocaleString("en", { maximumFractionDigits: 6 }));
 
   const markBest = (best) => (u) => {
     if (best == null || best < u.scales.x.min || best > u.scales.x.max) return;
