@@ -20,6 +20,9 @@ __all__ = ["gradcli"]
 Command = Callable[..., Ended]
 # A quick call of every command with --json; `train` made a run before.
 CALLS: dict[str, tuple[str, ...]] = {
+    "init": ("init",),
+    "init penguins": ("init", "penguins"),
+    "explain": ("explain", "dropout"),
     "train": ("train", "dots.yaml"),
     "resume": ("resume", "last"),
     "eval": ("eval", "last"),
