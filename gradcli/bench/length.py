@@ -9,13 +9,15 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcli.bench.step import Steps
 from gradcli.config.build import build
-from gradcli.train.checkpoint import Meta, write
+from gradcli.train.checkpoint import Meta
 from gradcli.train.close_look import CloseLook
+from gradcli.train.directory import create
 from gradcli.train.evaluate import ROWS, Evaluation
 from gradcli.train.job import steps_per_epoch
 from gradcli.train.state import tensors_of
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 LEARNING = 3  # runs of what is captured: two are recorded, the third is the first replay
 REPLAYS = 5
 LEAST_SECONDS = 0.05  # of what is measured
+SAVES = 4
+STATUSES = 2  # for each checkpoint: behind the evaluation and behind the save
 BASELINE = 0.5  # of an evaluation: the constant model does next to nothing
 
 
@@ -104,17 +108,24 @@ def _last(job: Job) -> tuple[float, float]:
 
 
 def _saving(job: Job) -> float:
-    """Seconds of writing a checkpoint."""
-    with tempfile.TemporaryDirectory() as folder:
+    """Seconds of saving a checkpoint and of all that is written down around it."""
+    meta = Meta(
+        step=0,
+        epoch=0,
+        seed=job.settings.seed,
+        optimizer=job.optimizer_name,
+        config_sha256="",
+        config=job.resolved,
+        data=job.dataset.sha256,
+    )
+
+    def save(step: int) -> None:
         tensors = tensors_of(job.model, job.optimizer)
-        meta = Meta(
-            step=0,
-            epoch=0,
-            seed=job.settings.seed,
-            optimizer=job.optimizer_name,
-            config_sha256="",
-            config=job.resolved,
-            data=job.dataset.sha256,
-        )
-        write(Path(folder), meta, tensors)  # modules load at the first one
-        return _seconds(lambda: write(Path(folder), replace(meta, step=1), tensors))
+        directory.save(replace(meta, step=step), tensors, job.settings.keep, lambda note: None)
+        for _ in range(STATUSES):
+            directory.status({"status": "running", "step": step})
+
+    with tempfile.TemporaryDirectory() as folder, create(Path(folder), job.name) as directory:
+        save(0)  # modules load at the first one
+        times = [_seconds(partial(save, step)) for step in range(1, 1 + SAVES)]
+    return sum(times) / SAVES
