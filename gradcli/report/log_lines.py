@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 MOST_LINE = 1 << 20  # bytes: a record with the tables of a thousand classes is longer than no line
-BLOCK = 1 << 20
+BLOCK = 1 << 17  # its records stay in the cache
 
 
 class LogLines:
@@ -53,7 +53,7 @@ class LogLines:
                 cut = rest.rfind(b"\n") + 1
                 if cut:
                     self.end += cut
-                    yield self._records(rest[:cut].split(b"\n"))
+                    yield self._records(rest[:cut])
                     rest = rest[cut:]
                 rest = self._without_too_long(rest)
             yield self._last(rest)
@@ -66,15 +66,16 @@ class LogLines:
         self._skipping = True
         return b""
 
-    def _records(self, lines: list[bytes]) -> list[dict[str, Any]]:
+    def _records(self, block: bytes) -> list[dict[str, Any]]:
         """The records of whole lines; the first may be the end of one that is too long."""
         if self._skipping:
             self._skipping = False
             self.too_long += 1
-            del lines[0]
-        together = _together(lines)
+            block = block[block.index(b"\n") + 1 :]
+        together = _together(block)
         if together is not None:
             return together
+        lines = block.split(b"\n")
         return [record for line in lines if (record := self._record(line)) is not None]
 
     def _record(self, line: bytes) -> dict[str, Any] | None:
@@ -114,17 +115,16 @@ def _no_number(word: str) -> None:
     del word
 
 
-def _together(lines: list[bytes]) -> list[dict[str, Any]] | None:
+def _together(block: bytes) -> list[dict[str, Any]] | None:
     """Many lines parsed in one go, which is several times as fast; None where any is odd."""
-    if max(map(len, lines), default=0) > MOST_LINE:
+    if len(block) > MOST_LINE and max(map(len, block.split(b"\n"))) > MOST_LINE:
         return None
-    whole = [line for line in lines if line]
     try:
-        text = "[" + b",\n".join(whole).decode("utf-8") + "]"
+        text = f"[{block[:-1].decode('utf-8')}]".replace("\n", ",\n")
         values: list[dict[str, Any]] = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return None
     # A line break inside an object would make one record of two lines.
-    if len(values) != len(whole) or set(map(type, values)) - {dict}:
+    if len(values) != block.count(b"\n") or set(map(type, values)) - {dict}:
         return None
     return values

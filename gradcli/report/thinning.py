@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-BUFFER = 1 << 16
+BUFFER = 1 << 17
+KEPT = 1 << 12
 GROUPS = 1024  # of which the smooth curve has the means
 
 
@@ -40,7 +41,7 @@ class Curve:
         self._points.steps.extend(steps)
         self._points.values.extend(values)
         if len(self._points.steps) > BUFFER:
-            self._points = extremes(self._points, BUFFER // 8)
+            self._points = extremes(self._points, KEPT)
 
     def points(self, most: int) -> Points:
         """At most so many points, extremes among them."""

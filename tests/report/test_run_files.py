@@ -10,7 +10,7 @@ import pytest
 from tensor_bytes import encode
 
 from gradcli.errors import RunError
-from gradcli.report.log_lines import BLOCK, MOST_LINE, LogLines
+from gradcli.report.log_lines import MOST_LINE, LogLines
 from gradcli.report.run_files import RunFiles, floats, number
 from gradcli.train.safetensors_file import Stored
 
@@ -70,11 +70,11 @@ def test_good_lines_are_read_between_damaged_ones(folder: Path) -> None:
 
 
 def test_a_line_that_is_too_long_is_passed_over(folder: Path) -> None:
-    for long in (MOST_LINE, MOST_LINE + 1, 3 * BLOCK, 10 * BLOCK + 7):
+    for long in (MOST_LINE, MOST_LINE + 1, 3 * MOST_LINE, 10 * MOST_LINE + 7):
         steps, problems = records(folder, line(1) + line(2, text="x" * long) + line(3))
         assert steps == [1, 3]
         assert problems == ["log.jsonl is damaged: 1 line is longer than 1 MiB"]
-    steps, problems = records(folder, line(1) + b"x" * 5 * BLOCK)
+    steps, problems = records(folder, line(1) + b"x" * 5 * MOST_LINE)
     assert (steps, len(problems)) == ([1], 1)
 
 

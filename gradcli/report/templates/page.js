@@ -51,7 +51,7 @@
   };
 
   const ticks = (log) => (u, found) => log
-    ? found.map((value) => value == null ? "" : /^[125]/.test(value.toExponential()) ? String(+value.toPrecision(3)) : "")
+    ? found.map((value) => value == null ? "" : /^[125]e/.test(value.toExponential()) ? String(+value.toPrecision(3)) : "")
     : found.map((value) => Math.abs(value) >= 1e7 || (value && Math.abs(value) < 1e-4) ? value.toExponential() : value.toLocaleString("en", { maximumFractionDigits: 6 }));
 
   const markBest = (best) => (u) => {
