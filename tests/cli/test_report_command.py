@@ -9,8 +9,6 @@ import pytest
 from points import gradcli, only_run
 from refusals import refused
 
-pytest.importorskip("jinja2")
-
 __all__ = ["gradcli", "refused"]
 
 

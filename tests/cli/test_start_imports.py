@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 # Of tables, the rows that the config does not name; of the engine, what only Python code calls.
 NEEDLESS = {
@@ -64,7 +62,6 @@ def test_what_is_loaded_late_has_its_name() -> None:
 
 
 def test_what_makes_a_page_is_loaded_when_the_result_is_saved(tmp_path: Path) -> None:
-    pytest.importorskip("jinja2")
     program = (
         "import glob, json, sys\n"
         "late = 'jinja2', 'gradcli.report.page', 'gradcli.bench.sheet'\n"

@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("jinja2")
-
 from gradcli.cli.main import run as command_line
 from gradcli.errors import RunError
 from gradcli.report.comparison import compare

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from run_on_disk import LOG, MANIFEST, SCRIPT, STATUS, Seen, evaluation, seen, step
 
-pytest.importorskip("jinja2")
-
 
 def drawing(made: Seen) -> dict[str, Any]:
     [text] = [text for attributes, text in made.scripts if attributes.get("id") == "drawing"]

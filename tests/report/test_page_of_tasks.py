@@ -13,8 +13,6 @@ import pytest
 from run_on_disk import SCRIPT, seen
 from tensor_bytes import encode
 
-pytest.importorskip("jinja2")
-
 from gradcli.report.pictures import pictures, png
 from gradcli.report.values import ticks
 from gradcli.train.safetensors_file import Stored
