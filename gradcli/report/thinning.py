@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -61,17 +62,22 @@ class Curve:
 
 
 def extremes(points: Points, most: int) -> Points:
-    """First, last, and of each stretch the least and the greatest value, in their order."""
+    """First, last, and of each stretch the least and the greatest value, in their order.
+
+    Stretches have as many steps, not as many points: what was thinned before is not thinned more.
+    """
     steps, values = points
-    size = len(steps)
-    if size <= most:
+    if len(steps) <= most:
         return points
     stretches = max(1, (most - 2) // 2)
-    chosen = {0, size - 1}
-    for number in range(stretches):
-        begin, end = number * size // stretches, (number + 1) * size // stretches
+    first, span = steps[0], steps[-1] - steps[0] + 1
+    chosen, begin = {0, len(steps) - 1}, 0
+    for number in range(1, stretches + 1):
+        end = bisect_left(steps, first + span * number // stretches, begin)
         part = values[begin:end]
-        chosen |= {begin + part.index(min(part)), begin + part.index(max(part))}
+        if part:
+            chosen |= {begin + part.index(min(part)), begin + part.index(max(part))}
+        begin = end
     places = sorted(chosen)
     return Points([steps[at] for at in places], [values[at] for at in places])
 

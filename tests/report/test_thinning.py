@@ -26,6 +26,8 @@ def test_a_long_curve_keeps_ends_and_extremes() -> None:
     assert drawn[12_355] == 50.0 and drawn[200_010] == -50.0
     assert points.steps[0] == 10 and points.steps[-1] == 300_009
     assert all(values[step - 10] == value for step, value in drawn.items())
+    parts = [sum(at // 30_000 == part for at in points.steps) for part in range(10)]
+    assert min(parts) > 150  # early steps are drawn as closely as late ones
     assert (curve.count, curve.last) == (300_000, (300_009, values[-1]))
     assert len(curve.points(BUFFER).steps) > 2000
 

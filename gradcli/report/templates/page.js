@@ -50,8 +50,14 @@
     return [least >= 0 && least - room < 0 ? 0 : least - room, most + room];
   };
 
+  // Of a logarithmic scale 1, 2 and 5 are labelled, of a long one the powers of ten, or some of them.
+  const ofLog = (u, value) => {
+    const decades = Math.log10(u.scales.y.max / u.scales.y.min), power = Math.round(Math.log10(value));
+    if (decades > 3.5) return /^1e/.test(value.toExponential()) && power % Math.ceil(decades / 7) === 0;
+    return /^[125]e/.test(value.toExponential());
+  };
   const ticks = (log) => (u, found) => log
-    ? found.map((value) => value == null ? "" : /^[125]e/.test(value.toExponential()) ? String(+value.toPrecision(3)) : "")
+    ? found.map((value) => value != null && ofLog(u, +value.toPrecision(3)) ? String(+value.toPrecision(3)) : "")
     : found.map((value) => Math.abs(value) >= 1e7 || (value && Math.abs(value) < 1e-4) ? value.toExponential() : value.toLocaleString("en", { maximumFractionDigits: 6 }));
 
   const markBest = (best) => (u) => {
