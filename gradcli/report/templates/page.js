@@ -118,7 +118,7 @@
     event.preventDefault();
     const last = one.u.data[0].length - 1, now = one.u.cursor.idx ?? last;
     const at = Math.max(0, Math.min(last, now + MOVES[event.key]));
-    one.u.setCursor({ left: one.u.valToPos(one.u.data[0][at], "x"), top: one.u.over.clientHeight / 2 });
+    one.u.setCursor({ left: one.u.valToPos(one.u.data[0][at], "x"), top: one.u.over.clientHeight / 2 }, true, true);
   });
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-log]");
