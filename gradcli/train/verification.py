@@ -136,8 +136,10 @@ def _stopped(
 ) -> Path:
     """The directory of a second run that was stopped behind a step."""
     stop = _StopAt(step, signals)
+    # The first run's checkpoints lie there already, and its plan.json says it all.
+    here = replace(circumstances, sets=1, sheet=None)
     try:
-        start(_anew(job), folder, circumstances, stop, stop.signals, max_steps=step)
+        start(_anew(job), folder, here, stop, stop.signals, max_steps=step)
     except Stopped:
         if signals.first is not None:
             raise
@@ -172,8 +174,8 @@ def different_record(whole: Path, resumed: Path) -> str:
 def _records(run: Path) -> list[dict[str, Any]]:
     """Those of a run's log, without times.
 
-    Why a step was skipped is told with the norms of earlier steps, at which a run looks by the
-    clock; that it was skipped counts.
+    Why a step was skipped is told with the norms of earlier steps, of which a resumed run knows
+    none; that it was skipped counts.
     """
     lines = (run / LOG).read_text(encoding="utf-8").splitlines()
     records = [json.loads(line) for line in lines]

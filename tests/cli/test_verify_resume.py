@@ -12,7 +12,7 @@ import pytest
 from points import CONFIG, Ended, gradcli, only_run
 
 from gradcli.engine import optim
-from gradcli.train import log, verification
+from gradcli.train import disk, log, verification
 from gradcli.train.elsewhere import SilentReporter
 
 __all__ = ["gradcli"]
@@ -73,6 +73,30 @@ def test_own_name_length_and_first_weights_are_those_of_the_run(gradcli: Command
     assert ended.code == 0
     assert ended.json["verify_resume"]["same"] is True
     assert ended.json["verify_resume"]["steps"] == 7
+
+
+def test_the_second_run_asks_for_no_more_disk_than_its_own_and_plans_nothing(
+    gradcli: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual, checks = disk.check_room, []
+
+    def note(folder: Path, size: int, files: int, keep: int) -> None:
+        checks.append((verification.FOLDER in folder.parts, files))
+        usual(folder, size, files, keep)
+
+    monkeypatch.setattr(disk, "check_room", note)
+    sheets: list[str] = []
+
+    def sheet(config: Any) -> dict[str, Any]:
+        sheets.append(config.name)
+        return {}
+
+    monkeypatch.setattr("gradcli.bench.sheet.sheet", sheet)
+    assert gradcli("train", "dots.yaml", "--verify-step", "6").code == 0
+    (_, both), *second = checks
+    assert all(own for own, _ in second)
+    assert both >= 2 * max(files for _, files in second)
+    assert sheets == ["dots"]
 
 
 @pytest.mark.parametrize("keeps", ["exp_avg", ""])
