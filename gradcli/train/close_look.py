@@ -33,6 +33,7 @@ MATRIX = 1000  # classes of a confusion matrix, at most
 # Of outputs that a stretch of batches brings along; where they are more, none are kept.
 STRETCH_BYTES = 16 << 20
 CHANNELS = (1, 3, 4)  # of a picture
+UNJUDGED = -1.0  # in place of the loss of a label that is no class: an own loss may leave it out
 
 
 @dataclass
@@ -124,8 +125,12 @@ class CloseLook:
     def _of_classes(self, answers: Tensor, targets: Tensor) -> dict[str, Tensor]:
         if tuple(answers.shape) != (targets.shape[0], self._classes) or targets.ndim != 1:
             return {}
+        if targets.dtype.is_floating_point:
+            return {}
         scores, labels = label_rows(answers, targets)
-        loss = F.cross_entropy(scores, labels, reduction="none")
+        inside = (labels >= 0) & (labels < self._classes)
+        loss = F.cross_entropy(scores, labels.clamp(0, self._classes - 1), reduction="none")
+        loss = engine.where(inside, loss, UNJUDGED)
         return {"loss": loss, "guess": scores.argmax(1), "targets": labels, "outputs": scores}
 
     def take(self, first: int, stacked: Mapping[str, Tensor]) -> None:
@@ -137,19 +142,20 @@ class CloseLook:
             losses = rows["loss"].tolist()
             self._note_worst(first, losses)
             if self._classes and self._classes <= MATRIX:
-                self._count(rows["targets"], rows["guess"])
+                self._count(rows["targets"], rows["guess"], rows["loss"])
             self._keep(first, len(losses), rows)
 
     def _note_worst(self, first: int, losses: list[float]) -> None:
-        least = self._worst[-1][0] if len(self._worst) == WORST else -1.0
+        least = self._worst[-1][0] if len(self._worst) == WORST else UNJUDGED
         worse = [(loss, -i) for i, loss in enumerate(losses, first) if not loss <= least]
         sure = [(math.inf if loss != loss else loss, place) for loss, place in worse]
         self._worst = heapq.nlargest(WORST, [*self._worst, *sure])
 
-    def _count(self, labels: Tensor, guesses: Tensor) -> None:
-        cells, size = labels * self._classes + guesses, self._classes**2
+    def _count(self, labels: Tensor, guesses: Tensor, losses: Tensor) -> None:
+        size = self._classes**2
+        cells = (labels * self._classes + guesses).clamp(0, size - 1)
         counts = engine.zeros(size, dtype=engine.int64)
-        counts = counts.scatter_add(0, cells, engine.ones_like(cells))
+        counts = counts.scatter_add(0, cells, (losses != UNJUDGED).to(engine.int64))
         self._confusion = counts if self._confusion is None else self._confusion + counts
 
     def _keep(self, first: int, count: int, rows: Mapping[str, Tensor]) -> None:

@@ -12,7 +12,7 @@ from gradcli.engine import distributed
 from gradcli.errors import CheckpointError
 from gradcli.train.checkpoint import file_name, read
 from gradcli.train.close_look import CloseLook
-from gradcli.train.evaluate import Evaluation
+from gradcli.train.evaluate import Cancelled, Evaluation
 from gradcli.train.ranks import of_first, take_from_first
 from gradcli.train.state import all_tensors, restore
 
@@ -46,9 +46,7 @@ class Measuring:
         self._average = average
         self._must_end = must_end
         self._evaluations = {
-            name: Evaluation(job, split, name, capture=capture)
-            for name, split in job.dataset.splits.items()
-            if name != "train"
+            name: self._evaluation(name) for name in job.dataset.splits if name != "train"
         }
         self.sight: Sight | None = None
         self._looked = False
@@ -113,15 +111,23 @@ class Measuring:
         if not last or look is None or look.name != split:
             return self._evaluations[split].run(self._must_end)
         if look.sees and not self._evaluations[split].looks:
-            evaluated = self._job.dataset.splits[split]
-            self._evaluations[split] = Evaluation(
-                self._job, evaluated, split, look=look, capture=self._capture
-            )
-        figures = self._evaluations[split].run(self._must_end)
+            self._evaluations[split] = self._evaluation(split, look)
+        try:
+            figures = self._evaluations[split].run(self._must_end)
+        except Exception as error:  # of the user's own code, or of memory
+            if isinstance(error, Cancelled) or not look.sees or distributed.group().size > 1:
+                raise
+            self._look, self._trouble = None, f"{type(error).__name__}: {error}"
+            self._evaluations[split] = self._evaluation(split)
+            return self._evaluations[split].run(self._must_end)
         self._looked = True
         if distributed.group().rank == 0:
             self._see(look)
         return figures
+
+    def _evaluation(self, split: str, look: CloseLook | None = None) -> Evaluation:
+        evaluated = self._job.dataset.splits[split]
+        return Evaluation(self._job, evaluated, split, look=look, capture=self._capture)
 
     def _see(self, look: CloseLook) -> None:
         """Keep what was seen of the weights in the model; a fault of it costs no training."""

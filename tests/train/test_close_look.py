@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from rank_threads import on_ranks
-from tiny import TinyData, tiny_job, train
+from tiny import Silent, TinyData, tiny_job, train
 
 from gradcli import engine
 from gradcli.config.losses import LOSSES
@@ -172,3 +172,44 @@ def test_a_loss_that_is_not_finite_comes_first_and_is_null(tmp_path: Path) -> No
     first = record["worst"][0]
     assert (first["index"], first["loss"], first["truth"]) == (70, None, None)
     assert record["metrics"]["nonfinite"] == {"test.loss": "inf"}
+
+
+def test_labels_that_an_own_loss_leaves_out_are_neither_wrong_nor_counted(tmp_path: Path) -> None:
+    targets = labels(200)
+    targets[49] = targets[199] = -1
+
+    def own(outputs: Any, targets: Any) -> Any:
+        each = nn.functional.cross_entropy(outputs, targets.clamp(0, 1), reduction="none")
+        judged = (targets >= 0).float()
+        return (each * judged).sum() / judged.sum()
+
+    record, tensors = files_of(job_of(FACTS, targets, 2, loss=own), tmp_path)
+    assert sum(map(sum, record["confusion"])) == 198
+    assert not {49, 199} & {one["index"] for one in record["worst"]}
+    assert len(record["worst"]) == close_look.WORST
+    assert tensors["targets"].tolist() == targets.tolist()
+
+
+def test_a_look_that_fails_costs_no_training(tmp_path: Path, monkeypatch) -> None:
+    plain = json.loads(
+        (Path(train(tmp_path / "a", job_of(FACTS, labels(200), 2)).run) / "status.json").read_text()
+    )
+
+    def fail(look: CloseLook, *batch: Any) -> dict[str, Any]:
+        raise ValueError("cannot look")
+
+    monkeypatch.setattr(CloseLook, "of_batch", fail)
+    notes: list[str] = []
+
+    class Noting(Silent):
+        def note(self, text: str) -> None:
+            notes.append(text)
+
+    run = Path(train(tmp_path / "b", job_of(FACTS, labels(200), 2), reporter=Noting()).run)
+    status = json.loads((run / "status.json").read_text())
+    for key in ("status", "metrics", "weights_sha256"):
+        assert status[key] == plain[key]
+    assert not (run / "evaluation.json").exists()
+    begin = "warning: a report will lack what the last evaluation"
+    remarks = [note for note in notes if note.startswith(begin)]
+    assert remarks == [f"{begin} {word}: ValueError: cannot look" for word in ("sees", "saw")]
