@@ -56,7 +56,12 @@ def command(
         )
     from gradcli.report.comparison import compare
 
-    comparison = compare([_path(runs, name) for name in names])
+    paths = [_path(runs, name) for name in names]
+    if target is not None:
+        from gradcli.report.written import keep_others
+
+        keep_others("--html", target)
+    comparison = compare(paths)
     if target is not None:
         from gradcli.report.comparison_page import comparison_page
         from gradcli.report.written import write_html

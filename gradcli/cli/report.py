@@ -70,8 +70,10 @@ def command(
         raise click.UsageError("--time measures for the page, and --to writes something else")
     files = RunFiles(find(runs, run).path)
     if form == "html":
-        from gradcli.report.written import write_page
+        from gradcli.report.written import keep_others, write_page
 
+        if target is not None:
+            keep_others("-o", target)
         file = write_page(files, target, _times(files.path, trust_code) if timed else ())
     else:
         from gradcli.report.export import export

@@ -79,6 +79,24 @@ def test_a_page_that_cannot_be_written_is_refused(gradcli, refused, monkeypatch)
     assert sorted(Path().iterdir()) == before
 
 
+def test_a_file_that_is_no_page_is_not_replaced(gradcli, refused) -> None:
+    for _ in range(2):
+        assert gradcli("train", "dots.yaml").code == 0
+    first, second = sorted(str(run) for run in Path("runs/dots").iterdir())
+    Path("own.html").write_text("<!doctype html><title>mine</title>")
+    Path("pointer.html").symlink_to("nowhere")
+    for target in ("dots.yaml", "own.html", "pointer.html", os.devnull):
+        before = Path(target).is_file() and Path(target).read_text()
+        message = f"{target}: there is a file that is no page of gradcli, and it is not replaced"
+        refused(2, f"-o {message}", "report", "last", "-o", target)
+        refused(2, f"--html {message}", "compare", first, second, "--html", target)
+        assert (Path(target).is_file() and Path(target).read_text()) == before
+    Path("empty.html").touch()
+    for _ in range(2):  # a page takes the place of a page
+        assert gradcli("report", "last", "-o", "empty.html").code == 0
+        assert gradcli("compare", first, second, "--html", "empty.html").code == 0
+
+
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
 def test_a_locked_folder_is_refused(gradcli, refused) -> None:
     gradcli("train", "dots.yaml")
