@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -121,12 +122,14 @@ def _rehearsed(config: Config, memory: Memory, room: Room, free: int) -> None:
     from gradcli.config.rehearsal import rehearse_training  # most trainings have room enough
 
     most, alone = memory.total, distributed.size() == 1
+    rehearsed: dict[int, int] = {}
     if alone:
         with suppress(DeviceError):  # of an evaluation; the step itself is known
-            most = max(most, rehearse_training(config)[0].most)
+            portion = config.train.micro_batch or config.train.batch
+            rehearsed[portion] = most = max(most, rehearse_training(config)[0].most)
     if most + room.process > free:
         error = _too_large(config, _distinct(most + room.process, free), room, free)
-        error.errors[0].notes += _largest(config, free - room.process) if alone else ()
+        error.errors[0].notes += _largest(config, free - room.process, rehearsed) if alone else ()
         raise error
 
 
@@ -136,11 +139,11 @@ def _distinct(needed: int, free: int) -> str:
     return text if text != shown(free) else quantity(needed, "byte", form=",")
 
 
-def _largest(config: Config, free: int) -> tuple[str, ...]:
+def _largest(config: Config, free: int, rehearsed: Mapping[int, int]) -> tuple[str, ...]:
     """What batch would fit."""
     from gradcli.config.largest import largest_batch
 
-    largest = largest_batch(config, free)
+    largest = largest_batch(config, free, rehearsed)
     if largest is None:
         return ()
     if not largest.size:
