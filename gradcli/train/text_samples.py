@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from gradcli.engine import distributed
 from gradcli.errors import ConfigError, DataError, GradcliError, NumericsError
 from gradcli.train.evaluate import Cancelled
-from gradcli.train.generate import Sampling, continued
 
 if TYPE_CHECKING:
     from gradcli.train.average import Average
@@ -44,6 +43,8 @@ def try_sample(job: Job) -> None:
 def _written(
     job: Job, step: int, must_end: Callable[[], bool] = lambda: False, tokens: int | None = None
 ) -> str:
+    from gradcli.train.generate import Sampling, continued  # most trainings write no text
+
     sample = job.settings.sample
     assert sample is not None
     count = sample.tokens if tokens is None else tokens

@@ -17,6 +17,8 @@ NEEDLESS = {
     "gradcli.engine.gradcheck",
     "gradcli.engine.optim.lr_scheduler",
     "gradcli.engine.stubs",
+    "gradcli.train.generate",
+    "gradcli.train.verification",
     "gradcli.train.metrics.counts",
     "gradcli.train.metrics.ranks",
     "gradcli.train.metrics.values",

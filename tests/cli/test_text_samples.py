@@ -13,7 +13,7 @@ import pytest
 from points import Ended, gradcli
 
 from gradcli.errors import NumericsError
-from gradcli.train import text_samples
+from gradcli.train import generate
 
 __all__ = ["gradcli"]
 
@@ -93,7 +93,7 @@ def test_they_change_no_bit_and_a_resumed_run_writes_the_same(gradcli, words, mo
 
 def test_a_signal_drops_the_text_and_its_evaluation(gradcli, words, monkeypatch) -> None:
     whole = gradcli("train", "words.yaml", "--json", "--runs", "whole")
-    usual = text_samples.continued
+    usual = generate.continued
 
     def slow(*arguments: Any) -> Iterator[str]:
         for number, piece in enumerate(usual(*arguments)):
@@ -101,10 +101,10 @@ def test_a_signal_drops_the_text_and_its_evaluation(gradcli, words, monkeypatch)
                 os.kill(os.getpid(), signal.SIGTERM)
             yield piece
 
-    monkeypatch.setattr(text_samples, "continued", slow)
+    monkeypatch.setattr(generate, "continued", slow)
     assert gradcli("train", "words.yaml").code == 75
     assert {one["event"] for one in log_of()} == {"step"}
-    monkeypatch.setattr(text_samples, "continued", usual)
+    monkeypatch.setattr(generate, "continued", usual)
     assert sha256(gradcli("resume", "last", "--json")) == sha256(whole)
     events = [[(one["event"], one["step"]) for one in log_of(runs)] for runs in ("runs", "whole")]
     assert [one for one in events[0] if one[0] != "step"] == [
@@ -170,7 +170,7 @@ def test_a_text_that_cannot_be_drawn_costs_no_training(gradcli, words, monkeypat
         raise NumericsError("pick: the logits are not all finite, no token can be chosen")
 
     whole = gradcli("train", "words.yaml", "--json", "--runs", "whole")
-    monkeypatch.setattr(text_samples, "continued", broken)
+    monkeypatch.setattr(generate, "continued", broken)
     ended = gradcli("train", "words.yaml")
     assert ended.code == 0
     assert sha256(whole) in ended.out
