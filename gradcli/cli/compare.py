@@ -122,9 +122,9 @@ def _show_pair(pair: Pair) -> None:
     from gradcli.report.comparison import unequal_evaluation, verdict
 
     output.say(verdict(pair), "good" if pair.same_bits else None)
-    said = unequal_evaluation(pair)
-    if said:
-        output.say(said)
+    sentence = unequal_evaluation(pair)
+    if sentence:
+        output.say(sentence)
     for one in pair.config:
         remark = "" if one.may_matter else "  (changes no bit)"
         output.say(f"  {one.key}: {one.base or 'nothing'} -> {one.other or 'nothing'}{remark}")

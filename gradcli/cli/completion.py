@@ -55,7 +55,7 @@ TRAIN_KEYS = (
 def configs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Config files, and the folders on the way to more of them."""
     folder, _, begin = incomplete.rpartition("/")
-    shown = incomplete[: len(incomplete) - len(begin)]
+    folders = incomplete[: len(incomplete) - len(begin)]
     names = []
     place = os.path.expanduser(folder)  # noqa: PTH111 -- no home is no error here
     for entry in os.scandir(place or ("/" if incomplete.startswith("/") else ".")):
@@ -63,9 +63,9 @@ def configs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> 
         if hidden or not entry.name.startswith(begin):
             continue
         if entry.is_dir():
-            names.append(f"{shown}{entry.name}/")
+            names.append(f"{folders}{entry.name}/")
         elif entry.name.endswith(YAML):
-            names.append(shown + entry.name)
+            names.append(folders + entry.name)
     return sorted(names)
 
 
@@ -78,8 +78,8 @@ def starters(ctx: click.Context, parameter: click.Parameter, incomplete: str) ->
     entries = os.scandir(place or ("/" if incomplete.startswith("/") else "."))
     there = [f"{one.name}/" if one.is_dir() else one.name for one in entries]
     names = [name for name in there if name.endswith(("/", *DATA)) and name.startswith(begin)]
-    shown = incomplete[: len(incomplete) - len(begin)]
-    own = sorted(shown + name for name in names if not name.startswith("."))
+    folders = incomplete[: len(incomplete) - len(begin)]
+    own = sorted(folders + name for name in names if not name.startswith("."))
     return [*(name for name in templates() if name.startswith(incomplete)), *own]
 
 

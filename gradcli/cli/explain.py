@@ -21,11 +21,11 @@ def command(word: str, as_json: bool) -> None:
     """Say what WORD means: a key, layer, loss, metric, dataset, schedule, optimizer or code."""
     from gradcli.starter.words import explained
 
-    found = explained(word)
+    meanings = explained(word)
     if as_json:
-        output.say_json({"word": word, "meanings": [_as_object(each) for each in found]})
+        output.say_json({"word": word, "meanings": [_as_object(each) for each in meanings]})
         return
-    for number, each in enumerate(found):
+    for number, each in enumerate(meanings):
         if number:
             output.say()
         _show(each)

@@ -38,16 +38,16 @@ def command(what: str | None, target: str | None, out: Path | None, as_json: boo
     """
     from gradcli.starter.templates import templates
 
-    known = templates()
+    names = templates()
     if what is None:
-        _list(list(known.values()), as_json)
+        _list(list(names.values()), as_json)
         return
-    if what in known:
+    if what in names:
         if target is not None:
             raise ConfigError("--target names a column of a table, and this is a template")
-        written, notes = _from_template(known[what], out)
+        written, notes = _from_template(names[what], out)
     else:
-        written, notes = _from_data(what, target, out, list(known))
+        written, notes = _from_data(what, target, out, list(names))
     if as_json:
         output.say_json({"written": written, "notes": notes})
         return

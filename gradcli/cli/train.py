@@ -163,8 +163,8 @@ def command(
         if run is not None:
             manner = Manner(as_json, threads, device, no_report, max_steps=max_steps)
             with ranks.directory(group, lambda: RunDirectory(run)) as directory:
-                taken = taken_from(config, run)
-                carry_on(directory, taken, (), trust, manner, origins_of(config))
+                changes = taken_from(config, run)
+                carry_on(directory, changes, (), trust, manner, origins_of(config))
             return
     job = build(config)
     idx.forget()  # what was read ahead by a wrong guess

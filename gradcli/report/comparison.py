@@ -157,10 +157,10 @@ def _pair(base: Side, other: Side) -> Pair:
     if base.weights_sha256 and other.weights_sha256:
         same_weights = base.weights_sha256 == other.weights_sha256
     differ = same_weights is False or common.unequal is not None
-    found = reasons(base.run, other.run, config) if differ else []
+    causes = reasons(base.run, other.run, config) if differ else []
     if differ and base.steps != other.steps:
-        found = [*found, Reason("steps", "", str(base.steps), str(other.steps))]
-    return Pair(base, other, config, common, same_weights, found, _notes(base, other, common))
+        causes = [*causes, Reason("steps", "", str(base.steps), str(other.steps))]
+    return Pair(base, other, config, common, same_weights, causes, _notes(base, other, common))
 
 
 def _notes(base: Side, other: Side, common: Losses) -> list[str]:

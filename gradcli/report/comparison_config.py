@@ -34,8 +34,8 @@ class Value:
     origin: str = ""
 
     def __str__(self) -> str:
-        shown = self.value if isinstance(self.value, str) else json.dumps(self.value)
-        return f"{shown} ({self.origin})" if self.origin else shown
+        text = self.value if isinstance(self.value, str) else json.dumps(self.value)
+        return f"{text} ({self.origin})" if self.origin else text
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class Settings:
             raise report.errors[0]
         if not isinstance(values, dict):
             raise GradcliError("it holds no config")
-        made = forks.of_run(run.path)
-        self._forks = {key: fork.step for fork in made for key in fork.keys}
-        return forks.with_forks(old_runs.upgraded(values, old_runs.format_of(run.path)), made)
+        changes = forks.of_run(run.path)
+        self._forks = {key: fork.step for fork in changes for key in fork.keys}
+        return forks.with_forks(old_runs.upgraded(values, old_runs.format_of(run.path)), changes)
 
     def at(self, key: str, value: Any) -> Value:
         """A value with its origin."""

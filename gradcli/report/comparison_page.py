@@ -86,10 +86,10 @@ class Overlay:
     @property
     def summary(self) -> str:
         """What somebody hears who does not see the curves."""
-        said = (
+        sentences = (
             f"{one.label} from {figure(one.points.values[0])} to {one.last}" for one in self.lines
         )
-        return f"{self.title} by step: {'; '.join(said)}"
+        return f"{self.title} by step: {'; '.join(sentences)}"
 
     def drawing(self) -> dict[str, Any]:
         """What the script draws."""
@@ -151,11 +151,11 @@ def _figures(comparison: Comparison) -> list[list[str]]:
     names = dict.fromkeys(name for side in comparison.sides for name in side.figures)
     rows = []
     for name in names:
-        title, shown = NAMES.get(name, (name, figure))
+        title, form = NAMES.get(name, (name, figure))
         values = [side.figures.get(name) for side in comparison.sides]
         if name in WHOLE:
             values = [None if one is None else int(one) for one in values]
-        rows.append([title, *map(shown, values)])
+        rows.append([title, *map(form, values)])
     return rows
 
 
@@ -165,11 +165,11 @@ def _overlays(labels: Sequence[str], runs: Sequence[LogCurves]) -> list[Overlay]
     wished = [("loss", "step"), *((key, "eval") for key in evaluations)]
     wished += [(key, "step") for key in OF_STEPS if key != "loss"]
     most = max(100, min(MOST_POINTS, ALL_POINTS // max(1, len(wished) * len(runs))))
-    made = []
+    overlays = []
     for key, event in wished:
         curves = [(run.steps if event == "step" else run.evaluations).get(key) for run in runs]
-        made.append(_overlay(key, event, labels, curves, most))
-    return [one for one in made if one is not None]
+        overlays.append(_overlay(key, event, labels, curves, most))
+    return [one for one in overlays if one is not None]
 
 
 def _overlay(

@@ -160,12 +160,12 @@ def of_layer(name: str) -> Example:
         _ONE_OF.get(name, ())
     )
     values = {**_LAYER_KEYS, **_BY_LAYER.get(name, {})}
-    given = ", ".join(f"{key}: {inline(values[key])}" for key in keys)
+    entries = ", ".join(f"{key}: {inline(values[key])}" for key in keys)
     form = next(iter(row.forms)) if isinstance(row, Layer) else "anything"
     form = "images" if name == "groupnorm" else form
     form = "lines" if name in ("repeat", "residual", "transformer", "attention") else form
     before, behind = _AROUND[form]
-    layers = [*before, f"{name}: {{{given}}}" if given else name, *behind]
+    layers = [*before, f"{name}: {{{entries}}}" if entries else name, *behind]
     listed = "\n".join(f"  - {layer}" for layer in layers)
     return Example(f"model:\n{listed}", "text" if form == "indices" else "images")
 

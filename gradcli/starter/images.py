@@ -30,8 +30,8 @@ def draft_of_folder(folder: Path, written: str, name: str) -> Draft:
     """
     require_pillow()
     folders = class_folders(folder)
-    found = pictures(folders, tuple(folders))
-    count = len(found.paths)
+    files = pictures(folders, tuple(folders))
+    count = len(files.paths)
     if len(folders) < 2:
         only = shown(next(iter(folders)))
         raise DataError(
@@ -45,7 +45,7 @@ def draft_of_folder(folder: Path, written: str, name: str) -> Draft:
             "more to learn from some and be measured on others",
             code="E305",
         )
-    size, gray = _look(found.paths[:: max(count // LOOKED_AT, 1)])
+    size, gray = _look(files.paths[:: max(count // LOOKED_AT, 1)])
     data: dict[str, Any] = {"name": "image_folder", "dir": written, "size": size}
     data |= {"color": "gray"} if gray else {}
     data["split"] = split_of(count)

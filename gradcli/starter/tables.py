@@ -52,10 +52,10 @@ def read_table(path: Path) -> tuple[Table, str]:
     delimiter = max(DELIMITERS.values(), key=lambda sign: head.count(sign.encode()))
     table = Table.of(parse_rows(content, source, delimiter), source)
     if len(table.header) < 2:
-        *known, last = DELIMITERS
+        *others, last = DELIMITERS
         raise DataError(
             f"{source}: the table has one column; one to predict and one to predict it from are "
-            f"needed; cells stand apart by {', '.join(known)} or {last}",
+            f"needed; cells stand apart by {', '.join(others)} or {last}",
             code="E304",
         )
     return table, delimiter
@@ -194,24 +194,24 @@ def _with_whole_rows(
         column.name: [is_missing(cell, allowed=True) for cell in columns[column.name]]
         for column in (target, *inputs)
     }
-    known = [row for row, gap in enumerate(missing[target.name]) if not gap]
-    left, out = list(inputs), []
-    while left:
-        gaps = [missing[column.name] for column in left]
-        if 2 * sum(not any(gap[row] for gap in gaps) for row in known) > len(known):
+    rows = [row for row, gap in enumerate(missing[target.name]) if not gap]
+    remaining, out = list(inputs), []
+    while remaining:
+        gaps = [missing[column.name] for column in remaining]
+        if 2 * sum(not any(gap[row] for gap in gaps) for row in rows) > len(rows):
             break
-        worst = max(left, key=lambda column: column.gaps)
-        left.remove(worst)
+        worst = max(remaining, key=lambda column: column.gaps)
+        remaining.remove(worst)
         out.append(
             ColumnKind(worst.name, "unused", quantity(worst.gaps, "gap"), worst.gaps, 0, False)
         )
-    return left, out
+    return remaining, out
 
 
 def _why(unused: Sequence[ColumnKind], most: int) -> list[str]:
-    said = [f"{brief(column.name)} ({column.why})" for column in unused[:most]]
+    reasons = [f"{brief(column.name)} ({column.why})" for column in unused[:most]]
     rest = len(unused) - most
-    return [*said, f"{quantity(rest, 'more column')}"] if rest > 0 else said
+    return [*reasons, f"{quantity(rest, 'more column')}"] if rest > 0 else reasons
 
 
 def _lengths(rows: int) -> tuple[int, int]:

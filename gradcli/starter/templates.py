@@ -31,8 +31,8 @@ class Template:
     @property
     def what(self) -> str:
         """What it trains, in a line."""
-        found = _WHAT.search(self.path.read_text(encoding="utf-8"))
-        return found[1] if found else ""
+        match = _WHAT.search(self.path.read_text(encoding="utf-8"))
+        return match[1] if match else ""
 
     def text(self) -> str:
         """The config with comments; its data lies in datasets/ beside it."""

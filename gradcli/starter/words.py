@@ -52,15 +52,15 @@ def explained(word: str) -> list[Explained]:
     Raises:
         ConfigError: no table has it; with the nearest.
     """
-    found = list(_meanings(word.strip().strip("`'\":")))
-    if found:
-        return found
-    known = sorted(vocabulary())
+    meanings = list(_meanings(word.strip().strip("`'\":")))
+    if meanings:
+        return meanings
+    words = sorted(vocabulary())
     plainly = word.strip().lower()
-    near = suggestion(plainly, dict.fromkeys(known)) if plainly else ""
+    near = suggestion(plainly, dict.fromkeys(words)) if plainly else ""
     raise ConfigError(
         f"no key, layer, loss, metric, dataset, optimizer, schedule or code is called "
-        f"'{_visible(word)}'; {near or did_you_mean(plainly, known, 'docs/config.md lists them')}",
+        f"'{_visible(word)}'; {near or did_you_mean(plainly, words, 'docs/config.md lists them')}",
         code="E102",
     )
 

@@ -35,8 +35,8 @@ def files_at_once(settings: Settings, evaluates: bool, begin: int, end: int, per
     `begin` is the first step at which one may be saved, `end` the last.
     """
     watches = evaluates and settings.judge is not None
-    kept = max(settings.keep, LEAST_KEPT) + watches
-    return min(kept + 1, _saves(settings, watches, begin, end, per_epoch))
+    after = max(settings.keep, LEAST_KEPT) + watches
+    return min(after + 1, _saves(settings, watches, begin, end, per_epoch))
 
 
 def _saves(settings: Settings, watches: bool, begin: int, end: int, per_epoch: int) -> int:

@@ -39,17 +39,17 @@ class GradientNorm:
         for first, captured in self._captured:
             if first is grads[0]:
                 return float(captured().item())
-        kept = [grad for program in programs() for grad in program.grads.values()]
-        if not _among(grads[0], kept):
+        outputs = [grad for program in programs() for grad in program.grads.values()]
+        if not _among(grads[0], outputs):
             return float(norm_of(grads).item())
         captured = self._capture(partial(norm_of, grads), on_refusal=lambda why: None)
-        self._captured = [pair for pair in self._captured if _among(pair[0], kept)]
+        self._captured = [pair for pair in self._captured if _among(pair[0], outputs)]
         self._captured.append((grads[0], captured))
         return float(captured().item())
 
 
-def _among(grad: Array, kept: Iterable[Array | None]) -> bool:
-    return any(grad is one for one in kept)
+def _among(grad: Array, others: Iterable[Array | None]) -> bool:
+    return any(grad is one for one in others)
 
 
 def norm_of(grads: Sequence[Array]) -> Tensor:

@@ -79,14 +79,14 @@ def _keep_begins(runs: Sequence[Run], old: Sequence[Run], reasons: dict[Path, st
     """Add those that a run began from which stays, and those that these began from."""
     names = by_name(runs)
     places = {(run.name, run.path.name): run for run in runs}
-    looked: set[Path] = set()
+    visited: set[Path] = set()
     while True:
         going = {run.path for run in old} - reasons.keys()
-        staying = [run for run in runs if run.path not in going and run.path not in looked]
+        staying = [run for run in runs if run.path not in going and run.path not in visited]
         if not staying or not going:
             return
         for run in staying:
-            looked.add(run.path)
+            visited.add(run.path)
             for place in _begins(run.path, names):
                 begin = places.get(place)
                 if begin is not None and begin.path in going:
@@ -155,10 +155,10 @@ def remove_left_over(runs: Path) -> None:
         for folder in runs.iterdir():
             if not NAME.fullmatch(folder.name) or folder.is_symlink() or not folder.is_dir():
                 continue
-            for left in folder.glob(f"{ASIDE}*"):
-                if not left.is_symlink() and not is_held(left / "lock"):
+            for remnant in folder.glob(f"{ASIDE}*"):
+                if not remnant.is_symlink() and not is_held(remnant / "lock"):
                     with _opened(folder) as parent:
-                        _remove_aside(folder, left.name, parent)
+                        _remove_aside(folder, remnant.name, parent)
 
 
 @contextlib.contextmanager

@@ -102,8 +102,8 @@ def direction(metric: str) -> str:
 def direction_in(runs: Sequence[Run], metric: str) -> str:
     """The same of any figure: a run that is judged by it knows, of a user's own metrics too."""
     judges = (run.best for run in runs if run.best is not None)
-    known = (one.better for one in judges if one.metric == metric and one.better)
-    return next(known, direction(metric))
+    directions = (one.better for one in judges if one.metric == metric and one.better)
+    return next(directions, direction(metric))
 
 
 def merit_of(value: float, better: str) -> float:
@@ -141,15 +141,15 @@ def _folders(folder: Path, matches: Any) -> Iterator[Path]:
 
 def read_run(path: Path) -> Run:
     """One run; whatever its status.json holds, it is listed."""
-    said = read_json(path / "status.json")
-    metrics = _metrics(said.get("metrics"))
+    status = read_json(path / "status.json")
+    metrics = _metrics(status.get("metrics"))
     return Run(
         path,
         start_of(path),
-        status_of(path, said),
-        _count(said.get("step")),
-        _count(said.get("steps")),
-        _best(said.get("best")) or _telling(metrics),
+        status_of(path, status),
+        _count(status.get("step")),
+        _count(status.get("steps")),
+        _best(status.get("best")) or _telling(metrics),
         metrics,
         size_of(path),
     )
@@ -254,8 +254,8 @@ def sorted_by(runs: Sequence[Run], column: str | None) -> list[Run]:
     figures = {run.path: run.figure(column) for run in runs}
     better = direction_in(runs, column)
     if runs and not any(figures.values()):
-        known = sorted({name for run in runs for name in run.metrics} | {*COLUMNS})
-        cure = did_you_mean(column, known, f"known: {listed(known, 20)}")
+        columns = sorted({name for run in runs for name in run.metrics} | {*COLUMNS})
+        cure = did_you_mean(column, columns, f"known: {listed(columns, 20)}")
         raise ConfigError(f"--sort: no run has a figure '{ascii(column)[1:-1]}'; {cure}")
 
     def merit(run: Run) -> float:

@@ -62,10 +62,10 @@ def allocate(nbytes: int) -> Storage:
             f"no memory for {quantity(size, 'byte')} on the CPU; free: "
             f"{quantity(free, 'byte', form=',')}"
         )
-    made = Storage(ffi.gc(data, lib.gc_free, nbytes), nbytes)
+    storage = Storage(ffi.gc(data, lib.gc_free, nbytes), nbytes)
     for look in looking:
         look()
-    return made
+    return storage
 
 
 def borrow(buffer: Any) -> Storage:

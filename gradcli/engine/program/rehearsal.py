@@ -56,9 +56,9 @@ class Rehearsed(Captured):
 
     def new_entry(self, args: Sequence[object]) -> Entry:
         """One that plans its program, and imagines it."""
-        made = RehearsedEntry.of(args)
-        made.begun, made.copying = self._begun, self._copying
-        return made
+        entry = RehearsedEntry.of(args)
+        entry.begun, entry.copying = self._begun, self._copying
+        return entry
 
 
 def _imagined(step: Callable[..., object], reasons: Sequence[str]) -> Callable[..., object]:
@@ -139,8 +139,8 @@ class RehearsedProgram:
         """What so many steps give, a row for each."""
         self._replay()
         with place.on(meta.DEVICE):
-            made = [empty((count, *array.shape), array.dtype) for array in outputs]
-        return made, count, None
+            rows = [empty((count, *array.shape), array.dtype) for array in outputs]
+        return rows, count, None
 
     def _replay(self) -> None:
         self._begun()
