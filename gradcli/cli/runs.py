@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,7 +79,7 @@ def command(
         output.say(f"{runs} holds no runs yet; `gradcli train` makes one")
 
 
-@command.command("clean")
+@command.command("clean", short_help="Remove old runs; without --yes list them.")
 @options.count("--keep", "N", "So many of the newest runs of each name stay.", least=0)
 @_name
 @click.option("--yes", is_flag=True, help="Remove them; without it they are only listed.")
@@ -94,6 +94,7 @@ def clean(
     if keep is None:
         raise click.UsageError("--keep says how many runs of each name stay, such as --keep 3", ctx)
     outer = ctx.parent.params if ctx.parent else {}  # `runs --name X clean`
+    _refuse_choices_of_the_list(ctx, outer)
     runs = runs if options.is_written(ctx, "runs") else outer.get("runs", runs)
     name = name or outer.get("name")
     from gradcli.train.run_cleaning import plan, remove, remove_left_over
@@ -112,12 +113,22 @@ def clean(
             problems.append(error)
     if yes:
         remove_left_over(runs)
-    if as_json:
+    if as_json or outer.get("as_json"):
         output.say_json(_cleaning_as_object(cleaning, gone))
     else:
         _show_cleaning(cleaning, gone if yes else None, runs)
     if problems:
         raise ErrorGroup(problems)
+
+
+def _refuse_choices_of_the_list(ctx: click.Context, outer: Mapping[str, Any]) -> None:
+    """`runs --status X clean` would remove runs that the user means to keep."""
+    for option, parameter in (("--status", "status"), ("--sort", "column")):
+        if outer.get(parameter) is not None:
+            raise click.UsageError(
+                f"{option} is for the list of `gradcli runs`, not for `runs clean`: leave it out",
+                ctx,
+            )
 
 
 def _cleaning_as_object(cleaning: Cleaning, gone: Sequence[Run]) -> dict[str, Any]:

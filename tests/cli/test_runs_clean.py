@@ -207,3 +207,13 @@ def test_how_many_stay_must_be_said(gradcli, refused) -> None:
     refused(2, "--keep says how many runs of each name stay", "runs", "clean", "--yes")
     refused(2, "-1 is not in the range", "runs", "clean", "--keep", "-1")
     refused(7, "did you mean 'dots'?", "runs", "clean", "--keep", "1", "--name", "dotts")
+
+
+def test_options_before_clean_are_not_passed_over(gradcli, refused) -> None:
+    for day in (1, 2):
+        make("dots", day, json.dumps({"status": "finished"}))
+    for option in ("--status failed", "--sort age"):
+        words = (*option.split(), "clean", "--keep", "0", "--yes")
+        refused(2, "not for `runs clean`: leave it out", "runs", *words)
+    assert len(runs_in(Path("runs"))) == 2
+    assert gradcli("runs", "--json", "clean", "--keep", "0").json["runs"]
