@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gradcli.cli import completion, options, output
-from gradcli.errors import ConfigError
+from gradcli.errors import ConfigError, RunError
 from gradcli.registry import did_you_mean
 from gradcli.table import Column, lines
 
@@ -40,21 +41,36 @@ def command(what: str | None, target: str | None, out: Path | None, as_json: boo
 
     names = templates()
     if what is None:
+        if target is not None or out is not None:
+            option = "--target" if out is None else "--out"
+            raise ConfigError(
+                f"{option} is of a config to write: say of what, such as `gradcli init FILE.csv`"
+            )
         _list(list(names.values()), as_json)
         return
-    if what in names:
-        if target is not None:
-            raise ConfigError("--target names a column of a table, and this is a template")
-        written, notes = _from_template(names[what], out)
-    else:
-        written, notes = _from_data(what, target, out, list(names))
+    try:
+        written, notes = _written(what, target, out, names)
+    except OSError as error:
+        place = error.filename or out or "a file here"
+        raise RunError(f"cannot write {place}: {error.strerror}", code="E703") from error
     if as_json:
         output.say_json({"written": written, "notes": notes})
         return
     output.say(f"written    {', '.join(written)}", indent=11)
     for note in notes:
         output.say_aside(note)
-    output.say_commands_aside("next", [f"gradcli train {written[0]}"])
+    output.say_commands_aside("next", [f"gradcli train {shlex.quote(written[0])}"])
+
+
+def _written(
+    what: str, target: str | None, out: Path | None, names: dict[str, Template]
+) -> tuple[list[str], list[str]]:
+    """Write the files; their names, the config's first, and what there is to say."""
+    if what not in names:
+        return _from_data(what, target, out, list(names))
+    if target is not None:
+        raise ConfigError("--target names a column of a table, and this is a template")
+    return _from_template(names[what], out)
 
 
 def _list(known: list[Template], as_json: bool) -> None:

@@ -141,3 +141,20 @@ def test_what_is_no_data(refused: Callable[..., Ended], words: str, message: str
     Path("own.txt").write_text("x")
     Path("own").mkdir()
     refused(2, message, "init", *words.split())
+
+
+@pytest.mark.parametrize("words", ["--target a", "--out own.yaml"])
+def test_an_option_without_data_is_refused(refused: Callable[..., Ended], words: str) -> None:
+    refused(2, f"{words.split()[0]} is of a config to write: say of what", "init", *words.split())
+
+
+@pytest.mark.parametrize("what", ["own.csv", "penguins"])
+def test_a_place_that_cannot_be_written_is_named(refused: Callable[..., Ended], what: str) -> None:
+    Path("own.csv").write_text("a,b\n" + ROWS)
+    refused(7, "cannot write own.csv: File exists", "init", what, "-o", "own.csv/own.yaml")
+    refused(7, "cannot write /proc/own.yaml: ", "init", what, "-o", "/proc/own.yaml")
+
+
+def test_the_command_to_go_on_with_can_be_pasted(gradcli: Callable[..., Ended]) -> None:
+    Path("own.csv").write_text("a,b\n" + ROWS)
+    assert "gradcli train 'my own.yaml'\n" in gradcli("init", "own.csv", "-o", "my own.yaml").err
