@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gradcli.cli import completion, options, output
+from gradcli.errors import ConfigError
 
 if TYPE_CHECKING:
     from gradcli.cli.progress import Progress
@@ -68,7 +69,13 @@ def command(
 
     if timed and form != "html":
         raise click.UsageError("--time measures for the page, and --to writes something else")
-    files = RunFiles(find(runs, run).path)
+    path, which = find(runs, run)
+    if which is not None:
+        raise ConfigError(
+            f"the page is of a whole run, not of a checkpoint as in {ascii(run)[1:-1]}",
+            notes=(f"leave the '@{ascii(which)[1:-1]}' away",),
+        )
+    files = RunFiles(path)
     if form == "html":
         from gradcli.report.written import keep_others, write_page
 

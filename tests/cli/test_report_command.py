@@ -52,6 +52,8 @@ def test_what_is_no_run_has_no_page(gradcli, refused) -> None:
     Path("empty").mkdir()
     refused(7, "is not a run: it has no resolved.yaml", "report", "empty")
     refused(7, "holds no runs yet", "report", "nobody")
+    gradcli("train", "dots.yaml")
+    refused(2, "not of a checkpoint as in dots@best", "report", "dots@best")
 
 
 def test_a_page_that_cannot_be_written_is_refused(gradcli, refused, monkeypatch) -> None:
