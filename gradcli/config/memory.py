@@ -103,7 +103,7 @@ def fitting(config: Config, room: Room) -> Memory | None:
     config, free = on_ranks(config, distributed.group()), room.free()
     least = _least(config)
     if free is not None and least + room.process > free:
-        raise _too_large(config, f"more than {shown(least)}", room, free)
+        raise _too_large(config, f"more than {_distinct(least + room.process, free)}", room, free)
     try:
         memory = program_memory(config)
     except (CaptureError, DeviceError, ErrorGroup):
@@ -174,13 +174,16 @@ def _too_large(config: Config, needed: str, room: Room, free: int) -> ErrorGroup
     """The error at the model, and what could be made smaller."""
     count = sum(layer.parameters for layer in config.model)
     batch = config.train.micro_batch or config.train.batch
+    cure = "make the largest layer, train.batch or train.micro_batch smaller"
+    if free <= room.process:
+        cure = f"allow it more: Python alone takes about {shown(room.process)} of that"
     error = DeviceError(
         f"training needs {needed}, {room.where} has {shown(free)} available",
         code="E402",
         place=place_of(config.written, "model"),
         notes=(
             f"{quantity(count, 'parameter')}, {config.optim.name}, batches of {batch}",
-            "make the largest layer, train.batch or train.micro_batch smaller",
+            cure,
         ),
     )
     return ErrorGroup([error])

@@ -91,6 +91,13 @@ def test_a_batch_more_than_fits_is_refused_with_the_one_that_does(gradcli: Comma
     assert max(held["learning"] + held["copies"], held["then"]) + found["process"] <= 180e6
 
 
+def test_memory_that_python_alone_takes_is_told(gradcli: Command) -> None:
+    ended = gradcli("train", "dots.yaml", "--memory", "1MB")
+    assert ended.code == 4
+    assert "needs more than 64.0 MB, --memory has 1.0 MB available" in ended.err
+    assert "allow it more: Python alone takes about 64.0 MB of that" in ended.err
+
+
 def test_a_part_of_a_batch_is_made_smaller_where_there_are_parts(gradcli: Command) -> None:
     config = str(CONFIGS / "mnist_cnn.yaml")
     words = ("-s", "train.batch=64", "-s", "train.micro_batch=32", "--memory", "1GB")
