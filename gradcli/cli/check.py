@@ -53,12 +53,8 @@ def command(
     as_json: bool,
 ) -> None:
     """Find every mistake in CONFIGS; print the layers of each one that is right."""
-    if schema and configs:
-        raise click.UsageError("--schema is the same for all configs: leave them out", ctx)
     if schema:
-        from gradcli.config.json_schema import json_schema
-
-        output.say_as_is(json.dumps(json_schema(), ensure_ascii=False))
+        _print_schema(ctx, bool(configs), resolved or origin)
         return
     if markdown is not None:
         from gradcli.config.reference import renewed
@@ -79,6 +75,17 @@ def command(
         for one in results:
             _show(one, _show_resolved if resolved else _show_origins if origin else _show_layers)
     ctx.exit(code)
+
+
+def _print_schema(ctx: click.Context, configs: bool, tables: bool) -> None:
+    """The JSON Schema, which is of no config."""
+    if configs:
+        raise click.UsageError("--schema is the same for all configs: leave them out", ctx)
+    if tables:
+        raise click.UsageError("--schema prints no config: leave --resolved and --origin out", ctx)
+    from gradcli.config.json_schema import json_schema
+
+    output.say_as_is(json.dumps(json_schema(), ensure_ascii=False))
 
 
 @dataclass(frozen=True)

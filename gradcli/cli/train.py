@@ -101,8 +101,8 @@ def _sheet(config: Config) -> dict[str, Any]:
     help="Afterwards, train again to a random step, resume from there, and compare weights and "
     "log: twice the time; exit 6 where they differ.",
 )
-@options.memory
 @options.count("--verify-step", "N", "The same, and stop at step N in place of a random one.")
+@options.memory
 @options.no_report
 @options.overrides
 @options.trust_code

@@ -118,6 +118,12 @@ def test_schema_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["title"] == "gradcli config"
 
 
+@pytest.mark.parametrize("option", ["--resolved", "--origin"])
+def test_a_schema_is_of_no_config(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["check", "--schema", option]) == 2
+    assert "--schema prints no config" in capsys.readouterr().err
+
+
 def test_train_refuses_the_same_before_anything_is_written(
     config_file: Write,
     tmp_path: Path,
