@@ -26,7 +26,10 @@ BESIDE: dict[str, tuple[str, ...]] = {
     "predict": ("new.txt",),
     "check": (),
     "bench": ("--steps", "1", "--top", "0"),
+    "plan": (),
+    "report": ("--time",),
 }
+WITHOUT_CODE = {"watch"}  # reads the files of a run alone, as `report` does without --time
 OPENING = pytest.mark.parametrize("name", BESIDE)
 LAYER = """\
 import gradcli
@@ -105,7 +108,19 @@ def call(gradcli: Command, name: str, run: Path, *more: str) -> Ended:
 
 
 def test_every_command_that_opens_a_run_or_a_config_is_tried_here() -> None:
-    assert set(BESIDE) == {name for name in COMMANDS if opens_code(name)}
+    assert set(BESIDE) | WITHOUT_CODE == {name for name in COMMANDS if opens_code(name)}
+
+
+@pytest.mark.parametrize(
+    "command", [("report", "stranger"), ("compare", "stranger", "stranger"), ("runs",)]
+)
+def test_what_reads_files_alone_runs_no_code(
+    gradcli: Command, strangers: Path, command: tuple[str, ...]
+) -> None:
+    ended = gradcli(*command)
+    assert ended.code == 0, ended.err
+    assert not Path("marker").exists()
+    assert "own code" not in ended.err
 
 
 @OPENING

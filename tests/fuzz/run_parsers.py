@@ -276,6 +276,6 @@ class SmallFiles(RunFiles):
     def _spoil(self, name: str, data: bytes, rng: random.Random) -> bytes:
         if name.endswith(".json") and rng.random() < 0.7:
             return json.dumps(spoil_tree(json.loads(data), rng)).encode()
-        if rng.random() < 0.5:
+        if name.endswith(".safetensors") or rng.random() < 0.5:
             return spoil_bytes(data, rng)
         return spoil_text(data.decode(), rng, PIECES).encode("utf-8", "surrogatepass")
