@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -13,6 +14,7 @@ from gradcli.cli import completion, options, output
 from gradcli.cli.progress import carry_out
 
 if TYPE_CHECKING:
+    from gradcli.config.load import Config
     from gradcli.config.trust import Trust
     from gradcli.train.directory import RunDirectory
     from gradcli.train.job import Job
@@ -108,30 +110,42 @@ def carry_on(
     from gradcli.config.trained import load_to_resume
 
     path, room, allowed = directory.path, options.room(manner.device), manner.allow_data_change
-    job = build(load_to_resume(path, overrides, room, allowed, trust))
+    config = load_to_resume(path, overrides, room, allowed, trust)
+    job = build(config)
     if origins:
         from gradcli.train.value_origins import with_origins
 
         job = replace(job, origins=with_origins(job.origins, origins))
 
     from gradcli.train.launch import finished, resume
+    from gradcli.train.plan_file import complete
 
     def go_on(job: Job, thread_count: int, reporter: Reporter, signals: Signals) -> Result:
         del thread_count
         result = finished(path, job)
         if result is None:
-            return resume(
-                job,
-                directory,
-                reporter,
-                signals,
-                keys=keys,
-                allow_data_change=allowed,
-                allow_nonfinite=manner.allow_nonfinite,
-                max_steps=manner.max_steps,
-            )
+            try:
+                return resume(
+                    job,
+                    directory,
+                    reporter,
+                    signals,
+                    keys=keys,
+                    allow_data_change=allowed,
+                    allow_nonfinite=manner.allow_nonfinite,
+                    max_steps=manner.max_steps,
+                )
+            finally:
+                complete(directory, partial(plan_sheet, config), reporter.note)
         longer = "; with train.epochs or train.steps beside it there is" if keys else ""
         output.say_aside(f"{path} is finished: nothing to do{longer}")
         return result
 
     carry_out(go_on, job, manner.as_json, manner.threads, manner.device, manner.no_report)
+
+
+def plan_sheet(config: Config) -> dict[str, Any]:
+    """What `plan --json` says of a config, for the run's plan.json."""
+    from gradcli.bench.sheet import sheet
+
+    return sheet(config)

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,7 +17,6 @@ from gradcli.errors import ConfigError, RankError, say_once
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
-    from gradcli.config import Config
     from gradcli.train.job import Job
     from gradcli.train.report import Reporter, Result
     from gradcli.train.signals import Signals
@@ -54,13 +53,6 @@ def _check_verification(steps: int, stop: int | None, continues: bool) -> None:
             code="E122",
             notes=(f"choose a step from 1 to {steps - 1}",),
         )
-
-
-def _sheet(config: Config) -> dict[str, Any]:
-    """What `plan --json` says of the config."""
-    from gradcli.bench.sheet import sheet
-
-    return sheet(config)
 
 
 @click.command("train")
@@ -132,7 +124,7 @@ def command(
     Own code (`code:`) of CONFIG is trusted from now on; that of a config inside a run must be
     trusted already.
     """
-    from gradcli.cli.resume import Manner, carry_on
+    from gradcli.cli.resume import Manner, carry_on, plan_sheet
     from gradcli.config import build, load
     from gradcli.config.changes import sha256_at_start, taken_from
     from gradcli.config.value_origins import origins_of
@@ -179,7 +171,7 @@ def command(
     def begin(job: Job, thread_count: int, reporter: Reporter, signals: Signals) -> Result:
         sets = 2 if verifies else 1
         circumstances = Circumstances(
-            sys.argv, device, thread_count, sha256, sets, partial(_sheet, config)
+            sys.argv, device, thread_count, sha256, sets, partial(plan_sheet, config)
         )
         result = start(job, runs, circumstances, reporter, signals, max_steps)
         if not verifies:

@@ -125,7 +125,7 @@ def start(
             try:
                 return trainer.run()
             finally:
-                plan_file.complete(directory, layers, circumstances.sheet, reporter.note)
+                plan_file.complete(directory, circumstances.sheet, reporter.note)
         finally:
             directory.discard_if_empty()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gradcli.engine import distributed
+from gradcli.train.json_file import read_json
 
 if TYPE_CHECKING:
     from gradcli.train.directory import RunDirectory
@@ -25,7 +26,6 @@ def outline(job: Job) -> dict[str, Any]:
 
 def complete(
     directory: RunDirectory,
-    layers: Mapping[str, object],
     sheet: Callable[[], Mapping[str, object]] | None,
     note: Callable[[str], None],
 ) -> None:
@@ -36,6 +36,6 @@ def complete(
     if sheet is None or distributed.size() > 1:
         return
     try:
-        directory.write_json(NAME, {**layers, **sheet()})
+        directory.write_json(NAME, {**read_json(directory.path / NAME), **sheet()})
     except Exception as error:  # of the user's own code too
         note(f"warning: {NAME} lacks work and memory: {error}")

@@ -60,6 +60,20 @@ def test_a_run_has_the_same_in_its_plan(gradcli: Command) -> None:
         assert plan[key] == found[key]
 
 
+def test_a_resume_writes_what_a_killed_run_could_not(gradcli: Command) -> None:
+    planned_before = planned(gradcli, "dots.yaml")
+    assert gradcli("train", "dots.yaml", "--max-steps", "2").code == 0
+    file = only_run() / "plan.json"
+    plan = json.loads(file.read_text())
+    early = {key: plan[key] for key in ("format", "layers", "parameters", "total")}
+    file.write_text(json.dumps(early))
+    assert gradcli("resume", str(only_run())).code == 0
+    plan = json.loads(file.read_text())
+    assert {key: plan[key] for key in early} == early
+    for key in ("model", "memory", "steps"):
+        assert plan[key] == planned_before[key]
+
+
 @pytest.mark.parametrize("size", ["0", "-1", "8XB", "8", "8 GB GB", "nan", "0GB", "1e9B"])
 @pytest.mark.parametrize("command", ["plan", "train"])
 def test_a_size_is_a_number_above_0_with_its_unit(
