@@ -8,18 +8,24 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from gradcli.bench.step import Steps
+from gradcli.bench.step import Steps, batch_size
 from gradcli.config.build import build
+from gradcli.train.baseline import baseline_of
 from gradcli.train.checkpoint import Meta
 from gradcli.train.close_look import CloseLook
-from gradcli.train.directory import create
+from gradcli.train.directory import RunDirectory, create
+from gradcli.train.elsewhere import SilentReporter
 from gradcli.train.evaluate import ROWS, Evaluation
-from gradcli.train.job import steps_per_epoch
+from gradcli.train.job import logged_every, steps_per_epoch
+from gradcli.train.loop import Trainer
+from gradcli.train.signals import Signals
 from gradcli.train.state import tensors_of
 
 if TYPE_CHECKING:
@@ -28,35 +34,83 @@ if TYPE_CHECKING:
 
 LEARNING = 3  # runs of what is captured: two are recorded, the third is the first replay
 REPLAYS = 5
-LEAST_SECONDS = 0.05  # of what is measured
+AT_ONCE = 0.1  # seconds: steps are made in one go up to a line of the log, as far as that allows
+LEAST_SECONDS = 0.4  # of the steps that are measured: half of it first, half of it last
 SAVES = 4
 STATUSES = 2  # for each checkpoint: behind the evaluation and behind the save
-BASELINE = 0.5  # of an evaluation: the constant model does next to nothing
 
 
 def run_length(config: Config, device: str) -> dict[str, Any]:
     """Seconds of the whole run, and of what it is made of; its data is needed."""
     job = build(config).to(device)
+    with tempfile.TemporaryDirectory() as folder, create(Path(folder), job.name) as directory:
+        return _length(config, job, directory)
+
+
+def _length(config: Config, job: Job, directory: RunDirectory) -> dict[str, Any]:
     settings, sizes = job.settings, config.facts.sizes
     per_epoch = steps_per_epoch(settings, sizes["train"])
-    step, learning = _steps(job)
+    steps = _Paced(job, logged_every(settings, config.steps), directory)
+    steps.measure()
     evaluations = _times(config.steps, settings.eval_every or per_epoch) if "val" in sizes else 0
     saves = _times(config.steps, settings.checkpoint_every or per_epoch)
     evaluation, once = _evaluation(job, "val") if evaluations else (0.0, 0.0)
     last, last_once = _last(job)
-    saving = _saving(job)
+    baseline, saving = _baseline(job), _saving(job, directory)
+    steps.measure()
     programs = 2 if sizes["train"] % settings.batch and not settings.drop_last else 1
-    seconds = programs * learning + config.steps * step
-    seconds += once + evaluations * evaluation + last_once + last + saves * saving
-    seconds += BASELINE * (evaluation + last + once + last_once)
+    seconds = programs * steps.learning + config.steps * steps.each
+    seconds += once + evaluations * evaluation + last_once + last + baseline + saves * saving
     return {
         "seconds": round(seconds, 3),
-        "step": step,
+        "step": steps.each,
         "evaluations": evaluations,
         "evaluation": evaluation,
         "checkpoints": saves,
         "saving": saving,
     }
+
+
+class _Stretches(Trainer):
+    """A training of which nothing is made but steps and the lines of their log."""
+
+    def make(self) -> int:
+        """The steps up to the next thing that is due: how many they were."""
+        before = self.meta.step
+        self._ranks.settle(before)
+        self._advance()
+        return self.meta.step - before
+
+
+class _Paced:
+    """The steps of a run as it makes them, with the lines of its log, timed.
+
+    Attributes:
+        learning: seconds that learning the step takes more than replays.
+        each: seconds of one.
+    """
+
+    def __init__(self, job: Job, logged: int, directory: RunDirectory) -> None:
+        steps = Steps(job, captured=job.settings.capture)
+        learning = _seconds(lambda: steps.run(LEARNING))
+        self.each = _seconds(lambda: steps.run(REPLAYS)) / REPLAYS
+        self.learning = max(0.0, learning - LEARNING * self.each)
+        every = max(REPLAYS, min(logged, int(AT_ONCE / self.each)))
+        whole = replace(job.settings, log_every=every, drop_last=True, batch=batch_size(job))
+        self._trainer = _Stretches(
+            replace(job, settings=whole), directory, SilentReporter(), Signals()
+        )
+        self._count, self._spent = 0, 0.0
+        while self._trainer.meta.step < LEARNING:
+            self._trainer.make()
+
+    def measure(self) -> None:
+        """Half of what is measured."""
+        until, before = self._spent + LEAST_SECONDS / 2, self._trainer.meta.step
+        while self._spent < until:
+            self._spent += _seconds(self._trainer.make)
+        self._count += self._trainer.meta.step - before
+        self.each = self._spent / self._count
 
 
 def _times(steps: int, every: int) -> int:
@@ -68,18 +122,6 @@ def _seconds(run: Callable[[], object]) -> float:
     began = time.perf_counter()
     run()
     return time.perf_counter() - began
-
-
-def _steps(job: Job) -> tuple[float, float]:
-    """Seconds of a step, and those that learning it takes more."""
-    steps = Steps(job, captured=job.settings.capture)
-    learning = _seconds(lambda: steps.run(LEARNING))
-    count, spent = 0, 0.0
-    while count < REPLAYS or spent < LEAST_SECONDS:
-        spent += _seconds(lambda: steps.run(REPLAYS))
-        count += REPLAYS
-    step = spent / count
-    return step, max(0.0, learning - LEARNING * step)
 
 
 def _evaluation(job: Job, name: str, look: CloseLook | None = None) -> tuple[float, float]:
@@ -107,7 +149,18 @@ def _last(job: Job) -> tuple[float, float]:
         job.model.train()
 
 
-def _saving(job: Job) -> float:
+def _baseline(job: Job) -> float:
+    """Seconds of what the last figures are compared with."""
+    seconds, limit = 0.0, ROWS * job.settings.batch
+    for name, split in job.dataset.splits.items():
+        if name != "train":
+            with suppress(ArithmeticError):  # of figures of nothing
+                compare = partial(baseline_of, job, {f"{name}.loss": 0.0}, {name: split})
+                seconds += _seconds(partial(compare, limit=limit)) * max(1.0, split.size / limit)
+    return seconds
+
+
+def _saving(job: Job, directory: RunDirectory) -> float:
     """Seconds of saving a checkpoint and of all that is written down around it."""
     meta = Meta(
         step=0,
@@ -125,7 +178,5 @@ def _saving(job: Job) -> float:
         for _ in range(STATUSES):
             directory.status({"status": "running", "step": step})
 
-    with tempfile.TemporaryDirectory() as folder, create(Path(folder), job.name) as directory:
-        save(0)  # modules load at the first one
-        times = [_seconds(partial(save, step)) for step in range(1, 1 + SAVES)]
-    return sum(times) / SAVES
+    save(0)  # modules load at the first one
+    return fmean(_seconds(partial(save, step)) for step in range(1, 1 + SAVES))

@@ -57,8 +57,12 @@ def baseline_of(
     figures: Mapping[str, float],
     splits: Mapping[str, Split],
     capture: Callable[..., Captured] = engine.capture,
+    limit: int | None = None,
 ) -> Baseline | None:
-    """The baseline beside a model's figures on these splits; None where no answer is known."""
+    """The baseline beside a model's figures on these splits; None where no answer is known.
+
+    A `limit` leaves out all but the first samples of each split.
+    """
     known = _answer(job)
     if known is None:
         return None
@@ -67,7 +71,7 @@ def baseline_of(
     measured: dict[str, float] = {}
     for name in dict.fromkeys(figure.partition(".")[0] for figure in figures):
         if name in splits:
-            measured |= Evaluation(constant, splits[name], name, capture=capture).run()
+            measured |= Evaluation(constant, splits[name], name, capture=capture).run(limit=limit)
     metrics = {
         name: measured[name] for name in figures if math.isfinite(measured.get(name, math.nan))
     }
