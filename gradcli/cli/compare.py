@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradcli.cli import completion, options, output
-from gradcli.cli.runs import size
 from gradcli.errors import ConfigError, ExpectationError, RunError
 from gradcli.table import Column, lines
-from gradcli.wording import quantity
+from gradcli.wording import byte_size, quantity
 
 if TYPE_CHECKING:
     from gradcli.report.comparison import Comparison, Pair, Side
@@ -159,7 +158,7 @@ def _cell(name: str, value: float | None) -> str:
     if value is None:
         return "-"
     if name in BYTES:
-        return size(value)
+        return byte_size(int(value))
     whole = abs(value) >= 10_000 or (value == int(value) and abs(value) >= 10)
     return f"{value:,.0f}" if whole and abs(value) < 1e12 else f"{value:.5g}"
 

@@ -90,8 +90,8 @@ def _memory(ctx: click.Context, parameter: click.Parameter, value: str | None) -
     size = int(float(match[1]) * UNITS[match[2]]) if match else 0
     if size < 1:
         raise click.BadParameter(
-            "a size of memory is a number above 0 with its unit, such as 8GB or 512MiB, got "
-            f"{value}",
+            "a size of memory is a number above 0 with a unit (B, kB, MB, GB, TB, KiB, MiB, GiB "
+            f"or TiB), such as 8GB, got {value!r}",
             ctx,
             parameter,
         )

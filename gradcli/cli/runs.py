@@ -13,7 +13,7 @@ import click
 from gradcli.cli import completion, options, output
 from gradcli.errors import ErrorGroup, GradcliError, RunError
 from gradcli.table import Column, lines
-from gradcli.wording import quantity
+from gradcli.wording import byte_size, quantity
 
 if TYPE_CHECKING:
     from gradcli.train.run_cleaning import Cleaning
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 # A test compares them with run_list.STATES.
 STATES = ("running", "stopped", "interrupted", "failed", "finished", "killed", "unknown")
 SORTS = ("age", "name", "status", "step", "size", "val.loss", "val.accuracy")
-UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 AGES = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 _name = click.option(
@@ -146,10 +145,10 @@ def _show_cleaning(cleaning: Cleaning, gone: Sequence[Run] | None, runs: Path) -
     chosen = cleaning.go if gone is None else gone
     word = "would remove" if gone is None else "removed"
     for run in chosen:
-        output.say(f"{word} {run.path}, {run.status}, {size(run.size)}")
+        output.say(f"{word} {run.path}, {run.status}, {byte_size(run.size)}")
     for run, why in cleaning.stay:
         output.say(f"kept {run.path}: {why}")
-    total = f"{quantity(len(chosen), 'run')}, {size(sum(run.size for run in chosen))}"
+    total = f"{quantity(len(chosen), 'run')}, {byte_size(sum(run.size for run in chosen))}"
     if not chosen:
         output.say(f"nothing to remove in {runs}")
     elif gone is None:
@@ -203,7 +202,7 @@ def _row(run: Run, column: str | None, now: datetime) -> tuple[str, ...]:
         steps if run.steps is None else f"{steps}/{run.steps}",
         f"{figure.metric} {figure.value:.4g}" if figure else "-",
         age((now - run.created).total_seconds()) if run.created else "?",
-        size(run.size),
+        byte_size(run.size),
     )
 
 
@@ -213,12 +212,3 @@ def age(seconds: float) -> str:
         if seconds >= unit:
             return f"{int(seconds // unit)} {name}"
     return "0 s"
-
-
-def size(count: float) -> str:
-    """`512 B`, `1.5 MiB`."""
-    for unit in UNITS[:-1]:
-        if count < 1024:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.1f} {UNITS[-1]}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.report.run_files import number
+from gradcli.wording import byte_size
 
 LARGE = 1e7  # from here on a figure is a power of ten
 MOST_TEXT = 20_000  # letters
 NO_FIGURES = ("nan", "inf", "-inf", "not finite")
-UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def mapping(value: object) -> dict[str, Any]:
@@ -56,13 +56,8 @@ def count(value: object) -> str:
 
 def size(value: object) -> str:
     """Bytes for people; a dash where they are none."""
-    known = whole(value)
-    if known is None:
-        return "-"
-    left, unit = float(known), 0
-    while left >= 1024 and unit < len(UNITS) - 1:
-        left, unit = left / 1024, unit + 1
-    return f"{left:.0f} {UNITS[0]}" if unit == 0 else f"{left:.3g} {UNITS[unit]}"
+    number_of_bytes = whole(value)
+    return "-" if number_of_bytes is None else byte_size(number_of_bytes)
 
 
 def percent(share: float) -> str:

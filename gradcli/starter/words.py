@@ -55,8 +55,8 @@ def explained(word: str) -> list[Explained]:
     meanings = list(_meanings(word.strip().strip("`'\":")))
     if meanings:
         return meanings
-    words = sorted(vocabulary())
     plainly = word.strip().lower()
+    words = sorted({*vocabulary(), *_keys_of(plainly.rpartition(".")[0])})
     near = suggestion(plainly, dict.fromkeys(words)) if plainly else ""
     raise ConfigError(
         f"no key, layer, loss, metric, dataset, optimizer, schedule or code is called "
@@ -75,6 +75,18 @@ def vocabulary() -> Iterator[str]:
             yield from schema_of(make).hints
     yield from CODES
     yield from CAUTIONS
+
+
+def _keys_of(owner: str) -> Iterator[str]:
+    """`train.batch`, ... of train: every key that may stand behind this owner and a dot."""
+    makes = [
+        make
+        for kind in NAMES
+        for name, make in NAMES[kind].items()
+        if owner in (name, SECTIONS[kind])
+    ]
+    for make in [Settings, *makes] if owner == "train" else makes:
+        yield from (f"{owner}.{key}" for key in schema_of(make).hints)
 
 
 def _meanings(word: str) -> Iterator[Explained]:

@@ -74,7 +74,9 @@ def test_a_resume_writes_what_a_killed_run_could_not(gradcli: Command) -> None:
         assert plan[key] == planned_before[key]
 
 
-@pytest.mark.parametrize("size", ["0", "-1", "8XB", "8", "8 GB GB", "nan", "0GB", "1e9B"])
+@pytest.mark.parametrize(
+    "size", ["", "0", "-1", "8XB", "8KB", "8", "8 GB GB", "nan", "0GB", "1e9B"]
+)
 @pytest.mark.parametrize("command", ["plan", "train"])
 def test_a_size_is_a_number_above_0_with_its_unit(
     gradcli: Command, command: str, size: str
@@ -82,8 +84,8 @@ def test_a_size_is_a_number_above_0_with_its_unit(
     ended = gradcli(command, "dots.yaml", "--memory", size)
     assert ended.code == 2
     assert (
-        f"a size of memory is a number above 0 with its unit, such as 8GB or 512MiB, got {size}"
-        in (" ".join(ended.err.split()))
+        "a size of memory is a number above 0 with a unit (B, kB, MB, GB, TB, KiB, MiB, GiB or "
+        f"TiB), such as 8GB, got {size!r}" in (" ".join(ended.err.split()))
     )
 
 

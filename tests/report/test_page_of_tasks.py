@@ -141,7 +141,7 @@ def test_a_model_is_boxes_in_boxes(tmp_path: Path) -> None:
     inner = {"index": "0.0", "title": SCRIPT, "kind": "conv", "parameters": 50, "kept": 2048}
     outer = {"index": "0", "title": "block", "input": [1, 8, 8], "output": [4, 6, 6]}
     made = seen(tmp_path, plan={"total": 100, "model": [{**outer, "children": [inner]}]})
-    assert f"0 block 1x8x8 → 4x6x6 0.0 {SCRIPT} 50 parameters 50 % keeps 2 KiB" in made.text
+    assert f"0 block 1x8x8 → 4x6x6 0.0 {SCRIPT} 50 parameters 50 % keeps 2.0 kB" in made.text
 
 
 def test_an_older_plan_is_lines_of_text(tmp_path: Path) -> None:

@@ -127,3 +127,12 @@ def test_nonsense_is_refused_in_a_sentence(word: str) -> None:
     assert (caught.value.exit_code, caught.value.code) == (2, "E102")
     assert len(caught.value.message) < 200
     assert caught.value.message.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("word", "near"),
+    [("optim.lrr", "optim.lr"), ("train.epoch", "train.epochs"), ("csv.missng", "csv.missing")],
+)
+def test_a_mistyped_key_gets_the_nearest_of_its_owner(word: str, near: str) -> None:
+    with pytest.raises(GradcliError, match=f"did you mean '{near}'"):
+        explained(word)
