@@ -27,6 +27,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_KEY] = Ledger()
 
 
+@pytest.fixture(autouse=True)
+def _same_torch(request: pytest.FixtureRequest) -> None:
+    """Torch computes as at its start, whatever a test before has set: its threads decide its bits."""
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and request.node.get_closest_marker("parity"):
+        torch.set_num_threads(1)
+        torch.set_float32_matmul_precision("highest")
+
+
 @pytest.fixture
 def agree(request: pytest.FixtureRequest) -> Iterator[Callable[..., None]]:
     """`agree(name, ours, theirs)`: equal up to rounding, and booked under this name."""

@@ -6,7 +6,6 @@ import torch
 
 from gradcli import engine
 
-torch.set_num_threads(1)
 FLOATS = {torch.float32: engine.float32, torch.float64: engine.float64}
 
 
