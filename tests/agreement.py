@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True)
 def _same_torch(request: pytest.FixtureRequest) -> None:
-    """Torch computes as at its start, whatever a test before has set: its threads decide its bits."""
+    """Torch computes as at its start, whatever a test before has set: threads decide its bits."""
     torch: Any = sys.modules.get("torch")
     if torch is not None and request.node.get_closest_marker("parity"):
         torch.set_num_threads(1)
