@@ -114,6 +114,15 @@ def signals_are_heard() -> None:
             signal.signal(one, signal.SIG_DFL)
 
 
+@pytest.fixture(autouse=True)
+def threads_as_before() -> Iterator[None]:
+    """What a test asks for with --threads ends with it: the number holds for the whole process."""
+    threads = cpu.threads()
+    yield
+    if cpu.threads() != threads:
+        cpu.set_threads(threads)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def fresh_memory_is_poisoned() -> Iterator[None]:
     """Fresh memory is NaN in all tests, so that an output a kernel leaves unwritten shows."""
