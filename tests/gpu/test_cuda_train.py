@@ -54,7 +54,8 @@ def test_a_run_goes_on_with_the_same_bits_and_moves_between_devices(tmp_path: Pa
 
 
 def test_out_of_memory_is_a_sentence(tmp_path: Path) -> None:
-    done = gradcli("train", MNIST, "--device", "cuda", "--runs", str(tmp_path), memory=60_000_000)
+    words = ("train", MNIST, "--device", "cuda", "--runs", str(tmp_path))
+    done = gradcli(*words, memory=60_000_000, free=10**9)
     assert done.returncode == 4
     assert done.stderr.partition("error[")[2].count("\n") <= 2
     assert "no memory for" in done.stderr
@@ -67,7 +68,7 @@ def test_a_training_has_to_fit_the_memory_of_its_device(tmp_path: Path) -> None:
     small = gradcli(*given, "cuda:1", memory=10_000, devices=2)
     assert small.returncode == 4, small.stderr
     assert small.stderr.startswith("error[E402] training needs ")
-    assert " kB, device 'cuda:1' has 10.0 kB available" in small.stderr
+    assert " MB, device 'cuda:1' has 10.0 kB available" in small.stderr
     poor = {"STANDIN_HOST_FREE": "1000"}
     assert "this machine has 1.0 kB available" in gradcli(*given, "cpu", variables=poor).stderr
     done = gradcli(*given, "cuda", variables=poor)

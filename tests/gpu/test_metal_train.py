@@ -55,7 +55,7 @@ def test_a_run_goes_on_with_the_same_bits_and_moves_between_devices(tmp_path: Pa
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"memory": 94_000_000}, "no memory for"),
+        ({"memory": 94_000_000, "free": 10**9}, "no memory for"),
         ({"fails": "matmul"}, "Caused GPU Address Fault Error"),
     ],
 )
