@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gradcli.data.facts import data_facts
 from gradcli.engine import distributed
 from gradcli.errors import GradcliError, Interrupted, LostRankError, Stopped, say_once
 from gradcli.train import disk, first_loss
 from gradcli.train.baseline import baseline_of
-from gradcli.train.checkpoint import Checkpoint, Meta, file_name, size_of
-from gradcli.train.compare import config_sha256, places_of
+from gradcli.train.checkpoint import Checkpoint, file_name, size_of
 from gradcli.train.diagnose import Explanation, RefusedStep, explain
 from gradcli.train.evaluate import Cancelled
 from gradcli.train.evaluation_files import write_evaluation
@@ -22,11 +20,11 @@ from gradcli.train.expectations import missed
 from gradcli.train.job import logged_every, steps_per_epoch, total_steps
 from gradcli.train.judging import best_as_json, is_stale, judge
 from gradcli.train.measuring import Measuring
-from gradcli.train.origin import origin_of
 from gradcli.train.pace import Pace
 from gradcli.train.ranks import Ranks, of_first
 from gradcli.train.report import Reporter, Result
 from gradcli.train.rewind import first_refused
+from gradcli.train.run_meta import continued, meta_of
 from gradcli.train.signals import ending
 from gradcli.train.state import all_tensors, restore, tensors_of, weights_sha256
 from gradcli.train.step import Order, Progress, TrainingStep, next_due
@@ -62,17 +60,7 @@ class Trainer:
         self.per_epoch = steps_per_epoch(job.settings, self.split.size)
         self.total = total_steps(job.settings, self.split.size)
         self.end = self.total if max_steps is None else min(self.total, max_steps)
-        self.meta = Meta(
-            step=0,
-            epoch=0,
-            seed=job.settings.seed,
-            optimizer=job.optimizer_name,
-            config_sha256=config_sha256(job.resolved, places_of(job)),
-            config=job.resolved,
-            data=job.dataset.sha256,
-            facts=data_facts(job.dataset.facts, job.dataset.state),
-            origin=origin_of(job),
-        )
+        self.meta = meta_of(job)
         self._every = logged_every(job.settings, self.total)
         self._saved = -1
         self._under_way = 0  # the last of the steps that are made in one go
@@ -91,21 +79,9 @@ class Trainer:
     def restore(self, found: Checkpoint, source: str) -> None:
         """Go on from a checkpoint: weights, optimizer state, and where the run stood."""
         restore(found.tensors, self.job.model, self.job.optimizer, source, self._step.average)
-        mine = self.meta
-        schedule = found.meta.schedule if _watched(found.meta) == _watched(mine) else {}
-        if schedule:
-            self.job.schedule.load_state_dict(schedule)
-        self.meta = replace(
-            found.meta,
-            format=mine.format,
-            config=mine.config,
-            schedule=schedule,
-            config_sha256=mine.config_sha256,
-            data=mine.data,
-            facts=mine.facts,
-            origin=mine.origin,
-            state=mine.state,
-        )
+        self.meta = continued(found.meta, self.meta)
+        if self.meta.schedule:
+            self.job.schedule.load_state_dict(self.meta.schedule)
         self._saved = found.meta.step
 
     def run(self) -> Result:
@@ -382,12 +358,6 @@ class Trainer:
             with contextlib.suppress(GradcliError):
                 self._status(_ending(error), error=str(error), saved=self._saved)
             raise
-
-
-def _watched(meta: Meta) -> tuple[object, object]:
-    """Which schedule it is, and the figure that it watches: its state is of these."""
-    schedule = meta.config.get("schedule", {})
-    return schedule.get("name"), schedule.get("metric")
 
 
 def _ending(error: BaseException) -> str:
