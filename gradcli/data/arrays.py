@@ -1,4 +1,4 @@
-"""Samples that lie in arrays: `data: {name: npy}` of .npy files, `{name: npz}` of one archive."""
+"""Samples that lie in arrays: what .npy files (npy_source.py) and archives (npz_source.py) share."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from gradcli import engine
 from gradcli.data import npy
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import Loaded, load, read, regular_size, shown
-from gradcli.data.images import check_labels, check_shape, new_pair, unseen
+from gradcli.data.files import Loaded, load, shown
+from gradcli.data.images import check_labels, check_shape, unseen
 from gradcli.data.npy import Header, Npy
 from gradcli.data.pictures import OwnPictures, Statistic
 from gradcli.data.samples import Samples, tensor_of
@@ -18,7 +18,6 @@ from gradcli.data.targets import ScaledTargets
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
-from gradcli.wording import quantity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,98 +218,7 @@ class Arrays(ScaledTargets, OwnPictures):
         return self.new_samples(inputs, targets, scale_of(x), facts)
 
 
-@dataclass(frozen=True, kw_only=True)
-class NpySource(Arrays):
-    """Samples and targets in .npy files."""
-
-    PLACES = ("inputs", "targets", "test_inputs", "test_targets")
-
-    def header(self, name: str) -> Header:
-        """From the first bytes; the length of the file is compared with it."""
-        path = Path(name)
-        found = npy.parse_header(read(path, npy.LONGEST + 12), shown(path))
-        size = regular_size(path)
-        if size != found.total:
-            raise DataError(
-                f"{shown(path)}: expected {quantity(found.total, 'byte')} from the header "
-                f"({found}), got {size}",
-                code="E302",
-            )
-        return found
-
-    def array(self, name: str, opened: dict[Path, Loaded]) -> Npy:
-        """The file whole."""
-        return npy.parse(_opened(Path(name), opened).data, shown(name))
-
-    def named(self, name: str) -> str:
-        """Its path."""
-        return shown(name)
-
-    def roles(self) -> dict[str, str]:
-        """Samples and targets of each split."""
-        return {
-            f"{split}.{what}": path
-            for split, pair in self._pairs().items()
-            for what, path in zip(("inputs", "targets"), pair, strict=True)
-            if path is not None
-        }
-
-    def key(self, name: str) -> None:
-        """A file of its own holds it."""
-
-    def at(self, path: Path) -> NpySource:
-        """Files in a folder, called as these are."""
-        pairs = [(self.test_inputs, self.test_targets), (self.inputs, self.targets)]
-        inputs, targets = new_pair(path, pairs)
-        return NpySource(
-            inputs=str(inputs),
-            targets=None if targets is None else str(targets),
-            target=self.target,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class NpzSource(Arrays):
-    """Samples and targets as arrays of one .npz archive."""
-
-    file: Annotated[str, "the archive; the other keys name arrays in it"]
-
-    PLACES = ("file",)
-
-    def header(self, name: str) -> Header:
-        """From the first bytes of the array."""
-        path = Path(self.file)
-        regular_size(path)
-        return npy.peek(path, name, shown(path))
-
-    def array(self, name: str, opened: dict[Path, Loaded]) -> Npy:
-        """The array unpacked."""
-        return npy.unpack(_opened(Path(self.file), opened).data, name, shown(self.file))
-
-    def named(self, name: str) -> str:
-        """The archive, then the array."""
-        return f"{shown(self.file)}, {name}"
-
-    def roles(self) -> dict[str, str]:
-        """The archive holds all."""
-        return {"train": self.file}
-
-    def key(self, name: str) -> str:
-        """Its name."""
-        return name
-
-    def at(self, path: Path) -> NpzSource:
-        """Another archive: its test arrays, where it has them as this one does."""
-        data, source = load(path).data, shown(path)
-        names = npy.names(data, source)
-        pairs = [(self.inputs, self.targets)]
-        if self.test_inputs and {self.test_inputs, self.test_targets} <= {*names, None}:
-            pairs = [(self.test_inputs, self.test_targets)]
-        ((inputs, targets),) = pairs
-        return NpzSource(file=str(path), inputs=inputs, targets=targets, target=self.target)
-
-
-def _opened(path: Path, opened: dict[Path, Loaded]) -> Loaded:
+def opened_file(path: Path, opened: dict[Path, Loaded]) -> Loaded:
     """A file, read the first time that it is asked for."""
     if path not in opened:
         opened[path] = load(path)

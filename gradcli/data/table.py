@@ -17,8 +17,8 @@ DATASETS: Late[type[Source]] = Late(
         "cifar100": "gradcli.data.cifar:Cifar100",
         "idx": "gradcli.data.images:IdxSource",
         "image_folder": "gradcli.data.folder:ImageFolder",
-        "npy": "gradcli.data.arrays:NpySource",
-        "npz": "gradcli.data.arrays:NpzSource",
+        "npy": "gradcli.data.npy_source:NpySource",
+        "npz": "gradcli.data.npz_source:NpzSource",
         "csv": "gradcli.data.csv:CsvSource",
         "text": "gradcli.data.text:TextSource",
     }

@@ -11,7 +11,9 @@ import pytest
 
 from gradcli import engine
 from gradcli.data import npy
-from gradcli.data.arrays import NpySource, NpzSource, tensor
+from gradcli.data.arrays import tensor
+from gradcli.data.npy_source import NpySource
+from gradcli.data.npz_source import NpzSource
 from gradcli.errors import ConfigError, DataError
 
 numpy = pytest.importorskip("numpy")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gradcli import engine
-from gradcli.data.arrays import NpySource
 from gradcli.data.facts import Facts, TargetFacts
+from gradcli.data.npy_source import NpySource
 from gradcli.data.samples import Samples, Windows
 from gradcli.data.targets import PORTION, TargetScale, fit_targets
 
