@@ -186,18 +186,25 @@ def _gzip_notes(path: Path, start: bytes) -> tuple[str, ...]:
 def load(path: Path) -> Loaded:
     """A file whole, hashed, and checked against the SHA256SUMS beside it."""
     data = read(path)
-    found = hashlib.sha256(data).hexdigest()
+    sha256 = hashlib.sha256(data).hexdigest()
+    return Loaded(path, data, sha256, check_sums(path, sha256))
+
+
+def check_sums(path: Path, sha256: str) -> str | None:
+    """Compare a file's hash with the SHA256SUMS beside it.
+
+    Where that lists a file of this name in another folder only, its path there is the result.
+    """
     sums = sums_in(path.parent)
     listed = sums.files.get(path.name)
-    if listed is not None and listed != found:
+    if listed is not None and listed != sha256:
         raise DataError(
             f"{shown(path)} is not the file that {SUMS} beside it lists: "
-            f"sha256 is {found}, expected {listed}",
+            f"sha256 is {sha256}, expected {listed}",
             code="E303",
             notes=(f"restore the file; or, if the change is meant, renew its line in {SUMS}",),
         )
-    elsewhere = sums.elsewhere.get(path.name) if listed is None else None
-    return Loaded(path, data, found, elsewhere)
+    return sums.elsewhere.get(path.name) if listed is None else None
 
 
 def text_of(content: bytes, source: str, cure: str = "") -> str:

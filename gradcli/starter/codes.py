@@ -67,6 +67,10 @@ CODES: dict[str, Code] = {
     "E705": Code("A checkpoint is of another training", "Resume the run that it belongs to."),
     "E706": Code("The data changed since the run began", "Restore it, or begin a new run."),
     "E707": Code("pretrained.from names neither a file nor a run", "Correct the name."),
+    "E708": Code(
+        "Prepared data cannot be written",
+        "Make room: gradcli data clean, or set data.cache to another folder.",
+    ),
     "E751": Code("SIGTERM: the run stopped behind a checkpoint", "Go on with gradcli resume RUN."),
     "E801": Code("Several processes were started, and MPI sees one", "Install mpi4py of this MPI."),
     "E802": Code("A batch has fewer parts than there are ranks", "Start fewer, or a larger batch."),

@@ -1,0 +1,175 @@
+"""Files known again by what the file system says of them, so that they are hashed once.
+
+What was hashed is kept in `known/` of the cache, a small file for each folder of data. Losing one
+costs a hash and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import stat
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+from gradcli.data.files import check_sums, regular_size, shown
+from gradcli.data.prepared.cache import cache_folder
+from gradcli.dataclass import dataclass
+from gradcli.errors import DataError, RunError
+
+verify_data = False  # `--verify-data`: hash always
+BLOCK = 1 << 20
+_YOUNG = 2_000_000_000  # nanoseconds: a later edit could leave the same time on some disks
+_BOOK_LIMIT = 64 << 20
+Advance = Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class FileIdentity:
+    """What tells a file from an edited one without reading it.
+
+    Attributes:
+        ctime_ns: of the last change of anything, even of rights; not compared by `==`.
+    """
+
+    size: int
+    mtime_ns: int
+    inode: int
+    device: int
+    ctime_ns: int = field(default=0, compare=False)
+
+    @classmethod
+    def of(cls, path: Path | str) -> FileIdentity:
+        """The identity of the file at a path."""
+        regular_size(Path(path))
+        return cls.of_status(Path(path).stat())
+
+    @classmethod
+    def of_status(cls, found: os.stat_result) -> FileIdentity:
+        """The identity in what `stat` says."""
+        return cls(found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev, found.st_ctime_ns)
+
+    def as_list(self) -> list[int]:
+        """As JSON has it, in the order of the fields."""
+        return [self.size, self.mtime_ns, self.inode, self.device, self.ctime_ns]
+
+    def untouched(self, other: FileIdentity) -> bool:
+        """Equal, and not even its times were set back since."""
+        return self == other and self.ctime_ns == other.ctime_ns
+
+
+# The identity that each file had when its hash was asked for.
+when_hashed: dict[Path, FileIdentity] = {}
+
+
+def sha256_of(path: Path | str, progress: Advance | None = None, cache: Path | None = None) -> str:
+    """The hash of a file, compared with the SHA256SUMS beside it.
+
+    `progress` is told the bytes that were read; none are where the file is known again.
+    """
+    return sha256_of_all([path], progress, cache)[Path(path)]
+
+
+def sha256_of_all(
+    paths: Iterable[Path | str], progress: Advance | None = None, cache: Path | None = None
+) -> dict[Path, str]:
+    """The hash of each file by its path as given; those of one folder are looked up together."""
+    books: dict[Path, Book] = {}
+    hashes: dict[Path, str] = {}
+    try:
+        for path in map(Path, paths):
+            place = Path(os.path.abspath(path))  # noqa: PTH100 -- keeps links
+            if place.parent not in books:
+                books[place.parent] = Book(place.parent, cache)
+            hashes[path] = books[place.parent].sha256(place, progress)
+            check_sums(path, hashes[path])
+    finally:
+        for book in books.values():
+            book.save()
+    return hashes
+
+
+class Book:
+    """The hashes of the files in one folder, with the identities that they had."""
+
+    def __init__(self, folder: Path, cache: Path | None = None) -> None:
+        self._path: Path | None = None
+        self._changed = False
+        self._entries: dict[str, Any] = {}
+        with contextlib.suppress(RunError):  # without a home nothing is remembered
+            name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
+            self._path = (cache or cache_folder(None)) / "known" / f"{name}.json"
+            self._entries = _read(self._path)
+
+    def sha256(self, path: Path, progress: Advance | None = None) -> str:
+        """The hash of a file of this folder."""
+        now = FileIdentity.of(path)
+        known = None if verify_data else _hash_in(self._entries.get(path.name), now)
+        if known is not None:
+            when_hashed[path] = now
+            return known
+        sha256, now = hashed(path, progress)
+        when_hashed[path] = now
+        if time.time_ns() - now.mtime_ns >= _YOUNG:
+            self._entries[path.name] = {"identity": now.as_list(), "sha256": sha256}
+            self._changed = True
+        return sha256
+
+    def save(self) -> None:
+        """Remember what is new; a cache that cannot be written costs the hash next time."""
+        if self._path is None or not self._changed:
+            return
+        aside = self._path.with_name(f".{secrets.token_hex(8)}.tmp")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            aside.write_text(json.dumps(self._entries))
+            aside.replace(self._path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                aside.unlink()
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > _BOOK_LIMIT:
+            return {}
+        entries = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return entries if isinstance(entries, dict) else {}
+
+
+def _hash_in(entry: Any, identity: FileIdentity) -> str | None:
+    """The hash that an entry holds, if it is of a file that nobody has touched since."""
+    if not isinstance(entry, dict) or entry.get("identity") != identity.as_list():
+        return None
+    sha256 = entry.get("sha256")
+    return sha256 if isinstance(sha256, str) and len(sha256) == 64 else None
+
+
+def hashed(path: Path, progress: Advance | None = None) -> tuple[str, FileIdentity]:
+    """The hash of a file, read in blocks, and the identity that it had all the time."""
+    digest, block = hashlib.sha256(), bytearray(BLOCK)
+    try:
+        # Without O_NONBLOCK, a pipe put in the file's place meanwhile would stall us for ever.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as file:
+            before = os.fstat(file.fileno())
+            if not stat.S_ISREG(before.st_mode):
+                raise DataError(f"data file '{shown(path)}' is no longer a regular file")
+            while count := file.readinto(block):
+                digest.update(memoryview(block)[:count])
+                if progress is not None:
+                    progress(count)
+            after = os.fstat(file.fileno())
+    except OSError as error:
+        raise DataError(f"data file '{shown(path)}' cannot be read: {error.strerror}") from None
+    identity = FileIdentity.of_status(before)
+    if not identity.untouched(FileIdentity.of_status(after)):
+        raise DataError(f"data file '{shown(path)}' changed while it was read; start again")
+    return digest.hexdigest(), identity

@@ -1,0 +1,296 @@
+"""Prepared sets: arrays and facts in a folder that is named by what they were made from.
+
+    <cache>/<reader>-<16 hex>/facts.json, <array>.npy, ...
+
+A set is written aside, flushed and renamed, under a lock. facts.json holds a hash over its own
+content and one of each array, so that nothing that was damaged is believed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradcli.data.files import as_text, shown
+from gradcli.data.prepared import identity, progress
+from gradcli.data.prepared.identity import Book, FileIdentity
+from gradcli.data.prepared.lock import Lock
+from gradcli.data.prepared.writer import Stored, Writer, as_json, refused
+from gradcli.dataclass import dataclass
+from gradcli.errors import DataError
+
+if TYPE_CHECKING:
+    from gradcli.engine import Tensor
+
+FORMAT = 1
+FACTS = "facts.json"
+_FACTS_LIMIT = 256 << 20
+Write = Callable[[Writer], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a set is made from; two of the same content and keys are the same set.
+
+    Attributes:
+        version: of the reader: a higher one where it gives other numbers than before.
+        keys: of `data:`, those that shape what is written; JSON values.
+        sources: the file of each role with its sha256.
+    """
+
+    reader: str
+    version: int
+    keys: Mapping[str, Any]
+    sources: Mapping[str, tuple[Path, str]]
+
+    def content(self) -> dict[str, Any]:
+        """What the name is a hash of; where files lie does not matter."""
+        return {
+            "format": FORMAT,
+            "reader": self.reader,
+            "version": self.version,
+            "keys": dict(self.keys),
+            "sources": {role: sha256 for role, (_, sha256) in self.sources.items()},
+        }
+
+    @property
+    def name(self) -> str:
+        """Of the folder."""
+        return f"{self.reader}-{_hash(self.content())[:16]}"
+
+    @property
+    def title(self) -> str:
+        """For people: the first file, and how many more there are."""
+        names = [shown(path.name) for path, _ in self.sources.values()]
+        first = names[0] if names else self.reader
+        return first if len(set(names)) < 2 else f"{first} and {len(set(names)) - 1} more"
+
+
+class PreparedSet:
+    """A set that was opened.
+
+    Attributes:
+        facts: what the reader's `write` gave.
+        sha256: hash of each source file by its role.
+    """
+
+    def __init__(self, folder: Path, facts: dict[str, Any], arrays: dict[str, Stored]) -> None:
+        self.folder = folder
+        self.facts: dict[str, Any] = facts["facts"]
+        self.sha256: dict[str, str] = facts["sources"]
+        self.arrays = arrays
+
+    def tensor(self, name: str) -> Tensor:
+        """An array, mapped read-only."""
+        from gradcli.data.prepared.mapped import map_file
+        from gradcli.engine.dtype import DTYPES
+
+        one = self.arrays[name]
+        path = self.folder / f"{name}.npy"
+        return map_file(path, DTYPES[one.dtype], one.shape, one.offset, one.identity)
+
+
+class Damage(Exception):  # noqa: N818 -- never leaves this package
+    """A set that is not to be believed, and why."""
+
+
+def prepared(recipe: Recipe, write: Write, cache: Path) -> PreparedSet:
+    """The set of a recipe, written by `write` unless it is there.
+
+    `write` puts arrays into the Writer and gives the facts, JSON values. Of two processes the
+    second one waits for the first.
+
+    Raises:
+        RunError: the cache cannot be written.
+        DataError: a source was edited meanwhile.
+    """
+    with contextlib.suppress(Damage):
+        there = opened(cache / recipe.name, recipe)
+        if there is not None:
+            return there
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        lock = Lock(cache / f"{recipe.name}.lock", recipe.title)
+    except OSError as error:
+        raise refused(error, cache) from None
+    try:
+        return _prepared_alone(recipe, write, cache, lock)
+    finally:
+        lock.release()
+
+
+def _prepared_alone(recipe: Recipe, write: Write, cache: Path, lock: Lock) -> PreparedSet:
+    try:
+        there = opened(cache / recipe.name, recipe)
+    except Damage as damage:
+        progress.teller(f"{recipe.name} is prepared anew: {damage}")
+        there = None
+    if there is not None:
+        return there
+    if lock.known:
+        remove_asides(cache, recipe.name)
+    _make(recipe, write, cache)
+    made = opened(cache / recipe.name, recipe)
+    assert made is not None, "a set that was just written is there"
+    return made
+
+
+def _make(recipe: Recipe, write: Write, cache: Path) -> None:
+    before = {path: _at_hashing(path) for path, _ in recipe.sources.values() if path.is_file()}
+    aside = cache / f".{recipe.name}.{os.getpid()}-{secrets.token_hex(4)}"
+    writer = Writer(aside, recipe.title)
+    try:
+        with writer.writing():
+            aside.mkdir()
+        facts = write(writer)
+        arrays = writer.close()
+        _refuse_edited(before)
+        with writer.writing():
+            _write_facts(aside / FACTS, {**recipe.content(), **_origin(recipe)}, facts, arrays)
+            _sync(aside)
+            _put_in_place(aside, cache / recipe.name)
+            _sync(cache)
+    finally:
+        writer.end()
+        writer.abandon()
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _at_hashing(path: Path) -> FileIdentity:
+    """The identity of a source when it was hashed; what was read since must be the same."""
+    known = identity.when_hashed.get(Path(os.path.abspath(path)))  # noqa: PTH100 -- keeps links
+    return known or FileIdentity.of(path)
+
+
+def _refuse_edited(before: Mapping[Path, FileIdentity]) -> None:
+    for path, then in before.items():
+        if not FileIdentity.of(path) == then:
+            raise DataError(
+                f"data file '{shown(path)}' was edited while it was being prepared; start again"
+            )
+
+
+def _origin(recipe: Recipe) -> dict[str, Any]:
+    return {"files": {role: as_text(path) for role, (path, _) in recipe.sources.items()}}
+
+
+def _write_facts(
+    path: Path, content: dict[str, Any], facts: Mapping[str, Any], arrays: Mapping[str, Stored]
+) -> None:
+    whole = {**content, "facts": dict(facts), "arrays": as_json(arrays)}
+    with path.open("x", encoding="ascii") as file:
+        json.dump({**whole, "sha256": _hash(whole)}, file, allow_nan=False)
+        file.flush()
+        os.fsync(file.fileno())
+    path.chmod(0o444)
+
+
+def _hash(value: object) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _put_in_place(aside: Path, folder: Path) -> None:
+    """Rename the set; a damaged one that lies there goes."""
+    old = aside.with_name(f"{aside.name}-old")
+    with contextlib.suppress(FileNotFoundError):
+        folder.rename(old)
+    aside.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _sync(folder: Path) -> None:
+    """Make the names in a folder last through a power cut."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def remove_asides(cache: Path, name: str) -> None:
+    """Remove what a killed process left of a set; the caller holds its lock."""
+    for aside in cache.glob(f".{name}.*"):
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def opened(folder: Path, recipe: Recipe | None = None) -> PreparedSet | None:
+    """The set in a folder, looked at; None where there is none.
+
+    Raises:
+        Damage: it is not to be believed, or not that of the recipe.
+    """
+    facts = read_facts(folder)
+    if facts is None:
+        return None
+    if recipe is not None and any(facts.get(k) != v for k, v in _plain(recipe.content()).items()):
+        raise Damage(f"its {FACTS} is that of another set")
+    try:
+        arrays = {name: _stored(one) for name, one in facts["arrays"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Damage(f"its {FACTS} lacks what this version needs") from error
+    book = Book(folder, folder.parent)
+    looked = {name: _checked(folder / f"{name}.npy", one, book) for name, one in arrays.items()}
+    book.save()
+    return PreparedSet(folder, facts, looked)
+
+
+def _plain(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def read_facts(folder: Path) -> dict[str, Any] | None:
+    """What facts.json says, unless it was changed; None where there is no such folder."""
+    path = folder / FACTS
+    try:
+        if path.stat().st_size > _FACTS_LIMIT:
+            raise Damage(f"its {FACTS} is too long")
+        facts = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        if folder.is_dir():
+            raise Damage(f"it has no {FACTS}") from None
+        return None
+    except (OSError, ValueError, RecursionError):
+        raise Damage(f"its {FACTS} cannot be read") from None
+    if not isinstance(facts, dict) or facts.pop("sha256", None) != _own_hash(facts):
+        raise Damage(f"its {FACTS} was changed")
+    return facts
+
+
+def _own_hash(facts: dict[str, Any]) -> str | None:
+    with contextlib.suppress(ValueError):  # NaN
+        return _hash(facts)
+    return ""
+
+
+def _stored(one: dict[str, Any]) -> Stored:
+    return Stored(
+        str(one["dtype"]),
+        tuple(map(int, one["shape"])),
+        int(one["offset"]),
+        str(one["sha256"]),
+        FileIdentity(*map(int, one["identity"])),
+    )
+
+
+def _checked(path: Path, one: Stored, book: Book) -> Stored:
+    """The array with the identity that it has now; hashed where that is not the one it had."""
+    try:
+        now = FileIdentity.of(path)
+        if not identity.verify_data and now.untouched(one.identity):
+            return one
+        if now.size != one.identity.size:
+            raise Damage(f"{path.name} has another length")
+        if book.sha256(path) != one.sha256:
+            raise Damage(f"{path.name} was changed")
+    except DataError as error:
+        raise Damage(error.message) from None
+    identity_now = identity.when_hashed.get(path, now)
+    return Stored(one.dtype, one.shape, one.offset, one.sha256, identity_now)

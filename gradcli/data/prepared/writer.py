@@ -1,0 +1,273 @@
+"""Writing the arrays of a set: `.npy` files of format 1.0, flushed, and each hashed."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import math
+import mmap
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradcli.data.files import shown
+from gradcli.data.prepared.identity import FileIdentity, hashed
+from gradcli.data.prepared.progress import Progress
+from gradcli.dataclass import dataclass
+from gradcli.errors import RunError
+from gradcli.wording import byte_size
+
+if TYPE_CHECKING:
+    from gradcli.engine import DType
+
+# The element types of arrays, as NumPy writes them, with their sizes and codes for memoryview.
+TYPES = {
+    "float32": ("f4", 4, "f"),
+    "float64": ("f8", 8, "d"),
+    "int32": ("i4", 4, "i"),
+    "int64": ("i8", 8, "q"),
+    "uint8": ("u1", 1, "B"),
+    "bool": ("b1", 1, "?"),
+}
+_ORDER = "<" if sys.byteorder == "little" else ">"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_BUFFER = 1 << 20
+_BACK_DATED = 10  # seconds, so that the time of any later edit is another one
+_ELSEWHERE = "keep prepared data elsewhere: data: {cache: DIR}"
+
+
+def header(dtype: str, shape: Sequence[int]) -> bytes:
+    """What stands before the numbers; its length does not depend on the first dimension."""
+    inner = "".join(f"{size}, " for size in shape[1:])
+    first = f"{shape[0]}, " if shape else ""
+    letters, size, _ = TYPES[dtype]
+    order = "|" if size == 1 else _ORDER
+    text = f"{{'descr': '{order}{letters}', 'fortran_order': False, 'shape': ({first}{inner}), }}"
+    longest = len(text) - len(first) + 24
+    total = -(-(10 + longest + 1) // 64) * 64
+    padded = text.ljust(total - 11) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded.encode("latin-1")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An array of a set: its facts as they stand in facts.json."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+    sha256: str
+    identity: FileIdentity
+
+
+class ArrayWriter:
+    """An array that grows by its first dimension."""
+
+    def __init__(self, writer: Writer, path: Path, dtype: str, inner: tuple[int, ...]) -> None:
+        self.path, self.dtype = path, dtype
+        self._writer, self._inner = writer, inner
+        self._row = math.prod(inner) * TYPES[dtype][1]
+        self._bytes = 0
+        with writer.writing():
+            self._file = path.open("xb", buffering=_BUFFER)
+        self._put(header(dtype, (0, *inner)))
+
+    def append(self, buffer: Any) -> None:
+        """More numbers, in C order and this machine's bytes; rows may come in pieces."""
+        view = memoryview(buffer)
+        self._put(view if view.format == "B" and view.ndim == 1 else view.cast("B"))
+        self._bytes += view.nbytes
+
+    def _put(self, data: bytes | memoryview) -> None:
+        with self._writer.writing(len(data)):
+            self._file.write(data)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """With as many rows as were appended."""
+        return (self._bytes // self._row if self._row else 0, *self._inner)
+
+    def close(self) -> None:
+        """The header as it is in the end; all on the disk."""
+        assert not self._row or self._bytes % self._row == 0, f"{self.path.name} ends within a row"
+        with self._writer.writing():
+            self._file.seek(0)
+            self._file.write(header(self.dtype, self.shape))
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+
+    def abandon(self) -> None:
+        """Close the file, whatever is in it."""
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+
+class FixedArray:
+    """An array of a shape known before, whose numbers come in any order."""
+
+    def __init__(self, writer: Writer, path: Path, dtype: str, shape: tuple[int, ...]) -> None:
+        self.path, self.dtype, self.shape = path, dtype, shape
+        start = header(dtype, shape)
+        length = math.prod(shape) * TYPES[dtype][1]
+        self._map: mmap.mmap | None = None
+        code: Any = TYPES[dtype][2]
+        self.view: memoryview[Any] = memoryview(bytearray()).cast(code)
+        with writer.writing(len(start) + length), path.open("xb+") as file:
+            _reserve(file.fileno(), len(start) + length)  # a full disk would end us by SIGBUS later
+            file.write(start)
+            file.flush()
+            if length:
+                self._map = mmap.mmap(file.fileno(), len(start) + length)
+                self.view = memoryview(self._map)[len(start) :].cast(code)
+        self._writer = writer
+
+    def close(self) -> None:
+        """All on the disk."""
+        with self._writer.writing():
+            if self._map is not None:
+                self._map.flush()
+            with self.path.open("rb") as file:
+                os.fsync(file.fileno())
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of the memory; where somebody still holds a part of it, later."""
+        with contextlib.suppress(BufferError):
+            self.view.release()
+            if self._map is not None:
+                self._map.close()
+
+
+def _reserve(handle: int, length: int) -> None:
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(handle, 0, length)
+        return
+    for at in range(0, length, _BUFFER):
+        os.pwrite(handle, bytes(min(_BUFFER, length - at)), at)
+
+
+class Writer:
+    """What a reader writes the arrays of a set with, in a folder aside."""
+
+    def __init__(self, folder: Path, title: str) -> None:
+        self._folder, self._title = folder, title
+        self._written = 0
+        self._arrays: dict[str, ArrayWriter | FixedArray] = {}
+        self._progress: Progress | None = None
+
+    def array(self, name: str, dtype: DType | str, inner_shape: Sequence[int] = ()) -> ArrayWriter:
+        """A new array that grows; `dtype` is of the engine or its name."""
+        made = ArrayWriter(self, self._path(name), str(_name(dtype)), tuple(inner_shape))
+        self._arrays[name] = made
+        return made
+
+    def fixed(self, name: str, dtype: DType | str, shape: Sequence[int]) -> memoryview[Any]:
+        """The numbers of a new array of this shape, flat, all 0; what is put there is kept."""
+        made = FixedArray(self, self._path(name), str(_name(dtype)), tuple(shape))
+        self._arrays[name] = made
+        return made.view
+
+    def _path(self, name: str) -> Path:
+        assert name not in self._arrays, f"two arrays '{name}'"
+        return self._folder / f"{name}.npy"
+
+    def progress(self, total: int | None, unit: str) -> Progress:
+        """Who watches is told from now on; call its `advance`."""
+        if self._progress is not None:
+            self._progress.close()
+        self._progress = Progress(f"preparing {self._title}", total, unit)
+        return self._progress
+
+    @contextlib.contextmanager
+    def writing(self, count: int = 0) -> Iterator[None]:
+        """While so many bytes are written: what the disk refuses is told with a cure."""
+        self._written += count
+        try:
+            yield
+        except OSError as error:
+            raise refused(error, self._folder.parent, self._needed()) from None
+
+    def _needed(self) -> int:
+        """Bytes of the whole set, as far as one can tell."""
+        watched = self._progress
+        if watched is None or not watched.total or not watched.done:
+            return self._written
+        return max(self._written, self._written * watched.total // watched.done)
+
+    def close(self) -> dict[str, Stored]:
+        """Everything on the disk, and the facts of each array."""
+        for array in self._arrays.values():
+            array.close()
+        return {name: self._stored(array) for name, array in self._arrays.items()}
+
+    def _stored(self, array: ArrayWriter | FixedArray) -> Stored:
+        old = time.time() - _BACK_DATED
+        with self.writing():
+            array.path.chmod(0o444)
+            os.utime(array.path, (old, old))
+        sha256, identity = hashed(array.path)
+        offset = len(header(array.dtype, array.shape))
+        return Stored(array.dtype, array.shape, offset, sha256, identity)
+
+    def abandon(self) -> None:
+        """Let go of everything; what was written is removed by others."""
+        for array in self._arrays.values():
+            array.abandon()
+
+    def end(self) -> None:
+        """Who watches is told that it is over."""
+        if self._progress is not None:
+            self._progress.close()
+            self._progress = None
+
+
+def _name(dtype: DType | str) -> str:
+    name = dtype if isinstance(dtype, str) else dtype.name
+    assert name in TYPES, f"no arrays of {name} are prepared"
+    return name
+
+
+def refused(error: OSError, cache: Path, needed: int = 0) -> RunError:
+    """What a disk says to prepared data, as one sentence with a cure."""
+    if error.errno in _FULL:
+        return RunError(
+            f"the disk is full: prepared data needs {_amount(needed)} in {shown(cache)}, and "
+            f"{_free(cache)} free there",
+            code="E708",
+            notes=("make room, such as by `gradcli data clean`", f"or {_ELSEWHERE}"),
+        )
+    return RunError(
+        f"prepared data cannot be written to {shown(cache)}: {error.strerror}",
+        code="E708",
+        notes=(_ELSEWHERE,),
+    )
+
+
+def _amount(needed: int) -> str:
+    return f"about {byte_size(needed)}" if needed else "room"
+
+
+def _free(cache: Path) -> str:
+    try:
+        return f"{byte_size(shutil.disk_usage(cache).free)} are"
+    except OSError:
+        return "too little is"
+
+
+def as_json(arrays: Mapping[str, Stored]) -> dict[str, Any]:
+    """The arrays as facts.json has them."""
+    return {
+        name: {
+            "dtype": one.dtype,
+            "shape": list(one.shape),
+            "offset": one.offset,
+            "sha256": one.sha256,
+            "identity": one.identity.as_list(),
+        }
+        for name, one in arrays.items()
+    }
