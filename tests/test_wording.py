@@ -121,8 +121,8 @@ def test_a_list_that_is_cut_says_so() -> None:
     ("number", "notes"),
     [
         (0, ()),
-        (1, ("1 file is no .png or .jpg and is left out",)),
-        (2, ("2 files are no .png or .jpg and are left out",)),
+        (1, ("1 file is no .png, .jpg, .jpeg, .webp, .bmp or .gif and is left out",)),
+        (2, ("2 files are no .png, .jpg, .jpeg, .webp, .bmp or .gif and are left out",)),
     ],
 )
 def test_files_that_are_left_out_are_counted_in_english(

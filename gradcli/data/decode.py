@@ -1,4 +1,4 @@
-"""PNG and JPEG through Pillow, which is imported only here and only when a picture is read."""
+"""Pictures through Pillow, which is imported only here and only when a picture is read."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import Any
 
-from gradcli.data import jpeg, modes, png
-from gradcli.data.foreign import kind_of
+from gradcli.data import jpeg, modes, picture_formats, png
 from gradcli.data.inflate import BOMB_RATIO, BOMB_SIZE
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
@@ -34,7 +33,7 @@ def require_pillow() -> None:
     """Say what to install where Pillow is missing."""
     if find_spec("PIL") is None:
         raise DataError(
-            "image_folder reads PNG and JPEG through Pillow, which is not installed: "
+            "image_folder reads pictures through Pillow, which is not installed: "
             "pip install 'gradcli[images]'"
         )
 
@@ -45,10 +44,11 @@ def planes(data: bytes, size: int, color: str, source: str) -> bytes:
 
 
 def picture_of(data: bytes, size: int, color: str, source: str) -> Picture:
-    """A picture from the bytes of a PNG or JPEG file; `source` names it in errors.
+    """A picture from the bytes of a file in one of the FORMATS; `source` names it in errors.
 
-    Its shorter side is made `size` long, bilinear, and the middle of the longer one is kept. Of 16
-    bits the upper 8 are taken.
+    It is turned as its mark of orientation says, its shorter side is made `size` long, bilinear,
+    and the middle of the longer one is kept. Of 16 bits the upper 8 are taken, of an animation the
+    first picture.
     """
     require_pillow()
     from PIL import Image
@@ -56,9 +56,11 @@ def picture_of(data: bytes, size: int, color: str, source: str) -> Picture:
     try:
         if png.is_png(data):
             _check_pixels(*png.check_header(data), source)
+        elif sides := picture_formats.sides_before_opening(data):
+            _check_sides(*sides, 4, data, source)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about damaged metadata that is not looked at
-            with Image.open(io.BytesIO(data), formats=("PNG", "JPEG")) as opened:
+            with Image.open(io.BytesIO(data), formats=picture_formats.FORMATS) as opened:
                 return _of_file(opened, data, size, color, source)
     except DataError:
         raise
@@ -67,28 +69,19 @@ def picture_of(data: bytes, size: int, color: str, source: str) -> Picture:
             f"{source}: more than {MOST_PIXELS} pixels; no more are read", code="E302"
         ) from None
     except Exception as error:  # damaged files end in anything there, from OSError to SyntaxError
-        reason = _reason(error, data)
-        raise DataError(
-            f"{source}: not a whole PNG or JPEG picture: {reason}", code="E302"
-        ) from None
+        what = f"not a whole {picture_formats.NAMES} picture: {_reason(error, data)}"
+        raise DataError(f"{source}: {what}", code="E302") from None
 
 
 def _of_file(opened: Any, data: bytes, size: int, color: str, source: str) -> Picture:
-    _check_pixels(opened.width, opened.height, source)
-    unpacked = opened.width * opened.height * (1 if opened.mode in modes.GRAYS else 4)
-    if unpacked > max(BOMB_SIZE, BOMB_RATIO * len(data)):
-        pixels = quantity(f"{opened.width} x {opened.height}", "pixel")
-        raise DataError(
-            f"{source}: {pixels} unpack to {quantity(unpacked, 'byte')}, more "
-            f"than {BOMB_RATIO} for each of the file's {len(data)}; save it smaller",
-            code="E302",
-        )
+    numbers = 1 if opened.mode in modes.GRAYS else 4
+    unpacked = _check_sides(opened.width, opened.height, numbers, data, source)
     with _LARGE if unpacked > BOMB_SIZE else nullcontext():
         bits = 8
         if opened.format == "PNG":
             png.check(data)
             bits = png.bits_of(data)
-        else:
+        elif opened.format == "JPEG":
             jpeg.check(data)
         return Picture(_planes(opened, size, color), modes.losses(opened, bits))
 
@@ -104,7 +97,7 @@ def planes_of(picture: Any, size: int, color: str, source: str = "the picture") 
 def _planes(picture: Any, size: int, color: str) -> bytes:
     mode, channels = COLORS[color]
     of_png = picture.format == "PNG"
-    plain = modes.of_bytes(_middle(picture, size), mode, of_png=of_png)
+    plain = modes.of_bytes(_middle(modes.upright(picture), size), mode, of_png=of_png)
     pixels = _square(plain, size).convert(mode).tobytes()
     return b"".join(pixels[channel::channels] for channel in range(channels))
 
@@ -115,6 +108,20 @@ def _check_pixels(width: int, height: int, source: str) -> None:
             f"{source}: {quantity(f'{width} x {height}', 'pixel')}; at most {MOST_PIXELS} are read",
             code="E302",
         )
+
+
+def _check_sides(width: int, height: int, numbers: int, data: bytes, source: str) -> int:
+    """The bytes of a picture of so many numbers a pixel, unless its file is too small for them."""
+    _check_pixels(width, height, source)
+    unpacked = width * height * numbers
+    if unpacked > max(BOMB_SIZE, BOMB_RATIO * len(data)):
+        pixels = quantity(f"{width} x {height}", "pixel")
+        raise DataError(
+            f"{source}: {pixels} unpack to {quantity(unpacked, 'byte')}, more "
+            f"than {BOMB_RATIO} for each of the file's {len(data)}; save it smaller",
+            code="E302",
+        )
+    return unpacked
 
 
 def _middle(picture: Any, size: int) -> Any:
@@ -142,6 +149,5 @@ def _square(picture: Any, size: int) -> Any:
 
 def _reason(error: Exception, data: bytes) -> str:
     """Pillow quotes the memory address of what it could not identify."""
-    if str(error).startswith("cannot identify"):
-        return f"it is {kind_of(data[:64]) or 'neither'}"
-    return str(error)
+    unknown = str(error).startswith("cannot identify")
+    return picture_formats.unknown(data) if unknown else str(error)

@@ -1,4 +1,4 @@
-"""Pictures in files: `data: {name: image_folder}`, a folder for each class, PNG and JPEG."""
+"""Pictures in files: `data: {name: image_folder}`, a folder for each class."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from gradcli.data.decode import COLORS, Picture, picture_of, planes, planes_of, 
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import as_text, expanded, is_folder, read, shown
 from gradcli.data.images import check_shape, unseen
+from gradcli.data.picture_formats import SUFFIXES
 from gradcli.data.pictures import Pictures, Statistic, normalization
 from gradcli.data.samples import Samples, scaled, tensor_of
 from gradcli.data.split import cut, shuffled
@@ -25,7 +26,6 @@ from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 from gradcli.wording import listed, quantity, verb
 
-SUFFIXES = (".png", ".jpg", ".jpeg")
 MOST = 4 << 30  # bytes of all pictures together
 # Of ImageNet, in 0..1; for one channel their weighted mean.
 USUAL: dict[str, tuple[Statistic, Statistic]] = {
@@ -194,7 +194,7 @@ class ImageFolder(Pictures):
         return replace(unseen(made, 255.0, facts, path), names=[path.name])
 
     def new_pictures(self, pictures: Sequence[Any], facts: DataFacts, source: str) -> Tensor:
-        """The inputs of pictures that Pillow has opened, and of the bytes of PNG and JPEG files."""
+        """The inputs of pictures that Pillow has opened, and of the bytes of files."""
         check_shape(self._shape, facts, source)
         pixels = b"".join(
             planes(one, self.size, self.color, source)
@@ -229,7 +229,8 @@ class ImageFolder(Pictures):
 
 def _notes(left_out: int, losses: Counter[str]) -> tuple[str, ...]:
     number, be = quantity(left_out, "file"), verb(left_out)
-    others = (f"{number} {be} no .png or .jpg and {be} left out",) if left_out else ()
+    kinds = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+    others = (f"{number} {be} no {kinds} and {be} left out",) if left_out else ()
     return (*others, *(_loss(count, loss) for loss, count in sorted(losses.items())))
 
 

@@ -8,10 +8,20 @@ GRAYS = ("1", "L", "LA")  # of Pillow's modes, those whose colour is one number
 # Modes of which Pillow knows the way to gray and to RGB.
 _COLORS = ("P", "PA", "RGB", "RGBA", "RGBX", "RGBa", "CMYK", "YCbCr", "HSV", "LAB")
 _ORIENTATION = 0x0112  # of Exif; 1 is upright
+# What brings the others upright, by the name of Pillow's method.
+_TURNS = {
+    2: "FLIP_LEFT_RIGHT",
+    3: "ROTATE_180",
+    4: "FLIP_TOP_BOTTOM",
+    5: "TRANSPOSE",
+    6: "ROTATE_270",
+    7: "TRANSVERSE",
+    8: "ROTATE_90",
+}
 
 SIXTEEN_BITS = "of 16 bits, of which the upper 8 are taken"
 TRANSPARENT = "transparent in places, where the colour behind is taken as it is stored"
-TURNED = "marked as turned or mirrored, which is not done"
+ANIMATED = "animated, of which the first picture is taken"
 INKS = "of printing inks (CMYK), turned into RGB without a colour profile"
 
 
@@ -40,7 +50,7 @@ def losses(picture: Any, bits: int) -> tuple[str, ...]:
     there = {
         SIXTEEN_BITS: bits == 16,
         TRANSPARENT: _is_transparent(picture),
-        TURNED: _orientation(picture) != 1,
+        ANIMATED: picture.format in ("GIF", "WEBP") and _is_animated(picture),
         INKS: picture.mode == "CMYK",
     }
     return tuple(loss for loss, is_there in there.items() if is_there)
@@ -52,8 +62,22 @@ def _is_transparent(picture: Any) -> bool:
     return "transparency" in picture.info
 
 
-def _orientation(picture: Any) -> object:
+def _is_animated(picture: Any) -> bool:
     try:
-        return picture.getexif().get(_ORIENTATION, 1)
+        return bool(picture.is_animated)
+    except Exception:  # what is damaged behind the first picture is not looked at
+        return True
+
+
+def upright(picture: Any) -> Any:
+    """A picture turned or mirrored as its mark of orientation says."""
+    picture.load()  # a mark may stand behind the pixels
+    try:
+        turn = _TURNS.get(picture.getexif().get(_ORIENTATION, 1))
     except Exception:  # damaged metadata harm no pixels, and are not looked at otherwise
-        return 1
+        return picture
+    if turn is None:
+        return picture
+    from PIL import Image
+
+    return picture.transpose(Image.Transpose[turn])

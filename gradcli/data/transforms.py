@@ -28,7 +28,7 @@ class Transforms:
     A row of a table is a dict, None stands for a gap; several are a list of dicts. A picture or an
     array is a tensor, a NumPy array or nested lists of the shape it had in the training data, or
     several; bytes (uint8) are divided by 255 like those of files. A model of an `image_folder`
-    takes pictures of any size too: those of Pillow, or the bytes of a PNG or JPEG file. A text is a
+    takes pictures of any size too: those of Pillow, or the bytes of a file. A text is a
     string, cut into samples like a file.
     """
 

@@ -12,6 +12,7 @@ from gradcli.data.decode import picture_of, require_pillow
 from gradcli.data.files import read, shown
 from gradcli.data.folder import class_folders, pictures
 from gradcli.data.modes import GRAYS
+from gradcli.data.picture_formats import FORMATS
 from gradcli.errors import DataError
 from gradcli.starter.draft import Bare, Draft, split_of
 from gradcli.wording import quantity
@@ -73,7 +74,7 @@ def _look(paths: Sequence[Path]) -> tuple[int, bool]:
     for path in paths:
         data = read(path)
         picture_of(data, 1, "gray", shown(path))  # refuses what is none
-        with Image.open(io.BytesIO(data), formats=("PNG", "JPEG")) as opened:
+        with Image.open(io.BytesIO(data), formats=FORMATS) as opened:
             shorter.append(min(opened.size))
             gray = gray and opened.mode in GRAYS
     return next((size for size in SIZES if size <= median(shorter)), SIZES[-1]), gray

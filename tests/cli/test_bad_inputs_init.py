@@ -94,7 +94,7 @@ def test_a_folder_without_pictures(refused: Callable[..., Ended]) -> None:
     Path("own/dog").mkdir()
     for number in range(9):
         Path(f"own/dog/{number}.png").write_text("no picture")
-    refused(3, "not a whole PNG or JPEG picture", "init", "own")
+    refused(3, "not a whole PNG, JPEG, WebP, BMP or GIF picture", "init", "own")
     Path("own/dog/8.png").unlink()
     refused(3, "own holds 9 pictures; a model needs 10 or more", "init", "own")
     Path("empty").mkdir()

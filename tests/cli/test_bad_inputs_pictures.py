@@ -57,8 +57,11 @@ BROKEN = {
     "no width": (png(0, 4, 0, 8, b""), "it has 0 x 4 pixels"),
     "too large": (png(60000, 60000, 2, 8, b""), "60000 x 60000 pixels; at most 178956970 are read"),
     "a page": (b"\n<!DOCTYPE html><title>404</title>", "it is an HTML page"),
-    "another picture": (b"GIF89a", "it is a GIF picture"),
-    "empty": (b"", "not a whole PNG or JPEG picture: it is neither"),
+    "another picture": (b"II*\0", "it is a TIFF picture"),
+    "half a GIF": (b"GIF89a", "it begins like a GIF picture, but its header is damaged"),
+    "half a WebP": (b"RIFF\x08\0\0\0WEBP", "it is a WebP without the header of a picture"),
+    "run lengths": (b"BM" + bytes(12) + b"\x28" + bytes(15) + b"\1", "packed by run lengths"),
+    "empty": (b"", "GIF picture: it is none of these"),
 }
 
 
@@ -108,7 +111,7 @@ def test_hidden_files_are_passed_over(gradcli: Refused, pets: None) -> None:
 
 def test_a_class_without_pictures_is_refused(refused: Refused, pets: None) -> None:
     Path("pets/bird").mkdir()
-    refused(3, "pets/bird holds no picture; .png, .jpg, .jpeg are read", *TRAIN)
+    refused(3, "pets/bird holds no picture; .png, .jpg, .jpeg, .webp, .bmp, .gif are read", *TRAIN)
     Path("pets/bird/.hidden.png").write_bytes(drawn())
     Path("pets/bird/notes.txt").touch()
     refused(3, "pets/bird holds no picture", *TRAIN)

@@ -113,7 +113,7 @@ def test_pictures_are_pillow_s_or_bytes_or_tensors(gradcli: Command, run: Path, 
     assert len(model.predict("new")) == 16
     pixels = numpy.zeros((2, 3, 8, 8), dtype=numpy.uint8)
     assert model.transforms(pixels).shape == (2, 3, 8, 8)
-    with pytest.raises(DataError, match="the samples: not a whole PNG or JPEG picture"):
+    with pytest.raises(DataError, match="the samples: not a whole PNG, JPEG, WebP, BMP or GIF"):
         model.predict(b"no picture")
 
 

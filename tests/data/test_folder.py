@@ -116,7 +116,7 @@ def test_a_test_folder_is_the_test_split(tmp_path: Path) -> None:
 def test_other_files_are_left_out_and_told(tmp_path: Path) -> None:
     pets(filled(tmp_path, cat__notes_dot_txt=b"", cat___dot_hidden=b""))
     loaded = source(tmp_path).load()
-    assert loaded.notes == ("1 file is no .png or .jpg and is left out",)
+    assert loaded.notes == ("1 file is no .png, .jpg, .jpeg, .webp, .bmp or .gif and is left out",)
     assert loaded.facts.sizes == {"train": 5}
 
 
@@ -124,15 +124,15 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     whole = io.BytesIO()
     picture(30, 30).save(whole, "PNG")
     pets(filled(tmp_path, cat__bad_dot_png=whole.getvalue()[: len(whole.getvalue()) // 2]))
-    with pytest.raises(DataError, match=r"bad\.png: not a whole PNG or JPEG picture"):
+    with pytest.raises(DataError, match=r"bad\.png: not a whole PNG, JPEG, WebP, BMP or GIF"):
         source(tmp_path).load()
 
 
 def test_the_content_decides_not_the_name(tmp_path: Path) -> None:
-    gif = io.BytesIO()
-    picture(4, 4).save(gif, "GIF")
-    filled(tmp_path, cat__a_dot_png=gif.getvalue())
-    with pytest.raises(DataError, match=r"a\.png: not a whole .* picture: it is a GIF picture"):
+    tiff = io.BytesIO()
+    picture(4, 4).save(tiff, "TIFF")
+    filled(tmp_path, cat__a_dot_png=tiff.getvalue())
+    with pytest.raises(DataError, match=r"a\.png: not a whole .* picture: it is a TIFF picture"):
         source(tmp_path).load()
 
 

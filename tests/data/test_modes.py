@@ -14,6 +14,7 @@ from gradcli.data import decode, jpeg, modes
 from gradcli.errors import DataError
 
 Image = pytest.importorskip("PIL.Image")
+ImageOps = pytest.importorskip("PIL.ImageOps")
 
 
 def encoded(picture: Any, kind: str, **options: Any) -> bytes:
@@ -79,14 +80,43 @@ def test_16_bits_of_any_kind_are_told() -> None:
         assert first(plain(color, 16, pixel)) == (128,) * 3
 
 
-@pytest.mark.parametrize("kind", ["PNG", "JPEG"])
-def test_a_mark_of_orientation_is_told_and_nothing_is_turned(kind: str) -> None:
-    picture = Image.new("RGB", (4, 4), "blue")
+@pytest.mark.parametrize("mark", range(1, 10))
+@pytest.mark.parametrize("kind", ["PNG", "WEBP"])
+def test_a_mark_of_orientation_is_obeyed(kind: str, mark: int) -> None:
+    """As ImageOps.exif_transpose does; 9 is no mark."""
+    picture = Image.frombytes("RGB", (8, 4), random.Random(3).randbytes(96))
     exif = Image.Exif()
-    exif[0x0112] = 6
-    turned, upright = encoded(picture, kind, exif=exif), encoded(picture, kind)
-    assert (first(turned), losses(turned)) == (first(upright), (modes.TURNED,))
-    assert losses(upright) == ()
+    exif[0x0112] = mark
+    lossless = {"lossless": True} if kind == "WEBP" else {}
+    marked = encoded(picture, kind, exif=exif, **lossless)
+    with Image.open(io.BytesIO(marked)) as opened:
+        turned = encoded(ImageOps.exif_transpose(opened), "PNG")
+        assert decode.planes_of(opened, 4, "rgb") == decode.planes(turned, 4, "rgb", "x")
+    assert decode.planes(marked, 4, "rgb", "x") == decode.planes(turned, 4, "rgb", "x")
+    assert (turned == encoded(picture, "PNG")) == (mark in (1, 9))
+    assert losses(marked) == ()
+
+
+def test_a_damaged_mark_turns_nothing() -> None:
+    picture = Image.new("RGB", (8, 4), "blue")
+    assert losses(encoded(picture, "JPEG", exif=b"Exif\0\0MM\0*\0\0\0\x08\0\x09damage")) == ()
+
+
+@pytest.mark.parametrize("kind", ["WEBP", "BMP", "GIF"])
+def test_other_formats_hold_the_same_pixels(kind: str) -> None:
+    picture = Image.frombytes("L", (9, 7), random.Random(4).randbytes(63)).convert("RGB")
+    lossless = {"lossless": True} if kind == "WEBP" else {}
+    data = encoded(picture.convert("L") if kind == "GIF" else picture, kind, **lossless)
+    assert decode.planes(data, 5, "rgb", "x") == decode.planes_of(picture, 5, "rgb")
+    assert losses(data) == ()
+
+
+@pytest.mark.parametrize("kind", ["WEBP", "GIF"])
+def test_of_an_animation_the_first_picture_is_taken_and_that_is_told(kind: str) -> None:
+    red, blue = (Image.new("RGB", (4, 4), color) for color in ("red", "blue"))
+    lossless = {"lossless": True} if kind == "WEBP" else {}
+    data = encoded(red, kind, save_all=True, append_images=[blue], **lossless)
+    assert (first(data), losses(data)) == ((255, 0, 0), (modes.ANIMATED,))
 
 
 def test_inks_are_read_as_adobe_writes_them() -> None:

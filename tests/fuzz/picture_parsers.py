@@ -20,18 +20,24 @@ CHUNKS = (
     b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"iCCP", b"tEXt", b"zTXt", b"iTXt", b"bKGD", b"pHYs",
     b"eXIf", b"acTL", b"fcTL", b"fdAT", b"PLTE", b"IDAT", b"IEND", b"IHDR", b"abcd", b"ABCD",
 )  # fmt: skip
+MARKS = (b"RIFF", b"WEBP", b"VP8 ", b"VP8L", b"VP8X", b"ANIM", b"ANMF", b"BM", b"GIF89a", b"!\xf9")
 
 
 class Pictures(OneFile):
-    """PNG and JPEG as squares; the right ones come out as large as was asked for."""
+    """All formats as squares; the right ones come out as large as was asked for."""
 
     REFERENCE = "PIL.Image"
-    PIECES = (*CHARACTERS, *CHUNKS, SIGNATURE, *(b"\xff" + bytes([n]) for n in range(0xC0, 0xFF)))
+    PIECES = (
+        *(*CHARACTERS, *CHUNKS, *MARKS, SIGNATURE),
+        *(b"\xff" + bytes([n]) for n in range(0xC0, 0xFF)),
+    )
 
     @cached_property
     def _seeds(self) -> list[bytes]:
         of_png = [drawn(*kind, interlaced) for kind in KINDS for interlaced in (False, True)]
-        return of_png + list(jpegs(self.reference) if self.reference else ())
+        if not self.reference:
+            return of_png
+        return [*of_png, *jpegs(self.reference), *others(self.reference)]
 
     def seeds(self) -> Sequence[bytes]:
         return self._seeds
@@ -71,6 +77,31 @@ def jpegs(image: Any) -> Iterator[bytes]:
             picture = image.frombytes(mode, (20, 14), pixels)
             picture.save(file, "JPEG", progressive=progressive, quality=60)
             yield file.getvalue()
+
+
+def others(image: Any) -> Iterator[bytes]:
+    """WebP with and without loss, BMP and GIF, one of them turned, some with several pictures."""
+    rng = random.Random(2)
+    gray, red = (image.frombytes("L", (9, 7), rng.randbytes(63)) for _ in range(2))
+    colored = image.merge("RGB", (red, gray, red))
+    mark = image.Exif()
+    mark[0x0112] = 6
+    for picture, kind, options in (
+        (colored, "WEBP", {"exif": mark}),
+        (colored, "WEBP", {"lossless": True}),
+        (image.merge("RGBA", (red, gray, red, gray)), "WEBP", {}),
+        (colored, "WEBP", {"save_all": True, "append_images": [gray]}),
+        (gray, "BMP", {}),
+        (colored, "BMP", {}),
+        (gray.convert("1"), "BMP", {}),
+        (colored.quantize(8), "BMP", {}),
+        (gray, "GIF", {}),
+        (colored.quantize(8), "GIF", {"transparency": 1}),
+        (gray, "GIF", {"save_all": True, "append_images": [red]}),
+    ):
+        file = io.BytesIO()
+        picture.save(file, kind, **options)
+        yield file.getvalue()
 
 
 def chunks_of(data: bytes) -> Iterator[tuple[bytes, bytes]]:
