@@ -1,4 +1,4 @@
-"""Samples that lie in arrays: what .npy files (npy_source.py) and archives (npz_source.py) share."""
+"""Samples that lie in arrays: what .npy files and .npz archives share."""
 
 from __future__ import annotations
 
