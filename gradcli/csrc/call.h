@@ -175,3 +175,9 @@ void gc_trim(void);            /* free memory goes back to the system, where it 
 int64_t gc_allocated(void);    /* bytes now held through gc_alloc */
 int64_t gc_kept(void);         /* bytes that nobody holds, for blocks to come */
 void gc_fill_on_alloc(int on); /* tests: fresh memory is filled with NaN patterns */
+
+/* Memory in which a file is mapped: where that has become shorter, zeros are read, and it is noted.
+ * The number of the guard; -1 where no more fit. Take it off before the file is unmapped. */
+int gc_guard(const void *data, int64_t nbytes);
+void gc_unguard(int guard);
+int gc_guard_lost(int guard); /* 1 where zeros were read */

@@ -138,6 +138,7 @@ class Build:
 
 
 try:
+    _youngest = lib.gc_guard  # of the functions
     FACTS = _declared()
     BUILD = Build(*text(lib.gc_build()).split("\n"))
 except AttributeError as error:
