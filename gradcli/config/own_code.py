@@ -29,6 +29,7 @@ from gradcli.config.row import typed_parameters
 from gradcli.config.signal import Signal
 from gradcli.config.trust import Trust
 from gradcli.data import LoadedData, Source
+from gradcli.data.hashes import merged
 from gradcli.data.own import OwnDataset
 from gradcli.dataclass import dataclass
 from gradcli.errors import ConfigError, DeviceError, GradcliError
@@ -210,7 +211,7 @@ def beside_data(dataset: LoadedData, files: Mapping[str, str]) -> LoadedData:
     Its role is "code/" and its name.
     """
     own_files = {f"code/{name}": sha256 for name, sha256 in hashes(files).items()}
-    return replace(dataset, sha256={**dataset.sha256, **own_files})
+    return replace(dataset, sha256=merged(dataset.sha256, own_files))
 
 
 def hashes(files: Mapping[str, str]) -> dict[str, str]:

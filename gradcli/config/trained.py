@@ -181,5 +181,6 @@ def _job_without_data(path: Path, meta: Meta, source: str, trust: Trust | None) 
         raise
     for field, expected in misfits(config.data, meta.facts):
         raise misfit(source, meta.facts, field, f"{expected}, as the config says")
-    job = build(config, LoadedData(config.data, meta.facts, {}, dict(meta.data)))
+    sha256 = {role: one for role, one in meta.data.items() if one is not None}
+    job = build(config, LoadedData(config.data, meta.facts, {}, sha256))
     return job.as_fitted(meta.facts, source)

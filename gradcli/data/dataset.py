@@ -109,7 +109,8 @@ class LoadedData:
     Attributes:
         facts: of a reader of gradcli's own DataFacts, with all that was fitted on the data.
         sha256: hash of each file by its role: the split that it begins, and what of that it holds
-            or its number, such as "train", "test.labels" or "train[2]".
+            or its number, such as "train", "test.labels" or "train[2]". Reading one of a large
+            file may wait for it: hashes.py.
         files: where the file of a role lies; a role of numbers that lie in no file has none.
         state: what an own dataset's `read` needs besides; JSON values.
         notes: lines worth telling the user: rows left out, gzip under a plain name.
@@ -118,7 +119,7 @@ class LoadedData:
     source: Source
     facts: Facts
     splits: dict[str, Split]
-    sha256: dict[str, str]
+    sha256: Mapping[str, str]
     state: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)

@@ -57,7 +57,7 @@ def _of_config(config: Iterable[Difference]) -> Iterator[Reason]:
 def same_data(base: RunFiles, other: RunFiles) -> bool:
     """Whether all data have the same sha256."""
     ours, theirs = (_map(run.manifest, "data") for run in (base, other))
-    return bool(ours) and ours == theirs
+    return bool(ours) and ours == theirs and None not in ours.values()
 
 
 def _of_data(base: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Reason]:

@@ -35,7 +35,8 @@ def _rows(manifest: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[tu
     files = mapping(manifest.get("files"))
     for key, value in mapping(manifest.get("data")).items():
         said = f"{_said(files[key])}, " if key in files else ""
-        yield f"data: {text(key)}", f"{said}sha256 {_said(value)}"
+        found = "not read to its end yet" if value is None else _said(value)
+        yield f"data: {text(key)}", f"{said}sha256 {found}"
     if status.get("weights_sha256"):
         yield "weights sha256", _said(status["weights_sha256"])
 

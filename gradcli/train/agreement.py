@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradcli import __version__
+from gradcli.data.hashes import known
 from gradcli.devices import kind_of
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import opened
@@ -164,23 +165,46 @@ def agree_at_start(group: Group, job: Job, options: Mapping[str, object]) -> Non
     facts = {
         "config": {**dict(_flat(job, job.resolved)), **options},
         "own code": {name: sha256(text.encode()).hexdigest() for name, text in job.code.items()},
-        "data": job.dataset.sha256,
+        "data": known(job.dataset.sha256),
         "device": kind_of(device),
         "instruction set": cpu.isa(),
     }
     everyone = group.gather_values(facts, "the start")
+    first = everyone[0]
     for rank, theirs in enumerate(everyone):
-        for what, kind in (("config", ConfigError), ("own code", ConfigError), ("data", DataError)):
-            _same_table(group, rank, what, kind, theirs[what], everyone[0][what])
-        if theirs["instruction set"] != everyone[0]["instruction set"]:
-            both = f"{theirs['instruction set']}, not {everyone[0]['instruction set']}"
+        for what, kind in (("config", ConfigError), ("own code", ConfigError)):
+            _same_table(group, rank, what, kind, theirs[what], first[what])
+        _same_table(group, rank, "data", DataError, *_both_known(theirs["data"], first["data"]))
+        if theirs["instruction set"] != first["instruction set"]:
+            both = f"{theirs['instruction set']}, not {first['instruction set']}"
             raise _other(group, ConfigError, rank, "instruction set", both)
-        if theirs["device"] != everyone[0]["device"]:
-            kinds = theirs["device"], everyone[0]["device"]
+        if theirs["device"] != first["device"]:
+            kinds = theirs["device"], first["device"]
             raise _other_device(group, rank, *kinds, "name one kind with --device, for all ranks")
     gpu = opened.device(device)
     if gpu is not None:
         _same_products(group, gpu)
+
+
+def agree_on_data(group: Group, sha256: Mapping[str, object]) -> None:
+    """Raise unless all ranks read the same data, once all hashes are there.
+
+    Raises:
+        DataError: E804, names the first file that differs.
+    """
+    everyone = group.gather_values(dict(sha256), "hashes of the data")
+    for rank, theirs in enumerate(everyone):
+        _same_table(group, rank, "data", DataError, theirs, everyone[0])
+
+
+Table = Mapping[str, object]
+
+
+def _both_known(theirs: Table, first: Table) -> tuple[Table, Table]:
+    """Both tables without what one of them does not know yet."""
+    unknown = {key for table in (theirs, first) for key, value in table.items() if value is None}
+    ours, others = ({k: v for k, v in t.items() if k not in unknown} for t in (first, theirs))
+    return others, ours
 
 
 def _same_products(group: Group, gpu: GPU) -> None:

@@ -54,7 +54,8 @@ class Meta:
         seconds: training time so far.
         metrics: the figures of the last evaluation.
         config: the resolved config, so that a difference can be named.
-        data: sha256 of each data file by its role; in format 1 by its bare name.
+        data: sha256 of each data file by its role; in format 1 by its bare name. None at step 0
+            for one that was still being read.
         facts: what is known of the data; None in format 1, whose runs need their data.
         origin: what computed it, as origin.py says; empty in older checkpoints.
         state: what the dataset of a run of format 1 had fitted; see old_runs.py.
@@ -70,7 +71,7 @@ class Meta:
     optimizer: str
     config_sha256: str
     config: Mapping[str, Any] = field(default_factory=dict)
-    data: Mapping[str, str] = field(default_factory=dict)
+    data: Mapping[str, str | None] = field(default_factory=dict)
     facts: DataFacts | None = None
     origin: Mapping[str, Any] = field(default_factory=dict)
     state: Mapping[str, Any] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcli import __version__
+from gradcli.data.hashes import known
 from gradcli.dataclass import dataclass
 from gradcli.engine import distributed
 from gradcli.errors import CheckpointError, ConfigError, NumericsError
@@ -366,7 +367,7 @@ def manifest(job: Job, circumstances: Circumstances) -> dict[str, Any]:
         "device": circumstances.device,
         "threads": circumstances.threads,
         "seed": job.settings.seed,
-        "data": dict(job.dataset.sha256),
+        "data": known(job.dataset.sha256),
         "files": dict(job.dataset.files),
     }
 

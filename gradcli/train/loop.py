@@ -13,6 +13,7 @@ from gradcli.errors import GradcliError, Interrupted, LostRankError, Stopped, sa
 from gradcli.train import disk, first_loss
 from gradcli.train.baseline import baseline_of
 from gradcli.train.checkpoint import Checkpoint, file_name, size_of
+from gradcli.train.data_watch import DataWatch
 from gradcli.train.diagnose import Explanation, RefusedStep, explain
 from gradcli.train.evaluate import Cancelled
 from gradcli.train.evaluation_files import write_evaluation
@@ -68,6 +69,7 @@ class Trainer:
         self._pace = Pace(self._step)
         self._order = Order(job.settings.seed, job.settings.batch, self.split.size, self.per_epoch)
         group = distributed.group()
+        self._data = DataWatch(job.dataset.sha256, directory, group)
         if group.size > 1:
             group.note, group.where = reporter.note, self._place
         settings = job.settings
@@ -130,6 +132,7 @@ class Trainer:
         self._ranks.begin()
         self._pace.begin()
         progress = self._step.run(done + 1, indices)
+        self._data.look()
         self._ranks.count_steps(progress.done)
         self._pace.count(progress.done, indices.shape[1])
         for step, loss in enumerate(progress.losses[: progress.done], done + 1):
@@ -215,6 +218,7 @@ class Trainer:
         if not due or self.meta.evaluated >= step or not (evaluates or self._texts.due):
             return
         figures, text = self._evaluate(step, evaluates)
+        self._data.look()
         if figures is None:
             self.meta = replace(self.meta, evaluated=step)
         else:
@@ -258,7 +262,8 @@ class Trainer:
         return step % every == 0 or ended or best or request
 
     def _save(self) -> None:
-        meta = replace(self.meta, seconds=self._seconds())
+        data = self._data.settle(first=self.meta.step == 0)
+        meta = replace(self.meta, seconds=self._seconds(), data=data)
         tensors = tensors_of(self.job.model, self.job.optimizer, self._step.average)
         self._ranks.same_weights(tensors, meta.step)
         path = self.directory.save(meta, tensors, self.job.settings.keep, self.reporter.note)
@@ -283,6 +288,7 @@ class Trainer:
         sha256 = weights_sha256(self.job.model)
         metrics, step = self._final_figures()
         baseline = baseline_of(self.job, metrics, self.job.dataset.splits)
+        self._data.settle(first=False)
         result = Result(
             run=str(self.directory.path),
             status="stopped" if self.end < self.total and not self._stale() else "finished",

@@ -1,0 +1,71 @@
+"""Hashes of data files, of which some are still to come: large files are read in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
+
+from gradcli.errors import GradcliError
+
+# Who looks whether mapped files are what they were when they were opened, and raises where they
+# are not; asked closely before anything is saved. Nobody, while nothing is mapped.
+lookouts: list[Callable[[bool], None]] = []
+
+
+class Later(Protocol):
+    """A hash that is still to come.
+
+    Attributes:
+        fault: what is wrong with the file, as far as it was read.
+    """
+
+    fault: GradcliError | None
+
+    @property
+    def ready(self) -> bool:
+        """Whether it is there."""
+
+    def result(self) -> str:
+        """The hash, once it is there; raises the fault."""
+
+
+class Hashes(Mapping[str, str]):
+    """Hashes by role; reading one that is still to come waits for it."""
+
+    def __init__(self, values: Mapping[str, str | Later]) -> None:
+        self.values_or_later = dict(values)
+
+    def __getitem__(self, role: str) -> str:
+        value = self.values_or_later[role]
+        return value if isinstance(value, str) else value.result()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values_or_later)
+
+    def __len__(self) -> int:
+        return len(self.values_or_later)
+
+    def look(self) -> None:
+        """Raise what is known by now to be wrong with a file; waits for nothing."""
+        for value in self.values_or_later.values():
+            if not isinstance(value, str) and value.fault is not None:
+                raise value.fault
+
+
+def known(hashes: Mapping[str, str]) -> dict[str, str | None]:
+    """The hashes that are there; None for those still to come."""
+    if not isinstance(hashes, Hashes):
+        return dict(hashes)
+    values = hashes.values_or_later
+    return {role: hashes[role] if _is_there(value) else None for role, value in values.items()}
+
+
+def _is_there(value: str | Later) -> bool:
+    return isinstance(value, str) or (value.ready and value.fault is None)
+
+
+def merged(hashes: Mapping[str, str], more: Mapping[str, str]) -> Mapping[str, str]:
+    """The hashes with more of them; waits for none."""
+    if not isinstance(hashes, Hashes):
+        return {**hashes, **more}
+    return Hashes({**hashes.values_or_later, **more})

@@ -1,0 +1,62 @@
+"""What is found out about data while steps are made: hashes that come later, files that change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from gradcli.data import hashes
+from gradcli.data.hashes import Hashes, known
+from gradcli.train.directory import read_manifest
+
+if TYPE_CHECKING:
+    from gradcli.engine.distributed.group import Group
+    from gradcli.train.directory import RunDirectory
+
+
+class DataWatch:
+    """Looks after the data of a run: nothing that came of other data may be entered or saved."""
+
+    def __init__(self, sha256: Mapping[str, str], directory: RunDirectory, group: Group) -> None:
+        self._sha256 = sha256
+        self._directory = directory
+        self._group = group
+        self._settled = not isinstance(sha256, Hashes)
+
+    def look(self) -> None:
+        """Raise what is known by now to be wrong; cheap, and waits for nothing."""
+        for lookout in hashes.lookouts:
+            lookout(False)
+        if isinstance(self._sha256, Hashes):
+            self._sha256.look()
+
+    def settle(self, *, first: bool) -> dict[str, str | None]:
+        """The hashes for what is saved now, of data that is what it was.
+
+        Of the `first` checkpoint, before a sample was seen, those still to come are None. Later all
+        are there, and stand in the manifest too.
+        """
+        for lookout in hashes.lookouts:
+            lookout(True)
+        if first:
+            return known(self._sha256)
+        there: dict[str, str | None] = {**self._sha256}
+        if not self._settled:
+            self._settled = True
+            self._agree(there)
+            self._enter(there)
+        return there
+
+    def _agree(self, there: Mapping[str, str | None]) -> None:
+        if self._group.size > 1:
+            from gradcli.train.agreement import agree_on_data  # whoever is alone has no others
+
+            agree_on_data(self._group, there)
+
+    def _enter(self, there: Mapping[str, str | None]) -> None:
+        """Fill in what the manifest did not know at the start."""
+        manifest = read_manifest(self._directory.path) if self._group.rank == 0 else {}
+        data = manifest.get("data")
+        if isinstance(data, dict) and None in data.values():
+            filled = {role: there.get(role) if one is None else one for role, one in data.items()}
+            self._directory.write_json("manifest.json", {**manifest, "data": filled})
