@@ -51,6 +51,9 @@ CODES: dict[str, Code] = {
     "E304": Code("A table or text has a mistake", "Look at the row and column that it names."),
     "E305": Code("The data does not fit what the config asks of it", "Change the data or the key."),
     "E311": Code("A worker of a DataLoader failed", "Read its error; try num_workers=0."),
+    "E312": Code(
+        "A data file changed while it was in use", "Restore the file, then resume the run."
+    ),
     "E401": Code("A device, kernel or compiler is not there", "Use --device cpu; see doctor."),
     "E402": Code("There is not enough memory", "Make train.batch smaller, or set micro_batch."),
     "E501": Code("NaN or infinity where numbers are needed", "Lower optim.lr, or set train.clip."),

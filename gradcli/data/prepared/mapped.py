@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gradcli import engine
+from gradcli.data import hashes
 from gradcli.data.files import shown
 from gradcli.data.prepared.identity import FileIdentity
 from gradcli.dataclass import dataclass
@@ -47,6 +48,39 @@ def mappings() -> list[Mapping]:
         if mapped is not None:
             there.append(Mapping(path, identity, mapped, address, length))
     return there
+
+
+def check_mappings(closely: bool) -> None:
+    """Raise unless all mapped files are as they were when they were opened.
+
+    Closely: the file system is asked about each. One that was removed keeps what was mapped.
+    """
+    if not closely:
+        return
+    for one in mappings():
+        try:
+            now = FileIdentity.of_status(one.path.stat())
+        except OSError:
+            continue
+        if now != one.identity:
+            raise DataError(
+                f"data file '{shown(one.path)}' was changed while it was in use: "
+                f"{_difference(one.identity, now)}; nothing is saved of what came since the last "
+                "checkpoint",
+                code="E312",
+                notes=("restore the file, then go on from that with gradcli resume",),
+            )
+
+
+def _difference(then: FileIdentity, now: FileIdentity) -> str:
+    if now.inode != then.inode or now.device != then.device:
+        return "another file lies in its place"
+    if now.size != then.size:
+        return f"it had {quantity(then.size, 'byte')}, and has {now.size}"
+    return "it was written to"
+
+
+hashes.lookouts.append(check_mappings)
 
 
 def map_file(
