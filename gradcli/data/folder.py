@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
-from gradcli.data.decode import COLORS, Picture, picture_of, planes, planes_of, require_pillow
+from gradcli.data.decode import COLORS, planes, planes_of, require_pillow
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import as_text, expanded, is_folder, read, shown
+from gradcli.data.files import as_text, expanded, is_folder, shown
 from gradcli.data.images import check_shape, unseen
+from gradcli.data.picture_files import PictureFiles, picture_in
 from gradcli.data.picture_formats import SUFFIXES
 from gradcli.data.pictures import Pictures, Statistic, normalization
+from gradcli.data.prepared.cache import cache_folder
+from gradcli.data.prepared.cached import Cached, locate_cache
 from gradcli.data.samples import Samples, scaled, tensor_of
 from gradcli.data.split import cut, shuffled
 from gradcli.dataclass import dataclass
@@ -26,7 +28,6 @@ from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 from gradcli.wording import listed, quantity, verb
 
-MOST = 4 << 30  # bytes of all pictures together
 # Of ImageNet, in 0..1; for one channel their weighted mean.
 USUAL: dict[str, tuple[Statistic, Statistic]] = {
     "rgb": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
@@ -44,10 +45,10 @@ class Listed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageFolder(Pictures):
+class ImageFolder(Cached, Pictures):
     """A folder for each class; all pictures are made one size. Needs the extra `images`."""
 
-    PLACES: ClassVar = ("dir", "test_dir")
+    PLACES: ClassVar = ("dir", "test_dir", "cache")
 
     dir: Annotated[str, "folder of the class folders"]
     size: Annotated[
@@ -79,8 +80,8 @@ class ImageFolder(Pictures):
     def locate(self, root: Path) -> Self:
         """With absolute folders; Pillow must be there."""
         require_pillow()
-        found: dict[str, Any] = {}
-        for key in self.PLACES:
+        found: dict[str, Any] = {"cache": locate_cache(self.cache, root)}
+        for key in ("dir", "test_dir"):
             if (written := getattr(self, key)) is not None:
                 folder = Path(os.path.abspath(root / expanded(written)))  # noqa: PTH100
                 if not is_folder(folder):
@@ -92,8 +93,9 @@ class ImageFolder(Pictures):
 
     def facts(self) -> Facts:
         """From the names of the folders and files."""
-        return self.shown_facts(self._stored(*self._found()))
+        return self.shown_facts(self._stored(*self._found))
 
+    @cached_property
     def _found(self) -> tuple[tuple[str, ...], dict[str, Listed]]:
         """The classes, and the pictures of each folder."""
         folders = class_folders(Path(self.dir))
@@ -126,8 +128,8 @@ class ImageFolder(Pictures):
         return "uint8", "int32", 255.0, *self._statistics()
 
     def load(self) -> LoadedData:
-        """Every picture decoded, in an order that `seed` gives."""
-        classes, found = self._found()
+        """Every picture decoded, now or when it was prepared, in an order that `seed` gives."""
+        classes, found = self._found
         facts = self._stored(classes, found)
         folders = {"train": self.dir, "test": self.test_dir or ""}
         whole, hashes, losses = {}, {}, Counter[str]()
@@ -152,36 +154,13 @@ class ImageFolder(Pictures):
 
         What of them is lost is counted in `losses`.
         """
-        total = len(found.paths) * self._bytes
-        if total > MOST:
-            raise DataError(
-                f"{shown(folder)}: {quantity(len(found.paths), 'picture')} of {self._shape} take "
-                f"{quantity(total, 'byte')}; at most {MOST} are read; use a smaller size",
-                code="E305",
-            )
         order = shuffled(len(found.paths), self.seed)
-        pixels, digest = bytearray(), hashlib.sha256()
-        with ThreadPoolExecutor() as pool:
-            made = pool.map(self._picture, (found.paths[i] for i in order))
-            for i, (picture, file_hash) in zip(order, made, strict=True):
-                pixels += picture.planes
-                losses.update(picture.losses)
-                name = found.paths[i].relative_to(folder).as_posix()
-                digest.update(f"{file_hash}  {name}\n".encode("utf-8", "surrogateescape"))
-        inputs = tensor_of(memoryview(pixels), (len(order), *self._shape))
+        paths = [found.paths[i] for i in order]
+        files = PictureFiles(Path(folder), paths, self._shape, self.color)
+        made = files.decoded(lambda: cache_folder(self.cache))
+        losses.update(made.losses)
         labels = tensor_of(array("i", (found.labels[i] for i in order)), (len(order),))
-        return Samples(inputs, labels, 255.0, *self._statistics()), digest.hexdigest()
-
-    @property
-    def _bytes(self) -> int:
-        channels, height, width = self._shape
-        return channels * height * width
-
-    def _picture(self, path: Path) -> tuple[Picture, str]:
-        data = read(path)
-        return picture_of(data, self.size, self.color, shown(path)), hashlib.sha256(
-            data
-        ).hexdigest()
+        return Samples(made.pixels, labels, 255.0, *self._statistics()), made.sha256
 
     def reads(self, path: Path) -> bool:
         """Whether a file in a folder is one of pictures."""
@@ -190,7 +169,8 @@ class ImageFolder(Pictures):
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """One picture."""
         check_shape(self._shape, facts, shown(path))
-        made = tensor_of(self._picture(path)[0].planes, (1, *self._shape))
+        picture, _ = picture_in(path, self.size, self.color)
+        made = tensor_of(picture.planes, (1, *self._shape))
         return replace(unseen(made, 255.0, facts, path), names=[path.name])
 
     def new_pictures(self, pictures: Sequence[Any], facts: DataFacts, source: str) -> Tensor:

@@ -1,0 +1,147 @@
+"""Pictures of one folder, decoded in parallel: into memory, or once into prepared data."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from gradcli.data.decode import Picture, picture_of
+from gradcli.data.files import read, shown
+from gradcli.data.samples import tensor_of
+from gradcli.dataclass import dataclass
+from gradcli.engine import Tensor
+from gradcli.errors import DataError
+
+# What is decoded at each start: fewer pictures than these that take less memory.
+SMALL_FILES, SMALL_BYTES = 1000, 64 << 20
+READER, VERSION = "pictures", 1  # of prepared data
+_TOGETHER = 1024  # pictures that are handed to the threads at once
+
+
+@dataclass(frozen=True)
+class PictureFiles:
+    """Pictures in the order of the samples that they become.
+
+    Attributes:
+        folder: all paths lie below it; their hash knows them by their names from there on.
+        shape: of one picture, a byte a number.
+        color: a key of decode.COLORS.
+    """
+
+    folder: Path
+    paths: Sequence[Path]
+    shape: tuple[int, int, int]
+    color: str
+
+    @property
+    def is_small(self) -> bool:
+        """Whether they are decoded at each start."""
+        few = len(self.paths) <= SMALL_FILES
+        return few and len(self.paths) * math.prod(self.shape) <= SMALL_BYTES
+
+    def decoded(self, cache: Callable[[], Path]) -> Decoded:
+        """All of them; `cache` says where many of them are prepared."""
+        if not self.is_small:
+            return _prepared(self, cache())
+        pixels = bytearray(len(self.paths) * math.prod(self.shape))
+        sha256, losses = decode_into(memoryview(pixels), self, lambda _: None)
+        return Decoded(
+            tensor_of(memoryview(pixels), (len(self.paths), *self.shape)), sha256, losses
+        )
+
+    def name(self, path: Path) -> str:
+        """A picture's name in the folder."""
+        return path.relative_to(self.folder).as_posix()
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """Pictures as numbers.
+
+    Attributes:
+        pixels: (N, C, H, W) bytes.
+        sha256: one hash of all files with their names, in this order.
+        losses: what is not in the numbers, and of how many pictures.
+    """
+
+    pixels: Tensor
+    sha256: str
+    losses: Counter[str]
+
+
+def picture_in(path: Path, size: int, color: str) -> tuple[Picture, str]:
+    """A picture, and the hash of its file."""
+    data = read(path)
+    return picture_of(data, size, color, shown(path)), hashlib.sha256(data).hexdigest()
+
+
+def decode_into(
+    pixels: memoryview[Any], files: PictureFiles, advance: Callable[[int], object]
+) -> tuple[str, Counter[str]]:
+    """Put the pictures beside each other; gives the hash of all files and what is lost of them."""
+    each, size = math.prod(files.shape), files.shape[-1]
+
+    def put(place: int) -> tuple[str, tuple[str, ...]]:
+        picture, sha256 = picture_in(files.paths[place], size, files.color)
+        pixels[place * each : (place + 1) * each] = picture.planes
+        return sha256, picture.losses
+
+    digest, losses = hashlib.sha256(), Counter[str]()
+    for path, (sha256, lost) in zip(files.paths, _in_threads(put, len(files.paths)), strict=True):
+        digest.update(_line(sha256, files.name(path)))
+        losses.update(lost)
+        advance(1)
+    return digest.hexdigest(), losses
+
+
+def hash_of(files: PictureFiles, advance: Callable[[int], object]) -> str:
+    """The hash that `decode_into` gives, from the files alone."""
+
+    def hashed(place: int) -> str:
+        return hashlib.sha256(read(files.paths[place])).hexdigest()
+
+    digest = hashlib.sha256()
+    for path, sha256 in zip(files.paths, _in_threads(hashed, len(files.paths)), strict=True):
+        digest.update(_line(sha256, files.name(path)))
+        advance(1)
+    return digest.hexdigest()
+
+
+def _line(sha256: str, name: str) -> bytes:
+    return f"{sha256}  {name}\n".encode("utf-8", "surrogateescape")
+
+
+def _in_threads(call: Callable[[int], Any], count: int) -> Iterator[Any]:
+    """What the call gives for each number, in order; few of them wait in memory."""
+    with ThreadPoolExecutor() as pool:
+        for begin in range(0, count, _TOGETHER):
+            yield from pool.map(call, range(begin, min(begin + _TOGETHER, count)))
+
+
+def _prepared(files: PictureFiles, cache: Path) -> Decoded:
+    from gradcli.data.prepared.folder_hash import folder_hash
+    from gradcli.data.prepared.sets import Recipe, prepared
+    from gradcli.data.prepared.writer import Writer
+
+    def write(writer: Writer) -> dict[str, Any]:
+        pixels = writer.fixed("pixels", "uint8", (len(files.paths), *files.shape))
+        progress = writer.progress(len(files.paths), "picture")
+        found, losses = decode_into(pixels, files, progress.advance)
+        if found != sha256:
+            raise DataError(
+                f"{shown(files.folder)}: a picture was edited while they were being prepared; "
+                "start again"
+            )
+        return {"losses": dict(losses)}
+
+    sha256 = folder_hash(files.folder, files.paths, lambda advance: hash_of(files, advance), cache)
+    keys = {"size": files.shape[-1], "color": files.color}
+    made = prepared(
+        Recipe(READER, VERSION, keys, {"pictures": (files.folder, sha256)}), write, cache
+    )
+    return Decoded(made.tensor("pixels"), sha256, Counter(made.facts["losses"]))
