@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import field
@@ -96,30 +97,38 @@ def sha256_of_all(
 
 
 class Book:
-    """The hashes of the files in one folder, with the identities that they had."""
+    """The hashes of the files in one folder, with the identities that they had.
+
+    Attributes:
+        entries: identity, hash, and the checks that its numbers passed, by the name of the file.
+    """
 
     def __init__(self, folder: Path, cache: Path | None = None) -> None:
         self._path: Path | None = None
         self._changed = False
-        self._entries: dict[str, Any] = {}
+        self.entries: dict[str, Any] = {}
         with contextlib.suppress(RunError):  # without a home nothing is remembered
             name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
             self._path = (cache or cache_folder(None)) / "known" / f"{name}.json"
-            self._entries = _read(self._path)
+            self.entries = _read(self._path)
 
     def sha256(self, path: Path, progress: Advance | None = None) -> str:
         """The hash of a file of this folder."""
         now = FileIdentity.of(path)
-        known = None if verify_data else _hash_in(self._entries.get(path.name), now)
+        known = None if verify_data else _hash_in(self.entries.get(path.name), now)
         if known is not None:
             when_hashed[path] = now
             return known
         sha256, now = hashed(path, progress)
         when_hashed[path] = now
         if time.time_ns() - now.mtime_ns >= _YOUNG:
-            self._entries[path.name] = {"identity": now.as_list(), "sha256": sha256}
-            self._changed = True
+            self.enter(path.name, {"identity": now.as_list(), "sha256": sha256})
         return sha256
+
+    def enter(self, name: str, entry: dict[str, Any]) -> None:
+        """Note something of a file of this folder."""
+        self.entries[name] = entry
+        self._changed = True
 
     def save(self) -> None:
         """Remember what is new; a cache that cannot be written costs the hash next time."""
@@ -128,11 +137,49 @@ class Book:
         aside = self._path.with_name(f".{secrets.token_hex(8)}.tmp")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            aside.write_text(json.dumps(self._entries))
+            aside.write_text(json.dumps(self.entries))
             aside.replace(self._path)
         except OSError:
             with contextlib.suppress(OSError):
                 aside.unlink()
+
+
+_remembering = threading.Lock()
+
+
+def recall(
+    path: Path, now: FileIdentity, checks: Iterable[str], cache: Path | None = None
+) -> str | None:
+    """The hash of a file that is the one that was hashed, and whose numbers passed these checks."""
+    place = Path(os.path.abspath(path))  # noqa: PTH100 -- keeps links
+    entry = Book(place.parent, cache).entries.get(place.name)
+    known = None if verify_data else _hash_in(entry, now)
+    if known is not None and set(checks) <= set(_checks_in(entry)):
+        when_hashed[place] = now
+        return known
+    return None
+
+
+def remember(
+    path: Path, now: FileIdentity, sha256: str, checks: Iterable[str], cache: Path | None = None
+) -> None:
+    """Keep the hash of a file and the checks that its numbers passed, beside earlier ones."""
+    place = Path(os.path.abspath(path))  # noqa: PTH100 -- keeps links
+    when_hashed[place] = now
+    if time.time_ns() - now.mtime_ns < _YOUNG:
+        return
+    with _remembering:
+        book = Book(place.parent, cache)
+        entry = book.entries.get(place.name)
+        passed = set(_checks_in(entry)) if _hash_in(entry, now) == sha256 else set()
+        checked = sorted(passed.union(checks))
+        book.enter(place.name, {"identity": now.as_list(), "sha256": sha256, "checks": checked})
+        book.save()
+
+
+def _checks_in(entry: Any) -> list[str]:
+    checks = entry.get("checks", []) if isinstance(entry, dict) else []
+    return [one for one in checks if isinstance(one, str)] if isinstance(checks, list) else []
 
 
 def _read(path: Path) -> dict[str, Any]:

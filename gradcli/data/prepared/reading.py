@@ -1,0 +1,139 @@
+"""Large files read once in the background, for their hash and for numbers that are not allowed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from gradcli.data.files import check_sums, shown
+from gradcli.data.prepared.identity import BLOCK, FileIdentity, recall, remember
+from gradcli.data.prepared.number_checks import Check
+from gradcli.data.prepared.progress import Progress
+from gradcli.errors import DataError, GradcliError
+
+_PATIENCE = 0.1  # seconds between two looks of whoever waits
+
+
+class FileReading:
+    """One file that is read to its end; what it is known to be already, it need not be.
+
+    Attributes:
+        fault: what is wrong with it, as far as it was read.
+        elsewhere: a file of this name in another folder that SHA256SUMS lists in its place.
+    """
+
+    def __init__(
+        self, path: Path, identity: FileIdentity, check: Check | None, cache: Path | None = None
+    ) -> None:
+        self.path = path
+        self.fault: GradcliError | None = None
+        self.elsewhere: str | None = None
+        self._identity = identity
+        self._check = check
+        self._cache = cache
+        self._bytes = 0  # that were read
+        self._ended = threading.Event()
+        self._sha256 = recall(path, identity, self._checks(), cache)
+        if self._sha256 is not None:
+            self._compare(self._sha256)
+            self._ended.set()
+
+    def _checks(self) -> tuple[str, ...]:
+        return () if self._check is None else (self._check.name,)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the end was reached, or a fault was met."""
+        return self._ended.is_set()
+
+    def result(self) -> str:
+        """The hash; whoever waits for it tells how far it is."""
+        if not self._ended.is_set():
+            self._wait()
+        if self.fault is not None:
+            raise self.fault
+        assert self._sha256 is not None, "a file that was read has a hash"
+        return self._sha256
+
+    def _wait(self) -> None:
+        with Progress(f"reading {shown(self.path.name)}", self._identity.size, "B") as progress:
+            while not self._ended.wait(_PATIENCE):
+                progress.advance(self._bytes - progress.done)
+
+    def read(self) -> None:
+        """Read it to its end, or to the first fault."""
+        if self._ended.is_set():
+            return
+        try:
+            self._sha256 = self._stream()
+            self._compare(self._sha256)
+            remember(self.path, self._identity, self._sha256, self._checks(), self._cache)
+        except GradcliError as error:
+            self.fault = error
+        except OSError as error:
+            text = f"data file '{shown(self.path)}' cannot be read: {error.strerror}"
+            self.fault = DataError(text)
+        finally:
+            self._ended.set()
+
+    def _compare(self, sha256: str) -> None:
+        """With the SHA256SUMS beside it."""
+        try:
+            self.elsewhere = check_sums(self.path, sha256)
+        except DataError as error:
+            self.fault = error
+            raise
+
+    def _stream(self) -> str:
+        digest = hashlib.sha256()
+        # Without O_NONBLOCK, a pipe put in the file's place meanwhile would stall us for ever.
+        with os.fdopen(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as file:
+            self._same(os.fstat(file.fileno()))
+            start = file.read(0 if self._check is None else self._check.offset)
+            digest.update(start)
+            self._bytes = offset = len(start)
+            while block := _full(file):
+                digest.update(block)  # lets other threads run
+                if self._check is not None:
+                    self._look(self._check, block, self._bytes - offset)
+                self._bytes += len(block)
+            self._same(os.fstat(file.fileno()))
+        return digest.hexdigest()
+
+    def _look(self, check: Check, block: bytes, first: int) -> None:
+        fault = check.fault(block, first)
+        if fault is not None:
+            raise DataError(f"{shown(self.path)}: {fault}", code="E305")
+
+    def _same(self, now: os.stat_result) -> None:
+        if not stat.S_ISREG(now.st_mode) or FileIdentity.of_status(now) != self._identity:
+            raise DataError(
+                f"data file '{shown(self.path)}' was changed while it was being read; start again",
+                code="E312",
+            )
+
+
+def _full(file: object) -> bytes:
+    """The next block; only the last one is shorter, so that no number is cut in two."""
+    parts: list[bytes] = []
+    missing = BLOCK
+    while missing and (part := file.read(missing)):  # type: ignore[attr-defined]
+        parts.append(part)
+        missing -= len(part)
+    return b"".join(parts)
+
+
+def begin(readings: Sequence[FileReading]) -> None:
+    """Read these files one after the other in a thread, those that are not known already."""
+    unread = [one for one in readings if not one.ready]
+    if unread:
+        threading.Thread(target=_read_all, args=(unread,), daemon=True, name="hashes").start()
+
+
+def _read_all(readings: Sequence[FileReading]) -> None:
+    for one in readings:
+        one.read()
