@@ -12,6 +12,12 @@ from gradcli.errors import GradcliError
 lookouts: list[Callable[[bool], None]] = []
 
 
+def look_out(closely: bool = False) -> None:
+    """Raise where a mapped file is no longer what it was; asked before a figure is believed."""
+    for lookout in lookouts:
+        lookout(closely)
+
+
 class Later(Protocol):
     """A hash that is still to come.
 

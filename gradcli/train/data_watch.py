@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from gradcli.data import hashes
-from gradcli.data.hashes import Hashes, known
+from gradcli.data.hashes import Hashes, known, look_out
 from gradcli.train.directory import read_manifest
 
 if TYPE_CHECKING:
@@ -25,8 +24,7 @@ class DataWatch:
 
     def look(self) -> None:
         """Raise what is known by now to be wrong; cheap, and waits for nothing."""
-        for lookout in hashes.lookouts:
-            lookout(False)
+        look_out()
         if isinstance(self._sha256, Hashes):
             self._sha256.look()
 
@@ -36,8 +34,7 @@ class DataWatch:
         Of the `first` checkpoint, before a sample was seen, those still to come are None. Later all
         are there, and stand in the manifest too.
         """
-        for lookout in hashes.lookouts:
-            lookout(True)
+        look_out(closely=True)
         if first:
             return known(self._sha256)
         there: dict[str, str | None] = {**self._sha256}

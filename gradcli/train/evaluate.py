@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
+from gradcli.data.hashes import look_out
 from gradcli.engine import distributed
 from gradcli.train import precision
 from gradcli.train.batch_values import interleave, pack, unpack
@@ -87,6 +88,7 @@ class Evaluation:
                 if self._look is not None:
                     self._look.take(first * job.settings.batch, batches["each"])
                 first += rows.shape[0]
+            look_out()
         finally:
             job.model.train()
         figures = {"loss": loss / size, **states.finish()}

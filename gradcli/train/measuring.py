@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gradcli import engine
+from gradcli.data.hashes import look_out
 from gradcli.engine import distributed
 from gradcli.errors import CheckpointError
 from gradcli.train.checkpoint import file_name, read
@@ -81,6 +82,7 @@ class Measuring:
                 metrics.update(figures(split, last=True))
         if self._trouble:
             note(f"warning: a report will lack what the last evaluation saw: {self._trouble}")
+        look_out()
         return metrics, step
 
     def _unseen(self, split: str) -> bool:

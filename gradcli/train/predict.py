@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli import engine
 from gradcli.data.dataset import readable_in
 from gradcli.data.files import as_text, shown
+from gradcli.data.hashes import look_out
 from gradcli.errors import ConfigError, NumericsError
 from gradcli.train import precision
 from gradcli.wording import listed, quantity, verb
@@ -67,6 +68,7 @@ class Predictor:
         for begin in range(0, inputs.shape[0], size):
             with self._lock:
                 rows = self._outputs(inputs[begin : begin + size]).tolist()
+                look_out()
             for index, values in zip(indices[begin : begin + size], rows, strict=True):
                 _check(values, source, index)
                 if job.dataset.facts.classes is None:

@@ -16,6 +16,7 @@ from gradcli.data.prepared.identity import FileIdentity
 from gradcli.dataclass import dataclass
 from gradcli.engine import DType, Tensor
 from gradcli.engine.device import cpu
+from gradcli.engine.device.guard import Guard
 from gradcli.errors import DataError
 from gradcli.wording import quantity
 
@@ -34,42 +35,63 @@ class Mapping:
     mmap: mmap.mmap
     address: int
     length: int
+    guard: Guard
+
+    def check(self, closely: bool) -> None:
+        """Raise unless the file is as it was when it was opened; closely: its times too."""
+        size = self.mmap.size()  # of what is mapped, whatever lies at its path by now
+        if self.guard.lost or size < self.length:
+            raise self._changed(f"it had {quantity(self.length, 'byte')}, and has {size}")
+        if not closely:
+            return
+        try:
+            now = FileIdentity.of_status(self.path.stat())
+        except OSError:
+            return
+        if now != self.identity:
+            raise self._changed(_difference(self.identity, now))
+
+    def _changed(self, difference: str) -> DataError:
+        return DataError(
+            f"data file '{shown(self.path)}' was changed while it was in use: {difference}; "
+            "nothing is saved of what came since the last checkpoint",
+            code="E312",
+            notes=("restore the file, then go on from that with gradcli resume",),
+        )
+
+
+class _Mapped(mmap.mmap):
+    """A file in memory, guarded as long as it is there."""
+
+    guard: Guard | None = None
+
+    def __del__(self) -> None:
+        if self.guard is not None:
+            self.guard.take_off()
 
 
 # Each with a weak reference: a mapping goes with the last tensor that looks into it.
-_mappings: dict[int, tuple[Path, FileIdentity, weakref.ref[mmap.mmap], int, int]] = {}
+_mappings: dict[int, tuple[Path, FileIdentity, weakref.ref[_Mapped], int]] = {}
 
 
 def mappings() -> list[Mapping]:
     """All files that this process has mapped now."""
     there = []
-    for path, identity, reference, address, length in list(_mappings.values()):
+    for path, identity, reference, address in list(_mappings.values()):
         mapped = reference()
-        if mapped is not None:
-            there.append(Mapping(path, identity, mapped, address, length))
+        if mapped is not None and mapped.guard is not None:
+            there.append(Mapping(path, identity, mapped, address, len(mapped), mapped.guard))
     return there
 
 
 def check_mappings(closely: bool) -> None:
     """Raise unless all mapped files are as they were when they were opened.
 
-    Closely: the file system is asked about each. One that was removed keeps what was mapped.
+    A file that was cut off is found at once; closely, the file system is asked for times too. One
+    that was removed keeps what was mapped.
     """
-    if not closely:
-        return
-    for one in mappings():
-        try:
-            now = FileIdentity.of_status(one.path.stat())
-        except OSError:
-            continue
-        if now != one.identity:
-            raise DataError(
-                f"data file '{shown(one.path)}' was changed while it was in use: "
-                f"{_difference(one.identity, now)}; nothing is saved of what came since the last "
-                "checkpoint",
-                code="E312",
-                notes=("restore the file, then go on from that with gradcli resume",),
-            )
+    for mapping in mappings():
+        mapping.check(closely)
 
 
 def _difference(then: FileIdentity, now: FileIdentity) -> str:
@@ -109,7 +131,7 @@ def map_file(
                 f"{offset + length}",
                 code="E302",
             )
-        mapped = mmap.mmap(handle, 0, access=mmap.ACCESS_READ)
+        mapped = _Mapped(handle, 0, access=mmap.ACCESS_READ)
     except OSError as error:
         raise DataError(f"'{shown(path)}' cannot be mapped: {error.strerror}") from None
     finally:
@@ -126,7 +148,7 @@ def _open(path: Path) -> int:
         raise DataError(f"'{shown(path)}' cannot be read: {error.strerror}") from None
 
 
-def _register(path: Path, identity: FileIdentity, mapped: mmap.mmap) -> None:
+def _register(path: Path, identity: FileIdentity, mapped: _Mapped) -> None:
     start = cpu.address(cpu.borrow(mapped))
     number = id(mapped)
 
@@ -134,4 +156,5 @@ def _register(path: Path, identity: FileIdentity, mapped: mmap.mmap) -> None:
         _mappings.pop(number, None)
 
     reference = weakref.ref(mapped, forget)
-    _mappings[number] = (path, identity, reference, start, len(mapped))
+    mapped.guard = Guard(start, len(mapped))
+    _mappings[number] = (path, identity, reference, start)
