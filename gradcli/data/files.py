@@ -7,7 +7,7 @@ import os
 import stat
 from pathlib import Path
 
-from gradcli.data.inflate import inflate, is_gzip
+from gradcli.data.inflate import TRUSTED_TEXT, inflate, is_gzip
 from gradcli.data.sums import SUMS, Sums, parsed
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
@@ -16,7 +16,6 @@ from gradcli.wording import quantity
 FILE_LIMIT = 4 << 30
 SUMS_LIMIT = 16 << 20  # of a list of hashes: some 100,000 files
 UNPACKED_LIMIT = 256 << 20  # for formats that do not say how long they are: text and tables
-_TRUSTED = 4 << 20  # of those, however tightly packed: a cell takes up to 32 times its bytes
 _TITLES = {
     "mnist": "MNIST",
     "fashion_mnist": "Fashion-MNIST",
@@ -83,7 +82,7 @@ def is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
     except (OSError, ValueError) as error:
-        raise DataError(f"data folder '{shown(path)}' cannot be read: {_reason(error)}") from None
+        raise DataError(f"data folder '{shown(path)}' cannot be read: {reason_of(error)}") from None
 
 
 def files_below(folder: Path) -> list[Path]:
@@ -91,7 +90,7 @@ def files_below(folder: Path) -> list[Path]:
     try:
         inside = sorted(folder.iterdir(), key=os.fsencode)
     except OSError as error:
-        raise DataError(f"{shown(folder)} cannot be read: {_reason(error)}") from None
+        raise DataError(f"{shown(folder)} cannot be read: {reason_of(error)}") from None
     open_ones = [path for path in inside if not path.name.startswith(".")]
     found = [files_below(path) if _is_true_folder(path) else [path] for path in open_ones]
     return [path for several in found for path in several]
@@ -113,7 +112,7 @@ def regular_size(path: Path, written: str = "") -> int:
             raise DataError(f"data file {name} is a broken link to '{target}'") from None
         raise DataError(f"data file {name} does not exist") from None
     except (OSError, ValueError) as error:
-        raise DataError(f"data file {name} cannot be read: {_reason(error)}") from None
+        raise DataError(f"data file {name} cannot be read: {reason_of(error)}") from None
     if not stat.S_ISREG(found.st_mode):
         raise DataError(f"data file {name} is {_kind(found.st_mode)}, not a regular file")
     return found.st_size
@@ -135,7 +134,7 @@ def read(path: Path, count: int | None = None) -> bytes:
             data = file.read(wanted)
             longer = count is None and file.read(1)
     except OSError as error:
-        reason = _reason(error)
+        reason = reason_of(error)
         raise DataError(f"data file '{shown(path)}' cannot be read: {reason}") from None
     if len(data) != wanted or longer:
         raise DataError(f"data file '{shown(path)}' changed while it was read; start again")
@@ -161,7 +160,7 @@ class Loaded:
         """The content: gzip is recognised by its first bytes, under any name."""
         if not is_gzip(self.data):
             return self.data
-        return bytes(inflate(self.data, UNPACKED_LIMIT, shown(self.path), _TRUSTED))
+        return bytes(inflate(self.data, UNPACKED_LIMIT, shown(self.path), TRUSTED_TEXT))
 
     def notes(self) -> tuple[str, ...]:
         """What is worth telling: gzip under a name that does not say so, a hash not compared."""
@@ -212,10 +211,10 @@ def text_of(content: bytes, source: str, cure: str = "") -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
+        at = error.start + len(content) - len(error.object)  # a mark at the beginning is not in it
+        line = content.count(b"\n", 0, at) + 1
         raise DataError(
-            f"{source}:{line}: not UTF-8 text: byte {content[error.start]:#04x} "
-            f"at byte offset {error.start}{cure}",
+            f"{source}:{line}: not UTF-8 text: byte {content[at]:#04x} at byte offset {at}{cure}",
             code="E304",
         ) from None
 
@@ -238,7 +237,8 @@ def _both_names(path: Path, written: str) -> str:
     return plain if not written or written == str(path) else f"{plain} ({shown(path)})"
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Why a file cannot be read, in the words of the system."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 

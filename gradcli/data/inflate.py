@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 
 from gradcli.errors import DataError
 from gradcli.wording import quantity
@@ -16,6 +17,7 @@ BOMB_RATIO, BOMB_SIZE = 200, 64 << 20
 _PIECE = 256 << 10
 _MOST_OUT = 4 << 20  # of a piece at once
 _MEMBERS = 4096
+TRUSTED_TEXT = 4 << 20  # of text and tables, however tightly packed
 
 
 def is_gzip(data: bytes) -> bool:
@@ -59,6 +61,42 @@ def peek(data: bytes, count: int, source: str) -> bytes:
     return found
 
 
+def inflated(pieces: Iterator[bytes], size: int, source: str, trusted: int) -> Iterator[bytes]:
+    """The content of gzip bytes that come in pieces, `size` in all; of any length, but no bomb."""
+    position = members = total = 0
+    data = b""
+    while True:
+        while len(data) < len(MAGIC) and (piece := next(pieces, b"")):
+            data += piece
+        if not data:
+            return
+        start, members = position, members + 1
+        _check_member(data, members, size - start, start, source)
+        unpacker = zlib.decompressobj(wbits=31)
+        while not unpacker.eof:
+            data = data or next(pieces, b"")
+            if not data:
+                raise DataError(f"{source}: gzip data ends early, at byte {size}", code="E302")
+            try:
+                out = unpacker.decompress(data, _MOST_OUT)
+            except zlib.error as error:
+                raise DataError(_damaged(source, start, error), code="E302") from None
+            rest = unpacker.unconsumed_tail + unpacker.unused_data
+            position += len(data) - len(rest)
+            data = rest
+            total += len(out)
+            refuse_bomb(size, total, source, trusted)
+            yield out
+
+
+def _check_member(data: bytes, members: int, left: int, start: int, source: str) -> None:
+    if data[:2] != MAGIC:
+        what = f"{quantity(left, 'byte')} after the gzip data end at byte {start}"
+        raise DataError(f"{source}: {what}", code="E302")
+    if members > _MEMBERS:
+        raise DataError(f"{source}: more than {_MEMBERS} gzip members", code="E302")
+
+
 class _Stream:
     """Where we are: `position` in the packed bytes, and the content up to there."""
 
@@ -75,13 +113,8 @@ class _Stream:
     def member(self) -> None:
         start = self.position
         self.members += 1
-        if self.data[start : start + 2] != MAGIC:
-            self.refuse(
-                f"{quantity(len(self.data) - start, 'byte')} after the gzip data end at byte "
-                f"{start}"
-            )
-        if self.members > _MEMBERS:
-            self.refuse(f"more than {_MEMBERS} gzip members")
+        head = self.data[start : start + 2]
+        _check_member(head, self.members, len(self.data) - start, start, self.source)
         unpacker = zlib.decompressobj(wbits=31)
         while not unpacker.eof:
             piece = self.view[self.position : self.position + _PIECE]

@@ -1,0 +1,314 @@
+"""Whole columns of a table, gathered from its blocks, and the topmost cell that is wrong."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from itertools import compress
+from pathlib import Path
+from typing import NoReturn
+
+from gradcli.data.files import shown
+from gradcli.data.tabular.cells import is_missing
+from gradcli.data.tabular.reader import Block, Role, TableReader, Words
+from gradcli.dataclass import dataclass
+from gradcli.errors import DataError
+from gradcli.wording import quantity, verb
+
+FIRST_ROW = 2  # the header is row 1
+GAP = -1  # the code of a word that is missing
+Wrong = tuple[int, str]  # the row in the file of a cell that may not be there; what is wrong
+# $1,234.50 or 12 %: a currency or unit, and commas before each three digits.
+_MONEY = re.compile(
+    r"-?[$€£¥]?\s*-?\d{1,3}(?:,\d{3})*(?:\.\d+)?\s*[$€£¥%]?|[$€£¥]\s*-?\d+(?:\.\d+)?"
+)
+
+
+@dataclass(frozen=True)
+class WordColumn:
+    """A column of words: `codes` are places in `table`, which is sorted by bytes; GAP for none."""
+
+    codes: array[int]
+    table: Sequence[str]
+
+
+@dataclass(frozen=True)
+class TypedTable:
+    """Columns of a table in the file's order.
+
+    Attributes:
+        rows: the number of each row in the file, for messages.
+        numbers: NaN stands for a gap.
+        words: the columns that are words; one of the role "any" may be in both.
+        wrong: cells of columns of the role "any" that may not be there if the column is used.
+    """
+
+    source: str
+    header: Sequence[str]
+    rows: Sequence[int]
+    numbers: Mapping[str, array[float]]
+    words: Mapping[str, WordColumn]
+    wrong: Mapping[str, Wrong] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self.rows)
+
+    def refuse(self, index: int, column: str, what: str) -> NoReturn:
+        """An error at one cell."""
+        raise refusal(self.source, self.header, self.rows[index], column, what)
+
+    def used(self, numbers: Sequence[str], words: Sequence[str]) -> TypedTable:
+        """These columns alone, as these; refused at the topmost of their cells that are wrong."""
+        wrong = {name: self.wrong[name] for name in (*numbers, *words) if name in self.wrong}
+        refuse_topmost(self.source, self.header, wrong)
+        return replace(
+            self,
+            numbers={name: self.numbers[name] for name in numbers},
+            words={name: self.words[name] for name in words},
+            wrong={},
+        )
+
+    def only(self, keep: bytes | bytearray) -> TypedTable:
+        """The rows whose byte is 1."""
+        return replace(
+            self,
+            rows=array("q", compress(self.rows, keep)),
+            numbers={name: array("d", compress(x, keep)) for name, x in self.numbers.items()},
+            words={
+                name: _with_sorted_table(array("i", compress(x.codes, keep)), x.table)
+                for name, x in self.words.items()
+            },
+        )
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """What a table does with cells that lack a value.
+
+    Attributes:
+        missing: `error`, `drop` the row, or `mean`, which is filled in later.
+        never: columns whose gaps nothing fills.
+    """
+
+    missing: str
+    never: frozenset[str]
+
+    def allowed(self, name: str) -> bool:
+        """Whether a column may have gaps; `nan` is one only there."""
+        return self.missing != "error" and name not in self.never
+
+
+def collect(
+    reader: TableReader, roles: Mapping[str, Role], gaps: Gaps, first: int = FIRST_ROW
+) -> TypedTable:
+    """All rows of a table, the first of this number in the file.
+
+    Columns of the role "any" are in `numbers` or `words`, in both or in neither.
+
+    Raises:
+        DataError: at the first mistake from above, in what a cell holds or in how it is written.
+    """
+    gathering = _Gathering(reader, roles, gaps, first)
+    try:
+        for block in reader.blocks(roles):
+            gathering.add(block)
+            if gathering.stops:
+                break
+    except DataError:
+        gathering.refuse_first()  # what a row above holds is told before how one below is written
+        raise
+    gathering.refuse_first()
+    return gathering.table()
+
+
+def without_gaps(table: TypedTable) -> tuple[TypedTable, tuple[str, ...]]:
+    """Without the rows that `missing: drop` leaves out, and a line that says how many."""
+    keep = bytearray(b"\1") * table.count
+    for values in table.numbers.values():
+        for index in [index for index, value in enumerate(values) if value != value]:
+            keep[index] = 0
+    for column in table.words.values():
+        for index in [index for index, code in enumerate(column.codes) if code == GAP]:
+            keep[index] = 0
+    dropped = table.count - sum(keep)
+    if dropped == table.count:
+        raise DataError(
+            f"{table.source}: missing: drop leaves no rows: each of {dropped} lacks a value",
+            code="E305",
+        )
+    if not dropped:
+        return table, ()
+    note = (
+        f"{Path(table.source).name}: {dropped} of {quantity(table.count, 'row')} "
+        f"{verb(dropped, 'lacks', 'lack')} a value and {verb(dropped)} left out (missing: drop)"
+    )
+    return table.only(keep), (note,)
+
+
+class _Gathering:
+    """Columns as far as they were read, and of each the first cell that may not be there."""
+
+    def __init__(
+        self, reader: TableReader, roles: Mapping[str, Role], gaps: Gaps, first: int
+    ) -> None:
+        self.reader, self.roles, self.gaps = reader, roles, gaps
+        self.first, self.count = first, 0
+        self.numbers = {name: array("d") for name, role in roles.items() if role != "word"}
+        self.words = {name: _WordsSoFar() for name, role in roles.items() if role != "number"}
+        self.wrong: dict[str, Wrong] = {}
+
+    def add(self, block: Block) -> None:
+        """The next rows."""
+        for name in [name for name in self.words if name not in block.words]:
+            del self.words[name]
+        for name in [name for name in self.numbers if name not in block.numbers]:
+            del self.numbers[name]
+            self.wrong.pop(name, None)
+        for name, words in self.words.items():
+            words.add(block.words[name])
+        for name, values in self.numbers.items():
+            values.extend(block.numbers[name].values)
+        dropped = self._dropped(block) if self.gaps.missing == "drop" else frozenset()
+        for name, role in self.roles.items():
+            if name not in self.wrong:
+                self._note(name, role, block, dropped)
+        self.count += block.count
+
+    def _note(self, name: str, role: Role, block: Block, dropped: frozenset[int]) -> None:
+        """The first cell of a column's new rows that may not be there."""
+        allowed = self.gaps.allowed(name)
+        cells: Iterator[tuple[int, str]] = iter(())
+        if role == "word" and not allowed:
+            cells = self.words[name].gaps(block.words[name], nan=False)
+        elif name in block.numbers:
+            odd = block.numbers[name].odd.items()
+            cells = ((at, cell) for at, cell in odd if not (allowed and is_missing(cell, True)))
+        first = next(((at, cell) for at, cell in cells if at not in dropped), None)
+        if first is not None:
+            what = "category" if role == "word" else "number"
+            self.wrong[name] = (self.first + self.count + first[0], wrong_cell(first[1], what))
+
+    def _dropped(self, block: Block) -> frozenset[int]:
+        """The rows of a block that lack a value in a column that is surely used."""
+        places: set[int] = set()
+        for name, role in self.roles.items():
+            if role == "number":
+                odd = block.numbers[name].odd.items()
+                places.update(place for place, cell in odd if is_missing(cell, allowed=True))
+            elif role == "word":
+                places.update(at for at, _ in self.words[name].gaps(block.words[name], nan=True))
+        return frozenset(places)
+
+    @property
+    def stops(self) -> bool:
+        """Whether a cell was wrong of a column that is surely used."""
+        return any(self.roles[name] != "any" for name in self.wrong)
+
+    def refuse_first(self) -> None:
+        """An error at the topmost such cell, if there is one."""
+        sure = {name: wrong for name, wrong in self.wrong.items() if self.roles[name] != "any"}
+        refuse_topmost(self.reader.source, self.reader.header, sure)
+
+    def table(self) -> TypedTable:
+        if not self.count:
+            raise DataError(
+                f"{self.reader.source}: the table is empty: no rows below the header", code="E304"
+            )
+        columns = {name: words.column(self._nan(name)) for name, words in self.words.items()}
+        if self.gaps.missing == "error":
+            for name, column in columns.items():
+                if name not in self.numbers and GAP in column.codes:
+                    at = column.codes.index(GAP)
+                    cell = wrong_cell(self.words[name].cell(at), "category")
+                    self.wrong[name] = (self.first + at, cell)
+        return TypedTable(
+            self.reader.source,
+            self.reader.header,
+            range(self.first, self.first + self.count),
+            self.numbers,
+            columns,
+            self.wrong,
+        )
+
+    def _nan(self, name: str) -> bool:
+        """Whether `nan` is a gap in a column of words."""
+        return self.gaps.missing == "drop" or self.gaps.allowed(name)
+
+
+class _WordsSoFar:
+    """The codes of a column, and which of the words are marks of gaps."""
+
+    def __init__(self) -> None:
+        self.codes = array("i")
+        self._table: Sequence[str] = ()
+        self._seen = 0
+        self._marks: dict[bool, set[int]] = {False: set(), True: set()}
+
+    def add(self, words: Words) -> None:
+        """Some more words."""
+        self.codes.extend(words.codes)
+        self._table = words.table
+        for nan, marks in self._marks.items():
+            new = range(self._seen, len(words.table))
+            marks.update(code for code in new if is_missing(words.table[code], nan))
+        self._seen = len(words.table)
+
+    def gaps(self, words: Words, *, nan: bool) -> Iterator[tuple[int, str]]:
+        """The gaps of a block: where they are, and how they are written."""
+        marks = self._marks[nan]
+        if marks:
+            for place, code in enumerate(words.codes):
+                if code in marks:
+                    yield place, words.table[code]
+
+    def cell(self, index: int) -> str:
+        """A cell as it is written."""
+        return self._table[self.codes[index]]
+
+    def column(self, nan: bool) -> WordColumn:
+        """The words without the marks of gaps."""
+        marks = self._marks[nan]
+        if not marks:
+            return _with_sorted_table(self.codes, self._table)
+        code = [GAP if at in marks else at for at in range(len(self._table))]
+        return _with_sorted_table(array("i", map(code.__getitem__, self.codes)), self._table)
+
+
+def _with_sorted_table(codes: array[int], table: Sequence[str]) -> WordColumn:
+    """The words that occur, sorted by their bytes, and codes of these."""
+    used = sorted(set(codes) - {GAP}, key=lambda code: table[code].encode())
+    places = {code: at for at, code in enumerate(used)} | {GAP: GAP}
+    return WordColumn(array("i", map(places.__getitem__, codes)), [table[code] for code in used])
+
+
+def refuse_topmost(source: str, header: Sequence[str], wrong: Mapping[str, Wrong]) -> None:
+    """An error at the topmost of wrong cells, in a row at the first from the left."""
+    if wrong:
+        name = min(wrong, key=lambda name: (wrong[name][0], header.index(name)))
+        row, what = wrong[name]
+        raise refusal(source, header, row, name, what)
+
+
+def wrong_cell(cell: str, what: str) -> str:
+    """What is to be said of a cell that is no number, or of one that lacks a value."""
+    if is_missing(cell, allowed=False):
+        cure = "`missing: drop` or `mean` accept it"
+        return f"expected a {what}, found the missing value {cell!r}; {cure}"
+    plain = re.sub(r"[^\d.-]", "", cell)
+    cure = f"; write it as {plain}" if _MONEY.fullmatch(cell.strip()) else ""
+    return f"expected a number, found {short(cell)}{cure}"
+
+
+def short(cell: str) -> str:
+    """A cell for a message."""
+    return repr(cell if len(cell) <= 40 else cell[:40] + "...")
+
+
+def refusal(source: str, header: Sequence[str], row: int, column: str, what: str) -> DataError:
+    """The error at one cell of a file."""
+    place = f"row {row}, column {header.index(column) + 1} ({shown(column)})"
+    return DataError(f"{source}: {place}: {what}", code="E304")

@@ -1,0 +1,98 @@
+"""The content of a file in pieces, packed or not, and its text."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from gradcli.data.files import Loaded, reason_of, regular_size, shown
+from gradcli.data.inflate import TRUSTED_TEXT, inflated, is_gzip
+from gradcli.errors import DataError
+
+PIECE = 1 << 20  # bytes
+BOM = codecs.BOM_UTF8
+
+
+def pieces_of(path: Path) -> Iterator[bytes]:
+    """The unpacked content of a regular file of any size; gzip is recognised by its first bytes."""
+    size = regular_size(path)
+    return _unpacked(_read(path, size), size, shown(path))
+
+
+def pieces_in(loaded: Loaded) -> Iterator[bytes]:
+    """The same of a file that is in memory."""
+    view = memoryview(loaded.data)
+    raw = (bytes(view[at : at + PIECE]) for at in range(0, len(view), PIECE))
+    return _unpacked(raw, len(view), shown(loaded.path))
+
+
+def _unpacked(raw: Iterator[bytes], size: int, source: str) -> Iterator[bytes]:
+    first = next(raw, b"")
+    packed = is_gzip(first)
+    whole = _with_first(first, raw)
+    yield from inflated(whole, size, source, TRUSTED_TEXT) if packed else whole
+
+
+def _with_first(first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from others
+
+
+def _read(path: Path, size: int) -> Iterator[bytes]:
+    total = 0
+    try:
+        # Without O_NONBLOCK, a pipe put in the file's place meanwhile would stall us for ever.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise DataError(f"data file '{shown(path)}' is no longer a regular file")
+            while piece := file.read(PIECE):
+                total += len(piece)
+                yield piece
+    except OSError as error:
+        why = reason_of(error)
+        raise DataError(f"data file '{shown(path)}' cannot be read: {why}") from None
+    if total != size:
+        raise DataError(f"data file '{shown(path)}' changed while it was read; start again")
+
+
+def texts(pieces: Iterator[bytes], source: str) -> Iterator[str]:
+    """UTF-8 text without a byte order mark; what stands before a wrong byte comes before its error.
+
+    Raises:
+        DataError: with the line and the offset of the first byte that is none of UTF-8.
+    """
+    rest, offset, lines, begun = b"", 0, 1, False
+    for final, piece in _last_marked(pieces):
+        data = rest + piece
+        if not begun and len(data) < len(BOM) and not final:
+            rest = data
+            continue
+        if not begun and data.startswith(BOM):
+            data, offset = data[len(BOM) :], len(BOM)
+        begun = True
+        try:
+            text, used = codecs.utf_8_decode(data, "strict", final)
+        except UnicodeDecodeError as error:
+            yield data[: error.start].decode()
+            line = lines + data.count(b"\n", 0, error.start)
+            raise DataError(
+                f"{source}:{line}: not UTF-8 text: byte {data[error.start]:#04x} "
+                f"at byte offset {offset + error.start}",
+                code="E304",
+            ) from None
+        yield text
+        rest = data[used:]
+        offset += used
+        lines += data.count(b"\n", 0, used)
+
+
+def _last_marked(pieces: Iterator[bytes]) -> Iterator[tuple[bool, bytes]]:
+    """Each piece, and whether it is the last one."""
+    before = next(pieces, b"")
+    for piece in pieces:
+        yield False, before
+        before = piece
+    yield True, before
