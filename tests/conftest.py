@@ -97,9 +97,10 @@ def config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...
 
 
 @pytest.fixture(scope="session", autouse=True)
-def trust_lies_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Trainings of own code note it in a folder of the tests, and not in that of the user."""
+def trust_and_caches_lie_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What trainings note of own code and prepare of data goes into folders of the tests."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
 

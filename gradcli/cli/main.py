@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import click
 from click.shell_completion import CompletionItem
 
-from gradcli import __version__
+from gradcli import __version__, watching
 from gradcli.cli import completion, launchers, options, output
 from gradcli.errors import ConfigError, DeviceError, ErrorGroup, GradcliError, RunError
 from gradcli.free_memory import is_refusal, used_up
@@ -110,6 +110,7 @@ def run(args: Sequence[str]) -> int:
     output.never_fail_on_characters()
     arguments = list(args)
     output.choose_color(arguments)
+    watching.watcher, watching.teller = _watch, output.say_aside
     try:
         if HELP.intersection(arguments) and not is_first():
             return 0
@@ -140,6 +141,13 @@ def _invoked(arguments: list[str]) -> int:
     if sys.stdout:  # None where the caller closed it
         sys.stdout.flush()
     return code
+
+
+def _watch(what: str, done: int, total: int | None, unit: str) -> None:
+    """Show how far long work on data has come."""
+    from gradcli.cli import data_bar
+
+    data_bar.watch(what, done, total, unit)
 
 
 def _drop_output() -> None:

@@ -51,6 +51,11 @@ def only_errors() -> None:
     _only_errors = True
 
 
+def shows_bars() -> bool:
+    """Whether a person watches, who is shown how far long work has come."""
+    return not _only_errors and is_terminal(sys.stderr)
+
+
 def is_terminal(stream: TextIO | None) -> bool:
     """Whether a person reads what is written there."""
     try:

@@ -65,6 +65,12 @@ class FileIdentity:
         return self == other and self.ctime_ns == other.ctime_ns
 
 
+def trust_identities() -> None:
+    """Hash only what changed, as without `--verify-data`."""
+    global verify_data
+    verify_data = False
+
+
 # The identity that each file had when its hash was asked for.
 when_hashed: dict[Path, FileIdentity] = {}
 
@@ -103,19 +109,19 @@ class Book:
         entries: identity, hash, and the checks that its numbers passed, by the name of the file.
     """
 
-    def __init__(self, folder: Path, cache: Path | None = None) -> None:
+    def __init__(self, folder: Path, cache: Path | None = None, *, verify: bool = False) -> None:
+        self.verify = verify or verify_data
         self._path: Path | None = None
         self._changed = False
         self.entries: dict[str, Any] = {}
         with contextlib.suppress(RunError):  # without a home nothing is remembered
-            name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
-            self._path = (cache or cache_folder(None)) / "known" / f"{name}.json"
+            self._path = path_of_book(folder, cache or cache_folder(None))
             self.entries = _read(self._path)
 
     def sha256(self, path: Path, progress: Advance | None = None) -> str:
         """The hash of a file of this folder."""
         now = FileIdentity.of(path)
-        known = None if verify_data else _hash_in(self.entries.get(path.name), now)
+        known = None if self.verify else _hash_in(self.entries.get(path.name), now)
         if known is not None:
             when_hashed[path] = now
             return known
@@ -180,6 +186,12 @@ def remember(
 def _checks_in(entry: Any) -> list[str]:
     checks = entry.get("checks", []) if isinstance(entry, dict) else []
     return [one for one in checks if isinstance(one, str)] if isinstance(checks, list) else []
+
+
+def path_of_book(folder: Path, cache: Path) -> Path:
+    """Where the hashes of the files in a folder are kept."""
+    name = hashlib.sha256(os.fsencode(os.path.abspath(folder))).hexdigest()[:16]  # noqa: PTH100 -- keeps links
+    return cache / "known" / f"{name}.json"
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -65,6 +65,12 @@ class Lock:
         self.held = False
         self._close()
 
+    def __enter__(self) -> Lock:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.release()
+
     def _close(self) -> None:
         if self._handle >= 0:
             _handles.discard(self._handle)

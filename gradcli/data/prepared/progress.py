@@ -1,53 +1,56 @@
-"""Who is told how far long work on data has come: nobody, until cli/output.py says who."""
+"""How far long work on data has come; data code never prints."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from types import TracebackType
 
-# (what is done, how much of it, how much there is or None, the unit)
-Watcher = Callable[[str, int, int | None, str], None]
+from gradcli import watching
+
 _PAUSE = 0.1  # seconds between two calls
 
 
-def _nobody(what: str, done: int, total: int | None, unit: str) -> None:
-    """Tell nobody."""
+def watcher(what: str, done: int, total: int | None, unit: str) -> None:
+    """Tell what is done, such as "preparing train.csv", and how much of it.
+
+    The first call is the beginning, one with done == total the end, one of `GIVEN_UP` a bad end.
+    """
+    watching.watcher(what, done, total, unit)
 
 
-def _silent(text: str) -> None:
-    """Tell nobody."""
-
-
-watcher: Watcher = _nobody  # told at the beginning, now and then, and with done == total at the end
-teller: Callable[[str], None] = _silent  # of one line that a user must know
+def teller(text: str) -> None:
+    """Tell one line that a user must know."""
+    watching.teller(text)
 
 
 class Progress:
-    """Work of `total` units; its end is told as well, however it comes.
+    """Work of `total` units, None where that is not known; nothing is told before the first one.
 
-    Args:
-        what: what is done, such as "preparing train.csv".
-        total: None where it is not known.
+    As a context manager it is closed at the end.
     """
 
     def __init__(self, what: str, total: int | None, unit: str) -> None:
         self.what, self.total, self.unit = what, total, unit
         self.done = 0
-        self._told = time.monotonic()
-        watcher(what, 0, total, unit)
+        self._told = 0.0
 
     def advance(self, count: int) -> None:
         """So many more units are done."""
+        if not self._told:
+            watcher(self.what, 0, self.total, self.unit)
+            self._told = time.monotonic()
         self.done += count
         now = time.monotonic()
         if now - self._told >= _PAUSE and self.done != self.total:
             self._told = now
             watcher(self.what, self.done, self.total, self.unit)
 
-    def close(self) -> None:
-        """The work has ended."""
-        watcher(self.what, self.done, self.done, self.unit)
+    def close(self, *, given_up: bool = False) -> None:
+        """The work has ended, well or not."""
+        if self._told:
+            done = watching.GIVEN_UP if given_up else self.done
+            watcher(self.what, done, self.total if given_up else self.done, self.unit)
+        self._told, self.done = 0.0, 0
 
     def __enter__(self) -> Progress:
         return self
@@ -58,4 +61,4 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        self.close(given_up=kind is not None)

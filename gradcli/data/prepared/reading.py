@@ -61,6 +61,7 @@ class FileReading:
 
     def _wait(self) -> None:
         with Progress(f"reading {shown(self.path.name)}", self._identity.size, "B") as progress:
+            progress.advance(0)  # begins it
             while not self._ended.wait(_PATIENCE):
                 progress.advance(self._bytes - progress.done)
 

@@ -15,12 +15,13 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcli.data.files import as_text, shown
 from gradcli.data.prepared import identity, progress
-from gradcli.data.prepared.identity import Book, FileIdentity
+from gradcli.data.prepared.identity import Advance, Book, FileIdentity
 from gradcli.data.prepared.lock import Lock
 from gradcli.data.prepared.writer import Stored, Writer, as_json, refused
 from gradcli.dataclass import dataclass
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 FACTS = "facts.json"
 _FACTS_LIMIT = 256 << 20
+# Those that this process opened or made, by the hash of their sources and keys.
+in_use: dict[str, PreparedSet] = {}
 Write = Callable[[Writer], Mapping[str, Any]]
 
 
@@ -97,8 +100,12 @@ class PreparedSet:
         return map_file(path, DTYPES[one.dtype], one.shape, one.offset, one.identity)
 
 
-class Damage(Exception):  # noqa: N818 -- never leaves this package
+class Damage(Exception):  # noqa: N818 -- a reason, which the command line never sees
     """A set that is not to be believed, and why."""
+
+
+class OtherFormat(Damage):
+    """A set that another version of gradcli wrote, for itself."""
 
 
 def prepared(recipe: Recipe, write: Write, cache: Path) -> PreparedSet:
@@ -111,35 +118,45 @@ def prepared(recipe: Recipe, write: Write, cache: Path) -> PreparedSet:
         RunError: the cache cannot be written.
         DataError: a source was edited meanwhile.
     """
+    one = _there(recipe, cache) or _prepared_alone(recipe, write, cache)
+    in_use[recipe.name] = one
+    with contextlib.suppress(OSError):  # when it was last used, for `data list` and `data clean`
+        os.utime(one.folder / FACTS)
+    return one
+
+
+def _there(recipe: Recipe, cache: Path) -> PreparedSet | None:
     with contextlib.suppress(Damage):
-        there = opened(cache / recipe.name, recipe)
-        if there is not None:
-            return there
+        return opened(cache / recipe.name, recipe)
+    return None
+
+
+def _prepared_alone(recipe: Recipe, write: Write, cache: Path) -> PreparedSet:
     try:
         cache.mkdir(parents=True, exist_ok=True)
         lock = Lock(cache / f"{recipe.name}.lock", recipe.title)
     except OSError as error:
         raise refused(error, cache) from None
-    try:
-        return _prepared_alone(recipe, write, cache, lock)
-    finally:
-        lock.release()
+    with lock:
+        return _looked_again(recipe, cache) or _made(recipe, write, cache, lock)
 
 
-def _prepared_alone(recipe: Recipe, write: Write, cache: Path, lock: Lock) -> PreparedSet:
+def _looked_again(recipe: Recipe, cache: Path) -> PreparedSet | None:
+    """The set as another process may have left it meanwhile; why a damaged one is not used."""
     try:
-        there = opened(cache / recipe.name, recipe)
+        return opened(cache / recipe.name, recipe)
     except Damage as damage:
-        progress.teller(f"{recipe.name} is prepared anew: {damage}")
-        there = None
-    if there is not None:
-        return there
+        progress.teller(f"prepared data {recipe.name} is made anew: {damage}")
+        return None
+
+
+def _made(recipe: Recipe, write: Write, cache: Path, lock: Lock) -> PreparedSet:
     if lock.known:
         remove_asides(cache, recipe.name)
     _make(recipe, write, cache)
-    made = opened(cache / recipe.name, recipe)
-    assert made is not None, "a set that was just written is there"
-    return made
+    one = opened(cache / recipe.name, recipe)
+    assert one is not None, "a set that was just written is there"
+    return one
 
 
 def _make(recipe: Recipe, write: Write, cache: Path) -> None:
@@ -157,8 +174,8 @@ def _make(recipe: Recipe, write: Write, cache: Path) -> None:
             _sync(aside)
             _put_in_place(aside, cache / recipe.name)
             _sync(cache)
-    finally:
         writer.end()
+    finally:
         writer.abandon()
         shutil.rmtree(aside, ignore_errors=True)
 
@@ -221,8 +238,16 @@ def remove_asides(cache: Path, name: str) -> None:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def opened(folder: Path, recipe: Recipe | None = None) -> PreparedSet | None:
+def opened(
+    folder: Path,
+    recipe: Recipe | None = None,
+    *,
+    verify: bool = False,
+    advance: Advance | None = None,
+) -> PreparedSet | None:
     """The set in a folder, looked at; None where there is none.
+
+    With `verify` every array is hashed, of which `advance` is told the bytes.
 
     Raises:
         Damage: it is not to be believed, or not that of the recipe.
@@ -232,14 +257,21 @@ def opened(folder: Path, recipe: Recipe | None = None) -> PreparedSet | None:
         return None
     if recipe is not None and any(facts.get(k) != v for k, v in _plain(recipe.content()).items()):
         raise Damage(f"its {FACTS} is that of another set")
-    try:
-        arrays = {name: _stored(one) for name, one in facts["arrays"].items()}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Damage(f"its {FACTS} lacks what this version needs") from error
-    book = Book(folder, folder.parent)
-    looked = {name: _checked(folder / f"{name}.npy", one, book) for name, one in arrays.items()}
+    arrays = arrays_of(facts)
+    book = Book(folder, folder.parent, verify=verify)
+    looked = {
+        name: _checked(folder / f"{name}.npy", one, book, advance) for name, one in arrays.items()
+    }
     book.save()
     return PreparedSet(folder, facts, looked)
+
+
+def arrays_of(facts: Mapping[str, Any]) -> dict[str, Stored]:
+    """What facts.json says of the arrays."""
+    try:
+        return {name: _stored(one) for name, one in facts["arrays"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Damage(f"its {FACTS} lacks what this version needs") from error
 
 
 def _plain(value: Any) -> Any:
@@ -259,7 +291,11 @@ def read_facts(folder: Path) -> dict[str, Any] | None:
         return None
     except (OSError, ValueError, RecursionError):
         raise Damage(f"its {FACTS} cannot be read") from None
-    if not isinstance(facts, dict) or facts.pop("sha256", None) != _own_hash(facts):
+    if not isinstance(facts, dict):
+        raise Damage(f"its {FACTS} holds no facts")
+    if facts.get("format") != FORMAT:
+        raise OtherFormat(f"its format is {facts.get('format')!r}, this version reads {FORMAT}")
+    if facts.pop("sha256", None) != _own_hash(facts):
         raise Damage(f"its {FACTS} was changed")
     return facts
 
@@ -280,17 +316,16 @@ def _stored(one: dict[str, Any]) -> Stored:
     )
 
 
-def _checked(path: Path, one: Stored, book: Book) -> Stored:
+def _checked(path: Path, one: Stored, book: Book, advance: Advance | None) -> Stored:
     """The array with the identity that it has now; hashed where that is not the one it had."""
     try:
         now = FileIdentity.of(path)
-        if not identity.verify_data and now.untouched(one.identity):
+        if not book.verify and now.untouched(one.identity):
             return one
         if now.size != one.identity.size:
             raise Damage(f"{path.name} has another length")
-        if book.sha256(path) != one.sha256:
+        if book.sha256(path, advance) != one.sha256:
             raise Damage(f"{path.name} was changed")
     except DataError as error:
         raise Damage(error.message) from None
-    identity_now = identity.when_hashed.get(path, now)
-    return Stored(one.dtype, one.shape, one.offset, one.sha256, identity_now)
+    return replace(one, identity=identity.when_hashed.get(path, now))

@@ -11,6 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,8 @@ class ArrayWriter:
         self._row = math.prod(inner) * TYPES[dtype][1]
         self._bytes = 0
         with writer.writing():
-            self._file = path.open("xb", buffering=_BUFFER)
+            self._file = path.open("xb", buffering=0)  # a buffer of Python's cannot be abandoned
+        self._pending = bytearray()
         self._put(header(dtype, (0, *inner)))
 
     def append(self, buffer: Any) -> None:
@@ -84,7 +86,16 @@ class ArrayWriter:
 
     def _put(self, data: bytes | memoryview) -> None:
         with self._writer.writing(len(data)):
-            self._file.write(data)
+            if len(self._pending) + len(data) > _BUFFER:
+                self._flush()
+            if len(data) > _BUFFER:
+                _write(self._file, data)
+            else:
+                self._pending += data
+
+    def _flush(self) -> None:
+        _write(self._file, self._pending)
+        self._pending = bytearray()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -95,9 +106,9 @@ class ArrayWriter:
         """The header as it is in the end; all on the disk."""
         assert not self._row or self._bytes % self._row == 0, f"{self.path.name} ends within a row"
         with self._writer.writing():
+            self._flush()
             self._file.seek(0)
-            self._file.write(header(self.dtype, self.shape))
-            self._file.flush()
+            _write(self._file, header(self.dtype, self.shape))
             os.fsync(self._file.fileno())
             self._file.close()
 
@@ -105,6 +116,12 @@ class ArrayWriter:
         """Close the file, whatever is in it."""
         with contextlib.suppress(OSError):
             self._file.close()
+
+
+def _write(file: FileIO, data: bytes | bytearray | memoryview) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
 
 
 class FixedArray:
@@ -216,13 +233,14 @@ class Writer:
 
     def abandon(self) -> None:
         """Let go of everything; what was written is removed by others."""
+        self.end(given_up=True)
         for array in self._arrays.values():
             array.abandon()
 
-    def end(self) -> None:
+    def end(self, *, given_up: bool = False) -> None:
         """Who watches is told that it is over."""
         if self._progress is not None:
-            self._progress.close()
+            self._progress.close(given_up=given_up)
             self._progress = None
 
 

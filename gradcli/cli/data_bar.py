@@ -1,0 +1,73 @@
+"""Long work on data as people see it: a bar in a terminal, elsewhere a line at begin and end."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from typing import Any
+
+from gradcli import watching
+from gradcli.cli import output
+from gradcli.wording import byte_size, quantity
+
+BYTES = ("byte", "B")
+
+
+class Work:
+    """One piece of work from its first call to its last."""
+
+    def __init__(self, what: str, total: int | None, unit: str) -> None:
+        self.what, self.unit = what, unit
+        self._began = time.monotonic()
+        self._bar: Any = None
+        if output.shows_bars():
+            from gradcli.cli.bar import Bar
+
+            self._bar = Bar(
+                desc=what,
+                total=total,
+                unit="B" if unit in BYTES else f" {quantity(2, unit).partition(' ')[2]}",
+                unit_scale=True,
+                dynamic_ncols=True,
+                leave=False,
+                colour="green" if output.has_color(sys.stderr) else None,
+            )
+        else:
+            output.say_aside(what if total is None else f"{what}: {amount(total, unit)}")
+
+    def move(self, done: int) -> None:
+        """So much is done by now."""
+        if self._bar is not None:
+            self._bar.update(done - self._bar.n)
+
+    def close(self, done: int) -> None:
+        """The bar goes; what was done stands in a line, unless it was given up."""
+        if self._bar is not None:
+            with contextlib.suppress(OSError):
+                self._bar.close()
+        if done != watching.GIVEN_UP:
+            seconds = time.monotonic() - self._began
+            output.say_aside(f"{self.what}: {amount(done, self.unit)} in {seconds:.1f} s")
+
+
+_works: dict[str, Work] = {}
+
+
+def watch(what: str, done: int, total: int | None, unit: str) -> None:
+    """Show what data code tells of its work; see data/prepared/progress.py."""
+    work = _works.get(what)
+    if work is None:
+        work = _works[what] = Work(what, total, unit)
+        if done == 0:
+            return
+    if done in (total, watching.GIVEN_UP):
+        del _works[what]
+        work.close(done)
+    else:
+        work.move(done)
+
+
+def amount(count: int, unit: str) -> str:
+    """`1,000,000 rows`, `1.3 GB`."""
+    return byte_size(count) if unit in BYTES else quantity(count, unit, form=",")
