@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     help="Measure on new data with targets, in the format of the training data, which is not "
     "needed.",
 )
+@options.verify_data
 @options.trained
 @options.isa
 @click.pass_context

@@ -29,6 +29,7 @@ COMMANDS = {
     "predict": "Apply a run to files.",
     "compare": "Compare runs, and say why their bits differ.",
     "runs": "List all runs; `runs clean` removes old ones.",
+    "data": "List, make, verify and remove prepared data.",
     "report": "Write one HTML page on a run.",
     "watch": "Show that page in a browser while the run goes on.",
     "plan": "Tell what a training will need, before it begins.",

@@ -243,6 +243,24 @@ overrides = click.option(
 no_report = click.option(
     "--no-report", is_flag=True, help="Write no report.html into the run at its end."
 )
+
+
+def _verify_data(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        from gradcli.data.prepared import identity
+
+        identity.verify_data = True
+        ctx.call_on_close(identity.trust_identities)
+
+
+# As long as the command runs.
+verify_data = click.option(
+    "--verify-data",
+    is_flag=True,
+    callback=_verify_data,
+    expose_value=False,
+    help="Hash all files of the data and all prepared data, known ones too.",
+)
 # The command gets a bool, of which `trust` makes who decides.
 trust_code = click.option(
     "--trust-code",

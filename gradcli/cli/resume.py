@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 @options.no_report
 @options.overrides
 @options.trust_code
+@options.verify_data
 @options.runs
 @options.common
 @options.isa

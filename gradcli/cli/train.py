@@ -98,6 +98,7 @@ def _check_verification(steps: int, stop: int | None, continues: bool) -> None:
 @options.no_report
 @options.overrides
 @options.trust_code
+@options.verify_data
 @options.runs
 @options.common
 @options.isa

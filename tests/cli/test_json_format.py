@@ -32,6 +32,10 @@ CALLS: dict[str, tuple[str, ...]] = {
     "runs": ("runs",),
     "report": ("report", "last"),
     "runs clean": ("runs", "clean", "--keep", "1"),
+    "data list": ("data", "list"),
+    "data prepare": ("data", "prepare", "dots.yaml"),
+    "data verify": ("data", "verify"),
+    "data clean": ("data", "clean"),
     "plan": ("plan", "dots.yaml"),
     "check": ("check", "dots.yaml"),
     "bench": ("bench", "dots.yaml", "--steps", "1"),
@@ -69,7 +73,9 @@ def test_every_command_with_json_is_called_here() -> None:
     with_json = {
         name
         for name, command in commands.items()
-        if command is not None and any("--json" in one.opts for one in command.params)
+        if command is not None
+        for part in (command, *getattr(command, "commands", {}).values())
+        if any("--json" in one.opts for one in part.params)
     }
     assert {name.partition(" ")[0] for name in CALLS} == with_json
 

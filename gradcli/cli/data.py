@@ -1,0 +1,221 @@
+"""`gradcli data`: the prepared data in the cache, made, listed, verified and removed."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradcli.cli import completion, options, output
+from gradcli.cli.runs import age
+from gradcli.errors import ConfigError, DataError, ErrorGroup, GradcliError
+from gradcli.table import Column, lines
+from gradcli.wording import byte_size, listed, quantity
+
+if TYPE_CHECKING:
+    from gradcli.data.prepared.shelf import Shelved
+
+_cache = click.option(
+    "--cache",
+    type=options.path,
+    metavar="DIR",
+    help="The folder of prepared data.  [default: the user's cache folder]",
+)
+
+
+@click.group("data")
+def command() -> None:
+    """Data that was prepared once: list it, make it, verify it, remove it."""
+
+
+@command.command("list", short_help="List prepared data.")
+@_cache
+@options.json
+@options.basic
+def list_command(cache: Path | None, as_json: bool) -> None:
+    """List prepared data, with its size and when a training last used it."""
+    folder, sets = _sets(cache)
+    if as_json:
+        output.say_json({"cache": str(folder), "sets": [_as_object(one) for one in sets]})
+    elif sets:
+        _show(sets)
+        output.say(f"{_total(sets)} in {folder}")
+    else:
+        output.say(f"no prepared data in {folder}")
+
+
+@command.command("prepare", short_help="Prepare the data of a config.")
+@click.argument("path", metavar="CONFIG", type=options.path, shell_complete=completion.configs)
+@options.overrides
+@options.trust_code
+@options.verify_data
+@options.json
+@options.basic
+def prepare(path: Path, overrides: tuple[str, ...], trust_code: bool, as_json: bool) -> None:
+    """Prepare the data of CONFIG now, so that a training begins at once."""
+    from gradcli.config import load
+    from gradcli.data.prepared.sets import in_use
+
+    in_use.clear()
+    load(path, overrides, room=None, trust=options.trust(trust_code))
+    folders = [one.folder for one in in_use.values()]
+    if as_json:
+        output.say_json({"config": str(path), "sets": [str(folder) for folder in folders]})
+    elif not folders:
+        output.say(f"{path}: its data is read at each start; there is nothing to prepare")
+    for folder in () if as_json else folders:
+        output.say(f"prepared: {folder}", "good")
+
+
+@command.command("verify", short_help="Read prepared data whole, and compare its hashes.")
+@_cache
+@options.json
+@options.basic
+def verify(cache: Path | None, as_json: bool) -> None:
+    """Read every byte of all prepared data and compare its hashes; exit 3 where one differs."""
+    from gradcli.data.prepared.progress import Progress
+    from gradcli.data.prepared.shelf import DAMAGED, READY, verified
+
+    folder, sets = _sets(cache)
+    chosen = [one for one in sets if one.state in (READY, DAMAGED)]
+    with Progress("verifying", sum(one.size for one in chosen), "byte") as watched:
+        damage = {one.path: one.why or verified(one, watched.advance) for one in chosen}
+    if as_json:
+        rows = [{"set": str(path), "ok": not why, "why": why} for path, why in damage.items()]
+        output.say_json({"cache": str(folder), "sets": rows})
+    else:
+        for path, why in damage.items():
+            output.say(f"damaged: {path}: {why}" if why else f"whole: {path}")
+        if not damage:
+            output.say(f"no prepared data in {folder}")
+    problems: list[GradcliError] = [_damaged(path, why) for path, why in damage.items() if why]
+    if problems:
+        raise ErrorGroup(problems)
+
+
+def _damaged(path: Path, why: str) -> DataError:
+    return DataError(
+        f"prepared data {path} is damaged: {why}",
+        code="E302",
+        notes=("the next training makes it anew; `gradcli data clean --yes` removes it",),
+    )
+
+
+@command.command("clean", short_help="Remove prepared data; without --yes list it.")
+@options.count("--older-than", "DAYS", "Only what no training used for so many days.", least=0)
+@click.option("--yes", is_flag=True, help="Remove it; without it it is only listed.")
+@_cache
+@options.json
+@options.basic
+def clean(older_than: int | None, yes: bool, cache: Path | None, as_json: bool) -> None:
+    """Remove prepared data, but none that is being made now; it is made anew when needed."""
+    from gradcli.data.prepared.shelf import BUSY, remove
+
+    folder, sets = _sets(cache)
+    limit = datetime.now(UTC) - timedelta(days=min(older_than or 0, 100_000))
+    chosen = [one for one in sets if older_than is None or one.used <= limit]
+    go = [one for one in chosen if one.state != BUSY]
+    gone: list[Shelved] = []
+    problems: list[GradcliError] = []
+    for one in go if yes else ():
+        try:
+            if remove(one):
+                gone.append(one)
+        except GradcliError as error:
+            problems.append(error)
+    if yes:
+        _remove_locks(folder)
+    if as_json:
+        rows = [{**_as_object(one), "removed": one in gone} for one in go]
+        output.say_json({"cache": str(folder), "sets": rows})
+    else:
+        _show_cleaning(folder, gone if yes else go, yes, busy=len(chosen) - len(go))
+    if problems:
+        raise ErrorGroup(problems)
+
+
+def _remove_locks(folder: Path) -> None:
+    from gradcli.data.prepared.shelf import loose_locks
+
+    for path in loose_locks(folder):
+        path.unlink(missing_ok=True)
+
+
+def _show_cleaning(folder: Path, sets: list[Shelved], yes: bool, busy: int) -> None:
+    for one in sets:
+        word = "removed" if yes else "would remove"
+        output.say(f"{word} {one.path}, {one.state}, {byte_size(one.size)}")
+    if busy:
+        output.say(f"kept {quantity(busy, 'set')} that another process makes now")
+    if not sets:
+        output.say(f"nothing to remove in {folder}")
+    elif yes:
+        output.say(f"removed {_total(sets)}")
+    else:
+        output.say(f"{_total(sets)}; with --yes they are removed")
+
+
+@command.command("fetch", hidden=True, context_settings={"ignore_unknown_options": True})
+@click.argument("names", nargs=-1)
+@options.basic
+def fetch(names: tuple[str, ...]) -> None:
+    """Reserved."""
+    del names
+    raise ConfigError(
+        "`gradcli data fetch` is reserved: gradcli downloads nothing yet",
+        code="E100",
+        notes=("put the files where `data:` of the config says",),
+    )
+
+
+def _sets(cache: Path | None) -> tuple[Path, list[Shelved]]:
+    from gradcli.data.prepared.cache import cache_folder
+    from gradcli.data.prepared.shelf import sets_in
+
+    folder = cache_folder(None) if cache is None else cache.absolute()
+    return folder, sets_in(folder)
+
+
+def _total(sets: list[Shelved]) -> str:
+    return f"{quantity(len(sets), 'set')}, {byte_size(sum(one.size for one in sets))}"
+
+
+def _as_object(one: Shelved) -> dict[str, Any]:
+    return {
+        "set": str(one.path),
+        "state": one.state,
+        "why": one.why,
+        "bytes": one.size,
+        "used": one.used.isoformat(timespec="seconds"),
+        "files": list(one.files),
+    }
+
+
+def _show(sets: list[Shelved]) -> None:
+    now = datetime.now(UTC)
+    rows = [("set", "state", "size", "used", "made from")]
+    rows += [
+        (
+            one.path.name,
+            one.state,
+            byte_size(one.size),
+            f"{age((now - one.used).total_seconds())} ago",
+            listed((Path(file).name for file in one.files), 3) or one.why or "-",
+        )
+        for one in sets
+    ]
+    widths = [max(len(row[number]) for row in rows) for number in range(len(rows[0]))]
+    columns = (
+        Column(widths[0], "name", gap=0),
+        Column(widths[1], "label", gap=2),
+        Column(widths[2], gap=2, rank=1),
+        Column(widths[3], gap=2, rank=2),
+        Column(widths[4], "label", gap=2, rank=3),
+    )
+    first, *others = lines(columns, rows, output.width(sys.stdout))
+    output.say(first, "heading")
+    for line in others:
+        output.say(line)

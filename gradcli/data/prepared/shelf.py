@@ -1,0 +1,152 @@
+"""All prepared sets of a cache: what is there, whether it is whole, and removing it.
+
+Only what has the name of a set, of its lock or of one half made is ever looked at or removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gradcli.data.files import shown
+from gradcli.data.prepared.identity import Advance, path_of_book
+from gradcli.data.prepared.lock import Lock
+from gradcli.data.prepared.sets import FACTS, Damage, OtherFormat, opened, read_facts
+from gradcli.dataclass import dataclass
+from gradcli.errors import RunError
+
+SET = re.compile(r"[a-z0-9_]+-[0-9a-f]{16}")
+ASIDE = re.compile(rf"\.({SET.pattern})\.[0-9]+-[0-9a-f]{{8}}(-old)?")
+READY, DAMAGED, OTHER, BUSY, HALF = "ready", "damaged", "other version", "in work", "half made"
+
+
+@dataclass(frozen=True)
+class Shelved:
+    """A set in a cache, or what a killed process left of one.
+
+    Attributes:
+        state: one of the five above.
+        why: what is damaged or other about it.
+        size: bytes on the disk.
+        used: when a training last opened it.
+        files: its source files as they were called.
+    """
+
+    path: Path
+    state: str
+    size: int
+    used: datetime
+    files: tuple[str, ...] = ()
+    why: str = ""
+
+
+def sets_in(cache: Path) -> list[Shelved]:
+    """What lies in a cache, by name; a folder that is not there holds nothing."""
+    try:
+        names = sorted(
+            entry.name for entry in os.scandir(cache) if entry.is_dir(follow_symlinks=False)
+        )
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise RunError(f"{shown(cache)} cannot be read: {error.strerror}", code="E708") from None
+    return [
+        _looked_at(cache / name) for name in names if SET.fullmatch(name) or ASIDE.fullmatch(name)
+    ]
+
+
+def _looked_at(path: Path) -> Shelved:
+    state, why, files = _state(path)
+    return Shelved(path, state, _size(path), _used(path), files, why)
+
+
+def _state(path: Path) -> tuple[str, str, tuple[str, ...]]:
+    if ASIDE.fullmatch(path.name):
+        return (BUSY if is_locked(path) else HALF), "", ()
+    try:
+        facts = read_facts(path) or {}
+    except OtherFormat as other:
+        return OTHER, str(other), ()
+    except Damage as damage:
+        return DAMAGED, str(damage), ()
+    return READY, "", tuple(dict.fromkeys(map(str, facts.get("files", {}).values())))
+
+
+def _size(path: Path) -> int:
+    total = 0
+    with contextlib.suppress(OSError):  # somebody removes it
+        for entry in os.scandir(path):
+            total += entry.stat(follow_symlinks=False).st_size
+    return total
+
+
+def _used(path: Path) -> datetime:
+    for place in (path / FACTS, path):
+        with contextlib.suppress(OSError):
+            return datetime.fromtimestamp(place.stat().st_mtime, UTC)
+    return datetime.now(UTC)
+
+
+def _lock_of(path: Path) -> Path:
+    match = ASIDE.fullmatch(path.name)
+    return path.with_name(f"{match[1] if match else path.name}.lock")
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process prepares this set now."""
+    place = _lock_of(path)
+    if not place.exists():
+        return False
+    try:
+        with Lock(place, None) as lock:
+            return not lock.held
+    except OSError:
+        return False
+
+
+def verified(one: Shelved, advance: Advance | None = None) -> str:
+    """Why a set is damaged, once every byte of it was read; empty where it is whole."""
+    try:
+        opened(one.path, verify=True, advance=advance)
+    except Damage as damage:
+        return str(damage)
+    return ""
+
+
+def remove(one: Shelved) -> bool:
+    """Remove a set; False where a process prepares it now.
+
+    Raises:
+        RunError: it cannot be removed.
+    """
+    try:
+        with Lock(_lock_of(one.path), None) as lock:
+            if lock.held:
+                _remove(one.path)
+            return lock.held
+    except OSError as error:
+        raise RunError(
+            f"{shown(one.path)} cannot be removed: {error.strerror}", code="E708"
+        ) from None
+
+
+def _remove(path: Path) -> None:
+    """Facts first: half a set is none."""
+    with contextlib.suppress(FileNotFoundError):
+        (path / FACTS).unlink()
+    with contextlib.suppress(FileNotFoundError):
+        path_of_book(path, path.parent).unlink()
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(path)
+
+
+def loose_locks(cache: Path) -> Iterator[Path]:
+    """Files of locks that nobody holds: a killed process left them."""
+    for path in cache.glob("*.lock"):
+        if SET.fullmatch(path.stem) and not is_locked(path.with_suffix("")):
+            yield path
