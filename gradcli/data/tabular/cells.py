@@ -94,7 +94,7 @@ class Columns:
         words: dict[str, Words] = {}
         for name in [name for name in self.roles if name in self._numeric]:
             numbers[name] = numbers_of(cells[name], underscores)
-            if self.roles[name] == "any" and _holds_others(numbers[name]):
+            if self.roles[name] == "any" and holds_others(numbers[name]):
                 del numbers[name]
                 self._numeric.remove(name)
         for name, coder in list(self._coders.items()):
@@ -104,7 +104,8 @@ class Columns:
         return numbers, words
 
 
-def _holds_others(column: Numbers) -> bool:
+def holds_others(column: Numbers) -> bool:
+    """Whether a cell is neither a number nor a gap."""
     return not all(is_missing(cell, allowed=True) for cell in column.odd.values())
 
 

@@ -1,0 +1,174 @@
+"""Tables in CSV by pyarrow, in parallel: the numbers and the sentences of the base reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import csv
+
+from gradcli.data.arrow.columns import OpenColumns, all_fit, numbers_in, texts_of
+from gradcli.data.arrow.row_blocks import OddError, RowBlocks
+from gradcli.data.tabular.cells import numbers_of
+from gradcli.data.tabular.csv_reader import CsvReader
+from gradcli.data.tabular.pieces import texts
+from gradcli.data.tabular.reader import Block, Numbers, Role, Words
+
+_GAPS = ("", "NA")
+_CHUNK = 1 << 19  # bytes that one thread parses
+_WORD = pa.dictionary(pa.int32(), pa.string())
+_FAILED = re.compile(r"CSV column #(\d+)")
+
+
+class ArrowCsvReader:
+    """The rows of a file that can be read from its beginning more than once."""
+
+    def __init__(
+        self, pieces: Callable[[], Iterator[bytes]], source: str, delimiter: str = ","
+    ) -> None:
+        self.source = source
+        self._pieces, self._delimiter = pieces, delimiter
+        self._rows: RowBlocks | None = None
+        self._base: CsvReader | None = None
+        try:
+            self._rows = RowBlocks(pieces(), delimiter)
+            self.header: Sequence[str] = self._rows.header
+        except OddError:
+            self._base = self._asked()
+            self.header = self._base.header
+
+    def _asked(self) -> CsvReader:
+        return CsvReader(texts(self._pieces(), self.source), self.source, self._delimiter)
+
+    def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
+        """The columns that are named, as the protocol says."""
+        count = 0
+        if self._rows is not None:
+            columns = _Columns(self.header, roles, self._delimiter)
+            try:
+                for rows in self._rows:
+                    block = columns.of(rows)
+                    yield block
+                    count += block.count
+            except OddError:
+                self._base = self._asked()
+        if self._base is not None:
+            yield from _behind(count, self._base.blocks(roles))
+
+
+def _behind(count: int, blocks: Iterator[Block]) -> Iterator[Block]:
+    """The blocks of a table without its first rows."""
+    for block in blocks:
+        if count < block.count:
+            yield _without(count, block) if count else block
+        count = max(0, count - block.count)
+
+
+def _without(count: int, block: Block) -> Block:
+    numbers = {}
+    for name, one in block.numbers.items():
+        odd = {place - count: cell for place, cell in one.odd.items() if place >= count}
+        numbers[name] = Numbers(one.values[count:], odd)
+    words = {name: Words(one.codes[count:], one.table) for name, one in block.words.items()}
+    return Block(block.count - count, numbers, words)
+
+
+class _Columns:
+    """The columns of one block after the other."""
+
+    def __init__(self, header: Sequence[str], roles: Mapping[str, Role], delimiter: str) -> None:
+        self._delimiter = delimiter
+        self._names = [str(place) for place in range(len(header))]
+        self._places = {name: str(header.index(name)) for name in roles}
+        self._open = OpenColumns(roles)
+        # Columns of numbers in which a cell was none for Arrow: what it is their text tells.
+        self._written: set[str] = set()
+
+    def of(self, rows: bytes) -> Block:
+        """The numbers and words of some rows."""
+        once = [name for name in self._open.worded if name not in self._open.numeric]
+        columns = self._parsed_as_numbers(rows, dict.fromkeys(once, _WORD))
+        count = columns.num_rows
+        numbers = self._open.numbers(self._numbers(rows, columns))
+        cells = {name: self._column(columns, name) for name in once}
+        if len(once) < len(self._open.worded):
+            again = self._parsed(rows, dict.fromkeys(self._open.worded, _WORD))
+            cells = {name: self._column(again, name) for name in self._open.worded}
+        return Block(count, numbers, self._open.words(cells))
+
+    def _parsed_as_numbers(self, rows: bytes, words: Mapping[str, Any]) -> Any:
+        """Rows in which each column of numbers has nothing else, or is text."""
+        while True:
+            types = dict(words)
+            for name in self._open.numeric:
+                types[name] = pa.string() if name in self._written else pa.float64()
+            try:
+                columns = self._parsed(rows, types)
+            except _NoNumberError as error:
+                failed = {n for n in self._open.numeric if self._places[n] == error.place}
+                if failed <= self._written:
+                    raise OddError from None
+                self._written |= failed
+                continue
+            numbers = {name for name, kind in types.items() if kind == pa.float64()}
+            large = {name for name in numbers if not all_fit(columns.column(self._places[name]))}
+            if not large:
+                return columns
+            self._written |= large
+
+    def _numbers(self, rows: bytes, columns: Any) -> dict[str, Numbers]:
+        numbers, gaps = {}, []
+        for name in self._open.numeric:
+            cells = self._column(columns, name)
+            written = name in self._written
+            numbers[name] = numbers_of(texts_of(cells)) if written else numbers_in(cells)
+            if cells.null_count:
+                gaps.append(name)
+        if gaps:  # Arrow says where one is, but not how it is written
+            again = self._parsed(rows, dict.fromkeys(gaps, pa.string()))
+            for name in gaps:
+                one = numbers[name]
+                places = list(one.odd)
+                cells = self._column(again, name).take(pa.array(places, pa.int64()))
+                odd = dict(zip(places, texts_of(cells), strict=True))
+                numbers[name] = Numbers(one.values, odd)
+        return numbers
+
+    def _column(self, columns: Any, name: str) -> Any:
+        """A column in one piece."""
+        column = columns.column(self._places[name])
+        if pa.types.is_dictionary(column.type):
+            column = column.unify_dictionaries()
+        whole = column.combine_chunks()
+        return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+
+    def _parsed(self, rows: bytes, types: Mapping[str, Any]) -> Any:
+        """Columns of these types; an empty cell is a gap among numbers, and a word among words."""
+        kinds = {self._places[name]: kind for name, kind in types.items()}
+        read = csv.ReadOptions(column_names=self._names, block_size=_CHUNK)
+        parse = csv.ParseOptions(
+            delimiter=self._delimiter, ignore_empty_lines=False, newlines_in_values=b'"' in rows
+        )
+        convert = csv.ConvertOptions(
+            column_types=kinds,
+            include_columns=list(kinds) or self._names[:1],
+            null_values=list(_GAPS),
+            strings_can_be_null=False,
+            check_utf8=False,
+        )
+        try:
+            return csv.read_csv(pa.BufferReader(rows), read, parse, convert)
+        except pa.ArrowInvalid as error:
+            failed = _FAILED.search(str(error))
+            if failed is None:
+                raise OddError from None
+            raise _NoNumberError(failed[1]) from None
+
+
+class _NoNumberError(Exception):
+    """A cell of the column at `place` is no number for Arrow."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place

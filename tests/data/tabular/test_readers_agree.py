@@ -1,0 +1,109 @@
+"""Both readers of CSV: the same numbers to the bit, the same words and the same sentences."""
+
+from __future__ import annotations
+
+import random
+from array import array
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import pytest
+
+from gradcli.data.tabular.csv_reader import CsvReader
+from gradcli.data.tabular.pieces import texts
+from gradcli.data.tabular.reader import Role, TableReader
+from gradcli.errors import DataError
+
+csv_reader = pytest.importorskip("gradcli.data.arrow.csv_reader", reason="needs the extra 'tables'")
+row_blocks = pytest.importorskip("gradcli.data.arrow.row_blocks", reason="needs the extra 'tables'")
+
+CELLS = (
+    "1", "-2.5", "+3", "1e5", "1E-3", ".5", "5.", "007", "-0", "0.1", "1e400", "-1e400", "1e-400",
+    "3.4e38", "3.3e38", "9007199254740993", "123456789.123456789", "5e-324", "2e-324", "1_000",
+    "0x10", "inf", "-Infinity", "nan", "NaN", "NAN", "NA", "na", "N/A", "null", "", " ", " NA ",
+    " nan", "\t7", "8 ", "\xa09", "\u0661\u0662", "\u20031", "\x1f1", "1\x85", "a", "b", "Ä", "é",
+    "\U0001f600", "a b", "true", "False", "$1,234.50", "12 %", "--1", "1e", "e5", "1 2", "1.2.3",
+    "nan(1)", "2024-01-01", "x;y", "#", "'", "\\", "\u2028", "\x0b", "\x0c",
+)  # fmt: skip
+QUOTED = ("a,b", 'a"b', "line\nbreak", "a\r\nb", '"', ",", "\n", "", "NA", "1.5", " 2", "\r", "nan")
+ODD = (b'"', b'""', b"\0", b"\xff", b"\r", b"\n", b"\n\n", b",", b"\r\n\r\n", b"\xef\xbb\xbf", b" ")
+ROLES: Mapping[str, Role] = {"n": "number", "w": "word", "o": "any"}
+
+
+def table(rng: random.Random) -> bytes:
+    """Rows that are mostly right, each column of cells that are mostly of one kind."""
+    stop = rng.choice(("\n", "\r\n", "\r", "\n"))
+    header = rng.choice(("n,w,o", "unused,o,w,n", '"n",w,"o"', "n,n,w,o", "n,w,o,Ä"))
+    width = header.count(",") + 1
+    likely = [rng.sample(CELLS, rng.choice((1, 3, 12))) for _ in range(width)]
+    if rng.random() < 0.5:
+        likely = [["1", "-2.5", "0.1", rng.choice(CELLS)] for _ in range(width)]
+    quotes = rng.choice((0, 0, 0.2))
+    rows = [
+        ",".join(_cell(cells, quotes, rng) for cells in likely) for _ in range(rng.randint(0, 30))
+    ]
+    text = stop.join([header, *rows]) + stop * rng.choice((0, 1, 1, 2, 3))
+    data = bytearray(rng.choice(("", "", "\ufeff", stop)).encode() + text.encode())
+    for _ in range(rng.choice((0, 0, 0, 1, 2))):
+        at = rng.randrange(len(data) + 1)
+        data[at:at] = rng.choice(ODD)
+    return bytes(data)
+
+
+def _cell(likely: list[str], quotes: float, rng: random.Random) -> str:
+    if rng.random() < quotes:
+        return '"' + rng.choice(QUOTED).replace('"', '""') + '"'
+    cell = rng.choice(CELLS if rng.random() < 0.02 else likely)
+    return f'"{cell}"' if "," in cell else cell
+
+
+def pieces(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[at : at + size] for at in range(0, len(data), size))
+
+
+def content(reader: TableReader) -> Any:
+    """All that a reader says of a table, in a form that does not depend on its blocks."""
+    rows, numbers, odd = 0, {}, {}
+    words: dict[str, list[str]] = {}
+    tables = {}
+    for block in reader.blocks({k: v for k, v in ROLES.items() if k in reader.header}):
+        for name, one in block.numbers.items():
+            numbers.setdefault(name, array("d")).extend(one.values)
+            odd.setdefault(name, {}).update({rows + at: cell for at, cell in one.odd.items()})
+        for name, words_ in block.words.items():
+            words.setdefault(name, []).extend(words_.table[code] for code in words_.codes)
+            tables[name] = list(words_.table)
+        last = (set(block.numbers), set(block.words))
+        rows += block.count
+        for name in set(numbers) - last[0]:
+            del numbers[name], odd[name]
+        for name in set(words) - last[1]:
+            del words[name], tables[name]
+    return rows, {k: v.tobytes() for k, v in numbers.items()}, odd, words, tables
+
+
+def base(again: Callable[[], Iterator[bytes]]) -> TableReader:
+    return CsvReader(texts(again(), "t"), "t")
+
+
+def answer(make: Callable[[], TableReader]) -> Any:
+    try:
+        reader = make()
+        return list(reader.header), content(reader)
+    except DataError as error:
+        return error.message
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_both_readers_say_the_same_of_random_tables(
+    part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(part)
+    for _ in range(150):
+        data = table(rng)
+        monkeypatch.setattr(row_blocks, "BLOCK", rng.choice((16, 64, 1 << 20)))
+        size = rng.choice((7, 50, 1 << 20))
+        again = partial(pieces, data, size)
+        ours = answer(partial(base, again))
+        assert answer(partial(csv_reader.ArrowCsvReader, again, "t")) == ours, data
