@@ -1,0 +1,122 @@
+"""Parquet and Arrow files: batches of rows, checked before anything looks into them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import pyarrow as pa
+from pyarrow import ipc, parquet
+
+from gradcli.data.arrow.columns import OpenColumns, has_texts, numbers_in
+from gradcli.data.files import shown
+from gradcli.data.inflate import BOMB_RATIO
+from gradcli.data.tabular.reader import Block, Role
+from gradcli.errors import DataError
+from gradcli.wording import quantity
+
+Kind = Literal["Parquet", "Arrow"]
+_ROWS = 1 << 16  # of a batch
+_TRUSTED = 1 << 22  # rows, however tightly they are packed
+_BUFFER = 1 << 20  # bytes of a column that are read ahead
+# What a column may hold instead of numbers and words.
+_HOLDS: tuple[tuple[Callable[[Any], bool], str], ...] = (
+    (pa.types.is_nested, "lists or structs"),
+    (pa.types.is_binary, "bytes"),
+    (pa.types.is_large_binary, "bytes"),
+    (pa.types.is_fixed_size_binary, "bytes"),
+    (pa.types.is_duration, "durations"),
+)
+
+
+class ArrowFileReader:
+    """The rows of a Parquet or Arrow file of `size` bytes, which is open for pyarrow."""
+
+    def __init__(self, file: Any, size: int, kind: Kind, source: str) -> None:
+        self.source = source
+        self._size, self._kind = size, kind
+        with self._told():
+            self._file = _ParquetFile(file) if kind == "Parquet" else _ArrowFile(file)
+            self._types = list(self._file.schema.types)
+            self.header: Sequence[str] = list(self._file.schema.names)
+
+    def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
+        """The columns that are named, as the protocol says."""
+        kinds = {name: self._types[self.header.index(name)] for name in roles}
+        for name, kind in kinds.items():
+            if roles[name] != "any" and not has_texts(kind):
+                self._refuse(name, kind)
+        used = {name: role for name, role in roles.items() if has_texts(kinds[name])}
+        columns = OpenColumns(used)
+        batches = self._batches(list(used))
+        while True:
+            with self._told():
+                batch = next(batches, None)
+                if batch is None:
+                    return
+                block = _block(batch, columns)
+            yield block
+
+    def _batches(self, names: list[str]) -> Iterator[Any]:
+        total = 0
+        for batch in self._file.batches(names):
+            total += batch.num_rows
+            if total > max(_TRUSTED, BOMB_RATIO * self._size):
+                size = quantity(self._size, "byte")
+                what = (
+                    f"{size} hold more than {BOMB_RATIO} rows each; no data are packed so tightly"
+                )
+                raise DataError(f"{self.source}: {what}", code="E302")
+            batch.validate(full=True)  # in a damaged file, offsets and text are anything
+            for begin in range(0, batch.num_rows, _ROWS):
+                yield batch.slice(begin, _ROWS)
+
+    def _refuse(self, name: str, kind: Any) -> None:
+        holds = next((holds for test, holds in _HOLDS if test(kind)), "values")
+        place = f"column {self.header.index(name) + 1} ({shown(name)})"
+        raise DataError(
+            f"{self.source}: {place} holds {holds} ({shown(str(kind))[:80]}); expected numbers or "
+            "words: leave the column out, or write it as such",
+            code="E304",
+        )
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """A sentence for whatever pyarrow raises."""
+        try:
+            yield
+        except MemoryError:
+            what = f"too little memory for this {self._kind} file"
+            raise DataError(f"{self.source}: {what}", code="E302") from None
+        except (pa.ArrowException, OSError, ValueError, KeyError, IndexError) as error:
+            why = shown(str(error).partition("\n")[0])[:200]
+            what = f"not a whole {self._kind} file: {why}"
+            raise DataError(f"{self.source}: {what}", code="E302") from None
+
+
+def _block(batch: Any, columns: OpenColumns) -> Block:
+    numbers = {name: numbers_in(batch.column(name)) for name in columns.numeric}
+    cells = {name: batch.column(name) for name in columns.worded}
+    return Block(batch.num_rows, columns.numbers(numbers), columns.words(cells))
+
+
+class _ParquetFile:
+    def __init__(self, file: Any) -> None:
+        self._file = parquet.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False)
+        self.schema = self._file.schema_arrow
+
+    def batches(self, names: list[str]) -> Iterator[Any]:
+        yield from self._file.iter_batches(batch_size=_ROWS, columns=names)
+
+
+class _ArrowFile:
+    def __init__(self, file: Any) -> None:
+        self._opened = file
+        self.schema = ipc.open_file(file).schema
+
+    def batches(self, names: list[str]) -> Iterator[Any]:
+        places = [self.schema.names.index(name) for name in names]
+        file = ipc.open_file(self._opened, options=ipc.IpcReadOptions(included_fields=places))
+        for number in range(file.num_record_batches):
+            yield file.get_batch(number)
