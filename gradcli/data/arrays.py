@@ -12,8 +12,9 @@ from gradcli.data.facts import DataFacts
 from gradcli.data.files import Loaded, load, shown
 from gradcli.data.images import check_labels, check_shape, unseen
 from gradcli.data.npy import Header, Npy
-from gradcli.data.pictures import OwnPictures, Statistic
+from gradcli.data.pictures import OwnPictures, Statistic, splits_of
 from gradcli.data.samples import Samples, tensor_of
+from gradcli.data.split import check_stratify
 from gradcli.data.targets import ScaledTargets
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
@@ -92,6 +93,7 @@ class Arrays(ScaledTargets, OwnPictures):
         values = targets is not None and is_float(targets)
         first, classes = (0, None) if values or targets is None else self._label_range()
         width = _width(targets) if targets is not None else ()
+        check_stratify(self.split, classes)
         return Facts(
             input=sample_shape(inputs),
             input_kind="float",
@@ -157,7 +159,7 @@ class Arrays(ScaledTargets, OwnPictures):
             for name, pair in self._pairs().items()
         }
         train = whole.pop("train")
-        splits = {name: train.part(part) for name, part in self.cuts(train.size).items()}
+        splits, notes = splits_of(train, self.cuts(train.size), self.split, facts)
         files = self.roles()
         scales = {"mean": self.mean, "std": self.std}
         stored = LoadedData(
@@ -166,7 +168,7 @@ class Arrays(ScaledTargets, OwnPictures):
             splits={**splits, **whole},
             sha256={role: opened[Path(path)].sha256 for role, path in files.items()},
             files=files,
-            notes=tuple(note for file in opened.values() for note in file.notes()),
+            notes=(*(note for file in opened.values() for note in file.notes()), *notes),
         )
         return self.shown(stored)
 

@@ -15,7 +15,7 @@ from gradcli.data.files import (
     shown,
 )
 from gradcli.data.images import check_labels, unseen
-from gradcli.data.pictures import KnownPictures, Statistic
+from gradcli.data.pictures import KnownPictures, Statistic, splits_of
 from gradcli.data.samples import Samples, tensor_of
 from gradcli.data.split import cut
 from gradcli.dataclass import dataclass
@@ -98,14 +98,14 @@ class Cifar10(KnownPictures):
         images = b"".join(images for _, images in parts.values())
         labels = b"".join(labels for labels, _ in parts.values())
         whole = _samples(labels, images).normalised(mean, std)
-        splits = {name: whole.part(part) for name, part in self._cuts(whole.size).items()}
+        splits, notes = splits_of(whole, self._cuts(whole.size), self.split, facts)
         dataset = LoadedData(
             source=self,
             facts=DataFacts.of(facts, stored=SHAPE, mean=mean, std=std),
             splits={**splits, "test": _samples(*test).normalised(mean, std)},
             sha256={role: files[name].sha256 for role, name in roles.items()},
             files={role: str(files[name].path) for role, name in roles.items()},
-            notes=tuple(note for file in files.values() for note in file.notes()),
+            notes=(*(note for file in files.values() for note in file.notes()), *notes),
         )
         return self.shown(dataset)
 

@@ -18,11 +18,11 @@ from gradcli.data.files import as_text, expanded, is_folder, shown
 from gradcli.data.images import check_shape, unseen
 from gradcli.data.picture_files import PictureFiles, picture_in
 from gradcli.data.picture_formats import SUFFIXES
-from gradcli.data.pictures import Pictures, Statistic, normalization
+from gradcli.data.pictures import Pictures, Statistic, normalization, splits_of
 from gradcli.data.prepared.cache import cache_folder
 from gradcli.data.prepared.cached import Cached, locate_cache
 from gradcli.data.samples import Samples, scaled, tensor_of
-from gradcli.data.split import cut, shuffled
+from gradcli.data.split import SplitMap, cut, shuffled
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
@@ -56,9 +56,7 @@ class ImageFolder(Cached, Pictures):
     ] = field()  # required here, whatever it is above
     test_dir: Annotated[str | None, "the same with the pictures of the test split"] = None
     color: Annotated[Literal["rgb", "gray"], "3 channels, or 1"] = "rgb"
-    split: Annotated[
-        dict[str, int | str] | None, "counts or percents for train, val (and test)"
-    ] = None
+    split: Annotated[SplitMap | None, "counts or percents for train, val (and test)"] = None
     seed: Annotated[int, "which picture goes to which split"] = 0
     normalize: Annotated[
         bool | dict[str, Any], "subtract ImageNet's means and divide by its deviations; or these"
@@ -136,7 +134,7 @@ class ImageFolder(Cached, Pictures):
         for name, each in found.items():
             whole[name], hashes[name] = self._samples(each, folders[name], losses)
         train = whole.pop("train")
-        splits = {name: train.part(part) for name, part in self._cuts(train.size).items()}
+        splits, notes = splits_of(train, self._cuts(train.size), self.split, facts)
         mean, std = self._statistics()
         left_out = sum(each.left_out for each in found.values())
         stored = LoadedData(
@@ -145,7 +143,7 @@ class ImageFolder(Cached, Pictures):
             splits={**splits, **whole},
             sha256=hashes,
             files={name: folders[name] for name in hashes},
-            notes=_notes(left_out, losses),
+            notes=(*_notes(left_out, losses), *notes),
         )
         return self.shown(stored)
 

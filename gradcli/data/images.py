@@ -14,7 +14,7 @@ from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import Loaded, shown
 from gradcli.data.idx import Header, Idx, read_header, read_idx
-from gradcli.data.pictures import OwnPictures, Statistic, padded
+from gradcli.data.pictures import OwnPictures, Statistic, padded, splits_of
 from gradcli.data.samples import Samples, scaled, tensor_of
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
@@ -81,7 +81,7 @@ class IdxSource(OwnPictures):
         pairs = {name: pair.result() for name, pair in reading.items()}
         samples = {name: pair.samples(self.mean, self.std) for name, pair in pairs.items()}
         whole = samples.pop("train")
-        splits = {name: whole.part(part) for name, part in self.cuts(whole.size).items()}
+        splits, notes = splits_of(whole, self.cuts(whole.size), self.split, facts)
         files = {
             f"{split}.{what}": file
             for split, pair in pairs.items()
@@ -93,7 +93,7 @@ class IdxSource(OwnPictures):
             splits={**splits, **samples},
             sha256={role: file.sha256 for role, file in files.items()},
             files={role: str(file.path) for role, file in files.items()},
-            notes=tuple(note for file in files.values() for note in file.notes()),
+            notes=(*(note for file in files.values() for note in file.notes()), *notes),
         )
         return self.shown(stored)
 

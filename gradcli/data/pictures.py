@@ -15,7 +15,7 @@ from gradcli.data.dataset import Facts, Labelled, LoadedData, Split
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import expanded, locate, nearest
 from gradcli.data.samples import Samples, outlined
-from gradcli.data.split import cut
+from gradcli.data.split import SplitMap, cut, stratify_of
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
@@ -74,6 +74,8 @@ class Pictures:
         splits: dict[str, Samples] = {}
         for name, split in dataset.splits.items():
             assert isinstance(split, Samples)
+            if split.inputs.shape[1:] != facts.input:
+                split = split.gathered()
             splits[name] = replace(split, inputs=padded(split.inputs, facts.input))
         return replace(dataset, facts=facts, splits=self.as_trained(splits, facts))
 
@@ -103,7 +105,13 @@ class Pictures:
     def outline(self, facts: Facts) -> dict[str, Split]:
         """The splits as `load` makes them, on "meta"."""
         stored = facts if self.target == "label" else replace(facts, target=())
-        return self.as_trained(outlined(stored, *self.stored_types()), facts)
+        splits = outlined(stored, *self.stored_types())
+        split: SplitMap = getattr(self, "split", None) or {}
+        if stratify_of(split):
+            for name in splits.keys() & split.keys():
+                rows = engine.empty(splits[name].size, dtype=engine.int64, device="meta")
+                splits[name] = replace(splits[name], rows=rows)
+        return self.as_trained(splits, facts)
 
     def stored_types(self) -> tuple[str, str, float, Statistic, Statistic]:
         """Types of images and targets in the files, what images are divided by, mean, deviation."""
@@ -120,9 +128,9 @@ class OwnPictures(Pictures):
     classes: Annotated[int | None, "labels are 0..classes-1; left out: the highest label + 1"] = (
         None
     )
-    split: Annotated[
-        dict[str, int | str] | None, "counts or percents of samples for train, val (and test)"
-    ] = None
+    split: Annotated[SplitMap | None, "counts or percents of samples for train, val (and test)"] = (
+        None
+    )
     mean: Annotated[float, "subtracted, after bytes became 0..1"] = 0.0
     std: Annotated[float, "divided by, after `mean`"] = 1.0
 
@@ -159,7 +167,7 @@ class KnownPictures(Pictures):
 
     dir: Annotated[str | None, "folder of the files; left out: the nearest datasets/NAME"] = None
     split: Annotated[
-        dict[str, int | str] | None, "counts or percents of the training images: train and val"
+        SplitMap | None, "counts or percents of the training images: train and val"
     ] = None
     normalize: Annotated[
         bool | dict[str, Any],
@@ -184,6 +192,17 @@ class KnownPictures(Pictures):
     def paths(self, folder: Path) -> dict[str, str]:
         """The files in a folder, by what each is; all of them must be there."""
         raise NotImplementedError(f"{type(self).__name__} has no paths")
+
+
+def splits_of(
+    whole: Samples, parts: Mapping[str, range], split: SplitMap | None, facts: Facts
+) -> tuple[dict[str, Samples], tuple[str, ...]]:
+    """The splits of samples with labels, as `split` says, and what there is to tell of them."""
+    if not stratify_of(split):
+        return {name: whole.part(part) for name, part in parts.items()}, ()
+    from gradcli.data.cuts import shared_out  # few ask for it
+
+    return shared_out(whole, parts, facts)
 
 
 def padded(images: Tensor, shape: Sequence[int]) -> Tensor:

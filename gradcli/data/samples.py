@@ -37,6 +37,7 @@ class Samples:
         targets: (N,) labels of a whole type, or (N, K) float32.
         mean: one number, or one for each channel of (N, C, ...); `std` likewise.
         itself: the inputs of a batch are its targets as well.
+        rows: int64, the places of the samples, where they are not all that lie there.
     """
 
     inputs: Tensor
@@ -45,16 +46,21 @@ class Samples:
     mean: Statistic = 0.0
     std: Statistic = 1.0
     itself: bool = False
+    rows: Tensor | None = None
 
     @property
     def size(self) -> int:
         """The number of samples."""
-        return int(self.inputs.shape[0])
+        return int((self.inputs if self.rows is None else self.rows).shape[0])
 
     @property
     def stored_targets(self) -> Tensor | None:
         """The targets of all samples; None where they are the inputs, which are still changed."""
-        return None if self.itself else self.targets
+        if self.itself:
+            return None
+        return (
+            self.targets if self.rows is None else engine.index_select(self.targets, 0, self.rows)
+        )
 
     def part(self, positions: range) -> Samples:
         """The samples at these positions, sharing memory."""
@@ -65,8 +71,19 @@ class Samples:
         """The same samples, less `mean` and divided by `std`."""
         return replace(self, mean=mean, std=std)
 
+    def gathered(self) -> Samples:
+        """The same samples, one after another."""
+        if self.rows is None:
+            return self
+        inputs, targets = (
+            engine.index_select(x, 0, self.rows) for x in (self.inputs, self.targets)
+        )
+        return replace(self, inputs=inputs, targets=targets, rows=None)
+
     def to(self, device: str) -> Samples:
         """The same samples in the memory of a device."""
+        if self.rows is not None and device != "cpu":
+            return self.gathered().to(device)
         return replace(self, inputs=self.inputs.to(device), targets=self.targets.to(device))
 
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
@@ -75,14 +92,18 @@ class Samples:
 
     def raw(self, indices: Tensor) -> Tensor:
         """The inputs before they are normalised: stored / scale as float32."""
-        return unit(engine.index_select(self.inputs, 0, indices), self.scale)
+        return unit(engine.index_select(self.inputs, 0, self.places(indices)), self.scale)
+
+    def places(self, indices: Tensor) -> Tensor:
+        """Where the samples of these numbers lie."""
+        return indices if self.rows is None else engine.index_select(self.rows, 0, indices)
 
     def finish(self, raw: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs from what `raw` gave, and the targets of the same samples."""
         inputs = normalised(raw, self.mean, self.std)
         if self.itself:
             return inputs, inputs
-        targets = engine.index_select(self.targets, 0, indices)
+        targets = engine.index_select(self.targets, 0, self.places(indices))
         if not targets.dtype.is_floating_point:
             targets = targets.to(engine.int64)
         return inputs, targets

@@ -8,23 +8,30 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gradcli.errors import ConfigError, DataError
+from gradcli.registry import did_you_mean
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
+SplitMap = dict[str, int | str | bool]  # of train, val and test, and how samples go there
 NAMES = ("train", "val", "test")
+HOW = ("stratify", "group")
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")
 
 
 def cut(
-    split: Mapping[str, int | str], total: int, names: tuple[str, ...] = NAMES
+    split: Mapping[str, int | str | bool], total: int, names: tuple[str, ...] = NAMES
 ) -> dict[str, range]:
     """Each name's range of positions in 0..total-1, in the order train, val, test.
 
     Counts are taken as written and may leave a rest unused; percents are rounded at the borders,
     so that 100% is every sample.
     """
+    stratify_of(split)
+    if "group" in split:
+        raise ConfigError("split: group names a column of a table, and here is none", code="E104")
+    split = parts_of(split)
     _check_names(split, names)
     order = [name for name in names if name in split]
     ends = _ends([split[name] for name in order], total)
@@ -48,15 +55,55 @@ def cut(
     return ranges
 
 
-def _check_names(split: Mapping[str, int | str], names: tuple[str, ...]) -> None:
+def parts_of(split: Mapping[str, int | str | bool]) -> dict[str, int | str | bool]:
+    """The sizes alone, without the keys that say how samples go there."""
+    return {name: size for name, size in split.items() if name not in HOW}
+
+
+def stratify_of(split: Mapping[str, int | str | bool] | None) -> bool:
+    """Whether each class has its share in every part."""
+    value = (split or {}).get("stratify", False)
+    if not isinstance(value, bool):
+        raise ConfigError(f"split: stratify must be true or false, got {value!r}", code="E104")
+    return value
+
+
+def check_stratify(split: Mapping[str, int | str | bool] | None, classes: int | None) -> None:
+    """Refuse to share out classes where there are none."""
+    if stratify_of(split) and classes is None:
+        raise ConfigError(
+            "split: stratify shares out classes, and the targets here are none; leave it out",
+            code="E104",
+        )
+
+
+def group_of(split: Mapping[str, int | str | bool] | None) -> str | None:
+    """The column whose equal cells stay together."""
+    value = (split or {}).get("group")
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"split: group must be the name of a column, got {value!r}", code="E104")
+    if stratify_of(split):
+        raise ConfigError(
+            "split has stratify and group, which cannot both be kept; leave one out", code="E104"
+        )
+    return value
+
+
+def _check_names(split: Mapping[str, int | str | bool], names: tuple[str, ...]) -> None:
     odd = next((name for name in split if name not in names), None)
     if odd is not None:
-        raise ConfigError(f"split has '{odd}'; here it takes {', '.join(names)}", code="E104")
+        hint = did_you_mean(odd, [*names, *HOW], "")
+        raise ConfigError(
+            f"split has '{odd}'; here it takes {', '.join(names)}{hint and f'; {hint}'}",
+            code="E104",
+        )
     if "train" not in split:
         raise ConfigError("split names no 'train' part", code="E104")
 
 
-def _ends(sizes: list[int | str], total: int) -> list[int]:
+def _ends(sizes: list[int | str | bool], total: int) -> list[int]:
     percents = [_percent(size) for size in sizes]
     if all(percent is None for percent in percents):
         return _running([_count(size) for size in sizes])
@@ -72,7 +119,7 @@ def _running(counts: list[int]) -> list[int]:
     return [sum(counts[: i + 1]) for i in range(len(counts))]
 
 
-def _percent(size: int | str) -> Fraction | None:
+def _percent(size: int | str | bool) -> Fraction | None:
     match = _PERCENT.fullmatch(size) if isinstance(size, str) else None
     if not match:
         return None
@@ -81,8 +128,8 @@ def _percent(size: int | str) -> Fraction | None:
     return Fraction(match[1])
 
 
-def _count(size: int | str) -> int:
-    if not isinstance(size, int) or size < 0:
+def _count(size: int | str | bool) -> int:
+    if isinstance(size, bool) or not isinstance(size, int) or size < 0:
         raise ConfigError(
             f"split: expected a count such as 5000 or a percent such as 10%, got {size!r}",
             code="E104",

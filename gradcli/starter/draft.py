@@ -96,8 +96,9 @@ def brief(name: str) -> str:
     return f"'{visible if len(visible) <= SHORT else visible[:SHORT] + '...'}'"
 
 
-def split_of(samples: int) -> dict[str, Bare]:
+def split_of(samples: int, classes: bool = False) -> dict[str, Bare | bool]:
     """What is trained on, what chooses the best step, what is measured at the end."""
+    how: dict[str, bool] = {"stratify": True} if classes else {}
     if samples < 40:
-        return {"train": Bare("80%"), "val": Bare("20%")}
-    return {"train": Bare("70%"), "val": Bare("15%"), "test": Bare("15%")}
+        return {"train": Bare("80%"), "val": Bare("20%"), **how}
+    return {"train": Bare("70%"), "val": Bare("15%"), "test": Bare("15%"), **how}

@@ -75,7 +75,11 @@ _DATA: dict[str, tuple[Kind, str]] = {
     "cifar10": ("images", "{name: cifar10, augment: [crop, hflip]}"),
     "cifar100": ("images", "{name: cifar100, augment: [crop, hflip]}"),
     "idx": ("images", "{name: idx, images: a-images.gz, labels: a-labels.gz}"),
-    "image_folder": ("images", "{name: image_folder, dir: pictures, size: 64}"),
+    "image_folder": (
+        "images",
+        "{name: image_folder, dir: pictures, size: 64, "
+        "split: {train: 80%, val: 20%, stratify: true}}",
+    ),
     "npy": ("images", "{name: npy, inputs: inputs.npy, targets: targets.npy}"),
     "npz": ("images", "{name: npz, file: data.npz, inputs: x, targets: y}"),
     "csv": ("values", "{name: csv, file: a.csv, target: price, task: regression, numeric: [area]}"),

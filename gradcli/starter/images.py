@@ -49,7 +49,7 @@ def draft_of_folder(folder: Path, written: str, name: str) -> Draft:
     size, gray = _look(files.paths[:: max(count // LOOKED_AT, 1)])
     data: dict[str, Any] = {"name": "image_folder", "dir": written, "size": size}
     data |= {"color": "gray"} if gray else {}
-    data["split"] = split_of(count)
+    data["split"] = split_of(count, classes=True)
     batch = 64 if count >= 4000 else 32 if count >= 400 else 16 if count >= 100 else 4
     epochs = min(max(round(STEPS * batch / count), 5), 40)
     kind = "gray picture" if gray else "picture"
