@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.bench import torch_model
 from gradcli.engine.device import cpu
-from gradcli.train.step import epoch_order
+from gradcli.train.step import order_of
 
 if TYPE_CHECKING:
     from gradcli.bench.timing import Run
@@ -91,7 +91,7 @@ def _batches(torch: Any, job: Job, device: str) -> Iterator[list[tuple[Any, Any,
     split = job.dataset.splits["train"]
     size = min(job.settings.batch, split.size)
     portion = job.settings.micro_batch or size
-    order = epoch_order(job.settings.seed, 0, split.size)
+    order = order_of(job.settings.seed, 0, split.size)
     for i in range(min(BATCHES, split.size // size)):
         parts = []
         for begin in range(i * size, (i + 1) * size, portion):

@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     from gradcli.engine.program.capture import Captured
     from gradcli.errors import GradcliError
     from gradcli.train.job import Job
+    from gradcli.train.large_order import LargeOrder
 
 
 NORMS = 5  # of the latest steps, kept for messages
+LISTED = 1 << 22  # samples: the order of more is computed place by place
 
 
 @dataclass(frozen=True)
@@ -357,7 +359,7 @@ class Order:
         self._batch = batch
         self._samples = samples
         self._per_epoch = per_epoch
-        self._epoch: tuple[int, Tensor] | None = None
+        self._epoch: tuple[int, Tensor | LargeOrder] | None = None
 
     def alike(self, done: int) -> int:
         """How many steps after `done` have batches of one size in one epoch."""
@@ -369,14 +371,23 @@ class Order:
         """The samples of the next `count` steps that are alike: (count, batch)."""
         epoch, place = divmod(done, self._per_epoch)
         if self._epoch is None or self._epoch[0] != epoch:
-            self._epoch = (epoch, epoch_order(self._seed, epoch, self._samples))
+            self._epoch = (epoch, order_of(self._seed, epoch, self._samples))
         first = place * self._batch
         last = min(first + count * self._batch, self._samples)
         return self._epoch[1][first:last].reshape(count, -1)
 
 
+def order_of(seed: int, epoch: int, samples: int) -> Tensor | LargeOrder:
+    """The order of an epoch of any number of samples, of which places are cut out."""
+    if samples <= LISTED:
+        return epoch_order(seed, epoch, samples)
+    from gradcli.train.large_order import LargeOrder  # few have so many samples
+
+    return LargeOrder(seed, epoch, samples)
+
+
 def epoch_order(seed: int, epoch: int, samples: int) -> Tensor:
-    """The order of an epoch: a pure function of seed and epoch."""
+    """The order of an epoch, listed: a pure function of seed and epoch."""
     generator = engine.Generator(seed, purpose="shuffle", step=epoch)
     return engine.randperm(samples, generator=generator)
 
