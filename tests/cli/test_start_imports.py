@@ -13,6 +13,9 @@ NEEDLESS = {
     "gradcli.data.folder",
     "gradcli.data.loader",
     "gradcli.data.text",
+    # Small data is read at each start.
+    "gradcli.cli.data_bar",
+    "gradcli.data.prepared",
     "gradcli.engine.describe",
     "gradcli.engine.gradcheck",
     "gradcli.engine.optim.lr_scheduler",
@@ -61,6 +64,12 @@ def test_what_is_loaded_late_has_its_name() -> None:
     program = "from gradcli.engine import optim; print(optim.lr_scheduler.StepLR.__name__)"
     child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert child.stdout == "StepLR\n"
+
+
+def test_the_readers_are_loaded_without_what_prepares_data() -> None:
+    program = "import sys, gradcli.data; print('gradcli.data.prepared' in sys.modules)"
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert child.stdout == "False\n"
 
 
 def test_what_makes_a_page_is_loaded_when_the_result_is_saved(tmp_path: Path) -> None:
