@@ -131,7 +131,7 @@ def clean(older_than: int | None, yes: bool, cache: Path | None, as_json: bool) 
     if as_json:
         rows = [{**_as_object(one), "removed": one in gone} for one in go]
         output.say_json({"cache": str(folder), "sets": rows})
-    else:
+    elif gone or not problems:
         _show_cleaning(folder, gone if yes else go, yes, busy=len(chosen) - len(go))
     if problems:
         raise ErrorGroup(problems)

@@ -28,6 +28,7 @@ class Mapping:
     Attributes:
         identity: of the file when it was opened.
         address: where its first byte lies in memory; `length` bytes are there.
+        handle: of the file, where another one may take its place at the path.
     """
 
     path: Path
@@ -36,6 +37,7 @@ class Mapping:
     address: int
     length: int
     guard: Guard
+    handle: int | None = None
 
     def check(self, closely: bool) -> None:
         """Raise unless the file is as it was when it was opened; closely: its times too."""
@@ -45,7 +47,8 @@ class Mapping:
         if not closely:
             return
         try:
-            now = FileIdentity.of_status(self.path.stat())
+            found = self.path.stat() if self.handle is None else os.fstat(self.handle)
+            now = FileIdentity.of_status(found)
         except OSError:
             return
         if now != self.identity:
@@ -64,10 +67,13 @@ class _Mapped(mmap.mmap):
     """A file in memory, guarded as long as it is there."""
 
     guard: Guard | None = None
+    handle: int | None = None
 
     def __del__(self) -> None:
         if self.guard is not None:
             self.guard.take_off()
+        if self.handle is not None:
+            os.close(self.handle)
 
 
 # Each with a weak reference: a mapping goes with the last tensor that looks into it.
@@ -80,7 +86,8 @@ def mappings() -> list[Mapping]:
     for path, identity, reference, address in list(_mappings.values()):
         mapped = reference()
         if mapped is not None and mapped.guard is not None:
-            there.append(Mapping(path, identity, mapped, address, len(mapped), mapped.guard))
+            facts = (address, len(mapped), mapped.guard, mapped.handle)
+            there.append(Mapping(path, identity, mapped, *facts))
     return there
 
 
@@ -111,8 +118,12 @@ def map_file(
     shape: Sequence[int],
     offset: int,
     expected: FileIdentity | None = None,
+    *,
+    replaceable: bool = False,
 ) -> Tensor:
     """Numbers that lie in a file from byte `offset` on, read-only and in C order.
+
+    A `replaceable` file may be removed or get a successor of the same content while it is mapped.
 
     Raises:
         DataError: the file is shorter, or another one than `expected`, which was looked at before.
@@ -132,6 +143,7 @@ def map_file(
                 code="E302",
             )
         mapped = _Mapped(handle, 0, access=mmap.ACCESS_READ)
+        mapped.handle = os.dup(handle) if replaceable else None
     except OSError as error:
         raise DataError(f"'{shown(path)}' cannot be mapped: {error.strerror}") from None
     finally:

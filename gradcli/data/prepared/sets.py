@@ -23,7 +23,7 @@ from gradcli.data.files import as_text, shown
 from gradcli.data.prepared import identity, progress
 from gradcli.data.prepared.identity import Advance, Book, FileIdentity
 from gradcli.data.prepared.lock import Lock
-from gradcli.data.prepared.writer import Stored, Writer, as_json, refused
+from gradcli.data.prepared.writer import Stored, Writer, as_json, header, refused
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
 
@@ -97,7 +97,8 @@ class PreparedSet:
 
         one = self.arrays[name]
         path = self.folder / f"{name}.npy"
-        return map_file(path, DTYPES[one.dtype], one.shape, one.offset, one.identity)
+        dtype = DTYPES[one.dtype]
+        return map_file(path, dtype, one.shape, one.offset, one.identity, replaceable=True)
 
 
 class Damage(Exception):  # noqa: N818 -- a reason, which the command line never sees
@@ -136,7 +137,7 @@ def _prepared_alone(recipe: Recipe, write: Write, cache: Path) -> PreparedSet:
         cache.mkdir(parents=True, exist_ok=True)
         lock = Lock(cache / f"{recipe.name}.lock", recipe.title)
     except OSError as error:
-        raise refused(error, cache) from None
+        raise refused(error, cache / recipe.name) from None
     with lock:
         return _looked_again(recipe, cache) or _made(recipe, write, cache, lock)
 
@@ -204,6 +205,7 @@ def _write_facts(
     whole = {**content, "facts": dict(facts), "arrays": as_json(arrays)}
     with path.open("x", encoding="ascii") as file:
         json.dump({**whole, "sha256": _hash(whole)}, file, allow_nan=False)
+        file.write("\n")
         file.flush()
         os.fsync(file.fileno())
     path.chmod(0o444)
@@ -269,7 +271,12 @@ def opened(
 def arrays_of(facts: Mapping[str, Any]) -> dict[str, Stored]:
     """What facts.json says of the arrays."""
     try:
-        return {name: _stored(one) for name, one in facts["arrays"].items()}
+        arrays = {str(name): _stored(one) for name, one in facts["arrays"].items()}
+        if not isinstance(facts["facts"], dict) or not isinstance(facts["sources"], dict):
+            raise ValueError("no facts")
+        if any(os.sep in name or "\0" in name for name in arrays):
+            raise ValueError("an array elsewhere")
+        return arrays
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Damage(f"its {FACTS} lacks what this version needs") from error
 
@@ -307,13 +314,11 @@ def _own_hash(facts: dict[str, Any]) -> str | None:
 
 
 def _stored(one: dict[str, Any]) -> Stored:
-    return Stored(
-        str(one["dtype"]),
-        tuple(map(int, one["shape"])),
-        int(one["offset"]),
-        str(one["sha256"]),
-        FileIdentity(*map(int, one["identity"])),
-    )
+    dtype, shape = str(one["dtype"]), tuple(map(int, one["shape"]))
+    if min(shape, default=0) < 0 or int(one["offset"]) != len(header(dtype, shape)):
+        raise ValueError("no array that was written here")
+    identity = FileIdentity(*map(int, one["identity"]))
+    return Stored(dtype, shape, int(one["offset"]), str(one["sha256"]), identity)
 
 
 def _checked(path: Path, one: Stored, book: Book, advance: Advance | None) -> Stored:

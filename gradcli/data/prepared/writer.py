@@ -207,7 +207,7 @@ class Writer:
         try:
             yield
         except OSError as error:
-            raise refused(error, self._folder.parent, self._needed()) from None
+            raise refused(error, self._folder, self._needed()) from None
 
     def _needed(self) -> int:
         """Bytes of the whole set, as far as one can tell."""
@@ -250,17 +250,21 @@ def _name(dtype: DType | str) -> str:
     return name
 
 
-def refused(error: OSError, cache: Path, needed: int = 0) -> RunError:
-    """What a disk says to prepared data, as one sentence with a cure."""
+def refused(error: OSError, aside: Path, needed: int = 0) -> RunError:
+    """What a disk says to prepared data, as one sentence with a cure.
+
+    `aside` is a folder in the cache whose files will be removed.
+    """
+    cache = shown(aside.parent)
     if error.errno in _FULL:
         return RunError(
-            f"the disk is full: prepared data needs {_amount(needed)} in {shown(cache)}, and "
-            f"{_free(cache)} free there",
+            f"the disk is full: prepared data needs {_amount(needed)} in {cache}, and "
+            f"{_free(aside)} free there",
             code="E708",
             notes=("make room, such as by `gradcli data clean`", f"or {_ELSEWHERE}"),
         )
     return RunError(
-        f"prepared data cannot be written to {shown(cache)}: {error.strerror}",
+        f"prepared data cannot be written to {cache}: {error.strerror}",
         code="E708",
         notes=(_ELSEWHERE,),
     )
@@ -270,9 +274,11 @@ def _amount(needed: int) -> str:
     return f"about {byte_size(needed)}" if needed else "room"
 
 
-def _free(cache: Path) -> str:
+def _free(aside: Path) -> str:
+    """What is free once those files are gone."""
     try:
-        return f"{byte_size(shutil.disk_usage(cache).free)} are"
+        ours = sum(512 * path.stat().st_blocks for path in aside.glob("*"))
+        return f"{byte_size(shutil.disk_usage(aside.parent).free + ours)} are"
     except OSError:
         return "too little is"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import time
 from array import array
 from collections.abc import Iterator, Mapping
@@ -14,7 +16,7 @@ import pytest
 from gradcli import engine
 from gradcli.data.prepared import identity, mapped, progress
 from gradcli.data.prepared.identity import sha256_of
-from gradcli.data.prepared.sets import PreparedSet, Recipe, prepared
+from gradcli.data.prepared.sets import Damage, PreparedSet, Recipe, _hash, prepared, read_facts
 from gradcli.data.prepared.writer import Writer
 from gradcli.errors import DataError, RunError
 
@@ -117,6 +119,67 @@ def test_what_is_mapped_is_listed_as_long_as_it_is_used(prepare: Preparing) -> N
 def test_a_mapped_array_is_read_only(prepare: Preparing) -> None:
     with pytest.raises(Exception, match="read-only"):
         prepare().tensor("column").add_(1)
+
+
+def test_no_bit_of_the_facts_can_be_flipped(prepare: Preparing) -> None:
+    folder = prepare().folder
+    path, facts = folder / "facts.json", read_facts(folder)
+    content = path.read_bytes()
+    path.chmod(0o644)
+    for at in range(len(content)):
+        for bit in (1, 2, 16, 32, 128):
+            path.write_bytes(content[:at] + bytes([content[at] ^ bit]) + content[at + 1 :])
+            try:
+                assert read_facts(folder) == facts, at  # white space, or an escape of the same
+            except Damage:
+                continue
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("dtype", "int7"), ("shape", [-1]), ("shape", [10**30]), ("offset", 0), ("identity", [1])],
+)
+def test_facts_that_somebody_made_up_are_not_believed(
+    prepare: Preparing, told: list[str], key: str, value: Any
+) -> None:
+    path = prepare().folder / "facts.json"
+    facts = json.loads(path.read_text())
+    del facts["sha256"]
+    facts["arrays"]["column"][key] = value
+    path.chmod(0o644)
+    path.write_text(json.dumps({**facts, "sha256": _hash(facts)}))
+    if value == [10**30]:
+        with pytest.raises(DataError, match="expected at least"):
+            prepare().tensor("column")
+        return
+    check(prepare())
+    assert "facts.json lacks what this version needs" in told[0]
+
+
+def test_a_set_that_is_mapped_may_be_removed_and_made_again(prepare: Preparing) -> None:
+    tensor = prepare().tensor("column")
+    shutil.rmtree(prepare().folder)
+    mapped.check_mappings(closely=True)
+    check(prepare())
+    mapped.check_mappings(closely=True)
+    assert tensor.tolist() == [float(row) for row in range(ROWS)]
+
+
+def test_a_mapped_array_that_is_overwritten_is_noticed_even_once_it_was_replaced(
+    prepare: Preparing,
+) -> None:
+    one = prepare()
+    tensor = one.tensor("column")
+    path = one.folder / "column.npy"
+    path.chmod(0o644)
+    with path.open("r+b") as file:
+        file.seek(200)
+        file.write(b"\1\2\3")
+    check(prepare())
+    assert prepare.times == 2
+    with pytest.raises(DataError, match="it was written to"):
+        mapped.check_mappings(closely=True)
+    del tensor
 
 
 @pytest.mark.parametrize("name", ["facts.json", "column.npy", "pairs.npy"])
