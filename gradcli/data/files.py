@@ -121,7 +121,7 @@ def regular_size(path: Path, written: str = "") -> int:
 def read(path: Path, count: int | None = None) -> bytes:
     """The bytes of a regular file; with `count`, only the first ones."""
     size = regular_size(path)
-    if size > FILE_LIMIT:
+    if count is None and size > FILE_LIMIT:
         raise DataError(
             f"data file '{shown(path)}' has {quantity(size, 'byte')}; at most {FILE_LIMIT} are read"
         )

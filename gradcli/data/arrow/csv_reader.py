@@ -23,24 +23,28 @@ _FAILED = re.compile(r"CSV column #(\d+)")
 
 
 class ArrowCsvReader:
-    """The rows of a file that can be read from its beginning more than once."""
+    """The rows of a file that comes in pieces; `again` gives these anew, for the base reader."""
 
     def __init__(
-        self, pieces: Callable[[], Iterator[bytes]], source: str, delimiter: str = ","
+        self,
+        pieces: Iterator[bytes],
+        again: Callable[[], Iterator[bytes]],
+        source: str,
+        delimiter: str = ",",
     ) -> None:
         self.source = source
-        self._pieces, self._delimiter = pieces, delimiter
+        self._again, self._delimiter = again, delimiter
         self._rows: RowBlocks | None = None
         self._base: CsvReader | None = None
         try:
-            self._rows = RowBlocks(pieces(), delimiter)
+            self._rows = RowBlocks(pieces, delimiter)
             self.header: Sequence[str] = self._rows.header
         except OddError:
             self._base = self._asked()
             self.header = self._base.header
 
     def _asked(self) -> CsvReader:
-        return CsvReader(texts(self._pieces(), self.source), self.source, self._delimiter)
+        return CsvReader(texts(self._again(), self.source), self.source, self._delimiter)
 
     def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
         """The columns that are named, as the protocol says."""

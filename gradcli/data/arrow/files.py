@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 from pyarrow import ipc, parquet
 
 from gradcli.data.arrow.columns import OpenColumns, has_texts, numbers_in
-from gradcli.data.files import shown
+from gradcli.data.files import Loaded, reason_of, regular_size, shown
 from gradcli.data.inflate import BOMB_RATIO
 from gradcli.data.tabular.reader import Block, Role
 from gradcli.errors import DataError
@@ -30,11 +33,41 @@ _HOLDS: tuple[tuple[Callable[[Any], bool], str], ...] = (
 )
 
 
+def open_columns(
+    file: Path | Loaded, kind: Kind, source: str, advance: Callable[[int], object] | None = None
+) -> ArrowFileReader:
+    """A reader of a file; `advance` is told the bytes of the columns as they are read."""
+    if isinstance(file, Loaded):
+        return ArrowFileReader(pa.BufferReader(file.data), len(file.data), kind, source, advance)
+    size = regular_size(file)
+    try:
+        # Without O_NONBLOCK, a pipe put in the file's place meanwhile would stall us for ever.
+        opened = os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
+    except OSError as error:
+        why = reason_of(error)
+        raise DataError(f"data file '{shown(file)}' cannot be read: {why}") from None
+    try:
+        reader = ArrowFileReader(pa.PythonFile(opened, "r"), size, kind, source, advance)
+    except BaseException:
+        opened.close()
+        raise
+    weakref.finalize(reader, opened.close)
+    return reader
+
+
 class ArrowFileReader:
     """The rows of a Parquet or Arrow file of `size` bytes, which is open for pyarrow."""
 
-    def __init__(self, file: Any, size: int, kind: Kind, source: str) -> None:
+    def __init__(
+        self,
+        file: Any,
+        size: int,
+        kind: Kind,
+        source: str,
+        advance: Callable[[int], object] | None = None,
+    ) -> None:
         self.source = source
+        self._advance = advance
         self._size, self._kind = size, kind
         with self._told():
             self._file = _ParquetFile(file) if kind == "Parquet" else _ArrowFile(file)
@@ -68,6 +101,8 @@ class ArrowFileReader:
                     f"{size} hold more than {BOMB_RATIO} rows each; no data are packed so tightly"
                 )
                 raise DataError(f"{self.source}: {what}", code="E302")
+            if self._advance is not None:
+                self._advance(batch.nbytes)
             batch.validate(full=True)  # in a damaged file, offsets and text are anything
             for begin in range(0, batch.num_rows, _ROWS):
                 yield batch.slice(begin, _ROWS)

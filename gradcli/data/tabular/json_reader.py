@@ -17,7 +17,7 @@ LINE_LIMIT = 1 << 24  # characters of one row
 KEYS_FROM = 1000  # rows, whose keys together are the header
 _ROWS = 4096  # of a block
 _SPACE = " \t\r\n"
-_CURE = "write one object per line, as pandas' to_json(orient='records', lines=True) does"
+ONE_LINE_EACH = "write one object per line, as pandas' to_json(orient='records', lines=True) does"
 Row = dict[str, Any]
 
 
@@ -76,9 +76,9 @@ class JsonLinesReader:
         except RecursionError:
             self._refuse(number, "lists or objects inside each other, too deep")
         except ValueError as error:
-            self._refuse(number, f"not a JSON object: {_why(error)}; {_CURE}")
+            self._refuse(number, f"not a JSON object: {_why(error)}; {ONE_LINE_EACH}")
         if not isinstance(row, dict):
-            self._refuse(number, f"expected a JSON object, found another value; {_CURE}")
+            self._refuse(number, f"expected a JSON object, found another value; {ONE_LINE_EACH}")
         if self._known is not None and not self._known.issuperset(row):
             new = next(key for key in row if key not in self._known)
             what = f"the key {new!r} is in none of the first {KEYS_FROM} rows"

@@ -3,35 +3,93 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
-from gradcli.data.files import Loaded, shown
+from gradcli.data.files import Loaded, read, shown
 from gradcli.data.foreign import kind_of
 from gradcli.data.tabular.csv_reader import CsvReader
-from gradcli.data.tabular.pieces import pieces_in, pieces_of, texts
+from gradcli.data.tabular.json_reader import ONE_LINE_EACH, JsonLinesReader
+from gradcli.data.tabular.pieces import BOM, pieces_in, pieces_of, texts
 from gradcli.data.tabular.reader import Block, Role, TableReader
 from gradcli.errors import DataError
 
 Advance = Callable[[int], object]
 
 
+# Files that hold columns in bytes of their own: pyarrow reads those that have a name here.
+_BINARY: tuple[tuple[bytes, Literal["Parquet", "Arrow"] | None, str], ...] = (
+    (b"PAR1", "Parquet", "a Parquet file"),
+    (b"ARROW1", "Arrow", "an Arrow file"),
+    (b"FEA1", None, "a Feather file of version 1; save it as version 2, as pandas does"),
+    (b"\xff\xff\xff\xff", None, "an Arrow stream; save it as an Arrow file"),
+)
+EXTRA = "which is not installed: pip install 'gradcli[tables]'"
+
+
 def open_table(file: Path | Loaded, delimiter: str, advance: Advance | None = None) -> TableReader:
     """A reader at the first row of a table in a file, or of one that is in memory.
 
+    Its first bytes say what it is, whatever it is called. Large CSV files are read by pyarrow where
+    that is installed: with the same result, but for small ones importing it would take longer.
     `advance` is told the unpacked bytes as they are read.
     """
     path = file if isinstance(file, Path) else file.path
     source = shown(path)
+    raw = read(path, 8) if isinstance(file, Path) else file.data[:8]
+    binary = next((row for row in _BINARY if raw.startswith(row[0])), None)
+    if binary is not None:
+        return _open_binary(file, source, *binary[1:], advance)
     pieces = pieces_of(file) if isinstance(file, Path) else pieces_in(file)
     start = next(pieces, b"")
-    text = texts(_counted(start, pieces, advance), source)
     kind = kind_of(start[:64])
-    if kind is None:
-        return CsvReader(text, source, delimiter)
+    text = _counted(start, pieces, advance)
+    first = start[:4096].removeprefix(BOM).lstrip()
+    if first.startswith(b"{"):
+        return JsonLinesReader(texts(text, source), source)
+    inside = next((row[2] for row in _BINARY if start.startswith(row[0])), "")
+    if inside:
+        what = f"this is {inside}, packed once more; name the unpacked file"
+        raise DataError(f"{source}: {what}", code="E304")
+    if first.startswith(b"[") and first[1:].lstrip().startswith(b"{"):
+        what = f"this is a JSON array, not a table; {ONE_LINE_EACH}"
+        raise DataError(f"{source}: {what}", code="E304")
     try:
-        return _Doubtful(CsvReader(text, source, delimiter), kind)
+        reader = _of_csv(file, text, source, delimiter)
+        return reader if kind is None else _Doubtful(reader, kind)
     except DataError as error:
+        if kind is None:
+            raise
         raise _no_table(error, source, kind) from None
+
+
+def _of_csv(
+    file: Path | Loaded, pieces: Iterator[bytes], source: str, delimiter: str
+) -> TableReader:
+    if isinstance(file, Loaded) or find_spec("pyarrow") is None:
+        return CsvReader(texts(pieces, source), source, delimiter)
+    from gradcli.data.arrow.csv_reader import ArrowCsvReader
+
+    return ArrowCsvReader(pieces, partial(pieces_of, file), source, delimiter)
+
+
+def _open_binary(
+    file: Path | Loaded,
+    source: str,
+    kind: Literal["Parquet", "Arrow"] | None,
+    what: str,
+    advance: Advance | None,
+) -> TableReader:
+    if kind is None:
+        raise DataError(f"{source}: this is {what}", code="E304")
+    if find_spec("pyarrow") is None:
+        what = f"this is {what}, which gradcli reads through pyarrow, {EXTRA}"
+        raise DataError(f"{source}: {what}", code="E304")
+    from gradcli.data.arrow.files import open_columns
+
+    return open_columns(file, kind, source, advance)
 
 
 def _counted(start: bytes, others: Iterator[bytes], advance: Advance | None) -> Iterator[bytes]:

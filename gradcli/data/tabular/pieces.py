@@ -6,6 +6,7 @@ import codecs
 import os
 import stat
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 from gradcli.data.files import Loaded, reason_of, regular_size, shown
@@ -14,6 +15,7 @@ from gradcli.errors import DataError
 
 PIECE = 1 << 20  # bytes
 BOM = codecs.BOM_UTF8
+ZSTD = b"\x28\xb5\x2f\xfd"
 
 
 def pieces_of(path: Path) -> Iterator[bytes]:
@@ -31,9 +33,19 @@ def pieces_in(loaded: Loaded) -> Iterator[bytes]:
 
 def _unpacked(raw: Iterator[bytes], size: int, source: str) -> Iterator[bytes]:
     first = next(raw, b"")
-    packed = is_gzip(first)
     whole = _with_first(first, raw)
-    yield from inflated(whole, size, source, TRUSTED_TEXT) if packed else whole
+    if is_gzip(first):
+        return inflated(whole, size, source, TRUSTED_TEXT)
+    return _unzstd(whole, size, source) if first.startswith(ZSTD) else whole
+
+
+def _unzstd(pieces: Iterator[bytes], size: int, source: str) -> Iterator[bytes]:
+    if find_spec("pyarrow") is None:
+        what = "is packed with zstd, which gradcli reads through pyarrow, which is not installed"
+        raise DataError(f"{source}: it {what}: pip install 'gradcli[tables]'", code="E302")
+    from gradcli.data.arrow.unpacking import unzstd
+
+    return unzstd(pieces, size, source)
 
 
 def _with_first(first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
