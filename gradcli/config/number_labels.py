@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.config.crosscheck import place_of
 from gradcli.config.node import Node, Report
-from gradcli.data.columns import number_of
+from gradcli.data.tabular.cells import number_of
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:

@@ -1,18 +1,18 @@
 """What the columns of a table hold: numbers, categories, or nothing that a model learns from.
 
-One rule for whoever sorts columns without being told; it takes for a number and for missing what
-the reader of tables does (columns.py).
+One rule for whoever sorts columns without being told: `gradcli init`, and `data:` without inputs.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
-from gradcli.data.columns import is_missing, number_of
+from gradcli.data.tabular.cells import CellsReader, is_missing, number_of
+from gradcli.data.tabular.collected import GAP, Gaps, TypedTable, WordColumn, collect
+from gradcli.data.tabular.reader import MOST_WORDS
 from gradcli.dataclass import dataclass
 from gradcli.wording import quantity
 
@@ -33,7 +33,7 @@ class ColumnKind:
     Attributes:
         why: of an unused column, what it holds.
         gaps: rows that lack a value.
-        distinct: different values.
+        distinct: different values; MOST_WORDS + 1 stands for more than MOST_WORDS.
         whole: they are whole numbers.
     """
 
@@ -46,27 +46,48 @@ class ColumnKind:
 
 
 def kind_of_column(name: str, cells: Sequence[str]) -> ColumnKind:
-    """Numbers make a numeric column, words that come again a category.
+    """The same of cells as they are written."""
+    reader = CellsReader("the column", {name: cells})
+    return kind_in(collect(reader, {name: "any"}, Gaps("mean", frozenset())), name)
 
-    Unused are columns without values, with one value alone, with another value in every row (text,
-    or whole numbers that count the rows or are called an id), and free text.
+
+def kind_in(table: TypedTable, name: str) -> ColumnKind:
+    """What a column is, that was read in the role "any".
+
+    Numbers make a numeric column, words that come again a category. Unused are columns without
+    values, with one value alone, with another value in every row (text, or whole numbers that count
+    the rows or are called an id), and free text.
     """
-    values = [cell for cell in cells if not is_missing(cell, allowed=True)]
-    different = len(set(values))
-    gaps = len(cells) - len(values)
-    numbers = [number_of(cell) for cell in values]
-    numeric = bool(values) and not any(map(math.isnan, numbers))
-    whole = numeric and all(number == int(number) for number in numbers)
-    why = _useless(values, different, gaps)
-    if not why and whole and different == len(values) and _identifies(name, numbers):
+    numbers, words = table.numbers.get(name), table.words.get(name)
+    if numbers is None:
+        return _kind_of_words(name, table.count, words)
+    known = [value for value in numbers if value == value]
+    gaps = len(numbers) - len(known)
+    distinct = MOST_WORDS + 1 if words is None else len(_numbers_in(words))
+    whole = bool(known) and all(map(float.is_integer, known))
+    why = _useless(len(known), distinct, gaps)
+    if not why and whole and _identifies(name, known):
         why = "another number in every row"
-    if not why and not numeric:
-        why = _no_category(values, different)
-    kind: Kind = "unused" if why else "numeric" if numeric else "category"
-    return ColumnKind(name, kind, why, gaps, different, whole)
+    return ColumnKind(name, "unused" if why else "numeric", why, gaps, distinct, whole)
 
 
-def _useless(values: Sequence[str], different: int, gaps: int) -> str:
+def _numbers_in(words: WordColumn) -> set[float]:
+    """The different numbers that words are."""
+    return {number_of(word) for word in words.table if not is_missing(word, allowed=True)}
+
+
+def _kind_of_words(name: str, rows: int, words: WordColumn | None) -> ColumnKind:
+    if words is None:
+        why = f"free text, more than {quantity(MOST_WORDS, 'different value')}"
+        return ColumnKind(name, "unused", why, 0, MOST_WORDS + 1, False)
+    marks = {code for code, word in enumerate(words.table) if is_missing(word, allowed=True)}
+    gaps = sum(map(words.codes.count, {GAP, *marks}))
+    distinct, values = len(words.table) - len(marks), rows - gaps
+    why = _useless(values, distinct, gaps) or _no_category(values, distinct)
+    return ColumnKind(name, "unused" if why else "category", why, gaps, distinct, False)
+
+
+def _useless(values: int, different: int, gaps: int) -> str:
     if not values:
         return "no value"
     if different > 1:
@@ -76,18 +97,23 @@ def _useless(values: Sequence[str], different: int, gaps: int) -> str:
 
 def _identifies(name: str, numbers: Sequence[float]) -> bool:
     """Whether numbers, all different, are names of rows: by the column's name, or they count."""
-    steps = {after - before for before, after in pairwise(numbers)}
-    counts = len(numbers) > 2 and steps in ({1.0}, {-1.0})
-    return counts or bool(_IDENTITY.fullmatch(name.strip()) or _CAMEL.fullmatch(name.strip()))
+    if len(numbers) < 2:
+        return bool(_is_called_identity(name))
+    step = numbers[1] - numbers[0]
+    if len(numbers) > 2 and abs(step) == 1 and all(b - a == step for a, b in pairwise(numbers)):
+        return True
+    return _is_called_identity(name) and len(set(numbers)) == len(numbers)
 
 
-def _no_category(values: Sequence[str], different: int) -> str:
-    if different == len(values) > 1:
+def _is_called_identity(name: str) -> bool:
+    return bool(_IDENTITY.fullmatch(name.strip()) or _CAMEL.fullmatch(name.strip()))
+
+
+def _no_category(values: int, different: int) -> str:
+    if different == values > 1:
         return "another text in every row"
-    if different > MOST_CATEGORIES or different * ROWS_OF_CATEGORY > len(values):
-        return (
-            f"free text, {quantity(different, 'different value')} in {quantity(len(values), 'row')}"
-        )
+    if different > MOST_CATEGORIES or different * ROWS_OF_CATEGORY > values:
+        return f"free text, {quantity(different, 'different value')} in {quantity(values, 'row')}"
     return ""
 
 

@@ -1,174 +1,23 @@
-"""Columns of a table as numbers: numeric ones standardised, categories as one-hot."""
+"""Columns of a table as inputs: numeric ones standardised, categories as one-hot."""
 
 from __future__ import annotations
 
 import math
-import re
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NoReturn
+from itertools import compress
+from typing import Any
 
+from gradcli import engine
 from gradcli.data.facts import CategoryColumn, DataFacts, NumericColumn
-from gradcli.data.files import shown
+from gradcli.data.samples import tensor_of
+from gradcli.data.tabular.collected import GAP, TypedTable, WordColumn, short
 from gradcli.dataclass import dataclass
-from gradcli.errors import DataError
-from gradcli.registry import did_you_mean
-from gradcli.wording import listed, quantity, verb
+from gradcli.engine import Tensor
+from gradcli.wording import listed
 
-MARKS = frozenset({"", "NA"})
-FIRST_ROW = 2  # the header is row 1
-# $1,234.50 or 12 %: a currency or unit, and commas before each three digits.
-_MONEY = re.compile(
-    r"-?[$€£¥]?\s*-?\d{1,3}(?:,\d{3})*(?:\.\d+)?\s*[$€£¥%]?|[$€£¥]\s*-?\d+(?:\.\d+)?"
-)
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-
-
-DELIMITERS = {"a comma": ",", "a semicolon": ";", "a tab": "\t", "a bar": "|"}
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of cells below a header; `numbers[i]` is the row in the file that rows[i] came from."""
-
-    source: str
-    header: list[str]
-    rows: list[list[str]]
-    numbers: list[int]
-
-    @classmethod
-    def of(cls, parsed: list[list[str]], source: str) -> Table:
-        """From parsed rows; the first one is the header."""
-        if len(parsed) < 2:
-            what = "no rows below the header" if parsed else "no header and no rows"
-            raise DataError(f"{source}: the table is empty: {what}", code="E304")
-        return cls(source, parsed[0], parsed[1:], list(range(FIRST_ROW, len(parsed) + 1)))
-
-    def need(self, columns: Sequence[str]) -> None:
-        """Every column exists exactly once; shows both lists otherwise."""
-        twice = next((c for c in columns if self.header.count(c) > 1), None)
-        missing = [c for c in columns if c not in self.header]
-        if not missing and twice is None:
-            return
-        what = (
-            f"column '{shown(twice)}' appears twice"
-            if twice is not None
-            else f"no column is called {', '.join(map(repr, missing))}"
-        )
-        others = [name for name in self.header if name not in columns]
-        near = did_you_mean(missing[0], others) if len(missing) == 1 else ""
-        what += f"; {shown(near)}" if near else ""
-        raise DataError(
-            f"{self.source}: {what}",
-            code="E304",
-            notes=(
-                f"the config names: {', '.join(columns)}",
-                f"the file has: {shown(', '.join(self.header))}",
-                *self._ways_out(columns),
-            ),
-        )
-
-    def _ways_out(self, columns: Sequence[str]) -> Iterator[str]:
-        """Where the columns are there, but for another delimiter or spaces around their names."""
-        plain = {name.strip() for name in self.header}
-        if set(columns) <= plain and not set(columns) <= set(self.header):
-            yield "the names in the file have spaces around them; take those out"
-        for name, delimiter in DELIMITERS.items():
-            if len(self.header) == 1 and set(columns) <= set(self.header[0].split(delimiter)):
-                yield f'its delimiter is {name}: write data.delimiter: "{shown(delimiter)}"'
-
-    def column(self, name: str) -> list[str]:
-        """The cells of one column."""
-        at = self.header.index(name)
-        return [row[at] for row in self.rows]
-
-    def only(self, keep: Sequence[int]) -> Table:
-        """The rows at these positions, in this order."""
-        rows, numbers = [self.rows[i] for i in keep], [self.numbers[i] for i in keep]
-        return Table(self.source, self.header, rows, numbers)
-
-    def refuse(self, index: int, column: str, what: str) -> NoReturn:
-        """An error at one cell."""
-        row, at = self.numbers[index], self.header.index(column) + 1
-        name = shown(column)
-        raise DataError(f"{self.source}: row {row}, column {at} ({name}): {what}", code="E304")
-
-
-def is_missing(cell: str, allowed: bool) -> bool:
-    """Whether a cell is empty or NA; `nan` counts only where missing values are allowed."""
-    return cell.strip() in MARKS or (allowed and cell.strip().lower() == "nan")
-
-
-def without_gaps(table: Table, columns: Sequence[str]) -> tuple[Table, tuple[str, ...]]:
-    """Without the rows that `missing: drop` leaves out, and a line that says how many."""
-    used = [table.header.index(column) for column in columns]
-    keep = [
-        index
-        for index, row in enumerate(table.rows)
-        if not any(is_missing(row[at], allowed=True) for at in used)
-    ]
-    dropped = len(table.rows) - len(keep)
-    if not keep:
-        raise DataError(
-            f"{table.source}: missing: drop leaves no rows: each of {dropped} lacks a value",
-            code="E305",
-        )
-    if not dropped:
-        return table, ()
-    note = (
-        f"{Path(table.source).name}: {dropped} of {quantity(len(table.rows), 'row')} "
-        f"{verb(dropped, 'lacks', 'lack')} a value and {verb(dropped)} left out (missing: drop)"
-    )
-    return table.only(keep), (note,)
-
-
-def numbers(table: Table, name: str, allowed: bool) -> list[float | None]:
-    """A numeric column; None for what is missing, where that is allowed."""
-    cells = table.column(name)
-    values = [None if is_missing(cell, allowed) else number_of(cell) for cell in cells]
-    _refuse_first(
-        table, name, [i for i, x in enumerate(values) if (not allowed if x is None else x != x)]
-    )
-    return values
-
-
-def number_of(cell: str) -> float:
-    """The number of a cell; NaN where it is none, or outside float32, which is computed in."""
-    text = cell.strip()
-    value = float(text) if _NUMBER.fullmatch(text) else math.nan
-    return value if abs(value) < 3.4e38 else math.nan
-
-
-def _refuse_first(table: Table, name: str, wrong: Sequence[int], what: str = "number") -> None:
-    """An error at the topmost of these rows, which are in another order than in the file."""
-    if not wrong:
-        return
-    first = min(wrong, key=table.numbers.__getitem__)
-    cell = table.column(name)[first]
-    if is_missing(cell, allowed=False):
-        cure = "`missing: drop` or `mean` accept it"
-        table.refuse(first, name, f"expected a {what}, found the missing value {cell!r}; {cure}")
-    plain = re.sub(r"[^\d.-]", "", cell)
-    cure = f"; write it as {plain}" if _MONEY.fullmatch(cell.strip()) else ""
-    table.refuse(first, name, f"expected a number, found {_short(cell)}{cure}")
-
-
-def categories(table: Table, name: str, allowed: bool) -> list[str | None]:
-    """A category column; None for what is missing, where that is allowed."""
-    cells = [None if is_missing(cell, allowed) else cell for cell in table.column(name)]
-    gaps = [] if allowed else [index for index, cell in enumerate(cells) if cell is None]
-    _refuse_first(table, name, gaps, "category")
-    return cells
-
-
-def sorted_table(values: Sequence[str | None]) -> list[str]:
-    """The distinct categories, sorted by their bytes."""
-    return sorted({v for v in values if v is not None}, key=lambda v: v.encode())
-
-
-def _short(cell: str) -> str:
-    return repr(cell if len(cell) <= 40 else cell[:40] + "...")
+ROWS = 1 << 15  # encoded together
 
 
 @dataclass(frozen=True)
@@ -188,31 +37,38 @@ class Encoder:
         """How many numbers one row becomes."""
         return len(self.numeric) + sum(len(table) for table in self.category.values())
 
-    def encode(self, table: Table, allowed: bool) -> array[float]:
-        """Row after row: the numeric columns, then one number for each category of each column.
+    def encode(self, table: TypedTable, order: Tensor | None = None) -> Iterator[Tensor]:
+        """The rows in an order, some at a time, as float32 of shape (rows, width).
 
-        A missing number becomes the mean; a missing category its training frequencies, which are
-        the means of its columns.
+        A row is the numeric columns, then one number for each category of each column. A missing
+        number becomes the mean; a missing category its training frequencies, which are the means of
+        its columns.
         """
-        columns: list[list[float]] = []
-        for name, (fill, shift, scale) in self.numeric.items():
-            filled = (fill if v is None else v for v in numbers(table, name, allowed))
-            columns.append([(v - shift) / scale for v in filled])
-        for name, shares in self.category.items():
-            cells = categories(table, name, allowed)
-            self._check_known(table, name, cells)
+        numbers = [(_float64(table.numbers[name]), three) for name, three in self.numeric.items()]
+        words = [
+            (self._places(table, name, table.words[name]), _one_hot(shares))
+            for name, shares in self.category.items()
+        ]
+        order = engine.arange(table.count) if order is None else order
+        for at in range(0, table.count, ROWS):
+            rows = order[at : at + ROWS]
+            columns = [_scaled(engine.index_select(x, 0, rows), *three) for x, three in numbers]
             columns += [
-                [share if v is None else float(v == known) for v in cells]
-                for known, share in shares.items()
+                engine.index_select(one_hot, 0, engine.index_select(places, 0, rows))
+                for places, one_hot in words
             ]
-        return array("f", (column[i] for i in range(len(table.rows)) for column in columns))
+            yield engine.cat(columns, dim=1)
 
-    def _check_known(self, table: Table, name: str, cells: Sequence[str | None]) -> None:
-        known = self.category[name]
-        for index, cell in enumerate(cells):
-            if cell is not None and cell not in known:
-                what = f"unknown category {_short(cell)}; known: {listed(known)}"
-                table.refuse(index, name, what)
+    def _places(self, table: TypedTable, name: str, column: WordColumn) -> Tensor:
+        """The row of each word's code in `_one_hot`, of which the last one is for gaps."""
+        known = {word: at for at, word in enumerate(self.category[name])}
+        odd = {code for code, word in enumerate(column.table) if word not in known}
+        if odd:
+            index = next(at for at, code in enumerate(column.codes) if code in odd)
+            what = f"unknown category {short(column.table[column.codes[index]])}"
+            table.refuse(index, name, f"{what}; known: {listed(known)}")
+        places = [*(known[word] for word in column.table), len(known)]  # GAP is the last one
+        return tensor_of(array("q", map(places.__getitem__, column.codes)), (table.count,))
 
     def columns(self) -> dict[str, Any]:
         """As fields of DataFacts, in the order of the inputs."""
@@ -229,10 +85,66 @@ class Encoder:
         numeric = {one.name: (one.fill, one.shift, one.scale) for one in facts.numeric}
         return cls(numeric, {one.name: dict(one.shares) for one in facts.category})
 
+    @classmethod
+    def fitted(
+        cls,
+        table: TypedTable,
+        numeric: Sequence[str],
+        category: Sequence[str],
+        train: bytes | bytearray,
+        standardize: bool,
+    ) -> Encoder:
+        """Means, deviations and shares of the rows whose byte is 1; categories of all rows."""
+        return cls(
+            {name: fit_number(table.numbers[name], train, standardize) for name in numeric},
+            {name: fit_category(table.words[name], train) for name in category},
+        )
 
-def fit_number(values: Sequence[float | None], standardize: bool) -> tuple[float, float, float]:
-    """(mean, mean, deviation of the population) of what is not missing; else (mean, 0, 1)."""
-    known = [v for v in values if v is not None]
+
+def _float64(values: array[float]) -> Tensor:
+    return engine.frombuffer(values, dtype=engine.float64)
+
+
+def _scaled(values: Tensor, fill: float, shift: float, scale: float) -> Tensor:
+    """(x - shift) / scale in float64, rounded once to float32, as a column."""
+    gaps = engine.isnan(values)
+    filled = engine.where(gaps, engine.full_like(values, fill), values)
+    by = engine.tensor([shift, scale], dtype=engine.float64)
+    return ((filled - by[0]) / by[1]).to(engine.float32).reshape(-1, 1)
+
+
+def _one_hot(shares: Mapping[str, float]) -> Tensor:
+    """A row for each category, and one of their shares."""
+    count = len(shares)
+    numbers = array("f", bytes(4 * count * count))
+    for at in range(count):
+        numbers[at * count + at] = 1.0
+    numbers.extend(shares.values())
+    return tensor_of(numbers, (count + 1, count))
+
+
+def values_in(table: TypedTable, name: str, order: Tensor | None = None) -> Tensor:
+    """A numeric column as float32 of shape (rows, 1)."""
+    values = _float64(table.numbers[name])
+    chosen = values if order is None else engine.index_select(values, 0, order)
+    return chosen.to(engine.float32).reshape(-1, 1)
+
+
+def classes_in(table: TypedTable, name: str, order: Tensor | None = None) -> Tensor:
+    """The codes of a column of words as int64 of shape (rows,)."""
+    codes = engine.frombuffer(table.words[name].codes, dtype=engine.int32)
+    chosen = codes if order is None else engine.index_select(codes, 0, order)
+    return chosen.to(engine.int64)
+
+
+def fit_number(
+    values: array[float], train: bytes | bytearray, standardize: bool
+) -> tuple[float, float, float]:
+    """(mean, mean, deviation of the population) of what is not missing; else (mean, 0, 1).
+
+    Sums are exact before they are rounded once: the order of the rows does not matter.
+    """
+    known = array("d", (v for v in compress(values, train) if v == v))
     mean = math.fsum(known) / len(known) if known else 0.0
     if not standardize:
         return mean, 0.0, 1.0
@@ -240,7 +152,9 @@ def fit_number(values: Sequence[float | None], standardize: bool) -> tuple[float
     return mean, mean, deviation or 1.0  # a column that never changes becomes 0
 
 
-def fit_category(values: Sequence[str | None], known: Sequence[str]) -> dict[str, float]:
+def fit_category(column: WordColumn, train: bytes | bytearray) -> dict[str, float]:
     """How often each category occurs among the values that are not missing."""
-    total = sum(1 for v in values if v is not None) or 1
-    return {name: values.count(name) / total for name in known}
+    counts = Counter(compress(column.codes, train))
+    counts.pop(GAP, None)
+    total = counts.total() or 1
+    return {word: counts[code] / total for code, word in enumerate(column.table)}

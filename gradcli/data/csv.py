@@ -4,50 +4,51 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from gradcli.data.columns import (
-    FIRST_ROW,
-    Encoder,
-    Table,
-    categories,
-    fit_category,
-    fit_number,
-    numbers,
-    sorted_table,
-    without_gaps,
-)
-from gradcli.data.csv_rows import parse_rows
+from gradcli import engine
+from gradcli.data.columns import Encoder, classes_in, values_in
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import Loaded, load, locate, shown
-from gradcli.data.foreign import kind_of
-from gradcli.data.samples import Samples, outlined, tensor_of
-from gradcli.data.split import cut, shuffled
+from gradcli.data.files import Loaded, gzip_notes, load, locate
+from gradcli.data.fitted_table import FittedTable, facts_in, roles_of
+from gradcli.data.prepared.cache import cache_folder, small
+from gradcli.data.prepared.cached import Cached, locate_cache
+from gradcli.data.samples import Samples, outlined
+from gradcli.data.sums import SUMS
+from gradcli.data.tabular.collected import FIRST_ROW, Gaps, TypedTable, collect, without_gaps
+from gradcli.data.tabular.header import need
+from gradcli.data.tabular.opening import open_table
 from gradcli.data.targets import ScaledTargets
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
-from gradcli.errors import ConfigError, DataError
+from gradcli.errors import ConfigError
 from gradcli.wording import listed
 
-DEFAULT_SPLIT: dict[str, int | str] = {"train": "80%", "val": "10%", "test": "10%"}
+if TYPE_CHECKING:
+    from gradcli.data.prepared.sets import PreparedSet
+    from gradcli.data.prepared.writer import Writer
+
+VERSION = 1  # of what is prepared
 
 
 @dataclass(frozen=True)
-class CsvSource(ScaledTargets):
-    """A table with a header; columns that are not named here are not used."""
+class CsvSource(ScaledTargets, Cached):
+    """A table with a header; inputs are the columns named here, else all that are of use."""
 
-    PLACES: ClassVar = ("file",)
+    PLACES: ClassVar = ("file", "cache")
 
     file: Annotated[str, "CSV file with a header row, gzipped or not"]
     target: Annotated[str, "column to predict"]
     task: Annotated[
         Literal["classification", "regression"], "whether the target is a class or a number"
     ] = "classification"
-    numeric: Annotated[tuple[str, ...], "input columns that are numbers"] = ()
+    numeric: Annotated[
+        tuple[str, ...], "input columns that are numbers; without both keys columns are sorted"
+    ] = ()
     category: Annotated[tuple[str, ...], "input columns that are categories, one-hot encoded"] = ()
     missing: Annotated[
         Literal["error", "drop", "mean"],
@@ -62,29 +63,21 @@ class CsvSource(ScaledTargets):
     delimiter: Annotated[Literal[",", ";", "\t", "|"], "character between cells"] = ","
 
     def __post_init__(self) -> None:
-        inputs = (*self.numeric, *self.category)
-        if not inputs:
-            raise ConfigError(
-                "input columns are needed: numeric, category or both; `gradcli init FILE.csv` "
-                "sorts the columns of a table",
-                code="E104",
-            )
-        named = (*inputs, self.target)
+        named = (*self.numeric, *self.category, self.target)
         twice = next((c for c, times in Counter(named).items() if times > 1), None)
         if twice is not None:
             raise ConfigError(f"the column '{twice}' is named twice", code="E104")
 
-    @property
-    def _gaps(self) -> bool:
-        return self.missing != "error"
-
     def locate(self, root: Path) -> CsvSource:
-        """The path made absolute."""
-        return replace(self, file=str(locate(self.file, root)))
+        """The paths made absolute."""
+        file = str(locate(self.file, root))
+        return replace(self, file=file, cache=locate_cache(self.cache, root))
 
     def facts(self) -> Facts:
-        """From the whole table."""
-        return self._prepared().facts
+        """From the whole table; what was read is kept for `load`."""
+        if not small(self.file):
+            return facts_in(self._prepared().facts["data"])
+        return _read.remembered(self)[1].facts
 
     def outline(self, facts: Facts) -> dict[str, Samples]:
         """The splits as `load` makes them, on "meta"."""
@@ -93,84 +86,69 @@ class CsvSource(ScaledTargets):
 
     def load(self) -> LoadedData:
         """Every row encoded, shuffled and split."""
-        made = self._prepared()
-        inputs = made.encoder.encode(made.table, self._gaps)
-        shape = (len(made.table.rows), made.encoder.width)
-        target_shape = (shape[0], *made.facts.target)
-        whole = Samples(tensor_of(inputs, shape), tensor_of(made.targets, target_shape))
+        if not small(self.file):
+            return self._of_prepared(self._prepared())
+        (sha256, notes), fitted = _read.taken(self)
+        whole = Samples(engine.cat(list(fitted.inputs())), fitted.targets())
         return LoadedData(
             source=self,
-            facts=DataFacts.of(made.facts, **made.encoder.columns(), missing=self.missing),
-            splits={name: whole.part(part) for name, part in made.parts.items()},
-            sha256={"train": made.loaded.sha256},
+            facts=fitted.facts,
+            splits={name: whole.part(part) for name, part in fitted.parts.items()},
+            sha256={"train": sha256},
             files={"train": self.file},
-            notes=made.notes,
+            notes=(*notes, *fitted.notes),
         )
 
-    def _prepared(self) -> _Prepared:
-        loaded, table = self._table(Path(self.file))
-        table.need([*self.numeric, *self.category, self.target])
-        notes: tuple[str, ...] = ()
-        if self.missing == "drop":
-            table, notes = without_gaps(table, [*self.numeric, *self.category, self.target])
-        order = shuffled(len(table.rows), self.seed)
-        rows = table.only(order)
-        parts = cut(self.split or DEFAULT_SPLIT, len(rows.rows))
-        encoder = self._fitted(rows, parts["train"])
-        labels, targets = self._targets(rows)
-        facts = Facts(
-            input=(encoder.width,),
-            input_kind="float",
-            target=() if self.task == "classification" else (1,),
-            classes=len(labels) if self.task == "classification" else None,
-            vocab=None,
-            labels=tuple(labels),
-            sizes={name: len(part) for name, part in parts.items()},
-            values=(self.target,) if self.task == "regression" else (),
+    def _of_prepared(self, prepared: PreparedSet) -> LoadedData:
+        whole = Samples(prepared.tensor("inputs"), prepared.tensor("targets"))
+        return LoadedData(
+            source=self,
+            facts=facts_in(prepared.facts["data"]),
+            splits={
+                name: whole.part(range(*part)) for name, part in prepared.facts["parts"].items()
+            },
+            sha256=prepared.sha256,
+            files={"train": self.file},
+            notes=(*gzip_notes(Path(self.file)), *prepared.facts["notes"]),
         )
-        return _Prepared(loaded, rows, parts, encoder, targets, facts, (*loaded.notes(), *notes))
 
-    def _table(self, path: Path) -> tuple[Loaded, Table]:
-        loaded = load(path)
-        source = shown(path)
-        content = loaded.unpacked()
-        try:
-            return loaded, Table.of(parse_rows(content, source, self.delimiter), source)
-        except DataError as error:
-            kind = kind_of(content[:64])
-            if kind is None:
-                raise
-            what = f"this is {kind}, not a table; save it as CSV"
-            raise DataError(f"{source}: {what}", code=error.code) from None
+    def _prepared(self) -> PreparedSet:
+        """The table as arrays in the order of its splits, which are written if need be."""
+        from gradcli.data.prepared.identity import sha256_of
+        from gradcli.data.prepared.sets import Recipe, prepared
 
-    def _fitted(self, rows: Table, train: range) -> Encoder:
-        """Means, deviations and shares of the training rows; category tables of all rows."""
-        numeric = {}
-        for name in self.numeric:
-            values = numbers(rows, name, self._gaps)
-            numeric[name] = fit_number(values[train.start : train.stop], self.standardize)
-        category = {}
-        for name in self.category:
-            cells = categories(rows, name, self._gaps)
-            known = sorted_table(cells)
-            category[name] = fit_category(cells[train.start : train.stop], known)
-        return Encoder(numeric, category)
+        cache, path = cache_folder(self.cache), Path(self.file)
+        sources = {"train": (path, sha256_of(path, cache=cache))}
+        return prepared(Recipe("csv", VERSION, self._shaping(), sources), self._write, cache)
 
-    def _targets(self, rows: Table) -> tuple[list[str], array[int] | array[float]]:
-        """Labels and the class of each row, or no labels and the number of each row."""
-        if self.task == "regression":
-            values = numbers(rows, self.target, allowed=False)
-            return [], array("f", [v for v in values if v is not None])
-        cells = categories(rows, self.target, allowed=False)
-        labels = sorted_table(cells)
-        index = {label: i for i, label in enumerate(labels)}
-        return labels, array("q", [index[cell] for cell in cells if cell is not None])
+    def _shaping(self) -> dict[str, Any]:
+        """The keys that decide what numbers come of a file."""
+        others = {*self.PLACES, "target_scale"}
+        return {name: value for name, value in asdict(self).items() if name not in others}
+
+    def _write(self, writer: Writer) -> Mapping[str, Any]:
+        path = Path(self.file)
+        progress = writer.progress(None, "bytes")
+        fitted = FittedTable.of(self, open_table(path, self.delimiter, progress.advance))
+        progress.close()
+        inputs = writer.array("inputs", engine.float32, (fitted.encoder.width,))
+        for rows in fitted.inputs():
+            inputs.append(rows.memoryview())
+        targets = fitted.targets()
+        writer.array("targets", targets.dtype, targets.shape[1:]).append(targets.memoryview())
+        return {
+            "data": fitted.facts.as_json(),
+            "parts": {name: [part.start, part.stop] for name, part in fitted.parts.items()},
+            "notes": fitted.notes,
+        }
 
     def misfits(self, facts: DataFacts) -> Iterator[tuple[str, str]]:
         """Fields of facts that are not of such a table, each with what is expected."""
         if facts.missing != self.missing:
             yield "missing", f"expected '{self.missing}'"
-        for field in ("numeric", "category"):
+        if facts.columns.count(self.target):
+            yield "numeric", f"expected columns without the target {self.target!r}"
+        for field in ("numeric", "category") if self.numeric or self.category else ():
             names = tuple(column.name for column in getattr(facts, field))
             if names != getattr(self, field):
                 yield field, f"expected the columns {', '.join(getattr(self, field)) or 'none'}"
@@ -183,57 +161,97 @@ class CsvSource(ScaledTargets):
 
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Rows of another table with the same input columns; the target may be absent."""
-        table, notes = self._new_table(path, facts, ())
-        names = [f"{path.name}:{number}" for number in table.numbers]
-        indices = [number - FIRST_ROW for number in table.numbers]
+        table, notes = self._new_table(path, facts)
+        names = [f"{path.name}:{number}" for number in table.rows]
+        indices = [number - FIRST_ROW for number in table.rows]
         return Unseen(_encoded(table, facts), names, indices, notes)
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
         """Rows of another table with the same input columns and the target."""
-        table, notes = self._new_table(path, facts, (self.target,))
+        table, notes = self._new_table(path, facts, with_target=True)
         if facts.classes is None:
-            values = numbers(table, self.target, allowed=False)
-            targets = tensor_of(array("f", [v for v in values if v is not None]), (len(values), 1))
+            targets = values_in(table, self.target)
         else:
-            cells = categories(table, self.target, allowed=False)
-            targets = tensor_of(known_classes(table, self.target, cells, facts), (len(cells),))
+            targets = known_classes(table, self.target, facts)
         return Labelled(Samples(_encoded(table, facts), targets), notes)
 
     def _new_table(
-        self, path: Path, facts: DataFacts, more: tuple[str, ...]
-    ) -> tuple[Table, tuple[str, ...]]:
-        """A table with the columns that were trained on and these, without rows to be dropped."""
-        _, table = self._table(path)
-        columns = (*facts.columns, *more)
-        table.need(columns)
-        return without_gaps(table, columns) if facts.missing == "drop" else (table, ())
+        self, path: Path, facts: DataFacts, with_target: bool = False
+    ) -> tuple[TypedTable, tuple[str, ...]]:
+        """A table with the columns that were trained on, without rows to be dropped."""
+        roles = roles_of(
+            [column.name for column in facts.numeric], [column.name for column in facts.category]
+        )
+        if with_target:
+            roles[self.target] = "number" if facts.classes is None else "word"
+        reader = open_table(_checked(path), self.delimiter)
+        need(reader.header, list(roles), reader.source)
+        table = collect(reader, roles, Gaps(facts.missing or "error", frozenset({self.target})))
+        return without_gaps(table) if facts.missing == "drop" else (table, ())
 
 
-def _encoded(table: Table, facts: DataFacts) -> Tensor:
-    numbers_in = Encoder.of(facts).encode(table, facts.missing != "error")
-    return tensor_of(numbers_in, (len(table.rows), *facts.input))
+def _checked(path: Path) -> Path | Loaded:
+    """A file that is not what SHA256SUMS beside it says is refused; a small one is in memory."""
+    if small(path):
+        return load(path)
+    if (path.parent / SUMS).exists():
+        from gradcli.data.prepared.identity import sha256_of
+
+        sha256_of(path)
+    return path
 
 
-def known_classes(
-    table: Table, target: str, cells: Sequence[str | None], facts: DataFacts
-) -> array[int]:
+def _encoded(table: TypedTable, facts: DataFacts) -> Tensor:
+    return engine.cat(list(Encoder.of(facts).encode(table)))
+
+
+def known_classes(table: TypedTable, target: str, facts: DataFacts) -> Tensor:
     """The number of each row's class among those that were trained on."""
     number = {label: i for i, label in enumerate(facts.labels)}
-    for index, cell in enumerate(cells):
-        if cell not in number:
-            what = f"the model knows no class {cell!r}; known: {listed(facts.labels)}"
-            table.refuse(index, target, what)
-    return array("q", [number[cell] for cell in cells if cell is not None])
+    column = table.words[target]
+    odd = {code for code, word in enumerate(column.table) if word not in number}
+    if odd:
+        index = next(at for at, code in enumerate(column.codes) if code in odd)
+        cell = column.table[column.codes[index]]
+        what = f"the model knows no class {cell!r}; known: {listed(facts.labels)}"
+        table.refuse(index, target, what)
+    places = [number[word] for word in column.table]
+    codes = array("i", map(places.__getitem__, column.codes))
+    return classes_in(replace(table, words={target: replace(column, codes=codes)}), target)
 
 
-@dataclass(frozen=True)
-class _Prepared:
-    """A table read, shuffled and fitted, not yet encoded."""
+_Read = tuple[tuple[str, tuple[str, ...]], FittedTable]  # hash of the file and notes on it
 
-    loaded: Loaded
-    table: Table
-    parts: dict[str, range]
-    encoder: Encoder
-    targets: array[int] | array[float]
-    facts: Facts
-    notes: tuple[str, ...]
+
+class _Reading:
+    """The table that was read last, between `facts` and `load` of one start."""
+
+    def __init__(self) -> None:
+        self._last: tuple[object, _Read] | None = None
+
+    def remembered(self, source: CsvSource) -> _Read:
+        """The table of a source, read unless it is the last one."""
+        key = _key(source)
+        if self._last is None or self._last[0] != key:
+            self._last = None  # two are never kept at once
+            loaded = load(Path(source.file))
+            reader = open_table(loaded, source.delimiter)
+            about = (loaded.sha256, loaded.notes())
+            self._last = key, (about, FittedTable.of(source, reader))
+        return self._last[1]
+
+    def taken(self, source: CsvSource) -> _Read:
+        """The same, which is then forgotten."""
+        result = self.remembered(source)
+        self._last = None
+        return result
+
+
+def _key(source: CsvSource) -> object:
+    """The source but for what does not shape its table, and its file as it lies there."""
+    status = Path(source.file).stat()
+    times = (status.st_size, status.st_ino, status.st_dev, status.st_mtime_ns, status.st_ctime_ns)
+    return replace(source, target_scale=None, cache=None), times
+
+
+_read = _Reading()

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from gradcli import engine
-from gradcli.data.columns import Encoder, Table
+from gradcli.data.columns import Encoder
 from gradcli.data.dataset import Source, readable_in
 from gradcli.data.facts import DataFacts
+from gradcli.data.fitted_table import roles_of
 from gradcli.data.folder import ImageFolder
 from gradcli.data.pictures import padded
-from gradcli.data.samples import scaled, tensor_of
+from gradcli.data.samples import scaled
+from gradcli.data.tabular.cells import CellsReader
+from gradcli.data.tabular.collected import Gaps, collect
 from gradcli.data.text import ANY_FILE, encode, windows_of
 from gradcli.engine import Tensor
 from gradcli.errors import DataError
@@ -81,10 +84,13 @@ def row_inputs(samples: Any, facts: DataFacts) -> Tensor:
             raise DataError(
                 f"{HERE}: row {number} has no {', '.join(map(repr, lacks))}", code="E304"
             )
-    cells = [[_cell(row[name]) for name in facts.columns] for row in rows]
-    table = Table(HERE, list(facts.columns), cells, list(range(len(rows))))
-    encoded = Encoder.of(facts).encode(table, facts.missing != "error")
-    return tensor_of(encoded, (len(rows), *facts.input))
+    columns = {name: [_cell(row[name]) for row in rows] for name in facts.columns}
+    if not rows:
+        return engine.zeros(0, *facts.input)
+    roles = roles_of([one.name for one in facts.numeric], [one.name for one in facts.category])
+    gaps = Gaps(facts.missing or "error", frozenset())
+    table = collect(CellsReader(HERE, columns), roles, gaps, first=0)
+    return engine.cat(list(Encoder.of(facts).encode(table)))
 
 
 def _cell(value: Any) -> str:

@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gradcli.data.column_kinds import ColumnKind, is_of_classes, kind_of_column
-from gradcli.data.columns import DELIMITERS, Table, is_missing
-from gradcli.data.csv_rows import parse_rows
+from gradcli.data.column_kinds import ColumnKind, is_of_classes, kind_in
 from gradcli.data.files import load, shown
 from gradcli.data.foreign import kind_of
+from gradcli.data.prepared.cache import small
+from gradcli.data.tabular.collected import GAP, Gaps, TypedTable, collect
+from gradcli.data.tabular.header import DELIMITERS
+from gradcli.data.tabular.opening import open_table
+from gradcli.data.tabular.pieces import pieces_of
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
 from gradcli.registry import did_you_mean
@@ -33,24 +36,29 @@ def draft_of_table(path: Path, written: str, name: str, target: str | None) -> D
         DataError: it is no table, too small, or holds nothing to learn from.
     """
     table, delimiter = read_table(path)
-    if len(table.rows) < FEWEST:
+    if table.count < FEWEST:
         raise DataError(
-            f"{table.source}: {quantity(len(table.rows), 'row')} below the header; a model needs "
+            f"{table.source}: {quantity(table.count, 'row')} below the header; a model needs "
             f"{FEWEST} or more to learn from some and be measured on others",
             code="E305",
         )
     return _Sorted.of(table, target).draft(written, name, delimiter)
 
 
-def read_table(path: Path) -> tuple[Table, str]:
-    """The rows, and what stands between cells: of the delimiters the one that makes most cells."""
-    content, source = load(path).unpacked(), shown(path)
-    kind = kind_of(content[:64])
+def read_table(path: Path) -> tuple[TypedTable, str]:
+    """The columns whose names are there once, and what stands between cells.
+
+    Of the delimiters it is the one that makes most cells of the header.
+    """
+    source, start = shown(path), next(pieces_of(path), b"")
+    kind = kind_of(start[:64])
     if kind is not None:
         raise DataError(f"{source}: this is {kind}, not a table; save it as CSV", code="E304")
-    head = content[: 1 << 16].partition(b"\n")[0]
+    head = start[: 1 << 16].partition(b"\n")[0]
     delimiter = max(DELIMITERS.values(), key=lambda sign: head.count(sign.encode()))
-    table = Table.of(parse_rows(content, source, delimiter), source)
+    reader = open_table(load(path) if small(path) else path, delimiter)
+    once = [name for name, count in Counter(reader.header).items() if count == 1]
+    table = collect(reader, dict.fromkeys(once, "any"), Gaps("mean", frozenset()))
     if len(table.header) < 2:
         *others, last = DELIMITERS
         raise DataError(
@@ -65,29 +73,28 @@ def read_table(path: Path) -> tuple[Table, str]:
 class _Sorted:
     """The columns of a table by what they are good for."""
 
-    table: Table
+    table: TypedTable
     target: ColumnKind
     inputs: list[ColumnKind]
     unused: list[ColumnKind]
     drop: bool  # rows with gaps, for a missing target is never filled
 
     @classmethod
-    def of(cls, table: Table, wanted: str | None) -> _Sorted:
+    def of(cls, table: TypedTable, wanted: str | None) -> _Sorted:
         once = [name for name, count in Counter(table.header).items() if count == 1]
         name = _target(table, once, wanted)
-        columns = {each: table.column(each) for each in once}
-        kinds = {each: kind_of_column(each, cells) for each, cells in columns.items()}
+        kinds = {each: kind_in(table, each) for each in once}
         target = kinds.pop(name)
-        _check_target(table, target, columns[name])
+        _check_target(table, target)
         unused = [
             ColumnKind(each, "unused", "a name that appears twice", 0, 0, False)
             for each in dict.fromkeys(table.header)
-            if each not in columns
+            if each not in once
         ]
         unused += [kind for kind in kinds.values() if kind.kind == "unused"]
         inputs = [kind for kind in kinds.values() if kind.kind != "unused"]
         if target.gaps:
-            inputs, emptied = _with_whole_rows(columns, target, inputs)
+            inputs, emptied = _with_whole_rows(table, target, inputs)
             unused += emptied
         if not inputs:
             raise DataError(
@@ -98,7 +105,7 @@ class _Sorted:
         return cls(table, target, inputs, unused, drop=target.gaps > 0)
 
     def draft(self, written: str, name: str, delimiter: str) -> Draft:
-        rows = len(self.table.rows)
+        rows = self.table.count
         classes = is_of_classes(self.target, rows - self.target.gaps)
         data: dict[str, Any] = {"name": "csv", "file": written, "target": self.target.name}
         if not classes:
@@ -136,7 +143,7 @@ class _Sorted:
         other = "" if self.target.kind == "category" else _other_way(classes)
         return (
             f"{brief(self.target.name)} ({what}) from {inputs} of "
-            f"{quantity(len(self.table.rows), 'row')}.{other}"
+            f"{quantity(self.table.count, 'row')}.{other}"
         )
 
 
@@ -149,7 +156,7 @@ def _other_way(classes: bool) -> str:
     return ""
 
 
-def _target(table: Table, once: Sequence[str], wanted: str | None) -> str:
+def _target(table: TypedTable, once: Sequence[str], wanted: str | None) -> str:
     if wanted is not None:
         if wanted not in once:
             hint = did_you_mean(wanted, once, f"columns: {shown(listed(once))}")
@@ -169,7 +176,7 @@ def _target(table: Table, once: Sequence[str], wanted: str | None) -> str:
     return named if named is not None else table.header[-1]
 
 
-def _check_target(table: Table, target: ColumnKind, cells: Sequence[str]) -> None:
+def _check_target(table: TypedTable, target: ColumnKind) -> None:
     """A target may count or be called an id, so long as it is numbers."""
     why = target.why
     if why and (target.distinct < 2 or not target.whole):
@@ -178,22 +185,19 @@ def _check_target(table: Table, target: ColumnKind, cells: Sequence[str]) -> Non
             "another one with --target",
             code="E305",
         )
-    if len(cells) - target.gaps < FEWEST:
+    if table.count - target.gaps < FEWEST:
         raise DataError(
             f"{table.source}: the column {brief(target.name)} has "
-            f"{quantity(len(cells) - target.gaps, 'value')}; at least {FEWEST} are needed",
+            f"{quantity(table.count - target.gaps, 'value')}; at least {FEWEST} are needed",
             code="E305",
         )
 
 
 def _with_whole_rows(
-    columns: dict[str, list[str]], target: ColumnKind, inputs: list[ColumnKind]
+    table: TypedTable, target: ColumnKind, inputs: list[ColumnKind]
 ) -> tuple[list[ColumnKind], list[ColumnKind]]:
     """The inputs without those whose gaps would cost more than half of the rows with a target."""
-    missing = {
-        column.name: [is_missing(cell, allowed=True) for cell in columns[column.name]]
-        for column in (target, *inputs)
-    }
+    missing = {column.name: _gaps(table, column.name) for column in (target, *inputs)}
     rows = [row for row, gap in enumerate(missing[target.name]) if not gap]
     remaining, out = list(inputs), []
     while remaining:
@@ -206,6 +210,13 @@ def _with_whole_rows(
             ColumnKind(worst.name, "unused", quantity(worst.gaps, "gap"), worst.gaps, 0, False)
         )
     return remaining, out
+
+
+def _gaps(table: TypedTable, name: str) -> list[bool]:
+    """Of each row whether it lacks a value of a column."""
+    if name in table.numbers:
+        return [value != value for value in table.numbers[name]]
+    return [code == GAP for code in table.words[name].codes]
 
 
 def _why(unused: Sequence[ColumnKind], most: int) -> list[str]:

@@ -20,13 +20,13 @@ from parsing import OneFile, WrongAnswerError
 from spoiling import CHARACTERS, spoil_bytes
 
 from gradcli.data import cifar, idx, npy, sums
-from gradcli.data.columns import number_of
 from gradcli.data.csv import CsvSource
 from gradcli.data.csv_rows import parse_rows
 from gradcli.data.files import Loaded, text_of
 from gradcli.data.images import IdxSource, check_labels
 from gradcli.data.npy_source import NpySource
 from gradcli.data.npz_source import NpzSource
+from gradcli.data.tabular.cells import number_of
 from gradcli.data.text import TextSource, encode
 
 TABLE = b'n,c\r\n1.5,a\r\n-2e3,"b ""q"", b"\r\nNA,a\r\n0,"two\nlines"\r\n7,a\r\n8,b\r\n'

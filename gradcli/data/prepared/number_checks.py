@@ -83,7 +83,7 @@ class Below:
     def name(self) -> str:
         """By what is looked at."""
         order = "low" if self.little else "high"
-        return f"width {self.width}, {order} first, below {self.limit} from {self.offset}"
+        return f"{self.width} bytes, {order} first, below {self.limit} from {self.offset}"
 
     def fault(self, block: bytes, first: int) -> str | None:
         """The first one that is not, if there is one."""

@@ -1,0 +1,150 @@
+"""A table made ready for a training: its inputs chosen, its rows in order, everything fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradcli import engine
+from gradcli.data.column_kinds import ColumnKind, kind_in
+from gradcli.data.columns import Encoder, classes_in, values_in
+from gradcli.data.facts import CategoryColumn, DataFacts, NumericColumn
+from gradcli.data.files import shown
+from gradcli.data.order import order_of
+from gradcli.data.split import cut
+from gradcli.data.tabular.collected import Gaps, TypedTable, collect, without_gaps
+from gradcli.data.tabular.header import need
+from gradcli.data.tabular.reader import Role, TableReader
+from gradcli.dataclass import dataclass
+from gradcli.engine import Tensor
+from gradcli.errors import DataError
+from gradcli.wording import listed, quantity
+
+if TYPE_CHECKING:
+    from gradcli.data.csv import CsvSource
+
+DEFAULT_SPLIT: dict[str, int | str] = {"train": "80%", "val": "10%", "test": "10%"}
+NAMED = 12  # unused columns in a note
+
+
+@dataclass(frozen=True)
+class FittedTable:
+    """A table in memory with all that is known of it.
+
+    Attributes:
+        order: the rows of the table as they go to the splits.
+        parts: the places in that order of each split.
+    """
+
+    source: CsvSource
+    table: TypedTable
+    order: Tensor
+    parts: Mapping[str, range]
+    encoder: Encoder
+    facts: DataFacts
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, source: CsvSource, reader: TableReader) -> FittedTable:
+        """The table of a reader, which is read to its end."""
+        numeric, category, table, notes = _columns(source, reader)
+        if source.missing == "drop":
+            table, more = without_gaps(table)
+            notes += more
+        order = order_of(table.count, source.seed)
+        parts = cut(source.split or DEFAULT_SPLIT, table.count)
+        train = _marked(table.count, order, parts["train"])
+        encoder = Encoder.fitted(table, numeric, category, train, source.standardize)
+        of_classes = source.task == "classification"
+        labels = table.words[source.target].table if of_classes else ()
+        facts = DataFacts(
+            input=(encoder.width,),
+            input_kind="float",
+            target=() if of_classes else (1,),
+            classes=len(labels) if of_classes else None,
+            vocab=None,
+            labels=tuple(labels),
+            sizes={name: len(part) for name, part in parts.items()},
+            values=() if of_classes else (source.target,),
+            missing=source.missing,
+            **encoder.columns(),
+        )
+        return cls(source, table, order, parts, encoder, facts, notes)
+
+    def inputs(self) -> Iterator[Tensor]:
+        """The input numbers of all rows in order, some rows at a time."""
+        return self.encoder.encode(self.table, self.order)
+
+    def targets(self) -> Tensor:
+        """The targets of all rows in order: classes as int64, or numbers as float32."""
+        column = classes_in if self.facts.classes is not None else values_in
+        return column(self.table, self.source.target, self.order)
+
+
+def _columns(
+    source: CsvSource, reader: TableReader
+) -> tuple[Sequence[str], Sequence[str], TypedTable, tuple[str, ...]]:
+    """The numeric columns, the categories, the table of these, and what there is to tell."""
+    target: Role = "number" if source.task == "regression" else "word"
+    gaps = Gaps(source.missing, frozenset({source.target}))
+    if source.numeric or source.category:
+        need(reader.header, [*source.numeric, *source.category, source.target], reader.source)
+        roles = roles_of(source.numeric, source.category) | {source.target: target}
+        return source.numeric, source.category, collect(reader, roles, gaps), ()
+    need(reader.header, [source.target], reader.source)
+    header = list(reader.header)
+    others = [name for name in header if header.count(name) == 1 and name != source.target]
+    roles = {**dict.fromkeys(others, "any"), source.target: target}
+    table = collect(reader, roles, gaps)
+    kinds = [kind_in(table, name) for name in others]
+    twice = [name for name in dict.fromkeys(header) if header.count(name) > 1]
+    unused = [kind for kind in kinds if kind.kind == "unused"]
+    unused += [
+        ColumnKind(name, "unused", "a name that appears twice", 0, 0, False) for name in twice
+    ]
+    numeric = [kind.name for kind in kinds if kind.kind == "numeric"]
+    category = [kind.name for kind in kinds if kind.kind == "category"]
+    if not numeric and not category:
+        raise DataError(
+            f"{reader.source}: no column is left to predict {source.target!r} from: "
+            f"{listed(_reasons(unused)) or 'there is no other one'}",
+            code="E305",
+        )
+    numbers, words = (numeric, category)
+    numbers, words = (
+        ([*numeric, source.target], category)
+        if target == "number"
+        else (numeric, [*category, source.target])
+    )
+    note = f"{Path(reader.source).name}: not used: {'; '.join(_reasons(unused))}"
+    return numeric, category, table.used(numbers, words), (note,) if unused else ()
+
+
+def _reasons(unused: Sequence[ColumnKind]) -> list[str]:
+    reasons = [f"{shown(kind.name)!r} ({kind.why})" for kind in unused[:NAMED]]
+    rest = len(unused) - NAMED
+    return [*reasons, quantity(rest, "more column")] if rest > 0 else reasons
+
+
+def roles_of(numeric: Sequence[str], category: Sequence[str]) -> dict[str, Role]:
+    """What is wanted of columns that are known."""
+    return {**dict.fromkeys(numeric, "number"), **dict.fromkeys(category, "word")}
+
+
+def _marked(count: int, order: Tensor, part: range) -> bytearray:
+    """A byte for each row of the table: 1 where it is in this part of the order."""
+    marks = engine.zeros(count, dtype=engine.uint8)
+    marks[order[part.start : part.stop]] = 1
+    return bytearray(marks.memoryview())
+
+
+def facts_in(json: Mapping[str, Any]) -> DataFacts:
+    """The facts of a table as they were written as JSON."""
+    tuples = {name: tuple(json[name]) for name in ("input", "target", "labels", "values")}
+    numeric = tuple(NumericColumn(**column) for column in json["numeric"])
+    category = tuple(
+        CategoryColumn(column["name"], tuple((word, share) for word, share in column["shares"]))
+        for column in json["category"]
+    )
+    return DataFacts(**{**json, **tuples, "numeric": numeric, "category": category})
