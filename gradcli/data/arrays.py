@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from gradcli import engine
 from gradcli.data import npy
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import Loaded, load, shown
+from gradcli.data.hashes import Later, gathered
 from gradcli.data.images import check_labels, check_shape, unseen
 from gradcli.data.npy import Header, Npy
 from gradcli.data.pictures import OwnPictures, Statistic, splits_of
@@ -19,6 +20,19 @@ from gradcli.data.targets import ScaledTargets
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
+
+LABELS = 1 << 20  # that are looked at together
+
+
+class Opened(Protocol):
+    """A file that was read or mapped."""
+
+    @property
+    def sha256(self) -> str | Later:
+        """Its hash, perhaps still to come."""
+
+    def notes(self) -> tuple[str, ...]:
+        """What is worth telling of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +61,13 @@ class Arrays(ScaledTargets, OwnPictures):
         """The header of an array, without its numbers."""
         raise NotImplementedError(f"{type(self).__name__} has no header")
 
-    def array(self, name: str, opened: dict[Path, Loaded]) -> Npy:
+    def array(self, name: str, opened: dict[Path, Opened]) -> Npy:
         """An array whole; `opened` keeps the files that were read."""
         raise NotImplementedError(f"{type(self).__name__} has no array")
+
+    def stored(self, name: str, opened: dict[Path, Opened]) -> Tensor:
+        """An array as a tensor, its numbers checked, or about to be checked in the background."""
+        return tensor(self.array(name, opened), self.named(name))
 
     def named(self, name: str) -> str:
         """An array's name for messages."""
@@ -135,13 +153,13 @@ class Arrays(ScaledTargets, OwnPictures):
         """The first class that has a label, and how many classes there are."""
         if self.classes:
             return 0, self.classes
-        labels, opened = set[int](), dict[Path, Loaded]()
-        for _, targets in self._pairs().values():
-            if targets is not None:
-                numbers = self.array(targets, opened).numbers
-                check_labels(numbers, None, self.named(targets))
-                labels |= set(numbers)
-        return min(labels), max(labels) + 1
+        opened: dict[Path, Opened] = {}
+        ranges = [
+            label_range(self.stored(targets, opened), None, self.named(targets))
+            for _, targets in self._pairs().values()
+            if targets is not None
+        ]
+        return min(low for low, _ in ranges), max(high for _, high in ranges) + 1
 
     def stored_types(self) -> tuple[str, str, float, Statistic, Statistic]:
         """As the headers say; zeros where there are no targets."""
@@ -153,7 +171,7 @@ class Arrays(ScaledTargets, OwnPictures):
         """All arrays in memory, every label and number checked."""
         facts = self._stored()
         self.shown_facts(facts)
-        opened: dict[Path, Loaded] = {}
+        opened: dict[Path, Opened] = {}
         whole = {
             name: self._samples(*pair, facts.classes, opened)
             for name, pair in self._pairs().items()
@@ -166,19 +184,16 @@ class Arrays(ScaledTargets, OwnPictures):
             source=self,
             facts=DataFacts.of(facts, stored=facts.input, array=self.key(self.inputs), **scales),
             splits={**splits, **whole},
-            sha256={role: opened[Path(path)].sha256 for role, path in files.items()},
+            sha256=gathered({role: opened[Path(path)].sha256 for role, path in files.items()}),
             files=files,
             notes=(*(note for file in opened.values() for note in file.notes()), *notes),
         )
         return self.shown(stored)
 
     def _samples(
-        self, inputs: str, targets: str | None, classes: int | None, opened: dict[Path, Loaded]
+        self, inputs: str, targets: str | None, classes: int | None, opened: dict[Path, Opened]
     ) -> Samples:
-        made = []
-        for name in (inputs, targets):
-            if name is not None:
-                made.append(tensor(self.array(name, opened), self.named(name)))
+        made = [self.stored(name, opened) for name in (inputs, targets) if name is not None]
         x = made[0].reshape(made[0].shape[0], *sample_shape(self.header(inputs)))
         scale = scale_of(self.header(inputs))
         if targets is None:
@@ -205,7 +220,7 @@ class Arrays(ScaledTargets, OwnPictures):
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
         """Samples and targets under the names that were trained on."""
         new = self.at(path)
-        opened: dict[Path, Loaded] = {}
+        opened: dict[Path, Opened] = {}
         x, y = new._heads(new.inputs, new.targets)
         inputs = new_tensor(new.array(new.inputs, opened), facts, new.named(new.inputs))
         if y is None or new.targets is None:
@@ -220,11 +235,12 @@ class Arrays(ScaledTargets, OwnPictures):
         return self.new_samples(inputs, targets, scale_of(x), facts)
 
 
-def opened_file(path: Path, opened: dict[Path, Loaded]) -> Loaded:
-    """A file, read the first time that it is asked for."""
-    if path not in opened:
-        opened[path] = load(path)
-    return opened[path]
+def opened_file(path: Path, opened: dict[Path, Opened]) -> Loaded:
+    """A file in memory, read the first time that it is asked for."""
+    there = opened.get(path)
+    if not isinstance(there, Loaded):
+        opened[path] = there = load(path)
+    return there
 
 
 def only_name(data: bytes, source: str) -> str:
@@ -253,8 +269,21 @@ def checked_targets(found: Tensor, classes: int | None, source: str) -> Tensor:
     """Values as (N, K), or labels, each of which is looked at."""
     if found.dtype.is_floating_point:
         return found.reshape(found.shape[0], -1)
-    check_labels(found.tolist(), classes, source)
+    label_range(found, classes, source)
     return found
+
+
+def label_range(labels: Tensor, classes: int | None, source: str) -> tuple[int, int]:
+    """The lowest and the highest label; one outside 0..classes-1 is refused with its sample."""
+    low, high = 0, 0
+    for begin in range(0, labels.shape[0], LABELS):
+        part = labels[begin : begin + LABELS]
+        ends = int(part.amin().item()), int(part.amax().item())
+        if ends[0] < 0 or (classes is not None and ends[1] >= classes):
+            check_labels(part.tolist(), classes, source, begin)
+        low = ends[0] if begin == 0 else min(low, ends[0])
+        high = max(high, ends[1])
+    return low, high
 
 
 def _width(targets: Header) -> tuple[int, ...]:

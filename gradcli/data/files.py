@@ -14,6 +14,7 @@ from gradcli.errors import DataError
 from gradcli.wording import quantity
 
 FILE_LIMIT = 4 << 30
+LARGE = 64 << 20  # of a file of plain numbers: from here on it is mapped where it lies
 SUMS_LIMIT = 16 << 20  # of a list of hashes: some 100,000 files
 UNPACKED_LIMIT = 256 << 20  # for formats that do not say how long they are: text and tables
 _TITLES = {

@@ -58,6 +58,12 @@ class Hashes(Mapping[str, str]):
                 raise value.fault
 
 
+def gathered(values: Mapping[str, str | Later]) -> Mapping[str, str]:
+    """Hashes by role, of which some may come later."""
+    there = {role: value for role, value in values.items() if isinstance(value, str)}
+    return there if len(there) == len(values) else Hashes(values)
+
+
 def known(hashes: Mapping[str, str]) -> dict[str, str | None]:
     """The hashes that are there; None for those still to come."""
     if not isinstance(hashes, Hashes):

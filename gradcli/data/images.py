@@ -14,8 +14,8 @@ from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import Loaded, shown
 from gradcli.data.idx import Header, Idx, read_header, read_idx
-from gradcli.data.pictures import OwnPictures, Statistic, padded, splits_of
-from gradcli.data.samples import Samples, scaled, tensor_of
+from gradcli.data.pictures import OwnPictures, Statistic, splits_of
+from gradcli.data.samples import Samples, padded, scaled, tensor_of
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
@@ -263,8 +263,11 @@ def label_numbers(labels: Idx, source: str) -> Any:
     return labels.numbers
 
 
-def check_labels(labels: Any, classes: int | None, source: str) -> None:
-    """Every label lies in 0..classes-1 (None: any limit); names the first that does not."""
+def check_labels(labels: Any, classes: int | None, source: str, first: int = 0) -> None:
+    """Every label lies in 0..classes-1 (None: any limit); names the first that does not.
+
+    The labels are those of sample number `first` and of the ones behind it.
+    """
     limit = math.inf if classes is None else classes
     if all(0 <= label < limit for label in set(labels)):
         return
@@ -273,7 +276,7 @@ def check_labels(labels: Any, classes: int | None, source: str) -> None:
         "0 or more" if classes is None else f"0 to {classes - 1} ({quantity(classes, 'class')})"
     )
     raise DataError(
-        f"{shown(source)}: sample {index} has label {labels[index]}, expected {allowed}",
+        f"{shown(source)}: sample {first + index} has label {labels[index]}, expected {allowed}",
         code="E305",
     )
 

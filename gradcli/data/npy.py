@@ -96,8 +96,11 @@ class Npy:
     numbers: memoryview | array[Any]
 
 
-def parse_header(start: bytes, source: str) -> Header:
-    """The header at the beginning of `start`, which may hold more; `source` names the file."""
+def parse_header(start: bytes, source: str, most: int | None = _MAX_BYTES) -> Header:
+    """The header at the beginning of `start`, which may hold more; `source` names the file.
+
+    One that promises more than `most` bytes is refused: they would be read into memory.
+    """
     if start[:6] != MAGIC:
         _refuse(
             source,
@@ -128,10 +131,10 @@ def parse_header(start: bytes, source: str) -> Header:
         _shape(entries["shape"], source),
         begin + length,
     )
-    if header.total > _MAX_BYTES:
+    if most is not None and header.total > most:
         _refuse(
             source,
-            f"header promises {header}, {quantity(header.total, 'byte')}; {_MAX_BYTES} are read",
+            f"header promises {header}, {quantity(header.total, 'byte')}; {most} are read",
         )
     return header
 

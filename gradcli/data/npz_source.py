@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 from gradcli.data import npy
-from gradcli.data.arrays import Arrays, opened_file
-from gradcli.data.files import Loaded, load, regular_size, shown
+from gradcli.data.arrays import Arrays, Opened, opened_file
+from gradcli.data.files import load, regular_size, shown
 from gradcli.data.npy import Header, Npy
 from gradcli.dataclass import dataclass
 
@@ -26,7 +26,7 @@ class NpzSource(Arrays):
         regular_size(path)
         return npy.peek(path, name, shown(path))
 
-    def array(self, name: str, opened: dict[Path, Loaded]) -> Npy:
+    def array(self, name: str, opened: dict[Path, Opened]) -> Npy:
         """The array unpacked."""
         return npy.unpack(opened_file(Path(self.file), opened).data, name, shown(self.file))
 

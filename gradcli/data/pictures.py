@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -14,7 +14,7 @@ from gradcli.data.augmented import Augmented
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Split
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import expanded, locate, nearest
-from gradcli.data.samples import Samples, outlined
+from gradcli.data.samples import InFiles, Samples, outlined, padded
 from gradcli.data.split import SplitMap, cut, stratify_of
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
@@ -74,10 +74,21 @@ class Pictures:
         splits: dict[str, Samples] = {}
         for name, split in dataset.splits.items():
             assert isinstance(split, Samples)
-            if split.inputs.shape[1:] != facts.input:
-                split = split.gathered()
-            splits[name] = replace(split, inputs=padded(split.inputs, facts.input))
+            splits[name] = self._framed(split, facts.input)
         return replace(dataset, facts=facts, splits=self.as_trained(splits, facts))
+
+    def _framed(self, split: Samples, shape: tuple[int, ...]) -> Samples:
+        """The samples padded; those of a mapped file are when they come into a batch."""
+        if split.inputs.shape[1:] == shape:
+            return split
+        if self.in_files().inputs is not None:
+            return replace(split, frame=shape)
+        split = split.gathered()
+        return replace(split, inputs=padded(split.inputs, shape))
+
+    def in_files(self) -> InFiles:
+        """What is mapped where it lies: nothing, but in formats that say so."""
+        return InFiles()
 
     def misfits(self, facts: DataFacts) -> Iterator[tuple[str, str]]:
         """Fields of facts that are not of pictures or arrays, each with what is expected."""
@@ -105,7 +116,7 @@ class Pictures:
     def outline(self, facts: Facts) -> dict[str, Split]:
         """The splits as `load` makes them, on "meta"."""
         stored = facts if self.target == "label" else replace(facts, target=())
-        splits = outlined(stored, *self.stored_types())
+        splits = outlined(stored, *self.stored_types(), self.in_files())
         split: SplitMap = getattr(self, "split", None) or {}
         if stratify_of(split):
             for name in splits.keys() & split.keys():
@@ -203,17 +214,6 @@ def splits_of(
     from gradcli.data.cuts import shared_out  # few ask for it
 
     return shared_out(whole, parts, facts)
-
-
-def padded(images: Tensor, shape: Sequence[int]) -> Tensor:
-    """(N, C, H, W) in the middle of zeros of (N, *shape); one more row or column at the end."""
-    if images.shape[1:] == tuple(shape):
-        return images
-    height, width = images.shape[2:]
-    top, left = (shape[1] - height) // 2, (shape[2] - width) // 2
-    out = engine.zeros(images.shape[0], *shape, dtype=images.dtype)
-    out[:, :, top : top + height, left : left + width] = images
-    return out
 
 
 def normalization(

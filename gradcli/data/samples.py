@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +11,8 @@ from gradcli import engine
 from gradcli.data.dataset import Facts
 from gradcli.dataclass import dataclass
 from gradcli.engine import DType, Tensor
+from gradcli.engine.array import Array
+from gradcli.engine.device import meta
 
 Statistic = float | Sequence[float]
 Numbers = memoryview | bytes | array  # type: ignore[type-arg]
@@ -38,6 +41,7 @@ class Samples:
         mean: one number, or one for each channel of (N, C, ...); `std` likewise.
         itself: the inputs of a batch are its targets as well.
         rows: int64, the places of the samples, where they are not all that lie there.
+        frame: what the samples of a batch are padded to, where the inputs lie in a mapped file.
     """
 
     inputs: Tensor
@@ -47,6 +51,7 @@ class Samples:
     std: Statistic = 1.0
     itself: bool = False
     rows: Tensor | None = None
+    frame: tuple[int, ...] | None = None
 
     @property
     def size(self) -> int:
@@ -92,7 +97,8 @@ class Samples:
 
     def raw(self, indices: Tensor) -> Tensor:
         """The inputs before they are normalised: stored / scale as float32."""
-        return unit(engine.index_select(self.inputs, 0, self.places(indices)), self.scale)
+        found = unit(engine.index_select(self.inputs, 0, self.places(indices)), self.scale)
+        return found if self.frame is None else padded(found, self.frame)
 
     def places(self, indices: Tensor) -> Tensor:
         """Where the samples of these numbers lie."""
@@ -109,21 +115,66 @@ class Samples:
         return inputs, targets
 
 
+@dataclass(frozen=True)
+class InFiles:
+    """What of samples is mapped where it lies, and takes no memory of its own.
+
+    Attributes:
+        inputs: the shape of a sample in its file; None where they are in memory.
+    """
+
+    inputs: tuple[int, ...] | None = None
+    targets: bool = False
+
+
 def outlined(
-    facts: Facts, inputs: str, targets: str, scale: float, mean: Statistic, std: Statistic
+    facts: Facts,
+    inputs: str,
+    targets: str,
+    scale: float,
+    mean: Statistic,
+    std: Statistic,
+    mapped: InFiles = InFiles(),  # noqa: B008 -- it never changes
 ) -> dict[str, Samples]:
     """Splits of so many samples on "meta", as `tensor_of` keeps numbers of these types."""
+    stored, types = mapped.inputs or facts.input, (_stored_type(inputs), _stored_type(targets))
     with engine.device("meta"):
         return {
             name: Samples(
-                engine.empty(size, *facts.input, dtype=_stored_type(inputs)),
-                engine.empty(size, *facts.target, dtype=_stored_type(targets)),
+                imagined((size, *stored), types[0], mapped=mapped.inputs is not None),
+                imagined((size, *facts.target), types[1], mapped=mapped.targets),
                 scale,
                 mean,
                 std,
+                frame=framed(stored, facts.input) if mapped.inputs is not None else None,
             )
             for name, size in facts.sizes.items()
         }
+
+
+def framed(stored: Sequence[int], shown: Sequence[int]) -> tuple[int, ...] | None:
+    """What samples of this shape are padded to; None where they are not."""
+    return None if tuple(stored) == tuple(shown) else tuple(shown)
+
+
+def imagined(shape: Sequence[int], dtype: DType, *, mapped: bool) -> Tensor:
+    """A tensor on "meta"; one that is mapped takes no memory there."""
+    if not mapped:
+        return engine.empty(*shape, dtype=dtype, device="meta")
+    storage = meta.DEVICE.allocate(math.prod(shape) * dtype.size, mapped=True)
+    flat = Array(storage, 0, (math.prod(shape),), (1,), dtype)
+    return Tensor(flat).reshape(tuple(shape))
+
+
+def padded(images: Tensor, shape: Sequence[int]) -> Tensor:
+    """(N, C, H, W) in the middle of zeros of (N, *shape); one more row or column at the end."""
+    if images.shape[1:] == tuple(shape):
+        return images
+    height, width = images.shape[2:]
+    top, left = (shape[1] - height) // 2, (shape[2] - width) // 2
+    out = engine.zeros(images.shape[0], *shape, dtype=images.dtype)
+    out[:, :, top : top + height, left : left + width] = images
+    return out
 
 
 def _stored_type(name: str) -> DType:

@@ -13,8 +13,7 @@ from gradcli.data.dataset import Source, readable_in
 from gradcli.data.facts import DataFacts
 from gradcli.data.fitted_table import roles_of
 from gradcli.data.folder import ImageFolder
-from gradcli.data.pictures import padded
-from gradcli.data.samples import scaled
+from gradcli.data.samples import padded, scaled
 from gradcli.data.tabular.cells import CellsReader
 from gradcli.data.tabular.collected import Gaps, collect
 from gradcli.data.text import ANY_FILE, encode, windows_of

@@ -17,18 +17,15 @@ _FEW = 64  # one in so many is looked at by itself
 
 
 class Check(Protocol):
-    """What is asked of the numbers of a file.
-
-    Attributes:
-        name: what passing it is remembered by; all that decides is in it.
-        offset: bytes before the first number.
-    """
-
-    offset: int
+    """What is asked of the numbers of a file."""
 
     @property
     def name(self) -> str:
-        """See above."""
+        """What passing it is remembered by; all that decides is in it."""
+
+    @property
+    def offset(self) -> int:
+        """Bytes before the first number."""
 
     def fault(self, block: bytes, first: int) -> str | None:
         """What is wrong with one of these numbers; byte `first` of the numbers begins them."""
@@ -83,7 +80,7 @@ class Below:
     def name(self) -> str:
         """By what is looked at."""
         order = "low" if self.little else "high"
-        return f"{self.width} bytes, {order} first, below {self.limit} from {self.offset}"
+        return f"width {self.width}, {order} first, below {self.limit} from {self.offset}"
 
     def fault(self, block: bytes, first: int) -> str | None:
         """The first one that is not, if there is one."""

@@ -29,20 +29,27 @@ _PAGE = 4096
 
 
 class Imagined(Storage):
-    """A block that is not there; the device is in use as long as it lives."""
+    """A block that is not there; the device is in use as long as it lives.
 
-    __slots__ = ("address",)
+    Attributes:
+        counted: the bytes that it would take of the memory; none for a file that is mapped.
+    """
 
-    def __init__(self, device: Meta, nbytes: int, address: int) -> None:
+    __slots__ = ("address", "counted")
+
+    def __init__(self, device: Meta, nbytes: int, address: int, *, mapped: bool = False) -> None:
         super().__init__(None, nbytes, device=device)
         self.address = address
-        device.allocated += nbytes
+        self.counted = 0 if mapped else nbytes
+        device.allocated += self.counted
+        device.mapped += nbytes - self.counted
         place.opened(device)
         for look in cpu.looking:
             look()
 
     def __del__(self) -> None:
-        self.device.allocated -= self.nbytes
+        self.device.allocated -= self.counted
+        self.device.mapped -= self.nbytes - self.counted
         self.device.uses.remove(self.device)
 
 
@@ -51,6 +58,7 @@ class Meta:
 
     Attributes:
         allocated: bytes that its tensors would hold.
+        mapped: bytes of files that they would only look at.
         blank: whether numbers that are asked for are 0, and not refused; see `blank`.
         uses: the devices in use. Kept here, as Python may end and empty modules before tensors.
     """
@@ -60,6 +68,7 @@ class Meta:
 
     def __init__(self) -> None:
         self.allocated = 0
+        self.mapped = 0
         self.blank = False
         self.uses = place.devices
         self._next = _FIRST
@@ -69,15 +78,15 @@ class Meta:
         """What the CPU multiplies."""
         return cpu.multiplies_bfloat16()
 
-    def allocate(self, nbytes: int) -> Imagined:
-        """A block under an address that no other one has."""
+    def allocate(self, nbytes: int, *, mapped: bool = False) -> Imagined:
+        """A block under an address that no other one has; or a file that is mapped there."""
         if self._next + nbytes > _LAST:
             self._next = _FIRST
         if self._next + nbytes > _LAST:
             raise DeviceError("meta: a tensor of more than 2^61 bytes fits nowhere")
         address = self._next
         self._next += -(-(nbytes + 1) // _PAGE) * _PAGE
-        return Imagined(self, nbytes, address)
+        return Imagined(self, nbytes, address, mapped=mapped)
 
     def run(
         self, kernel: str, arrays: Sequence[Located], sizes: Sequence[int], options: Sequence[float]
