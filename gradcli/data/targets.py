@@ -43,7 +43,7 @@ class ScaledTargets:
 def with_targets(dataset: LoadedData) -> LoadedData:
     """The data with facts that say what the targets of the training split are like."""
     facts = data_facts(dataset.facts, dataset.state)
-    if facts is None or "train" not in dataset.splits:
+    if facts is None or facts.targets is not None or "train" not in dataset.splits:
         return dataset
     return replace(dataset, facts=replace(facts, targets=fit_targets(dataset)))
 

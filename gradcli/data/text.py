@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from gradcli import engine
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
-from gradcli.data.facts import DataFacts
-from gradcli.data.files import Loaded, load, locate, shown, text_of
+from gradcli.data.facts import DataFacts, TargetFacts
+from gradcli.data.files import load, locate, read, regular_size, shown, text_of
+from gradcli.data.inflate import BOMB_RATIO, is_gzip
+from gradcli.data.prepared.cache import SMALL, cache_folder
+from gradcli.data.prepared.cached import Cached, locate_cache
 from gradcli.data.samples import Windows, tensor_of, windows
 from gradcli.data.split import cut
 from gradcli.dataclass import dataclass
@@ -22,14 +26,14 @@ from gradcli.wording import quantity, verb
 
 ANY_FILE = "; `unit: bytes` reads any file"
 DEFAULT_SPLIT: dict[str, int | str] = {"train": "90%", "val": "10%"}
-_lengths: dict[str, int] = {}  # tokens of each text that was read, by its path
+SMALL_GZIP = (256 << 20) // BOMB_RATIO  # bytes of a packed text that is no long one when unpacked
 
 
 @dataclass(frozen=True)
-class TextSource:
+class TextSource(Cached):
     """One text, cut into windows; the splits are stretches of it, in order."""
 
-    PLACES: ClassVar = ("file",)
+    PLACES: ClassVar = ("file", "cache")
 
     file: Annotated[str, "text file, gzipped or not"]
     unit: Annotated[
@@ -60,23 +64,25 @@ class TextSource:
         return self.stride if self.stride is not None and split == "train" else self.context
 
     def locate(self, root: Path) -> TextSource:
-        """The path made absolute."""
-        return replace(self, file=str(locate(self.file, root)))
+        """The paths made absolute."""
+        return replace(
+            self, file=str(locate(self.file, root)), cache=locate_cache(self.cache, root)
+        )
 
     def facts(self) -> Facts:
         """From the whole text."""
-        return self._prepared().facts
+        return self._text_facts
 
     def outline(self, facts: Facts) -> dict[str, Windows]:
         """The splits as `load` makes them, on "meta".
 
         Of a text that was not read yet, tokens behind the last window are left out.
         """
+        text = vars(self).get("_text")
         dtype = engine.uint8 if self.unit == "bytes" else engine.int32
-        length = _lengths.get(self.file)
         with engine.device("meta"):
-            if length is not None:
-                return self._windows(engine.empty(length, dtype=dtype))
+            if isinstance(text, TextTokens):
+                return self._windows(engine.empty(*text.tokens.shape, dtype=text.tokens.dtype))
             splits = {}
             for name, size in facts.sizes.items():
                 step = self._step(name)
@@ -96,42 +102,42 @@ class TextSource:
         return cut(self.split or DEFAULT_SPLIT, length)
 
     def load(self) -> LoadedData:
-        """All tokens in memory."""
-        text = self._prepared()
+        """All tokens, in memory or mapped."""
+        text, targets = self._text, None
+        if text.counts is not None:
+            counts = text.counts(self._parts(text.tokens.shape[0])["train"])
+            rest = (self._text_facts.vocab or len(counts)) - len(counts)
+            targets = TargetFacts(counts=(*counts, *[0] * rest))
         return LoadedData(
             source=self,
-            facts=DataFacts.of(text.facts, unit=self.unit),
-            splits=dict(self._windows(tensor_of(text.tokens, (len(text.tokens),)))),
-            sha256={"train": text.loaded.sha256},
+            facts=DataFacts.of(self._text_facts, unit=self.unit, targets=targets),
+            splits=dict(self._windows(text.tokens)),
+            sha256={"train": text.sha256},
             files={"train": self.file},
-            notes=text.loaded.notes(),
+            notes=text.notes,
         )
 
-    def _prepared(self) -> _Prepared:
-        loaded = load(Path(self.file))
-        source = shown(self.file)
-        content = loaded.unpacked()
-        labels: list[str] = []
-        if self.unit == "characters":
-            text = text_of(content, source, ANY_FILE)
-            labels = sorted(set(text), key=lambda c: c.encode())
-            tokens: bytes | array[int] = encode(text, labels, source)
-        else:
-            tokens = content
-        if not tokens:
+    @cached_property
+    def _text(self) -> TextTokens:
+        """Read once, by whoever asks first."""
+        path = Path(self.file)
+        return text_of_file(path, self.unit, None, self.cache)
+
+    @cached_property
+    def _text_facts(self) -> Facts:
+        tokens, source = self._text.tokens, shown(self.file)
+        if not tokens.shape[0]:
             raise DataError(f"{source}: the text is empty", code="E305")
-        _lengths[self.file] = len(tokens)
-        vocab = len(labels) or self.vocab or 256
-        facts = Facts(
+        vocab = len(self._text.labels) or self.vocab or 256
+        return Facts(
             input=(self.context,),
             input_kind="index",
             target=(self.context,),
             classes=vocab,
             vocab=vocab,
-            labels=tuple(labels),
-            sizes=self._sizes(self._parts(len(tokens)), source),
+            labels=self._text.labels,
+            sizes=self._sizes(self._parts(tokens.shape[0]), source),
         )
-        return _Prepared(loaded, tokens, facts)
 
     def _sizes(self, parts: Mapping[str, range], source: str) -> dict[str, int]:
         sizes = {n: windows(len(p), self.context, self._step(n)) for n, p in parts.items()}
@@ -159,11 +165,59 @@ class TextSource:
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
         """Windows of another text, end to end, as far as they are whole."""
-        tokens, (width,) = _tokens(path, facts), facts.input
-        if len(tokens) <= width:
-            what = f"{_too_few(tokens)}: a context of {width} needs {width + 1}"
+        unit = facts.unit or "characters"
+        tokens, (width,) = text_of_file(path, unit, facts.labels, self.cache).tokens, facts.input
+        if tokens.shape[0] <= width:
+            what = f"{_too_few(tokens.shape[0])}: a context of {width} needs {width + 1}"
             raise DataError(f"{shown(path)}: {what}", code="E305")
-        return Labelled(Windows(tensor_of(tokens, (len(tokens),)), width, width))
+        return Labelled(Windows(tokens, width, width))
+
+
+@dataclass(frozen=True)
+class TextTokens:
+    """A text as tokens.
+
+    Attributes:
+        labels: the characters that a token stands for; () of bytes.
+        counts: how often each occurs in a stretch, where that is known without reading it.
+    """
+
+    tokens: Tensor
+    labels: tuple[str, ...]
+    sha256: str
+    notes: tuple[str, ...]
+    counts: Callable[[range], list[int]] | None = None
+
+
+def text_of_file(
+    path: Path,
+    unit: Literal["bytes", "characters"],
+    known: Sequence[str] | None = None,
+    cache: str | None = None,
+) -> TextTokens:
+    """A text whose characters are those that are known, or all that are in it."""
+    if not _is_small(path):
+        from gradcli.data.long_text import long_text
+
+        labels = known if unit == "characters" else None
+        made = long_text(path, unit, cache_folder(cache), labels, ANY_FILE)
+        return TextTokens(made.tokens, made.labels, made.sha256, made.notes, made.counts)
+    loaded = load(path)
+    content = loaded.unpacked()
+    tokens: bytes | array[int] = content
+    characters: tuple[str, ...] = ()
+    if unit == "characters":
+        text = text_of(content, shown(path), ANY_FILE)
+        characters = tuple(known or sorted(set(text), key=lambda c: c.encode()))
+        tokens = encode(text, characters, shown(path))
+    flat = tensor_of(tokens, (len(tokens),))
+    return TextTokens(flat, characters, loaded.sha256, loaded.notes())
+
+
+def _is_small(path: Path) -> bool:
+    """Whether a text is read whole into memory at each start."""
+    size = regular_size(path)
+    return size <= SMALL_GZIP or (size <= SMALL and not is_gzip(read(path, 2)))
 
 
 def windows_of(
@@ -172,15 +226,15 @@ def windows_of(
     """A text cut into samples, and where each begins; the last one ends where the text ends."""
     (width,) = facts.input
     if len(tokens) < width:
-        what = f"{_too_few(tokens)}: the model reads {width}"
+        what = f"{_too_few(len(tokens))}: the model reads {width}"
         raise DataError(f"{source}: {what}", code="E305")
     starts = [*range(0, len(tokens) - width, width), len(tokens) - width]
     flat = array("q", (token for at in starts for token in tokens[at : at + width]))
     return tensor_of(flat, (len(starts), width)), starts
 
 
-def _too_few(tokens: Sequence[int]) -> str:
-    return f"{quantity(len(tokens), 'token')} {verb(len(tokens))} too few"
+def _too_few(tokens: int) -> str:
+    return f"{quantity(tokens, 'token')} {verb(tokens)} too few"
 
 
 def _tokens(path: Path, facts: DataFacts) -> bytes | array[int]:
@@ -191,25 +245,21 @@ def _tokens(path: Path, facts: DataFacts) -> bytes | array[int]:
     return encode(text_of(content, source, ANY_FILE), facts.labels, source)
 
 
-@dataclass(frozen=True)
-class _Prepared:
-    """A text as tokens."""
-
-    loaded: Loaded
-    tokens: bytes | array[int]
-    facts: Facts
-
-
 def encode(text: str, labels: Sequence[str], source: str) -> array[int]:
     """The place of each character in `labels`."""
     foreign = set(text).difference(labels)
     if foreign:
-        at = next(i for i, c in enumerate(text) if c in foreign)
-        line = text.count("\n", 0, at) + 1
-        raise DataError(
-            f"{source}:{line}: the character {text[at]!r} did not occur in the training text",
-            code="E304",
-        )
+        raise foreign_character(text, foreign, source)
     # The places as code points, four bytes each: ten times as fast as a look-up a character.
     places = text.translate({ord(label): i for i, label in enumerate(labels)})
     return array("i", places.encode(f"utf-32-{sys.byteorder[0]}e", "surrogatepass"))
+
+
+def foreign_character(text: str, foreign: Collection[str], source: str, line: int = 1) -> DataError:
+    """The first of a text's characters that no label stands for; the text begins in `line`."""
+    at = next(i for i, c in enumerate(text) if c in foreign)
+    line += text.count("\n", 0, at)
+    return DataError(
+        f"{source}:{line}: the character {text[at]!r} did not occur in the training text",
+        code="E304",
+    )

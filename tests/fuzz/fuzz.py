@@ -31,6 +31,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1])]
 
 from config_parsers import ConfigFile  # noqa: E402
 from data_parsers import Cifar, Csv, Idx, Npy, Npz, Sums, Text  # noqa: E402
+from long_parsers import LongText  # noqa: E402
 from parsing import Files, Parser, input_of, judge  # noqa: E402
 from picture_parsers import Pictures  # noqa: E402
 from run_parsers import CheckpointHeader, LogFile, SmallFiles  # noqa: E402
@@ -44,6 +45,7 @@ PARSERS: dict[str, Callable[[Path], Parser]] = {
     "npy": Npy,
     "npz": Npz,
     "text": Text,
+    "long-text": LongText,
     "sums": Sums,
     "pictures": Pictures,
     "safetensors": Safetensors,

@@ -13,7 +13,7 @@ import pytest
 from parsing import OneFile, Parser, WrongAnswerError, input_of, judge
 
 from gradcli.config import reader
-from gradcli.data import cifar, columns, decode, idx, npy, sums, text
+from gradcli.data import cifar, columns, decode, idx, long_text, npy, sums, text
 from gradcli.data.facts import DataFacts
 from gradcli.errors import DataError, GradcliError
 from gradcli.train import directory, safetensors_file
@@ -33,6 +33,12 @@ PLANTED: dict[str, tuple[Any, str, Any, str]] = {
     ),
     "npz": (npy, "_archive", lambda data, source: zipfile.ZipFile(data), "BadZipFile"),
     "text": (text, "text_of", lambda content, *_: content.decode(), "UnicodeDecodeError"),
+    "long-text": (
+        long_text,
+        "texts",
+        lambda pieces, *_: (piece.decode() for piece in pieces),
+        "UnicodeDecodeError",
+    ),
     "sums": (sums, "_unescaped", lambda name: name[name.index("\\n") :], "ValueError"),
     "pictures": (decode, "_planes", lambda picture, *_: picture.tobytes(), "another size"),
     "safetensors": (safetensors_file, "_covered", lambda *_: None, "safetensors refuses it"),
