@@ -127,7 +127,7 @@ def clean(older_than: int | None, yes: bool, cache: Path | None, as_json: bool) 
         except GradcliError as error:
             problems.append(error)
     if yes:
-        _remove_locks(folder)
+        _remove_loose(folder)
     if as_json:
         rows = [{**_as_object(one), "removed": one in gone} for one in go]
         output.say_json({"cache": str(folder), "sets": rows})
@@ -137,10 +137,10 @@ def clean(older_than: int | None, yes: bool, cache: Path | None, as_json: bool) 
         raise ErrorGroup(problems)
 
 
-def _remove_locks(folder: Path) -> None:
-    from gradcli.data.prepared.shelf import loose_locks
+def _remove_loose(folder: Path) -> None:
+    from gradcli.data.prepared.shelf import loose_files
 
-    for path in loose_locks(folder):
+    for path in loose_files(folder):
         path.unlink(missing_ok=True)
 
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
-import secrets
 import stat
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gradcli.data.files import regular_size, shown
-from gradcli.data.prepared import identity
+from gradcli.data.prepared import identity, notes
 from gradcli.data.prepared.progress import Progress
 
 YOUNG = 2_000_000_000  # nanoseconds: a later edit could leave the same time on some disks
@@ -36,15 +34,14 @@ def folder_hash(
     inode and device of each file are those of a hash that is known.
     """
     listing, youngest = _listing(folder, paths)
-    name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
-    book = cache / "known" / f"folder-{name}.json"
-    known = {} if identity.verify_data else _read(book)
-    if listing in known:
-        return known[listing]
+    book = notes.place(folder, cache, "folder-")
+    sha256 = None if identity.verify_data else notes.read(book).get(listing)
+    if isinstance(sha256, str):
+        return sha256
     with Progress(f"hashing {shown(folder.name)}", len(paths), "file") as progress:
         sha256 = hashed(progress.advance)
     if time.time_ns() - youngest >= YOUNG:
-        _write(book, dict([*_read(book).items(), (listing, sha256)][-_MOST:]))
+        notes.write(book, dict([*notes.read(book).items(), (listing, sha256)][-_MOST:]))
     return sha256
 
 
@@ -63,25 +60,3 @@ def _listing(folder: Path, paths: Sequence[Path]) -> tuple[str, int]:
                 continue
         regular_size(path)  # says what is wrong with it
     return digest.hexdigest(), youngest
-
-
-def _read(book: Path) -> dict[str, str]:
-    try:
-        known = json.loads(book.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    if not isinstance(known, dict):
-        return {}
-    return {key: one for key, one in known.items() if isinstance(one, str) and len(one) == 64}
-
-
-def _write(book: Path, known: dict[str, str]) -> None:
-    """Remember; a cache that cannot be written costs the hash next time."""
-    aside = book.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        book.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(json.dumps(known))
-        aside.replace(book)
-    except OSError:
-        with contextlib.suppress(OSError):
-            aside.unlink()

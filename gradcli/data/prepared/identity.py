@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
-import secrets
 import stat
 import threading
 import time
@@ -20,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.data.files import check_sums, regular_size, shown
+from gradcli.data.prepared import notes
 from gradcli.data.prepared.cache import cache_folder
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError, RunError
@@ -27,7 +26,6 @@ from gradcli.errors import DataError, RunError
 verify_data = False  # `--verify-data`: hash always
 BLOCK = 1 << 20
 _YOUNG = 2_000_000_000  # nanoseconds: a later edit could leave the same time on some disks
-_BOOK_LIMIT = 64 << 20
 Advance = Callable[[int], object]
 
 
@@ -52,9 +50,9 @@ class FileIdentity:
         return cls.of_status(Path(path).stat())
 
     @classmethod
-    def of_status(cls, found: os.stat_result) -> FileIdentity:
+    def of_status(cls, stat: os.stat_result) -> FileIdentity:
         """The identity in what `stat` says."""
-        return cls(found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev, found.st_ctime_ns)
+        return cls(stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_dev, stat.st_ctime_ns)
 
     def as_list(self) -> list[int]:
         """As JSON has it, in the order of the fields."""
@@ -115,16 +113,16 @@ class Book:
         self._changed = False
         self.entries: dict[str, Any] = {}
         with contextlib.suppress(RunError):  # without a home nothing is remembered
-            self._path = path_of_book(folder, cache or cache_folder(None))
-            self.entries = _read(self._path)
+            self._path = notes.place(folder, cache or cache_folder(None))
+            self.entries = notes.read(self._path)
 
     def sha256(self, path: Path, progress: Advance | None = None) -> str:
         """The hash of a file of this folder."""
         now = FileIdentity.of(path)
-        known = None if self.verify else _hash_in(self.entries.get(path.name), now)
-        if known is not None:
+        earlier = None if self.verify else _hash_in(self.entries.get(path.name), now)
+        if earlier is not None:
             when_hashed[path] = now
-            return known
+            return earlier
         sha256, now = hashed(path, progress)
         when_hashed[path] = now
         if time.time_ns() - now.mtime_ns >= _YOUNG:
@@ -138,16 +136,8 @@ class Book:
 
     def save(self) -> None:
         """Remember what is new; a cache that cannot be written costs the hash next time."""
-        if self._path is None or not self._changed:
-            return
-        aside = self._path.with_name(f".{secrets.token_hex(8)}.tmp")
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            aside.write_text(json.dumps(self.entries))
-            aside.replace(self._path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                aside.unlink()
+        if self._path is not None and self._changed:
+            notes.write(self._path, self.entries)
 
 
 _remembering = threading.Lock()
@@ -159,10 +149,10 @@ def recall(
     """The hash of a file that is the one that was hashed, and whose numbers passed these checks."""
     place = Path(os.path.abspath(path))  # noqa: PTH100 -- keeps links
     entry = Book(place.parent, cache).entries.get(place.name)
-    known = None if verify_data else _hash_in(entry, now)
-    if known is not None and set(checks) <= set(_checks_in(entry)):
+    earlier = None if verify_data else _hash_in(entry, now)
+    if earlier is not None and set(checks) <= set(_checks_in(entry)):
         when_hashed[place] = now
-        return known
+        return earlier
     return None
 
 
@@ -186,22 +176,6 @@ def remember(
 def _checks_in(entry: Any) -> list[str]:
     checks = entry.get("checks", []) if isinstance(entry, dict) else []
     return [one for one in checks if isinstance(one, str)] if isinstance(checks, list) else []
-
-
-def path_of_book(folder: Path, cache: Path) -> Path:
-    """Where the hashes of the files in a folder are kept."""
-    name = hashlib.sha256(os.fsencode(os.path.abspath(folder))).hexdigest()[:16]  # noqa: PTH100 -- keeps links
-    return cache / "known" / f"{name}.json"
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        if path.stat().st_size > _BOOK_LIMIT:
-            return {}
-        entries = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return entries if isinstance(entries, dict) else {}
 
 
 def _hash_in(entry: Any, identity: FileIdentity) -> str | None:

@@ -19,35 +19,38 @@ class Lock:
     """Held from construction to `release`; whoever comes second waits, and that is said.
 
     Args:
-        waits: what is waited for; None where one does not wait, and `held` says how it went.
+        waits: what is waited for; None where one does not wait, and `is_mine` says how it went.
     """
 
     def __init__(self, path: Path, waits: str | None) -> None:
         self._path = path
         self._handle = -1
-        self.held = False
-        self.known = True  # the disk knows locks
-        while not self.held:
+        self.is_mine = False
+        self.is_safe = True  # nobody else has it too, as on a disk that knows no locks
+        self._spoke = False
+        while not self.is_mine:
             self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             _handles.add(self._handle)
             if not self._take(waits):
                 self._close()
                 return
             # Its holder removes the file when it lets go: then this is not the one that others see.
-            self.held = self._is_at_path()
-            if not self.held:
+            self.is_mine = self._is_at_path()
+            if not self.is_mine:
                 self._close()
 
     def _take(self, waits: str | None) -> bool:
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            if error.errno in _UNKNOWN:  # asides are apart, and the last to rename wins nothing
-                self.known = False
+            if error.errno in _UNKNOWN:  # each prepares in a folder of its own; one is renamed
+                self.is_safe = False
                 return True
             if waits is None:
                 return False
-            progress.teller(f"another process prepares {waits}; waiting for it")
+            if not self._spoke:
+                progress.teller(f"another process prepares {waits}; waiting for it")
+            self._spoke = True
             fcntl.flock(self._handle, fcntl.LOCK_EX)
         return True
 
@@ -59,10 +62,10 @@ class Lock:
 
     def release(self) -> None:
         """Let the next one in."""
-        if self.held:
+        if self.is_mine:
             with contextlib.suppress(OSError):
                 self._path.unlink()
-        self.held = False
+        self.is_mine = False
         self._close()
 
     def __enter__(self) -> Lock:

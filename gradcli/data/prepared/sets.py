@@ -9,6 +9,7 @@ content and one of each array, so that nothing that was damaged is believed.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -152,7 +153,7 @@ def _looked_again(recipe: Recipe, cache: Path) -> PreparedSet | None:
 
 
 def _made(recipe: Recipe, write: Write, cache: Path, lock: Lock) -> PreparedSet:
-    if lock.known:
+    if lock.is_safe:
         remove_asides(cache, recipe.name)
     _make(recipe, write, cache)
     one = opened(cache / recipe.name, recipe)
@@ -183,8 +184,8 @@ def _make(recipe: Recipe, write: Write, cache: Path) -> None:
 
 def _at_hashing(path: Path) -> FileIdentity:
     """The identity of a source when it was hashed; what was read since must be the same."""
-    known = identity.when_hashed.get(Path(os.path.abspath(path)))  # noqa: PTH100 -- keeps links
-    return known or FileIdentity.of(path)
+    place = Path(os.path.abspath(path))  # noqa: PTH100 -- keeps links
+    return identity.when_hashed.get(place) or FileIdentity.of(path)
 
 
 def _refuse_edited(before: Mapping[Path, FileIdentity]) -> None:
@@ -221,7 +222,12 @@ def _put_in_place(aside: Path, folder: Path) -> None:
     old = aside.with_name(f"{aside.name}-old")
     with contextlib.suppress(FileNotFoundError):
         folder.rename(old)
-    aside.rename(folder)
+    try:
+        aside.rename(folder)
+    except OSError as error:
+        # Where the disk knows no locks another process may have been first, with the same content.
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
     shutil.rmtree(old, ignore_errors=True)
 
 

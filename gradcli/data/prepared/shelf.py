@@ -9,12 +9,14 @@ import contextlib
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 from gradcli.data.files import shown
-from gradcli.data.prepared.identity import Advance, path_of_book
+from gradcli.data.prepared import notes
+from gradcli.data.prepared.identity import Advance
 from gradcli.data.prepared.lock import Lock
 from gradcli.data.prepared.sets import FACTS, Damage, OtherFormat, opened, read_facts
 from gradcli.dataclass import dataclass
@@ -22,6 +24,8 @@ from gradcli.errors import RunError
 
 SET = re.compile(r"[a-z0-9_]+-[0-9a-f]{16}")
 ASIDE = re.compile(rf"\.({SET.pattern})\.[0-9]+-[0-9a-f]{{8}}(-old)?")
+NOTE = re.compile(r"\.[0-9a-f]{16}\.tmp")
+_OLD = 3600  # seconds, in which every process that lives has written its note
 READY, DAMAGED, OTHER, BUSY, HALF = "ready", "damaged", "other version", "in work", "half made"
 
 
@@ -104,7 +108,7 @@ def is_locked(path: Path) -> bool:
         return False
     try:
         with Lock(place, None) as lock:
-            return not lock.held
+            return not lock.is_mine
     except OSError:
         return False
 
@@ -126,9 +130,9 @@ def remove(one: Shelved) -> bool:
     """
     try:
         with Lock(_lock_of(one.path), None) as lock:
-            if lock.held:
+            if lock.is_mine:
                 _remove(one.path)
-            return lock.held
+            return lock.is_mine
     except OSError as error:
         raise RunError(
             f"{shown(one.path)} cannot be removed: {error.strerror}", code="E708"
@@ -140,13 +144,17 @@ def _remove(path: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         (path / FACTS).unlink()
     with contextlib.suppress(FileNotFoundError):
-        path_of_book(path, path.parent).unlink()
+        notes.place(path, path.parent).unlink()
     with contextlib.suppress(FileNotFoundError):
         shutil.rmtree(path)
 
 
-def loose_locks(cache: Path) -> Iterator[Path]:
-    """Files of locks that nobody holds: a killed process left them."""
+def loose_files(cache: Path) -> Iterator[Path]:
+    """Small files that a killed process left: locks that nobody holds, and notes half made."""
     for path in cache.glob("*.lock"):
         if SET.fullmatch(path.stem) and not is_locked(path.with_suffix("")):
             yield path
+    for path in cache.glob(f"{notes.FOLDER}/.*.tmp"):
+        with contextlib.suppress(OSError):
+            if NOTE.fullmatch(path.name) and time.time() - path.stat().st_mtime > _OLD:
+                yield path

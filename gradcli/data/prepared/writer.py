@@ -179,15 +179,15 @@ class Writer:
 
     def array(self, name: str, dtype: DType | str, inner_shape: Sequence[int] = ()) -> ArrayWriter:
         """A new array that grows; `dtype` is of the engine or its name."""
-        made = ArrayWriter(self, self._path(name), str(_name(dtype)), tuple(inner_shape))
-        self._arrays[name] = made
-        return made
+        array = ArrayWriter(self, self._path(name), _name(dtype), tuple(inner_shape))
+        self._arrays[name] = array
+        return array
 
     def fixed(self, name: str, dtype: DType | str, shape: Sequence[int]) -> memoryview[Any]:
         """The numbers of a new array of this shape, flat, all 0; what is put there is kept."""
-        made = FixedArray(self, self._path(name), str(_name(dtype)), tuple(shape))
-        self._arrays[name] = made
-        return made.view
+        array = FixedArray(self, self._path(name), _name(dtype), tuple(shape))
+        self._arrays[name] = array
+        return array.view
 
     def _path(self, name: str) -> Path:
         assert name not in self._arrays, f"two arrays '{name}'"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import shutil
@@ -258,6 +260,28 @@ def test_what_a_killed_process_left_is_removed(prepare: Preparing) -> None:
     assert not left.exists()
 
 
+def test_a_disk_without_locks_keeps_what_was_first(
+    prepare: Preparing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(handle: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", unknown)
+    other = Preparing(prepare.source, prepare.cache)
+    write = prepare.write
+
+    def overtaken(writer: Writer) -> Mapping[str, Any]:
+        facts = write(writer)
+        other()
+        return facts
+
+    prepare.write = overtaken  # type: ignore[method-assign]
+    check(prepare())
+    check(prepare())
+    assert (prepare.times, other.times) == (1, 1)
+    assert len([path for path in prepare.cache.iterdir() if path.name != "known"]) == 1
+
+
 def test_a_file_is_hashed_again_only_where_it_changed(source: Path, tmp_path: Path) -> None:
     read: list[int] = []
     cache = tmp_path / "cache"
@@ -267,6 +291,15 @@ def test_a_file_is_hashed_again_only_where_it_changed(source: Path, tmp_path: Pa
     assert sum(read) == source.stat().st_size
     source.write_text(source.read_text().replace("7", "8"))
     assert sha256_of(source, read.append, cache) != first
+
+
+def test_a_note_that_was_changed_is_no_note(source: Path, tmp_path: Path) -> None:
+    expected = sha256_of(source, cache=tmp_path / "cache")
+    [note] = (tmp_path / "cache" / "known").iterdir()
+    content = note.read_bytes()
+    for at in range(len(content)):
+        note.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        assert sha256_of(source, cache=tmp_path / "cache") == expected
 
 
 def test_a_young_file_is_not_remembered(source: Path, tmp_path: Path) -> None:
