@@ -18,6 +18,7 @@ from gradcli.data.fitted_table import FittedTable, facts_in, roles_of
 from gradcli.data.prepared.cache import cache_folder, small
 from gradcli.data.prepared.cached import Cached, locate_cache
 from gradcli.data.samples import Samples, outlined
+from gradcli.data.split import SplitMap, check_stratify, group_of
 from gradcli.data.sums import SUMS
 from gradcli.data.tabular.collected import FIRST_ROW, Gaps, TypedTable, collect, without_gaps
 from gradcli.data.tabular.header import need
@@ -56,8 +57,9 @@ class CsvSource(ScaledTargets, Cached):
     ] = "error"
     standardize: Annotated[bool, "numeric columns to mean 0, deviation 1 of the train split"] = True
     split: Annotated[
-        dict[str, int | str] | None,
-        "counts or percents of rows for train, val, test; 80%, 10%, 10%",
+        SplitMap | None,
+        "counts or percents of rows for train, val, test; 80%, 10%, 10%; `stratify: true`: each "
+        "class has its share; `group: COLUMN`: rows of one group lie in one part",
     ] = None
     seed: Annotated[int, "the order in which rows go to the splits"] = 0
     delimiter: Annotated[Literal[",", ";", "\t", "|"], "character between cells"] = ","
@@ -67,6 +69,14 @@ class CsvSource(ScaledTargets, Cached):
         twice = next((c for c, times in Counter(named).items() if times > 1), None)
         if twice is not None:
             raise ConfigError(f"the column '{twice}' is named twice", code="E104")
+        check_stratify(self.split, None if self.task == "regression" else 1)
+        group = group_of(self.split)
+        if group in named:
+            raise ConfigError(
+                f"split: group {group!r} is an input or the target too, which would tell the model "
+                "the group; it is read without being named there",
+                code="E104",
+            )
 
     def locate(self, root: Path) -> CsvSource:
         """The paths made absolute."""

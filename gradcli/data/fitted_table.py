@@ -12,7 +12,7 @@ from gradcli.data.columns import Encoder, classes_in, values_in
 from gradcli.data.facts import CategoryColumn, DataFacts, NumericColumn
 from gradcli.data.files import shown
 from gradcli.data.order import order_of
-from gradcli.data.split import cut
+from gradcli.data.split import cut, group_of, parts_of, stratify_of
 from gradcli.data.tabular.collected import Gaps, TypedTable, collect, without_gaps
 from gradcli.data.tabular.header import need
 from gradcli.data.tabular.reader import Role, TableReader
@@ -23,6 +23,7 @@ from gradcli.wording import listed, quantity
 
 if TYPE_CHECKING:
     from gradcli.data.csv import CsvSource
+    from gradcli.data.cuts import Cut
 
 DEFAULT_SPLIT: dict[str, int | str] = {"train": "80%", "val": "10%", "test": "10%"}
 NAMED = 12  # unused columns in a note
@@ -52,8 +53,8 @@ class FittedTable:
         if source.missing == "drop":
             table, more = without_gaps(table)
             notes += more
-        order = order_of(table.count, source.seed)
-        parts = cut(source.split or DEFAULT_SPLIT, table.count)
+        order, parts, more = _cut(source, table)
+        notes += more
         train = _marked(table.count, order, parts["train"])
         encoder = Encoder.fitted(table, numeric, category, train, source.standardize)
         of_classes = source.task == "classification"
@@ -82,20 +83,43 @@ class FittedTable:
         return column(self.table, self.source.target, self.order)
 
 
+def _cut(
+    source: CsvSource, table: TypedTable
+) -> tuple[Tensor, Mapping[str, range], tuple[str, ...]]:
+    """The rows as they go to the splits, the places of each, and what there is to tell."""
+    split, group = source.split or {}, group_of(source.split)
+    parts = cut(parts_of(split) or DEFAULT_SPLIT, table.count)
+    order = order_of(table.count, source.seed)
+    if group is None and not stratify_of(split):
+        return order, parts, ()
+    from gradcli.data.cuts import grouped, stratified  # few ask for them
+
+    column = table.words[group or source.target]
+    numbers = engine.frombuffer(column.codes, dtype=engine.int32)
+    made: Cut
+    if group is None:
+        made = stratified(parts, order, numbers, column.table)
+    else:
+        made = grouped(parts, order, numbers, len(column.table), source.seed, table.source)
+    return made.order, made.parts, made.notes
+
+
 def _columns(
     source: CsvSource, reader: TableReader
 ) -> tuple[Sequence[str], Sequence[str], TypedTable, tuple[str, ...]]:
     """The numeric columns, the categories, the table of these, and what there is to tell."""
     target: Role = "number" if source.task == "regression" else "word"
-    gaps = Gaps(source.missing, frozenset({source.target}))
+    group = group_of(source.split)
+    apart: dict[str, Role] = {source.target: target} | ({group: "word"} if group else {})
+    gaps = Gaps(source.missing, frozenset(apart))
     if source.numeric or source.category:
-        need(reader.header, [*source.numeric, *source.category, source.target], reader.source)
-        roles = roles_of(source.numeric, source.category) | {source.target: target}
+        need(reader.header, [*source.numeric, *source.category, *apart], reader.source)
+        roles = roles_of(source.numeric, source.category) | apart
         return source.numeric, source.category, collect(reader, roles, gaps), ()
-    need(reader.header, [source.target], reader.source)
+    need(reader.header, list(apart), reader.source)
     header = list(reader.header)
-    others = [name for name in header if header.count(name) == 1 and name != source.target]
-    roles = {**dict.fromkeys(others, "any"), source.target: target}
+    others = [name for name in header if header.count(name) == 1 and name not in apart]
+    roles = {**dict.fromkeys(others, "any"), **apart}
     table = collect(reader, roles, gaps)
     kinds = [kind_in(table, name) for name in others]
     twice = [name for name in dict.fromkeys(header) if header.count(name) > 1]
@@ -111,12 +135,8 @@ def _columns(
             f"{listed(_reasons(unused)) or 'there is no other one'}",
             code="E305",
         )
-    numbers, words = (numeric, category)
-    numbers, words = (
-        ([*numeric, source.target], category)
-        if target == "number"
-        else (numeric, [*category, source.target])
-    )
+    numbers = [*numeric, *(name for name, role in apart.items() if role == "number")]
+    words = [*category, *(name for name, role in apart.items() if role == "word")]
     note = f"{Path(reader.source).name}: not used: {'; '.join(_reasons(unused))}"
     return numeric, category, table.used(numbers, words), (note,) if unused else ()
 

@@ -117,7 +117,7 @@ class _Sorted:
             data["missing"] = "drop" if self.drop else "mean"
         if delimiter != ",":
             data["delimiter"] = delimiter
-        data["split"] = split_of(rows)
+        data["split"] = split_of(rows, classes)
         batch, epochs = _lengths(rows)
         # A few rows are equally well told apart at many steps.
         best = "val.loss" if rows < 4000 else "val.accuracy"

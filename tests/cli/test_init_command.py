@@ -67,7 +67,7 @@ def test_a_table_of_customers(gradcli: Callable[..., Ended]) -> None:
         "numeric": ["age", "income"],
         "category": ["city", "smoker"],
         "missing": "mean",
-        "split": {"train": "70%", "val": "15%", "test": "15%"},
+        "split": {"train": "70%", "val": "15%", "test": "15%", "stratify": True},
     }
     assert json.loads(Path("gradcli.schema.json").read_text())["title"] == "gradcli config"
     assert trained(gradcli, "customers.yaml")["test.accuracy"] > 0.8
