@@ -98,6 +98,8 @@ def of_config(
     rivals = Rivals(job, start, device) if compare else None
     if rivals:
         contenders |= rivals.contenders
+    eager.forget_times()
+    captured.forget_times()
     spreads = timing.interleaved(contenders, times, rivals.pause if rivals else 0.0)
     if captured.why_not:
         del spreads["captured"]
@@ -106,6 +108,11 @@ def of_config(
         "samples_per_second": {
             name: round(1e3 * step.batch_size(job) / spread.ms, 1)
             for name, spread in spreads.items()
+        },
+        "wait_data": {
+            name: float(f"{steps.wait_data:.4g}")
+            for name, steps in (("eager", eager), ("captured", captured))
+            if name in spreads
         },
         "why_not_captured": captured.why_not if job.settings.capture else NOT_WANTED,
         "memory": used,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -42,6 +43,16 @@ class Steps:
         self._order = _order(job)
         told = replace(job, settings=replace(job.settings, capture=captured))
         self._step = TrainingStep(told, job.dataset.splits["train"], self._note)
+        self._seconds = self._waited = 0.0
+
+    def forget_times(self) -> None:
+        """What comes now is measured: the programs are made."""
+        self._seconds = self._waited = 0.0
+
+    @property
+    def wait_data(self) -> float:
+        """The share of time in which the steps waited for their samples."""
+        return min(1.0, self._waited / self._seconds) if self._seconds else 0.0
 
     def run(self, count: int) -> float:
         """So many more steps, without Python in between if they are captured; the last loss."""
@@ -49,7 +60,11 @@ class Steps:
         until = self._done + count
         while self._done < until:
             stretch = min(until - self._done, self._order.alike(self._done))
-            made = self._step.run(self._done + 1, self._order.rows(self._done, stretch))
+            rows = self._order.rows(self._done, stretch)
+            began, waited = time.perf_counter(), self._step.waited
+            made = self._step.run(self._done + 1, rows)
+            self._seconds += time.perf_counter() - began
+            self._waited += self._step.waited - waited
             if made.error is not None:
                 raise made.error
             self._done += stretch

@@ -50,10 +50,18 @@ def _steps(found: Row, width: int | None) -> Iterator[str]:
         median, low, high = (f"{row[key]:.4f}" for key in ("ms", "low", "high"))
         rows.append((name, median, low, high, f"{found['samples_per_second'][name]:,.0f}"))
     yield from lines((Column(16, "label", gap=0), *[Column(10)] * 4), rows, width)
+    yield from _waiting(found)
     for row in (found, found.get("torch", {})):
         yield from (row[key] for key in ("why_not_captured", "why_not_compiled") if row.get(key))
     if "torch" in found:
         yield from _ratios(found["torch"])
+
+
+def _waiting(found: Row) -> Iterator[str]:
+    """The share of time in which the fastest way of making steps waited for data."""
+    if found.get("wait_data"):
+        name, share = list(found["wait_data"].items())[-1]
+        yield f"{name}: waits for data {100 * share:.2g}% of the time"
 
 
 def _ratios(torch: Row) -> Iterator[str]:

@@ -105,6 +105,10 @@ int gc_replay(gc_program *program, int64_t first, int64_t steps, const gc_transf
               int64_t nfeeds, const gc_transfer *takes, int64_t ntakes, int64_t *done,
               gc_error *error);
 void gc_discard(gc_program *program);
+/* From now on replays time this call. gc_timed: nanoseconds for which the calls that are timed kept
+ * the steps from going on, all replays together: of each wave the most that one thread spent. */
+void gc_time_call(gc_program *program, int64_t call);
+int64_t gc_timed(const gc_program *program);
 
 /* How the floating-point operations of a call are counted, from the shapes of two of its tensors,
  * t and u. */

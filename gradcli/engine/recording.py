@@ -74,6 +74,9 @@ class Recorder(Protocol):
     def wrote(self, owner: object, name: str) -> None:
         """Python has set an attribute: what the step itself keeps up is no fact."""
 
+    def sampling(self, on: bool) -> None:
+        """The step begins, or ends, to gather its samples."""
+
     def arrived(self, leaf: Any) -> None:
         """A gradient is about to be put into a leaf's `grad`."""
 
@@ -94,6 +97,20 @@ def reading() -> None:
     recorder = current()
     if recorder is not None:
         recorder.reading()
+
+
+@contextmanager
+def sampling() -> Iterator[None]:
+    """What is gathered inside a `with` block are samples: programs time how long that takes."""
+    recorder = current()
+    if recorder is None:
+        yield
+        return
+    recorder.sampling(True)
+    try:
+        yield
+    finally:
+        recorder.sampling(False)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ TITLES = {
     "lr": "Learning rate",
     "grad_norm": "Norm of all gradients",
     "samples_per_second": "Samples per second",
+    "wait_data": "Share of time that waited for data",
 }
 LOGARITHMIC = ("loss", "grad_norm")
 

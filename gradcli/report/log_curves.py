@@ -12,7 +12,7 @@ from gradcli.report.run_files import LARGEST, RunFiles, number
 from gradcli.report.thinning import Curve
 
 # Of a step, in the order of the page.
-OF_STEPS = ("loss", "lr", "grad_norm", "samples_per_second")
+OF_STEPS = ("loss", "lr", "grad_norm", "samples_per_second", "wait_data")
 MOST_FIGURES = 32
 MOST_TEXTS = 40
 MOST_ODD = 20

@@ -1,4 +1,4 @@
-"""How fast a training goes: samples a second between two lines of its log."""
+"""How fast a training goes between two lines of its log, and how long it waited for data."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Pace:
         self._since = 0.0
         self._seconds = 0.0
         self._samples = 0
+        self._waited = step.waited
 
     def begin(self) -> None:
         """Steps begin now."""
@@ -45,6 +46,11 @@ class Pace:
         self.end()
         samples, seconds = self._samples, self._seconds
         self._samples, self._seconds = 0, 0.0
+        before, self._waited = self._waited, self._step.waited
         if not samples or seconds <= 0:
             return {}
-        return {"samples_per_second": float(f"{samples / seconds:.6g}")}
+        share = min(1.0, max(0.0, self._waited - before) / seconds)
+        return {
+            "samples_per_second": float(f"{samples / seconds:.6g}"),
+            "wait_data": float(f"{share:.4g}"),
+        }

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
+from gradcli.data import waiting
 from gradcli.data.augmented import Augmented, epoch_state
 from gradcli.dataclass import dataclass
 from gradcli.engine import distributed, optim
@@ -143,6 +144,11 @@ class TrainingStep:
 
     def _keep(self, norms: Mapping[int, float]) -> None:
         self.norms = dict([*self.norms.items(), *norms.items()][-NORMS:])
+
+    @property
+    def waited(self) -> float:
+        """Seconds for which the steps so far waited for their samples."""
+        return waiting.total() + sum(one.sampling_seconds for one in self.captured.programs)
 
     def norm_at(self, step: int) -> float:
         """That of the gradients of the latest step, before they were clipped in any way."""
@@ -308,10 +314,11 @@ class OneStep:
     def batch(self, indices: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs and targets of these samples, changed by `augment:` where there is any."""
         job, split = self.job, self._split
-        if not isinstance(split, Augmented):
-            return split.batch(indices)
-        epoch = (state[1:2] - 1) // steps_per_epoch(job.settings, split.size)
-        return split.changed(indices, epoch_state(job.settings.seed, epoch))
+        with waiting.gathering():
+            if not isinstance(split, Augmented):
+                return split.batch(indices)
+            epoch = (state[1:2] - 1) // steps_per_epoch(job.settings, split.size)
+            return split.changed(indices, epoch_state(job.settings.seed, epoch))
 
     def update(self, decay: Tensor | None = None) -> None:
         """Clip the gradients, take the optimizer's step, and move the average."""

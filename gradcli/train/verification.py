@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FOLDER = "verify-resume"  # in the run's own
 KEY = "verify_resume"
 # Keys of the log that tell the time, and no figure of the training.
-TIMES = {"seconds", "samples_per_second", "wait_ranks", "slowest_rank"}
+TIMES = {"seconds", "samples_per_second", "wait_data", "wait_ranks", "slowest_rank"}
 
 
 class Stop(NamedTuple):

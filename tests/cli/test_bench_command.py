@@ -56,6 +56,8 @@ def test_a_config_is_timed_by_step_layer_and_call(capsys: Capture) -> None:
         assert 0 < row["low"] <= row["ms"] <= row["high"]
         rate = found["batch"] / row["ms"] * 1e3
         assert found["samples_per_second"][name] == pytest.approx(rate, rel=0.01)
+    assert set(found["wait_data"]) == {"eager", "captured"}
+    assert all(0 < share <= 1 for share in found["wait_data"].values())
     assert found["why_not_captured"] == ""
     names = [row["name"] for row in found["layers"]]
     assert {"batch", "1 linear 256", "3 linear 'head'", "loss", "optimizer"} <= set(names)

@@ -156,6 +156,6 @@ def test_what_lies_between_steps_is_not_counted(monkeypatch: pytest.MonkeyPatch)
         pace.count(steps, 8)
         if steps == 3:
             pace.end()
-    assert pace.take() == {"samples_per_second": 16.0}  # 64 in 4 seconds
+    assert pace.take() == {"samples_per_second": 16.0, "wait_data": 0.0}  # 64 in 4 seconds
     pace.begin()
     assert pace.take() == {}

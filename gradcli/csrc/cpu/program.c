@@ -16,6 +16,8 @@ struct gc_program {
   int64_t worker_bytes;
   int threads; /* that `own` has room for */
   char *own;
+  gc_clock *clocks; /* where a call is timed; one a thread */
+  int64_t nclocks, timed;
 };
 
 static void *array_of(int64_t n, size_t size) {
@@ -131,9 +133,36 @@ gc_program *gc_compile(const gc_call *calls, int64_t ncalls, const gc_part *part
   return NULL;
 }
 
+static bool make_clocks(gc_program *p, int64_t n) {
+  gc_free(p->clocks);
+  p->clocks = gc_alloc(n * (int64_t)sizeof *p->clocks);
+  p->nclocks = p->clocks ? n : 0;
+  for (int64_t i = 0; i < p->nclocks; i++)
+    p->clocks[i].ns = 0;
+  return p->clocks != NULL;
+}
+
+/* Without memory for its clocks a program goes untimed. */
+void gc_time_call(gc_program *program, int64_t call) {
+  if (!program->clocks && !make_clocks(program, 1))
+    return;
+  for (int64_t i = 0; i < program->nwaves; i++) {
+    gc_wave *wave = &program->waves[i];
+    for (int64_t j = wave->first; j < wave->first + wave->stages; j++)
+      if (program->stages[j].number == call)
+        program->stages[j].timed = wave->timed = true;
+  }
+}
+
+int64_t gc_timed(const gc_program *program) {
+  return program->timed;
+}
+
 /* Scratch for each thread there is now; their number may have changed since the last replay. */
 static bool make_room(gc_program *p) {
   const int threads = gc_threads();
+  if (p->clocks && threads > p->nclocks && !make_clocks(p, threads))
+    return false;
   if (p->worker_bytes == 0 || threads <= p->threads)
     return true;
   gc_free(p->own);
@@ -162,7 +191,10 @@ int gc_replay(gc_program *program, int64_t first, int64_t steps, const gc_transf
                               .nsockets = program->nsockets,
                               .first = first,
                               .steps = steps,
-                              .error = error};
+                              .error = error,
+                              .clocks = program->clocks,
+                              .nclocks = program->nclocks,
+                              .timed = &program->timed};
     *done = gc_walk_course(&course);
   } else {
     gc_refuse(error, GC_NO_MEMORY, 0, "more memory");
@@ -179,5 +211,6 @@ void gc_discard(gc_program *program) {
   free(program->waves);
   free(program->sockets);
   gc_free(program->own);
+  gc_free(program->clocks);
   free(program);
 }

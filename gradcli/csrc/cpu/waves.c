@@ -5,6 +5,7 @@
 #include "waves.h"
 
 #include <stdatomic.h>
+#include <time.h>
 
 #include "threads.h"
 
@@ -26,6 +27,12 @@ typedef struct {
   lane lane[MAX_LANES];
 } walk;
 
+static int64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 static void do_task(const walk *w, int64_t task, int worker) {
   const gc_course *course = w->course;
   const gc_wave *wave = &course->waves[w->wave];
@@ -42,7 +49,23 @@ static void do_task(const walk *w, int64_t task, int worker) {
       .own = course->own ? course->own + worker * course->worker_bytes : NULL,
       .error = course->error,
   };
+  if (!stage->timed) {
+    stage->run(&job);
+    return;
+  }
+  const int64_t began = now();
   stage->run(&job);
+  course->clocks[worker].ns += now() - began;
+}
+
+/* A wave has ended: so long it waited for its stages that are timed. */
+static void read_clocks(const gc_course *course) {
+  int64_t longest = 0;
+  for (int64_t i = 0; i < course->nclocks; i++) {
+    longest = gc_max(longest, course->clocks[i].ns);
+    course->clocks[i].ns = 0;
+  }
+  *course->timed += longest;
 }
 
 static void transfer(const gc_transfer *list, int64_t n, int64_t step) {
@@ -87,6 +110,8 @@ static void hand_out(walk *w) {
 static void advance(walk *w, int worker) {
   const gc_course *course = w->course;
   for (;;) {
+    if (w->wave >= 0 && course->waves[w->wave].timed)
+      read_clocks(course);
     if (course->error->status != GC_OK)
       break;
     if (++w->wave == course->nwaves) {

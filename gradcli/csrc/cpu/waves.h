@@ -15,13 +15,20 @@ typedef struct {
   void *shared;
   int64_t tasks, before; /* its own, and those of the wave's earlier stages */
   int32_t phase;
+  bool timed;
 } gc_stage;
 
 typedef struct {
   int64_t first, stages; /* a stretch of the list of stages */
   int64_t tasks;         /* of all its stages */
   bool alone;            /* too little work to share */
+  bool timed;            /* one of its stages is */
 } gc_wave;
+
+/* What one worker spent in this wave on stages that are timed. */
+typedef struct {
+  _Alignas(64) int64_t ns;
+} gc_clock;
 
 /* Where a call looks for a tensor that belongs to a feed; `home` when the feed is copied. */
 typedef struct {
@@ -42,6 +49,9 @@ typedef struct {
   int64_t nsockets;
   int64_t first, steps; /* the number of the first step, and how many there are */
   gc_error *error;
+  gc_clock *clocks; /* one a worker, where a stage is timed; all 0 between two waves */
+  int64_t nclocks;
+  int64_t *timed; /* grows by the longest of each wave */
 } gc_course;
 
 /* A wave with less work than this costs more to hand out than to do: about two microseconds. */

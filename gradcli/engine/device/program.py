@@ -155,6 +155,7 @@ class Compiled:
         parts: Sequence[tuple[int, int, int]],
         ports: Sequence[tuple[int, int, int]],
         scratch: Sequence[tuple[int, int]],
+        timed: Sequence[int] = (),
     ) -> None:
         self._calls = calls
         error = ffi.new("gc_error *")
@@ -174,6 +175,8 @@ class Compiled:
         if made == ffi.NULL:
             raise self._refusal(error)
         self._program = ffi.gc(made, lib.gc_discard)
+        for number in timed:
+            lib.gc_time_call(self._program, number)
         self._error = error
         self._done = ffi.new("int64_t *")
 
@@ -201,6 +204,11 @@ class Compiled:
         if status in ERRORS_OF_VALUES and isinstance(refused, GradcliError):
             return int(self._done[0]), refused
         raise refused
+
+    @property
+    def timed(self) -> float:
+        """Seconds for which the timed calls kept the steps from going on, all replays together."""
+        return float(1e-9 * lib.gc_timed(self._program))
 
     def singly(self) -> list[Callable[[], None]]:
         """Each call as a function that runs it by itself."""

@@ -185,5 +185,8 @@ class Collector:
     def wrote(self, owner: object, name: str) -> None:
         """The same."""
 
+    def sampling(self, on: bool) -> None:
+        """Samples may be gathered."""
+
     def arrived(self, leaf: object) -> None:
         """Gradients may arrive."""

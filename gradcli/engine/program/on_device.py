@@ -100,6 +100,11 @@ class DeviceProgram:
         """Where a replay leaves the gradient of each leaf that gets one: memory of its own."""
         return self._host.grads
 
+    @property
+    def sampling_seconds(self) -> float:
+        """For how long the gathering of samples on the CPU kept the steps from going on."""
+        return self._host.sampling_seconds
+
     def _pieces(self, written: set[Buffer], owned: set[int]) -> dict[Buffer, _Sent]:
         views: dict[Buffer, list[View]] = {}
         for call in _kernel_calls(self.calls):

@@ -143,7 +143,11 @@ class Fact:
 
 @dataclass
 class Recording:
-    """A Recorder: the calls so far, and what must hold for them to be the right ones."""
+    """A Recorder: the calls so far, and what must hold for them to be the right ones.
+
+    Attributes:
+        samples: memory out of which the step gathers its samples.
+    """
 
     calls: list[Call] = field(default_factory=list)
     varying: dict[int, tuple[object, Varying]] = field(default_factory=dict)
@@ -152,10 +156,12 @@ class Recording:
     broken: Fact | None = None
     grads: dict[Leaf, Array | None] = field(default_factory=dict)
     results: list[Callable[[], None]] = field(default_factory=list)
+    samples: set[Buffer] = field(default_factory=set)
     _buffers: dict[int, Buffer] = field(default_factory=dict)
     _created: dict[int, weakref.ref[Storage]] = field(default_factory=dict)
     _looked: dict[tuple[int, str], tuple[Any, str, Any]] = field(default_factory=dict)
     _wrote: set[tuple[int, str]] = field(default_factory=set)
+    _sampling: bool = False
     _inherited: list[tuple[type, str, Any]] = field(default_factory=list)
 
     # What the engine says.
@@ -167,6 +173,8 @@ class Recording:
         views = tuple(self.view(array) for array in arrays)
         inputs = FACTS[kernel].inputs
         call = Call(kernel, views[:inputs], views[inputs:], tuple(sizes), tuple(options))
+        if self._sampling and FACTS[kernel].gathers and not call.inputs[0].buffer.made:
+            self.samples.add(call.inputs[0].buffer)
         self._append(call)
 
     def outside(
@@ -252,6 +260,10 @@ class Recording:
     def wrote(self, owner: object, name: str) -> None:
         """Whether it matters shows where the next recording differs."""
         self._wrote.add((id(owner), name))
+
+    def sampling(self, on: bool) -> None:
+        """What the step gathers from now on are samples, or no longer are."""
+        self._sampling = on
 
     def arrived(self, leaf: Leaf) -> None:
         """Where this leaf's gradient lies after the step is part of what the step does."""

@@ -19,6 +19,7 @@ from gradcli.engine.recording import Varying
 from gradcli.errors import GradcliError
 
 STRETCH_SECONDS = 0.1
+IN_CACHE = 1 << 16  # bytes of samples that are always near: to time them would cost more
 NOTHING = Transfers()
 
 
@@ -40,6 +41,7 @@ class Program:
         self.waves = planned.parts[-1].wave + 1 if planned.parts else 0
         self.arena_bytes = self.layout.nbytes
         self._arena = cpu.allocate(self.arena_bytes)
+        self._samples = {one for one in recording.samples if one.nbytes > IN_CACHE}
         self._sections = [
             (self._compile(section, section.parts(planned.parts), inputs), section.function)
             for section in planned.sections
@@ -61,7 +63,17 @@ class Program:
             (start + self.layout.scratch.get(number, 0), self.plans[number].shared_bytes)
             for number in range(section.first, section.first + len(section.calls))
         ]
-        return Compiled(section.listed, parts, _ports(section.calls, inputs), scratch)
+        gather = [
+            number
+            for number, call in enumerate(section.calls)
+            if any(view.buffer in self._samples for view in call.inputs[:1])
+        ]
+        return Compiled(section.listed, parts, _ports(section.calls, inputs), scratch, gather)
+
+    @property
+    def sampling_seconds(self) -> float:
+        """For how long the gathering of samples kept the steps from going on, all steps so far."""
+        return sum(compiled.timed for compiled, _ in self._sections)
 
     @property
     def grads(self) -> Mapping[Leaf, Array | None]:
