@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from gradcli.engine import Tensor, nn
     from gradcli.engine.hooks import RemovableHandle
     from gradcli.train.job import Job, Loss
-    from gradcli.train.step import Figures, TrainingStep
+    from gradcli.train.progress import Figures
+    from gradcli.train.step import TrainingStep
 
 OUTSIDE = "the step"  # around model and loss: the batch, and sums of micro-batches
 SKIP = "leave such steps out: train.on_nonfinite: skip"

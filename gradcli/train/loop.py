@@ -28,7 +28,7 @@ from gradcli.train.rewind import first_refused
 from gradcli.train.run_meta import continued, meta_of
 from gradcli.train.signals import ending
 from gradcli.train.state import all_tensors, restore, tensors_of, weights_sha256
-from gradcli.train.step import Order, Progress, TrainingStep, next_due
+from gradcli.train.step import Order, TrainingStep, next_due
 from gradcli.train.text_samples import TextSamples
 from gradcli.wording import quantity
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from gradcli.engine import Tensor
     from gradcli.train.directory import RunDirectory
     from gradcli.train.job import Job
+    from gradcli.train.progress import Progress
     from gradcli.train.signals import Signals
 
 SKIPS = 10  # in a row: so many steps that are not finite end a run

@@ -6,7 +6,6 @@ step is captured once and many steps are replayed without Python in between.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
@@ -17,65 +16,30 @@ from typing import TYPE_CHECKING, Any
 from gradcli import engine
 from gradcli.data import waiting
 from gradcli.data.augmented import Augmented, epoch_state
-from gradcli.dataclass import dataclass
 from gradcli.engine import distributed, optim
 from gradcli.engine.array import copy_into
 from gradcli.engine.device import place
 from gradcli.engine.distributed import ALONE
 from gradcli.engine.nn.batch_norm import BatchStatistics, collect_statistics
 from gradcli.engine.optim import clip
-from gradcli.errors import NumericsError
 from gradcli.train import precision
 from gradcli.train.average import Average
 from gradcli.train.gradient_norm import GradientNorm, norm_of
 from gradcli.train.job import Loss, steps_per_epoch
 from gradcli.train.parts import Gradients, Outline, PartResult, Shares, cut
+from gradcli.train.progress import Progress
 
 if TYPE_CHECKING:
     from gradcli.data import Split
     from gradcli.engine import Tensor, nn
     from gradcli.engine.distributed import Group
     from gradcli.engine.program.capture import Captured
-    from gradcli.errors import GradcliError
     from gradcli.train.job import Job
     from gradcli.train.large_order import LargeOrder
 
 
 NORMS = 5  # of the latest steps, kept for messages
 LISTED = 1 << 22  # samples: the order of more is computed place by place
-
-
-@dataclass(frozen=True)
-class Figures:
-    """Loss and gradient norm of a step, as far as it came."""
-
-    loss: float
-    norm: float | None = None
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What came of some steps: the figures of each that was begun, and what ended them early.
-
-    Attributes:
-        norms: of the gradients, before they are clipped to one; empty where no step needs them.
-    """
-
-    losses: list[float]
-    norms: list[float]
-    done: int
-    error: GradcliError | None
-
-    @property
-    def refused(self) -> Figures | None:
-        """Those of a step that ended because they are not finite; None if it ended otherwise."""
-        if not isinstance(self.error, NumericsError) or self.done >= len(self.losses):
-            return None
-        loss = self.losses[self.done]
-        if not math.isfinite(loss):
-            return Figures(loss)
-        norm = self.norms[self.done] if self.done < len(self.norms) else 0.0
-        return None if math.isfinite(norm) else Figures(loss, norm)
 
 
 class TrainingStep:
