@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from gradcli.cli import completion, options, output
+from gradcli.errors import GradcliError, members
 from gradcli.table import Column, lines
 from gradcli.wording import byte_size, quantity
 
@@ -30,7 +31,9 @@ USES = {"train": "train", "eval": "gradcli eval", "predict": "gradcli predict"}
 @options.overrides
 @options.trust_code
 @options.common
+@click.pass_context
 def command(
+    ctx: click.Context,
     configs: tuple[Path, ...],
     memory: int | None,
     timed: bool,
@@ -45,12 +48,29 @@ def command(
     With --memory also the largest batch that fits.
     """
     options.compute_on(device, threads)
-    results = [_planned(path, overrides, trust_code, memory, timed, device) for path in configs]
+    code, objects = 0, []
+    for path in configs:
+        try:
+            one = _planned(path, overrides, trust_code, memory, timed, device)
+        except GradcliError as error:  # the other configs are planned all the same
+            output.name_own_code(error)
+            code = code or error.exit_code
+            objects.append(_wrong(path, error))
+            if not as_json:
+                output.errors(members(error), error.exit_code, as_json=False)
+            continue
+        objects.append({**one, "ok": True})
+        if not as_json:
+            _show(one)
     if as_json:
-        output.say_json({"configs": results})
-        return
-    for one in results:
-        _show(one)
+        output.say_json({"configs": objects, "exit_code": code})
+    ctx.exit(code)
+
+
+def _wrong(path: Path, error: GradcliError) -> dict[str, Any]:
+    """What --json says of a config that cannot be planned."""
+    problems = [output.as_object(each) for each in members(error)]
+    return {"config": str(path), "ok": False, "errors": problems}
 
 
 def _planned(

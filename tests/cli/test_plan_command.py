@@ -94,6 +94,32 @@ def test_what_check_refuses_is_refused(gradcli: Command) -> None:
     assert gradcli("plan").code == 2
 
 
+def test_the_others_are_planned_where_a_config_is_wrong(gradcli: Command) -> None:
+    text = Path("dots.yaml").read_text()
+    Path("wrong.yaml").write_text(text.replace("model:", "modle:", 1))
+    names = ("dots.yaml", "wrong.yaml", "nowhere.yaml", "dots.yaml")
+    ended = gradcli("plan", *names)
+    assert ended.code == 2
+    assert ended.out.count("first loss: about") == 2
+    assert "wrong.yaml:" in ended.err and "there is no file nowhere.yaml" in ended.err
+    ended = gradcli("plan", *names, "--json")
+    assert ended.code == ended.json["exit_code"] == 2
+    right, wrong, absent, again = ended.json["configs"]
+    assert [one["ok"] for one in ended.json["configs"]] == [True, False, False, True]
+    assert right == again and right["steps"] > 0
+    assert wrong["config"] == "wrong.yaml" and wrong["errors"][0]["line"] > 0
+    assert "there is no file nowhere.yaml" in absent["errors"][0]["message"]
+
+
+def test_the_first_error_decides_the_exit_code(gradcli: Command) -> None:
+    text = Path("dots.yaml").read_text()
+    Path("wrong.yaml").write_text(text.replace("model:", "modle:", 1))
+    data = "{name: csv, file: nowhere.csv, target: y, numeric: [x]}"
+    Path("lost.yaml").write_text(text.replace("{name: points}", data))
+    assert gradcli("plan", "dots.yaml", "lost.yaml", "wrong.yaml").code == 3
+    assert gradcli("plan", "dots.yaml", "wrong.yaml", "lost.yaml", "--json").code == 2
+
+
 def test_a_batch_more_than_fits_is_refused_with_the_one_that_does(gradcli: Command) -> None:
     config, room = str(CONFIGS / "mnist_cnn.yaml"), ("--memory", "180MB")
     largest = planned(gradcli, config, *room)["room"]["largest"]
