@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,9 @@ from gradcli.cli import completion, options, output
 from gradcli.errors import GradcliError, members
 from gradcli.table import Column, lines
 from gradcli.wording import byte_size, quantity
+
+if TYPE_CHECKING:
+    from gradcli.config import Config
 
 USES = {"train": "train", "eval": "gradcli eval", "predict": "gradcli predict"}
 
@@ -88,12 +91,8 @@ def _planned(
     config = load(path, overrides, room=None, trust=options.trust(trust_code))
     output.warnings(config.warnings)
     found = {"config": str(path), "name": config.name, **sheet(config)}
-    free = _free(memory, device)
-    if free is not None:
-        from gradcli.config.largest import largest_batch
-
-        largest = largest_batch(config, free)
-        found["room"] = {"bytes": memory or free, "largest": largest and largest.as_json()}
+    if memory is not None:
+        found["room"] = _room_of(config, memory, device)
     if timed:
         from gradcli.bench.length import run_length
 
@@ -101,11 +100,14 @@ def _planned(
     return found
 
 
-def _free(memory: int | None, device: str) -> int | None:
-    """Bytes for tensors: of the memory that was named, else None: nothing is searched."""
+def _room_of(config: Config, memory: int, device: str) -> dict[str, Any]:
+    """The largest batch that fits into so many bytes, of which Python has its part."""
+    from gradcli.config.largest import largest_batch
     from gradcli.config.room import allowance
 
-    return None if memory is None else memory - allowance(memory, device).process
+    process = allowance(memory, device).process
+    largest = largest_batch(config, memory - process)
+    return {"bytes": memory, "process": process, "largest": largest and largest.as_json()}
 
 
 # What is shown.
@@ -194,7 +196,9 @@ def _room(room: Mapping[str, Any]) -> str:
     if largest is None:
         return f"room: {size}; what fits is not known"
     if not largest["size"]:
-        return f"room: not even {largest['key']}={largest['least']} fits into {size}"
+        alone = f"; Python and the engine alone take about {byte_size(room['process'])}"
+        sentence = f"room: not even {largest['key']}={largest['least']} fits into {size}"
+        return sentence + alone * bool(room["process"])
     more = ", all samples" if largest["most"] else ""
     return f"room: {largest['key']}={largest['size']} is the largest that fits into {size}{more}"
 

@@ -138,6 +138,9 @@ def test_memory_that_python_alone_takes_is_told(gradcli: Command) -> None:
     assert ended.code == 4
     assert "needs more than 64.0 MB, --memory has 1.0 MB available" in ended.err
     assert "allow it more: Python alone takes about 64.0 MB of that" in ended.err
+    ended = gradcli("plan", "dots.yaml", "--memory", "1MB")
+    assert "fits into 1.0 MB; Python and the engine alone take about 64.0 MB" in ended.out
+    assert planned(gradcli, "dots.yaml", "--memory", "1MB")["room"]["process"] == 64e6
 
 
 def test_a_part_of_a_batch_is_made_smaller_where_there_are_parts(gradcli: Command) -> None:
