@@ -138,26 +138,26 @@ def _show(one: Mapping[str, Any]) -> None:
 def _layers(one: Mapping[str, Any], width: int | None) -> list[str]:
     from gradcli.bench.sheet import branches
 
-    head = ("", "", "output", "parameters", "MFLOP", "back", "MB", "back", "kept MB")
-    rows: list[Sequence[str]] = [head]
+    whole = [*one["model"], *one["parts"].values()]
+    total = {key: sum(work[key] for work in whole) for key in _FIGURES}
+    units = {key: _unit(number) for key, number in total.items()}
+    heads = [_FIGURES[key].format(prefix) for key, (prefix, _) in units.items()]
+    rows: list[Sequence[str]] = [("", "", "output", "parameters", *heads)]
     for branch, depth in branches(one["model"]):
         output_shape = "x".join(map(str, branch["output"]))
         title = "  " * depth + branch["title"]
-        rows.append(
-            (branch["index"], title, output_shape, f"{branch['parameters']:,}", *_work(branch))
-        )
-    rows += [("", name, "", "", *_work(work)) for name, work in one["parts"].items()]
-    whole = [*one["model"], *one["parts"].values()]
-    total = {key: sum(work[key] for work in whole) for key in _FIGURES}
+        parameters = f"{branch['parameters']:,}"
+        rows.append((branch["index"], title, output_shape, parameters, *_work(branch, units)))
+    rows += [("", name, "", "", *_work(work, units)) for name, work in one["parts"].items()]
     count = sum(branch["parameters"] for branch in one["model"])
-    rows.append(("total", "", "", f"{count:,}", *_work(total)))
+    rows.append(("total", "", "", f"{count:,}", *_work(total, units)))
     columns = (
         Column(5, "name", gap=0),
         Column(20, "label", gap=2),
         Column(10, "label", rank=3),
         Column(12),
         Column(9),
-        Column(9, rank=2),
+        Column(11, rank=2),
         Column(9, rank=4),
         Column(9, rank=5),
         Column(9, rank=1),
@@ -166,16 +166,23 @@ def _layers(one: Mapping[str, Any], width: int | None) -> list[str]:
 
 
 _FIGURES = {
-    "flops_forward": 1e6,
-    "flops_backward": 1e6,
-    "bytes_forward": 1e6,
-    "bytes_backward": 1e6,
-    "kept": 1e6,
+    "flops_forward": "{}FLOP",
+    "flops_backward": "back {}FLOP",
+    "bytes_forward": "{}B",
+    "bytes_backward": "back {}B",
+    "kept": "kept {}B",
 }
+_PREFIXES = {"T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3}
 
 
-def _work(work: Mapping[str, Any]) -> Sequence[str]:
-    return [f"{work[key] / unit:,.2f}" for key, unit in _FIGURES.items()]
+def _unit(number: int) -> tuple[str, float]:
+    """The prefix, and its value, with which a number has one digit or more before its point."""
+    units = (pair for pair in _PREFIXES.items() if number >= pair[1])
+    return next(units, ("", 1.0))
+
+
+def _work(work: Mapping[str, Any], units: Mapping[str, tuple[str, float]]) -> Sequence[str]:
+    return [f"{work[key] / size:,.{2 if prefix else 0}f}" for key, (prefix, size) in units.items()]
 
 
 def _memory(memory: Mapping[str, Any]) -> Iterator[str]:

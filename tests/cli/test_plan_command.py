@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,6 +50,21 @@ def test_a_page_for_people_has_layers_memory_and_steps(gradcli: Command) -> None
     assert ended.code == 0
     for text in ("parameters", "memory:", "train:", "steps:", "first loss: about", "optimizer"):
         assert text in ended.out
+
+
+def table(gradcli: Command, config: Path) -> tuple[list[str], list[str]]:
+    """The heads of the columns of work and the last line, of the table for people."""
+    text = gradcli("plan", str(config)).out.splitlines()
+    total = next(line for line in text if line.startswith("total"))
+    return re.findall(r"(?:back |kept )?[TGMk]?(?:FLOP|B)\b", text[1]), total.split()[2:]
+
+
+def test_each_column_has_the_unit_of_its_largest_number(gradcli: Command) -> None:
+    heads, small = table(gradcli, CONFIGS / "penguins.yaml")
+    assert heads == ["kFLOP", "back kFLOP", "kB", "back kB", "kept kB"]
+    assert all(1 <= float(number) < 1000 for number in small)
+    heads, large = table(gradcli, CONFIGS / "mnist_cnn.yaml")
+    assert {"MB", "kept MB"} < {*heads} and all(1 <= float(number) < 1000 for number in large)
 
 
 def test_a_run_has_the_same_in_its_plan(gradcli: Command) -> None:
