@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from gradcli.errors import CheckpointError
 from gradcli.train.checkpoint import file_name, read
 from gradcli.train.close_look import CloseLook
 from gradcli.train.evaluate import Cancelled, Evaluation
+from gradcli.train.judging import latest_figures
 from gradcli.train.ranks import of_first, take_from_first
 from gradcli.train.state import all_tensors, restore
 
@@ -70,7 +70,7 @@ class Measuring:
     ) -> tuple[dict[str, float], int]:
         """The figures of the best checkpoint where one is kept, else of the last; and its step."""
         best = meta.best
-        metrics = {key: _number(value) for key, value in meta.metrics.items()}
+        metrics = latest_figures(meta)
         splits, step, figures = ["test"], meta.step, self.figures
         if meta.evaluated == step and self._unseen("val"):
             splits = ["val"]  # nobody knew that it was the last time
@@ -139,7 +139,3 @@ class Measuring:
             self._trouble = f"{type(error).__name__}: {error}"
         finally:
             self._job.model.train()
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
