@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from gradcli.free_memory import free_memory
-from gradcli.wording import byte_size
 
 
 class Room(NamedTuple):
@@ -20,7 +19,6 @@ class Room(NamedTuple):
     process: int = 0
 
 
-shown = byte_size
 PROCESS = 64_000_000  # Python, its modules and the engine's libraries, in a training
 
 
