@@ -22,7 +22,8 @@ from gradcli.wording import quantity, verb
 
 ANY_FILE = "; `unit: bytes` reads any file"
 DEFAULT_SPLIT: dict[str, int | str] = {"train": "90%", "val": "10%"}
-_lengths: dict[str, int] = {}  # tokens of each text that was read, by its path
+# Tokens of each text that was read, by what can change them.
+_lengths: dict[tuple[str, str, int, int], int] = {}
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class TextSource:
         Of a text that was not read yet, tokens behind the last window are left out.
         """
         dtype = engine.uint8 if self.unit == "bytes" else engine.int32
-        length = _lengths.get(self.file)
+        length = _lengths.get(self._version())
         with engine.device("meta"):
             if length is not None:
                 return self._windows(engine.empty(length, dtype=dtype))
@@ -107,7 +108,16 @@ class TextSource:
             notes=text.loaded.notes(),
         )
 
+    def _version(self) -> tuple[str, str, int, int]:
+        """Where the text lies, what a token of it is, and the size and time of the file."""
+        try:
+            status = Path(self.file).stat()
+        except OSError:
+            return self.file, self.unit, -1, -1
+        return self.file, self.unit, status.st_size, status.st_mtime_ns
+
     def _prepared(self) -> _Prepared:
+        version = self._version()  # before the text: a file that changes meanwhile is not known
         loaded = load(Path(self.file))
         source = shown(self.file)
         content = loaded.unpacked()
@@ -120,7 +130,7 @@ class TextSource:
             tokens = content
         if not tokens:
             raise DataError(f"{source}: the text is empty", code="E305")
-        _lengths[self.file] = len(tokens)
+        _lengths[version] = len(tokens)
         vocab = len(labels) or self.vocab or 256
         facts = Facts(
             input=(self.context,),
