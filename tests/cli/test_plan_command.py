@@ -174,24 +174,10 @@ def test_what_fits_in_no_way_and_in_any_is_said(gradcli: Command) -> None:
     assert planned(gradcli, "dots.yaml", "--memory", "1TB")["room"]["largest"]["most"]
 
 
-CURIOUS = """\
-import gradcli
-from gradcli.engine import nn
-
-@gradcli.layer
-class Curious(nn.Module):
-    def __init__(self, shape):
-        super().__init__()
-
-    def forward(self, x):
-        return x * float(x.abs().amax().item() > 0)
-"""
-
-
-def test_a_step_that_looks_at_numbers_is_told(gradcli: Command) -> None:
-    Path("own.py").write_text(CURIOUS)
+def test_a_step_that_looks_at_numbers_is_told(gradcli: Command, curious_code: str) -> None:
     text = Path("dots.yaml").read_text()
-    Path("own.yaml").write_text(text.replace("model:", "code: [own.py]\nmodel:\n  - curious", 1))
+    layer = f"code: [{curious_code}]\nmodel:\n  - curious"
+    Path("own.yaml").write_text(text.replace("model:", layer, 1))
     found = planned(gradcli, "own.yaml", "--trust-code", "--memory", "1GB")
     assert "the step reads the values of a tensor (item, " in found["why_not_planned"]
     assert "memory" not in found and found["steps"] > 0 and found["room"]["largest"] is None

@@ -107,25 +107,10 @@ def test_it_does_however_it_is_trained(way: str, trained: Callable[[Config], Hel
     assert rehearse(config).train == trained(config)
 
 
-CURIOUS = """\
-import gradcli
-from gradcli.engine import nn
-
-@gradcli.layer
-class Curious(nn.Module):
-    def __init__(self, shape):
-        super().__init__()
-
-    def forward(self, x):
-        return x * float(x.abs().amax().item() > 0)
-"""
-
-
 def test_a_step_that_reads_values_has_the_reason_of_capture(
-    config_file: Callable[..., Path], tmp_path: Path
+    config_file: Callable[..., Path], curious_code: str
 ) -> None:
-    (tmp_path / "own.py").write_text(CURIOUS)
-    changes = ("name: tiny", "name: tiny\ncode: [own.py]"), ("  - relu", "  - curious")
+    changes = ("name: tiny", f"name: tiny\ncode: [{curious_code}]"), ("  - relu", "  - curious")
     with pytest.raises(DeviceError, match=r"the step reads the values of a tensor \(item, "):
         rehearse(load(config_file(*changes), room=None))
 
