@@ -54,7 +54,7 @@ def command(
     code, objects = 0, []
     for path in configs:
         try:
-            one = _planned(path, overrides, trust_code, memory, timed, device)
+            one = _plan_of(path, overrides, trust_code, memory, timed, device)
         except GradcliError as error:  # the other configs are planned all the same
             output.name_own_code(error)
             code = code or error.exit_code
@@ -76,7 +76,7 @@ def _wrong(path: Path, error: GradcliError) -> dict[str, Any]:
     return {"config": str(path), "ok": False, "errors": problems}
 
 
-def _planned(
+def _plan_of(
     path: Path,
     overrides: tuple[str, ...],
     trust_code: bool,
@@ -90,14 +90,14 @@ def _planned(
 
     config = load(path, overrides, room=None, trust=options.trust(trust_code))
     output.warnings(config.warnings)
-    found = {"config": str(path), "name": config.name, **sheet(config)}
+    facts = {"config": str(path), "name": config.name, **sheet(config)}
     if memory is not None:
-        found["room"] = _room_of(config, memory, device)
+        facts["room"] = _room_of(config, memory, device)
     if timed:
         from gradcli.bench.length import run_length
 
-        found["time"] = run_length(config, device)
-    return found
+        facts["time"] = run_length(config, device)
+    return facts
 
 
 def _room_of(config: Config, memory: int, device: str) -> dict[str, Any]:
@@ -188,9 +188,9 @@ def _work(work: Mapping[str, Any], units: Mapping[str, tuple[str, float]]) -> Se
 def _memory(memory: Mapping[str, Any]) -> Iterator[str]:
     yield "memory:  while the step is learnt, then"
     for use, title in USES.items():
-        held = memory[use]
-        if held is not None:
-            yield f"  {title}: {byte_size(held['learning'])}, {byte_size(held['then'])}"
+        usage = memory[use]
+        if usage is not None:
+            yield f"  {title}: {byte_size(usage['learning'])}, {byte_size(usage['then'])}"
     copies = memory["train"]["copies"]
     yield (
         f"  beside it Python: about {byte_size(memory['process'])}, and copies of "
@@ -210,12 +210,12 @@ def _room(room: Mapping[str, Any]) -> str:
     return f"room: {largest['key']}={largest['size']} is the largest that fits into {size}{more}"
 
 
-def _time(found: Mapping[str, Any]) -> str:
-    evaluations = quantity(found["evaluations"], "evaluation")
-    saves = quantity(found["checkpoints"], "checkpoint")
+def _time(length: Mapping[str, Any]) -> str:
+    evaluations = quantity(length["evaluations"], "evaluation")
+    saves = quantity(length["checkpoints"], "checkpoint")
     return (
-        f"time: {_span(found['seconds'])} in all; a step takes {_span(found['step'])}, each of "
-        f"{evaluations} {_span(found['evaluation'])}, each of {saves} {_span(found['saving'])}"
+        f"time: {_span(length['seconds'])} in all; a step takes {_span(length['step'])}, each of "
+        f"{evaluations} {_span(length['evaluation'])}, each of {saves} {_span(length['saving'])}"
     )
 
 

@@ -43,7 +43,7 @@ ROUNDS = 3  # of what a run repeats: seen once, learnt, replayed
 
 
 @dataclass(frozen=True)
-class Held:
+class Usage:
     """The most bytes that tensors hold at once.
 
     Attributes:
@@ -73,15 +73,15 @@ class RunMemory:
         why_not: why the steps run eagerly, where they do; empty where they are captured.
     """
 
-    train: Held
-    eval: Held | None
-    predict: Held
+    train: Usage
+    eval: Usage | None
+    predict: Usage
     why_not: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """As plain values."""
         uses = {"train": self.train, "eval": self.eval, "predict": self.predict}
-        memory = {name: None if held is None else asdict(held) for name, held in uses.items()}
+        memory = {name: None if usage is None else asdict(usage) for name, usage in uses.items()}
         return {**memory, "process": PROCESS}
 
 
@@ -100,7 +100,7 @@ class Tally:
             yield
             self._peak.look()
 
-    def begun(self) -> None:
+    def begin(self) -> None:
         """A replay begins."""
         if self._learning is None:
             self._learning = self._peak.restart()
@@ -113,13 +113,13 @@ class Tally:
     @property
     def capture(self) -> Callable[..., Rehearsed]:
         """What stands in for `engine.capture` where it is what is learnt."""
-        return partial(Rehearsed, begun=self.begun, copying=self.copying)
+        return partial(Rehearsed, begun=self.begin, copying=self.copying)
 
     @property
-    def held(self) -> Held:
+    def usage(self) -> Usage:
         """Both."""
         most = self._peak.most
-        return Held(most if self._learning is None else self._learning, most, self._copies)
+        return Usage(most if self._learning is None else self._learning, most, self._copies)
 
 
 class Course:
@@ -147,9 +147,9 @@ class Course:
 
     def run(self) -> None:
         """Steps and evaluations up to the end."""
-        done = 0
+        step = 0
         for stop in self._stops():
-            done = self._advance(done, stop)
+            step = self._advance(step, stop)
             if "val" in self._splits and (stop % self._every == 0 or stop == self._total):
                 self._evaluate("val", last=stop == self._total)
         if "test" in self._splits:
@@ -175,30 +175,30 @@ class Course:
         steps |= {k * every for k in rounds for every in (self._every, self._per_epoch)}
         return sorted(stop for stop in steps if 0 < stop <= self._total)
 
-    def _advance(self, done: int, stop: int) -> int:
+    def _advance(self, step: int, stop: int) -> int:
         """Two stretches at most, and the step that leads to the stop."""
         for _ in range(2):
-            if done < stop:
-                done = self._make(done, min(self._stretch(done), stop - done))
-        return stop if done == stop else self._make(stop - 1, 1)
+            if step < stop:
+                step = self._make(step, min(self._stretch(step), stop - step))
+        return stop if step == stop else self._make(stop - 1, 1)
 
-    def _stretch(self, done: int) -> int:
+    def _stretch(self, step: int) -> int:
         """How many steps are made in one go."""
         settings = self._job.settings
         saved = settings.checkpoint_every or self._per_epoch
-        due = next_due(done, [self._logged, self._every, saved])
-        return 1 if done == 0 else min(due, self._order.alike(done))
+        due = next_due(step, [self._logged, self._every, saved])
+        return 1 if step == 0 else min(due, self._order.alike(step))
 
-    def _make(self, done: int, count: int) -> int:
+    def _make(self, step: int, count: int) -> int:
         with engine.device("meta"):
-            indices = self._order.rows(done, count)
-        progress = self._step.run(done + 1, indices)
+            indices = self._order.rows(step, count)
+        progress = self._step.run(step + 1, indices)
         if progress.error is not None:
             raise progress.error
-        done += count
-        if done == 1 or done % self._logged == 0:
-            self._step.norm_at(done)
-        return done
+        step += count
+        if step == 1 or step % self._logged == 0:
+            self._step.norm_at(step)
+        return step
 
     def _evaluate(self, name: str, last: bool) -> None:
         with engine.device("meta"), suppress(ArithmeticError):  # of figures of nothing
@@ -222,7 +222,7 @@ def rehearse(config: Config, group: Group | None = None) -> RunMemory:
         return RunMemory(train, _evaluation(config), _prediction(config), why_not)
 
 
-def rehearse_training(config: Config, group: Group | None = None) -> tuple[Held, str]:
+def rehearse_training(config: Config, group: Group | None = None) -> tuple[Usage, str]:
     """The memory of the training alone, and why its steps run eagerly, where they do.
 
     Raises:
@@ -243,11 +243,11 @@ def imagined_data(config: Config, splits: bool = True) -> LoadedData:
         columns = facts.target[-1] if facts.target else 1
         targets = TargetFacts(mean=(0.0,) * columns, std=(1.0,) * columns)
     outline = dict(config.data.outline(facts)) if splits else {}
-    known = DataFacts.of(facts, targets=targets)
-    return LoadedData(config.data, known, outline, sha256={})
+    data_facts = DataFacts.of(facts, targets=targets)
+    return LoadedData(config.data, data_facts, outline, sha256={})
 
 
-def _training(config: Config, group: Group) -> tuple[Held, str]:
+def _training(config: Config, group: Group) -> tuple[Usage, str]:
     tally = Tally()
     with tally.counting():
         dataset = imagined_data(config)
@@ -255,10 +255,10 @@ def _training(config: Config, group: Group) -> tuple[Held, str]:
             job = job_of(config, dataset)
         course = Course(job, group, tally)
         course.run()
-    return tally.held, next(iter(course.notes), "")
+    return tally.usage, next(iter(course.notes), "")
 
 
-def _evaluation(config: Config) -> Held | None:
+def _evaluation(config: Config) -> Usage | None:
     splits = [name for name in ("test", "val") if name in config.facts.sizes]
     if not splits:
         return None
@@ -271,10 +271,10 @@ def _evaluation(config: Config) -> Held | None:
             Evaluation(job, dataset.splits[name], name, ALONE, capture=tally.capture).run()
         with suppress(ArithmeticError):
             baseline_of(job, {f"{name}.loss": 0.0}, dataset.splits, Rehearsed)
-    return tally.held
+    return tally.usage
 
 
-def _prediction(config: Config) -> Held:
+def _prediction(config: Config) -> Usage:
     tally = Tally()
     with tally.counting(), engine.device("meta"):
         job = job_of(config, imagined_data(config, splits=False))
@@ -284,7 +284,7 @@ def _prediction(config: Config) -> Held:
         for _ in range(ROUNDS):
             inputs = engine.empty(batch, *config.facts.input, dtype=dtype)
             list(predictor.answers(inputs, 1, "", range(batch)))
-    return tally.held
+    return tally.usage
 
 
 @contextmanager

@@ -98,7 +98,7 @@ def comparison_page(comparison: Comparison) -> str:
     overlays = _overlays(labels, [log_curves(side.run) for side in comparison.sides])
     facts = {
         "sides": comparison.sides,
-        "pairs": [_said(pair) for pair in comparison.pairs],
+        "pairs": [_words(pair) for pair in comparison.pairs],
         "charts": overlays,
         "figures": _figures(comparison),
     }
@@ -106,7 +106,7 @@ def comparison_page(comparison: Comparison) -> str:
     return document("compare.html.j2", facts, drawing, styles=["templates/compare.css"])
 
 
-def _said(pair: Pair) -> dict[str, Any]:
+def _words(pair: Pair) -> dict[str, Any]:
     """A pair in words."""
     return {
         "label": pair.other.label,
@@ -137,11 +137,11 @@ def _figures(comparison: Comparison) -> list[list[str]]:
 def _overlays(labels: Sequence[str], runs: Sequence[LogCurves]) -> list[Overlay]:
     """Loss, the figures of the evaluations, then the rest of the steps; where a run has them."""
     evaluations = dict.fromkeys(key for run in runs for key in run.evaluations)
-    wished = [("loss", "step"), *((key, "eval") for key in evaluations)]
-    wished += [(key, "step") for key in OF_STEPS if key != "loss"]
-    most = max(100, min(MOST_POINTS, ALL_POINTS // max(1, len(wished) * len(runs))))
+    kinds = [("loss", "step"), *((key, "eval") for key in evaluations)]
+    kinds += [(key, "step") for key in OF_STEPS if key != "loss"]
+    most = max(100, min(MOST_POINTS, ALL_POINTS // max(1, len(kinds) * len(runs))))
     overlays = []
-    for key, event in wished:
+    for key, event in kinds:
         curves = [(run.steps if event == "step" else run.evaluations).get(key) for run in runs]
         overlays.append(_overlay(key, event, labels, curves, most))
     return [one for one in overlays if one is not None]

@@ -37,7 +37,7 @@ def page(run: RunFiles, live: str = "", times: Sequence[LayerTime] = ()) -> str:
     best = best_and_last(run.path)[0]
     no_charts: list[Chart] = []
     no_rows: list[tuple[str, str]] = []
-    seen = run.evaluation
+    record = run.evaluation
     facts = {
         "head": parts.make("status.json", lambda: head(run, values.expected), blank(run)),
         "charts": parts.make("log.jsonl", lambda: charts(curves, best), no_charts),
@@ -50,10 +50,10 @@ def page(run: RunFiles, live: str = "", times: Sequence[LayerTime] = ()) -> str:
         "environment": parts.make(
             "manifest.json", lambda: environment(run.manifest, run.status), no_rows
         ),
-        **_of_task(parts, seen, run.tensors() if seen else {}),
+        **_of_task(parts, record, run.tensors() if record else {}),
         "times": times,
-        "split": text(seen.get("split")),
-        "evaluated": whole(seen.get("step")),
+        "split": text(record.get("split")),
+        "evaluated": whole(record.get("step")),
     }
     return document(
         "page.html.j2",
@@ -64,18 +64,18 @@ def page(run: RunFiles, live: str = "", times: Sequence[LayerTime] = ()) -> str:
     )
 
 
-def _of_task(parts: _Parts, seen: dict[str, Any], tensors: dict[str, Stored]) -> dict[str, Any]:
+def _of_task(parts: _Parts, record: dict[str, Any], tensors: dict[str, Stored]) -> dict[str, Any]:
     """What the last evaluation saw, as its kind of task is looked at."""
     no_scatters: list[Scatter] = []
-    task, file = seen.get("task"), "evaluation.json"
-    of_classes = parts.make(file, lambda: classes(seen, tensors), None)
+    task, file = record.get("task"), "evaluation.json"
+    of_classes = parts.make(file, lambda: classes(record, tensors), None)
     return {
         "classes": of_classes if task == "classes" else None,
         "kept": max(1, sum(one.samples for one in of_classes.bins)) if of_classes else 1,
-        "scatters": parts.make(file, lambda: scatters(seen, tensors), no_scatters)
+        "scatters": parts.make(file, lambda: scatters(record, tensors), no_scatters)
         if task == "values"
         else [],
-        "worst": parts.make(file, lambda: worst(seen, tensors), None),
+        "worst": parts.make(file, lambda: worst(record, tensors), None),
     }
 
 
