@@ -90,7 +90,7 @@ def _plan_of(
 
     config = load(path, overrides, room=None, trust=options.trust(trust_code))
     output.warnings(config.warnings)
-    facts = {"config": str(path), "name": config.name, **sheet(config)}
+    facts = {"config": str(path), "name": config.name, **sheet(config, device)}
     if memory is not None:
         facts["room"] = _room_of(config, memory, device)
     if timed:
@@ -106,7 +106,7 @@ def _room_of(config: Config, memory: int, device: str) -> dict[str, Any]:
     from gradcli.config.room import allowance
 
     process = allowance(memory, device).process
-    largest = largest_batch(config, memory - process)
+    largest = largest_batch(config, memory - process, device=device)
     return {"bytes": memory, "process": process, "largest": largest and largest.as_json()}
 
 

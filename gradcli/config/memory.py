@@ -126,10 +126,12 @@ def _rehearsed(config: Config, memory: Memory, room: Room, free: int) -> None:
     if alone:
         with suppress(DeviceError):  # of an evaluation; the step itself is known
             portion = config.train.micro_batch or config.train.batch
-            rehearsed[portion] = most = max(most, rehearse_training(config)[0].most)
+            rehearsed[portion] = most = max(
+                most, rehearse_training(config, device=room.device)[0].most
+            )
     if most + room.process > free:
         error = _too_large(config, _distinct(most + room.process, free), room, free)
-        error.errors[0].notes += _largest(config, free - room.process, rehearsed) if alone else ()
+        error.errors[0].notes += _largest(config, free, room, rehearsed) if alone else ()
         raise error
 
 
@@ -139,11 +141,13 @@ def _distinct(needed: int, free: int) -> str:
     return text if text != byte_size(free) else quantity(needed, "byte", form=",")
 
 
-def _largest(config: Config, free: int, rehearsed: Mapping[int, int]) -> tuple[str, ...]:
+def _largest(
+    config: Config, free: int, room: Room, rehearsed: Mapping[int, int]
+) -> tuple[str, ...]:
     """What batch would fit."""
     from gradcli.config.largest import largest_batch
 
-    largest = largest_batch(config, free, rehearsed)
+    largest = largest_batch(config, free - room.process, rehearsed, room.device)
     if largest is None:
         return ()
     if not largest.size:

@@ -22,7 +22,7 @@ from gradcli.data.facts import DataFacts, TargetFacts
 from gradcli.data.targets import ScaledTargets
 from gradcli.dataclass import dataclass
 from gradcli.engine import distributed
-from gradcli.engine.device import meta
+from gradcli.engine.device import cpu, meta
 from gradcli.engine.device.peak import Peak
 from gradcli.engine.distributed import ALONE
 from gradcli.engine.program.rehearsal import Rehearsed
@@ -86,10 +86,12 @@ class RunMemory:
 
 
 class Tally:
-    """The most bytes in use until the first replay, and from then on."""
+    """The most bytes in use until the first replay, and from then on; on a GPU no thread's own."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: str = "cpu") -> None:
         self._peak = Peak()
+        threads = cpu.threads() if device == "cpu" else 0
+        self.beside = partial(Rehearsed, threads=threads)  # what is captured beside what is learnt
         self._learning: int | None = None
         self._copies = 0
 
@@ -113,7 +115,7 @@ class Tally:
     @property
     def capture(self) -> Callable[..., Rehearsed]:
         """What stands in for `engine.capture` where it is what is learnt."""
-        return partial(Rehearsed, begun=self.begin, copying=self.copying)
+        return partial(self.beside, begun=self.begin, copying=self.copying)
 
     @property
     def usage(self) -> Usage:
@@ -130,7 +132,7 @@ class Course:
     """
 
     def __init__(self, job: Job, group: Group, tally: Tally) -> None:
-        self._job, self._group = job, group
+        self._job, self._group, self._capture = job, group, tally.beside
         self._splits = job.dataset.splits
         size, settings = self._splits["train"].size, job.settings
         self._per_epoch = steps_per_epoch(settings, size)
@@ -143,7 +145,7 @@ class Course:
         train = self._splits["train"]
         self._step = TrainingStep(job, train, self.notes.append, group, tally.capture)
         with engine.device("meta"):
-            self._measuring = Measuring(job, self._step.average, lambda: False, Rehearsed)
+            self._measuring = Measuring(job, self._step.average, lambda: False, self._capture)
 
     def run(self) -> None:
         """Steps and evaluations up to the end."""
@@ -158,13 +160,13 @@ class Course:
             stored_tensors(self._job, self._measuring.sight)
         with engine.device("meta"), suppress(ArithmeticError):
             figures = {f"{name}.loss": 0.0 for name in ("val", "test")}
-            baseline_of(self._job, figures, self._splits, Rehearsed)
+            baseline_of(self._job, figures, self._splits, self._capture)
 
     def _try(self) -> None:
         """A batch of each split, as before the first step."""
         with engine.device("meta"):
             for name, split in self._splits.items():
-                trial = Evaluation(self._job, split, name, self._group, capture=Rehearsed)
+                trial = Evaluation(self._job, split, name, self._group, capture=self._capture)
                 with suppress(ArithmeticError):
                     trial.run(limit=self._job.settings.batch)
 
@@ -205,10 +207,11 @@ class Course:
             self._measuring.figures(name, last)
 
 
-def rehearse(config: Config, group: Group | None = None) -> RunMemory:
+def rehearse(config: Config, group: Group | None = None, device: str = "cpu") -> RunMemory:
     """What a run of this config needs on the CPU, to the byte; no number is computed.
 
     Of the ranks of `group`, all that this process has joined, each makes its own parts of a batch.
+    For a GPU as the `device` the figures are these too, but no thread has scratch of its own.
     Counted are data, weights and all other tensors, arenas, and the threads' scratch of programs;
     not Python, nor the rows of a training's log.
 
@@ -217,12 +220,14 @@ def rehearse(config: Config, group: Group | None = None) -> RunMemory:
         DeviceError: own code looks at numbers, of which there are none; with the reason for which
             its steps are not captured.
     """
-    train, why_not = rehearse_training(config, group)
+    train, why_not = rehearse_training(config, group, device)
     with undisturbed():
-        return RunMemory(train, _evaluation(config), _prediction(config), why_not)
+        return RunMemory(train, _evaluation(config, device), _prediction(config, device), why_not)
 
 
-def rehearse_training(config: Config, group: Group | None = None) -> tuple[Usage, str]:
+def rehearse_training(
+    config: Config, group: Group | None = None, device: str = "cpu"
+) -> tuple[Usage, str]:
     """The memory of the training alone, and why its steps run eagerly, where they do.
 
     Raises:
@@ -230,7 +235,7 @@ def rehearse_training(config: Config, group: Group | None = None) -> tuple[Usage
     """
     group = group or distributed.group()
     with undisturbed():
-        return _training(on_ranks(config, group), group)
+        return _training(on_ranks(config, group), group, device)
 
 
 def imagined_data(config: Config, splits: bool = True) -> LoadedData:
@@ -247,8 +252,8 @@ def imagined_data(config: Config, splits: bool = True) -> LoadedData:
     return LoadedData(config.data, data_facts, outline, sha256={})
 
 
-def _training(config: Config, group: Group) -> tuple[Usage, str]:
-    tally = Tally()
+def _training(config: Config, group: Group, device: str) -> tuple[Usage, str]:
+    tally = Tally(device)
     with tally.counting():
         dataset = imagined_data(config)
         with engine.device("meta"):
@@ -258,11 +263,11 @@ def _training(config: Config, group: Group) -> tuple[Usage, str]:
     return tally.usage, next(iter(course.notes), "")
 
 
-def _evaluation(config: Config) -> Usage | None:
+def _evaluation(config: Config, device: str) -> Usage | None:
     splits = [name for name in ("test", "val") if name in config.facts.sizes]
     if not splits:
         return None
-    tally = Tally()
+    tally = Tally(device)
     with tally.counting(), engine.device("meta"):
         dataset = imagined_data(config)
         job = job_of(config, dataset)
@@ -270,12 +275,12 @@ def _evaluation(config: Config) -> Usage | None:
         with suppress(ArithmeticError):
             Evaluation(job, dataset.splits[name], name, ALONE, capture=tally.capture).run()
         with suppress(ArithmeticError):
-            baseline_of(job, {f"{name}.loss": 0.0}, dataset.splits, Rehearsed)
+            baseline_of(job, {f"{name}.loss": 0.0}, dataset.splits, tally.beside)
     return tally.usage
 
 
-def _prediction(config: Config) -> Usage:
-    tally = Tally()
+def _prediction(config: Config, device: str) -> Usage:
+    tally = Tally(device)
     with tally.counting(), engine.device("meta"):
         job = job_of(config, imagined_data(config, splits=False))
         predictor = Predictor(job, tally.capture)

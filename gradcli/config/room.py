@@ -17,6 +17,7 @@ class Room(NamedTuple):
     where: str
     free: Callable[[], int | None]
     process: int = 0
+    device: str = "cpu"
 
 
 PROCESS = 64_000_000  # Python, its modules and the engine's libraries, in a training
@@ -24,7 +25,7 @@ PROCESS = 64_000_000  # Python, its modules and the engine's libraries, in a tra
 
 def allowance(size: int, device: str = "cpu") -> Room:
     """So many bytes: for the whole process, or on a GPU."""
-    return Room("--memory", lambda: size, PROCESS if device == "cpu" else 0)
+    return Room("--memory", lambda: size, PROCESS if device == "cpu" else 0, device)
 
 
 HERE = Room("this machine", free_memory)

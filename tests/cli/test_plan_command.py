@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from points import Ended, gradcli, only_run
 
+from gradcli.cli import options
+
 __all__ = ["gradcli"]
 
 Command = Callable[..., Ended]
@@ -157,6 +159,15 @@ def test_memory_that_python_alone_takes_is_told(gradcli: Command) -> None:
     ended = gradcli("plan", "dots.yaml", "--memory", "1MB")
     assert "fits into 1.0 MB; Python and the engine alone take about 64.0 MB" in ended.out
     assert planned(gradcli, "dots.yaml", "--memory", "1MB")["room"]["process"] == 64e6
+
+
+def test_a_gpu_has_no_scratch_of_threads(gradcli: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(options, "why_not", lambda device: "")
+    config = str(CONFIGS / "penguins.yaml")
+    here, there = (planned(gradcli, config, "--device", one)["memory"] for one in ("cpu", "cuda"))
+    for use in ("train", "eval", "predict"):
+        assert there[use]["then"] <= here[use]["then"]
+    assert there["train"]["then"] < here["train"]["then"]
 
 
 def test_a_part_of_a_batch_is_made_smaller_where_there_are_parts(gradcli: Command) -> None:

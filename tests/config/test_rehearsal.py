@@ -144,5 +144,9 @@ def test_more_threads_hold_more_scratch() -> None:
         one = rehearse(config).train
         cpu.set_threads(2)
         assert rehearse(config).train.then > one.then
+        one_on_gpu = rehearse(config, device="cuda")
+        cpu.set_threads(1)
+        assert rehearse(config, device="cuda") == one_on_gpu
+        assert one_on_gpu.train.then < one.then
     finally:
         cpu.set_threads(threads)
