@@ -11,7 +11,7 @@ from gradcli.engine import distributed
 from gradcli.errors import CheckpointError
 from gradcli.train.checkpoint import file_name, read
 from gradcli.train.close_look import CloseLook
-from gradcli.train.evaluate import Cancelled, Evaluation
+from gradcli.train.evaluate import Cancelled, Evaluation, LookFault
 from gradcli.train.judging import latest_figures
 from gradcli.train.ranks import of_first, take_from_first
 from gradcli.train.state import all_tensors, restore
@@ -115,23 +115,29 @@ class Measuring:
         try:
             figures = self._evaluations[split].run(self._must_end)
         except Exception as error:  # of the user's own code, or of memory
-            if isinstance(error, Cancelled) or not look.sees or distributed.group().size > 1:
+            of_all = isinstance(error, LookFault)
+            if isinstance(error, Cancelled) or not look.sees:
                 raise
-            self._look, self._trouble = None, f"{type(error).__name__}: {error}"
+            if distributed.group().size > 1 and not of_all:
+                raise  # the other ranks know nothing of it
+            self._look = None
+            self._trouble = str(error) if of_all else f"{type(error).__name__}: {error}"
             self._evaluations[split] = self._evaluation(split)
             return self._evaluations[split].run(self._must_end)
         self._looked = True
         if distributed.group().rank == 0:
-            self._see(look)
+            self._see(look, self._evaluations[split].trouble)
         return figures
 
     def _evaluation(self, split: str, look: CloseLook | None = None) -> Evaluation:
         evaluated = self._job.dataset.splits[split]
         return Evaluation(self._job, evaluated, split, look=look, capture=self._capture)
 
-    def _see(self, look: CloseLook) -> None:
+    def _see(self, look: CloseLook, trouble: str) -> None:
         """Keep what was seen of the weights in the model; a fault of it costs no training."""
-        self.sight, self._trouble = None, ""
+        self.sight, self._trouble = None, trouble
+        if trouble:
+            return
         self._job.model.eval()
         try:
             self.sight = look.finish()
