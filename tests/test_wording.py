@@ -87,6 +87,7 @@ PARTICIPLES = re.compile(
     "spent|taken|told|wanted|written"
 )
 MENDED = (
+    "benchmarks/*.py",
     "gradcli/report/**/*.py",
     "gradcli/bench/length.py",
     "gradcli/bench/sheet.py",
@@ -94,6 +95,8 @@ MENDED = (
     "gradcli/config/rehearsal.py",
 )
 NO_PARTICIPLE = {
+    ("benchmarks/gpu_products.py", "left"),  # not the right
+    ("benchmarks/medians.py", "kept"),  # a key of results
     ("gradcli/bench/sheet.py", "kept"),  # a key of plan.json
     ("gradcli/report/values.py", "left"),  # not the right
 }
