@@ -74,14 +74,14 @@ def main(context: click.Context, /, **options: Any) -> None:
         process.two_processors()
 
 
-def _finish(options: dict[str, Any], kind: str, found: dict[str, Any]) -> None:
+def _finish(options: dict[str, Any], kind: str, result: dict[str, Any]) -> None:
     """Write the file, say the verdicts."""
-    verdicts = targets.VERDICTS[kind](found)
-    found["verdicts"] = [verdict.written() for verdict in verdicts]
-    path = results.write(options["out"], results.document(kind, found, options["quick"]))
+    verdicts = targets.VERDICTS[kind](result)
+    result["verdicts"] = [verdict.as_json() for verdict in verdicts]
+    path = results.write(options["out"], results.document(kind, result, options["quick"]))
     click.echo(f"{kind}: targets")
     for verdict in verdicts:
-        click.echo(verdict.said())
+        click.echo(verdict.sentence())
     click.echo(f"written: {path}")
     if options["strict"] and any(verdict.passed is False for verdict in verdicts):
         raise SystemExit(EXIT_MISSED)
@@ -92,10 +92,10 @@ def _finish(options: dict[str, Any], kind: str, found: dict[str, Any]) -> None:
 @click.pass_obj
 def workloads(options: dict[str, Any], names: tuple[str, ...]) -> None:
     """Training steps of W1..W8, or of those named."""
-    chosen = names or tuple(course.WORKLOADS)
+    picks = names or tuple(course.WORKLOADS)
     effort = race.QUICK if options["quick"] else race.Effort(seconds=options["seconds"])
-    found = measure.workloads(chosen, effort, options["only"], click.echo)
-    _finish(options, "workloads", found)
+    result = measure.workloads(picks, effort, options["only"], click.echo)
+    _finish(options, "workloads", result)
 
 
 def _command(kind: str, measured: Measured, what: str) -> click.Command:
@@ -126,9 +126,9 @@ def configs(options: dict[str, Any], names: tuple[str, ...]) -> None:
     Takes an hour, and is no race. Rows of the newest result stay for what is not trained now.
     """
     there = shipped.files(long=not options["quick"])
-    chosen = {name: path for name, path in shipped.files().items() if name in (names or there)}
+    paths = {name: path for name, path in shipped.files().items() if name in (names or there)}
     before = results.newest(options["out"], "configs") or {}
-    _finish(options, "configs", shipped.shipped(chosen, before, click.echo))
+    _finish(options, "configs", shipped.shipped(paths, before, click.echo))
 
 
 @main.command("log")
@@ -136,8 +136,8 @@ def configs(options: dict[str, Any], names: tuple[str, ...]) -> None:
 @click.pass_obj
 def log(options: dict[str, Any], names: tuple[str, ...]) -> None:
     """Measure what `grad_norm` in the log costs each of configs/, or those named."""
-    chosen = {name: path for name, path in shipped.files().items() if name in names or not names}
-    _finish(options, "log", log_cost.log_cost(chosen, options["quick"], click.echo))
+    paths = {name: path for name, path in shipped.files().items() if name in names or not names}
+    _finish(options, "log", log_cost.log_cost(paths, options["quick"], click.echo))
 
 
 @main.command("text")
@@ -146,8 +146,8 @@ def log(options: dict[str, Any], names: tuple[str, ...]) -> None:
 @click.pass_obj
 def text(options: dict[str, Any], file: Path, names: tuple[str, ...]) -> None:
     """Train these configs of text on FILE instead, and let them write on."""
-    chosen = {name: shipped.files()[name] for name in names}
-    _finish(options, "text", shipped.on_text(chosen, file, click.echo))
+    paths = {name: shipped.files()[name] for name in names}
+    _finish(options, "text", shipped.on_text(paths, file, click.echo))
 
 
 @main.command("before")
@@ -162,10 +162,10 @@ def before_(options: dict[str, Any], revision: str, pairs: int) -> None:
     """
     try:
         past = tree.revision(revision)
-        found = before.compare(past, tree.present(), options["quick"], pairs, click.echo)
+        result = before.compare(past, tree.present(), options["quick"], pairs, click.echo)
     except OSError as error:
         raise click.ClickException(str(error)) from None
-    _finish({**options, "out": tree.BUILDS}, "before", found)
+    _finish({**options, "out": tree.BUILDS}, "before", result)
 
 
 @main.command("names")
@@ -204,10 +204,10 @@ def ranks_(options: dict[str, Any], predict: bool, page: Path) -> None:
         click.echo(f"written: {page}")
         return
     try:
-        found = ranks.ranks(options["quick"], options["only"], click.echo)
+        result = ranks.ranks(options["quick"], options["only"], click.echo)
     except (OSError, ImportError) as error:
         raise click.ClickException(str(error)) from None
-    _finish(options, "ranks", found)
+    _finish(options, "ranks", result)
 
 
 @main.group("gpu")
@@ -222,8 +222,8 @@ def _gpu_command(part: str, measured: gpu.Part) -> None:
     @of_a_gpu.command(part, help=measured.__doc__)
     @click.pass_obj
     def command(options: dict[str, Any]) -> None:
-        found = measured(options["device"], options["quick"], click.echo)
-        _finish(options, f"gpu-{part}", found)
+        result = measured(options["device"], options["quick"], click.echo)
+        _finish(options, f"gpu-{part}", result)
 
 
 for _part, _measured in gpu.PARTS.items():

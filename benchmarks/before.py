@@ -107,8 +107,8 @@ def times(old: Tree, new: Tree, pairs: int, say: Say) -> dict[str, Any]:
         for pair in range(pairs):
             trees = (old, new) if pair % 2 else (new, old)
             for competitor in (EAGER, CAPTURED, CALLS):
-                chosen = [i for i in todo if i.competitor is competitor and i.name not in failures]
-                measured, failed = _pair(trees, competitor, chosen)
+                batch = [i for i in todo if i.competitor is competitor and i.name not in failures]
+                measured, failed = _pair(trees, competitor, batch)
                 failures |= failed
                 for name, ratio in measured.items():
                     ratios.setdefault(name, []).append(ratio)
@@ -120,14 +120,14 @@ def times(old: Tree, new: Tree, pairs: int, say: Say) -> dict[str, Any]:
 
 
 def _pair(
-    trees: Iterable[Tree], competitor: Competitor, chosen: Iterable[Item]
+    trees: Iterable[Tree], competitor: Competitor, batch: Iterable[Item]
 ) -> tuple[dict[str, float], dict[str, str]]:
     """By item the ratio now / before in one pair of processes, or why there is none."""
     ratios: dict[str, float] = {}
     failures: dict[str, str] = {}
     with ExitStack() as stack:
         children = {t.name: stack.enter_context(Child(competitor, t.python, t.path)) for t in trees}
-        for item in chosen:
+        for item in batch:
             try:
                 ratios[item.name] = _ratio(children, item)
             except Failure as failure:

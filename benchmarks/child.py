@@ -29,8 +29,8 @@ class Competitor:
 
     def versions(self) -> dict[str, str]:
         """What the competitor is."""
-        found: dict[str, str] = self._module.versions()
-        return found
+        numbers: dict[str, str] = self._module.versions()
+        return numbers
 
     def build(self, workload: str, file: str) -> int:
         """Make a workload ready; gives the steps of one call."""

@@ -20,7 +20,7 @@ class Copy:
 
     def python(self, *arguments: str, check: bool = True) -> str:
         """What `python ARGUMENTS` prints there; raises ChildProcessError where it fails."""
-        done = subprocess.run(
+        ending = subprocess.run(
             [sys.executable, *arguments],
             cwd=self.folder,
             env={**os.environ, "PYTHONPATH": str(self.folder), **self.environment},
@@ -28,9 +28,9 @@ class Copy:
             text=True,
             check=False,
         )
-        if check and done.returncode:
-            raise ChildProcessError(f"{arguments}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
-        return done.stdout
+        if check and ending.returncode:
+            raise ChildProcessError(f"{arguments}: {ending.stdout[-2000:]}{ending.stderr[-2000:]}")
+        return ending.stdout
 
 
 def build(folder: Path, *flags: str) -> Copy:

@@ -59,14 +59,14 @@ def of_kernels(folder: Path) -> Lines:
     """The lines of the CPU's C: one ran where any of the builds that contain it ran it."""
     counts: dict[tuple[str, int], int] = defaultdict(int)
     for notes in sorted(folder.rglob("*.gcno")):
-        done = subprocess.run(
+        process = subprocess.run(
             ["gcov", "--json-format", "--stdout", str(notes)],
             cwd=folder,
             capture_output=True,
             text=True,
             check=True,
         )
-        for line in done.stdout.splitlines():
+        for line in process.stdout.splitlines():
             for file in json.loads(line)["files"]:
                 if "gradcli/csrc/" in str(folder / file["file"]):
                     for row in file["lines"]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks import gpu_device
 from benchmarks.gpu_device import Effort
-from benchmarks.gpu_jobs import CONFIGS, QUICKER, built
+from benchmarks.gpu_jobs import CONFIGS, QUICKER, job_of
 from benchmarks.race import Say
 from gradcli import engine
 from gradcli.bench import launches
@@ -45,13 +45,13 @@ def doctor(device: str, ops: tuple[str, ...], say: Say) -> dict[str, Any]:
     say(f"{what[0]} --device {device}")
     began = time.monotonic()
     try:
-        done = _command([*GRADCLI, *what, "--device", device, "--json"], PATIENCE)
-        told = json.loads(done.stdout)
+        process = _command([*GRADCLI, *what, "--device", device, "--json"], PATIENCE)
+        answer = json.loads(process.stdout)
     except subprocess.TimeoutExpired:
         return {"missing": f"it took more than {PATIENCE:.0f} s"}
     except ValueError:
-        return {"missing": f"it ended with {done.returncode}: {done.stderr.strip()[-500:]}"}
-    report = told.get("gpu", told)
+        return {"missing": f"it ended with {process.returncode}: {process.stderr.strip()[-500:]}"}
+    report = answer.get("gpu", answer)
     return {
         **{
             key: report[key]
@@ -78,34 +78,34 @@ def _command(command: list[str], patience: float) -> subprocess.CompletedProcess
 
 def graph(gpu: GPU, quick: bool, say: Say) -> dict[str, Any]:
     """Replayed steps against eager ones: the same bits after many, and what a replay costs."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name in ("MNIST MLP", "character GPT"):
         say(f"replays of {name}")
         try:
-            found[name] = _replayed(gpu, name, quick)
+            result[name] = _replayed(gpu, name, quick)
         except GradcliError as error:
-            found[name] = {"missing": error.message}
-    return found
+            result[name] = {"missing": error.message}
+    return result
 
 
 def _replayed(gpu: GPU, name: str, quick: bool) -> dict[str, Any]:
     steps = 4 if quick else STEPS
     overrides = QUICKER[name] if quick else ()
-    jobs = {captured: built(CONFIGS[name], overrides).to(gpu.name) for captured in (False, True)}
-    taken = {captured: Steps(job, captured=captured) for captured, job in jobs.items()}
-    losses = {captured: [s.run(1) for _ in range(steps)] for captured, s in taken.items()}
-    found = {
+    jobs = {captured: job_of(CONFIGS[name], overrides).to(gpu.name) for captured in (False, True)}
+    steps_by_way = {captured: Steps(job, captured=captured) for captured, job in jobs.items()}
+    losses = {captured: [s.run(1) for _ in range(steps)] for captured, s in steps_by_way.items()}
+    result = {
         "steps": steps,
-        "why_not_captured": taken[True].why_not,
+        "why_not_captured": steps_by_way[True].why_not,
         "losses_that_differ": sum(a != b for a, b in zip(*losses.values(), strict=True)),
         "parameters_that_differ": _differing(*jobs.values()),
     }
-    programs = taken[True].programs
+    programs = steps_by_way[True].programs
     if not programs or not isinstance(programs[-1], DeviceProgram):
-        return found
+        return result
     program = programs[-1]
-    found |= {"calls": len(program.calls), "arena_bytes": program.arena_bytes}
-    return found | _cost(gpu, program, 3 if quick else REPLAYS)
+    result |= {"calls": len(program.calls), "arena_bytes": program.arena_bytes}
+    return result | _cost(gpu, program, 3 if quick else REPLAYS)
 
 
 def _differing(one: Job, other: Job) -> list[str]:
@@ -139,13 +139,13 @@ def small_kernels(gpu: GPU, quick: bool, say: Say) -> dict[str, Any]:
     """Many additions of 1,024 numbers: in one replay, launched singly, and called from Python."""
     say(f"{SMALL_KERNELS} small kernels")
     x, y = (engine.randn(1024).to(gpu.name) for _ in range(2))
-    with launches.noted(gpu) as found:
-        kept = x + y
+    with launches.noted(gpu) as calls:
+        total = x + y
     count = 20 if quick else SMALL_KERNELS
 
     def singly() -> None:
         for _ in range(count):
-            gpu.driver.launch(found[0])
+            gpu.driver.launch(calls[0])
         gpu.driver.synchronize()
 
     def called() -> None:
@@ -156,13 +156,13 @@ def small_kernels(gpu: GPU, quick: bool, say: Say) -> dict[str, Any]:
     effort = gpu_device.QUICK if quick else Effort(stretch=0.0, times=25)
     spreads = gpu_device.timed(
         {
-            "one replay": launches.replays(gpu, found * count),
+            "one replay": launches.replays(gpu, calls * count),
             "launched one by one": lambda _: singly,
             "called eagerly": lambda _: called,
         },
         effort,
     )
-    del kept
+    del total
     return {"kernels": count} | {
         name: {"us_per_kernel": round(1e3 * one.ms / count, 3), **one.as_json()}
         for name, one in spreads.items()
@@ -185,18 +185,18 @@ def _under(tool: str, name: str, device: str, ops: tuple[str, ...], say: Say) ->
     command = [tool, "--tool", name, "--print-limit", "20", *GRADCLI, "gradcheck", *ops]
     began = time.monotonic()
     try:
-        done = _command([*command, "--device", device], TOOLS[name])
+        process = _command([*command, "--device", device], TOOLS[name])
     except subprocess.TimeoutExpired:
         return {"missing": f"it took more than {TOOLS[name]:.0f} s"}
-    said = done.stdout + done.stderr
-    summary = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)", said)
+    output = process.stdout + process.stderr
+    summary = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)", output)
     if not summary:
-        return {"missing": f"it ended with {done.returncode}: {said.strip()[-500:]}"}
+        return {"missing": f"it ended with {process.returncode}: {output.strip()[-500:]}"}
     errors = int(summary[-1])
     return {
         "ops": list(ops),
         "errors": errors,
-        "exit": done.returncode,
-        "said": said.strip()[-2000:] if errors else "",
+        "exit": process.returncode,
+        "said": output.strip()[-2000:] if errors else "",
         "seconds": round(time.monotonic() - began, 1),
     }

@@ -74,8 +74,8 @@ def _driver() -> str:
     if tool is None:
         return ""
     command = [tool, _QUERY, "--format=csv,noheader"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    return done.stdout.strip().partition("\n")[0]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return process.stdout.strip().partition("\n")[0]
 
 
 def timed(contenders: Mapping[str, Contender], effort: Effort) -> dict[str, Spread]:
@@ -85,4 +85,4 @@ def timed(contenders: Mapping[str, Contender], effort: Effort) -> dict[str, Spre
     for _ in range(effort.times):
         for name, (run, count) in runs.items():
             seconds[name].append(once(run) / count)
-    return {name: spread(found) for name, found in seconds.items()}
+    return {name: spread(measures) for name, measures in seconds.items()}

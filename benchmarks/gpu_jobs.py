@@ -32,7 +32,7 @@ QUICKER = {
 }
 
 
-def built(path: Path, overrides: Iterable[str] = ()) -> Job:
+def job_of(path: Path, overrides: Iterable[str] = ()) -> Job:
     """A config's training on the CPU."""
     return build(load(path, tuple(overrides)))
 

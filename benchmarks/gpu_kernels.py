@@ -66,8 +66,8 @@ def _of(function: Callable[..., object], tensors: int = 1, columns: int = WIDTH)
     """A function of some tensors of that many columns."""
 
     def begin(numbers: Numbers) -> Work:
-        given = [numbers.wide(columns) for _ in range(tensors)]
-        return lambda: function(*given)
+        inputs = [numbers.wide(columns) for _ in range(tensors)]
+        return lambda: function(*inputs)
 
     return begin
 
@@ -90,9 +90,9 @@ def _stepped(make: Callable[[list[Tensor]], optim.Optimizer]) -> Any:
     def begin(numbers: Numbers) -> Work:
         p = numbers().requires_grad_()
         p.grad = numbers()
-        made = make([p])
-        made.step()
-        return made.step
+        optimizer = make([p])
+        optimizer.step()
+        return optimizer.step
 
     return begin
 
@@ -156,8 +156,8 @@ def _copy(gpu: GPU, numbers: Numbers, effort: Effort) -> float:
     """GB/s of the device's own copy, read and written."""
     source, to = numbers(), numbers()
     work = launches.copies(gpu, _begin(to), _begin(source), numbers.count * FLOAT)
-    found = gpu_device.timed({"copy": work}, effort)["copy"]
-    return 2 * numbers.count * FLOAT / found.ms / 1e6
+    measures = gpu_device.timed({"copy": work}, effort)["copy"]
+    return 2 * numbers.count * FLOAT / measures.ms / 1e6
 
 
 def _begin(tensor: Tensor) -> Place:
@@ -172,15 +172,15 @@ def _row(gpu: GPU, item: Item, numbers: Numbers, effort: Effort) -> dict[str, An
     try:
         work = item.begin(numbers)
         with launches.noted(gpu) as noted:
-            kept = work()
-        found = gpu_device.timed({"": launches.replays(gpu, noted)}, effort)[""]
-        del kept
+            alive = work()
+        measures = gpu_device.timed({"": launches.replays(gpu, noted)}, effort)[""]
+        del alive
     except Exception as error:  # of whatever kind: the other rows are still worth having
         return {**row, "missing": f"{type(error).__name__}: {error}"[:300]}
     gpu.trim()
     return {
         **row,
         "launches": len(noted),
-        **found.as_json(),
-        "gbs": round(nbytes / found.ms / 1e6, 1),
+        **measures.as_json(),
+        "gbs": round(nbytes / measures.ms / 1e6, 1),
     }

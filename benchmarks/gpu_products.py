@@ -121,45 +121,45 @@ QUICK = (
 def products(gpu: GPU, peer: Peer | None, quick: bool, say: Say) -> dict[str, Any]:
     """Every case, ours and PyTorch's in turns."""
     effort = gpu_device.QUICK if quick else Effort(times=5)
-    found = {}
+    outcome = {}
     for case in QUICK if quick else CASES:
-        found[case.name] = _case(gpu, peer, case, effort)
-        say(f"  {case.name}: {_said(found[case.name])}")
+        outcome[case.name] = _case(gpu, peer, case, effort)
+        say(f"  {case.name}: {_sentence(outcome[case.name])}")
         gpu.trim()
         if peer:
             peer.clear()
-    return found
+    return outcome
 
 
 def _case(gpu: GPU, peer: Peer | None, case: Case, effort: Effort) -> dict[str, Any]:
     generator = engine.Generator(1)
-    given = [engine.randn(*shape, generator=generator) for shape in case.inputs]
+    values = [engine.randn(*shape, generator=generator) for shape in case.inputs]
     rows: dict[str, Any] = {OURS: {}}
     contenders: dict[str, Contender] = {}
     results: dict[str, Any] = {}
-    makers: dict[str, Callable[[], tuple[Contender, Any]]] = {OURS: lambda: ours(gpu, case, given)}
+    makers: dict[str, Callable[[], tuple[Contender, Any]]] = {OURS: lambda: ours(gpu, case, values)}
     if case.rounds:
-        makers[OURS_BF16] = lambda: ours(gpu, case, given, engine.bfloat16)
-        makers[OURS_TF32] = lambda: ours(gpu, case, given, precision="high")
+        makers[OURS_BF16] = lambda: ours(gpu, case, values, engine.bfloat16)
+        makers[OURS_TF32] = lambda: ours(gpu, case, values, precision="high")
     if peer:
-        makers[THEIRS] = lambda: theirs(peer, case, given)
+        makers[THEIRS] = lambda: theirs(peer, case, values)
     if peer and case.rounds:
-        makers[THEIRS_BF16] = lambda: theirs(peer, case, given, peer.torch.bfloat16)
-        makers[THEIRS_TF32] = lambda: theirs(peer, case, given, rounds=True)
+        makers[THEIRS_BF16] = lambda: theirs(peer, case, values, peer.torch.bfloat16)
+        makers[THEIRS_TF32] = lambda: theirs(peer, case, values, rounds=True)
     for name, make in makers.items():
         try:
             contenders[name], results[name] = make()
         except Exception as error:  # out of memory, a kernel that is missing: others go on
             rows[name] = {"missing": f"{type(error).__name__}: {error}"[:300]}
-    for name, found in gpu_device.timed(contenders, effort).items():
-        rows[name] = {**found.as_json(), "tflops": round(case.flops / found.ms / 1e9, 3)}
+    for name, outcome in gpu_device.timed(contenders, effort).items():
+        rows[name] = {**outcome.as_json(), "tflops": round(case.flops / outcome.ms / 1e9, 3)}
     return {"gflop": round(case.flops / 1e9, 3), "rows": rows, **_compared(rows, results)}
 
 
 def ours(
     gpu: GPU,
     case: Case,
-    given: Iterable[Tensor],
+    values: Iterable[Tensor],
     dtype: Any = engine.float32,
     precision: str = "highest",
 ) -> tuple[Contender, list[float]]:
@@ -167,41 +167,41 @@ def ours(
     before = engine.get_float32_matmul_precision()
     engine.set_float32_matmul_precision(precision)
     try:
-        return _ours(gpu, case, given, dtype)
+        return _ours(gpu, case, values, dtype)
     finally:
         engine.set_float32_matmul_precision(before)
 
 
 def _ours(
-    gpu: GPU, case: Case, given: Iterable[Tensor], dtype: Any
+    gpu: GPU, case: Case, values: Iterable[Tensor], dtype: Any
 ) -> tuple[Contender, list[float]]:
-    there = (tensor.to(gpu.name).to(dtype) for tensor in given)
+    there = (tensor.to(gpu.name).to(dtype) for tensor in values)
     inputs = [tensor.requires_grad_(case.backward) for tensor in there]
     y = case.ours(*inputs)
     g = engine.ones_like(y.detach())
-    with launches.noted(gpu) as found:
+    with launches.noted(gpu) as calls:
         if case.backward:
             result = engine.grad(y, inputs, g, retain_graph=True)[-1]
         else:
             result = case.ours(*inputs)
     assert result is not None, "the input asked for its gradient"
-    replays = launches.replays(gpu, found)
-    kept = (inputs, y, g, result)
+    replays = launches.replays(gpu, calls)
+    alive = (inputs, y, g, result)
 
     def ready(count: int) -> launches.Run:
-        assert kept, "what the launches read and write lives as long as they may be replayed"
+        assert alive, "what the launches read and write lives as long as they may be replayed"
         return replays(count)
 
     return ready, result.detach()[:1].to("cpu").to(engine.float32).reshape(-1).tolist()
 
 
 def theirs(
-    peer: Peer, case: Case, given: Iterable[Tensor], dtype: Any = None, *, rounds: bool = False
+    peer: Peer, case: Case, values: Iterable[Tensor], dtype: Any = None, *, rounds: bool = False
 ) -> tuple[Contender, list[float]]:
     """PyTorch's calls, and the first numbers of what they make."""
     torch = peer.torch
     functional = torch.nn.functional
-    inputs = [peer.given(tensor).to(dtype or torch.float32) for tensor in given]
+    inputs = [peer.tensor_of(tensor).to(dtype or torch.float32) for tensor in values]
     if case.backward:
         inputs = [x.requires_grad_() for x in inputs]
         y = case.theirs(functional, *inputs)
@@ -221,20 +221,20 @@ def theirs(
 
 def _compared(rows: dict[str, Any], results: dict[str, list[float]]) -> dict[str, Any]:
     """Times as fast as PyTorch, and how far the results are from each other."""
-    found: dict[str, Any] = {"ratio": None, "ratio_bf16": None, "ratio_tf32": None}
+    outcome: dict[str, Any] = {"ratio": None, "ratio_bf16": None, "ratio_tf32": None}
     times = {name: row["ms"] for name, row in rows.items() if "ms" in row}
     for key, how in (("ratio", ""), ("ratio_bf16", " bf16"), ("ratio_tf32", " tf32")):
         pair = times.get(f"{THEIRS}{how}"), times.get(f"{OURS}{how}")
         if pair[0] is not None and pair[1]:
-            found[key] = round(pair[0] / pair[1], 3)
+            outcome[key] = round(pair[0] / pair[1], 3)
     if OURS in results and THEIRS in results:
         largest = max(map(abs, results[THEIRS]), default=0.0)
         pairs = zip(results[OURS], results[THEIRS], strict=True)
-        found["difference"] = max((abs(a - b) for a, b in pairs), default=0.0) / (largest or 1.0)
-    return found
+        outcome["difference"] = max((abs(a - b) for a, b in pairs), default=0.0) / (largest or 1.0)
+    return outcome
 
 
-def _said(case: dict[str, Any]) -> str:
+def _sentence(case: dict[str, Any]) -> str:
     row = case["rows"][OURS]
     if "missing" in row:
         return str(row["missing"])

@@ -20,7 +20,7 @@ class Peer:
     torch: Any
     device: str
 
-    def given(self, tensor: Tensor) -> Any:
+    def tensor_of(self, tensor: Tensor) -> Any:
         """Our numbers, from the CPU, in its memory."""
         return torch_model.given(self.torch, tensor).to(self.device)
 

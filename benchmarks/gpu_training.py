@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
-from benchmarks.gpu_jobs import CONFIGS, GPT2, OVERRIDES, QUICKER, built, tokens
+from benchmarks.gpu_jobs import CONFIGS, GPT2, OVERRIDES, QUICKER, job_of, tokens
 from benchmarks.gpu_torch import Peer
 from benchmarks.medians import furthest
 from benchmarks.race import Say
@@ -37,20 +37,20 @@ class Trained(Protocol):
 
 def training(gpu: GPU, peer: Peer | None, quick: bool, say: Say) -> dict[str, Any]:
     """Each workload: its speed, then its losses."""
-    found = {}
+    result = {}
     for name in CONFIGS:
         if quick and name not in QUICKER:
             say(f"{name}: left out of a quick look")
             continue
         say(f"{name}:")
-        found[name] = {
+        result[name] = {
             **speeds(gpu, peer, name, quick, say),
             "losses": losses(gpu, name, quick, say),
         }
         gpu.trim()
         if peer:
             peer.clear()
-    return found
+    return result
 
 
 def _overrides(name: str, quick: bool) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ def _overrides(name: str, quick: bool) -> tuple[str, ...]:
 
 def speeds(gpu: GPU, peer: Peer | None, name: str, quick: bool, say: Say) -> dict[str, Any]:
     """Milliseconds of a step by contender, the contenders in turns, in three repeats."""
-    job = built(CONFIGS[name], _overrides(name, quick))
+    job = job_of(CONFIGS[name], _overrides(name, quick))
     entry = {"batch": batch_size(job), "tokens": batch_size(job) * tokens(job)}
     rows: dict[str, Any] = {}
     there: dict[str, Trained] = {}
@@ -91,46 +91,46 @@ def _makers(
     start = {key: tensor.clone() for key, tensor in job.model.state_dict().items()}
 
     def ours(captured: bool, more: tuple[str, ...] = ()) -> Trained:
-        there = built(CONFIGS[name], (*overrides, *more)).to(gpu.name)
+        there = job_of(CONFIGS[name], (*overrides, *more)).to(gpu.name)
         return Steps(there, captured=captured)
 
     def theirs(there: Peer, compiled: bool, half: bool) -> Trained:
         return Rival(there.torch, job, start, compiled=compiled, device=there.device, half=half)
 
-    made: dict[str, Callable[[], Trained]] = {
+    makers: dict[str, Callable[[], Trained]] = {
         "gradcli eager": partial(ours, False),
         "gradcli captured": partial(ours, True),
     }
     if name == GPT2:
-        made["gradcli captured bf16"] = partial(ours, True, IN_BF16)
+        makers["gradcli captured bf16"] = partial(ours, True, IN_BF16)
     if peer:
-        made["torch eager"] = partial(theirs, peer, False, False)
-        made["torch compile"] = partial(theirs, peer, True, False)
+        makers["torch eager"] = partial(theirs, peer, False, False)
+        makers["torch compile"] = partial(theirs, peer, True, False)
         if name == GPT2:
-            made["torch eager bf16"] = partial(theirs, peer, False, True)
-            made["torch compile bf16"] = partial(theirs, peer, True, True)
-    return made
+            makers["torch eager bf16"] = partial(theirs, peer, False, True)
+            makers["torch compile bf16"] = partial(theirs, peer, True, True)
+    return makers
 
 
 def _timed(there: dict[str, Trained], quick: bool) -> dict[str, dict[str, Any]]:
     """Medians of each repeat, and of all turns together."""
     turns = 1 if quick else TURNS
     counts = {name: 1 if quick else _in_a_turn(trained) for name, trained in there.items()}
-    taken: dict[str, list[list[float]]] = {name: [] for name in there}
+    durations: dict[str, list[list[float]]] = {name: [] for name in there}
     for _ in range(REPEATS):
         for name in there:
-            taken[name].append([])
+            durations[name].append([])
         for _ in range(turns):
             for name, trained in there.items():
                 seconds = once(partial(trained.run, counts[name])) / counts[name]
-                taken[name][-1].append(1e3 * seconds)
+                durations[name][-1].append(1e3 * seconds)
     return {
         name: {
             "ms": round(statistics.median(itertools.chain(*repeats)), 4),
             "repeats": [round(statistics.median(one), 4) for one in repeats],
             "steps_per_turn": counts[name],
         }
-        for name, repeats in taken.items()
+        for name, repeats in durations.items()
     }
 
 
@@ -156,8 +156,8 @@ def losses(gpu: GPU, name: str, quick: bool, say: Say) -> dict[str, Any]:
     series = {}
     try:
         for device in ("cpu", gpu.name):
-            taken = Steps(built(CONFIGS[name], overrides).to(device), captured=True)
-            series[device] = [taken.run(1) for _ in range(steps)]
+            training = Steps(job_of(CONFIGS[name], overrides).to(device), captured=True)
+            series[device] = [training.run(1) for _ in range(steps)]
     except Exception as error:  # as above
         return {"missing": f"{type(error).__name__}: {error}"[:300]}
     off = furthest(series[gpu.name], series["cpu"])

@@ -22,10 +22,10 @@ LONGEST = 60.0  # seconds for one config; 6 pairs are made in any case, which an
 LEAST = 6
 
 
-def log_cost(chosen: Mapping[str, Path], quick: bool, say: Say) -> dict[str, Any]:
+def log_cost(configs: Mapping[str, Path], quick: bool, say: Say) -> dict[str, Any]:
     """A row for each config, and how many processes wanted a processor in the meantime."""
     rows = {}
-    for name, path in chosen.items():
+    for name, path in configs.items():
         rows[name] = row = measured(path, QUICK_PAIRS if quick else PAIRS)
         say(f"  {name}: {sentence(row)}")
     return {"rows": rows, "load": os.getloadavg()[1]}
@@ -116,14 +116,14 @@ def _block(
     norms: list[float],
 ) -> tuple[float, float]:
     """So many stretches: seconds by the clock, and of all processors."""
-    clock, spent = time.perf_counter(), time.process_time()
+    clock, processor = time.perf_counter(), time.process_time()
     for _ in range(count):
         stretch()
         if norm is not None:
             before = time.perf_counter()
             norm()
             norms.append(time.perf_counter() - before)
-    return time.perf_counter() - clock, time.process_time() - spent
+    return time.perf_counter() - clock, time.process_time() - processor
 
 
 def shares(rows: Mapping[str, Mapping[str, Any]]) -> Iterable[tuple[str, float, bool]]:

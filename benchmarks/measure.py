@@ -39,25 +39,25 @@ PEAKS = ("gradcli eager", "gradcli captured", "gradcli scan", "torch eager", "to
 
 
 def _probe(say: Say) -> probe.Probe:
-    made = probe.made()
-    bad = made.settle()
-    if made.reason:
-        say(f"no placement probe, so no chunk is dropped for its place: {made.reason}")
+    probe_ = probe.new_probe()
+    bad = probe_.settle()
+    if probe_.reason:
+        say(f"no placement probe, so no chunk is dropped for its place: {probe_.reason}")
     elif bad > BUSY:
         say(
             f"this machine is not at rest: {bad:.0%} of its moments are unfit, "
             "a processor being taken or shared"
         )
-    return made
+    return probe_
 
 
-def _placement(made: probe.Probe) -> dict[str, Any]:
+def _placement(probe_: probe.Probe) -> dict[str, Any]:
     """What the probe saw, for the record."""
-    sights = sorted(s.nanoseconds for s in made.sights if s.nanoseconds < 1e6)
+    sights = sorted(s.nanoseconds for s in probe_.sights if s.nanoseconds < 1e6)
     return {
-        "missing": made.reason,
-        "looks": len(made.sights),
-        "best_gflops": round(made.best, 1),
+        "missing": probe_.reason,
+        "looks": len(probe_.sights),
+        "best_gflops": round(probe_.best, 1),
         "barrier_ns_median": round(sights[len(sights) // 2], 1) if sights else None,
     }
 
@@ -67,8 +67,8 @@ def workloads(
 ) -> dict[str, Any]:
     """Time of a training step, by workload and competitor."""
     probe_ = _probe(say)
-    chosen = {n: c for n, c in COMPETITORS.items() if not only or c.package in only}
-    found: dict[str, Any] = {}
+    competitors = {n: c for n, c in COMPETITORS.items() if not only or c.package in only}
+    result: dict[str, Any] = {}
     versions: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
@@ -78,18 +78,20 @@ def workloads(
             course.write(workload, file)
             run = Race(probe_, effort, say)
             try:
-                run.enter(chosen, {peer: why for (w, peer), why in LEFT_OUT.items() if w == name})
+                run.enter(
+                    competitors, {peer: why for (w, peer), why in LEFT_OUT.items() if w == name}
+                )
                 versions |= run.versions()
                 rows = run.run(_builder(name, file))
             finally:
                 run.leave()
             ratios = targets.compare(rows)
-            found[name] = {"title": workload.title, "gflop": workload.gflop, "rows": rows}
-            found[name]["ratios"] = ratios
+            result[name] = {"title": workload.title, "gflop": workload.gflop, "rows": rows}
+            result[name]["ratios"] = ratios
             _say_rows(rows, ratios, say)
-    between = targets.python_between(found["W8"]["rows"]) if "W8" in found else None
+    between = targets.python_between(result["W8"]["rows"]) if "W8" in result else None
     return {
-        "workloads": found,
+        "workloads": result,
         "python_between_us": between,
         "versions": versions,
         "placement": _placement(probe_),
@@ -107,11 +109,11 @@ def _say_rows(rows: dict[str, Any], ratios: dict[str, Any], say: Say) -> None:
         dropped = ", ".join(f"{n} {why}" for why, n in row["dropped"].items()) or "none"
         text = f"  {name:<17} {row['ms']:>10.4f} ms (p10 {row['p10']:.4f})"
         say(f"{text}, {row['kept']} chunks, dropped: {dropped}{remarks(row)}")
-    shown = ", ".join(
+    leads = ", ".join(
         f"{key} {value:.2f}x" for key, value in ratios.items() if value and value is not True
     )
-    if shown:
-        say(f"  gradcli is faster by: {shown}")
+    if leads:
+        say(f"  gradcli is faster by: {leads}")
 
 
 def remarks(row: dict[str, Any]) -> str:
@@ -125,7 +127,7 @@ def remarks(row: dict[str, Any]) -> str:
 def matmul(quick: bool, only: Iterable[str], say: Say) -> dict[str, Any]:
     """One product, into memory that is there, against the better of torch and NumPy."""
     probe_ = _probe(say)
-    run = Race(probe_, Effort(wanted=2, seconds=1) if quick else Effort(seconds=12.0), say)
+    run = Race(probe_, Effort(good_chunks=2, seconds=1) if quick else Effort(seconds=12.0), say)
     shapes: dict[str, Any] = {}
     try:
         run.enter({n: c for n, c in PRODUCTS.items() if not only or c.package in only})
@@ -155,20 +157,20 @@ def _product(m: int, k: int, n: int) -> Callable[[Child], int]:
 
 def memory(quick: bool, only: Iterable[str], say: Say) -> dict[str, Any]:
     """Most memory a fresh process ever holds that imports, builds and trains 20 steps."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name in MEMORY[:1] if quick else MEMORY:
             file = Path(folder) / name
             course.write(course.WORKLOADS[name], file)
-            found[name] = {}
+            result[name] = {}
             for peer in PEAKS:
                 competitor = COMPETITORS[peer]
                 if only and competitor.package not in only:
                     continue
                 row = _peak(competitor, name, file)
-                found[name][peer] = row
+                result[name][peer] = row
                 say(f"{name} {peer}: " + (row.get("missing") or f"{row['peak_mib']:.0f} MiB"))
-    return {"workloads": found}
+    return {"workloads": result}
 
 
 def _peak(competitor: process.Competitor, workload: str, file: Path) -> dict[str, Any]:

@@ -34,7 +34,7 @@ class Summary:
     dropped: dict[str, int]
     noisy: bool
 
-    def written(self) -> dict[str, object]:
+    def as_json(self) -> dict[str, object]:
         """As it stands in a result file."""
         return asdict(self)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from gradcli.data.mnist import Mnist
 
 ROOT = Path(__file__).resolve().parents[1]
-BATCH, EVERY, LIMIT, WANTED = 128, 100, 5000, 0.97
+BATCH, EVERY, LIMIT, GOAL = 128, 100, 5000, 0.97
 TESTED = 1000  # test images at a time
 
 
@@ -49,8 +49,8 @@ def main(seed: int) -> None:
     tests = engine.arange(test.size, dtype=engine.int64).reshape(-1, TESTED)
     each = train.size // BATCH
     rows = engine.empty(0, BATCH, dtype=engine.int64)
-    done, epoch, accuracy = 0, 0, 0.0
-    while done < LIMIT and accuracy < WANTED:
+    count, epoch, accuracy = 0, 0, 0.0
+    while count < LIMIT and accuracy < GOAL:
         if rows.shape[0] < EVERY:
             shuffle = engine.Generator(seed, purpose="shuffle", step=epoch)
             order = engine.randperm(train.size, generator=shuffle)
@@ -58,9 +58,9 @@ def main(seed: int) -> None:
             epoch += 1
         captured.scan(rows[:EVERY])
         rows = rows[EVERY:]
-        done += EVERY
+        count += EVERY
         accuracy = float(counted.scan(tests).mean().item())
-    print(json.dumps({"steps": done, "accuracy": accuracy}))
+    print(json.dumps({"steps": count, "accuracy": accuracy}))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn import functional as F
 
 FOLDER = Path(__file__).resolve().parents[1] / "datasets" / "mnist"
-BATCH, EVERY, LIMIT, WANTED = 128, 100, 5000, 0.97
+BATCH, EVERY, LIMIT, GOAL = 128, 100, 5000, 0.97
 
 
 def read(name: str) -> tuple[Any, Any]:
@@ -36,7 +36,7 @@ def main(seed: int) -> None:
     model = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3, fused=True)
     step, accuracy = 0, 0.0
-    while step < LIMIT and accuracy < WANTED:
+    while step < LIMIT and accuracy < GOAL:
         for rows in torch.randperm(len(x)).split(BATCH):
             loss = F.cross_entropy(model(x[rows]), y[rows])
             optimizer.zero_grad()
@@ -46,7 +46,7 @@ def main(seed: int) -> None:
             if step % EVERY == 0:
                 with torch.no_grad():
                     accuracy = (model(test_x).argmax(1) == test_y).float().mean().item()
-                if accuracy >= WANTED:
+                if accuracy >= GOAL:
                     break
     print(json.dumps({"steps": step, "accuracy": accuracy}))
 

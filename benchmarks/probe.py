@@ -59,13 +59,13 @@ class Probe:
 
     def wait(self, looks: int = 12) -> str:
         """Look until a moment is good, or `looks` times; what the last look found."""
-        found = self.look()
+        now = self.look()
         for _ in range(looks - 1):
-            if not found:
+            if not now:
                 break
             time.sleep(0.005)
-            found = self.look()
-        return found
+            now = self.look()
+        return now
 
 
 def fault(sight: Sight, best: float) -> str:
@@ -77,28 +77,30 @@ def fault(sight: Sight, best: float) -> str:
     return ""
 
 
-def made() -> Probe:
+def new_probe() -> Probe:
     """The probe, compiled at first use into the folder for temporary files."""
     compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         return Probe(None, "no C compiler")
     key = hashlib.sha256(SOURCE.read_bytes() + repr((compiler, FLAGS)).encode()).hexdigest()[:16]
-    built = Path(tempfile.gettempdir()) / f"gradcli-probe-{os.getuid()}-{key}.so"
+    binary = Path(tempfile.gettempdir()) / f"gradcli-probe-{os.getuid()}-{key}.so"
     try:
-        if not built.exists():
-            _compile(compiler, built)
-        return Probe(ctypes.CDLL(str(built)))
+        if not binary.exists():
+            _compile(compiler, binary)
+        return Probe(ctypes.CDLL(str(binary)))
     except (OSError, subprocess.SubprocessError) as error:
         return Probe(None, f"probe.c could not be built or loaded: {error}")
 
 
-def _compile(compiler: str, built: Path) -> None:
+def _compile(compiler: str, binary: Path) -> None:
     """Into a name of its own first, so that nobody loads half a file."""
-    fresh = built.with_suffix(f".{os.getpid()}.so")
+    fresh = binary.with_suffix(f".{os.getpid()}.so")
     for extra in (["-march=native"], []):
         command = [compiler, *FLAGS, *extra, "-o", str(fresh), str(SOURCE)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        if done.returncode == 0:
-            fresh.replace(built)
+        ending = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        if ending.returncode == 0:
+            fresh.replace(binary)
             return
-    raise OSError(done.stderr.strip().splitlines()[-1] if done.stderr else "the compiler failed")
+    raise OSError(
+        ending.stderr.strip().splitlines()[-1] if ending.stderr else "the compiler failed"
+    )

@@ -159,6 +159,6 @@ def two_processors() -> list[int]:
     """Confine this process, and the children it will start, to two processors."""
     if not hasattr(os, "sched_setaffinity"):
         return []
-    chosen = sorted(os.sched_getaffinity(0))[:2]
-    os.sched_setaffinity(0, chosen)
-    return chosen
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    os.sched_setaffinity(0, cores)
+    return cores

@@ -22,14 +22,14 @@ TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to race: until each has `wanted` good chunks, or `seconds` are over."""
+    """How long to race: until each has `good_chunks`, or `seconds` are over."""
 
-    wanted: int = 25
+    good_chunks: int = 25
     seconds: float = 60.0
     least: int = 3
 
 
-QUICK = Effort(wanted=3, seconds=4.0, least=2)
+QUICK = Effort(good_chunks=3, seconds=4.0, least=2)
 
 
 @dataclass
@@ -85,13 +85,13 @@ class Race:
 
     def versions(self) -> dict[str, str]:
         """Of every library that takes part."""
-        found: dict[str, str] = {}
+        numbers: dict[str, str] = {}
         for child in self.children.values():
             try:
-                found |= child.ask("versions")
+                numbers |= child.ask("versions")
             except Failure as failure:
-                found[child.competitor.package] = f"fails: {failure}"
-        return found
+                numbers[child.competitor.package] = f"fails: {failure}"
+        return numbers
 
     def run(self, build: Build, trace: int = TRACE, chunk: float = CHUNK) -> dict[str, Any]:
         """One workload: rows by competitor, those that failed with the reason."""
@@ -145,7 +145,7 @@ class Race:
             turns += 1
             good = min((sum(not c.fault for c in judged(e.chunks)) for e in racing), default=0)
             late = time.monotonic() - began > self._effort.seconds
-            if (good >= self._effort.wanted or late) and turns >= self._effort.least:
+            if (good >= self._effort.good_chunks or late) and turns >= self._effort.least:
                 return
 
     def _chunk(self, entry: Entry) -> Chunk:
@@ -159,7 +159,7 @@ class Race:
 def _row(entry: Entry, reference: list[float]) -> dict[str, Any]:
     off = furthest(entry.losses, reference)
     row = {
-        **summary(entry.chunks).written(),
+        **summary(entry.chunks).as_json(),
         "steps_per_chunk": entry.steps,
         "spun_ms": round(entry.spun * 1e3, 3),
     }

@@ -65,22 +65,22 @@ def ranks(quick: bool, _only: tuple[str, ...], say: Callable[[str], None]) -> di
     if importlib.util.find_spec("mpi4py") is None:
         raise ModuleNotFoundError(f"mpi4py is not installed: {CURE}")
     sums = ["-m", "benchmarks.ranks_sums", *(["--quick"] if quick else [])]
-    found: dict[str, Any] = {"sums": json.loads(_output(2, sums))}
-    for row in found["sums"]:
+    result: dict[str, Any] = {"sums": json.loads(_output(2, sums))}
+    for row in result["sums"]:
         times = ", ".join(f"{name} {ms:.3f}" for name, ms in row["ms"].items())
         say(f"  sum of {row['length']:,}: {times} ms")
     doctor = {n: json.loads(_output(n, ["-m", "gradcli", "doctor", "--json"])) for n in COUNTS}
-    found |= {
+    result |= {
         "versions": {"mpi4py": version("mpi4py"), "MPI": doctor[COUNTS[0]]["mpi"]},
         "cores": available_threads(),
         "doctor": {str(count): report["sums"] for count, report in doctor.items()},
         "steps": {},
     }
     for name, config in CONFIGS.items():
-        found["steps"][name] = row = _steps(config, quick)
+        result["steps"][name] = row = _steps(config, quick)
         medians = (f"{way} {statistics.median(ms):.3f}" for way, ms in row["ms"].items())
         say(f"  {name}: {', '.join(medians)} ms")
-    return found
+    return result
 
 
 def _steps(config: Config, quick: bool) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def _output(count: int, arguments: list[str], cwd: Path = ROOT) -> str:
     """What Python prints on so many ranks (0: without a launcher)."""
     launcher = [_mpirun(), "-n", str(count)] if count else []
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [*launcher, sys.executable, *arguments],
             cwd=cwd,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -127,10 +127,12 @@ def _output(count: int, arguments: list[str], cwd: Path = ROOT) -> str:
         )
     except subprocess.TimeoutExpired as error:
         raise ChildProcessError(f"`{' '.join(arguments)}` took more than {LIMIT} s") from error
-    if done.returncode:
-        said = f"{done.stdout}{done.stderr}".strip()
-        raise ChildProcessError(f"`{' '.join(arguments)}` ended with {done.returncode}: {said}")
-    return done.stdout
+    if process.returncode:
+        output = f"{process.stdout}{process.stderr}".strip()
+        raise ChildProcessError(
+            f"`{' '.join(arguments)}` ended with {process.returncode}: {output}"
+        )
+    return process.stdout
 
 
 def _mpirun() -> str:

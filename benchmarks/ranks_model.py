@@ -38,7 +38,7 @@ def share(count: int) -> str:
     return f"{ALONE}, batch / {count}"
 
 
-def checks(found: Mapping[str, Any]) -> dict[str, dict[int, Check]]:
+def checks(result: Mapping[str, Any]) -> dict[str, dict[int, Check]]:
     """For each config of a result and each number of ranks, the step predicted and measured."""
     return {
         name: {
@@ -46,15 +46,15 @@ def checks(found: Mapping[str, Any]) -> dict[str, dict[int, Check]]:
                 step_ms(
                     median(row["ms"][share(count)]),
                     count,
-                    found["cores"],
+                    result["cores"],
                     row["numbers"] * NUMBER,
-                    found["doctor"][str(count)],
+                    result["doctor"][str(count)],
                 ),
                 median(row["ms"][on_ranks(count)]),
             )
             for count in COUNTS
         }
-        for name, row in found["steps"].items()
+        for name, row in result["steps"].items()
     }
 
 

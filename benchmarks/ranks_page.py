@@ -30,22 +30,22 @@ share {cores} cores of a host, on which more ranks take turns; each has 1 / N of
 
 def update(page: Path, folder: Path) -> None:
     """Replace what stands between the markers, by the newest result."""
-    found = results.newest(folder, "ranks")
-    body = "\nNothing has been measured yet.\n\n" if found is None else prediction(found)
+    result = results.newest(folder, "ranks")
+    body = "\nNothing has been measured yet.\n\n" if result is None else prediction(result)
     page.write_text(between_markers(page, BEGIN, END, body), encoding="utf-8")
 
 
-def prediction(found: Mapping[str, Any]) -> str:
+def prediction(result: Mapping[str, Any]) -> str:
     """A table of steps to 1,024 ranks, and how far the model is from what was measured."""
-    per_byte = ranks_model.own_ms_per_byte(found["doctor"]["2"])
-    ways = [(name, network) for name in found["steps"] for network in NETWORKS]
+    per_byte = ranks_model.own_ms_per_byte(result["doctor"]["2"])
+    ways = [(name, network) for name in result["steps"] for network in NETWORKS]
     lines = [
-        [f"{ranks:,}", *(_cell(found["steps"][name], ranks, net, per_byte) for name, net in ways)]
+        [f"{ranks:,}", *(_cell(result["steps"][name], ranks, net, per_byte) for name, net in ways)]
         for ranks in RANKS
     ]
     head = ("ranks: ms a step", *(f"{name}, {network}" for name, network in ways))
-    note, check = NOTE.format(us=LATENCY_MS * 1e3), CHECK.format(cores=found["cores"])
-    return f"\n{note}\n{table(head, lines)}\n{check}\n{_checks(found)}\n{where(found)}\n\n"
+    note, check = NOTE.format(us=LATENCY_MS * 1e3), CHECK.format(cores=result["cores"])
+    return f"\n{note}\n{table(head, lines)}\n{check}\n{_checks(result)}\n{where(result)}\n\n"
 
 
 def _cell(row: Mapping[str, Any], ranks: int, network: str, own: float) -> str:
@@ -56,10 +56,10 @@ def _cell(row: Mapping[str, Any], ranks: int, network: str, own: float) -> str:
     return f"{number(step)} ({sum_ms / step:.0%})"
 
 
-def _checks(found: Mapping[str, Any]) -> str:
+def _checks(result: Mapping[str, Any]) -> str:
     lines = [
         (name, str(count), number(one.model_ms), number(one.median_ms), f"{one.error:+.0%}")
-        for name, counts in ranks_model.checks(found).items()
+        for name, counts in ranks_model.checks(result).items()
         for count, one in counts.items()
     ]
     return table(("config", "ranks", "predicted ms", "measured ms", "difference"), lines)

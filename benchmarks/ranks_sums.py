@@ -64,11 +64,11 @@ def main() -> None:
     engine.set_num_threads(1)
     group = distributed.join()
     quick = "--quick" in sys.argv
-    found = [
+    figures = [
         measured(length, 5 if quick else 401 if length < 1_000_000 else 41) for length in LENGTHS
     ]
     if group.rank == 0:
-        print(json.dumps(found))
+        print(json.dumps(figures))
 
 
 if __name__ == "__main__":

@@ -36,8 +36,8 @@ def _field(file: str, name: str) -> str:
         lines = Path(file).read_text().splitlines()
     except OSError:
         return ""
-    found = (line.partition(":")[2].strip() for line in lines if line.startswith(name))
-    return next(found, "")
+    result = (line.partition(":")[2].strip() for line in lines if line.startswith(name))
+    return next(result, "")
 
 
 def _isa() -> str:
@@ -46,7 +46,7 @@ def _isa() -> str:
     return named[0] if named else platform.machine()
 
 
-def document(kind: str, found: dict[str, Any], quick: bool) -> dict[str, Any]:
+def document(kind: str, result: dict[str, Any], quick: bool) -> dict[str, Any]:
     """A result as it is written."""
     return {
         "format": FORMAT,
@@ -54,15 +54,15 @@ def document(kind: str, found: dict[str, Any], quick: bool) -> dict[str, Any]:
         "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "quick": quick,
         "machine": machine(),
-        **found,
+        **result,
     }
 
 
-def write(folder: Path, made: dict[str, Any]) -> Path:
+def write(folder: Path, content: dict[str, Any]) -> Path:
     """Write a result; one of the same day and kind is replaced."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{made['date'][:10]}-{made['kind']}.json"
-    path.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+    path = folder / f"{content['date'][:10]}-{content['kind']}.json"
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return path
 
 
@@ -71,5 +71,5 @@ def newest(folder: Path, kind: str) -> dict[str, Any] | None:
     files = sorted(folder.glob(f"????-??-??-{kind}.json"))
     if not files:
         return None
-    found: dict[str, Any] = json.loads(files[-1].read_text(encoding="utf-8"))
-    return found
+    result: dict[str, Any] = json.loads(files[-1].read_text(encoding="utf-8"))
+    return result

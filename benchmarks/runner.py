@@ -55,10 +55,10 @@ class Loop:
 
     def losses(self, steps: int) -> list[float]:
         """The first losses, read one by one."""
-        found: list[float] = []
+        series: list[float] = []
         for item in itertools.islice(self._items, math.ceil(steps / self.unit)):
-            found += self._values(self._call(*item))
-        return found[:steps]
+            series += self._values(self._call(*item))
+        return series[:steps]
 
     def run(self, steps: int) -> None:
         """The timed loop: nothing in it but taking a batch and the step."""

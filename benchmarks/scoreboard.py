@@ -191,15 +191,15 @@ def measure(name: str, say: Callable[[str], None]) -> Outcome:
     """Run the row of this name: its figures, and when and of what they are."""
     row, began = ROWS[name], time.monotonic()
     changed = "+" if _git("status", "--porcelain", "--", "gradcli", "tests", "configs") else ""
-    done = subprocess.run(
+    ending = subprocess.run(
         [sys.executable, *row.command], cwd=ROOT, capture_output=True, text=True, check=False
     )
     try:
-        figures = row.read(done.stdout)
+        figures = row.read(ending.stdout)
     except (ValueError, LookupError) as error:
         raise ChildProcessError(
-            f"{name}: {shown(row)} gave no figures ({error}), exit {done.returncode}: "
-            f"{done.stderr[-2000:]}"
+            f"{name}: {command_of(row)} gave no figures ({error}), exit {ending.returncode}: "
+            f"{ending.stderr[-2000:]}"
         ) from None
     say(f"{name}: {row.say(figures)}")
     return {
@@ -211,10 +211,12 @@ def measure(name: str, say: Callable[[str], None]) -> Outcome:
 
 
 def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    ending = subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return ending.stdout.strip()
 
 
-def shown(row: Row) -> str:
+def command_of(row: Row) -> str:
     """The command as a reader types it."""
     return " ".join(["python", *(f'"{word}"' if " " in word else word for word in row.command)])

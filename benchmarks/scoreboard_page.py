@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from benchmarks.scoreboard import ROWS, shown
+from benchmarks.scoreboard import ROWS, command_of
 
 ERRORS = ("largest", "each", "backward")
 WORST = 20  # ops in the table of rounding
@@ -53,7 +53,7 @@ def page(rows: Mapping[str, Any]) -> str:
         result = rows.get(name)
         outcome = row.say(result["figures"]) if result else "not run yet"
         of = f"{result['commit']}, {result['date']}, {_time(result['seconds'])}" if result else ""
-        lines.append(f"| {row.what} | {outcome} | `{shown(row)}` | {of} |")
+        lines.append(f"| {row.what} | {outcome} | `{command_of(row)}` | {of} |")
     parts = [INTRODUCTION, "\n".join(lines) + "\n"]
     for name, write in PARTS.items():
         if name in rows:

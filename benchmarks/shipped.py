@@ -27,37 +27,36 @@ TEMPERATURE = 0.8
 
 def files(long: bool = True) -> dict[str, Path]:
     """The configs by name; with `long` those of an hour's patience too."""
-    found = [*FOLDER.glob("*.yaml"), *(FOLDER.glob("long/*.yaml") if long else ())]
-    return {path.stem: path for path in sorted(found)}
+    paths = [*FOLDER.glob("*.yaml"), *(FOLDER.glob("long/*.yaml") if long else ())]
+    return {path.stem: path for path in sorted(paths)}
 
 
-def shipped(chosen: Mapping[str, Path], before: Mapping[str, Any], say: Say) -> dict[str, Any]:
+def shipped(configs: Mapping[str, Path], before: Mapping[str, Any], say: Say) -> dict[str, Any]:
     """A row for each config that is chosen, beside the rows of `before` of those that are not."""
     rows = {name: row for name, row in before.get("rows", {}).items() if name in files()}
-    for name, path in chosen.items():
+    for name, path in configs.items():
         rows[name] = row = trained(path)
-        say(f"  {name}: {said(row)}")
+        say(f"  {name}: {sentence(row)}")
     return {"rows": dict(sorted(rows.items()))}
 
 
-def said(row: Mapping[str, Any]) -> str:
+def sentence(row: Mapping[str, Any]) -> str:
     """A row in one line."""
     if "missing" in row:
         return f"takes no part: {row['missing']}"
     figures = (
-        f"{metric} {row['metrics'][metric]:.4f} ({wanted})"
-        for metric, wanted in row["expect"].items()
+        f"{metric} {row['metrics'][metric]:.4f} ({goal})" for metric, goal in row["expect"].items()
     )
     verdict = "reached" if row["reached"] else "MISSED"
     return f"{verdict}: {', '.join(figures)}, {row['steps']} steps, {row['seconds']:.0f} s"
 
 
-def on_text(chosen: Mapping[str, Path], file: Path, say: Say) -> dict[str, Any]:
+def on_text(configs: Mapping[str, Path], file: Path, say: Say) -> dict[str, Any]:
     """A row for each of these configs of text, trained on another text than its own."""
     rows = {}
-    for name, path in chosen.items():
+    for name, path in configs.items():
         rows[name] = row = trained(path, [f"data.file={file.resolve()}", "train.sample=null"])
-        say(f"  {name}: {said(row)}")
+        say(f"  {name}: {sentence(row)}")
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     return {"text": {"file": file.name, "sha256": digest}, "rows": rows}
 
@@ -70,15 +69,15 @@ def trained(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
         if _without_data(error):
             return {"missing": str(error)}
         raise
-    began, spent = time.perf_counter(), _processor_seconds()
+    began, processor = time.perf_counter(), _processor_seconds()
     with tempfile.TemporaryDirectory() as runs:
-        done = _train(path, changes, runs)
+        ending = _train(path, changes, runs)
         times = {
             "seconds": round(time.perf_counter() - began, 1),
-            "processor_seconds": round(_processor_seconds() - spent, 1),
+            "processor_seconds": round(_processor_seconds() - processor, 1),
         }
         sample = _written_on(runs) if config.facts.input_kind == "index" else {}
-    result = json.loads(done.stdout)
+    result = json.loads(ending.stdout)
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         **times,
@@ -86,26 +85,26 @@ def trained(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
         "epochs": config.train.epochs,
         "expect": {one.metric: f"{one.comparison} {one.value:g}" for one in config.expect},
         "metrics": {name: round(value, 5) for name, value in result["metrics"].items()},
-        "reached": done.returncode == 0,
+        "reached": ending.returncode == 0,
         **sample,
     }
 
 
 def _train(path: Path, changes: Sequence[str], runs: str) -> subprocess.CompletedProcess[str]:
     settings = [part for change in changes for part in ("-s", change)]
-    done = _command("train", str(path), *settings, "--runs", runs, "--threads", "2")
-    if done.returncode not in (0, EXIT_MISSED):
-        raise ChildProcessError(f"{path.name}: {done.stderr.strip()}")
-    return done
+    ending = _command("train", str(path), *settings, "--runs", runs, "--threads", "2")
+    if ending.returncode not in (0, EXIT_MISSED):
+        raise ChildProcessError(f"{path.name}: {ending.stderr.strip()}")
+    return ending
 
 
 def _written_on(runs: str) -> dict[str, Any]:
     """What the model of a text writes behind a prompt; nothing where the prompt is not its own."""
     how = ("--prompt", PROMPT, "--temperature", str(TEMPERATURE), "--runs", runs)
-    done = _command("predict", "last", *how)
-    if done.returncode:
+    ending = _command("predict", "last", *how)
+    if ending.returncode:
         return {}
-    text = json.loads(done.stdout)["text"]
+    text = json.loads(ending.stdout)["text"]
     return {"sample": {"prompt": PROMPT, "temperature": TEMPERATURE, "text": text}}
 
 

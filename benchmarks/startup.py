@@ -44,22 +44,24 @@ def timed(arguments: Iterable[str]) -> tuple[float, str]:
     Bytecode may be kept, as it is of every package that was installed: no turn but the first
     compiles our sources.
     """
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
     began = time.perf_counter()
-    done = subprocess.run(
+    ending = subprocess.run(
         [sys.executable, *arguments],
         capture_output=True,
         text=True,
         cwd=ROOT,
-        env={**kept, "PYTHONPATH": str(ROOT)},
+        env={**environment, "PYTHONPATH": str(ROOT)},
         timeout=PATIENCE,
         check=False,
     )
     seconds = time.perf_counter() - began
-    if done.returncode:
-        words = done.stderr.strip().splitlines()
-        raise ChildProcessError(words[-1] if words else f"exit {done.returncode}")
-    return seconds, done.stdout
+    if ending.returncode:
+        words = ending.stderr.strip().splitlines()
+        raise ChildProcessError(words[-1] if words else f"exit {ending.returncode}")
+    return seconds, ending.stdout
 
 
 def _imports() -> dict[str, Command]:
@@ -79,10 +81,10 @@ def _first_steps(file: Path) -> dict[str, Command]:
         "c = Competitor(*sys.argv[1:3]); c.build('W2', sys.argv[3]); c.losses(1)"
     )
     names = ("gradcli eager", "gradcli captured", "torch eager", "torch compile", "jax jit")
-    chosen = {name: COMPETITORS[name] for name in names}
+    competitors = {name: COMPETITORS[name] for name in names}
     return {
         f"first step, {name}": Command(("-c", code, c.module, c.mode, str(file)), (c.package,))
-        for name, c in chosen.items()
+        for name, c in competitors.items()
     }
 
 
@@ -93,9 +95,9 @@ def _training(runs: Path) -> dict[str, Command]:
     return {"gradcli train, one step": Command(arguments, ("gradcli",))}
 
 
-def _chosen(commands: dict[str, Command], only: Iterable[str]) -> dict[str, Command]:
-    wanted = set(only)
-    return {n: c for n, c in commands.items() if not wanted or set(c.needs) <= wanted}
+def _choose(commands: dict[str, Command], only: Iterable[str]) -> dict[str, Command]:
+    packages = set(only)
+    return {n: c for n, c in commands.items() if not packages or set(c.needs) <= packages}
 
 
 def startup(quick: bool, only: Iterable[str], say: Say) -> dict[str, Any]:
@@ -104,15 +106,15 @@ def startup(quick: bool, only: Iterable[str], say: Say) -> dict[str, Any]:
         file = Path(folder) / "W2"
         course.write(course.WORKLOADS["W2"], file)
         every = {**_imports(), **_training(Path(folder) / "runs"), **_first_steps(file)}
-        commands = _chosen(every, only)
+        commands = _choose(every, only)
         rows = {n: {"missing": c.missing()} for n, c in commands.items() if c.missing()}
         taking = {name: c for name, c in commands.items() if name not in rows}
-        found = _in_turns(
+        figures = _in_turns(
             {name: _command(c) for name, c in taking.items()},
             range(QUICK_TURNS if quick else TURNS + 1),
             warm=not quick,
         )
-    rows |= found
+    rows |= figures
     _say_rows(rows, say)
     return {"rows": rows}
 
@@ -165,8 +167,8 @@ def _say_rows(rows: dict[str, Any], say: Say) -> None:
             say(f"  {name}: takes no part: {row['missing']}")
         else:
             facts = {k: v for k, v in row.items() if k not in ("seconds", "p10", "runs")}
-            shown = "".join(f", {key} {value:g}" for key, value in facts.items())
-            say(f"  {name:<28} {row['seconds']:.3f} s (p10 {row['p10']:.3f}){shown}")
+            remarks = "".join(f", {key} {value:g}" for key, value in facts.items())
+            say(f"  {name:<28} {row['seconds']:.3f} s (p10 {row['p10']:.3f}){remarks}")
 
 
 # -- MNIST to 97 % ---------------------------------------------------------------------------------
@@ -174,8 +176,8 @@ def _say_rows(rows: dict[str, Any], say: Say) -> None:
 
 def _script(name: str) -> Timed:
     def run(seed: int) -> tuple[float, dict[str, Any]]:
-        seconds, said = timed((f"benchmarks/{name}", str(seed)))
-        facts: dict[str, Any] = json.loads(said.splitlines()[-1])
+        seconds, output = timed((f"benchmarks/{name}", str(seed)))
+        facts: dict[str, Any] = json.loads(output.splitlines()[-1])
         return seconds, facts
 
     return run
@@ -199,7 +201,7 @@ def _command_line(steps_of: dict[int, int]) -> Timed:
 
 def mnist97(quick: bool, only: Iterable[str], say: Say) -> dict[str, Any]:
     """Seconds of whole processes that train to 97 %, one seed after the other."""
-    wanted = set(only)
+    packages = set(only)
     steps_of: dict[int, int] = {}
     script = _script("mnist97_gradcli.py")
 
@@ -210,9 +212,9 @@ def mnist97(quick: bool, only: Iterable[str], say: Say) -> dict[str, Any]:
 
     work: dict[str, Timed] = {}
     rows: dict[str, Any] = {}
-    if not wanted or "gradcli" in wanted:
+    if not packages or "gradcli" in packages:
         work |= {"gradcli script": ours, "gradcli train": _command_line(steps_of)}
-    if not wanted or "torch" in wanted:
+    if not packages or "torch" in packages:
         absent = Command((), ("torch",)).missing()
         if absent:
             rows["torch script"] = {"missing": absent}

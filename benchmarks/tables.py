@@ -62,20 +62,20 @@ def tables(folder: Path) -> str:
     """All tables whose results are there."""
     parts = []
     for kind in results.KINDS:
-        found = results.newest(folder, kind)
-        if found is not None:
-            parts.append(f"\n{TABLES[kind](found)}\n{where(found)}\n")
+        result = results.newest(folder, kind)
+        if result is not None:
+            parts.append(f"\n{TABLES[kind](result)}\n{where(result)}\n")
     return "".join(parts) + "\n" if parts else "\nNothing has been measured yet.\n\n"
 
 
-def where(found: Mapping[str, Any]) -> str:
+def where(result: Mapping[str, Any]) -> str:
     """On which machine, when, against what."""
-    machine = found["machine"]
-    versions = ", ".join(f"{k} {v}" for k, v in found.get("versions", {}).items() if v)
+    machine = result["machine"]
+    versions = ", ".join(f"{k} {v}" for k, v in result.get("versions", {}).items() if v)
     memory = f", {machine['memory_gib']:g} GiB" if machine["memory_gib"] else ""
-    look = "; a quick look, not a measurement" if found["quick"] else ""
+    look = "; a quick look, not a measurement" if result["quick"] else ""
     place = f"{machine['cpu']} ({machine['isa']}), {machine['cores']} processors{memory}"
-    return f"*{found['date'][:10]}, {place}" + (f"; {versions}" if versions else "") + f"{look}.*"
+    return f"*{result['date'][:10]}, {place}" + (f"; {versions}" if versions else "") + f"{look}.*"
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -102,18 +102,18 @@ def number(value: float) -> str:
     return f"{value:.{places - (value >= 10)}f}"
 
 
-def _times(ratio: float | None, wanted: float | None = None, doubtful: bool = False) -> str:
+def _times(ratio: float | None, limit: float | None = None, doubtful: bool = False) -> str:
     if ratio is None:
         return "-"
-    reached = "?" if doubtful else "yes" if wanted is not None and ratio >= wanted else "no"
-    goal = "" if wanted is None else f" ({wanted:g}, {reached})"
+    reached = "?" if doubtful else "yes" if limit is not None and ratio >= limit else "no"
+    goal = "" if limit is None else f" ({limit:g}, {reached})"
     return f"{number(ratio) if ratio >= 100 or ratio < 0.1 else format(ratio, '.2f')}x{goal}"
 
 
-def _workloads(found: Mapping[str, Any]) -> str:
-    head = ("ms a step", *COLUMNS, "vs torch (wanted)", "vs jax (wanted)", "one call vs torch")
+def _workloads(result: Mapping[str, Any]) -> str:
+    head = ("ms a step", *COLUMNS, "vs torch (limit)", "vs jax (limit)", "one call vs torch")
     rows = []
-    for name, entry in found["workloads"].items():
+    for name, entry in result["workloads"].items():
         ratios, times = entry["ratios"], [_ms(entry["rows"].get(c)) for c in COLUMNS]
         against = (
             _times(ratios["torch"], AGAINST_TORCH[name], ratios["torch_doubtful"]),
@@ -125,61 +125,65 @@ def _workloads(found: Mapping[str, Any]) -> str:
         "Our fastest way against the fastest way of the peer. *captured*: one Python call a step; "
         "*scan*: many steps in one call. \\*: too few undisturbed moments, or other losses.\n"
     )
-    between = found.get("python_between_us")
+    between = result.get("python_between_us")
     if between is not None:
         note += f"Python between two captured steps: {number(between)} microseconds (W8).\n"
     return f"## Training steps\n\n{table(head, rows)}\n{note}"
 
 
-def _matmul(found: Mapping[str, Any]) -> str:
+def _matmul(result: Mapping[str, Any]) -> str:
     names = ("gradcli c", "gradcli captured", "gradcli eager", "torch", "numpy")
     rows = []
-    for shape, entry in found["shapes"].items():
+    for shape, entry in result["shapes"].items():
         rates = (entry["rows"].get(name, {}).get("gflops") for name in names)
-        shown = ("-" if rate is None else number(rate) for rate in rates)
-        rows.append((shape, *shown, *map(_times, compare_products(entry["rows"]).values())))
+        cells = ("-" if rate is None else number(rate) for rate in rates)
+        rows.append((shape, *cells, *map(_times, compare_products(entry["rows"]).values())))
     head = ("GFLOP/s", *names, *(f"{what} vs the better peer" for what in PRODUCT_WAYS))
-    means = (f"{what} {_times(product_mean(found, what), MATMUL_MEAN)}" for what in PRODUCT_WAYS)
+    means = (f"{what} {_times(product_mean(result, what), MATMUL_MEAN)}" for what in PRODUCT_WAYS)
     note = (
-        f"Geometric means (wanted): {', '.join(means)}; no shape is to be below {MATMUL_EACH:g}. "
+        f"Geometric means (limit): {', '.join(means)}; no shape is to be below {MATMUL_EACH:g}. "
         "*The kernel* (gradcli c): through `gc_run` without Python, as inside a larger step, while "
         "the peers are called from Python. *One captured call*: both matrices are arguments.\n"
     )
     return f"## Matrix products\n\n{table(head, rows)}\n{note}"
 
 
-def _memory(found: Mapping[str, Any]) -> str:
+def _memory(result: Mapping[str, Any]) -> str:
     names = COLUMNS[:5]
     rows = []
-    for name, entry in found["workloads"].items():
+    for name, entry in result["workloads"].items():
         peaks = (entry.get(peer, {}).get("peak_mib") for peer in names)
         rows.append((name, *("-" if peak is None else f"{peak:.0f}" for peak in peaks)))
     return f"## Peak memory of the process\n\n{table(('MiB', *names), rows)}"
 
 
-def _startup(found: Mapping[str, Any]) -> str:
-    return f"## Start-up\n\n{_seconds(found['rows'])}"
+def _startup(result: Mapping[str, Any]) -> str:
+    return f"## Start-up\n\n{_seconds(result['rows'])}"
 
 
-def _mnist97(found: Mapping[str, Any]) -> str:
+def _mnist97(result: Mapping[str, Any]) -> str:
     title = "From a cold process to 97 % on MNIST"
-    return f"## {title}\n\n{_seconds(found['rows'], ('steps', 'accuracy'))}"
+    return f"## {title}\n\n{_seconds(result['rows'], ('steps', 'accuracy'))}"
 
 
-def _ranks(found: Mapping[str, Any]) -> str:
+def _ranks(result: Mapping[str, Any]) -> str:
     sums = [
         (f"{row['length']:,}", *map(number, row["ms"].values()), f"{row['ratios']['exact']:.2f}")
-        for row in found["sums"]
+        for row in result["sums"]
     ]
-    ways = list(next(iter(found["steps"].values()))["ms"])
+    ways = list(next(iter(result["steps"].values()))["ms"])
     steps = [
         (name, *(number(median(row["ms"][way])) for way in ways))
-        for name, row in found["steps"].items()
+        for name, row in result["steps"].items()
     ]
-    head = ("ms a sum over 2 ranks", *found["sums"][0]["ms"], "exact / MPI_Allreduce (at most 1.5)")
+    head = (
+        "ms a sum over 2 ranks",
+        *result["sums"][0]["ms"],
+        "exact / MPI_Allreduce (at most 1.5)",
+    )
     verdicts = "; ".join(
         f"{one['what']} {one['figure']:.3g} ({one['wanted']:g}, {'yes' if one['passed'] else 'no'})"
-        for one in found["verdicts"][len(sums) :]
+        for one in result["verdicts"][len(sums) :]
     )
     return (
         f"## Ranks\n\n{table(head, sums)}\n{table(('ms a step', *ways), steps)}\n"
@@ -196,72 +200,70 @@ def _seconds(rows: Mapping[str, Any], facts: tuple[str, ...] = ()) -> str:
     return table(("seconds", "median", "10th percentile", *facts), lines)
 
 
-def _configs(found: Mapping[str, Any]) -> str:
+def _configs(result: Mapping[str, Any]) -> str:
     note = (
         "Each trained once from a cold process, not as a race: other work on the machine makes the "
         "wall clock slower, and hardly changes what the processors spend.\n"
     )
-    return f"## The configs\n\n{_trainings(found)}\n{note}"
+    return f"## The configs\n\n{_trainings(result)}\n{note}"
 
 
-def _text(found: Mapping[str, Any]) -> str:
-    rows = found["rows"].items()
+def _text(result: Mapping[str, Any]) -> str:
+    rows = result["rows"].items()
     samples = "".join(
         f"\n{name} goes on, at temperature {sample['temperature']}:\n\n"
         f"```\n{sample['prompt']}{sample['text']}\n```\n"
         for name, row in rows
         if (sample := row.get("sample"))
     )
-    return f"## Models of {found['text']['file']}\n\n{_trainings(found)}{samples}"
+    return f"## Models of {result['text']['file']}\n\n{_trainings(result)}{samples}"
 
 
-def _trainings(found: Mapping[str, Any]) -> str:
+def _trainings(result: Mapping[str, Any]) -> str:
     lines = []
-    for name, row in found["rows"].items():
-        for metric, wanted in row.get("expect", {}).items():
-            verdict = (
-                f"{row['metrics'][metric]:.4g} ({wanted}, {'yes' if row['reached'] else 'no'})"
-            )
+    for name, row in result["rows"].items():
+        for metric, limit in row.get("expect", {}).items():
+            verdict = f"{row['metrics'][metric]:.4g} ({limit}, {'yes' if row['reached'] else 'no'})"
             times = (f"{row[key]:.0f}" for key in ("seconds", "processor_seconds"))
             lines.append((name, f"{metric} {verdict}", f"{row['steps']:,}", *times))
-    head = ("config", "reached (wanted)", "steps", "seconds", "spent by the processors")
+    head = ("config", "reached (limit)", "steps", "seconds", "spent by the processors")
     return table(head, lines)
 
 
-def _where_on_gpu(found: Mapping[str, Any]) -> str:
-    gpu = found["gpu"]
+def _where_on_gpu(result: Mapping[str, Any]) -> str:
+    gpu = result["gpu"]
     versions = ", ".join(f"{name} {version}" for name, version in gpu["versions"].items())
-    without = found.get("torch_missing")
+    without = result.get("torch_missing")
     return f"On {gpu['is']}; {versions}" + (f"; without torch: {without}" if without else "") + "."
 
 
-def _gpu_checks(found: Mapping[str, Any]) -> str:
-    doctor = found["doctor"]
+def _gpu_checks(result: Mapping[str, Any]) -> str:
+    doctor = result["doctor"]
     lines = [("ops against the CPU", str(doctor.get("missing") or doctor.get("problem", "")))]
     if doctor.get("failed") is not None:
-        told = f"{doctor['ops']} in {doctor['cases']} cases, {len(doctor['failed'])} differ"
-        lines = [("ops against the CPU", told)]
-    for name, row in found["graph"].items():
+        sentence = f"{doctor['ops']} in {doctor['cases']} cases, {len(doctor['failed'])} differ"
+        lines = [("ops against the CPU", sentence)]
+    for name, row in result["graph"].items():
         differ = len(row.get("parameters_that_differ", ())) + row.get("losses_that_differ", 0)
-        told = f"{row.get('steps')} steps, {differ} losses and parameters differ"
+        sentence = f"{row.get('steps')} steps, {differ} losses and parameters differ"
         if "python_us" in row:
-            told += f"; Python takes {row['python_us']:g} of {row['step_us']:g} microseconds"
-        lines.append((f"replays of {name}", row.get("missing") or told))
+            sentence += f"; Python takes {row['python_us']:g} of {row['step_us']:g} microseconds"
+        lines.append((f"replays of {name}", row.get("missing") or sentence))
     lines += [
         (f"{way}, microseconds a small kernel", number(row["us_per_kernel"]))
-        for way, row in found["small_kernels"].items()
+        for way, row in result["small_kernels"].items()
         if isinstance(row, dict)
     ]
-    sanitizer = found["sanitizer"]
+    sanitizer = result["sanitizer"]
     named = {"sanitizer": sanitizer} if "missing" in sanitizer else sanitizer
     lines += [
         (name, str(row.get("missing") or f"{row['errors']} errors")) for name, row in named.items()
     ]
-    return f"## Checks of a GPU\n\n{_where_on_gpu(found)}\n\n{table(('what', 'found'), lines)}"
+    return f"## Checks of a GPU\n\n{_where_on_gpu(result)}\n\n{table(('what', 'found'), lines)}"
 
 
-def _gpu_kernels(found: Mapping[str, Any]) -> str:
-    families = found["families"]
+def _gpu_kernels(result: Mapping[str, Any]) -> str:
+    families = result["families"]
     lines = [
         (row["family"], name, number(row["gbs"]), f"{row['share']:.0%}")
         if "gbs" in row
@@ -271,34 +273,34 @@ def _gpu_kernels(found: Mapping[str, Any]) -> str:
     bandwidth = table(("family", "kernel", "GB/s", "of a copy"), lines)
     names = [f"{whose}{how}" for how in ("", " bf16", " tf32") for whose in ("gradcli", "torch")]
     ratios, products = ("ratio", "ratio_bf16", "ratio_tf32"), []
-    for name, case in found["products"].items():
+    for name, case in result["products"].items():
         rates = (case["rows"].get(one, {}).get("tflops") for one in names)
-        shown = ("-" if rate is None else number(rate) for rate in rates)
-        products.append((name, *shown, *(_times(case.get(one)) for one in ratios)))
+        cells = ("-" if rate is None else number(rate) for rate in rates)
+        products.append((name, *cells, *(_times(case.get(one)) for one in ratios)))
     head = ("TFLOP/s", *names, "vs torch", "vs torch, bf16", "vs torch, tf32")
     return (
-        f"## Kernels on a GPU\n\n{_where_on_gpu(found)} A copy of {families['numbers']:,} numbers: "
-        f"{number(families['copy_gbs'])} GB/s, read and written.\n\n{bandwidth}\n"
-        f"{table(head, products)}"
+        f"## Kernels on a GPU\n\n{_where_on_gpu(result)} A copy of "
+        f"{families['numbers']:,} numbers: {number(families['copy_gbs'])} GB/s, "
+        f"read and written.\n\n{bandwidth}\n{table(head, products)}"
     )
 
 
-def _gpu_training(found: Mapping[str, Any]) -> str:
+def _gpu_training(result: Mapping[str, Any]) -> str:
     lines = []
-    for name, entry in found["workloads"].items():
+    for name, entry in result["workloads"].items():
         off = entry["losses"].get("off_course")
         far = "-" if off is None else f"{off:.1g}"
         for contender, row in entry["rows"].items():
             rates = (row.get(f"{what}_per_second") for what in ("steps", "tokens"))
-            shown = ("-" if rate is None else f"{rate:,.0f}" for rate in rates)
-            lines.append((name, contender, _ms(row), *shown, far if "grad" in contender else ""))
+            cells = ("-" if rate is None else f"{rate:,.0f}" for rate in rates)
+            lines.append((name, contender, _ms(row), *cells, far if "grad" in contender else ""))
     head = ("model", "", "ms a step", "steps/s", "tokens/s", "losses off the CPU's")
-    return f"## Training on a GPU\n\n{_where_on_gpu(found)}\n\n{table(head, lines)}"
+    return f"## Training on a GPU\n\n{_where_on_gpu(result)}\n\n{table(head, lines)}"
 
 
-def _log(found: Mapping[str, Any]) -> str:
+def _log(result: Mapping[str, Any]) -> str:
     lines = []
-    for name, row in found["rows"].items():
+    for name, row in result["rows"].items():
         if "missing" in row:
             lines.append((name, "-", "-", "-", "-", row["missing"], "-"))
             continue
@@ -314,7 +316,7 @@ def _log(found: Mapping[str, Any]) -> str:
         f"## The norm of the gradients in the log\n\n{table(head, lines)}\nMedians of interleaved "
         "pairs, with the interval in which the median lies. What processors spend has the waiting "
         "of the second thread in it, which spins while Python asks for the norm. On average "
-        f"{found['load']:.1f} processes wanted a processor.\n"
+        f"{result['load']:.1f} processes wanted a processor.\n"
     )
 
 

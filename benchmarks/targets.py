@@ -47,32 +47,33 @@ class Verdict:
 
     what: str
     figure: float | None
-    wanted: float
+    limit: float
     passed: bool | None
     doubtful: bool = False
 
-    def written(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """As it stands in a result file."""
-        return asdict(self)
+        entry = asdict(self)
+        return {"wanted" if key == "limit" else key: value for key, value in entry.items()}
 
-    def said(self) -> str:
+    def sentence(self) -> str:
         """In one line."""
         if self.figure is None:
-            return f"  ----   {self.what}: not measured (wanted {self.wanted:g})"
+            return f"  ----   {self.what}: not measured (limit {self.limit:g})"
         word = "pass" if self.passed else "FAIL"
         word += "?" if self.doubtful else " "
         doubt = "; doubtful: too few undisturbed moments" if self.doubtful else ""
-        return f"  {word} {self.what}: {self.figure:.3g} (wanted {self.wanted:g}){doubt}"
+        return f"  {word} {self.what}: {self.figure:.3g} (limit {self.limit:g}){doubt}"
 
 
-def at_least(what: str, figure: float | None, wanted: float, doubtful: bool = False) -> Verdict:
+def at_least(what: str, figure: float | None, limit: float, doubtful: bool = False) -> Verdict:
     """More is better."""
-    return Verdict(what, figure, wanted, None if figure is None else figure >= wanted, doubtful)
+    return Verdict(what, figure, limit, None if figure is None else figure >= limit, doubtful)
 
 
-def at_most(what: str, figure: float | None, wanted: float, doubtful: bool = False) -> Verdict:
+def at_most(what: str, figure: float | None, limit: float, doubtful: bool = False) -> Verdict:
     """Less is better."""
-    return Verdict(what, figure, wanted, None if figure is None else figure <= wanted, doubtful)
+    return Verdict(what, figure, limit, None if figure is None else figure <= limit, doubtful)
 
 
 def noisy(rows: Mapping[str, Any], names: Iterable[str]) -> bool:
@@ -82,12 +83,12 @@ def noisy(rows: Mapping[str, Any], names: Iterable[str]) -> bool:
 
 def best(rows: Mapping[str, Any], names: Iterable[str], key: str = "ms") -> float | None:
     """The smallest figure of those who took part and trained the same thing."""
-    found = [
+    figures = [
         float(rows[name][key])
         for name in names
         if name in rows and key in rows[name] and rows[name].get("same_course", True)
     ]
-    return min(found, default=None)
+    return min(figures, default=None)
 
 
 def ratio(peer: float | None, ours: float | None) -> float | None:
@@ -109,17 +110,17 @@ def compare(rows: Mapping[str, Any]) -> dict[str, float | bool | None]:
     }
 
 
-def of_workloads(found: Mapping[str, Any]) -> list[Verdict]:
+def of_workloads(result: Mapping[str, Any]) -> list[Verdict]:
     """Verdicts on the races, and on the time of Python between two steps."""
     verdicts = []
-    for name, entry in found["workloads"].items():
+    for name, entry in result["workloads"].items():
         ratios = entry["ratios"]
         for peer, goals in (("torch", AGAINST_TORCH), ("jax", AGAINST_JAX)):
             if name in goals:
                 what, doubtful = f"{name} against {peer}", ratios[f"{peer}_doubtful"]
                 verdicts.append(at_least(what, ratios[peer], goals[name], doubtful))
-    if "W8" in found["workloads"]:
-        rows = found["workloads"]["W8"]["rows"]
+    if "W8" in result["workloads"]:
+        rows = result["workloads"]["W8"]["rows"]
         between, doubtful = python_between(rows), noisy(rows, (*OURS, "torch eager"))
         what = "microseconds of Python between steps"
         verdicts.append(at_most(what, between, PYTHON_BETWEEN, doubtful))
@@ -141,29 +142,29 @@ def compare_products(rows: Mapping[str, Any]) -> dict[str, float | None]:
     return {what: ratio(peer, best(rows, (ours,))) for what, ours in PRODUCT_WAYS.items()}
 
 
-def product_ratios(found: Mapping[str, Any], what: str) -> dict[str, float]:
+def product_ratios(result: Mapping[str, Any], what: str) -> dict[str, float]:
     """By shape, where they could be measured."""
-    ratios = {s: compare_products(entry["rows"])[what] for s, entry in found["shapes"].items()}
+    ratios = {s: compare_products(entry["rows"])[what] for s, entry in result["shapes"].items()}
     return {shape: value for shape, value in ratios.items() if value is not None}
 
 
-def product_mean(found: Mapping[str, Any], what: str) -> float | None:
+def product_mean(result: Mapping[str, Any], what: str) -> float | None:
     """Of all shapes together."""
-    ratios = product_ratios(found, what)
+    ratios = product_ratios(result, what)
     return geometric_mean(list(ratios.values())) if ratios else None
 
 
-def of_matmul(found: Mapping[str, Any]) -> list[Verdict]:
+def of_matmul(result: Mapping[str, Any]) -> list[Verdict]:
     """The worst shape, and all of them together: of the kernel, and of a call from Python."""
     verdicts = []
     for what, ours in PRODUCT_WAYS.items():
-        ratios = product_ratios(found, what)
+        ratios = product_ratios(result, what)
         names = (ours, *PRODUCT_PEERS)
-        doubtful = any(noisy(entry["rows"], names) for entry in found["shapes"].values())
+        doubtful = any(noisy(entry["rows"], names) for entry in result["shapes"].values())
         worst = min(ratios, key=lambda shape: ratios[shape], default=None)
         figure = None if worst is None else ratios[worst]
         where = f"matmul, {what}, the worst shape" + (f" ({worst})" if worst else "")
-        mean = product_mean(found, what)
+        mean = product_mean(result, what)
         verdicts += [
             at_least(where, figure, MATMUL_EACH, doubtful),
             at_least(f"matmul, {what}, geometric mean", mean, MATMUL_MEAN, doubtful),
@@ -171,25 +172,25 @@ def of_matmul(found: Mapping[str, Any]) -> list[Verdict]:
     return verdicts
 
 
-def of_memory(found: Mapping[str, Any]) -> list[Verdict]:
+def of_memory(result: Mapping[str, Any]) -> list[Verdict]:
     """Our largest peak, captured or not, as a share of torch's smallest."""
     verdicts = []
-    for name, rows in found["workloads"].items():
+    for name, rows in result["workloads"].items():
         peaks = [rows[way]["peak_mib"] for way in OURS if "peak_mib" in rows.get(way, {})]
         share = ratio(max(peaks, default=None), best(rows, TORCH, "peak_mib"))
         verdicts.append(at_most(f"{name}, peak memory as a share of torch's", share, MEMORY[name]))
     return verdicts
 
 
-def of_startup(found: Mapping[str, Any]) -> list[Verdict]:
+def of_startup(result: Mapping[str, Any]) -> list[Verdict]:
     """Nothing is promised but the time of --help, in the design."""
-    row = found["rows"].get("gradcli --help", {})
+    row = result["rows"].get("gradcli --help", {})
     return [at_most("seconds of gradcli --help", row.get("seconds"), 0.15)]
 
 
-def of_mnist97(found: Mapping[str, Any]) -> list[Verdict]:
+def of_mnist97(result: Mapping[str, Any]) -> list[Verdict]:
     """Wall time from a cold process, the script in torch against ours."""
-    rows = found["rows"]
+    rows = result["rows"]
     ours = best(rows, ("gradcli script", "gradcli train"), "seconds")
     torch = best(rows, ("torch script",), "seconds")
     return [
@@ -198,52 +199,54 @@ def of_mnist97(found: Mapping[str, Any]) -> list[Verdict]:
     ]
 
 
-def of_configs(found: Mapping[str, Any]) -> list[Verdict]:
+def of_configs(result: Mapping[str, Any]) -> list[Verdict]:
     """Each config against each figure that it expects of itself."""
     verdicts = []
-    for name, row in found["rows"].items():
-        for metric, wanted in row.get("expect", {}).items():
-            comparison, value = wanted.split()
+    for name, row in result["rows"].items():
+        for metric, limit in row.get("expect", {}).items():
+            comparison, value = limit.split()
             judge = at_least if comparison.startswith(">") else at_most
             verdicts.append(judge(f"{name}, {metric}", row["metrics"][metric], float(value)))
     return verdicts
 
 
-def of_gpu_checks(found: Mapping[str, Any]) -> list[Verdict]:
+def of_gpu_checks(result: Mapping[str, Any]) -> list[Verdict]:
     """Nothing may differ, nothing may be out of bounds."""
-    failed = found["doctor"].get("failed")
+    failed = result["doctor"].get("failed")
     wrong = None if failed is None else float(len(failed))
     verdicts = [at_most("ops and samples that differ from the CPU", wrong, 0)]
-    for name, row in found["graph"].items():
+    for name, row in result["graph"].items():
         differ = None
         if "steps" in row and not row["why_not_captured"]:
             differ = float(row["losses_that_differ"] + len(row["parameters_that_differ"]))
         what = f"{name}: losses and parameters that differ between replays and eager steps"
         verdicts.append(at_most(what, differ, 0))
     for tool in ("memcheck", "racecheck"):
-        errors = found["sanitizer"].get(tool, {}).get("errors")
+        errors = result["sanitizer"].get(tool, {}).get("errors")
         verdicts.append(at_most(f"errors that {tool} finds", errors, 0))
     return verdicts
 
 
-def of_gpu_kernels(found: Mapping[str, Any]) -> list[Verdict]:
+def of_gpu_kernels(result: Mapping[str, Any]) -> list[Verdict]:
     """The worst of each family against a copy; the product of 4096 against torch's."""
     verdicts = []
-    rows = found["families"]["rows"]
-    for family, wanted in OF_A_COPY.items():
+    rows = result["families"]["rows"]
+    for family, limit in OF_A_COPY.items():
         mine = {name: row.get("share") for name, row in rows.items() if row["family"] == family}
         there = {name: share for name, share in mine.items() if share is not None}
         worst = min(there, key=lambda name: there[name], default="")
         what = f"{family}, share of a copy's bandwidth" + (f" ({worst})" if worst else "")
-        verdicts.append(at_least(what, there.get(worst), wanted))
-        verdicts += [at_least(f"{n}: share", None, wanted) for n in mine if n not in there]
-    product = found["products"].get("matmul 4096x4096x4096", {})
+        verdicts.append(at_least(what, there.get(worst), limit))
+        verdicts += [at_least(f"{n}: share", None, limit) for n in mine if n not in there]
+    product = result["products"].get("matmul 4096x4096x4096", {})
     what = "matmul of 4096, times as fast as torch"
     verdicts += [
         at_least(f"{what} in float32", product.get("ratio"), GPU_PRODUCT),
         at_least(f"{what} in bfloat16", product.get("ratio_bf16"), GPU_PRODUCT_BF16),
     ]
-    apart = {n: case["difference"] for n, case in found["products"].items() if "difference" in case}
+    apart = {
+        n: case["difference"] for n, case in result["products"].items() if "difference" in case
+    }
     furthest = max(apart, key=lambda name: apart[name], default="")
     what = "products, furthest from torch's" + (f" ({furthest})" if furthest else "")
     verdicts.append(at_most(what, apart.get(furthest), SAME_COURSE))
@@ -257,9 +260,9 @@ def gpu_ratio(workloads: Mapping[str, Any], name: str, peer: str, ours: str) -> 
     return ratio(best(rows, (peer,)), mine)
 
 
-def of_gpu_training(found: Mapping[str, Any]) -> list[Verdict]:
+def of_gpu_training(result: Mapping[str, Any]) -> list[Verdict]:
     """Speed against torch eager, losses against the CPU's."""
-    there = found["workloads"]
+    there = result["workloads"]
     what, peer = "MNIST MLP, times as fast as torch eager", "torch eager"
     verdicts = [at_least(what, gpu_ratio(there, "MNIST MLP", peer, "gradcli"), GPU_MLP)]
     what, peer = "GPT-2 124M, times as fast as torch eager in bfloat16", "torch eager bf16"
@@ -270,20 +273,20 @@ def of_gpu_training(found: Mapping[str, Any]) -> list[Verdict]:
     return verdicts
 
 
-def of_before(found: Mapping[str, Any]) -> list[Verdict]:
+def of_before(result: Mapping[str, Any]) -> list[Verdict]:
     """The same weights as the revision's, and nothing slower; doubtful where noise could decide."""
     verdicts = [
         at_most(f"{name}: weights that differ", None if "missing" in row else not row["same"], 0)
-        for name, row in found["bits"].items()
+        for name, row in result["bits"].items()
     ]
-    for name, row in found["times"].items():
+    for name, row in result["times"].items():
         doubtful = "missing" not in row and row["low"] <= SLOWER <= row["high"]
         what = f"{name}: time, now / before"
         verdicts.append(at_most(what, row.get("ratio"), SLOWER, doubtful))
     return verdicts
 
 
-def of_ranks(found: Mapping[str, Any]) -> list[Verdict]:
+def of_ranks(result: Mapping[str, Any]) -> list[Verdict]:
     """Sums against MPI's own, steps against threads, and how far the model is from steps."""
     verdicts = [
         at_most(
@@ -291,10 +294,10 @@ def of_ranks(found: Mapping[str, Any]) -> list[Verdict]:
             row["ratios"]["exact"],
             RANKS_SUM,
         )
-        for row in found["sums"]
+        for row in result["sums"]
     ]
-    for name, counts in ranks_model.checks(found).items():
-        times = found["steps"][name]["ms"]
+    for name, counts in ranks_model.checks(result).items():
+        times = result["steps"][name]["ms"]
         pairs = zip(times[ranks_model.on_ranks(2)], times[ranks_model.THREADS], strict=True)
         step = median(there / threads for there, threads in pairs)
         verdicts.append(at_most(f"{name}: 2 ranks / 2 threads", step, RANKS_STEP[name]))
@@ -304,11 +307,11 @@ def of_ranks(found: Mapping[str, Any]) -> list[Verdict]:
     return verdicts
 
 
-def of_log(found: Mapping[str, Any]) -> list[Verdict]:
+def of_log(result: Mapping[str, Any]) -> list[Verdict]:
     """What the norm in the log takes of a run's steps."""
     return [
         at_most(f"{name}: grad_norm / steps", share, LOG_OF_TINY if tiny else LOG)
-        for name, share, tiny in shares(found["rows"])
+        for name, share, tiny in shares(result["rows"])
     ]
 
 

@@ -139,7 +139,7 @@ OPTIMIZERS: dict[str, Callable[[float], Any]] = {
 
 def _weights(course: Course) -> Weights:
     """The first weights in jax's order of axes."""
-    found: Weights = {}
+    arrays: Weights = {}
     for p in course.workload.parameters:
         weight = np.frombuffer(course.weights[p.name], np.float32).reshape(p.shape)
         if len(p.shape) == 4:
@@ -148,8 +148,8 @@ def _weights(course: Course) -> Weights:
             weight = weight.reshape(128, 32, 7, 7).transpose(2, 3, 1, 0).reshape(-1, 128)
         elif len(p.shape) == 2 and p.name not in ("token.weight", "position.weight"):
             weight = weight.T
-        found[p.name] = jnp.array(np.ascontiguousarray(weight))
-    return found
+        arrays[p.name] = jnp.array(np.ascontiguousarray(weight))
+    return arrays
 
 
 def _batches(course: Course) -> tuple[Any, Any]:

@@ -74,6 +74,11 @@ class ErrorGroup(GradcliError):  # noqa: N818 -- named like ExceptionGroup
         self.exit_code = errors[0].exit_code
 
 
+def members(error: GradcliError) -> list[GradcliError]:
+    """The errors of a group, or the one error."""
+    return error.errors if isinstance(error, ErrorGroup) else [error]
+
+
 class ConfigError(GradcliError):
     """A config file, an override or the command line says something impossible."""
 

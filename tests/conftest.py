@@ -33,6 +33,19 @@ train: {epochs: 2, batch: 10, best: val.accuracy}
 expect: {test.accuracy: ">= 0.5"}
 """
 
+CURIOUS = """\
+import gradcli
+from gradcli.engine import nn
+
+@gradcli.layer
+class Curious(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+
+    def forward(self, x):
+        return x * float(x.abs().amax().item() > 0)
+"""
+
 
 def fake_source() -> type:
     """A dataset whose facts stand in the config: images, a row of numbers, text or a regression."""
@@ -94,6 +107,13 @@ def config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...
         return path
 
     return write
+
+
+@pytest.fixture
+def curious_code(tmp_path: Path) -> str:
+    """The file of own code whose layer `curious` reads values, which no captured step may."""
+    (tmp_path / "own.py").write_text(CURIOUS)
+    return "own.py"
 
 
 @pytest.fixture(scope="session", autouse=True)

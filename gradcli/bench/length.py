@@ -101,17 +101,17 @@ class _Paced:
         self._trainer = _Stretches(
             replace(job, settings=whole), directory, SilentReporter(), Signals()
         )
-        self._count, self._spent = 0, 0.0
+        self._count, self._duration = 0, 0.0
         while self._trainer.meta.step < LEARNING:
             self._trainer.make()
 
     def measure(self) -> None:
         """Half of what is measured."""
-        until, before = self._spent + LEAST_SECONDS / 2, self._trainer.meta.step
-        while self._spent < until:
-            self._spent += _seconds(self._trainer.make)
+        until, before = self._duration + LEAST_SECONDS / 2, self._trainer.meta.step
+        while self._duration < until:
+            self._duration += _seconds(self._trainer.make)
         self._count += self._trainer.meta.step - before
-        self.each = self._spent / self._count
+        self.each = self._duration / self._count
 
 
 def _times(steps: int, every: int) -> int:
@@ -142,10 +142,10 @@ def _last(job: Job) -> tuple[float, float]:
     if name is None:
         return 0.0, 0.0
     look = CloseLook(job, job.dataset.splits[name], name)
-    found = _evaluation(job, name, look)
+    figures = _evaluation(job, name, look)
     job.model.eval()
     try:
-        return found[0], found[1] + _seconds(look.finish)
+        return figures[0], figures[1] + _seconds(look.finish)
     finally:
         job.model.train()
 

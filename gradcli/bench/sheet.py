@@ -77,12 +77,12 @@ def layer_work(config: Config) -> dict[str, Work]:
     """
     turns = Turns()
     recorded = _OwnedRehearsal(turns=turns)
-    found: dict[str, Work] = {}
+    works: dict[str, Work] = {}
     with undisturbed():
         with engine.device("meta"):
             job = job_of(config, imagined_data(config))
         with layers.watched(job, config.model, turns) as watched:
-            loss = _counting(watched.loss, turns, recorded, found)
+            loss = _counting(watched.loss, turns, recorded, works)
             step = MarkedStep(replace(watched, loss=loss), job.dataset.splits["train"], turns)
             with engine.device("meta"):
                 size = min(config.train.batch, job.dataset.splits["train"].size)
@@ -95,13 +95,13 @@ def layer_work(config: Config) -> dict[str, Work]:
         calls = optimized(recorded.calls, tuple(PASSES))
     origins = Origins(recorded)
     for call in calls:
-        _count(call, origins.owner(call), found)
-    return found
+        _count(call, origins.owner(call), works)
+    return works
 
 
-def _count(call: Call, turn: Turn, found: dict[str, Work]) -> None:
+def _count(call: Call, turn: Turn, works: dict[str, Work]) -> None:
     flops, nbytes = counting.work(call) if call.kernel else (0, 0)
-    work = found.setdefault(turn.owner, Work())
+    work = works.setdefault(turn.owner, Work())
     if turn.backward:
         work.add(Work(flops_backward=flops, bytes_backward=nbytes))
     else:
@@ -112,34 +112,34 @@ def _counting(
     loss: Callable[[Tensor, Tensor], Tensor],
     turns: Turns,
     recorded: _OwnedRehearsal,
-    found: dict[str, Work],
+    works: dict[str, Work],
 ) -> Callable[[Tensor, Tensor], Tensor]:
     """The loss; what the nodes of its first graph keep is counted."""
-    seen: set[int] = set()
+    ids: set[int] = set()
 
     def counted(outputs: Tensor, targets: Tensor) -> Tensor:
         result = loss(outputs, targets)
-        if not seen:
+        if not ids:
             for node in sorted(layers.graph(result), key=lambda node: node.number):
-                work = found.setdefault(turns.born(node).owner, Work())
+                work = works.setdefault(turns.born(node).owner, Work())
                 for storage, _ in node.versions:
-                    if id(storage) not in seen and recorded.is_made(storage):
-                        seen.add(id(storage))
+                    if id(storage) not in ids and recorded.is_made(storage):
+                        ids.add(id(storage))
                         work.kept += storage.nbytes
         return result
 
     return counted
 
 
-def tree(planned: Sequence[PlannedLayer], found: Mapping[str, Work]) -> list[dict[str, Any]]:
+def tree(planned: Sequence[PlannedLayer], works: Mapping[str, Work]) -> list[dict[str, Any]]:
     """The layers, each with its work and that of all inside it, as plain values."""
-    return [_branch(layer, found) for layer in planned]
+    return [_branch(layer, works) for layer in planned]
 
 
-def _branch(layer: PlannedLayer, found: Mapping[str, Work]) -> dict[str, Any]:
+def _branch(layer: PlannedLayer, works: Mapping[str, Work]) -> dict[str, Any]:
     work = Work()
     for deep in layer.flat():
-        work.add(found.get(f"{deep.index} {deep.title}", Work()))
+        work.add(works.get(f"{deep.index} {deep.title}", Work()))
     return {
         "index": layer.index,
         "title": layer.title,
@@ -149,14 +149,14 @@ def _branch(layer: PlannedLayer, found: Mapping[str, Work]) -> dict[str, Any]:
         "parameters": layer.parameters,
         **asdict(work),
         "turn": len(layer.children) // int(layer.fields.get("times", 1) or 1),
-        "children": tree(layer.children, found),
+        "children": tree(layer.children, works),
     }
 
 
-def parts(planned: Sequence[PlannedLayer], found: Mapping[str, Work]) -> dict[str, Any]:
+def parts(planned: Sequence[PlannedLayer], works: Mapping[str, Work]) -> dict[str, Any]:
     """What a step does beside its layers: the batch, the loss, the optimizer."""
     titles = {f"{deep.index} {deep.title}" for layer in planned for deep in layer.flat()}
-    return {name: asdict(work) for name, work in found.items() if name not in titles}
+    return {name: asdict(work) for name, work in works.items() if name not in titles}
 
 
 def course(config: Config) -> dict[str, Any]:
@@ -189,20 +189,20 @@ def first_loss(config: Config, job: Job) -> float | None:
     return guess_loss(job)
 
 
-def sheet(config: Config) -> dict[str, Any]:
+def sheet(config: Config, device: str = "cpu") -> dict[str, Any]:
     """All of it as plain values, for plan.json and `plan --json`.
 
     Where the step looks at numbers it is not known what the layers do, and `why_not_planned` says
     so.
     """
     try:
-        found, memory = layer_work(config), rehearse(config)
+        works, memory = layer_work(config), rehearse(config, device=device)
     except (CaptureError, DeviceError) as error:
         return {**course(config), "why_not_planned": error.message}
     return {
         **course(config),
-        "model": tree(config.model, found),
-        "parts": parts(config.model, found),
+        "model": tree(config.model, works),
+        "parts": parts(config.model, works),
         "memory": memory.as_json(),
         "why_not_captured": memory.why_not,
     }

@@ -14,7 +14,7 @@ import click
 from gradcli.cli import completion, options, output
 from gradcli.dataclass import dataclass
 from gradcli.errors import ErrorGroup
-from gradcli.wording import quantity, verb
+from gradcli.wording import byte_size, quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.config import Config
@@ -189,7 +189,6 @@ def _from(origin: ValueOrigin) -> str:
 def _show_layers(checked: Checked, config: Config) -> None:
     """The layers, and what the training needs."""
     from gradcli.config.build import layer_lines
-    from gradcli.config.room import shown
 
     samples = ", ".join(f"{split} {size}" for split, size in config.facts.sizes.items())
     samples += verb(max(config.facts.sizes.values()), " sample", " samples")
@@ -204,7 +203,7 @@ def _show_layers(checked: Checked, config: Config) -> None:
             f"frozen: {sum(checked.frozen.values()):,} of them, in {', '.join(names[:SHOWN])}{more}"
         )
     if config.memory:
-        persistent, arena = shown(config.memory.persistent), shown(config.memory.arena)
+        persistent, arena = byte_size(config.memory.persistent), byte_size(config.memory.arena)
         output.say(
             f"memory: {persistent} of weights, their gradients, the optimizer and data", indent=8
         )

@@ -18,6 +18,8 @@ from gradcli.table import Column, lines
 if TYPE_CHECKING:
     from gradcli.starter.templates import Template
 
+ENDINGS = (".yaml", ".yml")  # of a config
+
 
 @click.command("init")
 @click.argument("what", required=False, shell_complete=completion.starters)
@@ -48,6 +50,10 @@ def command(what: str | None, target: str | None, out: Path | None, as_json: boo
             )
         _list(list(names.values()), as_json)
         return
+    if out is not None and out.suffix not in ENDINGS:
+        raise ConfigError(
+            f"the name of a config ends in .yaml or .yml, got '{out}'; such as --out FILE.yaml"
+        )
     try:
         written, notes = _written(what, target, out, names)
     except OSError as error:

@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 
 from gradcli import __version__, watching
 from gradcli.cli import completion, launchers, options, output
-from gradcli.errors import ConfigError, DeviceError, ErrorGroup, GradcliError, RunError
+from gradcli.errors import ConfigError, DeviceError, GradcliError, RunError, members
 from gradcli.free_memory import is_refusal, used_up
 from gradcli.registry import did_you_mean
 from gradcli.train.launcher import is_first
@@ -165,8 +165,7 @@ def _ended(error: Exception, arguments: list[str]) -> int:
         problem = output.usage_error(error, called)
     elif isinstance(error, GradcliError):
         problem = error
-        where = output.own_place(error)
-        problem.notes += (f"called in own code, {where}",) if where else ()
+        output.name_own_code(error)
     elif is_refusal(error):
         problem = DeviceError(used_up(), code="E402")
     elif isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
@@ -183,7 +182,7 @@ def _ended(error: Exception, arguments: list[str]) -> int:
 
 def _report(problem: GradcliError, as_json: bool) -> int:
     """The exit code of a problem; one that not all ranks have ends the others."""
-    errors = problem.errors if isinstance(problem, ErrorGroup) else [problem]
+    errors = members(problem)
     if launchers.may_speak(problem.on_all_ranks):
         if not problem.on_all_ranks:
             launchers.name_rank(errors[0])

@@ -379,7 +379,7 @@ def room(device: str, memory: int | None = None) -> Room:
         gpu = opened.device(device)
         return None if gpu is None else gpu.driver.free_memory()
 
-    there = HERE if device == "cpu" else Room(f"device '{device}'", free)
+    there = HERE if device == "cpu" else Room(f"device '{device}'", free, device=device)
     if memory is None:
         return there
     given, most = allowance(memory, device), there.free()

@@ -237,6 +237,12 @@ def own_place(error: BaseException) -> str:
     return places[-1] if places else ""
 
 
+def name_own_code(error: GradcliError) -> None:
+    """Note the line of a user's own code that led to an error, if one did."""
+    where = own_place(error)
+    error.notes += (f"called in own code, {where}",) if where else ()
+
+
 def errors(problems: Iterable[GradcliError], exit_code: int, as_json: bool) -> None:
     """Errors, all at once, on stderr."""
     if as_json:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gradcli.cli import completion, options, output
+from gradcli.errors import GradcliError, members
 from gradcli.table import Column, lines
 from gradcli.wording import byte_size, quantity
+
+if TYPE_CHECKING:
+    from gradcli.config import Config
 
 USES = {"train": "train", "eval": "gradcli eval", "predict": "gradcli predict"}
 
@@ -30,7 +34,9 @@ USES = {"train": "train", "eval": "gradcli eval", "predict": "gradcli predict"}
 @options.overrides
 @options.trust_code
 @options.common
+@click.pass_context
 def command(
+    ctx: click.Context,
     configs: tuple[Path, ...],
     memory: int | None,
     timed: bool,
@@ -45,15 +51,32 @@ def command(
     With --memory also the largest batch that fits.
     """
     options.compute_on(device, threads)
-    results = [_planned(path, overrides, trust_code, memory, timed, device) for path in configs]
+    code, objects = 0, []
+    for path in configs:
+        try:
+            one = _plan_of(path, overrides, trust_code, memory, timed, device)
+        except GradcliError as error:  # the other configs are planned all the same
+            output.name_own_code(error)
+            code = code or error.exit_code
+            objects.append(_wrong(path, error))
+            if not as_json:
+                output.errors(members(error), error.exit_code, as_json=False)
+            continue
+        objects.append({**one, "ok": True})
+        if not as_json:
+            _show(one)
     if as_json:
-        output.say_json({"configs": results})
-        return
-    for one in results:
-        _show(one)
+        output.say_json({"configs": objects, "exit_code": code})
+    ctx.exit(code)
 
 
-def _planned(
+def _wrong(path: Path, error: GradcliError) -> dict[str, Any]:
+    """What --json says of a config that cannot be planned."""
+    problems = [output.as_object(each) for each in members(error)]
+    return {"config": str(path), "ok": False, "errors": problems}
+
+
+def _plan_of(
     path: Path,
     overrides: tuple[str, ...],
     trust_code: bool,
@@ -67,25 +90,24 @@ def _planned(
 
     config = load(path, overrides, room=None, trust=options.trust(trust_code))
     output.warnings(config.warnings)
-    found = {"config": str(path), "name": config.name, **sheet(config)}
-    free = _free(memory, device)
-    if free is not None:
-        from gradcli.config.largest import largest_batch
-
-        largest = largest_batch(config, free)
-        found["room"] = {"bytes": memory or free, "largest": largest and largest.as_json()}
+    facts = {"config": str(path), "name": config.name, **sheet(config, device)}
+    if memory is not None:
+        facts["room"] = _room_of(config, memory, device)
     if timed:
         from gradcli.bench.length import run_length
 
-        found["time"] = run_length(config, device)
-    return found
+        facts["time"] = run_length(config, device)
+    return facts
 
 
-def _free(memory: int | None, device: str) -> int | None:
-    """Bytes for tensors: of the memory that was named, else None: nothing is searched."""
+def _room_of(config: Config, memory: int, device: str) -> dict[str, Any]:
+    """The largest batch that fits into so many bytes, of which Python has its part."""
+    from gradcli.config.largest import largest_batch
     from gradcli.config.room import allowance
 
-    return None if memory is None else memory - allowance(memory, device).process
+    process = allowance(memory, device).process
+    largest = largest_batch(config, memory - process, device=device)
+    return {"bytes": memory, "process": process, "largest": largest and largest.as_json()}
 
 
 # What is shown.
@@ -116,26 +138,26 @@ def _show(one: Mapping[str, Any]) -> None:
 def _layers(one: Mapping[str, Any], width: int | None) -> list[str]:
     from gradcli.bench.sheet import branches
 
-    head = ("", "", "output", "parameters", "MFLOP", "back", "MB", "back", "kept MB")
-    rows: list[Sequence[str]] = [head]
+    whole = [*one["model"], *one["parts"].values()]
+    total = {key: sum(work[key] for work in whole) for key in _FIGURES}
+    units = {key: _unit(number) for key, number in total.items()}
+    heads = [_FIGURES[key].format(prefix) for key, (prefix, _) in units.items()]
+    rows: list[Sequence[str]] = [("", "", "output", "parameters", *heads)]
     for branch, depth in branches(one["model"]):
         output_shape = "x".join(map(str, branch["output"]))
         title = "  " * depth + branch["title"]
-        rows.append(
-            (branch["index"], title, output_shape, f"{branch['parameters']:,}", *_work(branch))
-        )
-    rows += [("", name, "", "", *_work(work)) for name, work in one["parts"].items()]
-    whole = [*one["model"], *one["parts"].values()]
-    total = {key: sum(work[key] for work in whole) for key in _FIGURES}
+        parameters = f"{branch['parameters']:,}"
+        rows.append((branch["index"], title, output_shape, parameters, *_work(branch, units)))
+    rows += [("", name, "", "", *_work(work, units)) for name, work in one["parts"].items()]
     count = sum(branch["parameters"] for branch in one["model"])
-    rows.append(("total", "", "", f"{count:,}", *_work(total)))
+    rows.append(("total", "", "", f"{count:,}", *_work(total, units)))
     columns = (
         Column(5, "name", gap=0),
         Column(20, "label", gap=2),
         Column(10, "label", rank=3),
         Column(12),
         Column(9),
-        Column(9, rank=2),
+        Column(11, rank=2),
         Column(9, rank=4),
         Column(9, rank=5),
         Column(9, rank=1),
@@ -144,24 +166,31 @@ def _layers(one: Mapping[str, Any], width: int | None) -> list[str]:
 
 
 _FIGURES = {
-    "flops_forward": 1e6,
-    "flops_backward": 1e6,
-    "bytes_forward": 1e6,
-    "bytes_backward": 1e6,
-    "kept": 1e6,
+    "flops_forward": "{}FLOP",
+    "flops_backward": "back {}FLOP",
+    "bytes_forward": "{}B",
+    "bytes_backward": "back {}B",
+    "kept": "kept {}B",
 }
+_PREFIXES = {"T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3}
 
 
-def _work(work: Mapping[str, Any]) -> Sequence[str]:
-    return [f"{work[key] / unit:,.2f}" for key, unit in _FIGURES.items()]
+def _unit(number: int) -> tuple[str, float]:
+    """The prefix, and its value, with which a number has one digit or more before its point."""
+    units = (pair for pair in _PREFIXES.items() if number >= pair[1])
+    return next(units, ("", 1.0))
+
+
+def _work(work: Mapping[str, Any], units: Mapping[str, tuple[str, float]]) -> Sequence[str]:
+    return [f"{work[key] / size:,.{2 if prefix else 0}f}" for key, (prefix, size) in units.items()]
 
 
 def _memory(memory: Mapping[str, Any]) -> Iterator[str]:
     yield "memory:  while the step is learnt, then"
     for use, title in USES.items():
-        held = memory[use]
-        if held is not None:
-            yield f"  {title}: {byte_size(held['learning'])}, {byte_size(held['then'])}"
+        usage = memory[use]
+        if usage is not None:
+            yield f"  {title}: {byte_size(usage['learning'])}, {byte_size(usage['then'])}"
     copies = memory["train"]["copies"]
     yield (
         f"  beside it Python: about {byte_size(memory['process'])}, and copies of "
@@ -174,17 +203,19 @@ def _room(room: Mapping[str, Any]) -> str:
     if largest is None:
         return f"room: {size}; what fits is not known"
     if not largest["size"]:
-        return f"room: not even {largest['key']}={largest['least']} fits into {size}"
+        alone = f"; Python and the engine alone take about {byte_size(room['process'])}"
+        sentence = f"room: not even {largest['key']}={largest['least']} fits into {size}"
+        return sentence + alone * bool(room["process"])
     more = ", all samples" if largest["most"] else ""
     return f"room: {largest['key']}={largest['size']} is the largest that fits into {size}{more}"
 
 
-def _time(found: Mapping[str, Any]) -> str:
-    evaluations = quantity(found["evaluations"], "evaluation")
-    saves = quantity(found["checkpoints"], "checkpoint")
+def _time(length: Mapping[str, Any]) -> str:
+    evaluations = quantity(length["evaluations"], "evaluation")
+    saves = quantity(length["checkpoints"], "checkpoint")
     return (
-        f"time: {_span(found['seconds'])} in all; a step takes {_span(found['step'])}, each of "
-        f"{evaluations} {_span(found['evaluation'])}, each of {saves} {_span(found['saving'])}"
+        f"time: {_span(length['seconds'])} in all; a step takes {_span(length['step'])}, each of "
+        f"{evaluations} {_span(length['evaluation'])}, each of {saves} {_span(length['saving'])}"
     )
 
 

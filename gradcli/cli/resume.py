@@ -137,7 +137,7 @@ def carry_on(
                     max_steps=manner.max_steps,
                 )
             finally:
-                complete(directory, partial(plan_sheet, config), reporter.note)
+                complete(directory, partial(plan_sheet, config, manner.device), reporter.note)
         longer = "; with train.epochs or train.steps beside it there is" if keys else ""
         output.say_aside(f"{path} is finished: nothing to do{longer}")
         return result
@@ -145,8 +145,8 @@ def carry_on(
     carry_out(go_on, job, manner.as_json, manner.threads, manner.device, manner.no_report)
 
 
-def plan_sheet(config: Config) -> dict[str, Any]:
+def plan_sheet(config: Config, device: str) -> dict[str, Any]:
     """What `plan --json` says of a config, for the run's plan.json."""
     from gradcli.bench.sheet import sheet
 
-    return sheet(config)
+    return sheet(config, device)

@@ -172,7 +172,7 @@ def command(
     def begin(job: Job, thread_count: int, reporter: Reporter, signals: Signals) -> Result:
         sets = 2 if verifies else 1
         circumstances = Circumstances(
-            sys.argv, device, thread_count, sha256, sets, partial(plan_sheet, config)
+            sys.argv, device, thread_count, sha256, sets, partial(plan_sheet, config, device)
         )
         result = start(job, runs, circumstances, reporter, signals, max_steps)
         if not verifies:

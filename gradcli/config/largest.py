@@ -42,7 +42,7 @@ class Largest:
 
 
 def largest_batch(
-    config: Config, free: int, known: Mapping[int, int] | None = None
+    config: Config, free: int, known: Mapping[int, int] | None = None, device: str = "cpu"
 ) -> Largest | None:
     """The largest batch or part that fits into so many bytes; None where that is not known.
 
@@ -57,7 +57,8 @@ def largest_batch(
 
     def need(size: int) -> int:
         if size not in rehearsed:
-            rehearsed[size] = rehearse_training(with_batch(config, name, size))[0].most
+            changed = with_batch(config, name, size)
+            rehearsed[size] = rehearse_training(changed, device=device)[0].most
         return rehearsed[size]
 
     try:

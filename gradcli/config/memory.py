@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gradcli import engine
 from gradcli.config.build import job_of
 from gradcli.config.crosscheck import place_of
-from gradcli.config.room import Room, shown
+from gradcli.config.room import Room
 from gradcli.data import LoadedData
 from gradcli.dataclass import dataclass
 from gradcli.engine import distributed
@@ -20,7 +20,7 @@ from gradcli.engine.device import cpu, meta
 from gradcli.engine.program.planned import arena_bytes
 from gradcli.errors import CaptureError, DeviceError, ErrorGroup, OptionError, ShapeError
 from gradcli.train.step import OneStep
-from gradcli.wording import quantity
+from gradcli.wording import byte_size, quantity
 
 if TYPE_CHECKING:
     from gradcli.config.load import Config
@@ -126,24 +126,28 @@ def _rehearsed(config: Config, memory: Memory, room: Room, free: int) -> None:
     if alone:
         with suppress(DeviceError):  # of an evaluation; the step itself is known
             portion = config.train.micro_batch or config.train.batch
-            rehearsed[portion] = most = max(most, rehearse_training(config)[0].most)
+            rehearsed[portion] = most = max(
+                most, rehearse_training(config, device=room.device)[0].most
+            )
     if most + room.process > free:
         error = _too_large(config, _distinct(most + room.process, free), room, free)
-        error.errors[0].notes += _largest(config, free - room.process, rehearsed) if alone else ()
+        error.errors[0].notes += _largest(config, free, room, rehearsed) if alone else ()
         raise error
 
 
 def _distinct(needed: int, free: int) -> str:
     """Bytes for the message, as text that differs from that of what is free."""
-    text = shown(needed)
-    return text if text != shown(free) else quantity(needed, "byte", form=",")
+    text = byte_size(needed)
+    return text if text != byte_size(free) else quantity(needed, "byte", form=",")
 
 
-def _largest(config: Config, free: int, rehearsed: Mapping[int, int]) -> tuple[str, ...]:
+def _largest(
+    config: Config, free: int, room: Room, rehearsed: Mapping[int, int]
+) -> tuple[str, ...]:
     """What batch would fit."""
     from gradcli.config.largest import largest_batch
 
-    largest = largest_batch(config, free, rehearsed)
+    largest = largest_batch(config, free - room.process, rehearsed, room.device)
     if largest is None:
         return ()
     if not largest.size:
@@ -176,9 +180,9 @@ def _too_large(config: Config, needed: str, room: Room, free: int) -> ErrorGroup
     batch = config.train.micro_batch or config.train.batch
     cure = "make the largest layer, train.batch or train.micro_batch smaller"
     if free <= room.process:
-        cure = f"allow it more: Python alone takes about {shown(room.process)} of that"
+        cure = f"allow it more: Python alone takes about {byte_size(room.process)} of that"
     error = DeviceError(
-        f"training needs {needed}, {room.where} has {shown(free)} available",
+        f"training needs {needed}, {room.where} has {byte_size(free)} available",
         code="E402",
         place=place_of(config.written, "model"),
         notes=(

@@ -22,7 +22,7 @@ from gradcli.data.facts import DataFacts, TargetFacts
 from gradcli.data.targets import ScaledTargets
 from gradcli.dataclass import dataclass
 from gradcli.engine import distributed
-from gradcli.engine.device import meta
+from gradcli.engine.device import cpu, meta
 from gradcli.engine.device.peak import Peak
 from gradcli.engine.distributed import ALONE
 from gradcli.engine.program.rehearsal import Rehearsed
@@ -43,7 +43,7 @@ ROUNDS = 3  # of what a run repeats: seen once, learnt, replayed
 
 
 @dataclass(frozen=True)
-class Held:
+class Usage:
     """The most bytes that tensors hold at once.
 
     Attributes:
@@ -73,23 +73,25 @@ class RunMemory:
         why_not: why the steps run eagerly, where they do; empty where they are captured.
     """
 
-    train: Held
-    eval: Held | None
-    predict: Held
+    train: Usage
+    eval: Usage | None
+    predict: Usage
     why_not: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """As plain values."""
         uses = {"train": self.train, "eval": self.eval, "predict": self.predict}
-        memory = {name: None if held is None else asdict(held) for name, held in uses.items()}
+        memory = {name: None if usage is None else asdict(usage) for name, usage in uses.items()}
         return {**memory, "process": PROCESS}
 
 
 class Tally:
-    """The most bytes in use until the first replay, and from then on."""
+    """The most bytes in use until the first replay, and from then on; on a GPU no thread's own."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: str = "cpu") -> None:
         self._peak = Peak()
+        threads = cpu.threads() if device == "cpu" else 0
+        self.beside = partial(Rehearsed, threads=threads)  # what is captured beside what is learnt
         self._learning: int | None = None
         self._copies = 0
 
@@ -100,7 +102,7 @@ class Tally:
             yield
             self._peak.look()
 
-    def begun(self) -> None:
+    def begin(self) -> None:
         """A replay begins."""
         if self._learning is None:
             self._learning = self._peak.restart()
@@ -113,13 +115,13 @@ class Tally:
     @property
     def capture(self) -> Callable[..., Rehearsed]:
         """What stands in for `engine.capture` where it is what is learnt."""
-        return partial(Rehearsed, begun=self.begun, copying=self.copying)
+        return partial(self.beside, begun=self.begin, copying=self.copying)
 
     @property
-    def held(self) -> Held:
+    def usage(self) -> Usage:
         """Both."""
         most = self._peak.most
-        return Held(most if self._learning is None else self._learning, most, self._copies)
+        return Usage(most if self._learning is None else self._learning, most, self._copies)
 
 
 class Course:
@@ -130,7 +132,7 @@ class Course:
     """
 
     def __init__(self, job: Job, group: Group, tally: Tally) -> None:
-        self._job, self._group = job, group
+        self._job, self._group, self._capture = job, group, tally.beside
         self._splits = job.dataset.splits
         size, settings = self._splits["train"].size, job.settings
         self._per_epoch = steps_per_epoch(settings, size)
@@ -143,13 +145,13 @@ class Course:
         train = self._splits["train"]
         self._step = TrainingStep(job, train, self.notes.append, group, tally.capture)
         with engine.device("meta"):
-            self._measuring = Measuring(job, self._step.average, lambda: False, Rehearsed)
+            self._measuring = Measuring(job, self._step.average, lambda: False, self._capture)
 
     def run(self) -> None:
         """Steps and evaluations up to the end."""
-        done = 0
+        step = 0
         for stop in self._stops():
-            done = self._advance(done, stop)
+            step = self._advance(step, stop)
             if "val" in self._splits and (stop % self._every == 0 or stop == self._total):
                 self._evaluate("val", last=stop == self._total)
         if "test" in self._splits:
@@ -158,13 +160,13 @@ class Course:
             stored_tensors(self._job, self._measuring.sight)
         with engine.device("meta"), suppress(ArithmeticError):
             figures = {f"{name}.loss": 0.0 for name in ("val", "test")}
-            baseline_of(self._job, figures, self._splits, Rehearsed)
+            baseline_of(self._job, figures, self._splits, self._capture)
 
     def _try(self) -> None:
         """A batch of each split, as before the first step."""
         with engine.device("meta"):
             for name, split in self._splits.items():
-                trial = Evaluation(self._job, split, name, self._group, capture=Rehearsed)
+                trial = Evaluation(self._job, split, name, self._group, capture=self._capture)
                 with suppress(ArithmeticError):
                     trial.run(limit=self._job.settings.batch)
 
@@ -175,40 +177,41 @@ class Course:
         steps |= {k * every for k in rounds for every in (self._every, self._per_epoch)}
         return sorted(stop for stop in steps if 0 < stop <= self._total)
 
-    def _advance(self, done: int, stop: int) -> int:
+    def _advance(self, step: int, stop: int) -> int:
         """Two stretches at most, and the step that leads to the stop."""
         for _ in range(2):
-            if done < stop:
-                done = self._make(done, min(self._stretch(done), stop - done))
-        return stop if done == stop else self._make(stop - 1, 1)
+            if step < stop:
+                step = self._make(step, min(self._stretch(step), stop - step))
+        return stop if step == stop else self._make(stop - 1, 1)
 
-    def _stretch(self, done: int) -> int:
+    def _stretch(self, step: int) -> int:
         """How many steps are made in one go."""
         settings = self._job.settings
         saved = settings.checkpoint_every or self._per_epoch
-        due = next_due(done, [self._logged, self._every, saved])
-        return 1 if done == 0 else min(due, self._order.alike(done))
+        due = next_due(step, [self._logged, self._every, saved])
+        return 1 if step == 0 else min(due, self._order.alike(step))
 
-    def _make(self, done: int, count: int) -> int:
+    def _make(self, step: int, count: int) -> int:
         with engine.device("meta"):
-            indices = self._order.rows(done, count)
-        progress = self._step.run(done + 1, indices)
+            indices = self._order.rows(step, count)
+        progress = self._step.run(step + 1, indices)
         if progress.error is not None:
             raise progress.error
-        done += count
-        if done == 1 or done % self._logged == 0:
-            self._step.norm_at(done)
-        return done
+        step += count
+        if step == 1 or step % self._logged == 0:
+            self._step.norm_at(step)
+        return step
 
     def _evaluate(self, name: str, last: bool) -> None:
         with engine.device("meta"), suppress(ArithmeticError):  # of figures of nothing
             self._measuring.figures(name, last)
 
 
-def rehearse(config: Config, group: Group | None = None) -> RunMemory:
+def rehearse(config: Config, group: Group | None = None, device: str = "cpu") -> RunMemory:
     """What a run of this config needs on the CPU, to the byte; no number is computed.
 
     Of the ranks of `group`, all that this process has joined, each makes its own parts of a batch.
+    For a GPU as the `device` the figures are these too, but no thread has scratch of its own.
     Counted are data, weights and all other tensors, arenas, and the threads' scratch of programs;
     not Python, nor the rows of a training's log.
 
@@ -217,12 +220,14 @@ def rehearse(config: Config, group: Group | None = None) -> RunMemory:
         DeviceError: own code looks at numbers, of which there are none; with the reason for which
             its steps are not captured.
     """
-    train, why_not = rehearse_training(config, group)
+    train, why_not = rehearse_training(config, group, device)
     with undisturbed():
-        return RunMemory(train, _evaluation(config), _prediction(config), why_not)
+        return RunMemory(train, _evaluation(config, device), _prediction(config, device), why_not)
 
 
-def rehearse_training(config: Config, group: Group | None = None) -> tuple[Held, str]:
+def rehearse_training(
+    config: Config, group: Group | None = None, device: str = "cpu"
+) -> tuple[Usage, str]:
     """The memory of the training alone, and why its steps run eagerly, where they do.
 
     Raises:
@@ -230,7 +235,7 @@ def rehearse_training(config: Config, group: Group | None = None) -> tuple[Held,
     """
     group = group or distributed.group()
     with undisturbed():
-        return _training(on_ranks(config, group), group)
+        return _training(on_ranks(config, group), group, device)
 
 
 def imagined_data(config: Config, splits: bool = True) -> LoadedData:
@@ -243,26 +248,26 @@ def imagined_data(config: Config, splits: bool = True) -> LoadedData:
         columns = facts.target[-1] if facts.target else 1
         targets = TargetFacts(mean=(0.0,) * columns, std=(1.0,) * columns)
     outline = dict(config.data.outline(facts)) if splits else {}
-    known = DataFacts.of(facts, targets=targets)
-    return LoadedData(config.data, known, outline, sha256={})
+    data_facts = DataFacts.of(facts, targets=targets)
+    return LoadedData(config.data, data_facts, outline, sha256={})
 
 
-def _training(config: Config, group: Group) -> tuple[Held, str]:
-    tally = Tally()
+def _training(config: Config, group: Group, device: str) -> tuple[Usage, str]:
+    tally = Tally(device)
     with tally.counting():
         dataset = imagined_data(config)
         with engine.device("meta"):
             job = job_of(config, dataset)
         course = Course(job, group, tally)
         course.run()
-    return tally.held, next(iter(course.notes), "")
+    return tally.usage, next(iter(course.notes), "")
 
 
-def _evaluation(config: Config) -> Held | None:
+def _evaluation(config: Config, device: str) -> Usage | None:
     splits = [name for name in ("test", "val") if name in config.facts.sizes]
     if not splits:
         return None
-    tally = Tally()
+    tally = Tally(device)
     with tally.counting(), engine.device("meta"):
         dataset = imagined_data(config)
         job = job_of(config, dataset)
@@ -270,12 +275,12 @@ def _evaluation(config: Config) -> Held | None:
         with suppress(ArithmeticError):
             Evaluation(job, dataset.splits[name], name, ALONE, capture=tally.capture).run()
         with suppress(ArithmeticError):
-            baseline_of(job, {f"{name}.loss": 0.0}, dataset.splits, Rehearsed)
-    return tally.held
+            baseline_of(job, {f"{name}.loss": 0.0}, dataset.splits, tally.beside)
+    return tally.usage
 
 
-def _prediction(config: Config) -> Held:
-    tally = Tally()
+def _prediction(config: Config, device: str) -> Usage:
+    tally = Tally(device)
     with tally.counting(), engine.device("meta"):
         job = job_of(config, imagined_data(config, splits=False))
         predictor = Predictor(job, tally.capture)
@@ -284,7 +289,7 @@ def _prediction(config: Config) -> Held:
         for _ in range(ROUNDS):
             inputs = engine.empty(batch, *config.facts.input, dtype=dtype)
             list(predictor.answers(inputs, 1, "", range(batch)))
-    return tally.held
+    return tally.usage
 
 
 @contextmanager

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from gradcli.free_memory import free_memory
-from gradcli.wording import byte_size
 
 
 class Room(NamedTuple):
@@ -18,15 +17,15 @@ class Room(NamedTuple):
     where: str
     free: Callable[[], int | None]
     process: int = 0
+    device: str = "cpu"
 
 
-shown = byte_size
 PROCESS = 64_000_000  # Python, its modules and the engine's libraries, in a training
 
 
 def allowance(size: int, device: str = "cpu") -> Room:
     """So many bytes: for the whole process, or on a GPU."""
-    return Room("--memory", lambda: size, PROCESS if device == "cpu" else 0)
+    return Room("--memory", lambda: size, PROCESS if device == "cpu" else 0, device)
 
 
 HERE = Room("this machine", free_memory)

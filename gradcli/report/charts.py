@@ -64,12 +64,14 @@ class Chart:
     @property
     def summary(self) -> str:
         """What somebody hears who does not see the curves."""
-        said = []
+        sentences = []
         for one in self.series:
             values = one.points.values
             least, most = figure(min(values)), figure(max(values))
-            said.append(f"{one.label} from {figure(values[0])} to {one.last}, {least} to {most}")
-        return f"{self.title} by step: {'; '.join(said)}"
+            sentences.append(
+                f"{one.label} from {figure(values[0])} to {one.last}, {least} to {most}"
+            )
+        return f"{self.title} by step: {'; '.join(sentences)}"
 
     def drawing(self) -> dict[str, Any]:
         """What the script draws."""
@@ -94,15 +96,15 @@ def charts(curves: LogCurves, best: int | None) -> list[Chart]:
     """Loss of both splits, each other figure of the evaluations, then the rest of the steps."""
     number = max(1, len(curves.steps) + len(curves.evaluations))
     most = max(100, min(MOST_POINTS, ALL_POINTS // number))
-    made = [_loss(curves, most, best)]
+    frames = [_loss(curves, most, best)]
     for key, curve in curves.evaluations.items():
         if key != "val.loss":
             one = Series(key.removeprefix("val."), "points", curve.points(most), "eval", key)
-            made.append(_chart(key, key, [one], best, [(key, curve)]))
+            frames.append(_chart(key, key, [one], best, [(key, curve)]))
     for key, curve in curves.steps.items():
         if key != "loss":
-            made.append(_of_steps(key, curve, most))
-    return [one for one in made if one is not None]
+            frames.append(_of_steps(key, curve, most))
+    return [one for one in frames if one is not None]
 
 
 def _loss(curves: LogCurves, most: int, best: int | None) -> Chart | None:

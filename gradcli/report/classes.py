@@ -20,7 +20,7 @@ BINS = 10
 class Cell(NamedTuple):
     """A count of the matrix, and how strongly it is coloured; right ones are on the diagonal."""
 
-    said: str
+    words: str
     level: int
     right: bool
 
@@ -34,7 +34,7 @@ class ClassRow(NamedTuple):
     recall: float | None
 
     @property
-    def said(self) -> tuple[str, str, str]:
+    def words(self) -> tuple[str, str, str]:
         """Samples, precision and recall for people."""
         return count(self.samples), _share(self.precision), _share(self.recall)
 
@@ -76,9 +76,9 @@ class Classes:
 def class_name(evaluation: Mapping[str, Any], number: object) -> str:
     """The name of a class by its number, or the number where the data has no names."""
     names = items(evaluation.get("classes"))
-    known = whole(number)
-    if known is not None and known < len(names):
-        return text(names[known])[:80]
+    place = whole(number)
+    if place is not None and place < len(names):
+        return text(names[place])[:80]
     return text(number)[:80]
 
 
@@ -164,14 +164,14 @@ def _bins(tensors: Mapping[str, Stored]) -> list[Bin]:
     sums = [[0.0, 0.0, 0.0] for _ in range(BINS)]
     labels = floats(tensors, "targets")
     for scores, label in zip(floats(tensors, "outputs"), labels, strict=False):
-        known = [one for one in scores if one is not None]
-        if len(known) != len(scores) or len(known) < 2 or len(label) != 1:
+        finite = [one for one in scores if one is not None]
+        if len(finite) != len(scores) or len(finite) < 2 or len(label) != 1:
             continue
-        best = max(known)
-        certainty = 1 / sum(math.exp(max(one - best, -700.0)) for one in known)
+        best = max(finite)
+        certainty = 1 / sum(math.exp(max(one - best, -700.0)) for one in finite)
         part = sums[min(BINS - 1, int(certainty * BINS))]
         part[0] += certainty
-        part[1] += known.index(best) == label[0]
+        part[1] += finite.index(best) == label[0]
         part[2] += 1
     return [Bin(total / size, right / size, int(size)) for total, right, size in sums if size]
 

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import jinja2
-from markupsafe import Markup
-
-from gradcli import __version__
 from gradcli.dataclass import dataclass
 from gradcli.report.charts import BETWEEN, LOGARITHMIC, ROWS, TITLES, WIDE
 from gradcli.report.comparison import Comparison, Pair, unequal_evaluation, verdict
+from gradcli.report.document import document
 from gradcli.report.fields import count, duration, figure, size
 from gradcli.report.log_curves import OF_STEPS, LogCurves, log_curves
-from gradcli.report.page import HERE, for_script
-from gradcli.report.policy import policy
 from gradcli.report.thinning import Curve, Points, extremes
 
 HUES = 8  # colours of compare.css; a ninth run has the first one's, dashed
@@ -101,37 +96,17 @@ def comparison_page(comparison: Comparison) -> str:
     """The whole page."""
     labels = [side.label for side in comparison.sides]
     overlays = _overlays(labels, [log_curves(side.run) for side in comparison.sides])
-    style = "".join(
-        map(_text, ("vendor/uPlot.min.css", "templates/page.css", "templates/compare.css"))
-    )
-    scripts = [_text("vendor/uPlot.iife.min.js"), _text("templates/page.js")]
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
+    facts = {
+        "sides": comparison.sides,
+        "pairs": [_words(pair) for pair in comparison.pairs],
+        "charts": overlays,
+        "figures": _figures(comparison),
+    }
     drawing = {"live": False, "charts": [one.drawing() for one in overlays]}
-    return environment.get_template("compare.html.j2").render(
-        sides=comparison.sides,
-        pairs=[_said(pair) for pair in comparison.pairs],
-        charts=overlays,
-        figures=_figures(comparison),
-        version=__version__,
-        policy=policy([style], scripts, live=False),
-        style=Markup(style),
-        scripts=[Markup(one) for one in scripts],
-        drawing=Markup(for_script(drawing)),
-    )
+    return document("compare.html.j2", facts, drawing, styles=["templates/compare.css"])
 
 
-def _text(name: str) -> str:
-    return (HERE / name).read_text(encoding="utf-8")
-
-
-def _said(pair: Pair) -> dict[str, Any]:
+def _words(pair: Pair) -> dict[str, Any]:
     """A pair in words."""
     return {
         "label": pair.other.label,
@@ -162,11 +137,11 @@ def _figures(comparison: Comparison) -> list[list[str]]:
 def _overlays(labels: Sequence[str], runs: Sequence[LogCurves]) -> list[Overlay]:
     """Loss, the figures of the evaluations, then the rest of the steps; where a run has them."""
     evaluations = dict.fromkeys(key for run in runs for key in run.evaluations)
-    wished = [("loss", "step"), *((key, "eval") for key in evaluations)]
-    wished += [(key, "step") for key in OF_STEPS if key != "loss"]
-    most = max(100, min(MOST_POINTS, ALL_POINTS // max(1, len(wished) * len(runs))))
+    kinds = [("loss", "step"), *((key, "eval") for key in evaluations)]
+    kinds += [(key, "step") for key in OF_STEPS if key != "loss"]
+    most = max(100, min(MOST_POINTS, ALL_POINTS // max(1, len(kinds) * len(runs))))
     overlays = []
-    for key, event in wished:
+    for key, event in kinds:
         curves = [(run.steps if event == "step" else run.evaluations).get(key) for run in runs]
         overlays.append(_overlay(key, event, labels, curves, most))
     return [one for one in overlays if one is not None]

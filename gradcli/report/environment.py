@@ -28,28 +28,28 @@ def _rows(manifest: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[tu
     for key, title in TITLES.items():
         if manifest.get(key) is not None:
             value = manifest[key]
-            yield title, moment(value) if key == "created" else _said(value)
+            yield title, moment(value) if key == "created" else _words(value)
     yield from _versions(mapping(manifest.get("versions")))
     for key, value in mapping(manifest.get("origin")).items():
-        yield f"build: {text(key)}", _said(value)
+        yield f"build: {text(key)}", _words(value)
     files = mapping(manifest.get("files"))
     for key, value in mapping(manifest.get("data")).items():
-        said = f"{_said(files[key])}, " if key in files else ""
-        found = "not read to its end yet" if value is None else _said(value)
-        yield f"data: {text(key)}", f"{said}sha256 {found}"
+        prefix = f"{_words(files[key])}, " if key in files else ""
+        sha256 = "not read to its end yet" if value is None else _words(value)
+        yield f"data: {text(key)}", f"{prefix}sha256 {sha256}"
     if status.get("weights_sha256"):
-        yield "weights sha256", _said(status["weights_sha256"])
+        yield "weights sha256", _words(status["weights_sha256"])
 
 
 def _versions(versions: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Ours and the machine's, then the packages in one row."""
     for key in OURS:
         if key in versions:
-            yield key, _said(versions[key])
-    packages = [f"{text(key)} {_said(one)}" for key, one in versions.items() if key not in OURS]
+            yield key, _words(versions[key])
+    packages = [f"{text(key)} {_words(one)}" for key, one in versions.items() if key not in OURS]
     if packages:
         yield "packages", ", ".join(packages[:MOST])
 
 
-def _said(value: object) -> str:
+def _words(value: object) -> str:
     return text(value)[:500]

@@ -22,7 +22,7 @@ from gradcli.train.lock import is_held
 OTHERS = ("status.json", "evaluation.json", "manifest.json", "plan.json", "origins.json")
 MOST_RECORDS = 2000  # of one look; a page that is made anew is smaller
 MOST_BYTES = 4 << 20
-KNOWN = 64  # bytes before a place, by which it is recognised
+TRACE = 64  # bytes before a place, by which it is recognised
 _MARK = re.compile(r"([0-9]{1,15})-([0-9]{1,10})-([0-9]{1,10})")
 
 
@@ -148,7 +148,7 @@ def _size(path: Path) -> int:
 
 def _check(path: Path, end: int) -> int:
     """A checksum of what stands before a place; 0 at the beginning."""
-    begin = max(0, end - KNOWN)
+    begin = max(0, end - TRACE)
     return zlib.crc32(_read(path, begin, end - begin))
 
 

@@ -28,8 +28,8 @@ def text(value: object) -> str:
         return ""
     if isinstance(value, float):
         return figure(value)
-    said = value if isinstance(value, str) else str(value)
-    return said if len(said) <= MOST_TEXT else said[:MOST_TEXT] + "..."
+    words = value if isinstance(value, str) else str(value)
+    return words if len(words) <= MOST_TEXT else words[:MOST_TEXT] + "..."
 
 
 def whole(value: object) -> int | None:
@@ -50,8 +50,8 @@ def figure(value: object) -> str:
 
 def count(value: object) -> str:
     """A whole number with commas; a dash where it is none."""
-    known = whole(value)
-    return "-" if known is None else f"{known:,}"
+    amount = whole(value)
+    return "-" if amount is None else f"{amount:,}"
 
 
 def size(value: object) -> str:

@@ -79,8 +79,8 @@ def _state(run: RunFiles) -> str:
 
 
 def _threads(value: object) -> str:
-    known = whole(value)
-    return "" if known is None else quantity(known, "thread")
+    threads = whole(value)
+    return "" if threads is None else quantity(threads, "thread")
 
 
 def _command(argv: object) -> str:
@@ -141,23 +141,23 @@ def _tiles(run: RunFiles) -> list[Tile]:
 class Expectation(NamedTuple):
     """A line of `expect:`, and whether the figures meet it; None where none were due."""
 
-    said: str
-    met: bool | None
+    sentence: str
+    success: bool | None
 
 
 def _expectations(
     status: dict[str, Any], state: str, expected: dict[str, Any]
 ) -> list[Expectation]:
-    missed = [text(one) for one in items(status.get("missed"))]
+    failures = [text(one) for one in items(status.get("missed"))]
     metrics = mapping(status.get("metrics"))
-    lines = [Expectation(one, met=False) for one in missed]
+    lines = [Expectation(one, success=False) for one in failures]
     for name, bound in list(expected.items())[:50]:
-        said = f"expected {text(name)} {text(bound)}"
-        if any(one.startswith(said + ",") for one in missed):
+        sentence = f"expected {text(name)} {text(bound)}"
+        if any(one.startswith(sentence + ",") for one in failures):
             continue
         due = state == "finished" and "missed" in status
-        reached = f", got {figure(metrics.get(name))}" if due else ", not due before the end"
-        lines.append(Expectation(said + reached, met=True if due else None))
+        outcome = f", got {figure(metrics.get(name))}" if due else ", not due before the end"
+        lines.append(Expectation(sentence + outcome, success=True if due else None))
     return lines
 
 

@@ -21,7 +21,7 @@ class Box:
     shapes: str
     parameters: str
     share: int  # of all parameters, in percent
-    kept: str
+    memory: str
     inside: Sequence[Box]
 
 
@@ -37,20 +37,20 @@ class Model:
 def model(plan: Mapping[str, Any]) -> Model | None:
     """What plan.json says of the model; None where it says nothing."""
     total = whole(plan.get("total"))
-    left = [MOST]
-    boxes = _boxes(plan.get("model"), total or 0, 0, left)
+    budget = [MOST]
+    boxes = _boxes(plan.get("model"), total or 0, 0, budget)
     lines = [] if boxes else [text(line) for line in items(plan.get("layers"))[:MOST]]
     return Model(boxes, lines, count(total)) if boxes or lines else None
 
 
-def _boxes(value: object, total: int, depth: int, left: list[int]) -> list[Box]:
+def _boxes(value: object, total: int, depth: int, budget: list[int]) -> list[Box]:
     boxes = []
     for entry in map(mapping, items(value) if depth < DEEPEST else []):
-        left[0] -= 1
-        if left[0] < 0:
+        budget[0] -= 1
+        if budget[0] < 0:
             break
         own = whole(entry.get("parameters")) or 0
-        kept = whole(entry.get("kept"))
+        memory = whole(entry.get("kept"))
         boxes.append(
             Box(
                 index=text(entry.get("index")),
@@ -58,8 +58,8 @@ def _boxes(value: object, total: int, depth: int, left: list[int]) -> list[Box]:
                 shapes=_shapes(entry),
                 parameters=f"{own:,}" if own else "",
                 share=round(100 * own / total) if total and own <= total else 0,
-                kept=size(kept) if kept else "",
-                inside=_boxes(entry.get("children"), total, depth + 1, left),
+                memory=size(memory) if memory else "",
+                inside=_boxes(entry.get("children"), total, depth + 1, budget),
             )
         )
     return boxes

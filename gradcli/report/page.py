@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
-import jinja2
-from markupsafe import Markup
-
-from gradcli import __version__
 from gradcli.report.charts import Chart, charts
 from gradcli.report.classes import classes
+from gradcli.report.document import document
 from gradcli.report.environment import environment
 from gradcli.report.fields import text, whole
 from gradcli.report.head import blank, head
 from gradcli.report.log_curves import LogCurves, log_curves
 from gradcli.report.model import model
-from gradcli.report.policy import policy
 from gradcli.report.run_files import RunFiles
 from gradcli.report.settings import Settings, settings
 from gradcli.report.times import LayerTime
@@ -28,7 +21,6 @@ from gradcli.report.worst import worst
 from gradcli.train.directory import best_and_last
 from gradcli.train.safetensors_file import Stored
 
-HERE = Path(__file__).parent
 T = TypeVar("T")
 # What files can hold that their reader did not foresee; a page leaves that part out and says so.
 ODD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -45,7 +37,7 @@ def page(run: RunFiles, live: str = "", times: Sequence[LayerTime] = ()) -> str:
     best = best_and_last(run.path)[0]
     no_charts: list[Chart] = []
     no_rows: list[tuple[str, str]] = []
-    seen = run.evaluation
+    record = run.evaluation
     facts = {
         "head": parts.make("status.json", lambda: head(run, values.expected), blank(run)),
         "charts": parts.make("log.jsonl", lambda: charts(curves, best), no_charts),
@@ -58,26 +50,32 @@ def page(run: RunFiles, live: str = "", times: Sequence[LayerTime] = ()) -> str:
         "environment": parts.make(
             "manifest.json", lambda: environment(run.manifest, run.status), no_rows
         ),
-        **_of_task(parts, seen, run.tensors() if seen else {}),
+        **_of_task(parts, record, run.tensors() if record else {}),
         "times": times,
-        "split": text(seen.get("split")),
-        "evaluated": whole(seen.get("step")),
+        "split": text(record.get("split")),
+        "evaluated": whole(record.get("step")),
     }
-    return _rendered(facts, run, live)
+    return document(
+        "page.html.j2",
+        {**facts, "parts": _contents(facts), "problems": run.problems},
+        {"live": live, "charts": [one.drawing() for one in facts["charts"]]},
+        scripts=["templates/live.js"] if live else [],
+        live=bool(live),
+    )
 
 
-def _of_task(parts: _Parts, seen: dict[str, Any], tensors: dict[str, Stored]) -> dict[str, Any]:
+def _of_task(parts: _Parts, record: dict[str, Any], tensors: dict[str, Stored]) -> dict[str, Any]:
     """What the last evaluation saw, as its kind of task is looked at."""
     no_scatters: list[Scatter] = []
-    task, file = seen.get("task"), "evaluation.json"
-    of_classes = parts.make(file, lambda: classes(seen, tensors), None)
+    task, file = record.get("task"), "evaluation.json"
+    of_classes = parts.make(file, lambda: classes(record, tensors), None)
     return {
         "classes": of_classes if task == "classes" else None,
         "kept": max(1, sum(one.samples for one in of_classes.bins)) if of_classes else 1,
-        "scatters": parts.make(file, lambda: scatters(seen, tensors), no_scatters)
+        "scatters": parts.make(file, lambda: scatters(record, tensors), no_scatters)
         if task == "values"
         else [],
-        "worst": parts.make(file, lambda: worst(seen, tensors), None),
+        "worst": parts.make(file, lambda: worst(record, tensors), None),
     }
 
 
@@ -95,43 +93,6 @@ class _Parts:
             return otherwise
 
 
-def _rendered(facts: dict[str, Any], run: RunFiles, live: str) -> str:
-    style = _text("vendor/uPlot.min.css") + _text("templates/page.css")
-    scripts = [_text("vendor/uPlot.iife.min.js"), _text("templates/page.js")]
-    if live:
-        scripts.append(_text("templates/live.js"))
-    drawing = {
-        "live": live,
-        "charts": [one.drawing() for one in facts["charts"]],
-    }
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            **facts,
-            parts=_contents(facts),
-            version=__version__,
-            problems=run.problems,
-            policy=policy([style], scripts, live=bool(live)),
-            style=Markup(style),
-            scripts=[Markup(one) for one in scripts],
-            drawing=Markup(for_script(drawing)),
-        )
-    )
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
-
-
 def _contents(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """The parts that this page has, by their ids."""
     present = {
@@ -146,13 +107,3 @@ def _contents(facts: dict[str, Any]) -> list[tuple[str, str]]:
         "environment": ("Environment", facts["environment"]),
     }
     return [(name, title) for name, (title, there) in present.items() if there]
-
-
-def _text(name: str) -> str:
-    return (HERE / name).read_text(encoding="utf-8")
-
-
-def for_script(value: object) -> str:
-    """JSON that may stand inside a script element: no text in it can end that."""
-    said = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    return said.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

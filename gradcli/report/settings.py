@@ -21,7 +21,7 @@ class Value(NamedTuple):
     """A value of the config by its dotted key."""
 
     key: str
-    said: str
+    words: str
     origin: str
     place: str
 
@@ -69,12 +69,12 @@ def settings(run: RunFiles) -> Settings:
 
 def _with_origins(origins: dict[str, Any]) -> Iterator[Value]:
     for key, entry in origins.items():
-        known = mapping(entry)
+        fields = mapping(entry)
         yield Value(
             text(key),
-            _said(known.get("value")),
-            text(known.get("origin")),
-            text(known.get("place")),
+            _words(fields.get("value")),
+            text(fields.get("origin")),
+            text(fields.get("place")),
         )
 
 
@@ -86,10 +86,10 @@ def _leaves(value: object, key: str = "") -> Iterator[Value]:
         for place, inner in enumerate(value):
             yield from _leaves(inner, f"{key}.{place}")
     else:
-        yield Value(text(key), _said(value), "", "")
+        yield Value(text(key), _words(value), "", "")
 
 
-def _said(value: object) -> str:
+def _words(value: object) -> str:
     """A value as YAML's flow style has it."""
     return text(value) if isinstance(value, str) else text(json.dumps(value, ensure_ascii=False))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 BUFFER = 1 << 17
-KEPT = 1 << 12
+CAPACITY = 1 << 12
 GROUPS = 1024  # of which the smooth curve has the means
 
 
@@ -42,7 +42,7 @@ class Curve:
         self._points.steps.extend(steps)
         self._points.values.extend(values)
         if len(self._points.steps) > BUFFER:
-            self._points = extremes(self._points, KEPT)
+            self._points = extremes(self._points, CAPACITY)
 
     def points(self, most: int) -> Points:
         """At most so many points, extremes among them."""
@@ -71,14 +71,14 @@ def extremes(points: Points, most: int) -> Points:
         return points
     stretches = max(1, (most - 2) // 2)
     first, span = steps[0], steps[-1] - steps[0] + 1
-    chosen, begin = {0, len(steps) - 1}, 0
+    picks, begin = {0, len(steps) - 1}, 0
     for number in range(1, stretches + 1):
         end = bisect_left(steps, first + span * number // stretches, begin)
         part = values[begin:end]
         if part:
-            chosen |= {begin + part.index(min(part)), begin + part.index(max(part))}
+            picks |= {begin + part.index(min(part)), begin + part.index(max(part))}
         begin = end
-    places = sorted(chosen)
+    places = sorted(picks)
     return Points([steps[at] for at in places], [values[at] for at in places])
 
 

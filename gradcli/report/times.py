@@ -30,17 +30,17 @@ def layer_times(layers: Sequence[Mapping[str, Any]]) -> list[LayerTime]:
     return [
         LayerTime(
             text(one.get("name")),
-            _shown(one.get("forward_ms")),
-            _shown(one.get("backward_ms")),
-            _shown(one.get("gflops"), "{:.0f}"),
-            _shown(one.get("percent"), "{:.0f} %"),
+            _cell(one.get("forward_ms")),
+            _cell(one.get("backward_ms")),
+            _cell(one.get("gflops"), "{:.0f}"),
+            _cell(one.get("percent"), "{:.0f} %"),
             time / total,
         )
         for one, time in zip(layers, both, strict=True)
     ]
 
 
-def _shown(value: object, form: str = "") -> str:
+def _cell(value: object, form: str = "") -> str:
     finite = number(value)
     if finite is None:
         return ""

@@ -63,7 +63,7 @@ def scatters(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> li
     outputs, targets = floats(tensors, "outputs"), floats(tensors, "targets")
     names = items(evaluation.get("outputs"))
     width = min(len(outputs[0]), len(targets[0]), MOST_VALUES) if outputs and targets else 0
-    drawn = []
+    plots = []
     for at in range(width):
         pairs = [
             (truth, guess)
@@ -74,8 +74,8 @@ def scatters(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> li
         ]
         if len(pairs) > 1:
             name = text(names[at])[:80] if at < len(names) else f"value {at}"
-            drawn.append(_scatter(name, pairs))
-    return drawn
+            plots.append(_scatter(name, pairs))
+    return plots
 
 
 def _scatter(name: str, pairs: Sequence[tuple[float, float]]) -> Scatter:
@@ -100,13 +100,13 @@ def _summary(pairs: Sequence[tuple[float, float]], off: Sequence[float]) -> list
     mean = math.fsum(truth for truth, _ in pairs) / size
     spread = math.fsum((truth - mean) ** 2 for truth, _ in pairs)
     square = math.fsum(one * one for one in off)
-    said = [
+    figures = [
         ("samples", f"{size:,}"),
         ("mean error", figure(math.fsum(off) / size)),
         ("mean absolute error", figure(math.fsum(map(abs, off)) / size)),
         ("root mean square error", figure(math.sqrt(square / size))),
     ]
-    return [*said, ("R²", figure(1 - square / spread))] if spread else said
+    return [*figures, ("R²", figure(1 - square / spread))] if spread else figures
 
 
 def _bars(off: Sequence[float]) -> tuple[Frame, list[tuple[float, float, float, float]]]:

@@ -47,7 +47,7 @@ def worst(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> Worst
         return None
     columns = [text(one) for one in items(evaluation.get("columns"))[:COLUMNS]]
     task = evaluation.get("task")
-    shown = _pictures(evaluation, tensors, task)
+    images = _pictures(evaluation, tensors, task)
     samples = []
     for place, entry in enumerate(entries):
         row = mapping(entry.get("row"))
@@ -61,7 +61,7 @@ def worst(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> Worst
                 guess=guess,
                 certainty="" if certainty is None else percent(certainty),
                 wrong=truth != guess,
-                pictures=[(name, rows[place]) for name, rows in shown if place < len(rows)],
+                pictures=[(name, rows[place]) for name, rows in images if place < len(rows)],
                 row=[_cell(row.get(name)) for name in columns] if row else [],
             )
         )
@@ -71,13 +71,13 @@ def worst(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> Worst
 def _pictures(
     evaluation: Mapping[str, Any], tensors: Mapping[str, Stored], task: object
 ) -> list[tuple[str, list[Picture]]]:
-    shown = []
+    images = []
     if evaluation.get("pictures") is True:
-        shown.append(("input", pictures(tensors, "worst_inputs")))
+        images.append(("input", pictures(tensors, "worst_inputs")))
     if task == "images":
-        shown.append(("output", pictures(tensors, "worst_outputs")))
-        shown.append(("target", pictures(tensors, "worst_targets")))
-    return [(name, rows) for name, rows in shown if rows]
+        images.append(("output", pictures(tensors, "worst_outputs")))
+        images.append(("target", pictures(tensors, "worst_targets")))
+    return [(name, rows) for name, rows in images if rows]
 
 
 def _answer(evaluation: Mapping[str, Any], task: object, value: object) -> str:
@@ -89,5 +89,5 @@ def _answer(evaluation: Mapping[str, Any], task: object, value: object) -> str:
 
 
 def _cell(value: object) -> str:
-    said = f"{value:.6g}" if isinstance(value, float) else text(value)
-    return said if len(said) <= SHORT else said[:SHORT] + "..."
+    words = f"{value:.6g}" if isinstance(value, float) else text(value)
+    return words if len(words) <= SHORT else words[:SHORT] + "..."

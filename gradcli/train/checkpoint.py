@@ -52,7 +52,8 @@ class Meta:
         stale: evaluations since the watched metric of early stopping improved.
         watched: the best value of that metric.
         seconds: training time so far.
-        metrics: the figures of the last evaluation.
+        metrics: the figures of the last evaluation; None for one that is not finite.
+        nonfinite: what such a figure is, `nan`, `inf` or `-inf`; empty in older checkpoints.
         config: the resolved config, so that a difference can be named.
         data: sha256 of each data file by its role; in format 1 by its bare name. None at step 0
             for one that was still being read.
@@ -84,6 +85,7 @@ class Meta:
     best: Best | None = None
     seconds: float = 0.0
     metrics: Mapping[str, float | None] = field(default_factory=dict)
+    nonfinite: Mapping[str, str] = field(default_factory=dict)
     format: int = FORMAT
 
 
@@ -232,7 +234,8 @@ TYPES: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("step", "epoch", "seed", "evaluated", "stale"), int),
     **dict.fromkeys(("skipped", "skipped_in_a_row"), int),
     **dict.fromkeys(("optimizer", "config_sha256"), str),
-    **dict.fromkeys(("config", "data", "origin", "state", "metrics", "schedule"), dict),
+    **dict.fromkeys(("config", "data", "origin", "state", "schedule"), dict),
+    **dict.fromkeys(("metrics", "nonfinite"), dict),
     "seconds": (int, float),
     "watched": (int, float, NoneType),
     "best": (dict, NoneType),
@@ -242,7 +245,7 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 def _typed(values: dict[str, Any], path: Path, written: int) -> Meta:
     """The fields, each of the type it must have: a hash proves no origin."""
     # Older checkpoints have none of these.
-    none: dict[str, Any] = {"schedule": {}, "origin": {}, "facts": None}
+    none: dict[str, Any] = {"schedule": {}, "origin": {}, "facts": None, "nonfinite": {}}
     values = {**none, "skipped": 0, "skipped_in_a_row": 0, **values}
     for name, kind in TYPES.items():
         if name not in values or not _usable(values[name], kind):

@@ -31,12 +31,17 @@ class Cancelled(Exception):  # noqa: N818 -- a way out, not an error
     """A signal asked for an end; the evaluation is dropped, no figure of it is used."""
 
 
+class LookFault(Exception):  # noqa: N818 -- named like what it tells
+    """On some rank a batch could not be evaluated with a look at it; all ranks raise this."""
+
+
 class Evaluation:
     """The figures of a split, captured: its programs serve every evaluation of a training.
 
     Attributes:
         tables: figures of the latest run that are more than one number.
         looks: whether each batch is seen closely too.
+        trouble: why the look of the latest run has no worth, on ranks; else it raises that.
     """
 
     def __init__(
@@ -59,6 +64,7 @@ class Evaluation:
         self._look = look
         self.looks = look is not None
         self.tables: dict[str, Table] = {}
+        self.trouble = ""
         # A batch that cannot be captured is no news here: the training step says so.
         self._batch = capture(
             _states_of(job, split, look), on_refusal=lambda _: None, eager=not job.settings.capture
@@ -71,6 +77,7 @@ class Evaluation:
         size = min(self._size, limit or self._size)
         job = self._job
         loss, states = 0.0, States(job.metrics)
+        self.trouble = ""
         if self._look is not None:
             self._look.begin()
         job.model.eval()
@@ -86,7 +93,7 @@ class Evaluation:
                         loss += value * rows.shape[1]
                     states.add(some["states"], some["loss"].shape[0])
                 if self._look is not None:
-                    self._look.take(first * job.settings.batch, batches["each"])
+                    self._take(self._look, first * job.settings.batch, batches["each"])
                 first += rows.shape[0]
             look_out()
         finally:
@@ -103,10 +110,36 @@ class Evaluation:
             return self._batch.scan(rows)
         begin = (rank - first) % size
         own = rows[begin::size].contiguous()
-        values = self._batch.scan(own) if own.shape[0] else None
-        pieces = self._group.all_gather(b"" if values is None else pack(values), "an evaluation")
-        order = [pieces[(first + i) % size] for i in range(size)]
-        return interleave([unpack(one) for one in order if one])
+        piece = self._piece(own) if own.shape[0] else b""
+        pieces = self._group.all_gather(piece, "an evaluation")
+        values = [unpack(one) for i in range(size) if (one := pieces[(first + i) % size])]
+        faults = [one["fault"] for one in values if "fault" in one]
+        if faults:
+            raise LookFault(faults[0])
+        return interleave(values)
+
+    def _piece(self, rows: Tensor) -> bytes:
+        """What these batches give, as bytes; or, where they are looked at, a fault of theirs.
+
+        A fault goes to the other ranks in place of what they wait for, so that all may evaluate
+        again without a look.
+        """
+        try:
+            return pack(self._batch.scan(rows))
+        except Exception as error:  # of the user's own code too
+            if self._look is None:
+                raise
+            return pack({"fault": f"{type(error).__name__}: {error}"})
+
+    def _take(self, look: CloseLook, first: int, each: Mapping[str, Tensor]) -> None:
+        """Let the look note what came of some batches; a rank among others goes on in any case."""
+        if self._group.size == 1:
+            look.take(first, each)
+        elif not self.trouble:
+            try:
+                look.take(first, each)
+            except Exception as error:  # the others are at the next batches already
+                self.trouble = f"{type(error).__name__}: {error}"
 
 
 class States:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradcli.train.checkpoint import Best, Meta
+from gradcli.train.log import strict
 from gradcli.train.metrics import better, direction_of
 
 if TYPE_CHECKING:
@@ -17,10 +18,13 @@ if TYPE_CHECKING:
 def judge(job: Job, before: Meta, figures: Mapping[str, float]) -> Meta:
     """Where the run stands behind an evaluation; the schedule sees its figures too."""
     job.schedule.watch(figures)
+    metrics = strict(dict(figures))
+    nonfinite = metrics.pop("nonfinite", {})
     meta = replace(
         before,
         evaluated=before.step,
-        metrics=_nullable(figures),
+        metrics=metrics,
+        nonfinite=nonfinite,
         schedule=job.schedule.state_dict(),
     )
     metric, stop = job.settings.judge, job.settings.early_stop
@@ -54,6 +58,13 @@ def is_stale(job: Job, meta: Meta) -> bool:
     return stop is not None and meta.stale >= stop.patience
 
 
-def _nullable(figures: Mapping[str, float]) -> dict[str, float | None]:
-    """Figures for strict JSON: null where a figure is not finite."""
-    return {key: value if math.isfinite(value) else None for key, value in figures.items()}
+def latest_figures(meta: Meta) -> dict[str, float]:
+    """The figures of the last evaluation; NaN where a checkpoint does not say what one is."""
+    return {
+        key: _odd(meta.nonfinite.get(key)) if value is None else value
+        for key, value in meta.metrics.items()
+    }
+
+
+def _odd(word: object) -> float:
+    return float(str(word)) if word in ("inf", "-inf") else math.nan

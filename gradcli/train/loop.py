@@ -19,7 +19,7 @@ from gradcli.train.evaluate import Cancelled
 from gradcli.train.evaluation_files import write_evaluation
 from gradcli.train.expectations import missed
 from gradcli.train.job import logged_every, steps_per_epoch, total_steps
-from gradcli.train.judging import best_as_json, is_stale, judge
+from gradcli.train.judging import best_as_json, is_stale, judge, latest_figures
 from gradcli.train.measuring import Measuring
 from gradcli.train.pace import Pace
 from gradcli.train.ranks import Ranks, of_first
@@ -348,7 +348,7 @@ class Trainer:
                 "steps": self.total,
                 "epoch": self.meta.epoch,
                 "seconds": round(self._seconds(), 3),
-                "metrics": dict(self.meta.metrics),
+                "metrics": latest_figures(self.meta),
                 "best": best_as_json(self.job, self.meta),
                 **values,
             }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,8 @@ from gradcli.engine import distributed
 from gradcli.errors import CheckpointError
 from gradcli.train.checkpoint import file_name, read
 from gradcli.train.close_look import CloseLook
-from gradcli.train.evaluate import Cancelled, Evaluation
+from gradcli.train.evaluate import Cancelled, Evaluation, LookFault
+from gradcli.train.judging import latest_figures
 from gradcli.train.ranks import of_first, take_from_first
 from gradcli.train.state import all_tensors, restore
 
@@ -71,7 +71,7 @@ class Measuring:
     ) -> tuple[dict[str, float], int]:
         """The figures of the best checkpoint where one is kept, else of the last; and its step."""
         best = meta.best
-        metrics = {key: _number(value) for key, value in meta.metrics.items()}
+        metrics = latest_figures(meta)
         splits, step, figures = ["test"], meta.step, self.figures
         if meta.evaluated == step and self._unseen("val"):
             splits = ["val"]  # nobody knew that it was the last time
@@ -117,23 +117,29 @@ class Measuring:
         try:
             figures = self._evaluations[split].run(self._must_end)
         except Exception as error:  # of the user's own code, or of memory
-            if isinstance(error, Cancelled) or not look.sees or distributed.group().size > 1:
+            of_all = isinstance(error, LookFault)
+            if isinstance(error, Cancelled) or not look.sees:
                 raise
-            self._look, self._trouble = None, f"{type(error).__name__}: {error}"
+            if distributed.group().size > 1 and not of_all:
+                raise  # the other ranks know nothing of it
+            self._look = None
+            self._trouble = str(error) if of_all else f"{type(error).__name__}: {error}"
             self._evaluations[split] = self._evaluation(split)
             return self._evaluations[split].run(self._must_end)
         self._looked = True
         if distributed.group().rank == 0:
-            self._see(look)
+            self._see(look, self._evaluations[split].trouble)
         return figures
 
     def _evaluation(self, split: str, look: CloseLook | None = None) -> Evaluation:
         evaluated = self._job.dataset.splits[split]
         return Evaluation(self._job, evaluated, split, look=look, capture=self._capture)
 
-    def _see(self, look: CloseLook) -> None:
+    def _see(self, look: CloseLook, trouble: str) -> None:
         """Keep what was seen of the weights in the model; a fault of it costs no training."""
-        self.sight, self._trouble = None, ""
+        self.sight, self._trouble = None, trouble
+        if trouble:
+            return
         self._job.model.eval()
         try:
             self.sight = look.finish()
@@ -141,7 +147,3 @@ class Measuring:
             self._trouble = f"{type(error).__name__}: {error}"
         finally:
             self._job.model.train()
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value

@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="parity needs the extra: pip install '.[parity]'")
 
 from benchmarks import gpu_device, gpu_products, gpu_torch  # noqa: E402
-from benchmarks.gpu_jobs import CONFIGS, QUICKER, built  # noqa: E402
+from benchmarks.gpu_jobs import CONFIGS, QUICKER, job_of  # noqa: E402
 from gradcli import engine  # noqa: E402
 from gradcli.bench.compare_torch import Rival  # noqa: E402
 from gradcli.bench.step import Steps  # noqa: E402
@@ -48,7 +48,7 @@ def test_a_case_in_bfloat16_is_near(peer: gpu_torch.Peer) -> None:
 
 @pytest.mark.parametrize("name", QUICKER)
 def test_a_rival_begins_with_our_loss(name: str) -> None:
-    job = built(CONFIGS[name], QUICKER[name])
+    job = job_of(CONFIGS[name], QUICKER[name])
     start = {key: tensor.clone() for key, tensor in job.model.state_dict().items()}
     rival = Rival(torch, job, start, compiled=False, half=False)
     loss = Steps(job, captured=False).run(1)
@@ -57,7 +57,7 @@ def test_a_rival_begins_with_our_loss(name: str) -> None:
 
 
 def test_a_rival_computes_in_bfloat16_where_asked() -> None:
-    job = built(CONFIGS["MNIST MLP"], QUICKER["MNIST MLP"])
+    job = job_of(CONFIGS["MNIST MLP"], QUICKER["MNIST MLP"])
     start = {key: tensor.clone() for key, tensor in job.model.state_dict().items()}
     losses = [Rival(torch, job, start, compiled=False, half=half).run(1) for half in (False, True)]
     assert losses[0] != losses[1]

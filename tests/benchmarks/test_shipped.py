@@ -34,7 +34,7 @@ def test_a_row_says_what_was_expected_and_what_came(
     assert row["seconds"] > 0.1
     (verdict,) = targets.VERDICTS["configs"]({"rows": {"short": row}})
     assert (verdict.passed, verdict.what) == (reached, "short, test.loss")
-    assert ("reached" if reached else "MISSED") in shipped.said(row)
+    assert ("reached" if reached else "MISSED") in shipped.sentence(row)
     shown = tables.TABLES["configs"]({"rows": {"short": row}})
     assert f"({expect}, {'yes' if reached else 'no'}) | 8 |" in shown
 
@@ -45,7 +45,7 @@ def test_a_config_without_its_data_takes_no_part(tmp_path: Path) -> None:
     row = shipped.trained(path)
     assert "nowhere.csv" in row["missing"]
     assert targets.VERDICTS["configs"]({"rows": {"absent": row}}) == []
-    assert "takes no part" in shipped.said(row)
+    assert "takes no part" in shipped.sentence(row)
 
 
 def test_a_wrong_config_is_no_row(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_model_of_text_is_trained_on_another_text_and_writes_on(tmp_path: Path
     assert found["text"]["file"] == "play.txt"
     assert "letters: reached: val.loss" in said[0]
     (verdict,) = targets.VERDICTS["text"](found)
-    assert (verdict.passed, verdict.wanted) == (True, 9.0)
+    assert (verdict.passed, verdict.limit) == (True, 9.0)
     shown = tables.TABLES["text"](found)
     assert "## Models of play.txt" in shown
     assert f"```\nROMEO:{row['sample']['text']}\n```" in shown

@@ -74,7 +74,7 @@ def test_a_ratio_of_disturbed_moments_is_doubtful() -> None:
     found = targets.compare(rows)
     assert found["torch_doubtful"]
     assert not found["jax_doubtful"]
-    assert "?" in targets.at_least("x", 2.0, 1.0, doubtful=True).said()
+    assert "?" in targets.at_least("x", 2.0, 1.0, doubtful=True).sentence()
 
 
 def test_who_trained_something_else_is_not_compared() -> None:

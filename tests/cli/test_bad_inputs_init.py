@@ -149,6 +149,18 @@ def test_an_option_without_data_is_refused(refused: Callable[..., Ended], words:
 
 
 @pytest.mark.parametrize("what", ["own.csv", "penguins"])
+@pytest.mark.parametrize("out", ["own.txt", "own", "own.yaml.bak", "own.YAML", ".yaml", ".", ".."])
+def test_a_config_has_the_ending_of_one(
+    refused: Callable[..., Ended], gradcli: Callable[..., Ended], what: str, out: str
+) -> None:
+    Path("own.csv").write_text("a,b\n" + ROWS)
+    before = {*Path().iterdir()}
+    refused(2, f"the name of a config ends in .yaml or .yml, got '{out}'", "init", what, "-o", out)
+    assert {*Path().iterdir()} == before
+    assert gradcli("init", what, "-o", "own.yml").code == 0
+
+
+@pytest.mark.parametrize("what", ["own.csv", "penguins"])
 def test_a_place_that_cannot_be_written_is_named(refused: Callable[..., Ended], what: str) -> None:
     Path("own.csv").write_text("a,b\n" + ROWS)
     refused(7, "cannot write own.csv: File exists", "init", what, "-o", "own.csv/own.yaml")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from points import Ended, gradcli, only_run
+
+from gradcli.cli import options
 
 __all__ = ["gradcli"]
 
@@ -49,6 +52,21 @@ def test_a_page_for_people_has_layers_memory_and_steps(gradcli: Command) -> None
     assert ended.code == 0
     for text in ("parameters", "memory:", "train:", "steps:", "first loss: about", "optimizer"):
         assert text in ended.out
+
+
+def table(gradcli: Command, config: Path) -> tuple[list[str], list[str]]:
+    """The heads of the columns of work and the last line, of the table for people."""
+    text = gradcli("plan", str(config)).out.splitlines()
+    total = next(line for line in text if line.startswith("total"))
+    return re.findall(r"(?:back |kept )?[TGMk]?(?:FLOP|B)\b", text[1]), total.split()[2:]
+
+
+def test_each_column_has_the_unit_of_its_largest_number(gradcli: Command) -> None:
+    heads, small = table(gradcli, CONFIGS / "penguins.yaml")
+    assert heads == ["kFLOP", "back kFLOP", "kB", "back kB", "kept kB"]
+    assert all(1 <= float(number) < 1000 for number in small)
+    heads, large = table(gradcli, CONFIGS / "mnist_cnn.yaml")
+    assert {"MB", "kept MB"} < {*heads} and all(1 <= float(number) < 1000 for number in large)
 
 
 def test_a_run_has_the_same_in_its_plan(gradcli: Command) -> None:
@@ -94,6 +112,32 @@ def test_what_check_refuses_is_refused(gradcli: Command) -> None:
     assert gradcli("plan").code == 2
 
 
+def test_the_others_are_planned_where_a_config_is_wrong(gradcli: Command) -> None:
+    text = Path("dots.yaml").read_text()
+    Path("wrong.yaml").write_text(text.replace("model:", "modle:", 1))
+    names = ("dots.yaml", "wrong.yaml", "nowhere.yaml", "dots.yaml")
+    ended = gradcli("plan", *names)
+    assert ended.code == 2
+    assert ended.out.count("first loss: about") == 2
+    assert "wrong.yaml:" in ended.err and "there is no file nowhere.yaml" in ended.err
+    ended = gradcli("plan", *names, "--json")
+    assert ended.code == ended.json["exit_code"] == 2
+    right, wrong, absent, again = ended.json["configs"]
+    assert [one["ok"] for one in ended.json["configs"]] == [True, False, False, True]
+    assert right == again and right["steps"] > 0
+    assert wrong["config"] == "wrong.yaml" and wrong["errors"][0]["line"] > 0
+    assert "there is no file nowhere.yaml" in absent["errors"][0]["message"]
+
+
+def test_the_first_error_decides_the_exit_code(gradcli: Command) -> None:
+    text = Path("dots.yaml").read_text()
+    Path("wrong.yaml").write_text(text.replace("model:", "modle:", 1))
+    data = "{name: csv, file: nowhere.csv, target: y, numeric: [x]}"
+    Path("lost.yaml").write_text(text.replace("{name: points}", data))
+    assert gradcli("plan", "dots.yaml", "lost.yaml", "wrong.yaml").code == 3
+    assert gradcli("plan", "dots.yaml", "wrong.yaml", "lost.yaml", "--json").code == 2
+
+
 def test_a_batch_more_than_fits_is_refused_with_the_one_that_does(gradcli: Command) -> None:
     config, room = str(CONFIGS / "mnist_cnn.yaml"), ("--memory", "180MB")
     largest = planned(gradcli, config, *room)["room"]["largest"]
@@ -112,6 +156,18 @@ def test_memory_that_python_alone_takes_is_told(gradcli: Command) -> None:
     assert ended.code == 4
     assert "needs more than 64.0 MB, --memory has 1.0 MB available" in ended.err
     assert "allow it more: Python alone takes about 64.0 MB of that" in ended.err
+    ended = gradcli("plan", "dots.yaml", "--memory", "1MB")
+    assert "fits into 1.0 MB; Python and the engine alone take about 64.0 MB" in ended.out
+    assert planned(gradcli, "dots.yaml", "--memory", "1MB")["room"]["process"] == 64e6
+
+
+def test_a_gpu_has_no_scratch_of_threads(gradcli: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(options, "why_not", lambda device: "")
+    config = str(CONFIGS / "penguins.yaml")
+    here, there = (planned(gradcli, config, "--device", one)["memory"] for one in ("cpu", "cuda"))
+    for use in ("train", "eval", "predict"):
+        assert there[use]["then"] <= here[use]["then"]
+    assert there["train"]["then"] < here["train"]["then"]
 
 
 def test_a_part_of_a_batch_is_made_smaller_where_there_are_parts(gradcli: Command) -> None:
@@ -129,24 +185,10 @@ def test_what_fits_in_no_way_and_in_any_is_said(gradcli: Command) -> None:
     assert planned(gradcli, "dots.yaml", "--memory", "1TB")["room"]["largest"]["most"]
 
 
-CURIOUS = """\
-import gradcli
-from gradcli.engine import nn
-
-@gradcli.layer
-class Curious(nn.Module):
-    def __init__(self, shape):
-        super().__init__()
-
-    def forward(self, x):
-        return x * float(x.abs().amax().item() > 0)
-"""
-
-
-def test_a_step_that_looks_at_numbers_is_told(gradcli: Command) -> None:
-    Path("own.py").write_text(CURIOUS)
+def test_a_step_that_looks_at_numbers_is_told(gradcli: Command, curious_code: str) -> None:
     text = Path("dots.yaml").read_text()
-    Path("own.yaml").write_text(text.replace("model:", "code: [own.py]\nmodel:\n  - curious", 1))
+    layer = f"code: [{curious_code}]\nmodel:\n  - curious"
+    Path("own.yaml").write_text(text.replace("model:", layer, 1))
     found = planned(gradcli, "own.yaml", "--trust-code", "--memory", "1GB")
     assert "the step reads the values of a tensor (item, " in found["why_not_planned"]
     assert "memory" not in found and found["steps"] > 0 and found["room"]["largest"] is None

@@ -9,7 +9,7 @@ import pytest
 from trusting import load
 
 from gradcli.config import Config, largest
-from gradcli.config.rehearsal import Held
+from gradcli.config.rehearsal import Usage
 from gradcli.engine.device import cpu
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -27,8 +27,8 @@ def test_few_rehearsals_find_a_size_that_fits_before_one_that_does_not(
     needs: dict[int, int] = {}
     cpu.set_threads(2)  # some calls have scratch for each thread
 
-    def counted(changed: Config) -> tuple[Held, str]:
-        found = rehearse(changed)
+    def counted(changed: Config, device: str) -> tuple[Usage, str]:
+        found = rehearse(changed, device=device)
         needs[changed.train.batch] = found[0].most
         return found
 

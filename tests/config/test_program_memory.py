@@ -148,25 +148,10 @@ def test_a_config_that_is_not_trained_may_need_any_memory(config_file: Callable[
     assert load(config_file(), room=None).memory is None
 
 
-OWN = """\
-import gradcli
-from gradcli.engine import nn
-
-@gradcli.layer
-class Curious(nn.Module):
-    def __init__(self, shape):
-        super().__init__()
-
-    def forward(self, x):
-        return x * float(x.abs().amax().item() > 0)
-"""
-
-
 def test_own_code_that_looks_at_numbers_leaves_it_unknown(
-    config_file: Callable[..., Path], tmp_path: Path
+    config_file: Callable[..., Path], curious_code: str
 ) -> None:
-    (tmp_path / "own.py").write_text(OWN)
-    changes = ("name: tiny", "name: tiny\ncode: [own.py]"), ("  - relu", "  - curious")
+    changes = ("name: tiny", f"name: tiny\ncode: [{curious_code}]"), ("  - relu", "  - curious")
     assert load(config_file(*changes)).memory is None
 
 

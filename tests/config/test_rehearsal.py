@@ -13,7 +13,7 @@ from trusting import load
 
 from gradcli import engine
 from gradcli.config import Config, build
-from gradcli.config.rehearsal import Held, RunMemory, rehearse
+from gradcli.config.rehearsal import RunMemory, Usage, rehearse
 from gradcli.data import LoadedData
 from gradcli.engine.device import cpu, meta, place
 from gradcli.engine.device.peak import Peak
@@ -56,10 +56,10 @@ def borrowed(data: LoadedData) -> int:
 
 
 @pytest.fixture
-def trained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Config], Held]:
+def trained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Config], Usage]:
     """Trains, and gives the most bytes that were in use."""
 
-    def train(config: Config) -> Held:
+    def train(config: Config) -> Usage:
         peak = Peak()
         learning: list[int] = []
         replay, prove = Entry.steps, Program.prove
@@ -88,44 +88,29 @@ def trained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Config
         finally:
             gc.enable()
         data = borrowed(job.dataset)
-        return Held((learning or [peak.most])[0] + data, peak.most + data)
+        return Usage((learning or [peak.most])[0] + data, peak.most + data)
 
     return train
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=[path.stem for path in SHIPPED])
 def test_a_shipped_config_holds_what_its_rehearsal_says(
-    path: Path, trained: Callable[[Config], Held]
+    path: Path, trained: Callable[[Config], Usage]
 ) -> None:
     config = short(path)
     assert rehearse(config).train == trained(config)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_it_does_however_it_is_trained(way: str, trained: Callable[[Config], Held]) -> None:
+def test_it_does_however_it_is_trained(way: str, trained: Callable[[Config], Usage]) -> None:
     config = short(CONFIGS / "penguins.yaml", WAYS[way])
     assert rehearse(config).train == trained(config)
 
 
-CURIOUS = """\
-import gradcli
-from gradcli.engine import nn
-
-@gradcli.layer
-class Curious(nn.Module):
-    def __init__(self, shape):
-        super().__init__()
-
-    def forward(self, x):
-        return x * float(x.abs().amax().item() > 0)
-"""
-
-
 def test_a_step_that_reads_values_has_the_reason_of_capture(
-    config_file: Callable[..., Path], tmp_path: Path
+    config_file: Callable[..., Path], curious_code: str
 ) -> None:
-    (tmp_path / "own.py").write_text(CURIOUS)
-    changes = ("name: tiny", "name: tiny\ncode: [own.py]"), ("  - relu", "  - curious")
+    changes = ("name: tiny", f"name: tiny\ncode: [{curious_code}]"), ("  - relu", "  - curious")
     with pytest.raises(DeviceError, match=r"the step reads the values of a tensor \(item, "):
         rehearse(load(config_file(*changes), room=None))
 
@@ -159,5 +144,9 @@ def test_more_threads_hold_more_scratch() -> None:
         one = rehearse(config).train
         cpu.set_threads(2)
         assert rehearse(config).train.then > one.then
+        one_on_gpu = rehearse(config, device="cuda")
+        cpu.set_threads(1)
+        assert rehearse(config, device="cuda") == one_on_gpu
+        assert one_on_gpu.train.then < one.then
     finally:
         cpu.set_threads(threads)

@@ -68,6 +68,27 @@ def test_only_training_samples_overlap(tmp_path: Path) -> None:
     assert made.load().splits["val"].size == 3
 
 
+def test_the_outline_follows_a_file_that_changes(tmp_path: Path) -> None:
+    for content in (b"abcdefgh", b"abcdefghijklmnop"):
+        text = source(tmp_path, content)
+        assert text.outline(text.facts())["train"].tokens.shape == (len(content),)
+
+
+def test_the_outline_counts_bytes_where_a_token_is_one(tmp_path: Path) -> None:
+    text = source(tmp_path, "ééééé".encode())
+    in_bytes = replace(text, unit="bytes")
+    facts = in_bytes.facts()
+    assert text.outline(text.facts())["train"].tokens.shape == (5,)
+    assert in_bytes.outline(facts)["train"].tokens.shape == (10,)
+
+
+def test_the_outline_of_a_text_that_was_not_read_has_whole_windows(tmp_path: Path) -> None:
+    text = source(tmp_path, b"abcdefghi")
+    facts = text.facts()
+    again = replace(text)
+    assert again.outline(facts)["train"].tokens.shape == (facts.sizes["train"] * 3 + 1,)
+
+
 def test_a_split_below_one_window_is_refused_with_counts(tmp_path: Path) -> None:
     made = source(tmp_path, bytes(20), unit="bytes", split={"train": 17, "val": 3})
     with pytest.raises(DataError, match="val split has 3 tokens; a context of 3 needs at least 4"):

@@ -33,7 +33,7 @@ def measured(part: str, folder: Path, **variables: str) -> dict[str, Any]:
     assert (found["kind"], found["quick"], found["format"]) == (f"gpu-{part}", True, 1)
     assert found["gpu"]["is"].startswith("stand-in for a GPU")
     assert {"gradcli", "cuda-bindings", "nvidia-cuda-nvrtc"} <= set(found["gpu"]["versions"])
-    assert found["verdicts"] == [one.written() for one in targets.VERDICTS[found["kind"]](found)]
+    assert found["verdicts"] == [one.as_json() for one in targets.VERDICTS[found["kind"]](found)]
     assert tables.TABLES[found["kind"]](found).startswith("## ")
     return found
 

@@ -21,6 +21,7 @@ from gradcli.engine import distributed, nn, optim
 from gradcli.engine.distributed import ALONE, exact
 from gradcli.errors import NumericsError
 from gradcli.train import launch, ranks
+from gradcli.train.close_look import CloseLook
 from gradcli.train.directory import RunDirectory
 from gradcli.train.elsewhere import DirectoryElsewhere
 from gradcli.train.job import EarlyStop, Job
@@ -128,6 +129,54 @@ def test_ranks_evaluate_as_often_as_each_other(
         run = only_run(tmp_path / name)
         for file in ("evaluation.json", "evaluation.safetensors"):
             assert (run / file).read_bytes() == (alone / file).read_bytes()
+
+
+def fault_of_one_batch(look: CloseLook, answers: Any, targets: Any) -> Any:
+    """On whichever rank has the last, smaller batch: no capture, so that it is asked each time."""
+    if answers.shape[0] == 4:
+        raise ValueError("planted")
+    return REAL_LOOK(look, answers, targets)
+
+
+def fault_of_rank_0(look: CloseLook, first: int, each: Any) -> None:
+    if distributed.rank() == 0:
+        raise ValueError("planted")
+
+
+def fault_at_the_end(look: CloseLook) -> None:
+    raise ValueError("planted")
+
+
+REAL_LOOK = CloseLook.of_batch
+FAULTS = {"of_batch": fault_of_one_batch, "take": fault_of_rank_0, "finish": fault_at_the_end}
+
+
+@pytest.mark.parametrize("method", FAULTS)
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_fault_of_the_close_look_costs_no_training(
+    tmp_path: Path,
+    together: Together,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    size: int,
+) -> None:
+    """No rank ends, and none waits: the figures are those of a run in which nothing failed."""
+    facts = Facts((2,), "float", (), 2, None, ("no", "yes"), {"train": 42})
+
+    def job() -> Job:
+        splits = {"train": TinySplit(42, 1), "val": TinySplit(20, 2), "test": TinySplit(20, 3)}
+        return replace(job_of(micro_batch=3), dataset=TinyData(splits, facts=facts))
+
+    expected = trained(tmp_path / "right", job())
+    monkeypatch.setattr(CloseLook, method, FAULTS[method])
+    monkeypatch.setattr(launch, "obstacle", lambda job: "")
+    jobs, notes = iter([job() for _ in range(size)]), Notes()
+    for one in together(size, lambda: trained(tmp_path / "runs", next(jobs), notes)):
+        assert one.metrics == expected.metrics and one.status == "finished"
+    assert [line for line in notes.lines if line.startswith("warning")] == [
+        "warning: a report will lack what the last evaluation saw: ValueError: planted"
+    ]
+    assert not (only_run(tmp_path / "runs") / "evaluation.json").exists()
 
 
 def train_section(run: Path) -> dict[str, Any]:

@@ -39,9 +39,11 @@ class Rehearsed(Captured):
         eager: bool = False,
         begun: Callable[[], None] = lambda: None,
         copying: Callable[[int], None] = lambda nbytes: None,
+        threads: int | None = None,
     ) -> None:
         """Make nothing yet.
 
+        So many `threads` have scratch of their own: all of the CPU's, none of a GPU's.
         `begun` is called before each replay, `copying` with the bytes that Python holds, beside all
         that is counted, when a program proves itself.
         """
@@ -53,11 +55,12 @@ class Rehearsed(Captured):
 
         super().__init__(_imagined(step, reasons), tuple(passes), refuse, eager)
         self._begun, self._copying = begun, copying
+        self._threads = cpu.threads() if threads is None else threads
 
     def new_entry(self, args: Sequence[object]) -> Entry:
         """One that plans its program, and imagines it."""
         entry = RehearsedEntry.of(args)
-        entry.begun, entry.copying = self._begun, self._copying
+        entry.begun, entry.copying, entry.threads = self._begun, self._copying, self._threads
         return entry
 
 
@@ -80,6 +83,7 @@ class RehearsedEntry(Entry):
     recorder = Rehearsal
     begun: Callable[[], None]
     copying: Callable[[int], None]
+    threads: int
 
     def _judge(
         self, pattern: Any, recorded: Recording, args: Sequence[object], passes: Sequence[str]
@@ -95,7 +99,8 @@ class RehearsedEntry(Entry):
             planned = Planned(optimized(recorded.calls, passes))
         except CaptureError as error:
             return error.message
-        self.program = RehearsedProgram(planned, recorded, self.begun)  # type: ignore[assignment]
+        program = RehearsedProgram(planned, recorded, self.begun, self.threads)
+        self.program = program  # type: ignore[assignment]
         return ""
 
 
@@ -107,7 +112,9 @@ class RehearsedProgram:
         grads: the gradients that a replay leaves.
     """
 
-    def __init__(self, planned: Planned, recording: Recording, begun: Callable[[], None]) -> None:
+    def __init__(
+        self, planned: Planned, recording: Recording, begun: Callable[[], None], threads: int
+    ) -> None:
         self._begun = begun
         self.grads: Mapping[Leaf, Array | None] = recording.grads
         self.arena_bytes = planned.layout.nbytes
@@ -118,8 +125,8 @@ class RehearsedProgram:
             plans = planned.plans[first : first + len(section.calls)]
             first += len(section.calls) + (section.function is not None)
             most = max((plan.worker_bytes for plan in plans), default=0)
-            if most:
-                self._held.append(meta.DEVICE.allocate(most * cpu.threads()))
+            if most and threads:
+                self._held.append(meta.DEVICE.allocate(most * threads))
 
     def one_step(
         self, inputs: Sequence[Array], given: Sequence[Array], outputs: Sequence[Array]
