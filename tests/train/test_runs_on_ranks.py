@@ -24,7 +24,7 @@ from gradcli.train import launch, ranks
 from gradcli.train.directory import RunDirectory
 from gradcli.train.elsewhere import DirectoryElsewhere
 from gradcli.train.job import EarlyStop, Job
-from gradcli.train.step import epoch_order
+from gradcli.train.order import epoch_order
 
 Together = Callable[..., list[Any]]
 
