@@ -14,7 +14,8 @@ from benchmarks.race import Say
 from gradcli.config import build, load
 from gradcli.errors import GradcliError
 from gradcli.train.job import logged_every
-from gradcli.train.step import Order, TrainingStep
+from gradcli.train.order import Order
+from gradcli.train.step import TrainingStep
 
 PAIRS, QUICK_PAIRS = 40, 4
 BLOCK = 0.05  # seconds, or one stretch

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.bench import torch_model
 from gradcli.engine.device import cpu
-from gradcli.train.step import order_of
+from gradcli.train.order import order_of
 
 if TYPE_CHECKING:
     from gradcli.bench.timing import Run

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from gradcli.bench import calls, layers
 from gradcli.bench.layers import Turn, Turns
-from gradcli.train.step import OneStep, Order, TrainingStep
+from gradcli.train.order import Order
+from gradcli.train.step import OneStep, TrainingStep
 
 if TYPE_CHECKING:
     from gradcli.bench.calls import Parts

@@ -1,4 +1,7 @@
-"""Long work on data as people see it: a bar in a terminal, elsewhere a line at begin and end."""
+"""Long work on data as people see it: a bar in a terminal, elsewhere a line at begin and end.
+
+Work of less than a second has the line at its end alone.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from gradcli import watching
 from gradcli.cli import output
 from gradcli.wording import byte_size, quantity
 
+SHORT = 1.0  # seconds
 BYTES = ("byte", "B")
 
 
@@ -18,8 +22,9 @@ class Work:
     """One piece of work from its first call to its last."""
 
     def __init__(self, what: str, total: int | None, unit: str) -> None:
-        self.what, self.unit = what, unit
+        self.what, self.total, self.unit = what, total, unit
         self._began = time.monotonic()
+        self._spoke = False
         self._bar: Any = None
         if output.shows_bars():
             from gradcli.cli.bar import Bar
@@ -33,13 +38,15 @@ class Work:
                 leave=False,
                 colour="green" if output.has_color(sys.stderr) else None,
             )
-        else:
-            output.say_aside(what if total is None else f"{what}: {amount(total, unit)}")
 
     def move(self, done: int) -> None:
         """So much is done by now."""
         if self._bar is not None:
             self._bar.update(done - self._bar.n)
+        elif not self._spoke and time.monotonic() - self._began >= SHORT:
+            amounts = "" if self.total is None else f": {amount(self.total, self.unit)}"
+            output.say_aside(self.what + amounts)
+            self._spoke = True
 
     def close(self, done: int) -> None:
         """The bar goes; what was done stands in a line, unless it was given up."""

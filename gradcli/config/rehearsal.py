@@ -31,8 +31,9 @@ from gradcli.train.evaluate import Evaluation
 from gradcli.train.evaluation_files import stored_tensors
 from gradcli.train.job import logged_every, steps_per_epoch, total_steps
 from gradcli.train.measuring import Measuring
+from gradcli.train.order import Order, next_due
 from gradcli.train.predict import Predictor
-from gradcli.train.step import Order, TrainingStep, next_due
+from gradcli.train.step import TrainingStep
 
 if TYPE_CHECKING:
     from gradcli.config.load import Config

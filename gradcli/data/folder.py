@@ -6,6 +6,7 @@ import os
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,12 +17,12 @@ from gradcli.data.decode import COLORS, planes, planes_of, require_pillow
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import as_text, expanded, is_folder, shown
 from gradcli.data.images import check_shape, unseen
-from gradcli.data.picture_files import PictureFiles, picture_in
+from gradcli.data.picture_files import Decoded, PictureFiles, is_small, picture_in
 from gradcli.data.picture_formats import SUFFIXES
 from gradcli.data.pictures import Pictures, Statistic, normalization, splits_of
 from gradcli.data.prepared.cache import cache_folder
 from gradcli.data.prepared.cached import Cached, locate_cache
-from gradcli.data.samples import Samples, scaled, tensor_of
+from gradcli.data.samples import InFiles, Samples, scaled, tensor_of
 from gradcli.data.split import SplitMap, cut, shuffled
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
@@ -90,8 +91,35 @@ class ImageFolder(Cached, Pictures):
         return replace(self, **found)
 
     def facts(self) -> Facts:
-        """From the names of the folders and files."""
-        return self.shown_facts(self._stored(*self._found))
+        """From the names of the folders and files; many pictures are prepared now."""
+        facts = self.shown_facts(self._stored(*self._found))
+        if self._prepares:
+            _ = self._decoded
+        return facts
+
+    @property
+    def _prepares(self) -> bool:
+        """Whether they are decoded once, and not at each start."""
+        files = self._files.values()
+        return not is_small(sum(len(each.paths) for each in files), self._shape)
+
+    @cached_property
+    def _files(self) -> dict[str, PictureFiles]:
+        folders = {"train": self.dir, "test": self.test_dir or ""}
+        found = self._found[1].items()
+        return {name: self._ordered(each, folders[name]) for name, each in found}
+
+    @cached_property
+    def _decoded(self) -> dict[str, Decoded]:
+        """All of them prepared; looked at once, whoever asks."""
+        cache = cache_folder(self.cache)
+        return {name: files.prepared(cache) for name, files in self._files.items()}
+
+    def in_files(self) -> InFiles:
+        """Pictures that are prepared are mapped."""
+        with suppress(DataError):  # they need not be there any more
+            return InFiles(self._shape if self._prepares else None)
+        return InFiles()
 
     @cached_property
     def _found(self) -> tuple[tuple[str, ...], dict[str, Listed]]:
@@ -129,10 +157,10 @@ class ImageFolder(Cached, Pictures):
         """Every picture decoded, now or when it was prepared, in an order that `seed` gives."""
         classes, found = self._found
         facts = self._stored(classes, found)
-        folders = {"train": self.dir, "test": self.test_dir or ""}
-        whole, hashes, losses = {}, {}, Counter[str]()
-        for name, each in found.items():
-            whole[name], hashes[name] = self._samples(each, folders[name], losses)
+        files = self._files
+        made = self._decoded if self._prepares else {n: files[n].decoded() for n in files}
+        whole = {name: self._samples(found[name], made[name]) for name in made}
+        losses = sum((each.losses for each in made.values()), Counter[str]())
         train = whole.pop("train")
         splits, notes = splits_of(train, self._cuts(train.size), self.split, facts)
         mean, std = self._statistics()
@@ -141,24 +169,22 @@ class ImageFolder(Cached, Pictures):
             source=self,
             facts=DataFacts.of(facts, stored=facts.input, mean=mean, std=std),
             splits={**splits, **whole},
-            sha256=hashes,
-            files={name: folders[name] for name in hashes},
+            sha256={name: each.sha256 for name, each in made.items()},
+            files={name: str(each.folder) for name, each in files.items()},
             notes=(*_notes(left_out, losses), *notes),
         )
         return self.shown(stored)
 
-    def _samples(self, found: Listed, folder: str, losses: Counter[str]) -> tuple[Samples, str]:
-        """The pictures as tensors, and one hash of all files with their names.
-
-        What of them is lost is counted in `losses`.
-        """
+    def _ordered(self, found: Listed, folder: str) -> PictureFiles:
         order = shuffled(len(found.paths), self.seed)
         paths = [found.paths[i] for i in order]
-        files = PictureFiles(Path(folder), paths, self._shape, self.color)
-        made = files.decoded(lambda: cache_folder(self.cache))
-        losses.update(made.losses)
+        return PictureFiles(Path(folder), paths, self._shape, self.color)
+
+    def _samples(self, found: Listed, made: Decoded) -> Samples:
+        """The pictures with the numbers of their folders."""
+        order = shuffled(len(found.labels), self.seed)
         labels = tensor_of(array("i", (found.labels[i] for i in order)), (len(order),))
-        return Samples(made.pixels, labels, 255.0, *self._statistics()), made.sha256
+        return Samples(made.pixels, labels, 255.0, *self._statistics())
 
     def reads(self, path: Path) -> bool:
         """Whether a file in a folder is one of pictures."""
@@ -187,10 +213,12 @@ class ImageFolder(Cached, Pictures):
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
         """The pictures of another folder of class folders."""
         found = self._known_pictures(path, facts.labels)
-        losses = Counter[str]()
-        samples, _ = self._samples(found, str(path), losses)
-        made = self.new_samples(samples.inputs, samples.targets, samples.scale, facts)
-        return replace(made, notes=_notes(found.left_out, losses))
+        files = self._ordered(found, str(path))
+        few = is_small(len(files.paths), self._shape)
+        made = files.decoded() if few else files.prepared(cache_folder(self.cache))
+        samples = self._samples(found, made)
+        split = self.new_samples(samples.inputs, samples.targets, samples.scale, facts)
+        return replace(split, notes=_notes(found.left_out, made.losses))
 
     def _known_pictures(self, folder: Path, classes: tuple[str, ...]) -> Listed:
         """The pictures of a folder that has no class but these."""

@@ -23,6 +23,11 @@ READER, VERSION = "pictures", 1  # of prepared data
 _TOGETHER = 1024  # pictures that are handed to the threads at once
 
 
+def is_small(count: int, shape: Sequence[int]) -> bool:
+    """Whether so many pictures are decoded at each start."""
+    return count <= SMALL_FILES and count * math.prod(shape) <= SMALL_BYTES
+
+
 @dataclass(frozen=True)
 class PictureFiles:
     """Pictures in the order of the samples that they become.
@@ -38,21 +43,16 @@ class PictureFiles:
     shape: tuple[int, int, int]
     color: str
 
-    @property
-    def is_small(self) -> bool:
-        """Whether they are decoded at each start."""
-        few = len(self.paths) <= SMALL_FILES
-        return few and len(self.paths) * math.prod(self.shape) <= SMALL_BYTES
-
-    def decoded(self, cache: Callable[[], Path]) -> Decoded:
-        """All of them; `cache` says where many of them are prepared."""
-        if not self.is_small:
-            return _prepared(self, cache())
+    def decoded(self) -> Decoded:
+        """All of them in memory."""
         pixels = bytearray(len(self.paths) * math.prod(self.shape))
         sha256, losses = decode_into(memoryview(pixels), self, lambda _: None)
-        return Decoded(
-            tensor_of(memoryview(pixels), (len(self.paths), *self.shape)), sha256, losses
-        )
+        numbers = tensor_of(memoryview(pixels), (len(self.paths), *self.shape))
+        return Decoded(numbers, sha256, losses)
+
+    def prepared(self, cache: Path) -> Decoded:
+        """All of them mapped, decoded into the cache the first time."""
+        return _prepared(self, cache)
 
     def name(self, path: Path) -> str:
         """A picture's name in the folder."""

@@ -17,7 +17,7 @@ from gradcli.data.files import load, locate, read, regular_size, shown, text_of
 from gradcli.data.inflate import BOMB_RATIO, is_gzip
 from gradcli.data.prepared.cache import SMALL, cache_folder
 from gradcli.data.prepared.cached import Cached, locate_cache
-from gradcli.data.samples import Windows, tensor_of, windows
+from gradcli.data.samples import Windows, imagined, tensor_of, windows
 from gradcli.data.split import cut
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
@@ -82,7 +82,8 @@ class TextSource(Cached):
         dtype = engine.uint8 if self.unit == "bytes" else engine.int32
         with engine.device("meta"):
             if isinstance(text, TextTokens):
-                return self._windows(engine.empty(*text.tokens.shape, dtype=text.tokens.dtype))
+                mapped = text.counts is not None
+                return self._windows(imagined(text.tokens.shape, text.tokens.dtype, mapped=mapped))
             splits = {}
             for name, size in facts.sizes.items():
                 step = self._step(name)

@@ -21,6 +21,7 @@ from gradcli.train.expectations import missed
 from gradcli.train.job import logged_every, steps_per_epoch, total_steps
 from gradcli.train.judging import best_as_json, is_stale, judge, latest_figures
 from gradcli.train.measuring import Measuring
+from gradcli.train.order import Order, next_due
 from gradcli.train.pace import Pace
 from gradcli.train.ranks import Ranks, of_first
 from gradcli.train.report import Reporter, Result
@@ -28,7 +29,7 @@ from gradcli.train.rewind import first_refused
 from gradcli.train.run_meta import continued, meta_of
 from gradcli.train.signals import ending
 from gradcli.train.state import all_tensors, restore, tensors_of, weights_sha256
-from gradcli.train.step import Order, TrainingStep, next_due
+from gradcli.train.step import TrainingStep
 from gradcli.train.text_samples import TextSamples
 from gradcli.wording import quantity
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from gradcli.errors import CheckpointError, NumericsError
 from gradcli.train.average import Average
 from gradcli.train.diagnose import RefusedStep, explain
+from gradcli.train.order import Order
 from gradcli.train.ranks import checkpoints, of_first, take_from_first
 from gradcli.train.state import all_tensors, nonfinite_weights, restore, tensors_of
-from gradcli.train.step import Order, TrainingStep
+from gradcli.train.step import TrainingStep
 
 if TYPE_CHECKING:
     from pathlib import Path

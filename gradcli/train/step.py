@@ -35,11 +35,9 @@ if TYPE_CHECKING:
     from gradcli.engine.distributed import Group
     from gradcli.engine.program.capture import Captured
     from gradcli.train.job import Job
-    from gradcli.train.large_order import LargeOrder
 
 
 NORMS = 5  # of the latest steps, kept for messages
-LISTED = 1 << 22  # samples: the order of more is computed place by place
 
 
 class TrainingStep:
@@ -320,49 +318,3 @@ def saved_buffers(model: nn.Module) -> list[Tensor]:
     """The buffers that a checkpoint has: running statistics and whatever else a step may change."""
     buffers = dict(model.named_buffers())
     return [buffers[name] for name in model.state_dict() if name in buffers]
-
-
-class Order:
-    """Which samples each step takes: a pure function of the seed and the step."""
-
-    def __init__(self, seed: int, batch: int, samples: int, per_epoch: int) -> None:
-        self._seed = seed
-        self._batch = batch
-        self._samples = samples
-        self._per_epoch = per_epoch
-        self._epoch: tuple[int, Tensor | LargeOrder] | None = None
-
-    def alike(self, done: int) -> int:
-        """How many steps after `done` have batches of one size in one epoch."""
-        place = done % self._per_epoch
-        whole = min(self._per_epoch, self._samples // self._batch)
-        return whole - place if place < whole else 1
-
-    def rows(self, done: int, count: int) -> Tensor:
-        """The samples of the next `count` steps that are alike: (count, batch)."""
-        epoch, place = divmod(done, self._per_epoch)
-        if self._epoch is None or self._epoch[0] != epoch:
-            self._epoch = (epoch, order_of(self._seed, epoch, self._samples))
-        first = place * self._batch
-        last = min(first + count * self._batch, self._samples)
-        return self._epoch[1][first:last].reshape(count, -1)
-
-
-def order_of(seed: int, epoch: int, samples: int) -> Tensor | LargeOrder:
-    """The order of an epoch of any number of samples, of which places are cut out."""
-    if samples <= LISTED:
-        return epoch_order(seed, epoch, samples)
-    from gradcli.train.large_order import LargeOrder  # few have so many samples
-
-    return LargeOrder(seed, epoch, samples)
-
-
-def epoch_order(seed: int, epoch: int, samples: int) -> Tensor:
-    """The order of an epoch, listed: a pure function of seed and epoch."""
-    generator = engine.Generator(seed, purpose="shuffle", step=epoch)
-    return engine.randperm(samples, generator=generator)
-
-
-def next_due(done: int, periods: Sequence[int]) -> int:
-    """Steps from `done` to the nearest multiple of one of the periods."""
-    return min(period - done % period for period in periods)

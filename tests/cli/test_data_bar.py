@@ -18,6 +18,11 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.fixture(autouse=True)
+def every_work_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_bar, "SHORT", 0.0)
+
+
 def work(unit: str = "row", total: int | None = 10, end: int = 10) -> None:
     data_bar.watch("preparing x.csv", 0, total, unit)
     data_bar.watch("preparing x.csv", 4, total, unit)
@@ -35,6 +40,14 @@ def test_elsewhere_begin_and_end_have_a_line(capsys: pytest.CaptureFixture[str])
         rf"{begin}\n{begin}: 10 rows in \d+\.\d s\n",
         capsys.readouterr().err,
     )
+
+
+def test_short_work_has_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_bar, "SHORT", float("inf"))
+    work()
+    assert re.fullmatch(r"preparing x\.csv: 10 rows in \d+\.\d s\n", capsys.readouterr().err)
 
 
 def test_what_is_given_up_has_no_end(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from refusals import begin, finish, gradcli
 
 from gradcli.config.changes import changeable
 from gradcli.train import directory
-from gradcli.train.step import epoch_order
+from gradcli.train.order import epoch_order
 
 __all__ = ["gradcli"]
 

@@ -15,7 +15,7 @@ from points import Ended
 from gradcli.cli.main import run
 from gradcli.train.checkpoint import Checkpoint, file_name, read
 from gradcli.train.directory import find_checkpoint
-from gradcli.train.step import epoch_order
+from gradcli.train.order import epoch_order
 
 CODE = '''\
 import gradcli

@@ -23,7 +23,8 @@ from gradcli.engine.distributed.exact import width
 from gradcli.errors import ErrorGroup, OptionError
 from gradcli.train.division import divide_batches
 from gradcli.train.job import Job
-from gradcli.train.step import Order, TrainingStep, saved_buffers
+from gradcli.train.order import Order
+from gradcli.train.step import TrainingStep, saved_buffers
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 SHIPPED = sorted(CONFIGS.glob("*.yaml"))

@@ -12,6 +12,7 @@ import pytest
 from gradcli import engine
 from gradcli.data import picture_files
 from gradcli.data.prepared import folder_hash, identity
+from gradcli.engine.device import meta
 from gradcli.errors import DataError
 
 Image = pytest.importorskip("PIL.Image")
@@ -83,6 +84,20 @@ def test_they_are_decoded_once(pets: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(picture_files, "SMALL_FILES", 2)
     monkeypatch.setattr(picture_files, "picture_of", forbidden)
     assert content(pets, dir="moved") == whole
+
+
+@pytest.mark.usefixtures("many")
+def test_they_are_prepared_when_facts_are_asked_for_and_need_no_memory(pets: Path) -> None:
+    made = source(pets)
+    facts = made.facts()
+    sets = sorted((pets / "kept").glob("pictures-*"))
+    before = meta.DEVICE.allocated
+    outline = made.outline(facts)
+    loaded = made.load()
+    assert sorted((pets / "kept").glob("pictures-*")) == sets and len(sets) == 2
+    assert meta.DEVICE.allocated - before == 4 * 14  # the labels
+    for name, split in loaded.splits.items():
+        assert outline[name].inputs.shape == split.inputs.shape  # type: ignore[attr-defined]
 
 
 @pytest.mark.usefixtures("many")

@@ -23,8 +23,9 @@ from gradcli.train import evaluate, parts, step
 from gradcli.train.diagnose import RefusedStep, explain
 from gradcli.train.evaluate import Evaluation
 from gradcli.train.job import Job
+from gradcli.train.order import Order
 from gradcli.train.state import tensors_of
-from gradcli.train.step import Order, TrainingStep
+from gradcli.train.step import TrainingStep
 
 CONFIG = """
 gradcli: 1

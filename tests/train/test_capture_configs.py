@@ -11,8 +11,9 @@ from gradcli import engine
 from gradcli.config import build, load
 from gradcli.engine.device import cpu
 from gradcli.engine.program.passes import PASSES
+from gradcli.train.order import epoch_order
 from gradcli.train.state import weights_sha256
-from gradcli.train.step import OneStep, epoch_order
+from gradcli.train.step import OneStep
 
 FOLDER = Path(__file__).resolve().parents[2] / "configs"
 # GPT-2 makes the calls of shakespeare_gpt with 124 million weights.

@@ -13,8 +13,9 @@ from tiny import TinyData, TinySplit, go_on, tiny_job, train
 from gradcli import engine
 from gradcli.train.gradient_norm import GradientNorm, norm_of
 from gradcli.train.job import Job
+from gradcli.train.order import Order
 from gradcli.train.pace import Pace
-from gradcli.train.step import Order, TrainingStep
+from gradcli.train.step import TrainingStep
 
 CLIPPED: list[dict[str, Any]] = [
     {"clip": 1e-3},

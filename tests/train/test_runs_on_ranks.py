@@ -25,7 +25,7 @@ from gradcli.train.close_look import CloseLook
 from gradcli.train.directory import RunDirectory
 from gradcli.train.elsewhere import DirectoryElsewhere
 from gradcli.train.job import EarlyStop, Job
-from gradcli.train.step import epoch_order
+from gradcli.train.order import epoch_order
 
 Together = Callable[..., list[Any]]
 

@@ -28,8 +28,8 @@ from gradcli.train.directory import RunDirectory, find_checkpoint, read_pointer
 from gradcli.train.expectations import check_expectations
 from gradcli.train.job import EarlyStop, Expectation
 from gradcli.train.metrics import METRICS
+from gradcli.train.order import epoch_order
 from gradcli.train.state import restore, tensors_of
-from gradcli.train.step import epoch_order
 
 
 class Notes(Silent):

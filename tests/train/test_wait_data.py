@@ -13,8 +13,9 @@ from tiny import TinyData, TinySplit, tiny_job, train
 from gradcli import engine
 from gradcli.data.samples import Samples
 from gradcli.train.job import Job
+from gradcli.train.order import Order
 from gradcli.train.pace import Pace
-from gradcli.train.step import Order, TrainingStep
+from gradcli.train.step import TrainingStep
 
 
 class Clock:

@@ -16,7 +16,7 @@ import pytest
 from gradcli import engine
 from gradcli.data.loader import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
 from gradcli.errors import WorkerError
-from gradcli.train.step import epoch_order
+from gradcli.train.order import epoch_order
 
 SOON = 5.0
 HERE = Path(__file__).resolve().parent

@@ -14,7 +14,7 @@ from gradcli.data.loader import (
     WeightedRandomSampler,
 )
 from gradcli.errors import OptionError
-from gradcli.train.step import epoch_order
+from gradcli.train.order import epoch_order
 
 
 def test_the_shuffle_of_an_epoch_is_that_of_a_training() -> None:
