@@ -11,7 +11,14 @@ from itertools import pairwise
 from typing import Literal
 
 from gradcli.data.tabular.cells import CellsReader, is_missing, number_of
-from gradcli.data.tabular.collected import GAP, Gaps, TypedTable, WordColumn, collect
+from gradcli.data.tabular.collected import (
+    GAP,
+    Gaps,
+    TypedTable,
+    WordColumn,
+    collect,
+    without_nan,
+)
 from gradcli.data.tabular.reader import MOST_WORDS
 from gradcli.dataclass import dataclass
 from gradcli.wording import quantity
@@ -61,7 +68,7 @@ def kind_in(table: TypedTable, name: str) -> ColumnKind:
     numbers, words = table.numbers.get(name), table.words.get(name)
     if numbers is None:
         return _kind_of_words(name, table.count, words)
-    known = [value for value in numbers if value == value]
+    known = without_nan(numbers)
     gaps = len(numbers) - len(known)
     distinct = MOST_WORDS + 1 if words is None else len(_numbers_in(words))
     whole = bool(known) and all(map(float.is_integer, known))

@@ -12,7 +12,13 @@ from typing import Any
 from gradcli import engine
 from gradcli.data.facts import CategoryColumn, DataFacts, NumericColumn
 from gradcli.data.samples import tensor_of
-from gradcli.data.tabular.collected import GAP, TypedTable, WordColumn, short
+from gradcli.data.tabular.collected import (
+    GAP,
+    TypedTable,
+    WordColumn,
+    short,
+    without_nan,
+)
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.wording import listed
@@ -144,7 +150,7 @@ def fit_number(
 
     Sums are exact before they are rounded once: the order of the rows does not matter.
     """
-    known = array("d", (v for v in compress(values, train) if v == v))
+    known = without_nan(array("d", compress(values, train)))
     mean = math.fsum(known) / len(known) if known else 0.0
     if not standardize:
         return mean, 0.0, 1.0

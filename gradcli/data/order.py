@@ -8,33 +8,36 @@ from hashlib import blake2b
 
 from gradcli import engine
 from gradcli.data.samples import tensor_of
+from gradcli.data.split import shuffled
 from gradcli.engine import Tensor
 
-_SIZE = 16  # bytes of a digest
-_TOGETHER = 1 << 16
+_BEGINNING = 8  # bytes of a digest that are sorted, as one number
+_TOGETHER = 1 << 14
+_FLIPPED = bytes(byte ^ 0x80 for byte in range(256))  # unsigned numbers in the order of signed ones
 
 
 def order_of(count: int, seed: int) -> Tensor:
     """0..count-1 as `shuffled(count, seed)` has them, as int64."""
-    begin = blake2b(f"{seed}:".encode(), digest_size=_SIZE)
-    digests = bytearray()
+    keys = array("q")
     for at in range(0, count, _TOGETHER):
-        for index in range(at, min(at + _TOGETHER, count)):
-            digest = begin.copy()
-            digest.update(b"%d" % index)
-            digests += digest.digest()
-    return sorted_places(digests)
-
-
-def sorted_places(digests: bytes | bytearray) -> Tensor:
-    """The places of digests of 16 bytes, sorted by their bytes; those of equal ones as they lie."""
-    keys = array("q", digests)[::2]  # the first half of each
+        beginnings = bytearray(_beginnings(seed, range(at, min(at + _TOGETHER, count))))
+        beginnings[::_BEGINNING] = beginnings[::_BEGINNING].translate(_FLIPPED)
+        keys.frombytes(beginnings)
     if sys.byteorder == "little":
         keys.byteswap()
-    # The sign changes place so that numbers are in the order of bytes.
-    signed = engine.frombuffer(keys, dtype=engine.int64) ^ -(1 << 63)
-    in_order, places = engine.sort(signed, stable=True)
-    if not (in_order[1:] == in_order[:-1]).any().item():
-        return places
-    whole = [bytes(digests[at : at + _SIZE]) for at in range(0, len(digests), _SIZE)]
-    return tensor_of(array("q", sorted(range(len(whole)), key=whole.__getitem__)), (len(whole),))
+    in_order, places = engine.sort(engine.frombuffer(keys, dtype=engine.int64))
+    if (in_order[1:] == in_order[:-1]).any().item():  # of 2^32 rows in every second table
+        return tensor_of(array("q", shuffled(count, seed)), (count,))
+    return places
+
+
+def _beginnings(seed: int, indices: range) -> bytes:
+    """What the digests begin with by which `shuffled` sorts."""
+    begin, size = blake2b(f"{seed}:".encode(), digest_size=16), _BEGINNING
+
+    def beginning(index: int) -> bytes:
+        digest = begin.copy()
+        digest.update(b"%d" % index)
+        return digest.digest()[:size]
+
+    return b"".join(map(beginning, indices))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -147,6 +148,12 @@ def without_gaps(table: TypedTable) -> tuple[TypedTable, tuple[str, ...]]:
         f"{verb(dropped, 'lacks', 'lack')} a value and {verb(dropped)} left out (missing: drop)"
     )
     return table.only(keep), (note,)
+
+
+def without_nan(values: array[float]) -> array[float]:
+    """The values that are there; as none is infinite, a sum tells whether all are."""
+    whole = not math.isnan(sum(values))
+    return values if whole else array("d", (value for value in values if value == value))
 
 
 class _Gathering:
