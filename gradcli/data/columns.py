@@ -6,7 +6,6 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import compress
 from typing import Any
 
 from gradcli import engine
@@ -101,9 +100,10 @@ class Encoder:
         standardize: bool,
     ) -> Encoder:
         """Means, deviations and shares of the rows whose byte is 1; categories of all rows."""
+        rows = engine.frombuffer(train, dtype=engine.uint8).nonzero().reshape(-1)
         return cls(
-            {name: fit_number(table.numbers[name], train, standardize) for name in numeric},
-            {name: fit_category(table.words[name], train) for name in category},
+            {name: fit_number(table.numbers[name], rows, standardize) for name in numeric},
+            {name: fit_category(table.words[name], rows) for name in category},
         )
 
 
@@ -143,24 +143,33 @@ def classes_in(table: TypedTable, name: str, order: Tensor | None = None) -> Ten
     return chosen.to(engine.int64)
 
 
-def fit_number(
-    values: array[float], train: bytes | bytearray, standardize: bool
-) -> tuple[float, float, float]:
+def fit_number(values: array[float], rows: Tensor, standardize: bool) -> tuple[float, float, float]:
     """(mean, mean, deviation of the population) of what is not missing; else (mean, 0, 1).
 
     Sums are exact before they are rounded once: the order of the rows does not matter.
     """
-    known = without_nan(array("d", compress(values, train)))
+    known = without_nan(_listed(engine.index_select(_float64(values), 0, rows), "d"))
     mean = math.fsum(known) / len(known) if known else 0.0
     if not standardize:
         return mean, 0.0, 1.0
-    deviation = math.sqrt(math.fsum((v - mean) ** 2 for v in known) / max(len(known), 1))
+    # By `pow`, which is that of Python's `**`: a product has other last bits now and then.
+    two = engine.tensor([2.0], dtype=engine.float64)
+    squares = engine.pow(_float64(known) - engine.tensor(mean, dtype=engine.float64), two)
+    deviation = math.sqrt(math.fsum(_listed(squares, "d")) / max(len(known), 1))
     return mean, mean, deviation or 1.0  # a column that never changes becomes 0
 
 
-def fit_category(column: WordColumn, train: bytes | bytearray) -> dict[str, float]:
+def fit_category(column: WordColumn, rows: Tensor) -> dict[str, float]:
     """How often each category occurs among the values that are not missing."""
-    counts = Counter(compress(column.codes, train))
+    codes = engine.frombuffer(column.codes, dtype=engine.int32)
+    counts = Counter(_listed(engine.index_select(codes, 0, rows), "i"))
     counts.pop(GAP, None)
     total = counts.total() or 1
     return {word: counts[code] / total for code, word in enumerate(column.table)}
+
+
+def _listed(numbers: Tensor, code: str) -> Any:
+    """The numbers of a tensor as an array of Python's, which is quick to walk through."""
+    result = array(code)
+    result.frombytes(numbers.contiguous().memoryview())
+    return result

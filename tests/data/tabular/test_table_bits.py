@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from gradcli.data import order
+from gradcli import engine
+from gradcli.data import columns, order
 from gradcli.data.csv import CsvSource
 from gradcli.data.csv_rows import parse_rows
 from gradcli.data.split import cut, shuffled
@@ -116,6 +117,25 @@ def test_inputs_and_targets_have_the_bits_of_the_plain_way(
             *((one.name, one.shares) for one in facts.category),
         ]
         assert vars(source.facts()) == vars(facts)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_what_is_fitted_on_many_numbers_has_the_bits_of_the_plain_way(standardize: bool) -> None:
+    rng = random.Random(1)
+    for size in (0, 1, 2, 30_000):
+        values = [None if rng.random() < 0.1 else rng.gauss(3, 2) for _ in range(size)]
+        rows = engine.tensor([i for i in range(size) if rng.random() < 0.8], dtype=engine.int64)
+        with_nan = array("d", [math.nan if v is None else v for v in values])
+        expected = fit_number([values[row] for row in rows.tolist()], standardize)
+        assert columns.fit_number(with_nan, rows, standardize) == expected
+
+
+def test_squares_are_those_of_python() -> None:
+    rng = random.Random(2)
+    values = array("d", (rng.gauss(0, 1) * 10 ** rng.randrange(-20, 20) for _ in range(50_000)))
+    two = engine.tensor([2.0], dtype=engine.float64)
+    squares = engine.pow(engine.frombuffer(values, dtype=engine.float64), two).tolist()
+    assert squares == [value**2 for value in values]
 
 
 @pytest.mark.parametrize("seed", [0, 1, -5, 10**30])
