@@ -26,9 +26,12 @@ _cache = click.option(
 )
 
 
-@click.group("data")
-def command() -> None:
+@click.group("data", invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
     """Data that was prepared once: list it, make it, verify it, remove it."""
+    if ctx.invoked_subcommand is None:
+        raise click.UsageError("say what to do: data list, prepare, verify or clean", ctx)
 
 
 @command.command("list", short_help="List prepared data.")

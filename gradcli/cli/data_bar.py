@@ -15,7 +15,7 @@ from gradcli.cli import output
 from gradcli.wording import byte_size, quantity
 
 SHORT = 1.0  # seconds
-BYTES = ("byte", "B")
+BYTES = ("byte", "bytes", "B")
 
 
 class Work:

@@ -31,7 +31,7 @@ def work(unit: str = "row", total: int | None = 10, end: int = 10) -> None:
 
 def test_elsewhere_begin_and_end_have_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     work()
-    work("byte", 10)
+    work("bytes", 10)
     work("row", None)
     begin = r"preparing x\.csv"
     assert re.fullmatch(

@@ -133,6 +133,12 @@ def test_sets_of_another_version_are_left_to_it(measured: Command) -> None:
     assert (other / "facts.json").read_text() == text
 
 
+def test_what_to_do_must_be_said(measured: Command) -> None:
+    ended = measured("data")
+    assert (ended.code, "data list, prepare, verify or clean" in ended.err) == (2, True)
+    assert measured("data", "lst").code == 2
+
+
 def test_fetch_is_reserved(measured: Command) -> None:
     ended = measured("data", "fetch", "mnist")
     assert (ended.code, "reserved" in ended.err) == (2, True)
