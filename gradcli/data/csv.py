@@ -18,7 +18,8 @@ from gradcli.data.fitted_table import FittedTable, facts_in, roles_of
 from gradcli.data.prepared.cache import cache_folder, small
 from gradcli.data.prepared.cached import Cached, locate_cache
 from gradcli.data.samples import Samples, outlined
-from gradcli.data.split import SplitMap, check_stratify, group_of
+from gradcli.data.series import InTime, Series, Steps
+from gradcli.data.split import SplitMap, check_stratify, group_of, stratify_of
 from gradcli.data.sums import SUMS
 from gradcli.data.tabular.collected import FIRST_ROW, Gaps, TypedTable, collect, without_gaps
 from gradcli.data.tabular.header import need
@@ -37,7 +38,7 @@ VERSION = 1  # of what is prepared
 
 
 @dataclass(frozen=True)
-class CsvSource(ScaledTargets, Cached):
+class CsvSource(InTime, ScaledTargets, Cached):
     """A table with a header; inputs are the columns named here, else all that are of use."""
 
     PLACES: ClassVar = ("file", "cache")
@@ -66,6 +67,11 @@ class CsvSource(ScaledTargets, Cached):
 
     def __post_init__(self) -> None:
         named = (*self.numeric, *self.category, self.target)
+        how = "stratify" if stratify_of(self.split) else "group" if group_of(self.split) else None
+        self.check_steps(self.missing, how, self.seed)
+        own = self.numeric if self.task == "regression" else self.category
+        if self.window is not None and self.target in own:  # what comes depends on what was
+            named = named[:-1]
         twice = next((c for c, times in Counter(named).items() if times > 1), None)
         if twice is not None:
             raise ConfigError(f"the column '{twice}' is named twice", code="E104")
@@ -89,17 +95,37 @@ class CsvSource(ScaledTargets, Cached):
             return facts_in(self._prepared().facts["data"])
         return _read.remembered(self)[1].facts
 
-    def outline(self, facts: Facts) -> dict[str, Samples]:
+    def outline(self, facts: Facts) -> dict[str, Samples] | dict[str, Series]:
         """The splits as `load` makes them, on "meta"."""
+        if (steps := self.steps) is not None:
+            return self._series_outline(facts, steps)
         targets = "float32" if self.task == "regression" else "int64"
         return outlined(facts, "float32", targets, 1.0, 0.0, 1.0)
+
+    def _series_outline(self, facts: Facts, steps: Steps) -> dict[str, Series]:
+        width = facts.input[0 if steps.first else 1]
+        dtype = engine.float32 if self.task == "regression" else engine.int64
+        with engine.device("meta"):
+            return {
+                name: Series(
+                    engine.empty(size + steps.behind, width),
+                    engine.empty(size + steps.behind, *facts.target, dtype=dtype),
+                    steps,
+                )
+                for name, size in facts.sizes.items()
+            }
+
+    def _whole(self, inputs: Tensor, targets: Tensor) -> Samples | Series:
+        """All rows as samples, before they are cut."""
+        steps = self.steps
+        return Samples(inputs, targets) if steps is None else Series(inputs, targets, steps)
 
     def load(self) -> LoadedData:
         """Every row encoded, shuffled and split."""
         if not small(self.file):
             return self._of_prepared(self._prepared())
         (sha256, notes), fitted = _read.taken(self)
-        whole = Samples(engine.cat(list(fitted.inputs())), fitted.targets())
+        whole = self._whole(engine.cat(list(fitted.inputs())), fitted.targets())
         return LoadedData(
             source=self,
             facts=fitted.facts,
@@ -110,7 +136,7 @@ class CsvSource(ScaledTargets, Cached):
         )
 
     def _of_prepared(self, prepared: PreparedSet) -> LoadedData:
-        whole = Samples(prepared.tensor("inputs"), prepared.tensor("targets"))
+        whole = self._whole(prepared.tensor("inputs"), prepared.tensor("targets"))
         return LoadedData(
             source=self,
             facts=facts_in(prepared.facts["data"]),
@@ -156,8 +182,10 @@ class CsvSource(ScaledTargets, Cached):
         """Fields of facts that are not of such a table, each with what is expected."""
         if facts.missing != self.missing:
             yield "missing", f"expected '{self.missing}'"
-        if facts.columns.count(self.target):
+        if self.window is None and facts.columns.count(self.target):
             yield "numeric", f"expected columns without the target {self.target!r}"
+        if facts.input != (expected := self._shape(facts)):
+            yield "input", f"expected {list(expected)}"
         for field in ("numeric", "category") if self.numeric or self.category else ():
             names = tuple(column.name for column in getattr(facts, field))
             if names != getattr(self, field):
@@ -165,16 +193,25 @@ class CsvSource(ScaledTargets, Cached):
         if (facts.classes is None) != (self.task == "regression"):
             yield "classes", f"expected those of a {self.task}"
 
+    def _shape(self, facts: DataFacts) -> tuple[int, ...]:
+        width = len(facts.numeric) + sum(len(column.shares) for column in facts.category)
+        return (width,) if self.steps is None else self.steps.shape(width)
+
     def reads(self, path: Path) -> bool:
         """Whether a file in a folder is one of tables."""
         return path.name.removesuffix(".gz").endswith((".csv", ".tsv", ".txt"))
 
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
-        """Rows of another table with the same input columns; the target may be absent."""
+        """Rows of another table with the same input columns; the target may be absent.
+
+        A window is called by its last row.
+        """
         table, notes = self._new_table(path, facts)
-        names = [f"{path.name}:{number}" for number in table.rows]
-        indices = [number - FIRST_ROW for number in table.rows]
-        return Unseen(_encoded(table, facts), names, indices, notes)
+        inputs, rows = _encoded(table, facts), table.rows
+        if self.steps is not None:
+            inputs, rows = self.steps.windows(inputs, table.source), rows[self.steps.window - 1 :]
+        names = [f"{path.name}:{number}" for number in rows]
+        return Unseen(inputs, names, [number - FIRST_ROW for number in rows], notes)
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
         """Rows of another table with the same input columns and the target."""
@@ -183,7 +220,9 @@ class CsvSource(ScaledTargets, Cached):
             targets = values_in(table, self.target)
         else:
             targets = known_classes(table, self.target, facts)
-        return Labelled(Samples(_encoded(table, facts), targets), notes)
+        if self.steps is not None and not self.steps.count(table.count):
+            self.steps.refuse(table.count, table.source)
+        return Labelled(self._whole(_encoded(table, facts), targets), notes)
 
     def _new_table(
         self, path: Path, facts: DataFacts, with_target: bool = False

@@ -190,7 +190,8 @@ def _of_table(facts: DataFacts) -> Iterator[tuple[str, str]]:
     if any(len(dict(column.shares)) < len(column.shares) for column in facts.category):
         yield "category", "expected each category once"
     width = len(facts.numeric) + sum(len(column.shares) for column in facts.category)
-    if facts.input != (width,):
+    series = len(facts.input) == 2 and width in facts.input  # one size is that of a window
+    if facts.input != (width,) and not series:
         yield "input", f"expected [{width}], a number for each column and category"
 
 

@@ -59,14 +59,15 @@ class FittedTable:
         encoder = Encoder.fitted(table, numeric, category, train, source.standardize)
         of_classes = source.task == "classification"
         labels = table.words[source.target].table if of_classes else ()
+        steps = source.steps
         facts = DataFacts(
-            input=(encoder.width,),
+            input=(encoder.width,) if steps is None else steps.shape(encoder.width),
             input_kind="float",
             target=() if of_classes else (1,),
             classes=len(labels) if of_classes else None,
             vocab=None,
             labels=tuple(labels),
-            sizes={name: len(part) for name, part in parts.items()},
+            sizes=_sizes(parts) if steps is None else steps.sizes(parts, table.source),
             values=() if of_classes else (source.target,),
             missing=source.missing,
             **encoder.columns(),
@@ -83,12 +84,18 @@ class FittedTable:
         return column(self.table, self.source.target, self.order)
 
 
+def _sizes(parts: Mapping[str, range]) -> dict[str, int]:
+    return {name: len(part) for name, part in parts.items()}
+
+
 def _cut(
     source: CsvSource, table: TypedTable
 ) -> tuple[Tensor, Mapping[str, range], tuple[str, ...]]:
     """The rows as they go to the splits, the places of each, and what there is to tell."""
     split, group = source.split or {}, group_of(source.split)
     parts = cut(parts_of(split) or DEFAULT_SPLIT, table.count)
+    if source.steps is not None:
+        return engine.arange(table.count), parts, ()
     order = order_of(table.count, source.seed)
     if group is None and not stratify_of(split):
         return order, parts, ()
@@ -129,6 +136,8 @@ def _columns(
     ]
     numeric = [kind.name for kind in kinds if kind.kind == "numeric"]
     category = [kind.name for kind in kinds if kind.kind == "category"]
+    if source.steps is not None and target == "number":  # what comes depends on what was
+        numeric.append(source.target)
     if not numeric and not category:
         raise DataError(
             f"{reader.source}: no column is left to predict {source.target!r} from: "

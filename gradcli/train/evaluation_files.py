@@ -192,6 +192,8 @@ def _rows(facts: Facts, sight: Sight) -> list[dict[str, float | str | None]]:
     """Inputs that are rows of a table, by its columns; nothing of other data."""
     if sight.inputs is None or not isinstance(facts, DataFacts) or not facts.columns:
         return []
+    if len(facts.input) > 1:  # windows of rows
+        return []
     return [_row(facts, numbers) for numbers in sight.inputs.tolist()]
 
 
