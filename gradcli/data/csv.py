@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -17,7 +18,7 @@ from gradcli.data.files import Loaded, gzip_notes, load, locate
 from gradcli.data.fitted_table import FittedTable, facts_in, roles_of
 from gradcli.data.prepared.cache import cache_folder, small
 from gradcli.data.prepared.cached import Cached, locate_cache
-from gradcli.data.samples import Samples, outlined
+from gradcli.data.samples import InFiles, Samples, imagined, outlined
 from gradcli.data.series import InTime, Series, Steps
 from gradcli.data.split import SplitMap, check_stratify, group_of, stratify_of
 from gradcli.data.sums import SUMS
@@ -27,7 +28,7 @@ from gradcli.data.tabular.opening import open_table
 from gradcli.data.targets import ScaledTargets
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
-from gradcli.errors import ConfigError
+from gradcli.errors import ConfigError, DataError
 from gradcli.wording import listed
 
 if TYPE_CHECKING:
@@ -100,20 +101,28 @@ class CsvSource(InTime, ScaledTargets, Cached):
         if (steps := self.steps) is not None:
             return self._series_outline(facts, steps)
         targets = "float32" if self.task == "regression" else "int64"
-        return outlined(facts, "float32", targets, 1.0, 0.0, 1.0)
+        in_files = InFiles(facts.input, targets=True) if self._maps() else InFiles()
+        return outlined(facts, "float32", targets, 1.0, 0.0, 1.0, in_files)
+
+    def _maps(self) -> bool:
+        """Whether the table is prepared; a run may be looked at where its data is not."""
+        with suppress(DataError):
+            return not small(self.file)
+        return False
 
     def _series_outline(self, facts: Facts, steps: Steps) -> dict[str, Series]:
         width = facts.input[0 if steps.first else 1]
         dtype = engine.float32 if self.task == "regression" else engine.int64
-        with engine.device("meta"):
-            return {
-                name: Series(
-                    engine.empty(size + steps.behind, width),
-                    engine.empty(size + steps.behind, *facts.target, dtype=dtype),
-                    steps,
-                )
-                for name, size in facts.sizes.items()
-            }
+        rows = {name: size + steps.behind for name, size in facts.sizes.items()}
+        maps = self._maps()
+        return {
+            name: Series(
+                imagined((count, width), engine.float32, mapped=maps),
+                imagined((count, *facts.target), dtype, mapped=maps),
+                steps,
+            )
+            for name, count in rows.items()
+        }
 
     def _whole(self, inputs: Tensor, targets: Tensor) -> Samples | Series:
         """All rows as samples, before they are cut."""

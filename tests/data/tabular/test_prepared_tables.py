@@ -12,6 +12,7 @@ import pytest
 from gradcli.data import csv
 from gradcli.data.csv import CsvSource
 from gradcli.data.dataset import LoadedData
+from gradcli.engine.device import meta
 from gradcli.errors import DataError
 from gradcli.train.facts import facts_of
 
@@ -69,6 +70,22 @@ def test_prepared_data_is_that_from_memory(
         assert (dict(data.sha256), data.notes) == (plain.sha256, plain.notes)
         assert (data.files, data.state) == (plain.files, plain.state)
     assert len(opened) == 1
+
+
+def test_prepared_data_is_outlined_as_mapped(
+    source: CsvSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = source.facts()
+
+    def taken() -> int:
+        before = meta.DEVICE.allocated
+        outline = source.outline(facts)
+        assert {name: split.size for name, split in outline.items()} == facts.sizes
+        return meta.DEVICE.allocated - before
+
+    assert taken() > 0
+    monkeypatch.setattr(csv, "small", lambda path: False)
+    assert taken() == 0
 
 
 def test_a_small_table_is_read_once_a_start(source: CsvSource, opened: list[Any]) -> None:
