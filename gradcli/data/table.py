@@ -21,5 +21,6 @@ DATASETS: Late[type[Source]] = Late(
         "npz": "gradcli.data.npz_source:NpzSource",
         "csv": "gradcli.data.csv:CsvSource",
         "text": "gradcli.data.text:TextSource",
+        "tokens": "gradcli.data.tokens:TokenSource",
     }
 )

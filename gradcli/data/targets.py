@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from gradcli import engine
 from gradcli.data.facts import Facts, TargetFacts, data_facts
 from gradcli.data.samples import tensor_of
+from gradcli.data.token_windows import TokenWindows
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.wording import listed, quantity
@@ -129,6 +130,9 @@ def column_means(split: Split, around: Tensor | None = None) -> Tensor:
 
 def _portions(split: Split) -> Iterator[Tensor]:
     """All targets of a split, some samples at a time; tokens of a text once each."""
+    if isinstance(split, TokenWindows):
+        yield from split.target_portions()
+        return
     stored = getattr(split, "stored_targets", None)
     if stored is not None:
         for begin in range(0, stored.shape[0], PORTION):

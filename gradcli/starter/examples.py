@@ -84,6 +84,7 @@ _DATA: dict[str, tuple[Kind, str]] = {
     "npz": ("images", "{name: npz, file: data.npz, inputs: x, targets: y}"),
     "csv": ("values", "{name: csv, file: a.csv, target: price, task: regression, numeric: [area]}"),
     "text": ("text", "{name: text, file: story.txt, context: 64}"),
+    "tokens": ("text", "{name: tokens, file: train.bin, type: uint8, context: 64}"),
 }
 _TRAIN = {
     "micro_batch": "16",

@@ -13,7 +13,7 @@ from gradcli.errors import GradcliError, Interrupted, LostRankError, Stopped, sa
 from gradcli.train import disk, first_loss
 from gradcli.train.baseline import baseline_of
 from gradcli.train.checkpoint import Checkpoint, file_name, size_of
-from gradcli.train.data_watch import DataWatch
+from gradcli.train.data_watch import DataWatch, look_at
 from gradcli.train.diagnose import Explanation, RefusedStep, explain
 from gradcli.train.evaluate import Cancelled
 from gradcli.train.evaluation_files import write_evaluation
@@ -184,6 +184,7 @@ class Trainer:
         if isinstance(progress.error, LostRankError):
             raise progress.error.at(f"step {step:,}") from progress.error
         if figures is None:
+            look_at(self.split, indices)
             raise progress.error
         self._step.put_back()
         explanation = explain(self.job, self._step, RefusedStep(step, indices, figures))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from array import array
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,11 @@ def text(draw: random.Random) -> None:
     Path("story.txt").write_text(
         "".join(line.format(*(draw.choice(each) for each in words)) for _ in range(2000))
     )
+
+
+def tokens(draw: random.Random) -> None:
+    numbers = array("H", (min(511, int(draw.expovariate(0.02))) for _ in range(20000)))
+    Path("train.bin").write_bytes(numbers.tobytes())
 
 
 def arrays(draw: random.Random) -> None:

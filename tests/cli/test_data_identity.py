@@ -151,6 +151,12 @@ class Layout:
 NPY = "inputs: data/tr/x.npy, targets: data/tr/y.npy, test_inputs: data/te/x.npy"
 IDX = "images: data/tr/images, labels: data/tr/labels, test_images: data/te/images"
 PICTURES = "size: 4, color: gray, dir: data/tr/pics, test_dir: data/te/pics"
+
+
+def shards(drawn: random.Random) -> dict[str, bytes]:
+    return {"a.bin": bytes(100), "b.bin": drawn.randbytes(100)}
+
+
 LAYOUTS = {
     "csv": Layout(
         "{name: csv, file: data/table.csv, target: c, numeric: [n]}", csv, "train", "table.csv"
@@ -168,6 +174,13 @@ LAYOUTS = {
         text,
         "train",
         "words.txt",
+        "[embed: 4, linear: $data.vocab]",
+    ),
+    "tokens": Layout(
+        "{name: tokens, file: data/*.bin, type: uint8, header: 4, context: 8}",
+        shards,
+        "train[1]",
+        "b.bin",
         "[embed: 4, linear: $data.vocab]",
     ),
     "npy": Layout(

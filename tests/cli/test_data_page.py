@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from data_files import arrays, pictures, table, text
+from data_files import arrays, pictures, table, text, tokens
 from points import Ended, gradcli
 
 __all__ = ["gradcli"]
@@ -31,6 +31,7 @@ DATA: dict[str, Callable[[random.Random], None]] = {
     "A table": table,
     "Pictures": pictures,
     "Text": text,
+    "Tokens": tokens,
     "Arrays": arrays,
     "Own code": own_code,
 }
