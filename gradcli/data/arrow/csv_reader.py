@@ -14,7 +14,7 @@ from gradcli.data.arrow.row_blocks import OddError, RowBlocks
 from gradcli.data.tabular.cells import numbers_of
 from gradcli.data.tabular.csv_reader import CsvReader
 from gradcli.data.tabular.pieces import texts
-from gradcli.data.tabular.reader import Block, Numbers, Role, Words
+from gradcli.data.tabular.reader import Block, Numbers, Role, WithHeaderRow, Words
 
 _GAPS = ("", "NA")
 _CHUNK = 1 << 19  # bytes that one thread parses
@@ -22,7 +22,7 @@ _WORD = pa.dictionary(pa.int32(), pa.string())
 _FAILED = re.compile(r"CSV column #(\d+)")
 
 
-class ArrowCsvReader:
+class ArrowCsvReader(WithHeaderRow):
     """The rows of a file that comes in pieces; `again` gives these anew, for the base reader."""
 
     def __init__(

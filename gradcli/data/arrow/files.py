@@ -15,7 +15,7 @@ from pyarrow import ipc, parquet
 from gradcli.data.arrow.columns import OpenColumns, has_texts, numbers_in
 from gradcli.data.files import Loaded, reason_of, regular_size, shown
 from gradcli.data.inflate import BOMB_RATIO
-from gradcli.data.tabular.reader import Block, Role
+from gradcli.data.tabular.reader import Block, Role, WithoutHeaderRow
 from gradcli.errors import DataError
 from gradcli.wording import quantity
 
@@ -55,7 +55,7 @@ def open_columns(
     return reader
 
 
-class ArrowFileReader:
+class ArrowFileReader(WithoutHeaderRow):
     """The rows of a Parquet or Arrow file of `size` bytes, which is open for pyarrow."""
 
     def __init__(

@@ -8,7 +8,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from gradcli.data.tabular.reader import MOST_WORDS, Block, Numbers, Role, Words
+from gradcli.data.tabular.reader import MOST_WORDS, Block, Numbers, Role, WithHeaderRow, Words
 
 MARKS = frozenset({"", "NA"})
 LARGEST = 3.4e38  # float32, which is computed in, holds no more
@@ -109,7 +109,7 @@ def holds_others(column: Numbers) -> bool:
     return not all(is_missing(cell, allowed=True) for cell in column.odd.values())
 
 
-class CellsReader:
+class CellsReader(WithHeaderRow):
     """A table of cells that are at hand, by the names of their columns."""
 
     def __init__(self, source: str, columns: Mapping[str, Sequence[str]]) -> None:

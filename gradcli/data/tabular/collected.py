@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import compress
 from pathlib import Path
@@ -13,12 +13,11 @@ from typing import NoReturn
 
 from gradcli.data.files import shown
 from gradcli.data.tabular.cells import is_missing
-from gradcli.data.tabular.reader import Block, Role, TableReader, Words
+from gradcli.data.tabular.reader import FIRST_ROW, Block, Place, Role, TableReader, Words
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
 from gradcli.wording import quantity, verb
 
-FIRST_ROW = 2  # the header is row 1
 GAP = -1  # the code of a word that is missing
 Wrong = tuple[int, str]  # the row in the file of a cell that may not be there; what is wrong
 # $1,234.50 or 12 %: a currency or unit, and commas before each three digits.
@@ -40,7 +39,8 @@ class TypedTable:
     """Columns of a table in the file's order.
 
     Attributes:
-        rows: the number of each row in the file, for messages.
+        rows: the number of each row, counted from FIRST_ROW over all files.
+        place: the file of a row of such a number and its number there, for messages.
         numbers: NaN stands for a gap.
         words: the columns that are words; one of the role "any" may be in both.
         wrong: cells of columns of the role "any" that may not be there if the column is used.
@@ -49,6 +49,7 @@ class TypedTable:
     source: str
     header: Sequence[str]
     rows: Sequence[int]
+    place: Callable[[int], Place]
     numbers: Mapping[str, array[float]]
     words: Mapping[str, WordColumn]
     wrong: Mapping[str, Wrong] = field(default_factory=dict)
@@ -60,12 +61,12 @@ class TypedTable:
 
     def refuse(self, index: int, column: str, what: str) -> NoReturn:
         """An error at one cell."""
-        raise refusal(self.source, self.header, self.rows[index], column, what)
+        raise refusal(self.place(self.rows[index]), self.header, column, what)
 
     def used(self, numbers: Sequence[str], words: Sequence[str]) -> TypedTable:
         """These columns alone, as these; refused at the topmost of their cells that are wrong."""
         wrong = {name: self.wrong[name] for name in (*numbers, *words) if name in self.wrong}
-        refuse_topmost(self.source, self.header, wrong)
+        refuse_topmost(self.place, self.header, wrong)
         return replace(
             self,
             numbers={name: self.numbers[name] for name in numbers},
@@ -218,7 +219,7 @@ class _Gathering:
     def refuse_first(self) -> None:
         """An error at the topmost such cell, if there is one."""
         sure = {name: wrong for name, wrong in self.wrong.items() if self.roles[name] != "any"}
-        refuse_topmost(self.reader.source, self.reader.header, sure)
+        refuse_topmost(self.reader.place, self.reader.header, sure)
 
     def table(self) -> TypedTable:
         if not self.count:
@@ -236,6 +237,7 @@ class _Gathering:
             self.reader.source,
             self.reader.header,
             range(self.first, self.first + self.count),
+            self.reader.place,
             self.numbers,
             columns,
             self.wrong,
@@ -292,12 +294,14 @@ def _with_sorted_table(codes: array[int], table: Sequence[str]) -> WordColumn:
     return WordColumn(array("i", map(places.__getitem__, codes)), [table[code] for code in used])
 
 
-def refuse_topmost(source: str, header: Sequence[str], wrong: Mapping[str, Wrong]) -> None:
+def refuse_topmost(
+    place: Callable[[int], Place], header: Sequence[str], wrong: Mapping[str, Wrong]
+) -> None:
     """An error at the topmost of wrong cells, in a row at the first from the left."""
     if wrong:
         name = min(wrong, key=lambda name: (wrong[name][0], header.index(name)))
         row, what = wrong[name]
-        raise refusal(source, header, row, name, what)
+        raise refusal(place(row), header, name, what)
 
 
 def wrong_cell(cell: str, what: str) -> str:
@@ -315,7 +319,8 @@ def short(cell: str) -> str:
     return repr(cell if len(cell) <= 40 else cell[:40] + "...")
 
 
-def refusal(source: str, header: Sequence[str], row: int, column: str, what: str) -> DataError:
+def refusal(where: Place, header: Sequence[str], column: str, what: str) -> DataError:
     """The error at one cell of a file."""
+    source, row = where
     place = f"row {row}, column {header.index(column) + 1} ({shown(column)})"
     return DataError(f"{source}: {place}: {what}", code="E304")

@@ -14,13 +14,13 @@ from itertools import repeat
 
 from gradcli.data.csv_rows import FIELD_LIMIT, ExactRows
 from gradcli.data.tabular.cells import Columns
-from gradcli.data.tabular.reader import Block, Role
+from gradcli.data.tabular.reader import Block, Role, WithHeaderRow
 from gradcli.errors import DataError
 
 _PATIENCE = 1 << 22  # characters without an end of a row, after which they are looked at exactly
 
 
-class CsvReader:
+class CsvReader(WithHeaderRow):
     """The rows of a text that comes in pieces; of any length in bounded memory."""
 
     def __init__(self, texts: Iterator[str], source: str, delimiter: str = ",") -> None:

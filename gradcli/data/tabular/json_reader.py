@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from gradcli.data.files import shown
 from gradcli.data.tabular.cells import Columns
-from gradcli.data.tabular.reader import Block, Role
+from gradcli.data.tabular.reader import Block, Role, WithoutHeaderRow
 from gradcli.errors import DataError
 from gradcli.wording import quantity
 
@@ -21,7 +21,7 @@ ONE_LINE_EACH = "write one object per line, as pandas' to_json(orient='records',
 Row = dict[str, Any]
 
 
-class JsonLinesReader:
+class JsonLinesReader(WithoutHeaderRow):
     """The rows of a text that comes in pieces; the keys of the first ones are the header."""
 
     def __init__(self, texts: Iterator[str], source: str) -> None:

@@ -13,7 +13,7 @@ from gradcli.data.foreign import kind_of
 from gradcli.data.tabular.csv_reader import CsvReader
 from gradcli.data.tabular.json_reader import ONE_LINE_EACH, JsonLinesReader
 from gradcli.data.tabular.pieces import BOM, pieces_in, pieces_of, texts
-from gradcli.data.tabular.reader import Block, Role, TableReader
+from gradcli.data.tabular.reader import Block, Place, Role, TableReader
 from gradcli.errors import DataError
 
 Advance = Callable[[int], object]
@@ -116,6 +116,10 @@ class _Doubtful:
             yield from self._reader.blocks(roles)
         except DataError as error:
             raise _no_table(error, self.source, self._kind) from None
+
+    def place(self, number: int) -> Place:
+        """As the reader says."""
+        return self._reader.place(number)
 
 
 def _no_table(error: DataError, source: str, kind: str) -> DataError:

@@ -13,7 +13,9 @@ from typing import Literal, Protocol
 from gradcli.dataclass import dataclass
 
 Role = Literal["number", "word", "any"]
+Place = tuple[str, int]  # a file, and the number of a row in it
 
+FIRST_ROW = 2  # the header is row 1
 MOST_WORDS = 1 << 12  # of a column that may be either; with more it is no category
 
 
@@ -70,3 +72,26 @@ class TableReader(Protocol):
 
     def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
         """The columns that are named, each of which the header has once; called once."""
+
+    def place(self, number: int) -> Place:
+        """Where a row lies that was read, counted from FIRST_ROW over all rows."""
+
+
+class WithHeaderRow:
+    """A reader of one file that begins with the row of its header."""
+
+    source: str
+
+    def place(self, number: int) -> Place:
+        """The same number."""
+        return self.source, number
+
+
+class WithoutHeaderRow:
+    """A reader of one file whose header is no row of it."""
+
+    source: str
+
+    def place(self, number: int) -> Place:
+        """Counted from 1."""
+        return self.source, number - FIRST_ROW + 1

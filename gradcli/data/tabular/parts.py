@@ -1,0 +1,101 @@
+"""Several files that are one table: the rows of one below those of the other."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from gradcli.data.tabular.reader import (
+    FIRST_ROW,
+    MOST_WORDS,
+    Block,
+    Place,
+    Role,
+    TableReader,
+    Words,
+)
+from gradcli.errors import DataError
+
+
+class PartsReader:
+    """The rows of several files with one header; each is opened when the one above it is read."""
+
+    def __init__(self, openers: Sequence[Callable[[], TableReader]], source: str) -> None:
+        self.source = source
+        self._openers = openers
+        self._parts: list[TableReader] = []
+        self._begins: list[int] = []  # the number of the first row of each part
+        self.header: Sequence[str] = self._open(FIRST_ROW).header
+
+    def _open(self, begin: int) -> TableReader:
+        part = self._openers[len(self._parts)]()
+        if self._parts and list(part.header) != list(self.header):
+            what = _difference(self.header, part.header)
+            first = self._parts[0].source
+            raise DataError(
+                f"{part.source}: its columns are not those of {first}: {what}", code="E304"
+            )
+        self._parts.append(part)
+        self._begins.append(begin)
+        return part
+
+    def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
+        """The columns that are named, as the protocol says."""
+        numeric = {name for name, role in roles.items() if role != "word"}
+        coders = {name: _Recoder() for name, role in roles.items() if role != "number"}
+        number, part = FIRST_ROW, self._parts[0]
+        while True:
+            for block in part.blocks(roles):
+                numeric &= block.numbers.keys()
+                words = {}
+                for name, coder in list(coders.items()):
+                    if name in block.words:
+                        words[name] = coder.words(block.words[name])
+                    if name not in words or (
+                        roles[name] == "any" and len(coder.table) > MOST_WORDS
+                    ):
+                        words.pop(name, None)
+                        del coders[name]
+                yield Block(block.count, {name: block.numbers[name] for name in numeric}, words)
+                number += block.count
+            for coder in coders.values():
+                coder.begin()
+            if len(self._parts) == len(self._openers):
+                return
+            part = self._open(number)
+
+    def place(self, number: int) -> Place:
+        """The file of a row, and its number there."""
+        at = bisect_right(self._begins, number) - 1
+        return self._parts[at].place(number - self._begins[at] + FIRST_ROW)
+
+
+def _difference(ours: Sequence[str], theirs: Sequence[str]) -> str:
+    lacking = [name for name in ours if name not in theirs]
+    if lacking:
+        return f"it has no {lacking[0]!r}"
+    more = [name for name in theirs if name not in ours]
+    return f"{more[0]!r} is not among those" if more else "they are in another order"
+
+
+class _Recoder:
+    """Words of all parts in one table, in order of appearance."""
+
+    def __init__(self) -> None:
+        self.table: list[str] = []
+        self._places: dict[str, int] = {}
+        self._codes: list[int] = []  # of the words of the part that is read
+
+    def begin(self) -> None:
+        """The next part has a table of its own."""
+        self._codes = []
+
+    def words(self, words: Words) -> Words:
+        """Some more words of a part."""
+        places = self._places
+        new = words.table[len(self._codes) :]
+        self._codes += [places.setdefault(word, len(places)) for word in new]
+        if len(places) > len(self.table):
+            self.table = list(places)
+        return Words(array("i", map(self._codes.__getitem__, words.codes)), self.table)
