@@ -14,7 +14,7 @@ from gradcli import engine
 from gradcli.data.columns import Encoder, classes_in, values_in
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import Loaded, gzip_notes, load, locate
+from gradcli.data.files import Loaded, gzip_notes, load, shown
 from gradcli.data.fitted_table import FittedTable, facts_in, roles_of
 from gradcli.data.prepared.cache import cache_folder, small
 from gradcli.data.prepared.cached import Cached, locate_cache
@@ -22,9 +22,11 @@ from gradcli.data.samples import InFiles, Samples, imagined, outlined
 from gradcli.data.series import InTime, Series, Steps
 from gradcli.data.split import SplitMap, check_stratify, group_of, stratify_of
 from gradcli.data.sums import SUMS
-from gradcli.data.tabular.collected import FIRST_ROW, Gaps, TypedTable, collect, without_gaps
+from gradcli.data.tabular.collected import Gaps, TypedTable, collect, without_gaps
 from gradcli.data.tabular.header import need
 from gradcli.data.tabular.opening import open_table
+from gradcli.data.tabular.reader import FIRST_ROW
+from gradcli.data.tabular.table_files import by_role, files_of, locate_files, open_files
 from gradcli.data.targets import ScaledTargets
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from gradcli.data.prepared.writer import Writer
 
 VERSION = 1  # of what is prepared
+# Of files in a folder that are tables; their first bytes say what they hold.
+SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".jsonl", ".ndjson")
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,9 @@ class CsvSource(InTime, ScaledTargets, Cached):
 
     PLACES: ClassVar = ("file", "cache")
 
-    file: Annotated[str, "CSV file with a header row, gzipped or not"]
+    file: Annotated[
+        str, "CSV, Parquet, Arrow or JSON lines file; a pattern such as parts/*.csv names several"
+    ]
     target: Annotated[str, "column to predict"]
     task: Annotated[
         Literal["classification", "regression"], "whether the target is a class or a number"
@@ -87,12 +93,12 @@ class CsvSource(InTime, ScaledTargets, Cached):
 
     def locate(self, root: Path) -> CsvSource:
         """The paths made absolute."""
-        file = str(locate(self.file, root))
+        file = locate_files(self.file, root)
         return replace(self, file=file, cache=locate_cache(self.cache, root))
 
     def facts(self) -> Facts:
         """From the whole table; what was read is kept for `load`."""
-        if not small(self.file):
+        if not small(*files_of(self.file)):
             return facts_in(self._prepared().facts["data"])
         return _read.remembered(self)[1].facts
 
@@ -131,16 +137,16 @@ class CsvSource(InTime, ScaledTargets, Cached):
 
     def load(self) -> LoadedData:
         """Every row encoded, shuffled and split."""
-        if not small(self.file):
+        if not small(*files_of(self.file)):
             return self._of_prepared(self._prepared())
-        (sha256, notes), fitted = _read.taken(self)
+        (hashes, notes), fitted = _read.taken(self)
         whole = self._whole(engine.cat(list(fitted.inputs())), fitted.targets())
         return LoadedData(
             source=self,
             facts=fitted.facts,
             splits={name: whole.part(part) for name, part in fitted.parts.items()},
-            sha256={"train": sha256},
-            files={"train": self.file},
+            sha256=hashes,
+            files=self._places(),
             notes=(*notes, *fitted.notes),
         )
 
@@ -153,17 +159,25 @@ class CsvSource(InTime, ScaledTargets, Cached):
                 name: whole.part(range(*part)) for name, part in prepared.facts["parts"].items()
             },
             sha256=prepared.sha256,
-            files={"train": self.file},
-            notes=(*gzip_notes(Path(self.file)), *prepared.facts["notes"]),
+            files=self._places(),
+            notes=(
+                *(note for path in files_of(self.file) for note in gzip_notes(path)),
+                *prepared.facts["notes"],
+            ),
         )
+
+    def _places(self) -> dict[str, str]:
+        """Where the file of each role lies."""
+        return {role: str(path) for role, path in by_role("train", files_of(self.file)).items()}
 
     def _prepared(self) -> PreparedSet:
         """The table as arrays in the order of its splits, which are written if need be."""
-        from gradcli.data.prepared.identity import sha256_of
+        from gradcli.data.prepared.identity import sha256_of_all
         from gradcli.data.prepared.sets import Recipe, prepared
 
-        cache, path = cache_folder(self.cache), Path(self.file)
-        sources = {"train": (path, sha256_of(path, cache=cache))}
+        cache, files = cache_folder(self.cache), by_role("train", files_of(self.file))
+        hashes = sha256_of_all(files.values(), cache=cache)
+        sources = {role: (path, hashes[path]) for role, path in files.items()}
         return prepared(Recipe("csv", VERSION, self._shaping(), sources), self._write, cache)
 
     def _shaping(self) -> dict[str, Any]:
@@ -172,9 +186,10 @@ class CsvSource(InTime, ScaledTargets, Cached):
         return {name: value for name, value in asdict(self).items() if name not in others}
 
     def _write(self, writer: Writer) -> Mapping[str, Any]:
-        path = Path(self.file)
         progress = writer.progress(None, "bytes")
-        fitted = FittedTable.of(self, open_table(path, self.delimiter, progress.advance))
+        files = files_of(self.file)
+        reader = open_files(files, shown(self.file), self.delimiter, progress.advance)
+        fitted = FittedTable.of(self, reader)
         progress.close()
         inputs = writer.array("inputs", engine.float32, (fitted.encoder.width,))
         for rows in fitted.inputs():
@@ -208,7 +223,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
 
     def reads(self, path: Path) -> bool:
         """Whether a file in a folder is one of tables."""
-        return path.name.removesuffix(".gz").endswith((".csv", ".tsv", ".txt"))
+        return path.name.removesuffix(".gz").removesuffix(".zst").endswith(SUFFIXES)
 
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Rows of another table with the same input columns; the target may be absent.
@@ -219,7 +234,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
         inputs, rows = _encoded(table, facts), table.rows
         if self.steps is not None:
             inputs, rows = self.steps.windows(inputs, table.source), rows[self.steps.window - 1 :]
-        names = [f"{path.name}:{number}" for number in rows]
+        names = [f"{path.name}:{table.place(number)[1]}" for number in rows]
         return Unseen(inputs, names, [number - FIRST_ROW for number in rows], notes)
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
@@ -278,7 +293,8 @@ def known_classes(table: TypedTable, target: str, facts: DataFacts) -> Tensor:
     return classes_in(replace(table, words={target: replace(column, codes=codes)}), target)
 
 
-_Read = tuple[tuple[str, tuple[str, ...]], FittedTable]  # hash of the file and notes on it
+# The hashes of the files by their roles, and notes on them; the table.
+_Read = tuple[tuple[Mapping[str, str], tuple[str, ...]], FittedTable]
 
 
 class _Reading:
@@ -292,9 +308,11 @@ class _Reading:
         key = _key(source)
         if self._last is None or self._last[0] != key:
             self._last = None  # two are never kept at once
-            loaded = load(Path(source.file))
-            reader = open_table(loaded, source.delimiter)
-            about = (loaded.sha256, loaded.notes())
+            files = by_role("train", files_of(source.file))
+            loaded = {role: load(path) for role, path in files.items()}
+            reader = open_files([*loaded.values()], shown(source.file), source.delimiter)
+            hashes = {role: one.sha256 for role, one in loaded.items()}
+            about = hashes, tuple(note for one in loaded.values() for note in one.notes())
             self._last = key, (about, FittedTable.of(source, reader))
         return self._last[1]
 
@@ -306,9 +324,9 @@ class _Reading:
 
 
 def _key(source: CsvSource) -> object:
-    """The source but for what does not shape its table, and its file as it lies there."""
-    status = Path(source.file).stat()
-    times = (status.st_size, status.st_ino, status.st_dev, status.st_mtime_ns, status.st_ctime_ns)
+    """The source but for what does not shape its table, and its files as they lie there."""
+    states = [path.stat() for path in files_of(source.file)]
+    times = [(s.st_size, s.st_ino, s.st_dev, s.st_mtime_ns, s.st_ctime_ns) for s in states]
     return replace(source, target_scale=None, cache=None), times
 
 

@@ -29,20 +29,20 @@ def source(tmp_path: Path) -> CsvSource:
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv, "small", lambda path: False)
+    monkeypatch.setattr(csv, "small", lambda *paths: False)
 
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The files that are read."""
     calls: list[Any] = []
-    true = csv.open_table
+    true = csv.open_files
 
-    def open_table(file: Any, *rest: Any) -> Any:
-        calls.append(file)
-        return true(file, *rest)
+    def open_files(files: Any, *rest: Any) -> Any:
+        calls.append(files)
+        return true(files, *rest)
 
-    monkeypatch.setattr(csv, "open_table", open_table)
+    monkeypatch.setattr(csv, "open_files", open_files)
     return calls
 
 
@@ -60,7 +60,7 @@ def test_prepared_data_is_that_from_memory(
 ) -> None:
     source = replace(source, task=task)
     plain = source.load()
-    monkeypatch.setattr(csv, "small", lambda path: False)
+    monkeypatch.setattr(csv, "small", lambda *paths: False)
     opened.clear()
     assert vars(source.facts()) == vars(plain.facts)
     for _ in range(2):

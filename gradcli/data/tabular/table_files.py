@@ -1,0 +1,58 @@
+"""The files of a table: one, or all that match a pattern, as one table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from glob import escape, glob, has_magic
+from pathlib import Path
+
+from gradcli.data.files import Loaded, expanded, locate, shown
+from gradcli.data.tabular.opening import Advance, open_table
+from gradcli.data.tabular.parts import PartsReader
+from gradcli.data.tabular.reader import TableReader
+from gradcli.errors import DataError
+
+
+def locate_files(written: str, root: Path) -> str:
+    """The absolute path of a file written in a config, or the pattern that finds several."""
+    if not has_magic(written) or os.path.lexists(root / expanded(written)):
+        return str(locate(written, root))
+    pattern = os.path.abspath(Path(escape(str(root))) / expanded(written))  # noqa: PTH100
+    for path in _matches(pattern, written):
+        locate(str(path), root)
+    return pattern
+
+
+def files_of(file: str) -> list[Path]:
+    """The files that a located path or pattern names, sorted by the bytes of their names."""
+    if not has_magic(file) or os.path.lexists(file):
+        return [Path(file)]
+    return _matches(file, file)
+
+
+def _matches(pattern: str, written: str) -> list[Path]:
+    names = sorted(glob(pattern), key=os.fsencode)  # noqa: PTH207 -- Path has none of absolute ones
+    if not names:
+        raise DataError(
+            f"no data file matches the pattern '{shown(written)}'"
+            + (f" ({shown(pattern)})" if pattern != written else "")
+        )
+    return [Path(name) for name in names]
+
+
+def by_role(role: str, files: Sequence[Path]) -> Mapping[str, Path]:
+    """Each file under its role: `train`, or `train[0]`, `train[1]` and so on for several."""
+    if len(files) == 1:
+        return {role: files[0]}
+    return {f"{role}[{at}]": path for at, path in enumerate(files)}
+
+
+def open_files(
+    files: Sequence[Path | Loaded], source: str, delimiter: str, advance: Advance | None = None
+) -> TableReader:
+    """A reader of one file, or of several as one table with the name `source`."""
+    if len(files) == 1:
+        return open_table(files[0], delimiter, advance)
+    return PartsReader([partial(open_table, one, delimiter, advance) for one in files], source)
