@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import click
 from benchmarks import (
     before,
     course,
+    data,
+    data_files,
     gpu,
     log_cost,
     measure,
@@ -138,6 +141,22 @@ def log(options: dict[str, Any], names: tuple[str, ...]) -> None:
     """Measure what `grad_norm` in the log costs each of configs/, or those named."""
     paths = {name: path for name, path in shipped.files().items() if name in names or not names}
     _finish(options, "log", log_cost.log_cost(paths, options["quick"], click.echo))
+
+
+@main.command("data")
+@click.argument("names", nargs=-1, type=click.Choice(list(data_files.CASES)))
+@click.pass_obj
+def data_(options: dict[str, Any], names: tuple[str, ...]) -> None:
+    """Start trainings on tables, arrays, text and pictures, or on those named, twice each.
+
+    Beside pandas, NumPy and Pillow, which write the data into a temporary folder: 2 GB. Takes half
+    an hour.
+    """
+    try:
+        found = data.data(names, options["quick"], click.echo)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise click.ClickException(str(error)) from None
+    _finish(options, "data", found)
 
 
 @main.command("text")

@@ -320,6 +320,35 @@ def _log(result: Mapping[str, Any]) -> str:
     )
 
 
+def _data(found: Mapping[str, Any]) -> str:
+    lines = []
+    for row in found["rows"].values():
+        size = f"{row['bytes'] / 1e6:,.0f}" if "bytes" in row else "-"
+        if "missing" in row:
+            lines.append((row["title"], size, *["-"] * 4, row["missing"]))
+            continue
+        peer = f"{number(row['peer_seconds'])} ({row['peer']})" if "peer_seconds" in row else "-"
+        starts = [_started(row.get(way)) for way in ("first", "first with tables", "second")]
+        step = number(row["first"]["to_last_step"])
+        lines.append((row["title"], size, *starts, step, peer))
+    shares = [f"{name} {share:.2%}" for name, share in found["waiting"].items()]
+    waiting = f"Of the steps' time, waiting for data: {', '.join(shares)}." if shares else ""
+    head = (
+        *("data", "MB", "first start", "with `gradcli[tables]`", "second start"),
+        *("first: to step 10", "read by another"),
+    )
+    return (
+        f"## Data\n\n{table(head, lines)}\nSeconds of whole processes that train ten steps, "
+        "medians of interleaved turns, and the most memory that they held for themselves. A first "
+        "start has an empty cache. Another library's time is that of reading alone, without its "
+        f"import. {waiting}\n"
+    )
+
+
+def _started(row: Mapping[str, float] | None) -> str:
+    return "-" if row is None else f"{number(row['seconds'])}, {row['anonymous_mb']:.0f} MB"
+
+
 TABLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "workloads": _workloads,
     "matmul": _matmul,
@@ -328,6 +357,7 @@ TABLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "mnist97": _mnist97,
     "ranks": _ranks,
     "log": _log,
+    "data": _data,
     "configs": _configs,
     "text": _text,
     "gpu-checks": _gpu_checks,

@@ -34,6 +34,11 @@ GPU_PRODUCT, GPU_PRODUCT_BF16, GPU_MLP, GPU_GPT2 = 0.85, 0.40, 3.0, 1.0
 RANKS_SUM, RANKS_MODEL = 1.5, 0.15
 RANKS_STEP = {"mnist": 1.4, "mnist_cnn": 1.05, "shakespeare_gpt": 1.05}
 LOG, LOG_OF_TINY = 0.02, 0.05  # of a step; of one below half a millisecond
+# A first start on a million rows of CSV: so many times pandas, seconds more, and megabytes.
+DATA_CSV, DATA_CSV_TABLES, DATA_CSV_MORE, DATA_CSV_MB = 12.0, 2.0, 1.0, 250.0
+# A second start beyond one without data, and ten steps on mapped arrays: seconds, and megabytes.
+DATA_WAITING = 0.02  # of the time of steps
+DATA_SECOND, DATA_MAPPED, DATA_MAPPED_MB = 0.3, 1.0, 150.0
 SLOWER = 1.02  # than a revision of the past, in the median
 SAME_COURSE = 1e-3  # relative difference of losses, and of products
 
@@ -315,6 +320,33 @@ def of_log(result: Mapping[str, Any]) -> list[Verdict]:
     ]
 
 
+def of_data(found: Mapping[str, Any]) -> list[Verdict]:
+    """First starts against pandas, second ones against a start that has nothing to read."""
+    rows = {name: row for name, row in found["rows"].items() if "missing" not in row}
+    verdicts = []
+    for way, times in (("first", DATA_CSV), ("first with tables", DATA_CSV_TABLES)):
+        row = rows.get("csv 1M", {})
+        seconds = row.get(way, {}).get("seconds")
+        wanted = times * row.get("peer_seconds", 0.0) + DATA_CSV_MORE
+        verdicts.append(at_most(f"csv 1M, seconds of the {way} start", seconds, wanted))
+        memory = row.get(way, {}).get("anonymous_mb")
+        verdicts.append(at_most(f"csv 1M, megabytes of the {way} start", memory, DATA_CSV_MB))
+    small = rows["start"]["second"]
+    for name, row in rows.items():
+        if name != "start":
+            more = row["second"]["seconds"] - small["seconds"]
+            what = f"{name}, seconds of a second start beyond one without data"
+            verdicts.append(at_most(what, more, DATA_SECOND))
+    mapped = rows.get("npy", {}).get("first", {})
+    steps = mapped["to_last_step"] - small["to_last_step"] if mapped else None
+    verdicts.append(at_most("npy, seconds of ten steps beside start-up", steps, DATA_MAPPED))
+    memory = mapped.get("anonymous_mb")
+    verdicts.append(at_most("npy, megabytes beside the file", memory, DATA_MAPPED_MB))
+    for name, share in found["waiting"].items():
+        verdicts.append(at_most(f"{name}, share that waits for data", share, DATA_WAITING))
+    return verdicts
+
+
 VERDICTS = {
     "before": of_before,
     "workloads": of_workloads,
@@ -326,6 +358,7 @@ VERDICTS = {
     "text": of_configs,
     "ranks": of_ranks,
     "log": of_log,
+    "data": of_data,
     "gpu-checks": of_gpu_checks,
     "gpu-kernels": of_gpu_kernels,
     "gpu-training": of_gpu_training,
