@@ -68,8 +68,11 @@ class Idx:
     numbers: memoryview | array[int] | array[float]
 
 
-def parse_header(start: bytes, source: str) -> Header:
-    """The header at the beginning of `start`, which may hold more; `source` names the file."""
+def parse_header(start: bytes, source: str, most: int | None = _MAX_BYTES) -> Header:
+    """The header at the beginning of `start`, which may hold more; `source` names the file.
+
+    One that promises more than `most` bytes is refused: they would be read into memory.
+    """
     dump = start[:16].hex(" ") or "nothing"
     if len(start) < 4:
         _refuse(source, f"an IDX header has at least 4 bytes, the file has {len(start)}: {dump}")
@@ -92,9 +95,9 @@ def parse_header(start: bytes, source: str) -> Header:
         )
     shape = tuple(int.from_bytes(start[at : at + 4], "big") for at in range(4, length, 4))
     header = Header(TYPES[start[2]], shape, length)
-    if header.total > _MAX_BYTES:
+    if most is not None and header.total > most:
         what = f"IDX header {dump} promises {header}, {quantity(header.total, 'byte')}"
-        _refuse(source, f"{what}; at most {_MAX_BYTES} are read")
+        _refuse(source, f"{what}; at most {most} are read")
     return header
 
 
@@ -132,7 +135,7 @@ def read_header(path: Path) -> Header:
     start = read(path, 64 << 10)
     if is_gzip(start):
         return parse_header(peek(start, _LONGEST_HEADER, source), source)
-    header = parse_header(start[:_LONGEST_HEADER], source)
+    header = parse_header(start[:_LONGEST_HEADER], source, most=None)
     size = path.stat().st_size
     if size != header.total:
         what = f"expected {quantity(header.total, 'byte')} from the header ({header})"

@@ -6,20 +6,26 @@ import math
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from gradcli import engine
+from gradcli.data import files
 from gradcli.data.background import Background
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import Loaded, shown
+from gradcli.data.files import Loaded, read, regular_size, shown
+from gradcli.data.hashes import gathered
 from gradcli.data.idx import Header, Idx, read_header, read_idx
+from gradcli.data.inflate import is_gzip
 from gradcli.data.pictures import OwnPictures, Statistic, splits_of
-from gradcli.data.samples import Samples, padded, scaled, tensor_of
+from gradcli.data.samples import InFiles, Samples, padded, scaled, tensor_of
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 from gradcli.wording import quantity
+
+if TYPE_CHECKING:
+    from gradcli.data.mapped_array import MappedArray
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,7 @@ class IdxSource(OwnPictures):
         samples = {name: pair.samples(self.mean, self.std) for name, pair in pairs.items()}
         whole = samples.pop("train")
         splits, notes = splits_of(whole, self.cuts(whole.size), self.split, facts)
-        files = {
+        opened: dict[str, Loaded | MappedArray] = {
             f"{split}.{what}": file
             for split, pair in pairs.items()
             for what, file in (("images", pair.image_file), ("labels", pair.label_file))
@@ -91,11 +97,16 @@ class IdxSource(OwnPictures):
             source=self,
             facts=DataFacts.of(facts, stored=facts.input, mean=self.mean, std=self.std),
             splits={**splits, **samples},
-            sha256={role: file.sha256 for role, file in files.items()},
-            files={role: str(file.path) for role, file in files.items()},
-            notes=(*(note for file in files.values() for note in file.notes()), *notes),
+            sha256=gathered({role: file.sha256 for role, file in opened.items()}),
+            files={role: str(file.path) for role, file in opened.items()},
+            notes=(*(note for file in opened.values() for note in file.notes()), *notes),
         )
         return self.shown(stored)
+
+    def in_files(self) -> InFiles:
+        """Large plain files of bytes."""
+        path = Path(self.images)
+        return InFiles(sample_shape(read_header(path))) if is_mapped(path) else InFiles()
 
     def _begin_reading(self, classes: int | None) -> dict[str, Background[Pair]]:
         """The training files, and the test files where there are any."""
@@ -133,27 +144,44 @@ class IdxSource(OwnPictures):
 class Pair:
     """Images and labels that belong together, with their files."""
 
-    images: Idx
+    header: Header
+    images: Tensor
     labels: Idx
-    image_file: Loaded
+    image_file: Loaded | MappedArray
     label_file: Loaded
 
     def samples(self, mean: Statistic, std: Statistic) -> Samples:
         """As tensors; bytes will be divided by 255."""
-        header = self.images.header
-        inputs = tensor_of(self.images.numbers, (header.shape[0], *sample_shape(header)))
+        inputs = self.images.reshape(self.header.shape[0], *sample_shape(self.header))
         targets = tensor_of(self.labels.numbers, self.labels.header.shape)
-        return Samples(inputs, targets, scale_of(header), mean, std)
+        return Samples(inputs, targets, scale_of(self.header), mean, std)
 
 
 def read_pair(images: str, labels: str, classes: int) -> Pair:
     """Both files whole; counts, labels and (for float images) numbers checked."""
-    image_idx, image_file = read_idx(Path(images))
     label_idx, label_file = read_idx(Path(labels))
-    check_pair(image_idx.header, label_idx.header, images, labels)
     check_labels(label_numbers(label_idx, labels), classes, labels)
+    if is_mapped(Path(images)):
+        header = read_header(Path(images))
+        check_pair(header, label_idx.header, images, labels)
+        from gradcli.data.mapped_array import MappedArray  # few are so large
+
+        mapped = MappedArray(Path(images), engine.uint8, header.shape, header.length, None)
+        return Pair(header, mapped.tensor, label_idx, mapped, label_file)
+    image_idx, image_file = read_idx(Path(images))
+    check_pair(image_idx.header, label_idx.header, images, labels)
     check_finite(image_idx, images)
-    return Pair(image_idx, label_idx, image_file, label_file)
+    inputs = tensor_of(image_idx.numbers, image_idx.header.shape)
+    return Pair(image_idx.header, inputs, label_idx, image_file, label_file)
+
+
+def is_mapped(path: Path) -> bool:
+    """Whether a file is mapped: it is large, not packed, and of bytes, which have no order."""
+    return (
+        regular_size(path) > files.LARGE
+        and not is_gzip(read(path, 2))
+        and read_header(path).dtype == "uint8"
+    )
 
 
 def new_pair(

@@ -32,6 +32,7 @@ class MappedArray:
         check: Check | None,
         cache: Path | None = None,
     ) -> None:
+        self.path = path
         identity = FileIdentity.of(path)
         length = offset + dtype.size * math.prod(shape)
         if identity.size != length:

@@ -9,11 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradcli import __version__
+from gradcli import __version__, engine
 from gradcli.data.hashes import known
 from gradcli.dataclass import dataclass
 from gradcli.engine import distributed
-from gradcli.errors import CheckpointError, ConfigError, NumericsError
+from gradcli.errors import CheckpointError, ConfigError, NumericsError, RangeError
 from gradcli.packages import version
 from gradcli.registry import did_you_mean
 from gradcli.train import directory as directories
@@ -21,6 +21,7 @@ from gradcli.train import git_folder, plan_file, precision, ranks, value_origins
 from gradcli.train.baseline import read_baseline
 from gradcli.train.checkpoint import FORMAT, newest_valid
 from gradcli.train.compare import check_same, check_same_data, config_of
+from gradcli.train.data_watch import look_at
 from gradcli.train.directory import RunDirectory
 from gradcli.train.evaluate import Evaluation, metric_names
 from gradcli.train.evaluation_files import obstacle
@@ -70,7 +71,11 @@ def preflight(job: Job) -> None:
     _check_metric_names(job)
     try_sample(job)
     for name, split in job.dataset.splits.items():
-        Evaluation(job, split, name).run(limit=job.settings.batch)
+        try:
+            Evaluation(job, split, name).run(limit=job.settings.batch)
+        except RangeError:
+            look_at(split, engine.arange(min(job.settings.batch, split.size)))
+            raise
 
 
 def _try_report(job: Job, reporter: Reporter) -> None:

@@ -14,6 +14,7 @@ import pytest
 from gradcli import engine
 from gradcli.data import files
 from gradcli.data.hashes import Hashes
+from gradcli.data.images import IdxSource
 from gradcli.data.npy_source import NpySource
 from gradcli.data.prepared import mapped
 from gradcli.errors import DataError
@@ -141,3 +142,32 @@ def engine_meta() -> Any:
     from gradcli.engine.device import meta
 
     return meta.DEVICE
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (3, 4, 4), (7,)])
+def test_idx_files_of_bytes_are_mapped(
+    shape: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys: dict[str, Any] = {"split": {"train": 20, "val": 20}}
+    keys |= {"size": 9} if len(shape) > 1 else {}
+    images = idx(tmp_path / "images", (SAMPLES, *shape), [i % 251 for i in range(3000)])
+    labels = idx(tmp_path / "labels", (SAMPLES,), [i % 3 for i in range(SAMPLES)])
+    data = IdxSource(images=images, labels=labels, **keys)
+    memory = data.load()
+    monkeypatch.setattr(files, "LARGE", SAMPLES + 8)  # the labels stay in memory
+    there = data.load()
+    assert dict(there.sha256) == dict(memory.sha256)
+    assert isinstance(there.sha256, Hashes)
+    outline = data.outline(data.facts())
+    for name, split in there.splits.items():
+        indices = engine.tensor([0, 3, split.size - 1])
+        ours, theirs = split.batch(indices), memory.splits[name].batch(indices)
+        assert [x.tolist() for x in ours] == [x.tolist() for x in theirs]
+        assert outline[name].inputs.shape == split.inputs.shape  # type: ignore[attr-defined]
+
+
+def idx(path: Path, shape: tuple[int, ...], numbers: Sequence[int]) -> str:
+    sizes = b"".join(size.to_bytes(4, "big") for size in shape)
+    body = bytes([*numbers, *numbers][: math.prod(shape)])
+    path.write_bytes(bytes([0, 0, 8, len(shape)]) + sizes + body)
+    return str(path)

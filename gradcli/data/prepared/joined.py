@@ -50,6 +50,7 @@ def map_joined(files: Sequence[tuple[Path, FileIdentity]], dtype: DType) -> Tens
     places = [(address + start, i.size) for start, (_, i) in zip(starts, files, strict=False)]
     for (path, _), place in zip(files, places, strict=True):
         _overlay(path, *place)
+    block.madvise(mmap.MADV_RANDOM)  # or a page of each sample would bring its neighbours along
     block.guards = [Guard(*place) for place in places]
     return engine.frombuffer(block, dtype=dtype)
 
