@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gradcli.own import dataset, layer, loss, metric
+from gradcli.own import Stream, dataset, layer, loss, metric
 
 if TYPE_CHECKING:
     from gradcli.config.trained_model import TrainedModel, load
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Stream",
     "TrainedModel",
     "dataset",
     "layer",

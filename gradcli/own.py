@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 C = TypeVar("C", bound=type)
 MARK = "__gradcli_kind__"
@@ -48,3 +49,20 @@ def metric(cls: C) -> C:
     """
     setattr(cls, MARK, "metric")
     return cls
+
+
+class Stream:
+    """A split whose samples are made one after another: `splits()` gives it in place of tensors.
+
+    `samples()` is called where they are needed, which is once: they are kept in prepared data. It
+    gives `length` pairs (input, target) of one shape and type each.
+    """
+
+    def __init__(self, length: int, samples: Callable[[], Iterable[Any]]) -> None:
+        self._length, self._samples = length, samples
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._samples())

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field, replace
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -189,7 +189,11 @@ def _dataset(cls: type, path: Path) -> Callable[..., Source]:
         with one_sentence(path):
             return super(source, self).splits()
 
-    names = {"__module__": cls.__module__, "__doc__": inspect.getdoc(cls), "splits": splits}
+    def guarded(_: Any) -> AbstractContextManager[None]:
+        return one_sentence(path)
+
+    names: dict[str, Any] = {"__module__": cls.__module__, "__doc__": inspect.getdoc(cls)}
+    names |= {"splits": splits, "guarded": guarded}
     with one_sentence(path):
         source: Any = data(type(cls.__name__, (data(cls), OwnDataset), names))
         typed_parameters(source)  # an unknown type is found here

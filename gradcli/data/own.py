@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
 from functools import cached_property
+from mmap import mmap
 from pathlib import Path
 from typing import Any, Self
 
 from gradcli import engine
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Split, Unseen
 from gradcli.data.facts import DataFacts
-from gradcli.data.samples import Samples
+from gradcli.data.prepared.cache import cache_folder
+from gradcli.data.samples import Samples, imagined
 from gradcli.data.targets import ScaledTargets
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
@@ -20,6 +24,9 @@ from gradcli.errors import DataError
 from gradcli.wording import quantity
 
 SPLITS = ("train", "val", "test")
+PORTION = 1 << 20  # numbers that are looked at together
+_DEPTH = 8  # of parts of parts of an array
+_ORDER = "=<" if sys.byteorder == "little" else "=>"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +34,11 @@ class OwnDataset(ScaledTargets):
     """A Source made from `splits()`, which a subclass has; any method may be its own."""
 
     def splits(self) -> Any:
-        """(inputs, targets) by the name of the split: float inputs or whole-number indices."""
+        """(inputs, targets) by the name of the split: float inputs or whole-number indices.
+
+        Arrays that are mapped stay so; what has a length and gives (input, target) one after
+        another is prepared once.
+        """
         raise DataError(f"{type(self).__name__} has no method splits()")
 
     @property
@@ -52,10 +63,45 @@ class OwnDataset(ScaledTargets):
                 f"splits() of {type(self).__name__} must give a dict with 'train' and maybe 'val' "
                 f"and 'test', got {got}"
             )
-        return {name: _samples(name, pair) for name, pair in splits.items()}
+        streams = {name: one for name, one in splits.items() if _is_stream(one)}
+        pairs = {name: one for name, one in splits.items() if name not in streams}
+        made = {name: _samples(name, pair) for name, pair in pairs.items()}
+        vars(self)["_mapped"] = {name: tuple(map(is_mapped, pair)) for name, pair in pairs.items()}
+        if streams:
+            from gradcli.data.own_stream import keep
 
-    def facts(self) -> Facts:
-        """Those of the tensors of the training split."""
+            kept = keep(self, streams, self.guarded, cache_folder(None))
+            made |= {name: _samples_of(one.inputs, one.targets) for name, one in kept.items()}
+            vars(self)["_kept"] = kept
+        return {name: made[name] for name in splits}
+
+    def guarded(self) -> AbstractContextManager[None]:
+        """What tells an error of own code as one sentence."""
+        return nullcontext()
+
+    def _bound(self, what: str) -> int:
+        """One more than the largest index among inputs or targets; none may be negative."""
+        kept = vars(self).get("_kept", {})
+        splits = self._samples_by_split.items()
+        bounds = [
+            kept[name].bounds[what] if name in kept else _bounds(getattr(split, what))
+            for name, split in splits
+        ]
+        least = min(low for low, _ in bounds)
+        if least < 0:
+            raise DataError(f"labels and indices count from 0, got {least}")
+        return 1 + max(high for _, high in bounds)
+
+    @cached_property
+    def _hashes(self) -> dict[str, str]:
+        kept = vars(self).get("_kept", {})
+        return {
+            name: kept[name].sha256 if name in kept else _sha256(split.inputs, split.targets)
+            for name, split in self._samples_by_split.items()
+        }
+
+    @cached_property
+    def _facts(self) -> Facts:
         splits = self._samples_by_split
         inputs, targets = splits["train"].inputs, splits["train"].targets
         whole = not inputs.dtype.is_floating_point
@@ -64,22 +110,30 @@ class OwnDataset(ScaledTargets):
             input=inputs.shape[1:],
             input_kind="index" if whole else "float",
             target=targets.shape[1:],
-            classes=_bound([s.targets for s in splits.values()]) if labels else None,
-            vocab=_bound([s.inputs for s in splits.values()]) if whole else None,
+            classes=self._bound("targets") if labels else None,
+            vocab=self._bound("inputs") if whole else None,
             labels=(),
             sizes={name: split.size for name, split in splits.items()},
         )
 
+    def facts(self) -> Facts:
+        """Those of the tensors of the training split."""
+        return self._facts
+
     def outline(self, facts: Facts) -> dict[str, Split]:
         """The same splits, on "meta"."""
         del facts
-        return {name: split.to("meta") for name, split in self.load().splits.items()}
+        _ = self._facts
+        kept = vars(self).get("_kept", {})
+        return {
+            name: _outlined(split, (True, True) if name in kept else vars(self)["_mapped"][name])
+            for name, split in self._samples_by_split.items()
+        }
 
     def load(self) -> LoadedData:
         """The tensors as they are, each split with a hash of its numbers."""
         splits: dict[str, Any] = dict(self._samples_by_split)
-        hashes = {name: _sha256(split.inputs, split.targets) for name, split in splits.items()}
-        return LoadedData(source=self, facts=self.facts(), splits=splits, sha256=hashes)
+        return LoadedData(source=self, facts=self.facts(), splits=splits, sha256=self._hashes)
 
     def read(self, path: Path, state: Mapping[str, object]) -> Unseen:
         """Only a dataset that says how can read a new file."""
@@ -113,33 +167,89 @@ class _Indices(Samples):
         return engine.index_select(self.inputs, 0, indices).to(engine.int64), targets
 
 
+def _is_stream(split: object) -> bool:
+    return not isinstance(split, tuple) and isinstance(split, Sized) and isinstance(split, Iterable)
+
+
 def _samples(name: str, pair: object) -> Samples:
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise DataError(f"split '{name}' must be (inputs, targets), got {type(pair).__name__}")
-    for tensor, what in zip(pair, ("inputs", "targets"), strict=True):
-        if not isinstance(tensor, engine.Tensor) or not tensor.shape:
-            found = getattr(tensor, "shape", type(tensor).__name__)
+    arrays = []
+    for given, what in zip(pair, ("inputs", "targets"), strict=True):
+        tensor = given if isinstance(given, engine.Tensor) else wrapped(given)
+        if tensor is None or not tensor.shape:
+            found = getattr(given, "shape", type(given).__name__)
             raise DataError(f"{what} of split '{name}' must be a tensor with samples, got {found}")
-    inputs, targets = (tensor.detach().contiguous() for tensor in pair)
+        arrays.append(tensor.detach().contiguous())
+    inputs, targets = arrays
     if inputs.shape[0] != targets.shape[0] or not inputs.shape[0]:
         raise DataError(
             f"split '{name}' has {quantity(inputs.shape[0], 'input')} and "
             f"{quantity(targets.shape[0], 'target')}; it needs as many of both, and at least one"
         )
+    return _samples_of(inputs, targets)
+
+
+def _samples_of(inputs: Tensor, targets: Tensor) -> Samples:
     whole = not inputs.dtype.is_floating_point
     return _Indices(inputs, targets) if whole else Samples(inputs, targets)
 
 
-def _bound(tensors: list[Tensor]) -> int:
-    """One more than the largest index; none may be negative."""
-    least = min(int(t.amin().item()) for t in map(_flat, tensors))
-    if least < 0:
-        raise DataError(f"labels and indices count from 0, got {least}")
-    return 1 + max(int(t.amax().item()) for t in map(_flat, tensors))
+# By memoryview's code and size of an element: the type of a tensor over the same memory.
+_SHARED = {
+    ("f", 4): engine.float32,
+    ("d", 8): engine.float64,
+    ("i", 4): engine.int32,
+    ("q", 8): engine.int64,
+    ("l", 8): engine.int64,
+    ("B", 1): engine.uint8,
+    ("?", 1): engine.bool,
+}
 
 
-def _flat(tensor: Tensor) -> Tensor:
-    return tensor.to(engine.int64).reshape(-1)
+def wrapped(given: object) -> Tensor | None:
+    """A tensor over the memory of an array, mapped or not, which is only read; None of no array."""
+    try:
+        view = memoryview(given)  # type: ignore[arg-type]
+    except (TypeError, BufferError):
+        return None
+    dtype = _SHARED.get((view.format.lstrip(_ORDER), view.itemsize))
+    if dtype is None or not view.c_contiguous or not view.nbytes:
+        return engine.tensor(given)
+    return engine.frombuffer(view, dtype=dtype).reshape(tuple(view.shape or ()))
+
+
+def _outlined(split: Samples, mapped: Sequence[bool]) -> Samples:
+    inputs, targets = (
+        imagined(one.shape, one.dtype, mapped=elsewhere)
+        for one, elsewhere in zip((split.inputs, split.targets), mapped, strict=True)
+    )
+    return replace(split, inputs=inputs, targets=targets)
+
+
+def is_mapped(given: object) -> bool:
+    """Whether an array looks into a mapped file, as far as it says of what it is a part."""
+    for _ in range(_DEPTH):
+        if isinstance(given, mmap):
+            return True
+        given = getattr(given, "base", None) if not isinstance(given, memoryview) else given.obj
+    return False
+
+
+def _bounds(tensor: Tensor) -> tuple[int, int]:
+    """The least and the largest number, some at a time."""
+    flat = tensor.reshape(-1)
+    parts = [flat[at : at + PORTION] for at in range(0, flat.shape[0], PORTION)]
+    lows, highs = ([int(end(part).item()) for part in parts] for end in (_least, _largest))
+    return min(lows), max(highs)
+
+
+def _least(part: Tensor) -> Tensor:
+    return part.to(engine.int64).amin()
+
+
+def _largest(part: Tensor) -> Tensor:
+    return part.to(engine.int64).amax()
 
 
 def _sha256(*tensors: Tensor) -> str:

@@ -33,7 +33,7 @@ def folder_hash(
     `hashed` gets what it tells how many more files it has read; it is not called where size, times,
     inode and device of each file are those of a hash that is known.
     """
-    listing, youngest = _listing(folder, paths)
+    listing, youngest = listing_of(folder, paths)
     book = notes.place(folder, cache, "folder-")
     sha256 = None if identity.verify_data else notes.read(book).get(listing)
     if isinstance(sha256, str):
@@ -45,7 +45,7 @@ def folder_hash(
     return sha256
 
 
-def _listing(folder: Path, paths: Sequence[Path]) -> tuple[str, int]:
+def listing_of(folder: Path, paths: Sequence[Path]) -> tuple[str, int]:
     """A hash of what the file system says of each file, and the last time that any was changed."""
     digest, youngest, start = hashlib.sha256(), 0, len(os.fsencode(folder))
     for path in paths:
