@@ -19,11 +19,11 @@ from gradcli.data.tabular.collected import (
     collect,
     without_nan,
 )
-from gradcli.data.tabular.reader import MOST_WORDS
 from gradcli.dataclass import dataclass
 from gradcli.wording import quantity
 
 MOST_CATEGORIES = 100  # of a column; each is an input of its own
+MANY = MOST_CATEGORIES + 1  # different values, or more; nobody counts them in large tables
 ROWS_OF_CATEGORY = 2  # at least, on average
 CLASSES_AS_NUMBERS = 20  # marks, stars and days are counted like this and may well be classes
 ROWS_OF_CLASS = 5  # at least, on average
@@ -40,7 +40,7 @@ class ColumnKind:
     Attributes:
         why: of an unused column, what it holds.
         gaps: rows that lack a value.
-        distinct: different values; MOST_WORDS + 1 stands for more than MOST_WORDS.
+        distinct: different values; may be MANY where there are as many or more.
         whole: they are whole numbers.
     """
 
@@ -70,7 +70,7 @@ def kind_in(table: TypedTable, name: str) -> ColumnKind:
         return _kind_of_words(name, table.count, words)
     known = without_nan(numbers)
     gaps = len(numbers) - len(known)
-    distinct = MOST_WORDS + 1 if words is None else len(_numbers_in(words))
+    distinct = MANY if words is None else len(_numbers_in(words))
     whole = bool(known) and all(map(float.is_integer, known))
     why = _useless(len(known), distinct, gaps)
     if not why and whole and _identifies(name, known):
@@ -85,8 +85,8 @@ def _numbers_in(words: WordColumn) -> set[float]:
 
 def _kind_of_words(name: str, rows: int, words: WordColumn | None) -> ColumnKind:
     if words is None:
-        why = f"free text, more than {quantity(MOST_WORDS, 'different value')}"
-        return ColumnKind(name, "unused", why, 0, MOST_WORDS + 1, False)
+        why = f"free text, more than {quantity(MOST_CATEGORIES, 'different value')}"
+        return ColumnKind(name, "unused", why, 0, MANY, False)
     marks = {code for code, word in enumerate(words.table) if is_missing(word, allowed=True)}
     gaps = sum(map(words.codes.count, {GAP, *marks}))
     distinct, values = len(words.table) - len(marks), rows - gaps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,11 +126,12 @@ def _columns(
         return source.numeric, source.category, collect(reader, roles, gaps), ()
     need(reader.header, list(apart), reader.source)
     header = list(reader.header)
-    others = [name for name in header if header.count(name) == 1 and name not in apart]
+    counts = Counter(header)
+    others = [name for name in header if counts[name] == 1 and name not in apart]
     roles = {**dict.fromkeys(others, "any"), **apart}
     table = collect(reader, roles, gaps)
     kinds = [kind_in(table, name) for name in others]
-    twice = [name for name in dict.fromkeys(header) if header.count(name) > 1]
+    twice = [name for name, count in counts.items() if count > 1]
     unused = [kind for kind in kinds if kind.kind == "unused"]
     unused += [
         ColumnKind(name, "unused", "a name that appears twice", 0, 0, False) for name in twice

@@ -16,6 +16,7 @@ BOMB_RATIO, BOMB_SIZE = 200, 64 << 20
 # its content is still in the cache when it is copied to its place.
 _PIECE = 256 << 10
 _MOST_OUT = 4 << 20  # of a piece at once
+_SOME = 1 << 20  # of content in pieces: its reader makes many times as much of each
 _MEMBERS = 4096
 TRUSTED_TEXT = 4 << 20  # of text and tables, however tightly packed
 
@@ -78,7 +79,7 @@ def inflated(pieces: Iterator[bytes], size: int, source: str, trusted: int) -> I
             if not data:
                 raise DataError(f"{source}: gzip data ends early, at byte {size}", code="E302")
             try:
-                out = unpacker.decompress(data, _MOST_OUT)
+                out = unpacker.decompress(data, _SOME)
             except zlib.error as error:
                 raise DataError(_damaged(source, start, error), code="E302") from None
             rest = unpacker.unconsumed_tail + unpacker.unused_data

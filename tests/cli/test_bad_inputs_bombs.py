@@ -118,7 +118,7 @@ def archive() -> bytes:
 
 
 GZIP_BOMBS: dict[str, tuple[str, Callable[[], bytes]]] = {
-    "a table": (TABLE, lambda: packed(b"y,n\n", b"1,a\n")),
+    "a table": (TABLE, lambda: packed(b"y,n\n", b"1,2\n")),
     "a text": (TEXT, lambda: packed(b"", b"abcdefg\n")),
     "bytes": (TEXT.replace("}", ", unit: bytes}"), lambda: packed(b"", bytes(1))),
     "images": (IDX, lambda: packed(b"\0\0\x08\2" + struct.pack(">II", PACKED >> 4, 16), bytes(1))),

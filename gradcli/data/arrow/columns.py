@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gradcli.data.tabular.cells import LARGEST, holds_others, numbers_of
-from gradcli.data.tabular.reader import MOST_WORDS, Numbers, Role, Words
+from gradcli.data.tabular.reader import Numbers, Role, Words, most_words
 
 
 class OpenColumns:
@@ -40,7 +40,7 @@ class OpenColumns:
         words = {}
         for name, coder in list(self.worded.items()):
             words[name] = coder.words(cells[name])
-            if self._roles[name] == "any" and len(coder.table) > MOST_WORDS:
+            if self._roles[name] == "any" and len(coder.table) > most_words(self._roles):
                 del words[name], self.worded[name]
         return words
 

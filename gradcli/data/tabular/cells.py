@@ -7,8 +7,9 @@ import re
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
-from gradcli.data.tabular.reader import MOST_WORDS, Block, Numbers, Role, WithHeaderRow, Words
+from gradcli.data.tabular.reader import Block, Numbers, Role, WithHeaderRow, Words, most_words
 
 MARKS = frozenset({"", "NA"})
 LARGEST = 3.4e38  # float32, which is computed in, holds no more
@@ -73,8 +74,9 @@ class Coder:
     def words(self, cells: Sequence[str]) -> Words:
         """The words of some more cells."""
         codes = array("i", map(self._places.__getitem__, cells))
-        if len(self._places) > len(self.table):
-            self.table = list(self._places)
+        new = len(self._places) - len(self.table)
+        if new:
+            self.table.extend(reversed(list(islice(reversed(self._places), new))))
         return Words(codes, self.table)
 
 
@@ -83,6 +85,7 @@ class Columns:
 
     def __init__(self, roles: Mapping[str, Role]) -> None:
         self.roles = roles
+        self._most = most_words(roles)
         self._numeric = {name for name, role in roles.items() if role != "word"}
         self._coders = {name: Coder() for name, role in roles.items() if role != "number"}
 
@@ -99,7 +102,7 @@ class Columns:
                 self._numeric.remove(name)
         for name, coder in list(self._coders.items()):
             words[name] = coder.words(cells[name])
-            if self.roles[name] == "any" and len(coder.table) > MOST_WORDS:
+            if self.roles[name] == "any" and len(coder.table) > self._most:
                 del words[name], self._coders[name]
         return numbers, words
 

@@ -45,7 +45,8 @@ class CsvReader(WithHeaderRow):
 
     def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
         """The columns that are named, as the protocol says."""
-        places = {name: self.header.index(name) for name in roles}
+        first = {name: at for at, name in reversed(list(enumerate(self.header)))}
+        places = {name: first[name] for name in roles}
         columns = Columns(roles)
         for count, underscores, cells in self._cells(list(places.values())):
             named = dict(zip(places, cells, strict=True))

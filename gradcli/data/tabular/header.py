@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from gradcli.data.files import shown
@@ -13,8 +14,9 @@ DELIMITERS = {"a comma": ",", "a semicolon": ";", "a tab": "\t", "a bar": "|"}
 
 def need(header: Sequence[str], columns: Sequence[str], source: str) -> None:
     """Every column exists exactly once; shows both lists otherwise."""
-    twice = next((c for c in columns if list(header).count(c) > 1), None)
-    missing = [c for c in columns if c not in header]
+    counts = Counter(header)
+    twice = next((c for c in columns if counts[c] > 1), None)
+    missing = [c for c in columns if c not in counts]
     if not missing and twice is None:
         return
     what = (

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gradcli.data.tabular.reader import (
     FIRST_ROW,
-    MOST_WORDS,
     Block,
     Place,
     Role,
     TableReader,
     Words,
+    most_words,
 )
 from gradcli.errors import DataError
 
@@ -53,7 +53,7 @@ class PartsReader:
                     if name in block.words:
                         words[name] = coder.words(block.words[name])
                     if name not in words or (
-                        roles[name] == "any" and len(coder.table) > MOST_WORDS
+                        roles[name] == "any" and len(coder.table) > most_words(roles)
                     ):
                         words.pop(name, None)
                         del coders[name]

@@ -17,6 +17,13 @@ Place = tuple[str, int]  # a file, and the number of a row in it
 
 FIRST_ROW = 2  # the header is row 1
 MOST_WORDS = 1 << 12  # of a column that may be either; with more it is no category
+_ALL_WORDS = 1 << 20  # of all such columns together, about
+_FEWEST_WORDS = 128  # which more than a category has
+
+
+def most_words(roles: Mapping[str, Role]) -> int:
+    """Words of a column that may be either, as long as they are kept: fewer in wide tables."""
+    return max(_FEWEST_WORDS, min(MOST_WORDS, _ALL_WORDS // max(len(roles), 1)))
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ class Block:
 
     A column of the role "number" is in `numbers`, one of the role "word" in `words`. One of the
     role "any" is in both; from the first block on in which a cell is neither a number nor a gap it
-    is no longer in `numbers`, and once it has more than MOST_WORDS words no longer in `words`.
+    is no longer in `numbers`, and once it has more than `most_words` no longer in `words`.
     """
 
     count: int
