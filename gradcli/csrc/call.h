@@ -185,3 +185,7 @@ void gc_fill_on_alloc(int on); /* tests: fresh memory is filled with NaN pattern
 int gc_guard(const void *data, int64_t nbytes);
 void gc_unguard(int guard);
 int gc_guard_lost(int guard); /* 1 where zeros were read */
+/* Asks for stretches of such memory to be read soon: nbytes each, from data + first[i] * row on. It
+ * is advice, and may be refused. */
+void gc_will_need(const char *data, const int64_t *first, int64_t count, int64_t row,
+                  int64_t nbytes);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -44,6 +45,10 @@ class Augmented:
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """The samples as they are stored."""
         return self.plain.batch(indices)
+
+    def spans(self, indices: Tensor) -> Iterator[tuple[Tensor, list[int], int]]:
+        """What a batch reads, but for the partners of mixup."""
+        return self.plain.spans(indices)
 
     def changed(self, indices: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """The samples of an epoch; `state` is int64 (key, epoch, 0), and sample i draw number i."""

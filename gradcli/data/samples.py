@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gradcli import engine
@@ -103,6 +103,13 @@ class Samples:
     def places(self, indices: Tensor) -> Tensor:
         """Where the samples of these numbers lie."""
         return indices if self.rows is None else engine.index_select(self.rows, 0, indices)
+
+    def spans(self, indices: Tensor) -> Iterator[tuple[Tensor, list[int], int]]:
+        """What a batch reads: of a tensor the first rows of stretches, and the rows of each."""
+        places = self.places(indices).tolist()
+        yield self.inputs, places, 1
+        if not self.itself:
+            yield self.targets, places, 1
 
     def finish(self, raw: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs from what `raw` gave, and the targets of the same samples."""
@@ -235,6 +242,10 @@ class Windows:
     def to(self, device: str) -> Windows:
         """The same text in the memory of a device."""
         return replace(self, tokens=self.tokens.to(device))
+
+    def spans(self, indices: Tensor) -> Iterator[tuple[Tensor, list[int], int]]:
+        """What a batch reads: of a tensor the first rows of stretches, and the rows of each."""
+        yield self.tokens, (indices * self.stride).tolist(), self.context + 1
 
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs and targets, both int64 (B, context)."""

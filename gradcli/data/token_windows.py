@@ -109,6 +109,10 @@ class TokenWindows:
         both = both.reshape(-1, self.context + 1)
         return both[:, :-1].contiguous(), both[:, 1:].contiguous()
 
+    def spans(self, indices: Tensor) -> Iterator[tuple[Tensor, list[int], int]]:
+        """What a batch reads: of a tensor the first rows of stretches, and the rows of each."""
+        yield self.rows, self._starts(indices.reshape(-1, 1)).reshape(-1).tolist(), self.context + 1
+
     def _places(self, indices: Tensor) -> Tensor:
         """Where the tokens of these windows lie, (B, context + 1)."""
         steps = tensor_of(array("q", range(self.context + 1)), (1, self.context + 1))

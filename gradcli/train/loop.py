@@ -23,6 +23,7 @@ from gradcli.train.judging import best_as_json, is_stale, judge, latest_figures
 from gradcli.train.measuring import Measuring
 from gradcli.train.order import Order, next_due
 from gradcli.train.pace import Pace
+from gradcli.train.pages import Pages
 from gradcli.train.ranks import Ranks, of_first
 from gradcli.train.report import Reporter, Result
 from gradcli.train.rewind import first_refused
@@ -72,6 +73,7 @@ class Trainer:
         self._order = Order(job.settings.seed, job.settings.batch, self.split.size, self.per_epoch)
         group = distributed.group()
         self._data = DataWatch(job.dataset.sha256, directory, group)
+        self._pages = Pages(self.split, job.settings, self.per_epoch)
         if group.size > 1:
             group.note, group.where = reporter.note, self._place
         settings = job.settings
@@ -97,7 +99,8 @@ class Trainer:
             self.directory.discard_evaluation()
             run, step = str(self.directory.path), self.meta.step
             self.reporter.started(run, step, self.total, self.per_epoch)
-            self._train()
+            with contextlib.closing(self._pages):
+                self._train()
             return self._finish()
 
     def _check_room(self) -> None:
@@ -131,6 +134,7 @@ class Trainer:
         done = self.meta.step
         self._under_way = done + (count := self._stretch(done))
         indices = self._order.rows(done, count)
+        self._pages.ask(done + count, self.end)
         self._ranks.begin()
         self._pace.begin()
         progress = self._step.run(done + 1, indices)
@@ -156,7 +160,7 @@ class Trainer:
         if done == 0:
             return 1  # the first loss is logged
         due = min(next_due(done, periods), self._order.alike(done), self.end - done)
-        return max(1, min(due, self._ranks.steps_left(done)))
+        return max(1, min(self._pages.at_a_time(due), self._ranks.steps_left(done)))
 
     def _made(self, step: int, loss: float) -> None:
         """Enter a step that was made."""

@@ -139,3 +139,15 @@ void gc_unguard(int guard) {
 int gc_guard_lost(int guard) {
   return guard >= 0 && guard < RANGES ? atomic_load(&guards.ranges[guard].lost) : 0;
 }
+
+void gc_will_need(const char *data, const int64_t *first, int64_t count, int64_t row,
+                  int64_t nbytes) {
+  const long page = sysconf(_SC_PAGESIZE);
+  if (page <= 0)
+    return;
+  for (int64_t i = 0; i < count; i++) {
+    const uintptr_t at = (uintptr_t)data + (uintptr_t)(first[i] * row);
+    const uintptr_t begin = at & -(uintptr_t)page;
+    (void)madvise((void *)begin, at + (uintptr_t)nbytes - begin, MADV_WILLNEED);
+  }
+}

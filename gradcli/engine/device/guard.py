@@ -5,6 +5,7 @@ Without a guard the system would end the process with SIGBUS at such a read (csr
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 
 from gradcli.engine.device.kernels import ffi, lib
@@ -30,3 +31,12 @@ class Guard:
         """Guard the range no longer; what it noted is forgotten."""
         number, self._number = self._number, -1
         unguard(number)  # an argument, for at the end of a process modules are empty
+
+
+def will_need(address: int, firsts: array[int], row: int, nbytes: int) -> None:
+    """Ask the system to read stretches of mapped memory soon, each `first` rows behind the address.
+
+    Nobody waits for it, and Python goes on in other threads.
+    """
+    data, numbers = ffi.cast("char *", address), ffi.from_buffer("int64_t[]", firsts)
+    lib.gc_will_need(data, numbers, len(firsts), row, nbytes)
