@@ -153,10 +153,10 @@ def data_(options: dict[str, Any], names: tuple[str, ...]) -> None:
     an hour.
     """
     try:
-        found = data.data(names, options["quick"], click.echo)
+        result = data.data(names, options["quick"], click.echo)
     except (OSError, subprocess.SubprocessError) as error:
         raise click.ClickException(str(error)) from None
-    _finish(options, "data", found)
+    _finish(options, "data", result)
 
 
 @main.command("text")

@@ -47,15 +47,15 @@ WITHOUT_TABLES = (
 
 def data(names: Iterable[str], quick: bool, say: Say) -> dict[str, Any]:
     """A row for each case that is named, or for all; and what a start takes without data."""
-    chosen = {name: CASES[name] for name in names or CASES}
-    sizes = {name: case.quick if quick else case.size for name, case in chosen.items()}
-    total = sum(sizes[name] * case.bytes_each for name, case in chosen.items())
+    cases = {name: CASES[name] for name in names or CASES}
+    sizes = {name: case.quick if quick else case.size for name, case in cases.items()}
+    total = sum(sizes[name] * case.bytes_each for name, case in cases.items())
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         say(f"  writes about {total / 1e9:.1f} GB of data into {folder}, prepared data beside it")
         rows: dict[str, Any] = {SMALL: {"title": SMALL_CASE.title.format(SMALL_CASE.size)}}
         _write(folder, SMALL, SMALL_CASE.size)
-        for name, case in chosen.items():
+        for name, case in cases.items():
             rows[name] = {"title": case.title.format(f"{sizes[name]:,}")}
             if importlib.util.find_spec(case.needs) is None:
                 rows[name]["missing"] = f"{case.needs} is not installed"
@@ -92,7 +92,7 @@ def _waiting(folder: Path, quick: bool, say: Say) -> dict[str, float]:
     if importlib.util.find_spec(WAITING_CASE.needs) is not None:
         _write(folder, WAITING, WAITING_CASE.quick if quick else WAITING_CASE.size)
         configs[WAITING] = folder / WAITING / "config.yaml"
-    found = {}
+    medians = {}
     for name, config in configs.items():
         runs = folder / f"waiting {name}"
         words = ("train", str(config), "--runs", str(runs), "--threads", "2", "--no-report")
@@ -111,9 +111,9 @@ def _waiting(folder: Path, quick: bool, say: Say) -> dict[str, float]:
         [log] = runs.glob("*/*/log.jsonl")
         records = map(json.loads, log.read_text().splitlines())
         shares = [record["wait_data"] for record in records if "wait_data" in record]
-        found[name] = round(statistics.median(shares), 5)
-        say(f"  {name}: waits for data {found[name]:.2%} of its steps' time")
-    return found
+        medians[name] = round(statistics.median(shares), 5)
+        say(f"  {name}: waits for data {medians[name]:.2%} of its steps' time")
+    return medians
 
 
 def _write(folder: Path, name: str, size: int) -> None:
@@ -131,16 +131,16 @@ def _environment(cache: Path) -> dict[str, str]:
 
 def _in_turns(folder: Path, names: Iterable[str], turns: int) -> dict[str, dict[str, Any]]:
     """Medians of each way of each case; a turn is all of them once."""
-    seen: dict[str, dict[str, list[dict[str, float]]]] = {name: {} for name in names}
+    starts: dict[str, dict[str, list[dict[str, float]]]] = {name: {} for name in names}
     peers: dict[str, list[float]] = {name: [] for name in names}
     for _ in range(turns):
-        for name, ways in seen.items():
+        for name, ways in starts.items():
             for way, figures in _turn(folder / name).items():
                 ways.setdefault(way, []).append(figures)
             if name in data_peers.READERS:
                 peers[name].append(_peer(folder, name))
     rows: dict[str, dict[str, Any]] = {}
-    for name, ways in seen.items():
+    for name, ways in starts.items():
         rows[name] = {way: _medians(figures) for way, figures in ways.items()}
         if peers[name]:
             rows[name]["peer_seconds"] = round(statistics.median(peers[name]), 4)
@@ -154,20 +154,20 @@ def _medians(figures: list[dict[str, float]]) -> dict[str, float]:
 
 def _turn(case: Path) -> dict[str, dict[str, float]]:
     """The starts of a case: the first of each reader that there is, and a second one."""
-    found = {}
+    starts = {}
     with tempfile.TemporaryDirectory(dir=case.parent) as cache:
         base = WITHOUT_TABLES if (case / "table.csv").exists() else GRADCLI
-        found["first"] = _start(case, base, Path(cache))
-        found["second"] = _start(case, base, Path(cache))
+        starts["first"] = _start(case, base, Path(cache))
+        starts["second"] = _start(case, base, Path(cache))
     if base == WITHOUT_TABLES and importlib.util.find_spec("pyarrow") is not None:
         with tempfile.TemporaryDirectory(dir=case.parent) as cache:
-            found["first with tables"] = _start(case, GRADCLI, Path(cache))
-    return found
+            starts["first with tables"] = _start(case, GRADCLI, Path(cache))
+    return starts
 
 
 def _peer(folder: Path, name: str) -> float:
     command = [sys.executable, "-m", "benchmarks.data_peers", name, str(folder / name)]
-    done = subprocess.run(
+    answer = subprocess.run(
         command,
         check=True,
         cwd=ROOT,
@@ -176,7 +176,7 @@ def _peer(folder: Path, name: str) -> float:
         stdout=subprocess.PIPE,
         text=True,
     )
-    return float(done.stdout)
+    return float(answer.stdout)
 
 
 def _start(case: Path, program: tuple[str, ...], cache: Path) -> dict[str, float]:
@@ -207,8 +207,8 @@ def _start(case: Path, program: tuple[str, ...], cache: Path) -> dict[str, float
             seconds = time.perf_counter() - began
             if process.returncode:
                 errors.seek(0)
-                said = errors.read().decode(errors="replace").strip()
-                raise ChildProcessError(said[-500:] or f"exit {process.returncode}")
+                words = errors.read().decode(errors="replace").strip()
+                raise ChildProcessError(words[-500:] or f"exit {process.returncode}")
     return {
         "seconds": seconds,
         "to_last_step": last_step or seconds,

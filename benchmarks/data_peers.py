@@ -59,8 +59,8 @@ def _pictures(folder: Path) -> Callable[[], object]:
                 scale = 64 / min(picture.size)
                 size = tuple(max(64, round(scale * side)) for side in picture.size)
                 small = picture.convert("RGB").resize(size, Image.Resampling.BILINEAR)
-                left, top = (size[0] - 64) // 2, (size[1] - 64) // 2
-                small.crop((left, top, left + 64, top + 64)).tobytes()
+                x, y = (size[0] - 64) // 2, (size[1] - 64) // 2
+                small.crop((x, y, x + 64, y + 64)).tobytes()
 
     return read
 

@@ -320,9 +320,9 @@ def _log(result: Mapping[str, Any]) -> str:
     )
 
 
-def _data(found: Mapping[str, Any]) -> str:
+def _data(result: Mapping[str, Any]) -> str:
     lines = []
-    for row in found["rows"].values():
+    for row in result["rows"].values():
         size = f"{row['bytes'] / 1e6:,.0f}" if "bytes" in row else "-"
         if "missing" in row:
             lines.append((row["title"], size, *["-"] * 4, row["missing"]))
@@ -331,7 +331,7 @@ def _data(found: Mapping[str, Any]) -> str:
         starts = [_started(row.get(way)) for way in ("first", "first with tables", "second")]
         step = number(row["first"]["to_last_step"])
         lines.append((row["title"], size, *starts, step, peer))
-    shares = [f"{name} {share:.2%}" for name, share in found["waiting"].items()]
+    shares = [f"{name} {share:.2%}" for name, share in result["waiting"].items()]
     waiting = f"Of the steps' time, waiting for data: {', '.join(shares)}." if shares else ""
     head = (
         *("data", "MB", "first start", "with `gradcli[tables]`", "second start"),

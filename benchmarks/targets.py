@@ -320,15 +320,15 @@ def of_log(result: Mapping[str, Any]) -> list[Verdict]:
     ]
 
 
-def of_data(found: Mapping[str, Any]) -> list[Verdict]:
+def of_data(result: Mapping[str, Any]) -> list[Verdict]:
     """First starts against pandas, second ones against a start that has nothing to read."""
-    rows = {name: row for name, row in found["rows"].items() if "missing" not in row}
+    rows = {name: row for name, row in result["rows"].items() if "missing" not in row}
     verdicts = []
     for way, times in (("first", DATA_CSV), ("first with tables", DATA_CSV_TABLES)):
         row = rows.get("csv 1M", {})
         seconds = row.get(way, {}).get("seconds")
-        wanted = times * row.get("peer_seconds", 0.0) + DATA_CSV_MORE
-        verdicts.append(at_most(f"csv 1M, seconds of the {way} start", seconds, wanted))
+        limit = times * row.get("peer_seconds", 0.0) + DATA_CSV_MORE
+        verdicts.append(at_most(f"csv 1M, seconds of the {way} start", seconds, limit))
         memory = row.get(way, {}).get("anonymous_mb")
         verdicts.append(at_most(f"csv 1M, megabytes of the {way} start", memory, DATA_CSV_MB))
     small = rows["start"]["second"]
@@ -342,7 +342,7 @@ def of_data(found: Mapping[str, Any]) -> list[Verdict]:
     verdicts.append(at_most("npy, seconds of ten steps beside start-up", steps, DATA_MAPPED))
     memory = mapped.get("anonymous_mb")
     verdicts.append(at_most("npy, megabytes beside the file", memory, DATA_MAPPED_MB))
-    for name, share in found["waiting"].items():
+    for name, share in result["waiting"].items():
         verdicts.append(at_most(f"{name}, share that waits for data", share, DATA_WAITING))
     return verdicts
 
