@@ -207,8 +207,8 @@ def _start(case: Path, program: tuple[str, ...], cache: Path) -> dict[str, float
             seconds = time.perf_counter() - began
             if process.returncode:
                 errors.seek(0)
-                words = errors.read().decode(errors="replace").strip()
-                raise ChildProcessError(words[-500:] or f"exit {process.returncode}")
+                message = errors.read().decode(errors="replace").strip()
+                raise ChildProcessError(message[-500:] or f"exit {process.returncode}")
     return {
         "seconds": seconds,
         "to_last_step": last_step or seconds,

@@ -93,11 +93,17 @@ MENDED = (
     "gradcli/bench/sheet.py",
     "gradcli/cli/plan.py",
     "gradcli/config/rehearsal.py",
+    "gradcli/data/prepared/*.py",
+    "gradcli/data/waiting.py",
+    "gradcli/train/data_watch.py",
+    "gradcli/train/pace.py",
+    "gradcli/train/run_meta.py",
 )
 NO_PARTICIPLE = {
     ("benchmarks/gpu_products.py", "left"),  # not the right
     ("benchmarks/medians.py", "kept"),  # a key of results
     ("gradcli/bench/sheet.py", "kept"),  # a key of plan.json
+    ("gradcli/data/prepared/progress.py", "done"),  # how much of the work
     ("gradcli/report/values.py", "left"),  # not the right
 }
 

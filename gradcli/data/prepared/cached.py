@@ -19,6 +19,6 @@ class Cached:
     )
 
 
-def locate_cache(written: str | None, root: Path) -> str | None:
+def locate_cache(path: str | None, root: Path) -> str | None:
     """The absolute path of the folder, which need not be there yet."""
-    return None if written is None else os.path.abspath(root / expanded(written))  # noqa: PTH100
+    return None if path is None else os.path.abspath(root / expanded(path))  # noqa: PTH100

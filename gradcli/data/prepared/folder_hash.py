@@ -49,13 +49,13 @@ def listing_of(folder: Path, paths: Sequence[Path]) -> tuple[str, int]:
     """A hash of what the file system says of each file, and the last time that any was changed."""
     digest, youngest, start = hashlib.sha256(), 0, len(os.fsencode(folder))
     for path in paths:
-        written = os.fsencode(path)
+        name = os.fsencode(path)
         with contextlib.suppress(OSError):
-            found = os.stat(written)  # noqa: PTH116 -- paths of bytes, and twice as fast
-            if stat.S_ISREG(found.st_mode):
-                times = found.st_mtime_ns, found.st_ctime_ns
-                facts = *times, found.st_size, found.st_ino, found.st_dev
-                digest.update(written[start:] + f"\0{facts}\n".encode())
+            status = os.stat(name)  # noqa: PTH116 -- paths of bytes, and twice as fast
+            if stat.S_ISREG(status.st_mode):
+                times = status.st_mtime_ns, status.st_ctime_ns
+                facts = *times, status.st_size, status.st_ino, status.st_dev
+                digest.update(name[start:] + f"\0{facts}\n".encode())
                 youngest = max(youngest, *times)
                 continue
         regular_size(path)  # says what is wrong with it

@@ -47,8 +47,8 @@ class Mapping:
         if not closely:
             return
         try:
-            found = self.path.stat() if self.handle is None else os.fstat(self.handle)
-            now = FileIdentity.of_status(found)
+            status = self.path.stat() if self.handle is None else os.fstat(self.handle)
+            now = FileIdentity.of_status(status)
         except OSError:
             return
         if now != self.identity:

@@ -121,9 +121,9 @@ class Below:
         largest = (self.limit - 1).to_bytes(self.width, "little")
         above, equal = 0, -1
         for number in reversed(range(self.width)):
-            found, allowed = self._bytes(block, number), largest[number]
-            above |= equal & _marks(found, bytes(range(allowed + 1, 256)))
-            equal &= _marks(found, bytes([allowed]))
+            values, allowed = self._bytes(block, number), largest[number]
+            above |= equal & _marks(values, bytes(range(allowed + 1, 256)))
+            equal &= _marks(values, bytes([allowed]))
         return above
 
     def _bytes(self, block: bytes, number: int) -> bytes:
@@ -132,8 +132,8 @@ class Below:
         return block[at :: self.width]
 
     def _value(self, block: bytes, place: int) -> int:
-        written = block[self.width * place : self.width * (place + 1)]
-        return int.from_bytes(written, "little" if self.little else "big")
+        raw = block[self.width * place : self.width * (place + 1)]
+        return int.from_bytes(raw, "little" if self.little else "big")
 
 
 def _byte_of(block: bytes, width: int, number: int) -> bytes:
@@ -141,12 +141,12 @@ def _byte_of(block: bytes, width: int, number: int) -> bytes:
     return block[(number if _LITTLE else width - 1 - number) :: width]
 
 
-def _marks(found: bytes, wanted: bytes) -> int:
-    """A whole number with a byte for each of those found, in their order: 1 for a wanted one."""
+def _marks(values: bytes, marked: bytes) -> int:
+    """A whole number with a byte for each of those values, in their order: 1 for a marked one."""
     table = bytearray(256)
-    for value in wanted:
+    for value in marked:
         table[value] = 1
-    return int.from_bytes(found.translate(table), "little")
+    return int.from_bytes(values.translate(table), "little")
 
 
 def _first(marks: int) -> int | None:

@@ -32,25 +32,25 @@ class Progress:
     def __init__(self, what: str, total: int | None, unit: str) -> None:
         self.what, self.total, self.unit = what, total, unit
         self.done = 0
-        self._told = 0.0
+        self._latest = 0.0
 
     def advance(self, count: int) -> None:
         """So many more units are done."""
-        if not self._told:
+        if not self._latest:
             watcher(self.what, 0, self.total, self.unit)
-            self._told = time.monotonic()
+            self._latest = time.monotonic()
         self.done += count
         now = time.monotonic()
-        if now - self._told >= _PAUSE and self.done != self.total:
-            self._told = now
+        if now - self._latest >= _PAUSE and self.done != self.total:
+            self._latest = now
             watcher(self.what, self.done, self.total, self.unit)
 
     def close(self, *, given_up: bool = False) -> None:
         """The work has ended, well or not."""
-        if self._told:
+        if self._latest:
             done = watching.GIVEN_UP if given_up else self.done
             watcher(self.what, done, self.total if given_up else self.done, self.unit)
-        self._told, self.done = 0.0, 0
+        self._latest, self.done = 0.0, 0
 
     def __enter__(self) -> Progress:
         return self

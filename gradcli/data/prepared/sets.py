@@ -140,7 +140,7 @@ def _prepared_alone(recipe: Recipe, write: Write, cache: Path) -> PreparedSet:
     except OSError as error:
         raise refused(error, cache / recipe.name) from None
     with lock:
-        return _looked_again(recipe, cache) or _made(recipe, write, cache, lock)
+        return _looked_again(recipe, cache) or _fresh(recipe, write, cache, lock)
 
 
 def _looked_again(recipe: Recipe, cache: Path) -> PreparedSet | None:
@@ -152,7 +152,7 @@ def _looked_again(recipe: Recipe, cache: Path) -> PreparedSet | None:
         return None
 
 
-def _made(recipe: Recipe, write: Write, cache: Path, lock: Lock) -> PreparedSet:
+def _fresh(recipe: Recipe, write: Write, cache: Path, lock: Lock) -> PreparedSet:
     if lock.is_safe:
         remove_asides(cache, recipe.name)
     _make(recipe, write, cache)

@@ -173,7 +173,7 @@ class Writer:
 
     def __init__(self, folder: Path, title: str) -> None:
         self._folder, self._title = folder, title
-        self._written = 0
+        self._bytes = 0
         self._arrays: dict[str, ArrayWriter | FixedArray] = {}
         self._progress: Progress | None = None
 
@@ -203,7 +203,7 @@ class Writer:
     @contextlib.contextmanager
     def writing(self, count: int = 0) -> Iterator[None]:
         """While so many bytes are written: what the disk refuses is told with a cure."""
-        self._written += count
+        self._bytes += count
         try:
             yield
         except OSError as error:
@@ -213,8 +213,8 @@ class Writer:
         """Bytes of the whole set, as far as one can tell."""
         watched = self._progress
         if watched is None or not watched.total or not watched.done:
-            return self._written
-        return max(self._written, self._written * watched.total // watched.done)
+            return self._bytes
+        return max(self._bytes, self._bytes * watched.total // watched.done)
 
     def close(self) -> dict[str, Stored]:
         """Everything on the disk, and the facts of each array."""
