@@ -65,7 +65,7 @@ class AheadOfSteps:
         self._sample = sample  # bytes of one
         self._spans: queue.Queue[list[Span] | None] = queue.Queue(maxsize=4)
         self._rest = self._rests = 0
-        self._seen = _read()
+        self._latest = _read()
         self._thread = threading.Thread(target=self._work, name="pages", daemon=True)
         self._thread.start()
 
@@ -75,8 +75,8 @@ class AheadOfSteps:
         if not isinstance(split, Spanning):
             return None
         tensors = {id(tensor): (tensor, rows) for tensor, _, rows in split.spans(first)}
-        found = {number: _stored(tensor) for number, (tensor, _) in tensors.items()}
-        stored = {number: one for number, one in found.items() if one is not None}
+        places = {number: _stored(tensor) for number, (tensor, _) in tensors.items()}
+        stored = {number: one for number, one in places.items() if one is not None}
         if not stored:
             return None
         total = sum(tensors[i][0].shape[0] * one.row for i, one in stored.items())
@@ -106,9 +106,9 @@ class AheadOfSteps:
 
     def is_of_use(self) -> bool:
         """Whether anything was read since the last time, or has not been tried for long."""
-        seen, before = _read(), self._seen
-        self._seen = seen
-        if seen != before:
+        now, before = _read(), self._latest
+        self._latest = now
+        if now != before:
             self._rest = self._rests = 0
             return True
         if self._rests:
