@@ -307,8 +307,8 @@ def scale_of(header: Header) -> float:
     return 255.0 if header.dtype == "uint8" else 1.0
 
 
-def tensor(found: Npy, source: str) -> Tensor:
-    """The array as a tensor, rows first; floats are checked to be numbers."""
+def tensor(found: Npy, source: str, first: int = 0) -> Tensor:
+    """The array as a tensor, rows first; floats are checked to be numbers; `first` is row 0."""
     header = found.header
     if header.fortran:
         turned = tensor_of(found.numbers, header.shape[::-1])
@@ -319,7 +319,7 @@ def tensor(found: Npy, source: str) -> Tensor:
         bad = engine.isfinite(made).logical_not().reshape(-1).to(engine.uint8)
         if bad.amax().item():
             index = int(bad.argmax().item())
-            sample = index * header.shape[0] // made.numel()
+            sample = first + index * header.shape[0] // made.numel()
             raise DataError(
                 f"{source}: sample {sample} holds {made.reshape(-1)[index].item()}, "
                 "expected numbers of float32",

@@ -16,6 +16,8 @@ import zlib
 from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, NoReturn
 
 from gradcli.data.inflate import RATIO, refuse_bomb
@@ -28,6 +30,7 @@ ZIP = b"PK\x03\x04"
 LONGEST = 10_000  # bytes of a header; what NumPy itself reads without being asked twice
 _MAX_DIMS = 8
 _MAX_BYTES = 4 << 30
+ROWS = 1 << 20  # bytes of rows that are unpacked at once
 TEXT = ("U", "S", "a", "T")  # codes of text in NumPy
 # What stands for a type in the header -> its name, and its code for array.
 TYPES = {
@@ -200,15 +203,19 @@ def parse(data: bytes | memoryview, source: str) -> Npy:
     if len(data) != header.total:
         what = f"expected {quantity(header.total, 'byte')} from the header ({header})"
         _refuse(source, f"{what}, got {len(data)}")
-    payload = memoryview(data)[header.length :]
+    return Npy(header, numbers_of(header, memoryview(data)[header.length :], source))
+
+
+def numbers_of(header: Header, payload: memoryview, source: str) -> memoryview | array[Any]:
+    """Some of the numbers behind a header, as tensors are made of them."""
     if header.type in ("u1", "b1"):
         if header.type == "b1" and set(payload.tobytes()) - {0, 1}:
             _refuse(source, "a truth value is neither 0 nor 1")
-        return Npy(header, payload)
+        return payload
     numbers = array(TYPES[header.type][1], payload.tobytes())
     if header.swapped:
         numbers.byteswap()
-    return Npy(header, _plain(header, numbers, source))
+    return _plain(header, numbers, source)
 
 
 def _plain(header: Header, numbers: array[Any], source: str) -> array[Any]:
@@ -226,7 +233,8 @@ def _plain(header: Header, numbers: array[Any], source: str) -> array[Any]:
 def peek(data: object, key: str, source: str) -> Header:
     """The header of one array of an archive, which is an open file."""
     with _archive(data, source) as archive:
-        return parse_header(_member(archive, key, LONGEST + 12, source), f"{source}, {key}")
+        start = _member(archive, key, LONGEST + 12, source)
+        return parse_header(start, f"{source}, {key}", most=None)
 
 
 def names(data: bytes, source: str) -> list[str]:
@@ -240,25 +248,58 @@ def unpack(data: bytes, key: str, source: str) -> Npy:
     with _archive(io.BytesIO(data), source) as archive:
         start = _member(archive, key, LONGEST + 12, source)
         header = parse_header(start, f"{source}, {key}")
-        if header.total > len(data) * RATIO + LONGEST:
-            _refuse(
-                source,
-                f"{quantity(len(data), 'packed byte')} cannot hold the {header.total} of '{key}'",
-            )
-        refuse_bomb(len(data), header.total, f"{source}, {key}")
+        _check_packed(len(data), header, key, source)
         return parse(_member(archive, key, header.total + 1, source), f"{source}, {key}")
+
+
+def _check_packed(size: int, header: Header, key: str, source: str) -> None:
+    if header.total > size * RATIO + LONGEST:
+        _refuse(
+            source, f"{quantity(size, 'packed byte')} cannot hold the {header.total} of '{key}'"
+        )
+    refuse_bomb(size, header.total, f"{source}, {key}")
+
+
+def unpack_rows(path: Path, key: str, source: str) -> Iterator[Npy]:
+    """One array of an archive of any size, in C order, some rows at a time."""
+    with _archive(path, source) as archive:
+        header = parse_header(
+            _member(archive, key, LONGEST + 12, source), f"{source}, {key}", most=None
+        )
+        _check_packed(path.stat().st_size, header, key, source)
+        row = math.prod(header.shape[1:]) * int(header.type[1])
+        most = max(1, ROWS // max(row, 1))
+        with archive.open(_info(archive, key, source)) as member:
+            member.read(header.length)
+            for begin in range(0, header.shape[0], most):
+                rows = min(most, header.shape[0] - begin)
+                content = member.read(rows * row)
+                if len(content) != rows * row:
+                    _refuse(
+                        f"{source}, {key}", f"it ends before the numbers of its header ({header})"
+                    )
+                numbers = numbers_of(header, memoryview(content), f"{source}, {key}")
+                yield Npy(replace(header, shape=(rows, *header.shape[1:])), numbers)
+            if member.read(1):
+                _refuse(
+                    f"{source}, {key}", f"it goes on behind the numbers of its header ({header})"
+                )
 
 
 def _member(archive: zipfile.ZipFile, key: str, count: int, source: str) -> bytes:
     """The first bytes of one array."""
+    with archive.open(_info(archive, key, source)) as member:
+        return member.read(count)
+
+
+def _info(archive: zipfile.ZipFile, key: str, source: str) -> zipfile.ZipInfo:
     names = {name.removesuffix(".npy"): name for name in archive.namelist()}
     if key not in names:
         _refuse(source, f"it holds no array '{key}'; it has {', '.join(sorted(names)) or 'none'}")
     info = archive.getinfo(names[key])
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         _refuse(source, f"'{key}' is packed by method {info.compress_type}; 0 and 8 are read")
-    with archive.open(info) as member:
-        return member.read(count)
+    return info
 
 
 @contextmanager

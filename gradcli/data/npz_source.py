@@ -2,23 +2,70 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from gradcli.data import npy
-from gradcli.data.arrays import Arrays, Opened, opened_file
-from gradcli.data.files import load, regular_size, shown
+from gradcli.data import files, npy
+from gradcli.data.arrays import Arrays, Opened, opened_file, sample_shape
+from gradcli.data.facts import Facts
+from gradcli.data.files import load, locate, regular_size, shown
 from gradcli.data.npy import Header, Npy
+from gradcli.data.prepared.cache import cache_folder
+from gradcli.data.prepared.cached import Cached, locate_cache
+from gradcli.data.samples import InFiles
 from gradcli.dataclass import dataclass
+from gradcli.engine import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
-class NpzSource(Arrays):
+class NpzSource(Cached, Arrays):
     """Samples and targets as arrays of one .npz archive."""
 
     file: Annotated[str, "the archive; the other keys name arrays in it"]
 
-    PLACES = ("file",)
+    PLACES = ("file", "cache")
+
+    def locate(self, root: Path) -> Self:
+        """The paths made absolute."""
+        return replace(
+            self, file=str(locate(self.file, root)), cache=locate_cache(self.cache, root)
+        )
+
+    def facts(self) -> Facts:
+        """From the headers; a large archive is prepared now."""
+        facts = super().facts()
+        if self._is_large:
+            opened: dict[Path, Opened] = {}
+            for name in self._names():
+                self.stored(name, opened)
+        return facts
+
+    def _names(self) -> list[str]:
+        return [name for pair in self._pairs().values() for name in pair if name is not None]
+
+    @cached_property
+    def _is_large(self) -> bool:
+        """Whether the arrays are unpacked once; turned ones (Fortran) need all of the memory."""
+        heads = [self.header(name) for name in self._names()]
+        turned = any(head.fortran and len(head.shape) > 1 for head in heads)
+        return not turned and sum(head.total for head in heads) > files.LARGE
+
+    def in_files(self) -> InFiles:
+        """What is prepared is mapped."""
+        if not self._is_large:
+            return InFiles()
+        return InFiles(sample_shape(self.header(self.inputs)), self.targets is not None)
+
+    def stored(self, name: str, opened: dict[Path, Opened]) -> Tensor:
+        """Mapped from prepared data, or in memory."""
+        if not self._is_large:
+            return super().stored(name, opened)
+        from gradcli.data.prepared_archive import array_in  # small data does without
+
+        tensor, opened[Path(self.file)] = array_in(Path(self.file), name, cache_folder(self.cache))
+        return tensor
 
     def header(self, name: str) -> Header:
         """From the first bytes of the array."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from points import Ended, gradcli
 
-from gradcli.data import long_text, picture_files, text
+from gradcli.data import files, long_text, picture_files, text
 
 __all__ = ["gradcli"]
 
@@ -27,6 +27,11 @@ model: [embed: 8, lstm: 8, linear: $data.vocab]
 train: {steps: 12, batch: 4}
 """,
 }
+MODELS["archive"] = """\
+data: {name: npz, file: data.npz, inputs: x, targets: y, cache: kept, split: {train: 80%, val: 20%}}
+model: [linear: 8, relu, linear: $data.classes]
+train: {epochs: 3, batch: 4}
+"""
 MODELS["bytes"] = MODELS["characters"].replace("context", "unit: bytes, context")
 
 
@@ -44,9 +49,19 @@ def story() -> None:
     Path("story.txt").write_text("".join(draw.choice("abcdeé \n") for _ in range(2000)))
 
 
+def archive() -> None:
+    numpy = pytest.importorskip("numpy")
+    draw = numpy.random.default_rng(1)
+    numpy.savez("data.npz", x=draw.random((30, 5)), y=numpy.arange(30) % 3)
+
+
+MADE = {"pictures": pets, "characters": story, "bytes": story, "archive": archive}
+
+
 def shrink(patch: pytest.MonkeyPatch) -> None:
     """What is small otherwise is prepared."""
     patch.setattr(picture_files, "SMALL_FILES", 4)
+    patch.setattr(files, "LARGE", 100)
     patch.setattr(text, "SMALL_GZIP", -1)
     patch.setattr(text, "SMALL", -1)
     patch.setattr(long_text, "_PORTION", 100)
@@ -57,7 +72,7 @@ def shrink(patch: pytest.MonkeyPatch) -> None:
 def test_the_weights_are_those_of_data_in_memory(
     gradcli: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    pets() if kind == "pictures" else story()
+    MADE[kind]()
     Path("it.yaml").write_text(HEAD + MODELS[kind])
 
     def trained(*options: str) -> tuple[object, ...]:
@@ -73,7 +88,7 @@ def test_the_weights_are_those_of_data_in_memory(
     shrink(monkeypatch)
     assert trained("--threads", "1") == memory
     sets = [path for path in Path("kept").iterdir() if path.name != "known"]
-    assert len(sets) == 1
+    assert len(sets) == (2 if kind == "archive" else 1)
     assert trained("--threads", "2") == memory
     stopped = gradcli("train", "it.yaml", "--json", "--no-report", "--max-steps", "7")
     resumed = gradcli("resume", "last", "--json", "--no-report")
