@@ -208,3 +208,5 @@ def _show_layers(checked: Checked, config: Config) -> None:
             f"memory: {persistent} of weights, their gradients, the optimizer and data", indent=8
         )
         output.say(f"        {arena} of a step's intermediates", indent=8)
+        if config.memory.mapped:
+            output.say(f"        mapped, not counted: {byte_size(config.memory.mapped)}", indent=8)

@@ -191,6 +191,8 @@ def _memory(memory: Mapping[str, Any]) -> Iterator[str]:
         usage = memory[use]
         if usage is not None:
             yield f"  {title}: {byte_size(usage['learning'])}, {byte_size(usage['then'])}"
+    if memory["mapped"]:
+        yield f"  mapped, not counted: {byte_size(memory['mapped'])} of data files"
     copies = memory["train"]["copies"]
     yield (
         f"  beside it Python: about {byte_size(memory['process'])}, and copies of "

@@ -19,6 +19,7 @@ from gradcli.engine import distributed
 from gradcli.engine.device import cpu, meta
 from gradcli.engine.program.planned import arena_bytes
 from gradcli.errors import CaptureError, DeviceError, ErrorGroup, OptionError, ShapeError
+from gradcli.train.order import LISTED
 from gradcli.train.step import OneStep
 from gradcli.wording import byte_size, quantity
 
@@ -39,14 +40,16 @@ class Memory:
         persistent: parameters, gradients, what the optimizer keeps, running statistics, the data;
             on ranks the rows of the sum too, its own and those that arrive.
         arena: all intermediates of a captured step, as `gradcli bench --json` says.
+        mapped: of data files that are looked at where they lie; they take no memory.
     """
 
     persistent: int
     arena: int
+    mapped: int = 0
 
     @property
     def total(self) -> int:
-        """Both together."""
+        """Persistent and arena together."""
         return self.persistent + self.arena
 
 
@@ -64,18 +67,21 @@ def program_memory(config: Config, group: Group | None = None) -> Memory:
     config = on_ranks(config, group)
     state, collects = engine.get_rng_state(), gc.isenabled()
     gc.disable()  # what others left in cycles must not be given back while memory is counted
-    before = meta.DEVICE.allocated + cpu.allocated()
+    before, mapped = meta.DEVICE.allocated + cpu.allocated(), meta.DEVICE.mapped
     splits = dict(config.data.outline(config.facts))
     dataset = LoadedData(config.data, config.facts, splits, sha256={})
     try:
         with engine.device("meta"):
             job = job_of(config, dataset)
             step = OneStep(job, splits["train"], group)
-            order = engine.empty(splits["train"].size, dtype=engine.int64)
+            # The order of more is computed place by place.
+            listed = min(splits["train"].size, LISTED)
+            order = engine.empty(listed, dtype=engine.int64)
         args = order[: config.train.batch], *(row[0] for row in step.inputs([1]))
         arena = arena_bytes(step, args)
         arriving = step.ranks.arriving if step.ranks is not None else 0
-        return Memory(meta.DEVICE.allocated + cpu.allocated() - before + arriving, arena)
+        persistent = meta.DEVICE.allocated + cpu.allocated() - before + arriving
+        return Memory(persistent, arena, meta.DEVICE.mapped - mapped)
     finally:
         engine.set_rng_state(state)
         if collects:

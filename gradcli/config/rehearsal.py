@@ -72,18 +72,20 @@ class RunMemory:
         eval: `gradcli eval` of its run on the test split, or on the one there is; None without any.
         predict: `gradcli predict` on samples of one batch after the other.
         why_not: why the steps run eagerly, where they do; empty where they are captured.
+        mapped: bytes of data files that are looked at where they lie; they take no memory.
     """
 
     train: Usage
     eval: Usage | None
     predict: Usage
     why_not: str = ""
+    mapped: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """As plain values."""
         uses = {"train": self.train, "eval": self.eval, "predict": self.predict}
         memory = {name: None if usage is None else asdict(usage) for name, usage in uses.items()}
-        return {**memory, "process": PROCESS}
+        return {**memory, "process": PROCESS, "mapped": self.mapped}
 
 
 class Tally:
@@ -223,7 +225,14 @@ def rehearse(config: Config, group: Group | None = None, device: str = "cpu") ->
     """
     train, why_not = rehearse_training(config, group, device)
     with undisturbed():
-        return RunMemory(train, _evaluation(config, device), _prediction(config, device), why_not)
+        uses = train, _evaluation(config, device), _prediction(config, device)
+        return RunMemory(*uses, why_not, _mapped(config))
+
+
+def _mapped(config: Config) -> int:
+    before = meta.DEVICE.mapped
+    outline = config.data.outline(config.facts)
+    return meta.DEVICE.mapped - before if outline else 0
 
 
 def rehearse_training(
