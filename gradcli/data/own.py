@@ -15,7 +15,6 @@ from typing import Any, Self
 from gradcli import engine
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Split, Unseen
 from gradcli.data.facts import DataFacts
-from gradcli.data.prepared.cache import cache_folder
 from gradcli.data.samples import Samples, imagined
 from gradcli.data.targets import ScaledTargets
 from gradcli.dataclass import dataclass
@@ -69,6 +68,7 @@ class OwnDataset(ScaledTargets):
         vars(self)["_mapped"] = {name: tuple(map(is_mapped, pair)) for name, pair in pairs.items()}
         if streams:
             from gradcli.data.own_stream import keep
+            from gradcli.data.prepared.cache import cache_folder
 
             kept = keep(self, streams, self.guarded, cache_folder(None))
             made |= {name: _samples_of(one.inputs, one.targets) for name, one in kept.items()}
