@@ -64,3 +64,11 @@ def arrays(draw: random.Random) -> None:
     outputs = numpy.stack([signals[:, 0] * 2 + 5, (signals**2).sum(1)], 1)
     numpy.savez("sensor.npz", signals=signals, outputs=outputs)
     numpy.savez("new.npz", signals=signals[:3])
+
+
+def series(draw: random.Random) -> None:
+    rows = []
+    for hour in range(800):
+        warmth = 15 + 8 * (hour % 24) / 24 + draw.gauss(0, 1)
+        rows.append(f"{warmth:.2f},{300 - 4 * warmth + draw.gauss(0, 3):.2f}")
+    Path("power.csv").write_text("\n".join(["warmth,load", *rows]))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from data_files import arrays, pictures, table, text, tokens
+from data_files import arrays, pictures, series, table, text, tokens
 from points import Ended, gradcli
 
 __all__ = ["gradcli"]
@@ -33,6 +33,7 @@ DATA: dict[str, Callable[[random.Random], None]] = {
     "Text": text,
     "Tokens": tokens,
     "Arrays": arrays,
+    "A time series": series,
     "Own code": own_code,
 }
 
