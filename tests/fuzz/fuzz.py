@@ -35,11 +35,16 @@ from long_parsers import LongText  # noqa: E402
 from parsing import Files, Parser, input_of, judge  # noqa: E402
 from picture_parsers import Pictures  # noqa: E402
 from run_parsers import CheckpointHeader, LogFile, SmallFiles  # noqa: E402
+from table_parsers import Arrow, BothReaders, JsonLines, Parquet  # noqa: E402
 from tensor_parsers import Safetensors  # noqa: E402
 
 PARSERS: dict[str, Callable[[Path], Parser]] = {
     "config": ConfigFile,
     "csv": Csv,
+    "csv-readers": BothReaders,
+    "json-lines": JsonLines,
+    "parquet": Parquet,
+    "arrow": Arrow,
     "idx": Idx,
     "cifar": Cifar,
     "npy": Npy,
@@ -53,6 +58,8 @@ PARSERS: dict[str, Callable[[Path], Parser]] = {
     "log": LogFile,
     "run-files": SmallFiles,
 }
+# The library through which a parser reads, of those that need not be installed.
+NEEDS = {"pictures": "PIL", "csv-readers": "pyarrow", "parquet": "pyarrow", "arrow": "pyarrow"}
 MEMORY = 1 << 30  # bytes that one process may ask for while it reads
 PATIENCE = 10  # seconds for one input
 IN_C = 3 * PATIENCE  # seconds after which it hangs where no signal of ours is heard

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import zipfile
 from collections.abc import Callable
@@ -13,16 +14,23 @@ import pytest
 from parsing import OneFile, Parser, WrongAnswerError, input_of, judge
 
 from gradcli.config import reader
-from gradcli.data import cifar, columns, decode, idx, long_text, npy, sums, text
+from gradcli.data import cifar, decode, idx, long_text, npy, sums, text
+from gradcli.data.arrow.row_blocks import RowBlocks
 from gradcli.data.facts import DataFacts
+from gradcli.data.tabular import cells, json_reader
 from gradcli.errors import DataError, GradcliError
 from gradcli.train import directory, safetensors_file
 
 MOST = 3000  # inputs after which a fault must have shown
-# By parser: whose attribute is replaced by what, and the words of the fault.
+# By parser: whose attribute is replaced by what, and the words of the fault; a module that needs a
+# library stands there by its name.
 PLANTED: dict[str, tuple[Any, str, Any, str]] = {
     "config": (reader, "_decode", lambda data, file: data.decode(), "UnicodeDecodeError"),
-    "csv": (columns, "number_of", float, "could not convert string to float"),
+    "csv": (cells, "number_of", float, "could not convert string to float"),
+    "csv-readers": (RowBlocks, "_plain", lambda self, block: True, "the base reader says"),
+    "json-lines": (json_reader, "_why", lambda error: error.msg, "AttributeError"),
+    "parquet": ("gradcli.data.arrow.files", "DataError", RuntimeError, "takes no keyword"),
+    "arrow": ("gradcli.data.arrow.files", "DataError", RuntimeError, "takes no keyword"),
     "idx": (idx, "_refuse", lambda source, what: None, "Error at"),
     "cifar": (cifar, "parse", lambda data, *_: (data[::3073], data), "every 3073rd byte"),
     "npy": (
@@ -57,8 +65,8 @@ def test_a_planted_fault_is_reported(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner, attribute, replacement, words = PLANTED[name]
-    if name == "pictures":
-        pytest.importorskip("PIL", reason="it reads them")
+    pytest.importorskip(fuzz.NEEDS.get(name, "gradcli"), reason="it reads them")
+    owner = importlib.import_module(owner) if isinstance(owner, str) else owner
     parser = fuzz.begun(name, tmp_path)
     monkeypatch.setattr(owner, attribute, replacement)
     assert words in first_fault(parser, name)
