@@ -86,6 +86,11 @@ CAUTIONS: dict[str, Caution] = {
         "The loss is the same whatever the model answers there, so nothing is learnt of it.",
         "Let the model have fewer outputs, or the loss use all of them.",
     ),
+    "W115": Caution(
+        "Classes are balanced twice",
+        "`train.sampler: balanced` draws all classes equally often, and the loss weighs them too.",
+        "Keep one of the two.",
+    ),
 }
 
 

@@ -77,6 +77,22 @@ def _lone_sample(
         )
 
 
+def sampler_fits(root: Node, facts: Facts, loss: Chosen, report: Report) -> None:
+    """Classes to draw from, which the loss does not weigh once more."""
+    place = place_of(root, "train", "sampler")
+    if facts.classes is None or facts.target:
+        report.error(
+            "E109",
+            "train.sampler: balanced draws each class equally often, and the targets here are no "
+            "classes of samples",
+            place,
+            notes=("leave train.sampler out",),
+        )
+    elif loss.made.weights is not None or loss.values.get("pos_weight", 1.0) != 1.0:
+        message = f"train.sampler: balanced and the weights of loss '{loss.name}' both"
+        report.warn("W115", f"{message} make rare classes count more", place, caret="keep one")
+
+
 def schedule_fits(root: Node, schedule: Chosen, total: int, report: Report) -> None:
     """The warm-up ends within the run, and the milestones rise; so it is in each part."""
     if total:

@@ -195,7 +195,7 @@ class _Loading:
             target_scale.figures_lint(root, source, train, expect, report)
             prompt_fits(root, train, source, facts, report)
         if facts and train and schedule:
-            steps = self._together(root, facts, train, layers, schedule)
+            steps = self._together(root, facts, train, layers, schedule, loss)
             measured = {name: metric.made for name, metric in metrics.items()}
             crosscheck.watched(root, train, expect, measured, facts, schedule.made.metric, report)
         if layers:
@@ -308,7 +308,10 @@ class _Loading:
         train: Settings,
         layers: list[PlannedLayer] | None,
         schedule: Chosen,
+        loss: Chosen | None,
     ) -> int | None:
+        if loss and train.sampler is not None:
+            crosscheck.sampler_fits(root, facts, loss, self.report)
         flat = [deep for layer in layers or [] for deep in layer.flat()]
         steps = crosscheck.lengths(root, train, flat, facts.sizes.get("train", 0), self.report)
         if steps is not None:

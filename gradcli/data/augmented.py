@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -50,22 +50,35 @@ class Augmented:
         """What a batch reads, but for the partners of mixup."""
         return self.plain.spans(indices)
 
-    def changed(self, indices: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """The samples of an epoch; `state` is int64 (key, epoch, 0), and sample i draw number i."""
-        u = self._drawn(indices, state)
+    def changed(
+        self,
+        indices: Tensor,
+        state: Tensor,
+        draws: Tensor | None = None,
+        partners: Callable[[Tensor], Tensor] | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The samples of an epoch; `state` is int64 (key, epoch, 0), and sample i draw number i.
+
+        `draws` are other draw numbers, and `partners` gives the samples that numbers of [0, 1)
+        stand for, which are mixed in; left out, all are alike probable.
+        """
+        u = self._drawn(indices if draws is None else draws, state)
         inputs, targets = self._transformed(indices, u)
         mixup = next((each for each in self.chain if isinstance(each, Mixup)), None)
         if mixup is None:
             return inputs, targets
         at = sum(each.NUMBERS for each in self.chain[: self.chain.index(mixup)])
-        partners = (u[:, at] * self.size).floor().to(indices.dtype).clamp(max=self.size - 1)
-        theirs = self._transformed(partners, self._drawn(partners, state))
+        others = self._partners(u[:, at]) if partners is None else partners(u[:, at])
+        theirs = self._transformed(others, self._drawn(others, state))
         share = shares(u[:, at + 1], mixup.alpha).to(inputs.dtype)
         mixed = _mixed(inputs, theirs[0], share)
         if self.plain.itself:
             return mixed, mixed
         pair = (self._soft(targets), self._soft(theirs[1]))
         return mixed, _mixed(*pair, share)
+
+    def _partners(self, u: Tensor) -> Tensor:
+        return (u * self.size).floor().to(engine.int64).clamp(max=self.size - 1)
 
     def _drawn(self, indices: Tensor, state: Tensor) -> Tensor:
         count = sum(each.NUMBERS for each in self.chain)

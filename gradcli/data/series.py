@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -106,6 +106,11 @@ class Series:
     def to(self, device: str) -> Series:
         """The same series in the memory of a device."""
         return replace(self, rows=self.rows.to(device), values=self.values.to(device))
+
+    def spans(self, indices: Tensor) -> Iterator[tuple[Tensor, list[int], int]]:
+        """What a batch reads: of a tensor the first rows of stretches, and the rows of each."""
+        yield self.rows, indices.tolist(), self.steps.window
+        yield self.values, (indices + self.steps.behind).tolist(), 1
 
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs float32 (B, window, C) or (B, C, window), targets int64 or float32."""

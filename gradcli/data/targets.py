@@ -111,7 +111,7 @@ def _usable(mean: float, square: float) -> tuple[float, float]:
 def class_counts(split: Split, kinds: int) -> list[int]:
     """How often each class or token occurs among the targets."""
     total = engine.zeros(kinds, dtype=engine.int64)
-    for targets in _portions(split):
+    for targets in portions(split):
         total = total + engine.bincount(targets.reshape(-1).to(engine.int64), minlength=kinds)
     counts: list[int] = total.tolist()
     return counts
@@ -120,7 +120,7 @@ def class_counts(split: Split, kinds: int) -> list[int]:
 def column_means(split: Split, around: Tensor | None = None) -> Tensor:
     """The mean of each value of a sample's target; or of its squared distance from `around`."""
     total = None
-    for targets in _portions(split):
+    for targets in portions(split):
         rows = targets.reshape(targets.shape[0], -1).to(engine.float64)
         added = (rows if around is None else (rows - around) ** 2).sum(dim=0)
         total = added if total is None else total + added
@@ -128,7 +128,7 @@ def column_means(split: Split, around: Tensor | None = None) -> Tensor:
     return total / split.size
 
 
-def _portions(split: Split) -> Iterator[Tensor]:
+def portions(split: Split) -> Iterator[Tensor]:
     """All targets of a split, some samples at a time; tokens of a text once each."""
     if isinstance(split, TokenWindows):
         yield from split.target_portions()

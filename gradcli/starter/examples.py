@@ -100,6 +100,7 @@ _TRAIN = {
     "log_every": "10",
     "keep": "3",
     "on_nonfinite": "skip",
+    "sampler": "balanced",
     "drop_last": "true",
     "capture": "false",
     "precision": "bf16",

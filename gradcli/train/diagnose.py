@@ -121,7 +121,7 @@ def _batch(step: TrainingStep, refused: RefusedStep) -> str:
     batch = step.batch(refused.step, refused.indices)
     for name, tensor in zip(("inputs", "targets"), batch, strict=True):
         if not finite(tensor.array):
-            rows = zip(refused.indices.tolist(), tensor, strict=True)
+            rows = zip(step.samples(refused.indices).tolist(), tensor, strict=True)
             odd = [str(index) for index, row in rows if not finite(row.array)]
             shown = listed(odd, SHOWN)
             return (

@@ -156,6 +156,12 @@ class Settings:
         "moving average of the weights keeps at each step, less in the first steps; `val`, `test`, "
         "`gradcli eval` and `predict` use the average",
     ] = None
+    sampler: Annotated[
+        Literal["balanced"] | None,
+        "`balanced`: an epoch draws as many samples as there are, each class equally often; left "
+        "out: each sample once",
+        FORKS,
+    ] = None
     drop_last: Annotated[bool, "leave out an epoch's last, smaller batch"] = False
     best: Annotated[
         Figure | None,

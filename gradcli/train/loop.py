@@ -21,7 +21,7 @@ from gradcli.train.expectations import missed
 from gradcli.train.job import logged_every, steps_per_epoch, total_steps
 from gradcli.train.judging import best_as_json, is_stale, judge, latest_figures
 from gradcli.train.measuring import Measuring
-from gradcli.train.order import Order, next_due
+from gradcli.train.order import next_due, order_in
 from gradcli.train.pace import Pace
 from gradcli.train.pages import Pages
 from gradcli.train.ranks import Ranks, of_first
@@ -70,7 +70,7 @@ class Trainer:
         self._under_way = 0  # the last of the steps that are made in one go
         self._step = TrainingStep(job, self.split, reporter.note)
         self._pace = Pace(self._step)
-        self._order = Order(job.settings.seed, job.settings.batch, self.split.size, self.per_epoch)
+        self._order = order_in(job.settings, self.split, self.per_epoch)
         group = distributed.group()
         self._data = DataWatch(job.dataset.sha256, directory, group)
         self._pages = Pages(self.split, job.settings, self.per_epoch)

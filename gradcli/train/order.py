@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gradcli import engine
 
 if TYPE_CHECKING:
+    from gradcli.data import Split
     from gradcli.engine import Tensor
+    from gradcli.train.job import Settings
     from gradcli.train.large_order import LargeOrder
+
+    Drawing = Callable[[int, int, int], Tensor | LargeOrder]  # of seed, epoch and samples
 
 LISTED = 1 << 22  # samples: the order of more is computed place by place
 
@@ -17,7 +21,10 @@ LISTED = 1 << 22  # samples: the order of more is computed place by place
 class Order:
     """The samples of the steps of a training."""
 
-    def __init__(self, seed: int, batch: int, samples: int, per_epoch: int) -> None:
+    def __init__(
+        self, seed: int, batch: int, samples: int, per_epoch: int, drawn: Drawing | None = None
+    ) -> None:
+        self._drawn = drawn or order_of
         self._seed = seed
         self._batch = batch
         self._samples = samples
@@ -30,14 +37,29 @@ class Order:
         whole = min(self._per_epoch, self._samples // self._batch)
         return whole - place if place < whole else 1
 
+    def samples(self, done: int, count: int) -> Tensor:
+        """The places of the samples of the next `count` steps that are alike: (count, batch)."""
+        rows = self.rows(done, count)
+        return rows if self._drawn is order_of else rows % self._samples
+
     def rows(self, done: int, count: int) -> Tensor:
-        """The samples of the next `count` steps that are alike: (count, batch)."""
+        """The samples, or drawings of them, of the next `count` steps that are alike."""
         epoch, place = divmod(done, self._per_epoch)
         if self._epoch is None or self._epoch[0] != epoch:
-            self._epoch = (epoch, order_of(self._seed, epoch, self._samples))
+            self._epoch = (epoch, self._drawn(self._seed, epoch, self._samples))
         first = place * self._batch
         last = min(first + count * self._batch, self._samples)
         return self._epoch[1][first:last].reshape(count, -1)
+
+
+def order_in(settings: Settings, split: Split, per_epoch: int) -> Order:
+    """The samples of a training on this split."""
+    drawn = None
+    if settings.sampler is not None:
+        from gradcli.train.balanced import Balanced  # few ask for it
+
+        drawn = Balanced.of(split.to("cpu")).order
+    return Order(settings.seed, settings.batch, split.size, per_epoch, drawn)
 
 
 def order_of(seed: int, epoch: int, samples: int) -> Tensor | LargeOrder:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gradcli import engine
 from gradcli.data import hashes
-from gradcli.train.order import Order
+from gradcli.train.order import order_in
 
 if TYPE_CHECKING:
     from gradcli.data import Split
@@ -26,7 +26,7 @@ class Pages:
             self._asking = AheadOfSteps.begin(split, engine.arange(1, dtype=engine.int64))
         if self._asking is not None:
             # Its own, which may be in another epoch than the steps are.
-            self._order = Order(settings.seed, settings.batch, split.size, per_epoch)
+            self._order = order_in(settings, split, per_epoch)
             self._ahead = self._asking.steps(settings.batch)
 
     def at_a_time(self, steps: int) -> int:
@@ -42,7 +42,7 @@ class Pages:
         while self._asked < until:
             count = min(self._order.alike(self._asked), until - self._asked)
             if useful:
-                self._asking.ask(self._order.rows(self._asked, count))
+                self._asking.ask(self._order.samples(self._asked, count))
             self._asked += count
 
     def close(self) -> None:

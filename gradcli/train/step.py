@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gradcli.engine import Tensor, nn
     from gradcli.engine.distributed import Group
     from gradcli.engine.program.capture import Captured
+    from gradcli.train.balanced import Balanced
     from gradcli.train.job import Job
 
 
@@ -140,6 +141,10 @@ class TrainingStep:
         """The model's buffers as they were before the latest step that was begun."""
         self._one.put_back()
 
+    def samples(self, indices: Tensor) -> Tensor:
+        """The samples that the indices of a step stand for."""
+        return self._one.samples(indices)
+
     def batch(self, step: int, indices: Tensor) -> tuple[Tensor, Tensor]:
         """The samples as a step sees them."""
         engine.manual_seed(self._job.settings.seed, step=step)
@@ -167,6 +172,11 @@ class OneStep:
         self.looks = skips or job.settings.clip is not None
         # A GPU's kernels go on behind what they refuse, until somebody reads.
         self._reads = skips and self._parameters[0].device != "cpu"
+        self._balanced: Balanced | None = None
+        if job.settings.sampler is not None:
+            from gradcli.train.balanced import Balanced  # few ask for it
+
+            self._balanced = Balanced.of(split)
         if group.size > 1:
             self.ranks = Shares(self._outline(), group, job.settings.reduce)
 
@@ -275,12 +285,20 @@ class OneStep:
 
     def batch(self, indices: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs and targets of these samples, changed by `augment:` where there is any."""
-        job, split = self.job, self._split
+        job, split, balanced = self.job, self._split, self._balanced
         with waiting.gathering():
+            samples = self.samples(indices)
             if not isinstance(split, Augmented):
-                return split.batch(indices)
+                return split.batch(samples)
             epoch = (state[1:2] - 1) // steps_per_epoch(job.settings, split.size)
-            return split.changed(indices, epoch_state(job.settings.seed, epoch))
+            state = epoch_state(job.settings.seed, epoch)
+            if balanced is None:
+                return split.changed(samples, state)
+            return split.changed(samples, state, draws=indices, partners=balanced.samples)
+
+    def samples(self, indices: Tensor) -> Tensor:
+        """The samples of drawings, of which one may come again in an epoch."""
+        return indices if self._balanced is None else indices % self._split.size
 
     def update(self, decay: Tensor | None = None) -> None:
         """Clip the gradients, take the optimizer's step, and move the average."""
