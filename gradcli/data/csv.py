@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from gradcli import engine
 from gradcli.data.columns import Encoder, classes_in, values_in
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.dataset import Facts, Labelled, LoadedData, Split, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import Loaded, gzip_notes, load, shown
 from gradcli.data.fitted_table import FittedTable, facts_in, roles_of
@@ -24,7 +24,6 @@ from gradcli.data.split import SplitMap, check_stratify, group_of, stratify_of
 from gradcli.data.sums import SUMS
 from gradcli.data.tabular.collected import Gaps, TypedTable, collect, without_gaps
 from gradcli.data.tabular.header import need
-from gradcli.data.tabular.opening import open_table
 from gradcli.data.tabular.reader import FIRST_ROW
 from gradcli.data.tabular.table_files import by_role, files_of, locate_files, open_files
 from gradcli.data.targets import ScaledTargets
@@ -46,7 +45,7 @@ SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".jsonl", 
 class CsvSource(InTime, ScaledTargets, Cached):
     """A table with a header; inputs are the columns named here, else all that are of use."""
 
-    PLACES: ClassVar = ("file", "cache")
+    PLACES: ClassVar = ("file", "test_file", "cache")
 
     file: Annotated[
         str, "CSV, Parquet, Arrow or JSON lines file; a pattern such as parts/*.csv names several"
@@ -68,6 +67,9 @@ class CsvSource(InTime, ScaledTargets, Cached):
         SplitMap | None,
         "counts or percents of rows for train, val, test; 80%, 10%, 10%; `stratify: true`: each "
         "class has its share; `group: COLUMN`: rows of one group lie in one part",
+    ] = None
+    test_file: Annotated[
+        str | None, "the same with the rows of the test split; `split` is of train and val then"
     ] = None
     seed: Annotated[int, "the order in which rows go to the splits"] = 0
     delimiter: Annotated[Literal[",", ";", "\t", "|"], "character between cells"] = ","
@@ -93,12 +95,13 @@ class CsvSource(InTime, ScaledTargets, Cached):
 
     def locate(self, root: Path) -> CsvSource:
         """The paths made absolute."""
-        file = locate_files(self.file, root)
-        return replace(self, file=file, cache=locate_cache(self.cache, root))
+        file, test = locate_files(self.file, root), self.test_file
+        test = None if test is None else locate_files(test, root)
+        return replace(self, file=file, test_file=test, cache=locate_cache(self.cache, root))
 
     def facts(self) -> Facts:
         """From the whole table; what was read is kept for `load`."""
-        if not small(*files_of(self.file)):
+        if not small(*self.places().values()):
             return facts_in(self._prepared().facts["data"])
         return _read.remembered(self)[1].facts
 
@@ -113,7 +116,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
     def _maps(self) -> bool:
         """Whether the table is prepared; a run may be looked at where its data is not."""
         with suppress(DataError):
-            return not small(self.file)
+            return not small(*self.places().values())
         return False
 
     def _series_outline(self, facts: Facts, steps: Steps) -> dict[str, Series]:
@@ -137,45 +140,51 @@ class CsvSource(InTime, ScaledTargets, Cached):
 
     def load(self) -> LoadedData:
         """Every row encoded, shuffled and split."""
-        if not small(*files_of(self.file)):
+        if not small(*self.places().values()):
             return self._of_prepared(self._prepared())
         (hashes, notes), fitted = _read.taken(self)
         whole = self._whole(engine.cat(list(fitted.inputs())), fitted.targets())
         return LoadedData(
             source=self,
             facts=fitted.facts,
-            splits={name: whole.part(part) for name, part in fitted.parts.items()},
+            splits={name: whole.part(part) for name, part in fitted.parts.items()}
+            | ({} if fitted.test is None else {"test": fitted.test.split}),
             sha256=hashes,
-            files=self._places(),
+            files={role: str(path) for role, path in self.places().items()},
             notes=(*notes, *fitted.notes),
         )
 
     def _of_prepared(self, prepared: PreparedSet) -> LoadedData:
         whole = self._whole(prepared.tensor("inputs"), prepared.tensor("targets"))
+        splits: dict[str, Split] = {
+            name: whole.part(range(*part)) for name, part in prepared.facts["parts"].items()
+        }
+        if self.test_file is not None:
+            pair = (prepared.tensor(name) for name in ("test_inputs", "test_targets"))
+            splits["test"] = self._whole(*pair)
         return LoadedData(
             source=self,
             facts=facts_in(prepared.facts["data"]),
-            splits={
-                name: whole.part(range(*part)) for name, part in prepared.facts["parts"].items()
-            },
+            splits=splits,
             sha256=prepared.sha256,
-            files=self._places(),
+            files={role: str(path) for role, path in self.places().items()},
             notes=(
-                *(note for path in files_of(self.file) for note in gzip_notes(path)),
+                *(note for path in self.places().values() for note in gzip_notes(path)),
                 *prepared.facts["notes"],
             ),
         )
 
-    def _places(self) -> dict[str, str]:
-        """Where the file of each role lies."""
-        return {role: str(path) for role, path in by_role("train", files_of(self.file)).items()}
+    def places(self) -> dict[str, Path]:
+        """The file of each role."""
+        test = {} if self.test_file is None else by_role("test", files_of(self.test_file))
+        return {**by_role("train", files_of(self.file)), **test}
 
     def _prepared(self) -> PreparedSet:
         """The table as arrays in the order of its splits, which are written if need be."""
         from gradcli.data.prepared.identity import sha256_of_all
         from gradcli.data.prepared.sets import Recipe, prepared
 
-        cache, files = cache_folder(self.cache), by_role("train", files_of(self.file))
+        cache, files = cache_folder(self.cache), self.places()
         hashes = sha256_of_all(files.values(), cache=cache)
         sources = {role: (path, hashes[path]) for role, path in files.items()}
         return prepared(Recipe("csv", VERSION, self._shaping(), sources), self._write, cache)
@@ -196,6 +205,11 @@ class CsvSource(InTime, ScaledTargets, Cached):
             inputs.append(rows.memoryview())
         targets = fitted.targets()
         writer.array("targets", targets.dtype, targets.shape[1:]).append(targets.memoryview())
+        if self.test_file is not None:
+            test = self.labelled(files_of(self.test_file), fitted.facts)
+            fitted = fitted.with_test(test)
+            for name, made in zip(("test_inputs", "test_targets"), _stored(test), strict=True):
+                writer.array(name, made.dtype, made.shape[1:]).append(made.memoryview())
         return {
             "data": fitted.facts.as_json(),
             "parts": {name: [part.start, part.stop] for name, part in fitted.parts.items()},
@@ -230,7 +244,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
 
         A window is called by its last row.
         """
-        table, notes = self._new_table(path, facts)
+        table, notes = self._new_table([_checked(path)], facts)
         inputs, rows = _encoded(table, facts), table.rows
         if self.steps is not None:
             inputs, rows = self.steps.windows(inputs, table.source), rows[self.steps.window - 1 :]
@@ -239,7 +253,11 @@ class CsvSource(InTime, ScaledTargets, Cached):
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
         """Rows of another table with the same input columns and the target."""
-        table, notes = self._new_table(path, facts, with_target=True)
+        return self.labelled([_checked(path)], facts)
+
+    def labelled(self, files: Sequence[Path | Loaded], facts: DataFacts) -> Labelled:
+        """Rows of other files with the same input columns and the target, as one table."""
+        table, notes = self._new_table(files, facts, with_target=True)
         if facts.classes is None:
             targets = values_in(table, self.target)
         else:
@@ -249,7 +267,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
         return Labelled(self._whole(_encoded(table, facts), targets), notes)
 
     def _new_table(
-        self, path: Path, facts: DataFacts, with_target: bool = False
+        self, files: Sequence[Path | Loaded], facts: DataFacts, with_target: bool = False
     ) -> tuple[TypedTable, tuple[str, ...]]:
         """A table with the columns that were trained on, without rows to be dropped."""
         roles = roles_of(
@@ -257,7 +275,8 @@ class CsvSource(InTime, ScaledTargets, Cached):
         )
         if with_target:
             roles[self.target] = "number" if facts.classes is None else "word"
-        reader = open_table(_checked(path), self.delimiter)
+        first = files[0] if isinstance(files[0], Path) else files[0].path
+        reader = open_files(files, shown(first), self.delimiter)
         need(reader.header, list(roles), reader.source)
         table = collect(reader, roles, Gaps(facts.missing or "error", frozenset({self.target})))
         return without_gaps(table) if facts.missing == "drop" else (table, ())
@@ -272,6 +291,15 @@ def _checked(path: Path) -> Path | Loaded:
 
         sha256_of(path)
     return path
+
+
+def _stored(labelled: Labelled) -> tuple[Tensor, Tensor]:
+    """The numbers of a split."""
+    split = labelled.split
+    if isinstance(split, Series):
+        return split.rows, split.values
+    assert isinstance(split, Samples), "a table has no other splits"
+    return split.inputs, split.targets
 
 
 def _encoded(table: TypedTable, facts: DataFacts) -> Tensor:
@@ -308,12 +336,16 @@ class _Reading:
         key = _key(source)
         if self._last is None or self._last[0] != key:
             self._last = None  # two are never kept at once
-            files = by_role("train", files_of(source.file))
-            loaded = {role: load(path) for role, path in files.items()}
-            reader = open_files([*loaded.values()], shown(source.file), source.delimiter)
+            loaded = {role: load(path) for role, path in source.places().items()}
+            trained = [one for role, one in loaded.items() if role.startswith("train")]
+            tested = [one for role, one in loaded.items() if role.startswith("test")]
+            reader = open_files(trained, shown(source.file), source.delimiter)
             hashes = {role: one.sha256 for role, one in loaded.items()}
             about = hashes, tuple(note for one in loaded.values() for note in one.notes())
-            self._last = key, (about, FittedTable.of(source, reader))
+            fitted = FittedTable.of(source, reader)
+            if tested:
+                fitted = fitted.with_test(source.labelled(tested, fitted.facts))
+            self._last = key, (about, fitted)
         return self._last[1]
 
     def taken(self, source: CsvSource) -> _Read:
@@ -325,7 +357,7 @@ class _Reading:
 
 def _key(source: CsvSource) -> object:
     """The source but for what does not shape its table, and its files as they lie there."""
-    states = [path.stat() for path in files_of(source.file)]
+    states = [path.stat() for path in source.places().values()]
     times = [(s.st_size, s.st_ino, s.st_dev, s.st_mtime_ns, s.st_ctime_ns) for s in states]
     return replace(source, target_scale=None, cache=None), times
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from gradcli.data.columns import Encoder, classes_in, values_in
 from gradcli.data.facts import CategoryColumn, DataFacts, NumericColumn
 from gradcli.data.files import shown
 from gradcli.data.order import order_of
-from gradcli.data.split import cut, group_of, parts_of, stratify_of
+from gradcli.data.split import NAMES, cut, group_of, parts_of, stratify_of
 from gradcli.data.tabular.collected import Gaps, TypedTable, collect, without_gaps
 from gradcli.data.tabular.header import need
 from gradcli.data.tabular.reader import Role, TableReader
@@ -25,8 +26,10 @@ from gradcli.wording import listed, quantity
 if TYPE_CHECKING:
     from gradcli.data.csv import CsvSource
     from gradcli.data.cuts import Cut
+    from gradcli.data.dataset import Labelled
 
 DEFAULT_SPLIT: dict[str, int | str] = {"train": "80%", "val": "10%", "test": "10%"}
+TRAIN_AND_VAL: dict[str, int | str] = {"train": "90%", "val": "10%"}
 NAMED = 12  # unused columns in a note
 
 
@@ -37,6 +40,7 @@ class FittedTable:
     Attributes:
         order: the rows of the table as they go to the splits.
         parts: the places in that order of each split.
+        test: the rows of the test split, where they lie in a file of their own.
     """
 
     source: CsvSource
@@ -46,6 +50,7 @@ class FittedTable:
     encoder: Encoder
     facts: DataFacts
     notes: tuple[str, ...]
+    test: Labelled | None = None
 
     @classmethod
     def of(cls, source: CsvSource, reader: TableReader) -> FittedTable:
@@ -84,6 +89,11 @@ class FittedTable:
         column = classes_in if self.facts.classes is not None else values_in
         return column(self.table, self.source.target, self.order)
 
+    def with_test(self, test: Labelled) -> FittedTable:
+        """With the test split out of a file of its own."""
+        facts = replace(self.facts, sizes={**self.facts.sizes, "test": test.split.size})
+        return replace(self, facts=facts, test=test, notes=(*self.notes, *test.notes))
+
 
 def _sizes(parts: Mapping[str, range]) -> dict[str, int]:
     return {name: len(part) for name, part in parts.items()}
@@ -94,7 +104,9 @@ def _cut(
 ) -> tuple[Tensor, Mapping[str, range], tuple[str, ...]]:
     """The rows as they go to the splits, the places of each, and what there is to tell."""
     split, group = source.split or {}, group_of(source.split)
-    parts = cut(parts_of(split) or DEFAULT_SPLIT, table.count)
+    apart = source.test_file is not None
+    usual, names = (TRAIN_AND_VAL, NAMES[:2]) if apart else (DEFAULT_SPLIT, NAMES)
+    parts = cut(parts_of(split) or usual, table.count, names)
     if source.steps is not None:
         return engine.arange(table.count), parts, ()
     order = order_of(table.count, source.seed)
