@@ -17,7 +17,7 @@ from gradcli.data.tabular.pieces import texts
 from gradcli.data.tabular.reader import Block, Numbers, Role, WithHeaderRow, Words
 
 _GAPS = ("", "NA")
-_CHUNK = 1 << 19  # bytes that one thread parses
+_CHUNK = 1 << 18  # bytes that one thread parses
 _WORD = pa.dictionary(pa.int32(), pa.string())
 _FAILED = re.compile(r"CSV column #(\d+)")
 
@@ -163,7 +163,10 @@ class _Columns:
             check_utf8=False,
         )
         try:
-            return csv.read_csv(pa.BufferReader(rows), read, parse, convert)
+            # The system's pool gives back what others keep for later.
+            return csv.read_csv(
+                pa.BufferReader(rows), read, parse, convert, memory_pool=pa.system_memory_pool()
+            )
         except pa.ArrowInvalid as error:
             failed = _FAILED.search(str(error))
             if failed is None:

@@ -13,9 +13,9 @@ from gradcli.data.csv_rows import COLUMN_LIMIT, FIELD_LIMIT, parse_rows
 from gradcli.data.tabular.pieces import BOM
 from gradcli.errors import DataError
 
-BLOCK = 4 << 20  # bytes; enough for some threads
+BLOCK = 2 << 20  # bytes; enough for some threads
 _WINDOW = FIELD_LIMIT // 2  # a cell that is too long covers one of these
-_LONGEST = 4 * BLOCK  # of rows that do not end
+_LONGEST = 8 * BLOCK  # of rows that do not end
 
 
 class OddError(Exception):
@@ -94,7 +94,8 @@ class RowBlocks:
         """Whether no line is empty, and quotes are around whole cells only."""
         if b'"' in block:
             return self._rows.fullmatch(block) is not None
-        return not any(pair in block for pair in (b"\n\n", b"\n\r", b"\r\r"))
+        empty = (b"\n\n", b"\n\r", b"\r\r") if b"\r" in block else (b"\n\n",)
+        return not any(pair in block for pair in empty)
 
 
 def _without_empty_lines(block: bytes) -> bytes:

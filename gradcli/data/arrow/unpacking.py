@@ -17,13 +17,13 @@ _PIECE = 1 << 20
 
 def unzstd(pieces: Iterator[bytes], size: int, source: str) -> Iterator[bytes]:
     """The content of zstd bytes that come in pieces, `size` in all; of any length, but no bomb."""
-    total = 0
+    total, buffer = 0, bytearray(_PIECE)  # `read` would lose its memory where the data end early
     try:
         with pa.CompressedInputStream(pa.PythonFile(_Stream(pieces), "r"), "zstd") as stream:
-            while piece := stream.read(_PIECE):
-                total += len(piece)
+            while count := stream.readinto(buffer):
+                total += count
                 refuse_bomb(size, total, source, TRUSTED_TEXT)
-                yield piece
+                yield bytes(memoryview(buffer)[:count])
     except (pa.ArrowException, OSError) as error:
         why = shown(str(error).partition("\n")[0])[:200]
         raise DataError(f"{source}: zstd data is damaged: {why}", code="E302") from None

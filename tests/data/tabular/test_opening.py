@@ -134,3 +134,11 @@ def test_pyarrow_reads_large_csv_files_alone(tmp_path: Path) -> None:
     expected = "ArrowCsvReader" if find_spec("pyarrow") else "CsvReader"
     assert type(open_table(path, ",")).__name__ == expected
     assert type(open_table(load(path), ",")).__name__ == "CsvReader"
+
+
+def test_zstd_that_is_cut_off_or_a_bomb_is_refused(tmp_path: Path) -> None:
+    assert refusal(packed(CSV, "zstd")[:-3], tmp_path).startswith("zstd data is damaged: ")
+    path = tmp_path / "t.csv"
+    path.write_bytes(packed(b"n,w\n" + b"1,a\n" * (1 << 21), "zstd"))
+    with pytest.raises(DataError, match="unpack to more than 4 MiB"):
+        list(open_table(path, ",").blocks(ROLES))
