@@ -277,7 +277,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
             roles[self.target] = "number" if facts.classes is None else "word"
         first = files[0] if isinstance(files[0], Path) else files[0].path
         reader = open_files(files, shown(first), self.delimiter)
-        need(reader.header, list(roles), reader.source)
+        need(reader, list(roles))
         table = collect(reader, roles, Gaps(facts.missing or "error", frozenset({self.target})))
         return without_gaps(table) if facts.missing == "drop" else (table, ())
 

@@ -77,6 +77,7 @@ def trained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Config
         monkeypatch.setattr(Program, "prove", proven)
         # A clock decides how many steps are made in one go, and so how many numbers come back.
         monkeypatch.setattr(Ranks, "steps_left", lambda self, step: STEPS)
+        config.data.load()  # takes what was read with the config; else it is given back below
         gc.collect()
         gc.disable()
         try:

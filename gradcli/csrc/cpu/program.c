@@ -133,9 +133,10 @@ gc_program *gc_compile(const gc_call *calls, int64_t ncalls, const gc_part *part
   return NULL;
 }
 
+/* Not by gc_alloc, which counts the memory of tensors. */
 static bool make_clocks(gc_program *p, int64_t n) {
-  gc_free(p->clocks);
-  p->clocks = gc_alloc(n * (int64_t)sizeof *p->clocks);
+  free(p->clocks);
+  p->clocks = aligned_alloc(_Alignof(gc_clock), (size_t)n * sizeof *p->clocks);
   p->nclocks = p->clocks ? n : 0;
   for (int64_t i = 0; i < p->nclocks; i++)
     p->clocks[i].ns = 0;
@@ -211,6 +212,6 @@ void gc_discard(gc_program *program) {
   free(program->waves);
   free(program->sockets);
   gc_free(program->own);
-  gc_free(program->clocks);
+  free(program->clocks);
   free(program);
 }
