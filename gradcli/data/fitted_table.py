@@ -133,10 +133,10 @@ def _columns(
     apart: dict[str, Role] = {source.target: target} | ({group: "word"} if group else {})
     gaps = Gaps(source.missing, frozenset(apart))
     if source.numeric or source.category:
-        need(reader.header, [*source.numeric, *source.category, *apart], reader.source)
+        need(reader, [*source.numeric, *source.category, *apart])
         roles = roles_of(source.numeric, source.category) | apart
         return source.numeric, source.category, collect(reader, roles, gaps), ()
-    need(reader.header, list(apart), reader.source)
+    need(reader, list(apart))
     header = list(reader.header)
     counts = Counter(header)
     others = [name for name in header if counts[name] == 1 and name not in apart]

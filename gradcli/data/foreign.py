@@ -22,6 +22,7 @@ FOREIGN: tuple[tuple[bytes, str], ...] = (
     (b"MM\x00*", "a TIFF picture"),
     (b"%PDF", "a PDF document"),
     (b"\x93NUMPY", "a NumPy array"),
+    (b"\0", "a binary file"),
 )
 
 

@@ -6,14 +6,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from gradcli.data.files import shown
+from gradcli.data.tabular.doubtful import Doubtful
+from gradcli.data.tabular.reader import TableReader
 from gradcli.errors import DataError
 from gradcli.registry import did_you_mean
 
 DELIMITERS = {"a comma": ",", "a semicolon": ";", "a tab": "\t", "a bar": "|"}
 
 
-def need(header: Sequence[str], columns: Sequence[str], source: str) -> None:
+def need(reader: TableReader, columns: Sequence[str]) -> None:
     """Every column exists exactly once; shows both lists otherwise."""
+    header, source = reader.header, reader.source
     counts = Counter(header)
     twice = next((c for c in columns if counts[c] > 1), None)
     missing = [c for c in columns if c not in counts]
@@ -27,7 +30,7 @@ def need(header: Sequence[str], columns: Sequence[str], source: str) -> None:
     others = [name for name in header if name not in columns]
     near = did_you_mean(missing[0], others) if len(missing) == 1 else ""
     what += f"; {shown(near)}" if near else ""
-    raise DataError(
+    error = DataError(
         f"{source}: {what}",
         code="E304",
         notes=(
@@ -36,6 +39,7 @@ def need(header: Sequence[str], columns: Sequence[str], source: str) -> None:
             *_ways_out(header, columns),
         ),
     )
+    raise reader.why(error) if isinstance(reader, Doubtful) else error
 
 
 def _ways_out(header: Sequence[str], columns: Sequence[str]) -> Iterator[str]:

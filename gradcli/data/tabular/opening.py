@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,9 +11,10 @@ from typing import Literal
 from gradcli.data.files import Loaded, read, shown
 from gradcli.data.foreign import kind_of
 from gradcli.data.tabular.csv_reader import CsvReader
+from gradcli.data.tabular.doubtful import Doubtful, no_table
 from gradcli.data.tabular.json_reader import ONE_LINE_EACH, JsonLinesReader
 from gradcli.data.tabular.pieces import BOM, pieces_in, pieces_of, texts
-from gradcli.data.tabular.reader import Block, Place, Role, TableReader
+from gradcli.data.tabular.reader import TableReader
 from gradcli.errors import DataError
 
 Advance = Callable[[int], object]
@@ -58,11 +59,11 @@ def open_table(file: Path | Loaded, delimiter: str, advance: Advance | None = No
         raise DataError(f"{source}: {what}", code="E304")
     try:
         reader = _of_csv(file, text, source, delimiter)
-        return reader if kind is None else _Doubtful(reader, kind)
+        return reader if kind is None else Doubtful(reader, kind)
     except DataError as error:
         if kind is None:
             raise
-        raise _no_table(error, source, kind) from None
+        raise no_table(error, source, kind) from None
 
 
 def _of_csv(
@@ -100,27 +101,3 @@ def _counted(start: bytes, others: Iterator[bytes], advance: Advance | None) -> 
         yield piece
         if advance is not None:
             advance(len(piece))
-
-
-class _Doubtful:
-    """A file that begins like one of another kind: if it cannot be read, that is why."""
-
-    def __init__(self, reader: TableReader, kind: str) -> None:
-        self.source = reader.source
-        self.header: Sequence[str] = reader.header
-        self._reader, self._kind = reader, kind
-
-    def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
-        """The blocks of the reader."""
-        try:
-            yield from self._reader.blocks(roles)
-        except DataError as error:
-            raise _no_table(error, self.source, self._kind) from None
-
-    def place(self, number: int) -> Place:
-        """As the reader says."""
-        return self._reader.place(number)
-
-
-def _no_table(error: DataError, source: str, kind: str) -> DataError:
-    return DataError(f"{source}: this is {kind}, not a table; save it as CSV", code=error.code)
