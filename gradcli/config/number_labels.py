@@ -21,7 +21,7 @@ FEW_SAMPLES = 5  # of a class
 def may_be_values(root: Node, facts: Facts) -> bool:
     """Whether the target of a table could be numbers to predict as well."""
     data = root.map()["data"]
-    if data.map().get("name", data).value != "csv" or not facts.labels:
+    if data.map().get("name", data).value not in ("csv", "table") or not facts.labels:
         return False
     return not any(math.isnan(number_of(label)) for label in facts.labels)
 

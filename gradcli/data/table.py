@@ -20,6 +20,7 @@ DATASETS: Late[type[Source]] = Late(
         "npy": "gradcli.data.npy_source:NpySource",
         "npz": "gradcli.data.npz_source:NpzSource",
         "csv": "gradcli.data.csv:CsvSource",
+        "table": "gradcli.data.csv:CsvSource",
         "text": "gradcli.data.text:TextSource",
         "tokens": "gradcli.data.tokens:TokenSource",
     }

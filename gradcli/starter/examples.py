@@ -83,6 +83,7 @@ _DATA: dict[str, tuple[Kind, str]] = {
     "npy": ("images", "{name: npy, inputs: inputs.npy, targets: targets.npy}"),
     "npz": ("images", "{name: npz, file: data.npz, inputs: x, targets: y}"),
     "csv": ("values", "{name: csv, file: a.csv, target: price, task: regression, numeric: [area]}"),
+    "table": ("values", "{name: table, file: a.parquet, target: price, task: regression}"),
     "text": ("text", "{name: text, file: story.txt, context: 64}"),
     "tokens": ("text", "{name: tokens, file: train.bin, type: uint8, context: 64}"),
 }
